@@ -1,0 +1,391 @@
+/**
+ * The one catalogue of what can go wrong, and the error class that carries an entry of it.
+ *
+ * Every failure that reaches a client, a log or a metric has a code from here. `docs/errors.md` is generated
+ * from this table (`npm run generate`), and each edge (HTTP, JSON-RPC) turns an entry into its reply in one
+ * place: `proxy/sendError.ts` and `mcp/sendError.ts`.
+ */
+
+/** Who caused it: the client's request, this program, or the backend behind it. */
+export type ErrorSource = 'client' | 'gateway' | 'upstream';
+
+/** May the caller try again: not with the same request, later, or at once. */
+export type RetryAnswer = 'no' | 'later' | 'now';
+
+export interface CatalogueEntry {
+  readonly source: ErrorSource;
+  /** HTTP status of the reply. */
+  readonly status: number;
+  /** JSON-RPC error code, where the error can end an MCP call. */
+  readonly jsonrpc?: number;
+  readonly retry: RetryAnswer;
+  /** What the client is told; holds no detail of the inside. */
+  readonly message: string;
+  /** What it means and what to do, for the operator (shown in docs/errors.md). */
+  readonly help: string;
+}
+
+const entry = (
+  source: ErrorSource,
+  status: number,
+  retry: RetryAnswer,
+  message: string,
+  help: string,
+  jsonrpc?: number,
+): CatalogueEntry => ({
+  source,
+  status,
+  retry,
+  message,
+  help,
+  ...(jsonrpc === undefined ? {} : { jsonrpc }),
+});
+
+/** code → entry. Add a row here, run `npm run generate`, and the code may be thrown. */
+export const catalogue = {
+  // The wire (RFC 9112, RFC 9110)
+  bad_request: entry(
+    'client',
+    400,
+    'no',
+    'bad request',
+    'The message breaks the grammar or the framing rules of RFC 9112; the log names the rule.',
+  ),
+  bad_host: entry(
+    'client',
+    400,
+    'no',
+    'bad host',
+    'The Host header is missing, repeated or not a valid authority (RFC 9112 §3.2).',
+  ),
+  bad_framing: entry(
+    'client',
+    400,
+    'no',
+    'bad request',
+    'Content-Length and Transfer-Encoding conflict, repeat or are malformed: a request-smuggling pattern (RFC 9112 §6).',
+  ),
+  bad_chunk: entry(
+    'client',
+    400,
+    'no',
+    'bad request',
+    'A chunk size, extension or terminator is malformed (RFC 9112 §7.1).',
+  ),
+  request_timeout: entry(
+    'client',
+    408,
+    'now',
+    'request timeout',
+    'The client began a request and did not finish its head or body in time (limits.headTimeout, limits.bodyTimeout).',
+  ),
+  body_too_large: entry(
+    'client',
+    413,
+    'no',
+    'content too large',
+    'The request body is over limits.maxBodyBytes, or over frontendPolicies.http.maxBufferSize where it must be held in memory.',
+  ),
+  uri_too_long: entry('client', 414, 'no', 'uri too long', 'The request target is over limits.maxUriBytes.'),
+  expectation_failed: entry(
+    'client',
+    417,
+    'no',
+    'expectation failed',
+    'Only `Expect: 100-continue` is known (RFC 9110 §10.1.1).',
+  ),
+  head_too_large: entry(
+    'client',
+    431,
+    'no',
+    'request header fields too large',
+    'The head is over limits.maxHeadBytes or has more header lines than frontendPolicies.http.http1MaxHeaders.',
+  ),
+  version_unsupported: entry(
+    'client',
+    505,
+    'no',
+    'http version not supported',
+    'The request line names a version other than HTTP/1.0 or HTTP/1.1.',
+  ),
+  not_implemented: entry(
+    'client',
+    501,
+    'no',
+    'not implemented',
+    'A transfer coding other than chunked, or the CONNECT method.',
+  ),
+  overloaded: entry('gateway', 503, 'later', 'overloaded', 'limits.maxConnections is reached.'),
+
+  // Routing
+  route_not_found: entry(
+    'client',
+    404,
+    'no',
+    'route not found',
+    'No route of the listener matches host, path, method, headers and query. `portcullis explain` lists the routes in match order.',
+  ),
+  listener_not_found: entry(
+    'client',
+    404,
+    'no',
+    'listener not found',
+    'No listener of this port serves the host name.',
+  ),
+  no_backend: entry(
+    'gateway',
+    500,
+    'no',
+    'no valid backends',
+    'The route has no backend with a weight above 0.',
+  ),
+  route_broken: entry(
+    'gateway',
+    500,
+    'no',
+    'route configuration is invalid',
+    'A policy of this route could not be prepared; the route is closed until it is mended. See the log and /config_dump.',
+  ),
+  internal_error: entry(
+    'gateway',
+    500,
+    'later',
+    'internal error',
+    'A defect of the gateway; the log has the stack. Please report it.',
+    -32603,
+  ),
+  shutting_down: entry(
+    'gateway',
+    503,
+    'now',
+    'shutting down',
+    'The gateway is draining; another instance should take the request.',
+    -32603,
+  ),
+
+  // Backends
+  upstream_connect_failed: entry(
+    'upstream',
+    503,
+    'later',
+    'upstream connect failed',
+    'The backend refused the connection, its name did not resolve, or it did not answer within connectTimeout.',
+  ),
+  upstream_reset: entry(
+    'upstream',
+    503,
+    'later',
+    'upstream connection closed',
+    'The backend closed the connection before it answered.',
+  ),
+  upstream_protocol: entry(
+    'upstream',
+    502,
+    'no',
+    'upstream protocol error',
+    'The backend answered with something that is not valid HTTP/1.1; the log names the rule.',
+  ),
+  upstream_timeout: entry(
+    'upstream',
+    504,
+    'later',
+    'request timeout',
+    'timeout.requestTimeout or timeout.backendRequestTimeout passed before the answer was complete.',
+  ),
+
+  // Tokens and rules (RFC 6750)
+  token_missing: entry(
+    'client',
+    401,
+    'no',
+    'JWT token required',
+    'The route needs a bearer token and the request has none.',
+  ),
+  token_invalid: entry(
+    'client',
+    401,
+    'no',
+    'the token is not valid',
+    'A token was presented and refused; the log says why (signature, issuer, audience, lifetime, shape).',
+  ),
+  authorization_denied: entry(
+    'client',
+    403,
+    'no',
+    'authorization failed',
+    'The rules of the route refuse this caller; the log names the rule.',
+  ),
+  keys_unavailable: entry(
+    'gateway',
+    503,
+    'later',
+    'the key set of the token issuer is not available',
+    'The JWKS was never fetched. The gateway keeps trying in the background; routes that do not need it are not affected.',
+  ),
+  origin_refused: entry(
+    'client',
+    403,
+    'no',
+    'origin not allowed',
+    'The Origin or Host header is not one this MCP endpoint serves (DNS rebinding protection).',
+  ),
+
+  // MCP: transport (Streamable HTTP)
+  mcp_not_acceptable: entry(
+    'client',
+    406,
+    'no',
+    'client must accept application/json or text/event-stream',
+    'The Accept header excludes every form the answer could take.',
+    -32000,
+  ),
+  mcp_unsupported_media: entry(
+    'client',
+    415,
+    'no',
+    'content-type must be application/json',
+    'A JSON-RPC message is posted as application/json.',
+    -32000,
+  ),
+  mcp_method_not_allowed: entry(
+    'client',
+    405,
+    'no',
+    'method not allowed',
+    'An MCP endpoint takes POST, GET and DELETE.',
+    -32000,
+  ),
+  mcp_parse_error: entry('client', 400, 'no', 'parse error', 'The body is not JSON.', -32700),
+  mcp_invalid_request: entry(
+    'client',
+    400,
+    'no',
+    'invalid request',
+    'The body is JSON but not a JSON-RPC 2.0 message, or a batch where the protocol revision has none.',
+    -32600,
+  ),
+  mcp_session_required: entry(
+    'client',
+    400,
+    'no',
+    'session header is required',
+    'Every message but initialize carries Mcp-Session-Id.',
+    -32000,
+  ),
+  mcp_session_unknown: entry(
+    'client',
+    404,
+    'no',
+    'session not found',
+    'The session ended, never existed, or belongs to another caller; the client must initialize again.',
+    -32001,
+  ),
+  mcp_version_unsupported: entry(
+    'client',
+    400,
+    'no',
+    'unsupported protocol version',
+    'MCP-Protocol-Version names a revision the gateway does not speak.',
+    -32022,
+  ),
+  mcp_stream_exists: entry(
+    'client',
+    409,
+    'no',
+    'the session has a stream already',
+    'One GET stream a session.',
+    -32000,
+  ),
+  mcp_overloaded: entry(
+    'gateway',
+    503,
+    'later',
+    'too many sessions',
+    'limits.maxMcpSessions or limits.maxChildren is reached; idle sessions end after config.mcp.sessionTtl.',
+    -32000,
+  ),
+
+  // MCP: calls
+  mcp_unknown_tool: entry(
+    'client',
+    200,
+    'no',
+    'Unknown tool',
+    'The tool does not exist or the rules hide it from this caller.',
+    -32602,
+  ),
+  mcp_unknown_prompt: entry(
+    'client',
+    200,
+    'no',
+    'Unknown prompt',
+    'The prompt does not exist or the rules hide it from this caller.',
+    -32602,
+  ),
+  mcp_unknown_resource: entry(
+    'client',
+    200,
+    'no',
+    'Unknown resource',
+    'The resource does not exist or the rules hide it from this caller.',
+    -32602,
+  ),
+  mcp_target_failed: entry(
+    'upstream',
+    200,
+    'later',
+    'target failed',
+    'The MCP server behind the gateway could not be started, ended, or broke the protocol; the message names the target, the log has its last lines of stderr.',
+    -32603,
+  ),
+  mcp_target_timeout: entry(
+    'upstream',
+    200,
+    'later',
+    'target did not answer in time',
+    'The MCP server did not answer initialize within startTimeout, or a call within the request timeout.',
+    -32603,
+  ),
+  mcp_message_too_large: entry(
+    'upstream',
+    200,
+    'no',
+    'message too large',
+    'A line of the MCP server is over limits.maxMcpMessageBytes.',
+    -32603,
+  ),
+} as const satisfies Record<string, CatalogueEntry>;
+
+export type ErrorCode = keyof typeof catalogue;
+
+export interface GatewayErrorOptions {
+  /** For the log only, never for the wire. */
+  readonly detail?: string;
+  /** Replaces the catalogue's message on the wire; must be safe to show. */
+  readonly message?: string;
+  /** Seconds, for `Retry-After`. */
+  readonly retryAfter?: number;
+  readonly headers?: readonly (readonly [string, string])[];
+  readonly cause?: unknown;
+}
+
+/** A failure with its place in the catalogue. */
+export class GatewayError extends Error {
+  override readonly name = 'GatewayError';
+  readonly code: ErrorCode;
+  readonly detail: string | undefined;
+  readonly retryAfter: number | undefined;
+  readonly headers: readonly (readonly [string, string])[] | undefined;
+
+  constructor(code: ErrorCode, options: GatewayErrorOptions = {}) {
+    super(options.message ?? catalogue[code].message, { cause: options.cause });
+    this.code = code;
+    this.detail = options.detail;
+    this.retryAfter = options.retryAfter;
+    this.headers = options.headers;
+  }
+
+  get entry(): CatalogueEntry {
+    return catalogue[this.code];
+  }
+}

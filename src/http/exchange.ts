@@ -1,0 +1,81 @@
+/**
+ * One request and its answer, as everything above the wire sees them. `proxy` implements both on raw sockets;
+ * `policies` and `mcp` only use them, so they can be tried without a socket (`exchange.testing.ts`).
+ */
+
+/** Name and value; the name in any case. */
+export type HeaderLine = readonly [name: string, value: string];
+
+export interface HttpRequest {
+  /** As sent, case-sensitive (RFC 9110 §9.1). */
+  readonly method: string;
+  /** Origin form: normalised path, and query where there is one, as it will be forwarded. */
+  readonly target: string;
+  /** Path part of `target`. */
+  readonly path: string;
+  /** After the `?`, without it; empty when there is none. */
+  readonly query: string;
+  /** Host name in lower case, without port; IPv6 literals keep their brackets. Empty only for HTTP/1.0 without Host. */
+  readonly host: string;
+  /** Host and port as sent, lower case. */
+  readonly authority: string;
+  readonly scheme: 'http' | 'https';
+  /** `HTTP/1.1` or `HTTP/1.0`. */
+  readonly version: string;
+  readonly remoteAddress: string;
+  readonly remotePort: number;
+  readonly localAddress: string;
+  readonly localPort: number;
+  /** The request id: the client's where sane, otherwise a fresh one. */
+  readonly id: string;
+  /** `Date.now()` when the head was complete. */
+  readonly startedAt: number;
+
+  /** The value of a header in any case of name; several lines are joined with `, ` (RFC 9110 §5.3). */
+  header(name: string): string | undefined;
+  /** Every line as the client sent it, in order, names in lower case. */
+  headerLines(): HeaderLine[];
+
+  /**
+   * The whole body in memory. Call at most once.
+   * @throws GatewayError body_too_large, bad_chunk, request_timeout; rejects when the client leaves.
+   */
+  readBody(limitBytes: number): Promise<Buffer>;
+
+  /** Adds a field to the access log line of this request (no secrets). */
+  annotate(field: string, value: string | number): void;
+}
+
+/** A complete answer. `content-length`, `date` and `server` are added by the wire. */
+export interface Reply {
+  readonly status: number;
+  readonly headers?: readonly HeaderLine[];
+  readonly body?: string | Buffer;
+}
+
+/** The way back to the client. Exactly one of `send`, `open`, `fail` takes effect; later calls are ignored. */
+export interface HttpReply {
+  /** True once an answer has begun. */
+  readonly started: boolean;
+  /** True when the client is gone or the answer is complete. */
+  readonly closed: boolean;
+  send(reply: Reply): void;
+  /** Begins an answer of unknown length (chunked; until close for HTTP/1.0). */
+  open(status: number, headers: readonly HeaderLine[]): ReplyStream;
+  /** Turns any thrown value into the catalogue's answer. */
+  fail(error: unknown): void;
+  /** Runs once, when the answer is complete or the client left before it was. */
+  onClose(listener: () => void): void;
+}
+
+export interface ReplyStream {
+  readonly closed: boolean;
+  /** Bytes accepted and not yet taken by the client. */
+  readonly pendingBytes: number;
+  /** False when the client reads slower than we write: wait for `onDrain`. */
+  write(chunk: string | Buffer): boolean;
+  onDrain(listener: () => void): void;
+  end(): void;
+  /** Cuts the connection so that the client sees an incomplete answer. */
+  destroy(): void;
+}

@@ -1,0 +1,2 @@
+export type { HeaderLine, HttpReply, HttpRequest, Reply, ReplyStream } from './exchange.ts';
+export { HeaderEdits } from './edits.ts';

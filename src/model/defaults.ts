@@ -1,0 +1,48 @@
+import type { FixedSettings, HeaderSettings, Limits, ProcessSettings, UpstreamSettings } from './model.ts';
+
+const minutes = 60_000;
+
+const fixed: FixedSettings = {
+  admin: { kind: 'tcp', host: '127.0.0.1', port: 15000 },
+  stats: { kind: 'tcp', host: '::', port: 15020 },
+  readiness: { kind: 'tcp', host: '::', port: 15021 },
+  logLevel: 'info',
+  logFormat: 'text',
+  sessionTtlMs: 30 * minutes,
+  terminationDeadlineMs: 5_000,
+  minTerminationDeadlineMs: 0,
+};
+
+const limits: Limits = {
+  maxHeadBytes: 65_536,
+  maxHeaders: 100,
+  maxUriBytes: 16_384,
+  maxBodyBytes: 0,
+  maxBufferBytes: 2_097_152,
+  headTimeoutMs: 10_000,
+  bodyTimeoutMs: 60_000,
+  idleTimeoutMs: 10 * minutes,
+  maxConnections: 50_000,
+  maxMcpSessions: 10_000,
+  maxChildren: 256,
+  maxMcpMessageBytes: 16_777_216,
+};
+
+const headers: HeaderSettings = {
+  forwardedFor: true,
+  forwardedProto: true,
+  forwardedHost: true,
+  requestId: true,
+  upstreamServiceTime: true,
+  server: true,
+};
+
+const upstream: UpstreamSettings = {
+  connectTimeoutMs: 10_000,
+  poolIdleTimeoutMs: 90_000,
+  poolMaxSize: 1_024,
+  keepAlive: { enabled: true, timeMs: 180_000 },
+};
+
+/** What holds where the configuration is silent. */
+export const defaults: ProcessSettings = { fixed, limits, headers, accessLog: 'text', upstream };

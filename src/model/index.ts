@@ -1,0 +1,2 @@
+export type * from './model.ts';
+export { defaults } from './defaults.ts';

@@ -1,0 +1,192 @@
+/**
+ * What the gateway should do, as plain readonly data that survives JSON. Sources produce it, `proxy/snapshot.ts`
+ * compiles it. Nothing here has behaviour.
+ */
+
+/** Where a piece of the model was written: `line` and `column` count from 1. */
+export interface Place {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  /** Field path, such as `binds[0].listeners[0].routes[1]`. */
+  readonly path: string;
+}
+
+export interface Model {
+  readonly process: ProcessSettings;
+  readonly binds: readonly Bind[];
+}
+
+export interface Bind {
+  /** 0 asks the system for any free port. */
+  readonly port: number;
+  readonly listeners: readonly Listener[];
+}
+
+export interface Listener {
+  /** Unique within the bind. */
+  readonly name: string;
+  /** Exact (`api.example.com`), wildcard (`*.example.com`), or absent for every host. Lower case. */
+  readonly hostname?: string;
+  readonly protocol: 'HTTP';
+  /** Policies that stand on the listener (gateway) itself; they run before those of the route. */
+  readonly policies: readonly PolicyUse[];
+  readonly routes: readonly Route[];
+}
+
+export interface Route {
+  /** Unique within the listener. */
+  readonly name: string;
+  /** Lower case; empty for every host of the listener. */
+  readonly hostnames: readonly string[];
+  /** Any one of them selects the route; never empty. */
+  readonly matches: readonly Match[];
+  readonly policies: readonly PolicyUse[];
+  readonly backends: readonly Backend[];
+  readonly place: Place;
+}
+
+/** All parts of one match must hold. */
+export interface Match {
+  readonly path: PathMatch;
+  /** Upper case as sent on the wire. */
+  readonly method?: string;
+  readonly headers: readonly ValueMatch[];
+  readonly query: readonly ValueMatch[];
+}
+
+/** `prefix` matches whole segments; `regex` must match the whole path. */
+export interface PathMatch {
+  readonly kind: 'exact' | 'prefix' | 'regex';
+  readonly value: string;
+}
+
+export interface ValueMatch {
+  readonly name: string;
+  readonly kind: 'exact' | 'regex';
+  readonly value: string;
+}
+
+/** One policy with its checked settings (the output of that policy's schema). */
+export interface PolicyUse {
+  /** A name of the table in `policies/index.ts`. */
+  readonly name: string;
+  readonly settings: unknown;
+  readonly place: Place;
+}
+
+export type Backend = HttpBackend | McpBackend;
+
+interface BackendBase {
+  /** Relative share of requests; 0 takes none. */
+  readonly weight: number;
+  /** Stable over reloads while the backend stays at the same place of the configuration. */
+  readonly key: string;
+  readonly place: Place;
+}
+
+/** An HTTP app: `host` is a name or an address without brackets. */
+export interface HttpBackend extends BackendBase {
+  readonly kind: 'http';
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface McpBackend extends BackendBase {
+  readonly kind: 'mcp';
+  readonly targets: readonly McpTarget[];
+  readonly prefixMode: 'conditional' | 'always' | 'never';
+  readonly failureMode: 'failClosed' | 'failOpen';
+  /** When true, Host and Origin must name the local machine. */
+  readonly dnsRebindingProtection: boolean;
+}
+
+export type McpTarget = StdioTarget;
+
+/** An MCP server that runs as a child process and speaks over stdin/stdout. */
+export interface StdioTarget {
+  readonly kind: 'stdio';
+  readonly name: string;
+  readonly cmd: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Start from an empty environment instead of the gateway's own (less its secrets). */
+  readonly clearEnv: boolean;
+  readonly cwd?: string;
+  /** From spawn to the answer to initialize. */
+  readonly startTimeoutMs: number;
+}
+
+/** `off`, a TCP address, or a unix socket. */
+export type ListenAddress =
+  | { readonly kind: 'off' }
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
+  | { readonly kind: 'unix'; readonly path: string };
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+export type LogFormat = 'json' | 'text';
+
+/** The `config` section and the front-end limits. `fixed` parts are read at start only. */
+export interface ProcessSettings {
+  readonly fixed: FixedSettings;
+  readonly limits: Limits;
+  readonly headers: HeaderSettings;
+  readonly accessLog: 'json' | 'text' | 'none';
+  readonly upstream: UpstreamSettings;
+}
+
+export interface FixedSettings {
+  readonly admin: ListenAddress;
+  readonly stats: ListenAddress;
+  readonly readiness: ListenAddress;
+  readonly logLevel: LogLevel;
+  readonly logFormat: LogFormat;
+  /** 64 hex digits (AES-256-GCM), or absent: a random key is made at start. */
+  readonly sessionKey?: string;
+  /** Idle time after which an MCP session ends. */
+  readonly sessionTtlMs: number;
+  /** After this long a drain ends what is still open. */
+  readonly terminationDeadlineMs: number;
+  /** For at least this long after SIGTERM new connections are still accepted. */
+  readonly minTerminationDeadlineMs: number;
+}
+
+/** What a peer can make grow, and how long it may take. Sizes in bytes, times in milliseconds. */
+export interface Limits {
+  readonly maxHeadBytes: number;
+  readonly maxHeaders: number;
+  readonly maxUriBytes: number;
+  /** A forwarded body may be larger than memory: 0 is no limit. */
+  readonly maxBodyBytes: number;
+  /** A body that has to be held in memory (an MCP message). */
+  readonly maxBufferBytes: number;
+  /** First byte of a request to the end of its head. */
+  readonly headTimeoutMs: number;
+  /** Longest pause within a request or response body that someone waits for. */
+  readonly bodyTimeoutMs: number;
+  /** A kept-alive connection without a request. */
+  readonly idleTimeoutMs: number;
+  readonly maxConnections: number;
+  readonly maxMcpSessions: number;
+  readonly maxChildren: number;
+  /** One message (line) of an MCP server. */
+  readonly maxMcpMessageBytes: number;
+}
+
+/** Which headers the gateway adds by itself. */
+export interface HeaderSettings {
+  readonly forwardedFor: boolean;
+  readonly forwardedProto: boolean;
+  readonly forwardedHost: boolean;
+  readonly requestId: boolean;
+  readonly upstreamServiceTime: boolean;
+  readonly server: boolean;
+}
+
+export interface UpstreamSettings {
+  readonly connectTimeoutMs: number;
+  readonly poolIdleTimeoutMs: number;
+  /** Idle connections kept for one endpoint. */
+  readonly poolMaxSize: number;
+  readonly keepAlive: { readonly enabled: boolean; readonly timeMs: number };
+}

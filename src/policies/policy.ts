@@ -1,0 +1,70 @@
+import type { z } from 'zod';
+import type { KeySets } from '../auth/index.ts';
+import type { HeaderEdits, HttpRequest, Reply } from '../http/index.ts';
+import type { McpItem } from '../mcp/contract.ts';
+import type { Logger } from '../telemetry/index.ts';
+
+/**
+ * A policy: a name, the shape of its settings, and what it does at fixed places of a request's life. Adding one is
+ * a folder here and a row in the table of `index.ts`.
+ */
+export interface Policy<Settings = unknown> {
+  /** Key in YAML, in status and in metrics. */
+  readonly name: string;
+  /** Checked once, where the configuration enters. Its output is plain data (it travels as JSON). */
+  readonly schema: z.ZodType<Settings>;
+  /** Runs once per snapshot. A throw closes the route (500), never opens it. */
+  prepare(settings: Settings, tools: PolicyTools): Steps;
+}
+
+/** What the process lends to policies. */
+export interface PolicyTools {
+  readonly log: Logger;
+  readonly keySets: KeySets;
+  /** Milliseconds since the epoch; tests inject their own. */
+  readonly now: () => number;
+}
+
+/** Steps that are left out cost nothing. A step that need not wait returns its value, not a promise. */
+export interface Steps {
+  /** Answer early, or carry on. Throwing answers with the catalogue's entry. */
+  onRequest?(x: Exchange): Reply | undefined | Promise<Reply | undefined>;
+  /**
+   * Answers a request for a document that belongs to this route but lies outside its matches
+   * (`/.well-known/<name>` + `resourcePath`); undefined where the policy has none of that name.
+   */
+  onWellKnown?(
+    x: Exchange,
+    name: string,
+    resourcePath: string,
+  ): Reply | undefined | Promise<Reply | undefined>;
+  /** May this caller see and use the item? Asked for lists and for calls; false hides it. */
+  allowMcpItem?(x: Exchange, item: McpItem): boolean;
+  /** Runs when the head of the answer is known (upstream's or our own), before it is written. */
+  onResponse?(x: Exchange, status: number): void;
+  /** Runs when the snapshot retires. */
+  close?(): void;
+}
+
+/** Who is calling, after a token was verified. */
+export interface Identity {
+  readonly issuer: string;
+  /** Empty where the token has no `sub`. */
+  readonly subject: string;
+  readonly claims: Readonly<Record<string, unknown>>;
+}
+
+/** One request in flight, as policies see it. */
+export interface Exchange {
+  readonly request: HttpRequest;
+  /** Set by authentication policies; absent for anonymous callers. */
+  identity: Identity | undefined;
+  /** Changes to what is sent upstream. */
+  readonly requestHeaders: HeaderEdits;
+  /** Changes to whatever answer the client gets, errors included. */
+  readonly responseHeaders: HeaderEdits;
+  /** Whole exchange, in milliseconds from now; ends it with 504. */
+  limitRequest(ms: number): void;
+  /** One try of the backend, from the moment it is chosen; ends it with 504. */
+  limitBackend(ms: number): void;
+}

@@ -1,0 +1,87 @@
+/** The small functions everyone may call; the libraries behind them are telemetry's own business. */
+
+export type Fields = Readonly<Record<string, string | number | boolean | null | undefined>>;
+
+export interface Logger {
+  debug(message: string, fields?: Fields): void;
+  info(message: string, fields?: Fields): void;
+  warn(message: string, fields?: Fields): void;
+  error(message: string, fields?: Fields): void;
+  /** A logger that adds these fields to every line. */
+  child(fields: Fields): Logger;
+}
+
+/** Label name → value. */
+export type Labels = Readonly<Record<string, string>>;
+
+export interface Counter {
+  add(labels: Labels, n?: number): void;
+}
+
+export interface Gauge {
+  set(labels: Labels, value: number): void;
+  add(labels: Labels, n: number): void;
+}
+
+export interface Histogram {
+  observe(labels: Labels, seconds: number): void;
+}
+
+/** One sample of a collected metric; `suffix` is `_bucket`, `_sum` or `_count` for histograms. */
+export interface Sample {
+  readonly labels: Labels;
+  readonly value: number;
+  readonly suffix?: string;
+}
+
+/**
+ * Metrics of the process. Names come without the prefix `portcullis_`. Asking twice for a name gives the same metric.
+ * The hot path keeps plain numbers and hands them over with `collect`, which runs only when /metrics is read.
+ */
+export interface Metrics {
+  counter(name: string, help: string, labels: readonly string[]): Counter;
+  gauge(name: string, help: string, labels: readonly string[]): Gauge;
+  histogram(name: string, help: string, labels: readonly string[], buckets: readonly number[]): Histogram;
+  collect(
+    name: string,
+    help: string,
+    type: 'counter' | 'gauge' | 'histogram',
+    labels: readonly string[],
+    read: () => Iterable<Sample>,
+  ): void;
+  /** Prometheus text exposition format. */
+  expose(): Promise<string>;
+  readonly contentType: string;
+}
+
+/** A finished request, for the access log. Absent parts are undefined. */
+export interface AccessRecord {
+  readonly time: number;
+  readonly durationMs: number;
+  readonly method: string;
+  readonly host: string;
+  /** Path only: a query may carry secrets. */
+  readonly path: string;
+  readonly status: number;
+  readonly requestBytes: number;
+  readonly responseBytes: number;
+  readonly client: string;
+  readonly requestId: string;
+  readonly traceparent: string | undefined;
+  readonly bind: string;
+  readonly listener: string | undefined;
+  readonly route: string | undefined;
+  /** `host:port` or the MCP backend's key. */
+  readonly backend: string | undefined;
+  readonly upstreamMs: number | undefined;
+  readonly subject: string | undefined;
+  /** Code of the catalogue when the gateway answered with an error, and its log-only detail. */
+  readonly error: string | undefined;
+  readonly reason: string | undefined;
+  readonly extra: Readonly<Record<string, string | number>> | undefined;
+}
+
+export interface AccessLog {
+  write(record: AccessRecord): void;
+  close(): void;
+}
