@@ -1,0 +1,30 @@
+/**
+ * `npm run generate` writes the files that are made from code; with `--check` it writes nothing and fails when one
+ * of them is out of date.
+ */
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { errorsPage } from './errorsPage.ts';
+
+/** Path from the root of the repository → what it should hold. */
+const generated: readonly { readonly path: string; readonly render: () => string | Promise<string> }[] = [
+  { path: 'docs/errors.md', render: errorsPage },
+];
+
+const checkOnly = process.argv.includes('--check');
+
+for (const { path, render } of generated) {
+  const file = fileURLToPath(new URL(`../${path}`, import.meta.url));
+  const wanted = await render();
+  const present = await readFile(file, 'utf8').catch(() => undefined);
+  if (present === wanted) continue;
+  if (checkOnly) {
+    console.error(`${path} is out of date: run \`npm run generate\``);
+    process.exitCode = 1;
+    continue;
+  }
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, wanted);
+  console.log(`wrote ${path}`);
+}
