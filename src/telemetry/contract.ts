@@ -11,6 +11,18 @@ export interface Logger {
   child(fields: Fields): Logger;
 }
 
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+export type LogFormat = 'json' | 'text';
+
+/** The logger of the process; whoever made it closes it. */
+export interface RootLogger extends Logger {
+  readonly level: LogLevel;
+  /** Takes effect at once, for its children too. */
+  setLevel(level: LogLevel): void;
+  /** Writes out what is left. */
+  close(): void;
+}
+
 /** Label name → value. */
 export type Labels = Readonly<Record<string, string>>;
 

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createAccessLog } from './accessLog.ts';
+import type { AccessRecord } from './contract.ts';
+import { MemoryDestination } from './memory.testing.ts';
+
+const record: AccessRecord = {
+  time: Date.parse('2026-11-21T10:00:00.007Z'),
+  durationMs: 1.2345,
+  method: 'GET',
+  host: 'api.example.com',
+  path: '/v1/things',
+  status: 200,
+  requestBytes: 0,
+  responseBytes: 12,
+  client: '10.0.0.1:1234',
+  requestId: '7a9f',
+  traceparent: undefined,
+  bind: '3000',
+  listener: undefined,
+  route: undefined,
+  backend: undefined,
+  upstreamMs: undefined,
+  subject: undefined,
+  error: undefined,
+  reason: undefined,
+  extra: undefined,
+};
+
+const write = (kind: 'json' | 'text', ...records: readonly AccessRecord[]): string[] => {
+  const destination = new MemoryDestination();
+  const log = createAccessLog(kind, { destination });
+  for (const each of records) log.write(each);
+  log.close();
+  return destination.lines;
+};
+
+const full: AccessRecord = {
+  ...record,
+  traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
+  listener: 'listener0',
+  route: 'route0',
+  backend: '127.0.0.1:8000',
+  upstreamMs: 0.5,
+  subject: 'someone@example.com',
+  error: 'upstream_timeout',
+  reason: 'no answer in 10 s',
+  extra: { tool: 'echo', items: 3 },
+};
+
+test('a JSON line holds what is known and nothing else', () => {
+  assert.deepEqual(JSON.parse(write('json', record)[0] ?? ''), {
+    time: '2026-11-21T10:00:00.007Z',
+    status: 200,
+    method: 'GET',
+    host: 'api.example.com',
+    path: '/v1/things',
+    durationMs: 1.235,
+    requestBytes: 0,
+    responseBytes: 12,
+    client: '10.0.0.1:1234',
+    requestId: '7a9f',
+    bind: '3000',
+  });
+});
+
+test('a JSON line names route, backend, caller, error, trace and the fields added on the way', () => {
+  const line = JSON.parse(write('json', full)[0] ?? '');
+  assert.equal(line.traceId, '4bf92f3577b34da6a3ce929d0e0e4736');
+  assert.equal(line.parentSpanId, '00f067aa0ba902b7');
+  assert.equal(line.upstreamMs, 0.5);
+  assert.deepEqual(
+    [line.listener, line.route, line.backend, line.subject, line.error, line.reason, line.tool, line.items],
+    [
+      'listener0',
+      'route0',
+      '127.0.0.1:8000',
+      'someone@example.com',
+      'upstream_timeout',
+      'no answer in 10 s',
+      'echo',
+      3,
+    ],
+  );
+});
+
+test('a text line reads from left to right', () => {
+  assert.deepEqual(write('text', record, full), [
+    '2026-11-21T10:00:00.007Z 200 GET api.example.com/v1/things 1.2ms client=10.0.0.1:1234 id=7a9f',
+    '2026-11-21T10:00:00.007Z 200 GET api.example.com/v1/things 1.2ms client=10.0.0.1:1234 route=route0 ' +
+      'backend=127.0.0.1:8000 subject=someone@example.com error=upstream_timeout reason="no answer in 10 s" ' +
+      'trace=4bf92f3577b34da6a3ce929d0e0e4736 tool=echo items=3 id=7a9f',
+  ]);
+});
+
+test('nothing a client sends can break or forge a line', () => {
+  const nasty = 'a"b\\c\n\r\t\u0000\u001b[2J\u007f\u0085\u2028 x=y \ud800 é 漢';
+  const hostile = { ...full, path: nasty, requestId: nasty, extra: { [nasty]: nasty } };
+  const [jsonLine = '', ...noMore] = write('json', hostile);
+  assert.deepEqual(noMore, []);
+  const parsed = JSON.parse(jsonLine);
+  assert.equal(parsed.path, nasty);
+  assert.equal(parsed[nasty], nasty);
+  const textLines = write('text', hostile);
+  assert.equal(textLines.length, 1);
+  // eslint-disable-next-line no-control-regex
+  assert.doesNotMatch(textLines[0] ?? '', /[\u0000-\u001f\u007f-\u009f\u2028]/);
+});
+
+test('an invalid traceparent is left out', () => {
+  const line = JSON.parse(write('json', { ...record, traceparent: 'x'.repeat(55) })[0] ?? '');
+  assert.equal('traceId' in line, false);
+});
+
+test('times are right over the turn of a second, in any order', () => {
+  const at = (iso: string) => ({ ...record, time: Date.parse(iso) });
+  const isos = ['2026-12-31T23:59:59.999Z', '2027-01-01T00:00:00.000Z', '2026-12-31T23:59:59.001Z'];
+  assert.deepEqual(
+    write('json', ...isos.map(at)).map((line) => JSON.parse(line).time),
+    isos,
+  );
+});
+
+test('rounding never gives a second too few digits', () => {
+  const durations = [0, 0.0004, 0.0005, 0.9996, 9.9999, 12_345.678, 59_999.9999];
+  const lines = write('json', ...durations.map((durationMs) => ({ ...record, durationMs })));
+  for (const [i, line] of lines.entries())
+    assert.ok(Math.abs(JSON.parse(line).durationMs - (durations[i] ?? 0)) <= 0.0005001, line);
+});
+
+test('the kind none writes nothing', () => {
+  const destination = new MemoryDestination();
+  const log = createAccessLog('none', { destination });
+  log.write(record);
+  log.close();
+  assert.equal(destination.text, '');
+});

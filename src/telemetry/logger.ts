@@ -1,0 +1,122 @@
+import { pino } from 'pino';
+import type { Fields, LogFormat, Logger, LogLevel, RootLogger } from './contract.ts';
+import { safeFields, safeText } from './redact.ts';
+import { Sink, type Destination } from './sink.ts';
+import { textMessage, textValue } from './textLine.ts';
+import { timestamp } from './timestamp.ts';
+
+export interface LoggerOptions {
+  readonly level: LogLevel;
+  readonly format: LogFormat;
+  /** stderr unless given. */
+  readonly destination?: Destination;
+}
+
+type Line = Readonly<Record<string, string | number | boolean | null>>;
+type WriteLine = (level: LogLevel, message: string, fields: Line) => void;
+
+const rank: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
+
+const textWriter =
+  (sink: Sink): WriteLine =>
+  (level, message, fields) => {
+    let line = `${timestamp(Date.now())} ${level.toUpperCase().padEnd(5)} ${textMessage(message)}`;
+    for (const [name, value] of Object.entries(fields)) line += ` ${name}=${textValue(String(value))}`;
+    sink.write(`${line}\n`);
+  };
+
+/** Names of the line itself, which a field may not take. */
+const reserved = new Set(['level', 'time', 'message']);
+
+const jsonWriter = (sink: Sink): WriteLine => {
+  const target = pino(
+    {
+      base: null,
+      level: 'debug',
+      messageKey: 'message',
+      timestamp: () => `,"time":"${timestamp(Date.now())}"`,
+      formatters: { level: (level) => ({ level }) },
+    },
+    sink,
+  );
+  return (level, message, fields) => {
+    const entries = Object.entries(fields).map(([name, value]) => [
+      reserved.has(name) ? `${name}_` : name,
+      value,
+    ]);
+    target[level](Object.fromEntries(entries) as Line, message);
+  };
+};
+
+/** One level for a logger and all its children, so that a change reaches them all. */
+interface Shared {
+  level: LogLevel;
+  readonly write: WriteLine;
+}
+
+class FieldLogger implements Logger {
+  protected readonly shared: Shared;
+  readonly #bound: Line;
+
+  constructor(shared: Shared, bound: Line) {
+    this.shared = shared;
+    this.#bound = bound;
+  }
+
+  debug(message: string, fields?: Fields): void {
+    this.#log('debug', message, fields);
+  }
+
+  info(message: string, fields?: Fields): void {
+    this.#log('info', message, fields);
+  }
+
+  warn(message: string, fields?: Fields): void {
+    this.#log('warn', message, fields);
+  }
+
+  error(message: string, fields?: Fields): void {
+    this.#log('error', message, fields);
+  }
+
+  child(fields: Fields): Logger {
+    return new FieldLogger(this.shared, { ...this.#bound, ...safeFields(fields) });
+  }
+
+  #log(level: LogLevel, message: string, fields: Fields | undefined): void {
+    if (rank[level] < rank[this.shared.level]) return;
+    const line = fields === undefined ? this.#bound : { ...this.#bound, ...safeFields(fields) };
+    this.shared.write(level, safeText(message), line);
+  }
+}
+
+class Root extends FieldLogger implements RootLogger {
+  readonly #sink: Sink;
+
+  constructor(shared: Shared, sink: Sink) {
+    super(shared, {});
+    this.#sink = sink;
+  }
+
+  get level(): LogLevel {
+    return this.shared.level;
+  }
+
+  setLevel(level: LogLevel): void {
+    this.shared.level = level;
+  }
+
+  close(): void {
+    this.#sink.close();
+  }
+}
+
+/**
+ * The log of the process: one line per event, written at once, complete even when the process ends abruptly.
+ * Anything that looks like a credential is replaced before it is written.
+ */
+export const createLogger = (options: LoggerOptions): RootLogger => {
+  const sink = new Sink(options.destination ?? 2, { flushAt: 0, flushMs: 0 });
+  const write = options.format === 'json' ? jsonWriter(sink) : textWriter(sink);
+  return new Root({ level: options.level, write }, sink);
+};

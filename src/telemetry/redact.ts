@@ -1,0 +1,46 @@
+import type { Fields } from './contract.ts';
+
+export const redacted = '[redacted]';
+
+/** Names of fields and headers whose value is a secret as a whole. */
+const secretName =
+  /^(?:proxy-)?authorization$|^(?:set-)?cookie$|token$|secret$|passw(?:or)?d$|passphrase$|api[-_]?key$|private[-_]?key$/i;
+
+/**
+ * A compact JWS or JWE: its first segment is base64url of `{`, so it begins with `ey`, or with `ew` where a
+ * line break follows the brace. No JOSE header fits in less than 14 characters; few host names look like that.
+ * The characters are those of both base64 alphabets, padding included: a malformed token is still a secret.
+ */
+const compactToken = /\be[yw][\w+/=-]{12,}\.[\w+/=-]*(?:\.[\w+/=-]*){1,3}/g;
+
+const credentials = /\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{6,}/gi;
+
+/** True for names such as `authorization`, `clientSecret`, `refresh_token`. */
+export const isSecretName = (name: string): boolean => secretName.test(name);
+
+/** The text with everything that looks like a credential replaced. */
+export const redactText = (text: string): string => {
+  // The common line has neither; `includes` is cheaper than two scans by expression.
+  if (!text.includes('.') && !text.includes(' ')) return text;
+  return text.replaceAll(credentials, `$1 ${redacted}`).replaceAll(compactToken, redacted);
+};
+
+/** Longest value of one field, in characters. A peer can make messages long; a log line stays bounded. */
+const maxValue = 8_192;
+
+const clip = (text: string): string =>
+  text.length > maxValue ? `${text.slice(0, maxValue)}… (${String(text.length)} characters)` : text;
+
+/** A message or a string value, fit for the log. */
+export const safeText = (text: string): string => redactText(clip(text));
+
+/** Fields fit for the log: secrets replaced, long values cut, undefined ones left out. */
+export const safeFields = (fields: Fields): Record<string, string | number | boolean | null> => {
+  const safe: Record<string, string | number | boolean | null> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined) continue;
+    if (typeof value !== 'string') safe[name] = value;
+    else safe[name] = isSecretName(name) ? redacted : safeText(value);
+  }
+  return safe;
+};

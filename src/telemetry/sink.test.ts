@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { Writable } from 'node:stream';
+import { test } from 'node:test';
+import { MemoryDestination } from './memory.testing.ts';
+import { Sink } from './sink.ts';
+
+test('lines wait for a batch and are all there after close', () => {
+  const destination = new MemoryDestination();
+  const sink = new Sink(destination, { flushAt: 12, flushMs: 60_000 });
+  sink.write('first\n');
+  assert.equal(destination.text, '');
+  sink.write('second\n');
+  assert.equal(destination.text, 'first\nsecond\n');
+  sink.write('third\n');
+  sink.close();
+  assert.equal(destination.text, 'first\nsecond\nthird\n');
+});
+
+test('a destination that takes nothing costs lines, not memory, and the loss is reported', () => {
+  const stuck = new Writable({ write: () => {}, highWaterMark: 1 });
+  let lost = 0;
+  const sink = new Sink(stuck, { flushAt: 1_024, flushMs: 60_000, onDrop: (lines) => (lost += lines) });
+  const line = `${'x'.repeat(1_023)}\n`;
+  for (let i = 0; i < 10_000; i++) sink.write(line);
+  assert.ok(stuck.writableLength < 5_000_000, `kept ${String(stuck.writableLength)} bytes`);
+  assert.equal(lost, 1);
+  sink.close();
+});
+
+test('a destination that fails does not end the process', async () => {
+  const broken = new Writable({ write: (_chunk, _encoding, done) => done(new Error('disk full')) });
+  const sink = new Sink(broken, { flushAt: 0, flushMs: 0 });
+  sink.write('a\n');
+  await new Promise((resolve) => broken.once('close', resolve));
+  sink.write('b\n');
+  sink.close();
+});
+
+test('a full pipe blocks neither the process nor its end, and what was taken comes whole and in order', async () => {
+  const script = `
+    import { Sink } from ${JSON.stringify(new URL('sink.ts', import.meta.url).href)};
+    import { writeSync } from 'node:fs';
+    let lost = 0;
+    const sink = new Sink(1, { flushAt: 16384, flushMs: 10, onDrop: (n) => { lost += n; } });
+    const pad = 'x'.repeat(1000);
+    for (let i = 0; i < 8000; i++) sink.write(i + ' ' + pad + '\\n');
+    writeSync(2, 'not blocked\\n');
+    process.stdin.once('data', () => { process.stdin.destroy(); sink.close(); });
+  `;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: 'pipe' });
+  const [note] = (await once(child.stderr, 'data')) as [Buffer];
+  assert.equal(note.toString(), 'not blocked\n');
+  // Nobody has read its stdout so far: 8 MB went into a pipe of some 100 KB.
+  let text = '';
+  child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  child.stdin.write('go');
+  const [code] = (await once(child, 'close')) as [number];
+  assert.equal(code, 0);
+  const numbers = text
+    .trimEnd()
+    .split('\n')
+    .map((line) => Number(line.slice(0, line.indexOf(' '))));
+  assert.deepEqual(
+    numbers,
+    numbers.map((_, i) => i),
+  );
+  assert.ok(numbers.length > 100 && numbers.length < 8_000, `${String(numbers.length)} lines arrived`);
+});

@@ -1,0 +1,122 @@
+import { writeSync } from 'node:fs';
+import type { Writable } from 'node:stream';
+
+/** Where lines go: a file descriptor (1 is stdout, 2 is stderr) or a stream. */
+export type Destination = 1 | 2 | Writable;
+
+export interface SinkOptions {
+  /** Lines are gathered up to this many characters before they are written; 0 writes each at once. */
+  readonly flushAt: number;
+  /** Longest time a gathered line waits, in milliseconds. */
+  readonly flushMs: number;
+  /** Told how many lines were dropped since the last time: at the first drop, then at most every ten seconds. */
+  readonly onDrop?: (lines: number) => void;
+}
+
+/** Characters kept for a destination that does not keep up; lines beyond them are dropped and counted. */
+const maxBacklog = 4_194_304;
+const retryMs = 50;
+const reportMs = 10_000;
+/** How long an ending process waits for a full pipe. */
+const lastWaitMs = 500;
+
+/** Writes whole lines in order, keeps bounded memory, and leaves nothing behind when the process exits. */
+export class Sink {
+  readonly #put: (chunk: Buffer) => number;
+  readonly #backlogOf: () => number;
+  readonly #options: SinkOptions;
+  readonly #atExit = (): void => this.#finish();
+  #gathered = '';
+  /** What the destination did not take yet, always from the middle or the start of whole lines. */
+  #rest: Buffer | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #dropped = 0;
+  #reportedAt = -reportMs;
+
+  constructor(destination: Destination, options: SinkOptions) {
+    this.#options = options;
+    if (typeof destination === 'number') {
+      // Opening the stream makes a pipe non-blocking; a reader that stalls must not stall the gateway.
+      void (destination === 1 ? process.stdout : process.stderr).writableLength;
+      this.#put = (chunk) => writeSync(destination, chunk);
+      this.#backlogOf = () => 0;
+    } else {
+      // A broken log destination is no reason to end the process.
+      destination.on('error', () => {});
+      this.#put = (chunk) => {
+        if (!destination.destroyed) destination.write(chunk);
+        return chunk.length;
+      };
+      this.#backlogOf = () => destination.writableLength;
+    }
+    process.on('exit', this.#atExit);
+  }
+
+  /** Takes a text of whole lines, ending in a newline. Never throws and never waits. */
+  write(line: string): void {
+    if (this.#gathered.length + (this.#rest?.length ?? 0) + this.#backlogOf() > maxBacklog) {
+      this.#dropped += 1;
+      this.#report();
+      return;
+    }
+    this.#gathered += line;
+    if (this.#rest === undefined && this.#gathered.length >= this.#options.flushAt) this.flush();
+    else this.#arm(this.#options.flushMs);
+  }
+
+  /** Hands what is gathered to the destination now. */
+  flush(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (!this.#flushOnce()) this.#arm(retryMs);
+    else if (this.#dropped > 0) this.#report();
+  }
+
+  /** Writes what is left, waiting a moment for a full pipe. The sink takes no lines afterwards. */
+  close(): void {
+    process.off('exit', this.#atExit);
+    this.#finish();
+  }
+
+  /** False when the destination would not take everything. */
+  #flushOnce(): boolean {
+    try {
+      while (this.#rest !== undefined || this.#gathered !== '') {
+        if (this.#rest === undefined) {
+          this.#rest = Buffer.from(this.#gathered);
+          this.#gathered = '';
+        }
+        const written = this.#put(this.#rest);
+        this.#rest = written < this.#rest.length ? this.#rest.subarray(written) : undefined;
+      }
+      return true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return false;
+      // EPIPE and the like: nobody will ever read these lines.
+      this.#rest = undefined;
+      this.#gathered = '';
+      return true;
+    }
+  }
+
+  #finish(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const until = performance.now() + lastWaitMs;
+    while (!this.#flushOnce() && performance.now() < until)
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+  }
+
+  #arm(ms: number): void {
+    this.#timer ??= setTimeout(() => this.flush(), ms).unref();
+  }
+
+  #report(): void {
+    const now = performance.now();
+    if (now - this.#reportedAt < reportMs) return;
+    this.#reportedAt = now;
+    const lines = this.#dropped;
+    this.#dropped = 0;
+    this.#options.onDrop?.(lines);
+  }
+}
