@@ -1,0 +1,381 @@
+import { celEnv, celType, isCelError, plan, type CelEnv, type CelFunc } from '@bufbuild/cel';
+import { dottedName, stringConstant, type Expr, type Parsed } from './ast.ts';
+import { Refusal, type Declared, type Members } from './declare.ts';
+import { functions, refusedFunctions } from './functions.ts';
+import { refill } from './limits.ts';
+
+/** The one environment: functions are the same for every expression. */
+export const environment: CelEnv = celEnv({ funcs: [...functions] });
+
+const overloads = new Map<string, CelFunc[]>();
+for (const func of environment.funcs) {
+  const group = overloads.get(func.name);
+  if (group === undefined) overloads.set(func.name, [func]);
+  else group.push(func);
+}
+
+/** What is known about an expression before it runs. */
+export interface Fact {
+  /** Name of a CEL type; `dyn` where only the run decides. */
+  readonly type: string;
+  readonly declared?: Declared;
+  /** Dotted name of a declared variable or member. */
+  readonly path?: string;
+  /** Uses no variable, so it was evaluated already. */
+  readonly constant: boolean;
+  readonly canBeTrue: boolean;
+  readonly canBeFalse: boolean;
+  /** Types of the elements of a list literal. */
+  readonly elements?: readonly string[];
+}
+
+const unknown: Fact = { type: 'dyn', constant: false, canBeTrue: true, canBeFalse: true };
+const numbers = new Set(['int', 'uint', 'double']);
+const operator = /^[@_!]|^-_$/;
+
+/** Walks a tree once: refuses what cannot work, and says what the rest can come to. */
+export class Analysis {
+  /** Dotted names of the variables used, as far as they are constant. */
+  readonly used = new Set<string>();
+  /** Ids of the expressions that are a map of header fields. */
+  readonly headers = new Set<bigint>();
+  private readonly variables: Members;
+  private readonly positions: Readonly<Record<string, number>>;
+
+  constructor(parsed: Parsed, variables: Members) {
+    this.variables = variables;
+    this.positions = parsed.sourceInfo?.positions ?? {};
+  }
+
+  /** @throws Refusal */
+  fact(expr: Expr, scope: ReadonlyMap<string, Fact>): Fact {
+    const fact = this.shape(expr, scope);
+    if (fact.declared?.kind === 'headers') this.headers.add(expr.id);
+    if (!fact.constant || expr.exprKind.case === 'constExpr') return fact;
+    return { ...fact, ...this.evaluated(expr, scope) };
+  }
+
+  private refuse(expr: Expr, message: string, notBuilt = false): never {
+    throw new Refusal(message, this.positions[String(expr.id)] ?? 0, notBuilt);
+  }
+
+  /** A constant expression is run now: what fails always is a mistake, not a rule. */
+  private evaluated(expr: Expr, scope: ReadonlyMap<string, Fact>): Partial<Fact> {
+    if (scope.size > 0) return {};
+    refill();
+    const value = plan(environment, expr)();
+    if (isCelError(value)) this.refuse(expr, `always fails: ${value.message}`);
+    const type = celType(value).name;
+    return { type, canBeTrue: value === true, canBeFalse: value === false };
+  }
+
+  private shape(expr: Expr, scope: ReadonlyMap<string, Fact>): Fact {
+    const node = expr.exprKind;
+    switch (node.case) {
+      case 'constExpr': {
+        const kind = node.value.constantKind;
+        const type = constantTypes[kind.case ?? ''] ?? 'dyn';
+        return {
+          type,
+          constant: true,
+          canBeTrue: kind.case !== 'boolValue' || kind.value,
+          canBeFalse: kind.case !== 'boolValue' || !kind.value,
+        };
+      }
+      case 'identExpr':
+        return this.identifier(expr, node.value.name, scope);
+      case 'selectExpr': {
+        if (node.value.operand === undefined) this.refuse(expr, 'incomplete member access');
+        const operand = this.fact(node.value.operand, scope);
+        const member = this.member(expr, operand, node.value.field);
+        return node.value.testOnly ? { ...unknown, type: 'bool' } : member;
+      }
+      case 'callExpr':
+        return this.call(expr, scope);
+      case 'listExpr': {
+        const facts = node.value.elements.map((element) => this.fact(element, scope));
+        return {
+          ...unknown,
+          type: 'list',
+          constant: facts.every((fact) => fact.constant),
+          elements: facts.map((fact) => fact.type),
+        };
+      }
+      case 'structExpr': {
+        if (node.value.messageName !== '') this.refuse(expr, `unknown type ${node.value.messageName}`);
+        let constant = true;
+        for (const entry of node.value.entries) {
+          if (entry.optionalEntry) this.refuse(expr, 'optional entries are not built yet', true);
+          if (entry.keyKind.case === 'mapKey')
+            constant = this.fact(entry.keyKind.value, scope).constant && constant;
+          if (entry.value !== undefined) constant = this.fact(entry.value, scope).constant && constant;
+        }
+        return { ...unknown, type: 'map', constant };
+      }
+      case 'comprehensionExpr':
+        return this.comprehension(expr, scope);
+      default:
+        return this.refuse(expr, 'not an expression');
+    }
+  }
+
+  private identifier(expr: Expr, written: string, scope: ReadonlyMap<string, Fact>): Fact {
+    const name = written.replace(/^\./, '');
+    const local = scope.get(name);
+    if (local !== undefined && !written.startsWith('.')) return local;
+    if (Object.hasOwn(this.variables, name))
+      return this.declared(expr, name, this.variables[name] as Declared);
+    if (typeNames.has(name)) return { ...unknown, type: 'type', constant: true };
+    return this.refuse(expr, `unknown variable ${name}; known are ${known(this.variables)}`);
+  }
+
+  private declared(expr: Expr, path: string, declared: Declared): Fact {
+    if (declared.kind === 'absent')
+      this.refuse(expr, `${path} is known, but not built yet: ${declared.why}`, true);
+    this.used.add(path);
+    const type = declared.kind === 'value' ? declared.type : 'map';
+    return { ...unknown, type, declared, path };
+  }
+
+  /** `operand.name` or `operand["name"]`. */
+  private member(expr: Expr, operand: Fact, name: string): Fact {
+    const { declared, path } = operand;
+    if (declared?.kind === 'object' && path !== undefined) {
+      if (!Object.hasOwn(declared.members, name))
+        this.refuse(expr, `${path} has no member ${name}; it has ${known(declared.members)}`);
+      this.used.delete(path);
+      return this.declared(expr, `${path}.${name}`, declared.members[name] as Declared);
+    }
+    if (declared?.kind === 'claims' && path !== undefined) {
+      const why = Object.hasOwn(declared.absent, name) ? declared.absent[name] : undefined;
+      if (why !== undefined) this.refuse(expr, `${path}.${name} is known, but not built yet: ${why}`, true);
+      return { ...unknown, path: `${path}.${name}` };
+    }
+    if (declared?.kind === 'headers' && path !== undefined)
+      return { ...unknown, path: `${path}.${name.toLowerCase()}` };
+    if (operand.type !== 'map' && operand.type !== 'dyn')
+      this.refuse(expr, `a ${operand.type} has no member ${name}`);
+    return {
+      ...unknown,
+      constant: operand.constant,
+      ...(path === undefined ? {} : { path: `${path}.${name}` }),
+    };
+  }
+
+  private comprehension(expr: Expr, scope: ReadonlyMap<string, Fact>): Fact {
+    if (expr.exprKind.case !== 'comprehensionExpr') return unknown;
+    const { iterVar, iterVar2, accuVar, iterRange, accuInit, loopCondition, loopStep, result } =
+      expr.exprKind.value;
+    if (!iterRange || !accuInit || !loopCondition || !loopStep || !result || iterVar2)
+      return this.refuse(expr, 'incomplete comprehension');
+    const range = this.fact(iterRange, scope);
+    if (!['list', 'map', 'dyn'].includes(range.type))
+      this.refuse(iterRange, `cannot iterate over a ${range.type}`);
+    const start = this.fact(accuInit, scope);
+    // The variable stands for something new each time, so nothing inside is evaluated beforehand.
+    const constant = range.constant;
+    const inner = new Map(scope)
+      .set(accuVar, { ...unknown, type: start.type, constant })
+      .set(iterVar, { ...unknown, constant });
+    const facts = [this.fact(loopCondition, inner), this.fact(loopStep, inner), this.fact(result, inner)];
+    return { ...unknown, type: facts[2]?.type ?? 'dyn', constant: facts.every((fact) => fact.constant) };
+  }
+
+  private call(expr: Expr, scope: ReadonlyMap<string, Fact>): Fact {
+    if (expr.exprKind.case !== 'callExpr') return unknown;
+    const call = expr.exprKind.value;
+    const special = connectives[call.function];
+    if (special !== undefined) {
+      const facts = call.args.map((arg) => this.fact(arg, scope));
+      const bad = call.args.findIndex((_, i) => special.bools(i) && !isType(facts[i], 'bool'));
+      if (bad >= 0) this.refuse(call.args[bad] as Expr, `expected bool, found ${facts[bad]?.type}`);
+      const constant = facts.every((fact) => fact.constant);
+      const fact = { ...unknown, ...special.fact(facts), constant };
+      return call.function === '_&&_' && contradicts(expr) ? { ...fact, canBeTrue: false } : fact;
+    }
+    if (call.function === '_[_]') return this.index(expr, call.args, scope);
+    if (call.function.includes('?')) this.refuse(expr, 'optional values are not built yet', true);
+    return this.overload(expr, scope);
+  }
+
+  private index(expr: Expr, args: readonly Expr[], scope: ReadonlyMap<string, Fact>): Fact {
+    const [operand, key] = args;
+    if (operand === undefined || key === undefined) return this.refuse(expr, 'incomplete index');
+    const base = this.fact(operand, scope);
+    const at = this.fact(key, scope);
+    const name = stringConstant(key);
+    if (name !== undefined && base.declared !== undefined) return this.member(expr, base, name);
+    if (base.declared?.kind === 'object')
+      this.refuse(key, `${base.path ?? ''} is indexed by constant names only`);
+    if (
+      base.declared?.kind === 'claims' &&
+      Object.keys(base.declared.absent).length > 0 &&
+      !isType(at, 'string')
+    )
+      this.refuse(key, 'claims are indexed by strings');
+    if (!['list', 'map', 'dyn'].includes(base.type)) this.refuse(expr, `a ${base.type} cannot be indexed`);
+    return { ...unknown, constant: base.constant && at.constant };
+  }
+
+  private overload(expr: Expr, scope: ReadonlyMap<string, Fact>): Fact {
+    if (expr.exprKind.case !== 'callExpr') return unknown;
+    const call = expr.exprKind.value;
+    const qualifier = call.target && dottedName(call.target);
+    const qualified = qualifier === undefined ? undefined : `${qualifier}.${call.function}`;
+    const isQualified = qualified !== undefined && overloads.has(qualified);
+    const name = isQualified ? qualified : call.function;
+    for (const candidate of [qualified, call.function])
+      if (candidate !== undefined && refusedFunctions.has(candidate) && !overloads.has(name))
+        this.refuse(expr, `the function ${candidate} is known, but not built yet`, true);
+    const group = overloads.get(name);
+    if (group === undefined) return this.refuse(expr, `unknown function ${name}`);
+
+    const target = isQualified || call.target === undefined ? undefined : this.fact(call.target, scope);
+    const args = call.args.map((arg) => this.fact(arg, scope));
+    if (name === '_==_' || name === '_!=_') this.comparable(expr, args);
+    const fitting = group.filter(
+      (func) =>
+        (func.target === undefined) === (target === undefined) &&
+        (func.target === undefined || isType(target, func.target.name)) &&
+        func.arguments.length === args.length &&
+        func.arguments.every((type, i) => isType(args[i], type.name)),
+    );
+    if (fitting.length === 0) {
+      const on = target === undefined ? '' : `${target.type}.`;
+      const shown = operator.test(name) ? `operator ${name.replace(/[@_]/g, '').trim()}` : `function ${name}`;
+      this.refuse(expr, `no ${shown} takes ${on}(${args.map((arg) => arg.type).join(', ')})`);
+    }
+    if (name === '@in') this.possibleElement(expr, args);
+    const results = new Set(fitting.map((func) => func.result.name));
+    const constant = args.every((arg) => arg.constant) && (target?.constant ?? true);
+    const headers = target?.declared?.kind === 'headers' && results.has('map');
+    return {
+      ...unknown,
+      type: results.size === 1 ? ([...results][0] as string) : 'dyn',
+      constant,
+      ...(headers ? { declared: target.declared, path: target.path ?? '' } : {}),
+    };
+  }
+
+  private comparable(expr: Expr, [left, right]: readonly Fact[]): void {
+    if (left === undefined || right === undefined) return;
+    const same =
+      isType(left, right.type) ||
+      left.type === 'null_type' ||
+      right.type === 'null_type' ||
+      (numbers.has(left.type) && numbers.has(right.type));
+    if (!same) this.refuse(expr, `a ${left.type} never equals a ${right.type}`);
+  }
+
+  private possibleElement(expr: Expr, [item, list]: readonly Fact[]): void {
+    const { elements } = list ?? {};
+    if (item === undefined || elements === undefined || item.constant) return;
+    const possible = elements.some(
+      (type) => isType(item, type) || (numbers.has(item.type) && numbers.has(type)),
+    );
+    if (!possible) this.refuse(expr, `no element of the list can equal a ${item.type}`);
+  }
+}
+
+const isType = (fact: Fact | undefined, type: string): boolean =>
+  fact === undefined || fact.type === 'dyn' || type === 'dyn' || fact.type === type;
+
+const known = (members: Members): string =>
+  Object.entries(members)
+    .filter(([, declared]) => declared.kind !== 'absent')
+    .map(([name]) => name)
+    .join(', ');
+
+const typeNames = new Set([
+  'int',
+  'uint',
+  'double',
+  'bool',
+  'string',
+  'bytes',
+  'list',
+  'map',
+  'null_type',
+  'type',
+]);
+
+const constantTypes: Readonly<Record<string, string>> = {
+  boolValue: 'bool',
+  int64Value: 'int',
+  uint64Value: 'uint',
+  doubleValue: 'double',
+  stringValue: 'string',
+  bytesValue: 'bytes',
+  nullValue: 'null_type',
+};
+
+interface Connective {
+  /** Must the argument at this place be bool? */
+  readonly bools: (index: number) => boolean;
+  readonly fact: (args: readonly Fact[]) => Partial<Fact>;
+}
+
+/** Operators whose arguments decide what the whole can come to. */
+const connectives: Readonly<Record<string, Connective>> = {
+  '_&&_': {
+    bools: () => true,
+    fact: (args) => ({
+      type: 'bool',
+      canBeTrue: args.every((arg) => arg.canBeTrue),
+      canBeFalse: args.some((arg) => arg.canBeFalse),
+    }),
+  },
+  '_||_': {
+    bools: () => true,
+    fact: (args) => ({
+      type: 'bool',
+      canBeTrue: args.some((arg) => arg.canBeTrue),
+      canBeFalse: args.every((arg) => arg.canBeFalse),
+    }),
+  },
+  '!_': {
+    bools: () => true,
+    fact: ([arg]) => ({
+      type: 'bool',
+      canBeTrue: arg?.canBeFalse ?? true,
+      canBeFalse: arg?.canBeTrue ?? true,
+    }),
+  },
+  '_?_:_': {
+    bools: (index) => index === 0,
+    fact: ([condition, yes, no]) => ({
+      type: yes !== undefined && yes.type === no?.type ? yes.type : 'dyn',
+      canBeTrue: Boolean(
+        (condition?.canBeTrue && yes?.canBeTrue) || (condition?.canBeFalse && no?.canBeTrue),
+      ),
+      canBeFalse: Boolean(
+        (condition?.canBeTrue && yes?.canBeFalse) || (condition?.canBeFalse && no?.canBeFalse),
+      ),
+    }),
+  },
+  '@not_strictly_false': { bools: () => false, fact: () => ({ type: 'bool' }) },
+};
+
+/** Does the conjunction demand two different constants of the same name (`a == "x" && a == "y"`)? */
+function contradicts(expr: Expr): boolean {
+  const demanded = new Map<string, string>();
+  const visit = (part: Expr): boolean => {
+    if (part.exprKind.case !== 'callExpr') return false;
+    const { function: name, args } = part.exprKind.value;
+    if (name === '_&&_') return args.some(visit);
+    if (name !== '_==_') return false;
+    const [left, right] = args;
+    for (const [side, other] of [
+      [left, right],
+      [right, left],
+    ]) {
+      const path = side && dottedName(side);
+      const constant = stringConstant(other);
+      if (path === undefined || constant === undefined) continue;
+      if (demanded.has(path) && demanded.get(path) !== constant) return true;
+      demanded.set(path, constant);
+    }
+    return false;
+  };
+  return visit(expr);
+}

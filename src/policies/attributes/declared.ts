@@ -1,0 +1,94 @@
+import type { Declared, Members } from '../../cel/index.ts';
+
+/** The attributes that the configuration format knows, and which of them expressions may use here. */
+
+const text: Declared = { kind: 'value', type: 'string' };
+const whole: Declared = { kind: 'value', type: 'int' };
+const absent = (why: string): Declared => ({ kind: 'absent', why });
+const object = (members: Members): Declared => ({ kind: 'object', members });
+
+const body = absent('bodies pass through unread');
+const ended = absent('the request has not ended when policies run');
+const certificate = absent('client certificates are not read');
+const answer = absent('there is no answer yet when policies run');
+const notHere = absent('its policy does not exist here');
+
+const claims: Declared = {
+  kind: 'claims',
+  absent: { rawToken: 'expressions never see the token itself' },
+};
+
+const item = object({ name: text, target: text });
+
+/** Available whenever a request is judged. */
+export const requestAttributes: Members = {
+  request: object({
+    method: text,
+    uri: text,
+    host: text,
+    scheme: text,
+    path: text,
+    pathAndQuery: text,
+    version: text,
+    headers: { kind: 'headers' },
+    startTime: text,
+    body,
+    bodyPrefix: body,
+    endTime: ended,
+  }),
+  jwt: claims,
+  auth: object({ claims }),
+  source: object({
+    address: text,
+    port: whole,
+    rawAddress: text,
+    rawPort: whole,
+    identity: certificate,
+    spiffeId: certificate,
+    subjectAltNames: certificate,
+    issuer: certificate,
+    subject: certificate,
+    subjectCn: certificate,
+    certificate,
+    unverifiedWorkload: absent('there is no workload discovery'),
+    connectHeaders: absent('CONNECT is not served'),
+  }),
+  destination: object({
+    address: text,
+    port: whole,
+    hostname: absent('use request.host'),
+  }),
+  env: object({ podName: text, namespace: text, gateway: text }),
+
+  mcp: absent('only the rules of mcpAuthorization and mcpAuthentication see MCP items'),
+  apiKey: notHere,
+  basicAuth: notHere,
+  proxy: absent('timings and names of the route are not given to expressions'),
+  backend: absent('no backend is chosen yet when policies run'),
+  response: answer,
+  llm: notHere,
+  llmRequest: notHere,
+  extauthz: notHere,
+  extproc: notHere,
+  mcpGuardrails: notHere,
+  metadata: notHere,
+};
+
+/** Available where one MCP item is judged: exactly one of `tool`, `prompt`, `resource` is set. */
+export const itemAttributes: Members = {
+  ...requestAttributes,
+  mcp: object({
+    tool: object({
+      name: text,
+      target: text,
+      arguments: absent('the rules judge the tool, not one call of it'),
+      result: answer,
+      error: answer,
+    }),
+    prompt: item,
+    resource: item,
+    task: absent('tasks are not judged by rules'),
+    methodName: absent('the rules judge the item, not one message about it'),
+    sessionId: absent('the rules judge the item, not one message about it'),
+  }),
+};

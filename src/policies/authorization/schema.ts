@@ -1,0 +1,10 @@
+import type { z } from 'zod';
+import { requestAttributes } from '../attributes/declared.ts';
+import { ruleSetSchema } from '../rules/schema.ts';
+
+export const authorizationSchema = ruleSetSchema(
+  requestAttributes,
+  'Rules about the request as a whole; a caller they refuse gets 403.',
+);
+
+export type AuthorizationSettings = z.output<typeof authorizationSchema>;

@@ -1,0 +1,19 @@
+import { z } from 'zod';
+
+/** RFC 9110 §5.6.2. */
+export const tokenPattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
+/** RFC 9110 §5.5: visible characters, spaces and tabs inside; never CR, LF or NUL, which would begin a new header. */
+export const valuePattern = /^(?:[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?$/;
+
+export const headerName = (description = 'Name of a header field.') =>
+  z.string().regex(tokenPattern, 'not a header name (RFC 9110 §5.1)').meta({ description });
+
+export const headerValue = (description = 'Value of a header field.') =>
+  z
+    .string()
+    .regex(
+      valuePattern,
+      'not a header value: only visible ASCII, spaces and tabs, none at the ends (RFC 9110 §5.5)',
+    )
+    .meta({ description });

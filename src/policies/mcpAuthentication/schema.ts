@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { itemAttributes } from '../attributes/declared.ts';
+import { notBuilt } from '../fields/notBuilt.ts';
+import { ruleSetSchema } from '../rules/schema.ts';
+import { audiences, issuer, jwks, location, mode, validation, type Jwks } from '../token/schema.ts';
+import { derivedJwks, providerNames } from './provider.ts';
+
+const empty = (description: string) => z.strictObject({}).meta({ description });
+const registration = 'needs the proxying of client registrations; leave it out to use the issuer as it is';
+
+const providerSchema = z
+  .strictObject({
+    auth0: empty('Auth0: the audience is added to the authorization endpoint.').optional(),
+    keycloak: empty('Keycloak: keys and metadata are where Keycloak has them.').optional(),
+    okta: empty('Okta: the audience is added to the authorization endpoint.').optional(),
+    descope: notBuilt(registration),
+    authentik: notBuilt(registration),
+    entra: notBuilt(registration),
+  })
+  .transform((value, ctx) => {
+    const named = providerNames.filter((name) => value[name] !== undefined);
+    const [name] = named;
+    if (name !== undefined && named.length === 1) return name;
+    ctx.addIssue({ code: 'custom', message: `expected exactly one of ${providerNames.join(', ')}` });
+    return z.NEVER;
+  })
+  .meta({
+    description: 'The make of the identity provider: where its keys and metadata are, and what it needs.',
+  });
+
+export const mcpAuthenticationSchema = z
+  .strictObject({
+    mode: mode('strict'),
+    issuer,
+    audiences,
+    jwks: jwks.optional(),
+    provider: providerSchema.optional(),
+    resourceMetadata: z.record(z.string().min(1).max(128), z.json()).default({}).meta({
+      description:
+        'Members of the protected resource metadata (RFC 9728) that replace or join the derived ones; camelCase names become snake_case.',
+    }),
+    authorizationLocation: location.optional(),
+    jwtValidationOptions: validation.optional(),
+    authorization: ruleSetSchema(
+      itemAttributes,
+      'Rules about who may come in, or with mcp.* about single tools, prompts and resources.',
+    ).optional(),
+    clientId: notBuilt(registration),
+    clientSecret: notBuilt(registration),
+  })
+  .transform(({ clientId: _id, clientSecret: _secret, jwks: keys, ...settings }, ctx) => {
+    const source: Jwks | undefined = keys ?? derivedJwks(settings.issuer, settings.provider);
+    if (source !== undefined) return { ...settings, jwks: source };
+    ctx.addIssue({
+      code: 'custom',
+      message: 'missing, and the issuer is not a URL to derive it from',
+      path: ['jwks'],
+    });
+    return z.NEVER;
+  })
+  .meta({
+    description: 'Checks the tokens of MCP clients and tells them where to get one (MCP authorization).',
+  });
+
+export type McpAuthenticationSettings = z.output<typeof mcpAuthenticationSchema>;

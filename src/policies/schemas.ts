@@ -1,0 +1,52 @@
+import type { z } from 'zod';
+import { authorizationSchema } from './authorization/schema.ts';
+import { corsSchema } from './cors/schema.ts';
+import { directResponseSchema } from './directResponse/schema.ts';
+import { requestHeaderModifierSchema, responseHeaderModifierSchema } from './headerModifier/schema.ts';
+import { jwtAuthSchema } from './jwtAuth/schema.ts';
+import { mcpAuthenticationSchema } from './mcpAuthentication/schema.ts';
+import { mcpAuthorizationSchema } from './mcpAuthorization/schema.ts';
+import { timeoutSchema } from './timeout/schema.ts';
+
+/**
+ * Policy name → shape of its settings. Stands apart from the policies themselves so that whoever only reads
+ * configuration need not load what runs them.
+ */
+export const policySchemas = {
+  timeout: timeoutSchema,
+  cors: corsSchema,
+  jwtAuth: jwtAuthSchema,
+  mcpAuthentication: mcpAuthenticationSchema,
+  authorization: authorizationSchema,
+  mcpAuthorization: mcpAuthorizationSchema,
+  requestHeaderModifier: requestHeaderModifierSchema,
+  responseHeaderModifier: responseHeaderModifierSchema,
+  directResponse: directResponseSchema,
+} as const satisfies Record<string, z.ZodType>;
+
+export type PolicyName = keyof typeof policySchemas;
+
+/** Policies of the format that are refused by name. */
+export const policiesNotBuilt: readonly string[] = [
+  ...[
+    'requestRedirect',
+    'urlRewrite',
+    'requestMirror',
+    'mcpGuardrails',
+    'a2a',
+    'ai',
+    'backendTLS',
+    'backendTunnel',
+  ],
+  ...[
+    'backendAuth',
+    'localRateLimit',
+    'remoteRateLimit',
+    'oidc',
+    'basicAuth',
+    'apiKey',
+    'extAuthz',
+    'extProc',
+  ],
+  ...['transformations', 'csrf', 'buffer', 'retry', 'delay'],
+];

@@ -1,0 +1,139 @@
+import { z } from 'zod';
+import { duration } from '../fields/duration.ts';
+import { headerName, tokenPattern } from '../fields/httpText.ts';
+import { notBuilt } from '../fields/notBuilt.ts';
+
+/** Pieces of `jwtAuth` and `mcpAuthentication` about one issuer and its tokens. */
+
+export const issuer = z
+  .string()
+  .min(1)
+  .max(2048)
+  .meta({ description: 'Who issues the tokens: the claim `iss` must be exactly this text.' });
+
+export const audiences = z.array(z.string().min(1).max(2048)).max(64).meta({
+  description:
+    'Accepted audiences: one of them must be in the claim `aud`. An empty list accepts any audience.',
+});
+
+/** Where the keys come from, in the form that `auth` takes. */
+export type Jwks =
+  | { readonly kind: 'url'; readonly url: string }
+  | { readonly kind: 'file'; readonly file: string }
+  | { readonly kind: 'inline'; readonly jwks: string };
+
+/** What is wrong with the text of a key set; the parser's own words could show a part of a key. */
+function inlineProblem(text: string): string | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (Array.isArray((value as { keys?: unknown } | null)?.keys)) return undefined;
+  } catch {
+    // Said below.
+  }
+  return 'expected a JSON Web Key Set: JSON text with a list `keys`';
+}
+
+function urlProblem(text: string): string | undefined {
+  const parsed = URL.parse(text);
+  if (parsed === null || !/^https?:$/.test(parsed.protocol)) return 'expected an http or https URL';
+  const secret = parsed.username !== '' || parsed.password !== '';
+  return secret ? 'a URL with a password would end up in logs' : undefined;
+}
+
+const jwksShape = z.union([
+  z.string().meta({ description: 'The key set itself, as JSON text.' }),
+  z.strictObject({
+    url: z.string().meta({ description: 'Fetched in the background and kept fresh.' }).optional(),
+    file: z.string().min(1).meta({ description: 'Read again when it changes.' }).optional(),
+    inline: z.string().meta({ description: 'The key set itself, as JSON text.' }).optional(),
+  }),
+]);
+
+export const jwks = jwksShape
+  .transform((value, ctx): Jwks => {
+    const {
+      url,
+      file,
+      inline,
+    }: { url?: string | undefined; file?: string | undefined; inline?: string | undefined } =
+      typeof value === 'string' ? { inline: value } : value;
+    const check = (problem: string | undefined, path: string[]): void => {
+      if (problem !== undefined) ctx.addIssue({ code: 'custom', message: problem, path });
+    };
+    if ([url, file, inline].filter((part) => part !== undefined).length !== 1) {
+      check('expected exactly one of url, file, inline', []);
+      return z.NEVER;
+    }
+    if (file !== undefined) return { kind: 'file', file };
+    if (url !== undefined) {
+      check(urlProblem(url), ['url']);
+      return { kind: 'url', url };
+    }
+    check(inlineProblem(inline ?? ''), typeof value === 'string' ? [] : ['inline']);
+    return { kind: 'inline', jwks: inline ?? '' };
+  })
+  .meta({
+    description: 'The keys that signatures are checked with (RFC 7517): from a URL, a file, or written here.',
+  });
+
+const enforced = ['exp', 'nbf', 'aud', 'iss', 'sub'];
+
+export const validation = z
+  .strictObject({
+    requiredClaims: z
+      .array(
+        z
+          .string()
+          .refine((claim) => enforced.includes(claim), `only ${enforced.join(', ')} can be required here`),
+      )
+      .default(['exp'])
+      .meta({ description: 'Claims that must be in the token; `exp` where this is left out.' }),
+    leeway: duration('How far clocks may be apart when exp, nbf and iat are compared; 10s where left out.')
+      .refine((ms) => ms <= 300_000, 'more than 5m of leeway keeps dead tokens alive')
+      .optional(),
+  })
+  .meta({ description: 'What is asked of a token besides its signature, issuer and audience.' });
+
+/** Where the token stands in the request. */
+export type Location =
+  | { readonly kind: 'header'; readonly name: string; readonly prefix: string }
+  | { readonly kind: 'cookie'; readonly name: string };
+
+export const bearer: Location = { kind: 'header', name: 'authorization', prefix: 'Bearer ' };
+
+export const location = z
+  .strictObject({
+    header: z
+      .strictObject({
+        name: headerName(),
+        prefix: z
+          .string()
+          .max(64)
+          .meta({ description: 'Taken off before the token, in any case.' })
+          .optional(),
+      })
+      .meta({ description: 'The token is in a header.' })
+      .optional(),
+    cookie: z
+      .strictObject({ name: z.string().regex(tokenPattern, 'not a cookie name') })
+      .meta({ description: 'The token is in a cookie.' })
+      .optional(),
+    queryParameter: notBuilt('a token in a URL ends up in logs and in referers (RFC 9700 §2.6, MCP)'),
+    expression: notBuilt('a token from an expression'),
+  })
+  .transform((value, ctx): Location => {
+    if ((value.header === undefined) === (value.cookie === undefined))
+      ctx.addIssue({ code: 'custom', message: 'expected exactly one of header, cookie' });
+    if (value.header !== undefined)
+      return { kind: 'header', name: value.header.name.toLowerCase(), prefix: value.header.prefix ?? '' };
+    return { kind: 'cookie', name: value.cookie?.name ?? '' };
+  })
+  .meta({ description: 'Where the token stands; `Authorization: Bearer …` where this is left out.' });
+
+export const modes = ['strict', 'optional', 'permissive'] as const;
+
+export const mode = (byDefault: (typeof modes)[number]) =>
+  z.enum(modes).default(byDefault).meta({
+    description:
+      'strict: a valid token is needed. optional: no token passes without claims, a bad one is refused. permissive: nobody is refused here, bad tokens count as none.',
+  });
