@@ -1,0 +1,69 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Logger } from '../telemetry/index.ts';
+
+/** What a page says. */
+export interface Answer {
+  readonly status: number;
+  readonly body: string;
+  readonly type?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Page {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  /** For the index. */
+  readonly about: string;
+  readonly answer: (query: URLSearchParams) => Answer | Promise<Answer>;
+}
+
+export const text = (status: number, body: string): Answer => ({ status, body: `${body}\n` });
+
+export const json = (status: number, value: unknown): Answer => ({
+  status,
+  body: `${JSON.stringify(value, null, 2)}\n`,
+  type: 'application/json',
+});
+
+const find = async (pages: readonly Page[], method: string, target: string): Promise<Answer> => {
+  const [path = '', query = ''] = target.split('?', 2);
+  const there = pages.filter((page) => page.path === path);
+  if (there.length === 0) return text(404, 'not found');
+  const wanted = method === 'HEAD' ? 'GET' : method;
+  const page = there.find((each) => each.method === wanted);
+  if (page !== undefined) return await page.answer(new URLSearchParams(query));
+  const allow = there.map((each) => (each.method === 'GET' ? 'GET, HEAD' : each.method)).join(', ');
+  return { ...text(405, 'method not allowed'), headers: { allow } };
+};
+
+/** The request handler for a table of pages; `refuse` is asked first. Never rejects. */
+export const serve =
+  (
+    pages: readonly Page[],
+    log: Logger,
+    refuse: (request: IncomingMessage) => string | undefined = () => undefined,
+  ) =>
+  async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    // Bodies mean nothing here; an unread one would hold the connection.
+    request.resume();
+    let answer: Answer;
+    try {
+      const refused = refuse(request);
+      answer =
+        refused === undefined
+          ? await find(pages, request.method ?? '', request.url ?? '')
+          : text(403, refused);
+    } catch (error) {
+      log.error('an admin page failed', { path: request.url, reason: String(error) });
+      answer = text(500, 'internal error');
+    }
+    const body = Buffer.from(answer.body);
+    response.writeHead(answer.status, {
+      'content-type': answer.type ?? 'text/plain; charset=utf-8',
+      'content-length': body.length,
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      ...answer.headers,
+    });
+    response.end(request.method === 'HEAD' ? undefined : body);
+  };

@@ -1,0 +1,51 @@
+import type { Model } from '../model/index.ts';
+import type { LogLevel } from '../telemetry/index.ts';
+
+/** What the operator's surfaces read and may do; the composition root fills it. Every function returns at once. */
+export interface AdminViews {
+  /** Of the program. */
+  readonly version: string;
+  /** The model in use; undefined before the first one. */
+  model(): Model | undefined;
+  configState(): ConfigState;
+  keySets(): readonly KeySetState[];
+  binds(): readonly BindState[];
+  /** Sessions and children of the MCP side, as plain data. */
+  mcp(): unknown;
+  readiness(): Readiness;
+  logLevel(): LogLevel;
+  setLogLevel(level: LogLevel): void;
+  /** Begins the same graceful end as SIGTERM. */
+  drain(): void;
+}
+
+/** Only `ready` takes new traffic. */
+export type Readiness = 'starting' | 'ready' | 'draining';
+
+export interface ConfigState {
+  /** The file, or what stands for it. */
+  readonly source: string;
+  /** `Date.now()` of the last configuration that was taken into use. */
+  readonly loadedAt: number | undefined;
+  /** False when the newest configuration was refused and an older one runs. */
+  readonly synchronized: boolean;
+  /** What was wrong with the newest one, a line each; empty when it was taken. */
+  readonly problems: readonly string[];
+  /** What is valid and probably not meant. */
+  readonly warnings: readonly string[];
+}
+
+/** One key set; the same shape as the views of `auth`. */
+export interface KeySetState {
+  readonly source: string;
+  readonly keys: number;
+  readonly state: 'waiting' | 'ready' | 'stale';
+  readonly problem: string | undefined;
+}
+
+/** One port of the data plane. */
+export interface BindState {
+  readonly port: number;
+  readonly state: 'listening' | 'failed' | 'closed';
+  readonly problem: string | undefined;
+}

@@ -1,0 +1,2 @@
+export type * from './contract.ts';
+export { startAdmin, type Admin, type AdminOptions } from './start.ts';

@@ -1,0 +1,104 @@
+import { unlinkSync } from 'node:fs';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { connect } from 'node:net';
+import type { ListenAddress } from '../model/index.ts';
+
+/** A server that listens; whoever opened it closes it. */
+export interface OpenServer {
+  /** `http://host:port` or `unix:/path`. */
+  readonly address: string;
+  close(): Promise<void>;
+}
+
+/** What a peer may hold on to: these ports answer small questions. */
+const limits = { maxConnections: 512, requestTimeoutMs: 10_000, maxHeaderBytes: 16_384 };
+
+/**
+ * Opens a small HTTP server; undefined where the address is `off`.
+ * @throws Error naming the purpose and the address when it cannot listen there
+ */
+export const openServer = async (
+  purpose: string,
+  where: ListenAddress,
+  handle: RequestListener,
+): Promise<OpenServer | undefined> => {
+  if (where.kind === 'off') return undefined;
+  const server = createServer(
+    {
+      requestTimeout: limits.requestTimeoutMs,
+      headersTimeout: limits.requestTimeoutMs,
+      maxHeaderSize: limits.maxHeaderBytes,
+    },
+    handle,
+  );
+  server.maxConnections = limits.maxConnections;
+  try {
+    await listenOrRetry(server, where);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`cannot open the ${purpose} address: ${reason}`, { cause: error });
+  }
+  return { address: addressOf(server), close: async () => await close(server) };
+};
+
+type Open = Exclude<ListenAddress, { kind: 'off' }>;
+
+const listenOrRetry = async (server: Server, where: Open): Promise<void> => {
+  try {
+    await listen(server, where);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (where.kind === 'tcp' && where.host === '::' && (code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL'))
+      // IPv6 is off on this machine; the wish was "every address".
+      await listen(server, { ...where, host: '0.0.0.0' });
+    else if (where.kind === 'unix' && code === 'EADDRINUSE' && (await isStale(where.path))) {
+      unlinkSync(where.path);
+      await listen(server, where);
+    } else throw error;
+  }
+};
+
+const listen = async (server: Server, where: Open): Promise<void> =>
+  await new Promise((resolve, reject) => {
+    const failed = (error: Error): void => reject(error);
+    server.once('error', failed);
+    const opened = (): void => {
+      server.off('error', failed);
+      resolve();
+    };
+    if (where.kind === 'tcp') {
+      server.listen(where.port, where.host, opened);
+      return;
+    }
+    // The socket file is made within this call; nobody but the owner may connect, from its first moment.
+    const mask = process.umask(0o177);
+    try {
+      server.listen(where.path, opened);
+    } finally {
+      process.umask(mask);
+    }
+  });
+
+/** A socket file that a dead process left behind: nobody answers. */
+const isStale = async (path: string): Promise<boolean> =>
+  await new Promise((resolve) => {
+    const probe = connect(path);
+    probe.once('connect', () => {
+      probe.destroy();
+      resolve(false);
+    });
+    probe.once('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'ECONNREFUSED'));
+  });
+
+const addressOf = (server: Server): string => {
+  const address = server.address();
+  if (typeof address === 'string') return `unix:${address}`;
+  if (address === null) return '';
+  return `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${String(address.port)}`;
+};
+
+const close = async (server: Server): Promise<void> =>
+  await new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });

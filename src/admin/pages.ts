@@ -1,0 +1,115 @@
+import type { Metrics } from '../telemetry/index.ts';
+import { json, text, type Answer, type Page } from './answer.ts';
+import type { AdminViews, Readiness } from './contract.ts';
+import { redactDump } from './redactDump.ts';
+
+const levels = ['debug', 'info', 'warn', 'error'] as const;
+
+const isoTime = (ms: number | undefined): string | null =>
+  ms === undefined ? null : new Date(ms).toISOString();
+
+const configOf = (views: AdminViews) => {
+  const { loadedAt, ...rest } = views.configState();
+  return { ...rest, loadedAt: isoTime(loadedAt) };
+};
+
+/** Everything that runs, and what is wrong with it; secrets replaced. */
+const dump = (views: AdminViews): Answer =>
+  json(
+    200,
+    redactDump({
+      version: views.version,
+      readiness: views.readiness(),
+      logLevel: views.logLevel(),
+      config: configOf(views),
+      binds: views.binds(),
+      keySets: views.keySets(),
+      mcp: views.mcp(),
+      model: views.model() ?? null,
+    }),
+  );
+
+const setLevel = (views: AdminViews, wanted: string | null): Answer => {
+  const level = levels.find((each) => each === wanted);
+  if (level === undefined) return text(400, `level must be one of ${levels.join(', ')}`);
+  views.setLogLevel(level);
+  return text(200, `log level is ${level}`);
+};
+
+/** The admin port: for the operator of this machine. */
+export const adminPages = (views: AdminViews): readonly Page[] => {
+  const pages: readonly Page[] = [
+    {
+      method: 'GET',
+      path: '/config_dump',
+      about: 'what runs now: model, configuration state, key sets, MCP sessions; secrets are replaced',
+      answer: () => dump(views),
+    },
+    {
+      method: 'GET',
+      path: '/logging',
+      about: 'the log level',
+      answer: () => text(200, `log level is ${views.logLevel()}`),
+    },
+    {
+      method: 'POST',
+      path: '/logging',
+      about: `?level=${levels.join('|')} sets the log level until the next start`,
+      answer: (query) => setLevel(views, query.get('level')),
+    },
+    {
+      method: 'POST',
+      path: '/quitquitquit',
+      about: 'drains and ends, like SIGTERM',
+      answer: () => {
+        views.drain();
+        return text(202, 'draining');
+      },
+    },
+  ];
+  const index = [
+    `portcullis ${views.version}`,
+    '',
+    ...pages.map(({ method, path, about }) => `${method.padEnd(4)} ${path.padEnd(14)} ${about}`),
+  ].join('\n');
+  return [{ method: 'GET', path: '/', about: 'this list', answer: () => text(200, index) }, ...pages];
+};
+
+/** The stats port: for Prometheus. */
+export const statsPages = (metrics: Metrics): readonly Page[] => [
+  {
+    method: 'GET',
+    path: '/metrics',
+    about: 'Prometheus text format',
+    answer: async () => ({ status: 200, body: await metrics.expose(), type: metrics.contentType }),
+  },
+];
+
+const statusOf: Readonly<Record<Readiness, number>> = { starting: 503, ready: 200, draining: 503 };
+
+/** The readiness port: for the thing that decides whether to send traffic. */
+export const readinessPages = (views: AdminViews): readonly Page[] => [
+  {
+    method: 'GET',
+    path: '/healthz/ready',
+    about: '200 when traffic may come',
+    answer: () => text(statusOf[views.readiness()], views.readiness()),
+  },
+  {
+    method: 'GET',
+    path: '/readyz',
+    about: 'the same, with details',
+    answer: () => {
+      const readiness = views.readiness();
+      return json(
+        statusOf[readiness],
+        redactDump({
+          readiness,
+          config: configOf(views),
+          binds: views.binds(),
+          keySets: views.keySets(),
+        }),
+      );
+    },
+  },
+];

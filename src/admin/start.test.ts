@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { request as httpRequest } from 'node:http';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { defaults, type ListenAddress, type Model } from '../model/index.ts';
+import { createLogger, createMetrics, type LogLevel } from '../telemetry/index.ts';
+import type { AdminViews, ConfigState, Readiness } from './contract.ts';
+import { startAdmin } from './start.ts';
+
+const loopback: ListenAddress = { kind: 'tcp', host: '127.0.0.1', port: 0 };
+
+const model: Model = {
+  process: { ...defaults, fixed: { ...defaults.fixed, sessionKey: 'ab'.repeat(32) } },
+  binds: [{ port: 3000, listeners: [] }],
+};
+
+/** State that a test changes while the servers run. */
+const state = () => ({
+  readiness: 'starting' as Readiness,
+  level: 'info' as LogLevel,
+  drains: 0,
+  config: {
+    source: 'config.yaml',
+    loadedAt: Date.parse('2026-11-21T10:00:00Z'),
+    synchronized: true,
+    problems: [],
+    warnings: [],
+  } as ConfigState,
+});
+
+const start = async (
+  t: TestContext,
+  where: Partial<Record<'admin' | 'stats' | 'readiness', ListenAddress>> = {},
+) => {
+  const now = state();
+  const views: AdminViews = {
+    version: '1.2.3',
+    model: () => model,
+    configState: () => now.config,
+    keySets: () => [{ source: 'http://idp/keys', keys: 0, state: 'waiting', problem: 'connection refused' }],
+    binds: () => [{ port: 3000, state: 'listening', problem: undefined }],
+    mcp: () => ({ sessions: 0, children: [] }),
+    readiness: () => now.readiness,
+    logLevel: () => now.level,
+    setLogLevel: (level) => (now.level = level),
+    drain: () => (now.drains += 1),
+  };
+  const log = createLogger({ level: 'error', format: 'text' });
+  const admin = await startAdmin({
+    admin: loopback,
+    stats: loopback,
+    readiness: loopback,
+    ...where,
+    views,
+    log,
+    metrics: createMetrics({ process: false }),
+  });
+  t.after(async () => {
+    await admin.close();
+    log.close();
+  });
+  return { now, ...admin.addresses, close: async () => await admin.close() };
+};
+
+test('the configuration dump shows what runs, without its secrets', async (t) => {
+  const { admin } = await start(t);
+  const response = await fetch(`${admin}/config_dump`);
+  assert.equal(response.status, 200);
+  assert.match(response.headers.get('content-type') ?? '', /^application\/json/);
+  const text = await response.text();
+  assert.ok(!text.includes('abab'));
+  const dump = JSON.parse(text);
+  assert.equal(dump.model.binds[0].port, 3000);
+  assert.equal(dump.model.process.fixed.sessionKey, '[redacted]');
+  assert.equal(dump.config.loadedAt, '2026-11-21T10:00:00.000Z');
+  assert.equal(dump.keySets[0].problem, 'connection refused');
+  assert.deepEqual(dump.mcp, { sessions: 0, children: [] });
+});
+
+test('the index lists every page, and an unknown one is 404', async (t) => {
+  const { admin } = await start(t);
+  const index = await (await fetch(`${admin}/`)).text();
+  for (const path of ['/config_dump', '/logging', '/quitquitquit']) assert.ok(index.includes(path), path);
+  assert.equal((await fetch(`${admin}/nothing`)).status, 404);
+});
+
+test('the log level is set by POST, and a wrong one is refused', async (t) => {
+  const { admin, now } = await start(t);
+  assert.equal((await fetch(`${admin}/logging?level=debug`, { method: 'POST' })).status, 200);
+  assert.equal(now.level, 'debug');
+  const refused = await fetch(`${admin}/logging?level=loud`, { method: 'POST' });
+  assert.equal(refused.status, 400);
+  assert.match(await refused.text(), /debug, info, warn, error/);
+  assert.equal(now.level, 'debug');
+});
+
+test('quitquitquit drains on POST only', async (t) => {
+  const { admin, now } = await start(t);
+  const get = await fetch(`${admin}/quitquitquit`);
+  assert.deepEqual([get.status, get.headers.get('allow')], [405, 'POST']);
+  assert.equal(now.drains, 0);
+  assert.equal((await fetch(`${admin}/quitquitquit`, { method: 'POST' })).status, 202);
+  assert.equal(now.drains, 1);
+});
+
+test('readiness follows the state: 503, 200, 503', async (t) => {
+  const { readiness, now } = await start(t);
+  const probe = async () => {
+    const response = await fetch(`${readiness}/healthz/ready`);
+    return [response.status, (await response.text()).trim()];
+  };
+  assert.deepEqual(await probe(), [503, 'starting']);
+  now.readiness = 'ready';
+  assert.deepEqual(await probe(), [200, 'ready']);
+  now.readiness = 'draining';
+  assert.deepEqual(await probe(), [503, 'draining']);
+});
+
+test('readyz tells that a newer configuration was refused, and why', async (t) => {
+  const { readiness, now } = await start(t);
+  now.readiness = 'ready';
+  now.config = { ...now.config, synchronized: false, problems: ['config.yaml:3:1: unknown field'] };
+  const response = await fetch(`${readiness}/readyz`);
+  assert.equal(response.status, 200);
+  const details = (await response.json()) as Record<string, Record<string, unknown>>;
+  assert.equal(details['config']?.['synchronized'], false);
+  assert.deepEqual(details['config']?.['problems'], ['config.yaml:3:1: unknown field']);
+  assert.equal('model' in details, false);
+});
+
+test('the stats port serves metrics, with the state of the configuration among them', async (t) => {
+  const { stats, now } = await start(t);
+  const read = async () => await (await fetch(`${stats}/metrics`)).text();
+  const before = await read();
+  assert.match(before, /^portcullis_config_synchronized 1$/m);
+  assert.match(before, /^portcullis_config_last_reload_success_timestamp_seconds 1795255200$/m);
+  assert.match(before, /^portcullis_build_info\{version="1.2.3"\} 1$/m);
+  now.config = { ...now.config, synchronized: false };
+  assert.match(await read(), /^portcullis_config_synchronized 0$/m);
+});
+
+/** A request with headers that fetch would not let a test set. */
+const ask = async (url: string, headers: Record<string, string>, method = 'GET'): Promise<number> => {
+  const request = httpRequest(url, { method, headers, agent: false }).end();
+  const [response] = (await once(request, 'response')) as [NodeJS.ReadableStream & { statusCode: number }];
+  response.resume();
+  await once(response, 'end');
+  return response.statusCode;
+};
+
+test('the admin port refuses a foreign Host: DNS rebinding', async (t) => {
+  const { admin = '' } = await start(t);
+  for (const host of [
+    'evil.example',
+    'evil.example:15000',
+    'localhost.evil.example',
+    '127.0.0.1.evil.example',
+  ])
+    assert.equal(await ask(`${admin}/config_dump`, { host }), 403, host);
+  for (const host of ['localhost', 'localhost:15000', 'LOCALHOST.', '127.0.0.1:1', '[::1]:15000'])
+    assert.equal(await ask(`${admin}/config_dump`, { host }), 200, host);
+});
+
+test('the admin port refuses what a page of another site sends', async (t) => {
+  const { admin = '', now } = await start(t);
+  const hostile: readonly Record<string, string>[] = [
+    { origin: 'https://evil.example' },
+    { origin: 'null' },
+    { origin: 'http://localhost:9' },
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site' },
+  ];
+  for (const headers of hostile)
+    assert.equal(await ask(`${admin}/quitquitquit`, headers, 'POST'), 403, JSON.stringify(headers));
+  assert.equal(now.drains, 0);
+  const own = new URL(admin).host;
+  assert.equal(await ask(`${admin}/`, { origin: `http://${own}`, 'sec-fetch-site': 'same-origin' }), 200);
+  assert.equal(await ask(`${admin}/`, { 'sec-fetch-site': 'none' }), 200);
+});
+
+test('an address that is off is not opened', async (t) => {
+  const addresses = await start(t, { admin: { kind: 'off' }, stats: { kind: 'off' } });
+  assert.deepEqual([addresses.admin, addresses.stats], [undefined, undefined]);
+  assert.equal((await fetch(`${addresses.readiness}/healthz/ready`)).status, 503);
+});
+
+test('the address :: is reached over IPv4', async (t) => {
+  const { stats = '' } = await start(t, { stats: { kind: 'tcp', host: '::', port: 0 } });
+  assert.equal((await fetch(`http://127.0.0.1:${new URL(stats).port}/metrics`)).status, 200);
+});
+
+test('a port in use is an error that names the purpose, and leaves nothing open', async (t) => {
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  t.after(() => taken.close());
+  const { port } = taken.address() as { port: number };
+  await assert.rejects(
+    start(t, { readiness: { kind: 'tcp', host: '127.0.0.1', port } }),
+    new RegExp(`cannot open the readiness address: .*127\\.0\\.0\\.1:${String(port)}`),
+  );
+});
+
+test('a unix socket is private, replaces a dead one, and never a living one', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'portcullis-'));
+  t.after(async () => await rm(directory, { recursive: true }));
+  const path = join(directory, 'admin.sock');
+  // A process that dies without closing its socket leaves the file.
+  const script = `require('node:net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 'SIGKILL'))`;
+  await once(spawn(process.execPath, ['-e', script]), 'exit');
+  assert.ok((await stat(path)).isSocket());
+
+  const first = await start(t, { admin: { kind: 'unix', path } });
+  assert.equal(first.admin, `unix:${path}`);
+  assert.equal((await stat(path)).mode & 0o777, 0o600);
+  const request = httpRequest({ socketPath: path, path: '/', headers: { host: 'localhost' } }).end();
+  const [response] = (await once(request, 'response')) as [NodeJS.ReadableStream & { statusCode: number }];
+  assert.equal(response.statusCode, 200);
+  response.resume();
+
+  await assert.rejects(start(t, { admin: { kind: 'unix', path } }), /cannot open the admin address/);
+  assert.ok((await stat(path)).isSocket());
+  await first.close();
+  await assert.rejects(stat(path));
+});
