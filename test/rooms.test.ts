@@ -1,0 +1,170 @@
+/**
+ * The import directions of src/ (ARCHITECTURE.md, "Rooms"). A room sees only the rooms of its row, only through
+ * their index.ts, and no file takes part in an import cycle (imports of types only are erased before anything runs).
+ */
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, posix } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+interface Row {
+  /** Rooms whose values and types it may use. */
+  readonly uses: readonly string[];
+  /** Rooms of which it may use types only. */
+  readonly types?: readonly string[];
+  /** Single files of other rooms that are open to it besides their index. */
+  readonly files?: readonly string[];
+}
+
+const rows: Readonly<Record<string, Row>> = {
+  model: { uses: [] },
+  http: { uses: [] },
+  telemetry: { uses: [] },
+  cel: { uses: [] },
+  auth: { uses: ['http', 'telemetry'] },
+  upstream: { uses: ['model', 'http', 'telemetry'] },
+  mcp: { uses: ['model', 'http', 'upstream', 'telemetry'] },
+  policies: { uses: ['model', 'http', 'auth', 'cel', 'telemetry'], types: ['mcp'] },
+  proxy: { uses: ['model', 'http', 'telemetry', 'upstream', 'mcp', 'policies'] },
+  sources: { uses: ['model', 'telemetry'], files: ['policies/schemas.ts'] },
+  admin: { uses: ['model', 'telemetry'], types: ['proxy', 'sources'] },
+};
+/** May use every room: the composition root and the command line. */
+const unbound = new Set(['cli', 'main.ts']);
+const openToAll = new Set(['errors.ts']);
+
+interface Import {
+  readonly specifier: string;
+  readonly typeOnly: boolean;
+}
+
+const statement =
+  /^\s*(?:import|export)\s+(type\s)?[^'";]*?\sfrom\s+'([^']+)'|^\s*import\s+'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/gm;
+
+const importsOf = (source: string): Import[] =>
+  Array.from(source.matchAll(statement), ([, type, from, bare, dynamic]) => ({
+    specifier: from ?? bare ?? dynamic ?? '',
+    typeOnly: type !== undefined,
+  }));
+
+const roomOf = (path: string): string => path.split('/')[0] ?? '';
+const isTest = (path: string): boolean => /\.(?:test|testing)\.ts$/.test(path);
+
+/** Why `path` may not import `target` (both relative to src/); undefined when it may. */
+const refusal = (path: string, target: string, typeOnly: boolean): string | undefined => {
+  if (target.startsWith('../')) return 'lies outside src/';
+  if (isTest(path)) return undefined;
+  if (isTest(target)) return 'is for tests only';
+  const [from, to] = [roomOf(path), roomOf(target)];
+  if (from === to || openToAll.has(target)) return undefined;
+  if (openToAll.has(path)) return 'errors.ts imports nothing';
+  const row = rows[from];
+  if (row === undefined && !unbound.has(from)) return `${from} is no room: add a row`;
+  if (row?.files?.includes(target) === true) return undefined;
+  const mayUse = row === undefined || row.uses.includes(to);
+  const mayUseTypes = mayUse || row.types?.includes(to) === true;
+  if (!mayUseTypes) return `${from} may not import ${to}`;
+  if (!mayUse && !typeOnly) return `${from} may import types of ${to} only`;
+  if (target === `${to}/index.ts`) return undefined;
+  if (target === `${to}/contract.ts` && typeOnly) return undefined;
+  return `only ${to}/index.ts is open to other rooms`;
+};
+
+/** The offences of a tree: path → source, paths relative to src/. */
+const offences = (tree: ReadonlyMap<string, string>): string[] =>
+  [...tree].flatMap(([path, source]) =>
+    importsOf(source)
+      .filter(({ specifier }) => specifier.startsWith('.'))
+      .flatMap(({ specifier, typeOnly }) => {
+        const target = posix.join(dirname(path), specifier);
+        const why = refusal(path, target, typeOnly);
+        return why === undefined ? [] : [`${path} imports ${target}: ${why}`];
+      }),
+  );
+
+/** The first import cycle found from each file, as `a → b → a`. */
+const cycles = (tree: ReadonlyMap<string, string>): string[] => {
+  const found: string[] = [];
+  const finished = new Set<string>();
+  const visit = (path: string, trail: readonly string[]): void => {
+    const at = trail.indexOf(path);
+    if (at >= 0) {
+      found.push([...trail.slice(at), path].join(' → '));
+      return;
+    }
+    if (finished.has(path)) return;
+    for (const { specifier, typeOnly } of importsOf(tree.get(path) ?? ''))
+      if (specifier.startsWith('.') && !typeOnly)
+        visit(posix.join(dirname(path), specifier), [...trail, path]);
+    finished.add(path);
+  };
+  for (const path of tree.keys()) visit(path, []);
+  return found;
+};
+
+const root = fileURLToPath(new URL('../src/', import.meta.url));
+const source = new Map(
+  globSync('**/*.ts', { cwd: root }).map((path) => [path, readFileSync(root + path, 'utf8')]),
+);
+
+test('the source was found', () => {
+  assert.ok(source.size > 10);
+  assert.ok([...source.values()].some((text) => importsOf(text).length > 0));
+});
+
+test('every room keeps to its row', () => {
+  assert.deepEqual(offences(source), []);
+});
+
+test('no import goes in a circle', () => {
+  assert.deepEqual(cycles(source), []);
+});
+
+const offence = (path: string, text: string): string[] => offences(new Map([[path, text]]));
+
+test('a good import passes', () => {
+  const good: readonly (readonly [string, string])[] = [
+    ['proxy/live.ts', "import { pool } from '../upstream/index.ts';"],
+    ['proxy/live.ts', "import {\n  a,\n  b,\n} from './parts/a.ts';"],
+    ['policies/cors/index.ts', "import type { McpItem } from '../../mcp/contract.ts';"],
+    ['sources/file/load.ts', "import { schemas } from '../../policies/schemas.ts';"],
+    ['model/model.ts', "import { catalogue } from '../errors.ts';"],
+    ['http/head.test.ts', "import { run } from '../proxy/inner.ts';"],
+    ['main.ts', "export { start } from './proxy/index.ts';"],
+    ['http/head.ts', "import { Buffer } from 'node:buffer';"],
+  ];
+  for (const [path, text] of good) assert.deepEqual(offence(path, text), []);
+});
+
+test('a bad import is caught, in every way of writing it', () => {
+  const bad: readonly (readonly [string, string, RegExp])[] = [
+    ['model/model.ts', "import { x } from '../http/index.ts';", /model may not import http/],
+    ['sources/state.ts', "import { live } from '../proxy/index.ts';", /sources may not import proxy/],
+    ['proxy/live.ts', "import '../sources/index.ts';", /proxy may not import sources/],
+    ['proxy/live.ts', "const a = await import('../auth/index.ts');", /proxy may not import auth/],
+    ['proxy/live.ts', "export * from '../cel/index.ts';", /proxy may not import cel/],
+    ['proxy/live.ts', "import {\n  a,\n  type B,\n} from '../admin/index.ts';", /proxy may not import admin/],
+    ['proxy/live.ts', "import { pool } from '../upstream/pool.ts';", /only upstream\/index.ts is open/],
+    ['proxy/live.ts', "import { x } from '../mcp/contract.ts';", /only mcp\/index.ts is open/],
+    ['policies/jwt.ts', "import { serve } from '../mcp/index.ts';", /types of mcp only/],
+    ['http/head.ts', "import { fake } from './exchange.testing.ts';", /for tests only/],
+    ['http/head.ts', "import { echo } from '../../apps/echo/src/index.ts';", /outside src/],
+    ['errors.ts', "import { x } from './http/index.ts';", /errors.ts imports nothing/],
+    ['attic/x.ts', "import { x } from '../http/index.ts';", /no room/],
+  ];
+  for (const [path, text, why] of bad) {
+    const found = offence(path, text);
+    assert.equal(found.length, 1, text);
+    assert.match(found[0] ?? '', why);
+  }
+});
+
+test('a circle is caught', () => {
+  const circle = new Map([
+    ['http/a.ts', "import { b } from './b.ts';"],
+    ['http/b.ts', "import './c.ts';"],
+    ['http/c.ts', "export { a } from './a.ts';\nimport type { B } from './b.ts';"],
+  ]);
+  assert.deepEqual(cycles(circle), ['http/a.ts → http/b.ts → http/c.ts → http/a.ts']);
+});
