@@ -1,4 +1,5 @@
 import type { HeaderLine } from './exchange.ts';
+import { fieldHash } from './fields.ts';
 
 /**
  * Changes to a set of headers, noted now and applied once when the head is written. Names are kept in lower case.
@@ -6,13 +7,18 @@ import type { HeaderLine } from './exchange.ts';
  * name, `add` appends.
  */
 export class HeaderEdits {
-  /** Names whose original lines are dropped. */
-  readonly dropped = new Set<string>();
   /** Lines to write, in order. */
   lines: HeaderLine[] = [];
+  private readonly names: string[] = [];
+  private readonly hashes: number[] = [];
 
   get empty(): boolean {
-    return this.dropped.size === 0 && this.lines.length === 0;
+    return this.names.length === 0 && this.lines.length === 0;
+  }
+
+  /** True when some lines of the peer are dropped. */
+  get drops(): boolean {
+    return this.names.length !== 0;
   }
 
   set(name: string, value: string): void {
@@ -26,13 +32,26 @@ export class HeaderEdits {
 
   remove(name: string): void {
     const key = name.toLowerCase();
-    this.dropped.add(key);
+    if (!this.names.includes(key)) {
+      this.names.push(key);
+      this.hashes.push(fieldHash(key));
+    }
     if (this.lines.some(([known]) => known === key))
       this.lines = this.lines.filter(([known]) => known !== key);
   }
 
-  /** The edits applied to lines whose names are in lower case. */
+  /** Are the peer's lines of this name dropped? */
+  dropsName(lowerName: string): boolean {
+    return this.names.includes(lowerName);
+  }
+
+  /** Might a name of this hash be dropped? Spares reading the names of fields that stay. */
+  dropsHash(hash: number): boolean {
+    return this.hashes.includes(hash);
+  }
+
+  /** The edits applied to lines in any case of name. */
   apply(lines: readonly HeaderLine[]): HeaderLine[] {
-    return [...lines.filter(([name]) => !this.dropped.has(name.toLowerCase())), ...this.lines];
+    return [...lines.filter(([name]) => !this.dropsName(name.toLowerCase())), ...this.lines];
   }
 }

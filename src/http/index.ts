@@ -1,2 +1,20 @@
-export type { HeaderLine, HttpReply, HttpRequest, Reply, ReplyStream } from './exchange.ts';
+export { parseAuthority, type Authority } from './authority.ts';
+export { Body, FRAMING, type ChunkSink } from './body.ts';
 export { HeaderEdits } from './edits.ts';
+export type { HeaderLine, HttpReply, HttpRequest, Reply, ReplyStream } from './exchange.ts';
+export { KIND } from './fields.ts';
+export { Head, HeadPool } from './head.ts';
+export { COMPLETE, INCOMPLETE, parseRequest, parseResponse, refusal, type HeadLimits } from './parse.ts';
+export { normalizePath } from './path.ts';
+export {
+  dropTable,
+  hopByHop,
+  isHeaderName,
+  isHeaderValue,
+  renderFields,
+  renderLines,
+  type DropTable,
+} from './render.ts';
+export { hasNoBody, httpDate, statusLine } from './status.ts';
+export { readTarget, type Target } from './target.ts';
+export { eventStreamHeaders, formatComment, formatEvent, type EventOptions } from './sse.ts';

@@ -1,0 +1,199 @@
+import { HEX, TOKEN, VALUE } from './octets.ts';
+
+/** How the end of a body is found (RFC 9112 §6.3). */
+export const FRAMING = { none: 0, length: 1, chunked: 2, close: 3 } as const;
+
+/** States of the chunk scanner: what byte is expected next. */
+const SIZE = 0;
+const EXTENSION = 1;
+const SIZE_LF = 2;
+const DATA = 3;
+const DATA_CR = 4;
+const DATA_LF = 5;
+const LINE = 6;
+const TRAILER_NAME = 7;
+const TRAILER_VALUE = 8;
+const TRAILER_LF = 9;
+const LAST_LF = 10;
+
+const CR = 13;
+const LF = 10;
+const SEMICOLON = 59;
+const COLON = 58;
+
+/** Bytes of extensions and trailers in one message: they carry nothing we need, so little is enough. */
+const MAX_EXTENSION_BYTES = 16_384;
+
+/** Fields that must not come as trailers (RFC 9110 §6.5.1): a backend that merges them would be fooled. */
+const refusedTrailers = new Set([
+  'authorization',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-range',
+  'content-type',
+  'cookie',
+  'expect',
+  'host',
+  'keep-alive',
+  'max-forwards',
+  'proxy-authorization',
+  'set-cookie',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** Takes the payload bytes of a chunked body, without its framing. */
+export type ChunkSink = (bytes: Buffer, from: number, to: number) => void;
+
+/**
+ * Follows one body through the bytes of its connection and says where it ends. The framing bytes are checked as
+ * strictly as heads are: no bare CR or LF, no sign or space in a size, nothing after an extension.
+ */
+export class Body {
+  kind: number = FRAMING.none;
+  done = true;
+  /** Bytes still to come of the body (length) or of the chunk (chunked). */
+  private left = 0;
+  private state = SIZE;
+  private digits = 0;
+  private spare = 0;
+  private trailerName = '';
+
+  /** A body of a known length; of none when it is 0. */
+  startLength(length: number): void {
+    this.kind = length === 0 ? FRAMING.none : FRAMING.length;
+    this.left = length;
+    this.done = length === 0;
+  }
+
+  startChunked(): void {
+    this.kind = FRAMING.chunked;
+    this.left = 0;
+    this.state = SIZE;
+    this.digits = 0;
+    this.spare = 0;
+    this.done = false;
+  }
+
+  startUntilClose(): void {
+    this.kind = FRAMING.close;
+    this.done = false;
+  }
+
+  startNone(): void {
+    this.kind = FRAMING.none;
+    this.done = true;
+  }
+
+  /**
+   * Takes what belongs to the body from `bytes[from..to)`.
+   * @param sink gets the payload of a chunked body; left out when the framing is passed on as it is
+   * @returns the offset behind the last byte taken (`done` says whether the body is complete), or -1 for bad framing
+   */
+  take(bytes: Buffer, from: number, to: number, sink?: ChunkSink): number {
+    switch (this.kind) {
+      case FRAMING.length: {
+        const end = to - from < this.left ? to : from + this.left;
+        this.left -= end - from;
+        this.done = this.left === 0;
+        return end;
+      }
+      case FRAMING.chunked:
+        return this.scan(bytes, from, to, sink);
+      case FRAMING.close:
+        return to;
+      default:
+        return from;
+    }
+  }
+
+  private scan(bytes: Buffer, from: number, to: number, sink: ChunkSink | undefined): number {
+    let p = from;
+    while (p < to) {
+      const code = bytes[p] as number;
+      switch (this.state) {
+        case SIZE: {
+          const digit = HEX[code] as number;
+          if (digit !== 255) {
+            // 12 digits stay exact in a double.
+            if (++this.digits > 12) return -1;
+            this.left = this.left * 16 + digit;
+          } else if (this.digits === 0) return -1;
+          else if (code === CR) this.state = SIZE_LF;
+          else if (code === SEMICOLON) this.state = EXTENSION;
+          else return -1;
+          p++;
+          break;
+        }
+        case EXTENSION:
+          if (code === CR) this.state = SIZE_LF;
+          else if (VALUE[code] === 0 || ++this.spare > MAX_EXTENSION_BYTES) return -1;
+          p++;
+          break;
+        case SIZE_LF:
+          if (code !== LF) return -1;
+          this.state = this.left === 0 ? LINE : DATA;
+          this.digits = 0;
+          p++;
+          break;
+        case DATA: {
+          const end = to - p < this.left ? to : p + this.left;
+          if (sink !== undefined) sink(bytes, p, end);
+          this.left -= end - p;
+          if (this.left === 0) this.state = DATA_CR;
+          p = end;
+          break;
+        }
+        case DATA_CR:
+          if (code !== CR) return -1;
+          this.state = DATA_LF;
+          p++;
+          break;
+        case DATA_LF:
+          if (code !== LF) return -1;
+          this.state = SIZE;
+          p++;
+          break;
+        case LINE:
+          if (code === CR) {
+            this.state = LAST_LF;
+            p++;
+          } else {
+            this.trailerName = '';
+            this.state = TRAILER_NAME;
+          }
+          break;
+        case TRAILER_NAME: {
+          const lower = TOKEN[code] as number;
+          if (lower !== 0) {
+            if (this.trailerName.length > 256) return -1;
+            this.trailerName += String.fromCharCode(lower);
+          } else if (code !== COLON || this.trailerName === '' || refusedTrailers.has(this.trailerName))
+            return -1;
+          else this.state = TRAILER_VALUE;
+          if (++this.spare > MAX_EXTENSION_BYTES) return -1;
+          p++;
+          break;
+        }
+        case TRAILER_VALUE:
+          if (code === CR) this.state = TRAILER_LF;
+          else if (VALUE[code] === 0 || ++this.spare > MAX_EXTENSION_BYTES) return -1;
+          p++;
+          break;
+        case TRAILER_LF:
+          if (code !== LF) return -1;
+          this.state = LINE;
+          p++;
+          break;
+        default:
+          if (code !== LF) return -1;
+          this.done = true;
+          return p + 1;
+      }
+    }
+    return p;
+  }
+}

@@ -1,0 +1,86 @@
+import { TOKEN } from './octets.ts';
+
+/**
+ * The header fields that the wire itself acts on. The parser hashes each name while it scans it and looks the hash
+ * up here; a hit is confirmed by length and bytes, so that a collision can neither drop nor misread a field.
+ */
+export const KIND = {
+  other: 0,
+  host: 1,
+  contentLength: 2,
+  transferEncoding: 3,
+  connection: 4,
+  keepAlive: 5,
+  proxyConnection: 6,
+  te: 7,
+  trailer: 8,
+  upgrade: 9,
+  expect: 10,
+  proxyAuthenticate: 11,
+  proxyAuthorization: 12,
+  forwardedFor: 13,
+  forwardedProto: 14,
+  forwardedHost: 15,
+  requestId: 16,
+  server: 17,
+  serviceTime: 18,
+  date: 19,
+  http2Settings: 20,
+  /** Names that some backends read as framing fields: `_` for `-`. */
+  lookalike: 21,
+} as const;
+
+const names: readonly (readonly [string, number])[] = [
+  ['host', KIND.host],
+  ['content-length', KIND.contentLength],
+  ['transfer-encoding', KIND.transferEncoding],
+  ['connection', KIND.connection],
+  ['keep-alive', KIND.keepAlive],
+  ['proxy-connection', KIND.proxyConnection],
+  ['te', KIND.te],
+  ['trailer', KIND.trailer],
+  ['upgrade', KIND.upgrade],
+  ['expect', KIND.expect],
+  ['proxy-authenticate', KIND.proxyAuthenticate],
+  ['proxy-authorization', KIND.proxyAuthorization],
+  ['x-forwarded-for', KIND.forwardedFor],
+  ['x-forwarded-proto', KIND.forwardedProto],
+  ['x-forwarded-host', KIND.forwardedHost],
+  ['x-request-id', KIND.requestId],
+  ['server', KIND.server],
+  ['x-envoy-upstream-service-time', KIND.serviceTime],
+  ['date', KIND.date],
+  ['http2-settings', KIND.http2Settings],
+  ['transfer_encoding', KIND.lookalike],
+  ['content_length', KIND.lookalike],
+];
+
+/** The hash the parser builds byte by byte, over the lower-case name. */
+export function fieldHash(lowerName: string): number {
+  let hash = 0;
+  for (let i = 0; i < lowerName.length; i++) hash = (Math.imul(hash, 33) + lowerName.charCodeAt(i)) | 0;
+  return hash;
+}
+
+const SLOTS = 2048;
+/** slot → index + 1 into `known`; the load below fails if two known names fell into one slot. */
+const slots = new Uint8Array(SLOTS);
+const known = names.map(([name, kind]) => ({ name, kind, hash: fieldHash(name) }));
+for (const [index, { hash, name }] of known.entries()) {
+  const slot = (hash ^ (hash >>> 11)) & (SLOTS - 1);
+  if (slots[slot] !== 0) throw new Error(`two known fields share a slot: ${name}`);
+  slots[slot] = index + 1;
+}
+
+/** Kind of the field whose name is the bytes `from`–`to` with this hash. */
+export function fieldKind(bytes: Uint8Array, from: number, to: number, hash: number): number {
+  const index = slots[(hash ^ (hash >>> 11)) & (SLOTS - 1)] as number;
+  if (index === 0) return KIND.other;
+  const candidate = known[index - 1] as (typeof known)[number];
+  const { name } = candidate;
+  if (candidate.hash !== hash || name.length !== to - from) return KIND.other;
+  for (let i = 0; i < name.length; i++) {
+    if (TOKEN[bytes[from + i] as number] !== name.charCodeAt(i)) return KIND.other;
+  }
+  return candidate.kind;
+}

@@ -1,0 +1,112 @@
+import type { HeaderLine } from './exchange.ts';
+import { fieldHash } from './fields.ts';
+
+/** Offsets kept for one field: name start, name end, value start, value end. */
+export const SPAN = 4;
+
+/**
+ * A parsed message head. The fields stay where they are: `text` is the head as one latin1 string and `spans` says
+ * where each name and value lies in it, so that forwarding is a handful of substrings. Heads are reused (`HeadPool`):
+ * a head belongs to one exchange at a time.
+ */
+export class Head {
+  /** The whole head including the empty line, one character a byte. */
+  text = '';
+  /** Bytes of the head. */
+  length = 0;
+  /** Offset of the first field line. */
+  lineEnd = 0;
+  /** Number of fields. */
+  count = 0;
+  readonly spans: Int32Array;
+  readonly hashes: Int32Array;
+  readonly kinds: Uint8Array;
+
+  methodEnd = 0;
+  targetStart = 0;
+  targetEnd = 0;
+  status = 0;
+  http10 = false;
+  /** -1 where there is none. */
+  contentLength = -1;
+  chunked = false;
+  close = false;
+  keepAlive = false;
+  upgrade = false;
+  expectContinue = false;
+  /** Index of the Host field, -1 where there is none. */
+  host = -1;
+  /** Bit `k` is set when a field of kind `k` is there. */
+  seen = 0;
+  /** Further names listed in Connection, in lower case: hop by hop, to be dropped. */
+  connectionNames: string[] | undefined;
+  /** Why the head was refused, for the log. */
+  problem = '';
+
+  constructor(maxHeaders: number) {
+    this.spans = new Int32Array(maxHeaders * SPAN);
+    this.hashes = new Int32Array(maxHeaders);
+    this.kinds = new Uint8Array(maxHeaders);
+  }
+
+  get method(): string {
+    return this.text.substring(0, this.methodEnd);
+  }
+
+  get target(): string {
+    return this.text.substring(this.targetStart, this.targetEnd);
+  }
+
+  /** Name of field `i` as sent. */
+  name(i: number): string {
+    return this.text.substring(this.spans[i * SPAN] as number, this.spans[i * SPAN + 1]);
+  }
+
+  /** Value of field `i` without surrounding white space. */
+  value(i: number): string {
+    return this.text.substring(this.spans[i * SPAN + 2] as number, this.spans[i * SPAN + 3]);
+  }
+
+  /** Where the line of field `i` ends (behind its CRLF). */
+  fieldEnd(i: number): number {
+    return i + 1 < this.count ? (this.spans[(i + 1) * SPAN] as number) : this.length - 2;
+  }
+
+  /** Value of a field by its lower-case name; several lines are joined with `, ` (RFC 9110 §5.3). */
+  get(lowerName: string): string | undefined {
+    const hash = fieldHash(lowerName);
+    let found: string | undefined;
+    for (let i = 0; i < this.count; i++) {
+      if (this.hashes[i] !== hash || this.name(i).toLowerCase() !== lowerName) continue;
+      found = found === undefined ? this.value(i) : `${found}, ${this.value(i)}`;
+    }
+    return found;
+  }
+
+  /** Every field in order, names in lower case. */
+  lines(): HeaderLine[] {
+    const lines: HeaderLine[] = [];
+    for (let i = 0; i < this.count; i++) lines.push([this.name(i).toLowerCase(), this.value(i)]);
+    return lines;
+  }
+}
+
+/** Heads to reuse: a connection borrows one for the time of an exchange only. */
+export class HeadPool {
+  private readonly free: Head[] = [];
+  readonly maxHeaders: number;
+
+  constructor(maxHeaders: number) {
+    this.maxHeaders = maxHeaders;
+  }
+
+  take(): Head {
+    return this.free.pop() ?? new Head(this.maxHeaders);
+  }
+
+  give(head: Head): void {
+    head.text = '';
+    head.connectionNames = undefined;
+    if (this.free.length < 1024) this.free.push(head);
+  }
+}

@@ -1,0 +1,339 @@
+import type { ErrorCode } from '../errors.ts';
+import { KIND, fieldKind } from './fields.ts';
+import { SPAN, type Head } from './head.ts';
+import { TARGET, TOKEN, VALUE } from './octets.ts';
+
+/** Sizes in bytes. */
+export interface HeadLimits {
+  readonly maxHeadBytes: number;
+  readonly maxUriBytes: number;
+}
+
+/** The head is complete and sound. */
+export const COMPLETE = 1;
+/** More bytes are needed. */
+export const INCOMPLETE = 0;
+
+/** What a negative result means, by its absolute value. */
+const refusals = [
+  'bad_request',
+  'bad_request',
+  'bad_host',
+  'bad_framing',
+  'head_too_large',
+  'uri_too_long',
+  'version_unsupported',
+  'not_implemented',
+  'expectation_failed',
+] as const satisfies readonly ErrorCode[];
+
+/** Code of the catalogue for a negative result of a parse. */
+export const refusal = (result: number): ErrorCode => refusals[-result] ?? 'bad_request';
+
+const BAD = -1;
+const BAD_HOST = -2;
+const BAD_FRAMING = -3;
+const TOO_LARGE = -4;
+const URI_TOO_LONG = -5;
+const VERSION = -6;
+const NOT_IMPLEMENTED = -7;
+const EXPECTATION = -8;
+
+const CR = 13;
+const LF = 10;
+const SPACE = 32;
+const TAB = 9;
+const COLON = 58;
+const COMMA = 44;
+
+function refuse(head: Head, result: number, problem: string): number {
+  head.problem = problem;
+  return result;
+}
+
+/**
+ * Reads a request head (RFC 9112 §3, §5) from `bytes[start..end)` into `head`, strictly: where the RFC lets a
+ * recipient be lenient or refuse, it refuses. Offsets in `head` count from `start`.
+ *
+ * @returns COMPLETE, INCOMPLETE, or a negative number for `refusal`
+ */
+export function parseRequest(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  head: Head,
+  limits: HeadLimits,
+): number {
+  reset(head);
+  let p = start;
+  while (p < end && TOKEN[bytes[p] as number] !== 0) p++;
+  if (p >= end) return unfinished(head, start, end, limits);
+  if (bytes[p] !== SPACE || p === start) return refuse(head, BAD, 'malformed method');
+  head.methodEnd = p - start;
+  p++;
+  const target = p;
+  while (p < end && TARGET[bytes[p] as number] === 1) p++;
+  if (p - target > limits.maxUriBytes) return refuse(head, URI_TOO_LONG, 'request target too long');
+  if (p >= end) return unfinished(head, start, end, limits);
+  if (bytes[p] !== SPACE || p === target) return refuse(head, BAD, 'malformed request target');
+  head.targetStart = target - start;
+  head.targetEnd = p - start;
+  p++;
+  if (end - p < 10) return malformedTail(bytes, p, end) ? refuse(head, BAD, 'malformed version') : INCOMPLETE;
+  const version = httpVersion(bytes, p);
+  if (version < 0) return refuse(head, BAD, 'malformed version');
+  if (bytes[p + 8] !== CR || bytes[p + 9] !== LF) return refuse(head, BAD, 'malformed request line');
+  if (version !== 10 && version !== 11) return refuse(head, VERSION, 'unknown version');
+  head.http10 = version === 10;
+  head.lineEnd = p + 10 - start;
+  const result = parseFields(bytes, start, p + 10, end, head, limits);
+  return result === COMPLETE ? checkRequest(bytes, start, head) : result;
+}
+
+/**
+ * Reads a response head (RFC 9112 §4, §5). Same contract as `parseRequest`; every refusal is the backend's fault.
+ */
+export function parseResponse(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  head: Head,
+  limits: HeadLimits,
+): number {
+  reset(head);
+  let p = start;
+  if (end - p < 13) return INCOMPLETE;
+  const version = httpVersion(bytes, p);
+  if ((version !== 10 && version !== 11) || bytes[p + 8] !== SPACE)
+    return refuse(head, BAD, 'malformed status line');
+  let status = 0;
+  for (let i = 9; i < 12; i++) {
+    const digit = (bytes[p + i] as number) - 48;
+    if (digit < 0 || digit > 9) return refuse(head, BAD, 'malformed status code');
+    status = status * 10 + digit;
+  }
+  if (status < 100 || status > 599) return refuse(head, BAD, 'status code out of range');
+  p += 12;
+  // The reason phrase is optional, and so, for some servers, is the space before it.
+  if (bytes[p] !== SPACE && bytes[p] !== CR) return refuse(head, BAD, 'malformed status line');
+  while (p < end && VALUE[bytes[p] as number] === 1) p++;
+  if (p + 1 >= end) return unfinished(head, start, end, limits);
+  if (bytes[p] !== CR || bytes[p + 1] !== LF) return refuse(head, BAD, 'malformed reason phrase');
+  head.http10 = version === 10;
+  head.status = status;
+  head.lineEnd = p + 2 - start;
+  const result = parseFields(bytes, start, p + 2, end, head, limits);
+  if (result !== COMPLETE) return result;
+  if (head.chunked && head.contentLength >= 0)
+    return refuse(head, BAD_FRAMING, 'both Transfer-Encoding and Content-Length');
+  if (head.chunked && head.http10) return refuse(head, BAD_FRAMING, 'Transfer-Encoding in HTTP/1.0');
+  return COMPLETE;
+}
+
+function reset(head: Head): void {
+  head.count = 0;
+  head.status = 0;
+  head.contentLength = -1;
+  head.chunked = head.close = head.keepAlive = head.upgrade = head.expectContinue = false;
+  head.host = -1;
+  head.seen = 0;
+  head.connectionNames = undefined;
+  head.problem = '';
+}
+
+function unfinished(head: Head, start: number, end: number, limits: HeadLimits): number {
+  return end - start > limits.maxHeadBytes ? refuse(head, TOO_LARGE, 'head too large') : INCOMPLETE;
+}
+
+const VERSION_PREFIX = Buffer.from('HTTP/');
+
+/** 10 for HTTP/1.0, 11 for HTTP/1.1, other positive numbers for other versions, -1 for no version at all. */
+function httpVersion(bytes: Buffer, p: number): number {
+  for (let i = 0; i < 5; i++) if (bytes[p + i] !== VERSION_PREFIX[i]) return -1;
+  const major = (bytes[p + 5] as number) - 48;
+  const minor = (bytes[p + 7] as number) - 48;
+  if (bytes[p + 6] !== 46 || major < 0 || major > 9 || minor < 0 || minor > 9) return -1;
+  return major * 10 + minor;
+}
+
+/** A line feed where a version should still be growing: no more bytes can mend it (HTTP/0.9, bare LF). */
+function malformedTail(bytes: Buffer, p: number, end: number): boolean {
+  const at = bytes.indexOf(LF, p);
+  return at !== -1 && at < end;
+}
+
+function parseFields(
+  bytes: Buffer,
+  start: number,
+  from: number,
+  end: number,
+  head: Head,
+  limits: HeadLimits,
+): number {
+  const { spans, hashes, kinds } = head;
+  const room = hashes.length;
+  let p = from;
+  let n = 0;
+  for (;;) {
+    if (p + 1 >= end)
+      return p < end && bytes[p] === LF ? refuse(head, BAD, 'bare LF') : unfinished(head, start, end, limits);
+    if (bytes[p] === CR) {
+      if (bytes[p + 1] !== LF) return refuse(head, BAD, 'bare CR');
+      head.count = n;
+      head.length = p + 2 - start;
+      return head.length > limits.maxHeadBytes ? refuse(head, TOO_LARGE, 'head too large') : COMPLETE;
+    }
+    const nameStart = p;
+    let hash = 0;
+    let code = 0;
+    while (p < end && (code = TOKEN[bytes[p] as number] as number) !== 0) {
+      hash = (Math.imul(hash, 33) + code) | 0;
+      p++;
+    }
+    if (p >= end) return unfinished(head, start, end, limits);
+    // White space before the colon and folded lines (RFC 9112 §5.1, §5.2) end here too.
+    if (bytes[p] !== COLON || p === nameStart) return refuse(head, BAD, 'malformed field name');
+    const nameEnd = p;
+    p++;
+    while (p < end && ((code = bytes[p] as number) === SPACE || code === TAB)) p++;
+    const valueStart = p;
+    while (p < end && VALUE[bytes[p] as number] === 1) p++;
+    if (p >= end) return unfinished(head, start, end, limits);
+    if (bytes[p] !== CR) return refuse(head, BAD, 'forbidden byte in a field value');
+    if (p + 1 >= end) return unfinished(head, start, end, limits);
+    if (bytes[p + 1] !== LF) return refuse(head, BAD, 'bare CR');
+    let valueEnd = p;
+    while (valueEnd > valueStart && ((code = bytes[valueEnd - 1] as number) === SPACE || code === TAB))
+      valueEnd--;
+    p += 2;
+    if (n === room) return refuse(head, TOO_LARGE, 'too many header fields');
+    const kind = fieldKind(bytes, nameStart, nameEnd, hash);
+    const at = n * SPAN;
+    spans[at] = nameStart - start;
+    spans[at + 1] = nameEnd - start;
+    spans[at + 2] = valueStart - start;
+    spans[at + 3] = valueEnd - start;
+    hashes[n] = hash;
+    kinds[n] = kind;
+    if (kind !== KIND.other) {
+      const result = noteField(bytes, kind, valueStart, valueEnd, n, head);
+      if (result < 0) return result;
+    }
+    n++;
+  }
+}
+
+/** What the wire must know of one of its own fields. */
+function noteField(bytes: Buffer, kind: number, from: number, to: number, index: number, head: Head): number {
+  const repeated = (head.seen & (1 << kind)) !== 0;
+  head.seen |= 1 << kind;
+  switch (kind) {
+    case KIND.contentLength:
+      // A repeated length, even an equal one, is where two readers begin to differ (RFC 9112 §6.3).
+      return repeated
+        ? refuse(head, BAD_FRAMING, 'Content-Length repeated')
+        : noteLength(bytes, from, to, head);
+    case KIND.transferEncoding:
+      return repeated
+        ? refuse(head, BAD_FRAMING, 'Transfer-Encoding repeated')
+        : noteCoding(bytes, from, to, head);
+    case KIND.connection:
+      return noteConnection(bytes, from, to, head);
+    case KIND.host:
+      if (repeated) return refuse(head, BAD_HOST, 'Host repeated');
+      head.host = index;
+      return COMPLETE;
+    case KIND.expect:
+      if (repeated || bytes.toString('latin1', from, to).toLowerCase() !== '100-continue') {
+        return refuse(head, EXPECTATION, 'unknown expectation');
+      }
+      head.expectContinue = true;
+      return COMPLETE;
+    case KIND.lookalike:
+      return refuse(head, BAD_FRAMING, 'a field name that reads like a framing field');
+    default:
+      return COMPLETE;
+  }
+}
+
+function noteLength(bytes: Buffer, from: number, to: number, head: Head): number {
+  // 15 digits stay exact in a double; no body is that long.
+  if (to === from || to - from > 15) return refuse(head, BAD_FRAMING, 'malformed Content-Length');
+  let length = 0;
+  for (let i = from; i < to; i++) {
+    const digit = (bytes[i] as number) - 48;
+    if (digit < 0 || digit > 9) return refuse(head, BAD_FRAMING, 'malformed Content-Length');
+    length = length * 10 + digit;
+  }
+  head.contentLength = length;
+  return COMPLETE;
+}
+
+const CHUNKED = 'chunked';
+
+function noteCoding(bytes: Buffer, from: number, to: number, head: Head): number {
+  const coding = bytes.toString('latin1', from, to).toLowerCase();
+  if (coding === CHUNKED) {
+    head.chunked = true;
+    return COMPLETE;
+  }
+  // A well-formed list with another coding is merely unknown (RFC 9112 §6.1); all else is an attempt at confusion.
+  return /^[a-z0-9-]+ *, *chunked$/.test(coding) && coding !== 'chunked, chunked'
+    ? refuse(head, NOT_IMPLEMENTED, 'unknown transfer coding')
+    : refuse(head, BAD_FRAMING, 'malformed Transfer-Encoding');
+}
+
+/** Fields that Connection may not name: dropping them would change what the message means. */
+const kept = new Set([
+  'host',
+  'content-length',
+  'transfer-encoding',
+  'trailer',
+  'authorization',
+  'cookie',
+  'set-cookie',
+]);
+const single = new Map([
+  ['close', (head: Head) => void (head.close = true)],
+  ['keep-alive', (head: Head) => void (head.keepAlive = true)],
+  ['upgrade', (head: Head) => void (head.upgrade = true)],
+]);
+
+function noteConnection(bytes: Buffer, from: number, to: number, head: Head): number {
+  // The two values nearly everybody sends, told by length and first letter, then confirmed.
+  const length = to - from;
+  if (length === 10 || length === 5) {
+    let comma = false;
+    for (let i = from; i < to; i++) comma ||= bytes[i] === COMMA;
+    if (!comma) {
+      const note = single.get(bytes.toString('latin1', from, to).toLowerCase());
+      if (note !== undefined) {
+        note(head);
+        return COMPLETE;
+      }
+    }
+  }
+  for (const part of bytes.toString('latin1', from, to).toLowerCase().split(',')) {
+    const name = part.trim();
+    if (name === '') continue;
+    const note = single.get(name);
+    if (note !== undefined) note(head);
+    else if (kept.has(name)) return refuse(head, BAD, 'Connection names an end-to-end field');
+    else if ((head.connectionNames ??= []).length < 32) head.connectionNames.push(name);
+    else return refuse(head, BAD, 'Connection names too many fields');
+  }
+  return COMPLETE;
+}
+
+function checkRequest(bytes: Buffer, start: number, head: Head): number {
+  if (head.chunked && head.contentLength >= 0)
+    return refuse(head, BAD_FRAMING, 'both Transfer-Encoding and Content-Length');
+  // RFC 9112 §6.1: a 1.0 message with Transfer-Encoding has faulty framing.
+  if (head.chunked && head.http10) return refuse(head, BAD_FRAMING, 'Transfer-Encoding in HTTP/1.0');
+  if (head.host === -1 && !head.http10) return refuse(head, BAD_HOST, 'Host missing');
+  // CONNECT asks for a tunnel, which no route offers.
+  if (head.methodEnd === 7 && bytes.toString('latin1', start, start + 7) === 'CONNECT') {
+    return refuse(head, NOT_IMPLEMENTED, 'CONNECT');
+  }
+  return COMPLETE;
+}

@@ -1,0 +1,42 @@
+/**
+ * One form of a path for matching and for forwarding, so that no rule can be walked around with another spelling:
+ * percent-encoded unreserved characters are decoded and hex digits written in capitals (RFC 3986 §6.2.2), dot
+ * segments removed (§5.2.4). An encoded slash stays encoded, duplicate slashes stay: both mean something to some
+ * backends, and here they match only what is written like them.
+ *
+ * @returns undefined for a path that is malformed, climbs above the root, or holds a control character or backslash
+ */
+export function normalizePath(path: string): string | undefined {
+  if (!suspicious.test(path)) return path;
+  if (path.includes('\\')) return undefined;
+  let bad = false;
+  const decoded = path.replaceAll(/%(..?)?/g, (triplet: string, digits: string | undefined) => {
+    const code = digits !== undefined && /^[0-9a-f]{2}$/i.test(digits) ? Number.parseInt(digits, 16) : -1;
+    // NUL and the other controls have no business in a path; an encoded backslash is a slash to some backends.
+    if (code < 32 || code === 127 || code === 92) bad = true;
+    const character = String.fromCharCode(code);
+    return unreserved.test(character) ? character : triplet.toUpperCase();
+  });
+  return bad ? undefined : removeDotSegments(decoded);
+}
+
+const suspicious = /[%\\]|\/\./;
+const unreserved = /^[A-Za-z0-9._~-]$/;
+
+function removeDotSegments(path: string): string | undefined {
+  if (!path.includes('/.')) return path;
+  const kept: string[] = [];
+  const segments = path.split('/');
+  for (const [index, segment] of segments.entries()) {
+    const last = index === segments.length - 1;
+    if (segment === '.') {
+      if (last) kept.push('');
+    } else if (segment === '..') {
+      // The first segment is the empty one before the leading slash.
+      if (kept.length <= 1) return undefined;
+      kept.pop();
+      if (last) kept.push('');
+    } else kept.push(segment);
+  }
+  return kept.join('/');
+}

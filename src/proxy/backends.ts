@@ -1,0 +1,77 @@
+import { GatewayError } from '../errors.ts';
+import type { Caller, McpHandler, McpRuntime } from '../mcp/index.ts';
+import type { Backend, HttpBackend, McpBackend, ProcessSettings } from '../model/index.ts';
+import type { Endpoint, Endpoints } from '../upstream/index.ts';
+import type { LiveExchange } from './exchange.ts';
+import { Forward } from './forward.ts';
+
+/** What backends need of the process. */
+export interface BackendTools {
+  readonly endpoints: Endpoints;
+  readonly mcp: Pick<McpRuntime, 'backend'>;
+  /** Told which endpoints and MCP backends a snapshot uses, so that the others can be let go. */
+  readonly uses: { readonly endpoints: Set<Endpoint>; readonly mcp: Set<string> };
+}
+
+type Serve = (x: LiveExchange) => void;
+
+/** How each kind of backend is made ready. A new kind is a row here. */
+const kinds: {
+  [Kind in Backend['kind']]: (
+    backend: Extract<Backend, { kind: Kind }>,
+    settings: ProcessSettings,
+    tools: BackendTools,
+  ) => Serve;
+} = { http: compileHttp, mcp: compileMcp };
+
+/** Picks a backend by weight for each request and hands the request over. */
+export function compileBackends(
+  backends: readonly Backend[],
+  settings: ProcessSettings,
+  tools: BackendTools,
+): Serve {
+  const live = backends.filter((backend) => backend.weight > 0);
+  const serves = live.map((backend) => compile(backend, settings, tools));
+  const [only] = serves;
+  if (only === undefined) return (x) => x.fail(new GatewayError('no_backend'));
+  if (serves.length === 1) return only;
+  const total = live.reduce((sum, backend) => sum + backend.weight, 0);
+  return (x) => {
+    let ticket = Math.random() * total;
+    let index = 0;
+    while (index < live.length - 1 && (ticket -= (live[index] as Backend).weight) >= 0) index++;
+    (serves[index] as Serve)(x);
+  };
+}
+
+function compile(backend: Backend, settings: ProcessSettings, tools: BackendTools): Serve {
+  return backend.kind === 'http' ? kinds.http(backend, settings, tools) : kinds.mcp(backend, settings, tools);
+}
+
+function compileHttp(
+  backend: HttpBackend,
+  settings: ProcessSettings,
+  { endpoints, uses }: BackendTools,
+): Serve {
+  const endpoint = endpoints.use(backend.host, backend.port, settings.upstream, settings.limits);
+  uses.endpoints.add(endpoint);
+  return (x) => new Forward(x, endpoint).start();
+}
+
+function compileMcp(backend: McpBackend, _settings: ProcessSettings, { mcp, uses }: BackendTools): Serve {
+  const handler: McpHandler = mcp.backend(backend);
+  uses.mcp.add(backend.key);
+  return (x) => {
+    x.backendChosen(backend.key);
+    handler.serve(x, x, callerOf(x));
+  };
+}
+
+/** Who the session belongs to, and what the route's rules let them use. */
+function callerOf(x: LiveExchange): Caller {
+  const { identity } = x;
+  const principal = identity === undefined ? undefined : `${identity.issuer}\n${identity.subject}`;
+  const rules = x.route?.allowMcpItem ?? [];
+  if (rules.length === 0) return { principal };
+  return { principal, mayUse: (item) => rules.every((rule) => rule(x, item)) };
+}

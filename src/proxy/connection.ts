@@ -1,0 +1,377 @@
+import type { Socket } from 'node:net';
+import { catalogue, GatewayError, type ErrorCode } from '../errors.ts';
+import {
+  COMPLETE,
+  FRAMING,
+  httpDate,
+  INCOMPLETE,
+  parseAuthority,
+  parseRequest,
+  readTarget,
+  refusal,
+  statusLine,
+  type Head,
+} from '../http/index.ts';
+import { LiveExchange, type BodyConsumer } from './exchange.ts';
+import { handle } from './handle.ts';
+import type { Port } from './port.ts';
+
+/** What the deadline of a connection is for. */
+const IDLE = 0;
+const HEAD = 1;
+const BODY = 2;
+const STALLED = 3;
+const CLOSING = 4;
+
+/** A refused or answered-early request: how much of it is read so that the client sees the answer, and how long. */
+const LINGER_BYTES = 262_144;
+const LINGER_MS = 2_000;
+
+const EMPTY = Buffer.alloc(0);
+const LF = 10;
+
+/**
+ * The client's side of one connection: reads heads, hands each request to `handle`, and moves body bytes to whoever
+ * consumes them. One request at a time; pipelined ones wait in `stash` with the socket paused.
+ */
+export class ClientConnection {
+  readonly port: Port;
+  readonly socket: Socket;
+  readonly remoteAddress: string;
+  /** The end of an X-Forwarded-For line for this client. */
+  readonly forwardedFor: string;
+  /** When `expire` is due, by `Date.now()`. */
+  deadline: number;
+  /** No further request after the present one. */
+  draining = false;
+  private phase = IDLE;
+  private exchange: LiveExchange | undefined;
+  private head: Head | undefined;
+  /** Bytes read and not yet consumed. */
+  private stash: Buffer | undefined;
+  /** Pieces of a head that grew without finishing a line: parsing them again would find nothing new. */
+  private pieces: Buffer[] | undefined;
+  private piecesLength = 0;
+  private running = false;
+  private gone = false;
+  private lingered = 0;
+
+  constructor(port: Port, socket: Socket) {
+    this.port = port;
+    this.socket = socket;
+    const address = socket.remoteAddress ?? '';
+    this.remoteAddress = address.startsWith('::ffff:') ? address.slice(7) : address;
+    this.forwardedFor = `${this.remoteAddress}\r\n`;
+    this.deadline = Date.now() + port.limits.idleTimeoutMs;
+    socket.on('data', (bytes: Buffer) => this.onData(bytes));
+    socket.on('drain', () => this.onDrain());
+    // A client that hangs up does not wait for its answer (Envoy and nginx see it the same way).
+    socket.on('end', () => this.destroy());
+    socket.on('error', () => this.destroy());
+    socket.on('close', () => this.destroy());
+  }
+
+  /** True while no request is being read or answered. */
+  get idle(): boolean {
+    return this.exchange === undefined && this.stash === undefined && this.pieces === undefined;
+  }
+
+  /** @returns false when the client reads slower than we write */
+  write(data: string | Buffer): boolean {
+    const more = typeof data === 'string' ? this.socket.write(data, 'latin1') : this.socket.write(data);
+    if (!more) this.expect(STALLED, this.port.limits.bodyTimeoutMs);
+    return more;
+  }
+
+  /** The same for text outside latin1. */
+  writeText(text: string): boolean {
+    const more = this.socket.write(text, 'utf8');
+    if (!more) this.expect(STALLED, this.port.limits.bodyTimeoutMs);
+    return more;
+  }
+
+  /** The same for bytes that belong to somebody else, who gets them back when they are written. */
+  writeLent(bytes: Buffer, release: () => void): boolean {
+    const more = this.socket.write(bytes, release);
+    if (!more) this.expect(STALLED, this.port.limits.bodyTimeoutMs);
+    return more;
+  }
+
+  /** Gives the request body to `consumer`, from its first byte. */
+  consume(x: LiveExchange, consumer: BodyConsumer): void {
+    if (this.gone || x !== this.exchange) return;
+    x.consumer = consumer;
+    if (x.body.done) {
+      consumer.take(EMPTY, 0, 0, true);
+      return;
+    }
+    const pending = this.stash;
+    this.stash = undefined;
+    if (pending !== undefined) this.feed(x, consumer, pending);
+    else if (x.head.expectContinue && !x.started) this.write('HTTP/1.1 100 Continue\r\n\r\n');
+    if (x.body.done) return;
+    this.expect(BODY, this.port.limits.bodyTimeoutMs);
+    this.socket.resume();
+  }
+
+  /** The consumer cannot take more for now. */
+  pauseBody(): void {
+    this.socket.pause();
+    this.deadline = Number.POSITIVE_INFINITY;
+  }
+
+  resumeBody(x: LiveExchange): void {
+    if (x.body.done || this.gone) return;
+    this.expect(BODY, this.port.limits.bodyTimeoutMs);
+    this.socket.resume();
+  }
+
+  /** The answer to the present request is complete. */
+  answered(x: LiveExchange): void {
+    if (this.gone) return;
+    // Somebody who waits for leave to send a body will not send it any more, or will: nobody can tell.
+    const waiting = !x.body.done && x.head.expectContinue && x.consumer === undefined;
+    if (!x.keepAlive || waiting) this.closeGracefully();
+    else if (x.body.done) this.next();
+    else this.consume(x, this.discard);
+  }
+
+  /** Time is up for what the connection was doing. */
+  expire(): void {
+    switch (this.phase) {
+      case HEAD:
+        this.refuse('request_timeout', 'head');
+        break;
+      case BODY:
+        this.exchange?.abort(new GatewayError('request_timeout', { detail: 'body' }));
+        this.closeGracefully();
+        break;
+      default:
+        this.destroy();
+    }
+  }
+
+  /** Asks for the end: at once when idle, after the present exchange otherwise. */
+  drain(): void {
+    this.draining = true;
+    if (this.exchange === undefined) this.closeGracefully();
+  }
+
+  destroy(): void {
+    if (this.gone) return;
+    this.gone = true;
+    const { exchange } = this;
+    this.exchange = undefined;
+    this.stash = undefined;
+    this.pieces = undefined;
+    this.socket.destroy();
+    exchange?.lost();
+    this.releaseHead();
+    this.port.closed(this);
+  }
+
+  private expect(phase: number, ms: number): void {
+    this.phase = phase;
+    this.deadline = Date.now() + ms;
+  }
+
+  private onData(bytes: Buffer): void {
+    if (this.phase === CLOSING) {
+      this.lingered += bytes.length;
+      if (this.lingered > LINGER_BYTES) this.destroy();
+      return;
+    }
+    const x = this.exchange;
+    if (x === undefined) {
+      if (this.gather(bytes)) this.run();
+    } else if (x.consumer !== undefined && !x.body.done) this.feed(x, x.consumer, bytes);
+    else {
+      this.stash = this.stash === undefined ? bytes : Buffer.concat([this.stash, bytes]);
+      this.socket.pause();
+    }
+  }
+
+  /** Adds bytes to an unfinished head. @returns false while there is no point in parsing again */
+  private gather(bytes: Buffer): boolean {
+    if (this.stash === undefined) {
+      this.stash = bytes;
+      return true;
+    }
+    (this.pieces ??= []).push(bytes);
+    this.piecesLength += bytes.length;
+    if (!bytes.includes(LF) && this.stash.length + this.piecesLength <= this.port.limits.maxHeadBytes)
+      return false;
+    this.stash = Buffer.concat([this.stash, ...this.pieces]);
+    this.pieces = undefined;
+    this.piecesLength = 0;
+    return true;
+  }
+
+  /** Serves what is in the stash, request after request, without growing the call stack for pipelined ones. */
+  private run(): void {
+    if (this.running) return;
+    this.running = true;
+    while (this.exchange === undefined && this.stash !== undefined && this.phase !== CLOSING && !this.gone) {
+      if (!this.readRequest(this.stash)) break;
+    }
+    this.running = false;
+  }
+
+  /** @returns false when more bytes are needed */
+  private readRequest(stash: Buffer): boolean {
+    const { port } = this;
+    let bytes = stash;
+    // An empty line before a request is ignored (RFC 9112 §2.2).
+    if (bytes[0] === 13 && bytes[1] === LF) {
+      bytes = bytes.subarray(2);
+      this.stash = bytes.length === 0 ? undefined : bytes;
+      if (this.stash === undefined) return false;
+    }
+    const head = (this.head ??= port.heads.take());
+    const result = parseRequest(bytes, 0, bytes.length, head, port.limits);
+    if (result === INCOMPLETE) {
+      if (this.phase !== HEAD) this.expect(HEAD, port.limits.headTimeoutMs);
+      return false;
+    }
+    if (result !== COMPLETE) {
+      this.refuse(refusal(result), head.problem);
+      return true;
+    }
+    head.text = bytes.toString('latin1', 0, head.length);
+    this.stash = bytes.length === head.length ? undefined : bytes.subarray(head.length);
+    this.begin(head);
+    return true;
+  }
+
+  private begin(head: Head): void {
+    const { method } = head;
+    const target = readTarget(head.target, method);
+    if (target === undefined) {
+      this.refuse('bad_request', 'malformed request target');
+      return;
+    }
+    const authority =
+      target.authority ?? (head.host === -1 ? undefined : parseAuthority(head.value(head.host)));
+    if (authority === undefined && head.host !== -1) {
+      this.refuse('bad_host', 'malformed Host');
+      return;
+    }
+    const place = {
+      method,
+      target: target.target,
+      path: target.path,
+      query: target.query,
+      host: authority?.host ?? '',
+      authority: authority?.authority ?? '',
+    };
+    const x = new LiveExchange(this, head, this.port.enter(), place);
+    this.exchange = x;
+    this.deadline = Number.POSITIVE_INFINITY;
+    if (head.chunked) x.body.startChunked();
+    else x.body.startLength(Math.max(0, head.contentLength));
+    const { maxBodyBytes } = this.port.limits;
+    if (maxBodyBytes !== 0 && head.contentLength > maxBodyBytes) x.fail(new GatewayError('body_too_large'));
+    else handle(x, this.port.key);
+  }
+
+  private feed(x: LiveExchange, consumer: BodyConsumer, bytes: Buffer): void {
+    const { body } = x;
+    const payloadOnly = !consumer.raw && body.kind === FRAMING.chunked;
+    const sink = (chunk: Buffer, from: number, to: number): void => consumer.take(chunk, from, to, false);
+    const to = payloadOnly ? body.take(bytes, 0, bytes.length, sink) : body.take(bytes, 0, bytes.length);
+    if (to < 0) {
+      this.endBody(x, consumer, new GatewayError('bad_chunk'));
+      return;
+    }
+    x.requestBytes += to;
+    const { maxBodyBytes, bodyTimeoutMs } = this.port.limits;
+    if (maxBodyBytes !== 0 && x.requestBytes > maxBodyBytes) {
+      this.endBody(x, consumer, new GatewayError('body_too_large'));
+      return;
+    }
+    if (body.done) {
+      this.deadline = Number.POSITIVE_INFINITY;
+      if (to < bytes.length) {
+        this.stash = bytes.subarray(to);
+        this.socket.pause();
+      }
+    } else this.deadline = Date.now() + bodyTimeoutMs;
+    if (payloadOnly) {
+      if (body.done) consumer.take(EMPTY, 0, 0, true);
+    } else consumer.take(bytes, 0, to, body.done);
+  }
+
+  /** The body cannot be read to its end: whatever follows on this connection cannot be trusted either. */
+  private endBody(x: LiveExchange, consumer: BodyConsumer, error: GatewayError): void {
+    x.keepAlive = false;
+    x.noteError(error);
+    consumer.fail(error);
+    if (x.started) this.destroy();
+  }
+
+  /** Reads the rest of a request that was answered early, within bounds. */
+  private readonly discard: BodyConsumer = {
+    raw: true,
+    take: (_bytes, from, to, done) => {
+      this.lingered += to - from;
+      if (done) this.next();
+      else if (this.lingered > LINGER_BYTES) this.closeGracefully();
+    },
+    fail: () => this.destroy(),
+  };
+
+  /** Ready for another request. */
+  private next(): void {
+    this.exchange = undefined;
+    this.lingered = 0;
+    this.releaseHead();
+    if (this.draining) {
+      this.closeGracefully();
+      return;
+    }
+    this.expect(IDLE, this.port.limits.idleTimeoutMs);
+    if (this.socket.isPaused()) this.socket.resume();
+    this.run();
+  }
+
+  private onDrain(): void {
+    const x = this.exchange;
+    if (this.phase === STALLED) {
+      this.phase = BODY;
+      this.deadline = Number.POSITIVE_INFINITY;
+      if (x !== undefined && x.consumer !== undefined && !x.body.done)
+        this.expect(BODY, this.port.limits.bodyTimeoutMs);
+    }
+    x?.drained?.();
+  }
+
+  /** An answer to something that is no request; nothing after it on this connection can be trusted. */
+  private refuse(code: ErrorCode, detail: string): void {
+    const { status, message } = catalogue[code];
+    const body = `${message}\n`;
+    this.write(
+      `${statusLine(status)}content-type: text/plain; charset=utf-8\r\ncontent-length: ${body.length}\r\n` +
+        `date: ${httpDate(Date.now())}\r\nconnection: close\r\n\r\n${body}`,
+    );
+    this.port.refused(this, code, detail);
+    this.closeGracefully();
+  }
+
+  /** Ends our side and reads on for a moment: a reset would take the answer from the client (RFC 9112 §9.6). */
+  private closeGracefully(): void {
+    if (this.gone || this.phase === CLOSING) return;
+    this.exchange = undefined;
+    this.stash = undefined;
+    this.pieces = undefined;
+    this.releaseHead();
+    this.expect(CLOSING, LINGER_MS);
+    this.socket.end();
+    this.socket.resume();
+  }
+
+  private releaseHead(): void {
+    if (this.head === undefined) return;
+    this.port.heads.give(this.head);
+    this.head = undefined;
+  }
+}

@@ -1,0 +1,291 @@
+import { randomUUID } from 'node:crypto';
+import { catalogue, GatewayError } from '../errors.ts';
+import {
+  Body,
+  HeaderEdits,
+  type Head,
+  type HeaderLine,
+  type HttpReply,
+  type HttpRequest,
+  type Reply,
+} from '../http/index.ts';
+import type { ReplyStream } from '../http/index.ts';
+import type { Exchange, Identity } from '../policies/index.ts';
+import type { ClientConnection } from './connection.ts';
+import { sendReply } from './reply.ts';
+import { openStream } from './replyStream.ts';
+import { sendError } from './sendError.ts';
+import type { CompiledListener, CompiledRoute, Snapshot } from './snapshot.ts';
+
+/** Who takes the bytes of the request body. */
+export interface BodyConsumer {
+  /** Payload or raw framing, as asked for with `raw`. */
+  readonly raw: boolean;
+  take(bytes: Buffer, from: number, to: number, done: boolean): void;
+  fail(error: GatewayError): void;
+}
+
+/** A client's request id is kept when it is short and plain; anything else could be an attempt on the logs. */
+const saneId = /^[\w.~:+/=@-]{1,128}$/;
+
+/**
+ * One request and its answer, from the end of its head to the last byte of the answer. It is what policies and
+ * backends see (`Exchange`, `HttpRequest`, `HttpReply`) and where the exchange keeps its state.
+ */
+export class LiveExchange implements Exchange, HttpRequest, HttpReply {
+  readonly connection: ClientConnection;
+  readonly head: Head;
+  readonly snapshot: Snapshot;
+  readonly method: string;
+  readonly target: string;
+  readonly path: string;
+  readonly query: string;
+  readonly host: string;
+  readonly authority: string;
+  readonly startedAt: number;
+  readonly startedTick: number;
+  /** Follows the request body through the connection. */
+  readonly body = new Body();
+  consumer: BodyConsumer | undefined;
+
+  listener: CompiledListener | undefined;
+  route: CompiledRoute | undefined;
+  identity: Identity | undefined;
+  backendMs: number | undefined;
+
+  /** The answer has begun. */
+  started = false;
+  /** The answer is complete, or never will be. */
+  closed = false;
+  /** The connection may serve another request. */
+  keepAlive: boolean;
+  /** 0 until the answer begins. */
+  status = 0;
+  requestBytes = 0;
+  responseBytes = 0;
+  /** For the log. */
+  backend: string | undefined;
+  upstreamTick = 0;
+  upstreamMs: number | undefined;
+  error: string | undefined;
+  reason: string | undefined;
+  extra: Record<string, string | number> | undefined;
+
+  /** Ends what works on the answer (an upstream request) when the client leaves or time is up. */
+  cancel: (() => void) | undefined;
+  /** The client takes bytes again. */
+  drained: (() => void) | undefined;
+  private requestEdits: HeaderEdits | undefined;
+  private responseEdits: HeaderEdits | undefined;
+  private closeListeners: (() => void)[] | undefined;
+  private timers: NodeJS.Timeout[] | undefined;
+  private requestId: string | undefined;
+
+  constructor(
+    connection: ClientConnection,
+    head: Head,
+    snapshot: Snapshot,
+    place: { method: string; target: string; path: string; query: string; host: string; authority: string },
+  ) {
+    this.connection = connection;
+    this.head = head;
+    this.snapshot = snapshot;
+    this.method = place.method;
+    this.target = place.target;
+    this.path = place.path;
+    this.query = place.query;
+    this.host = place.host;
+    this.authority = place.authority;
+    this.startedAt = Date.now();
+    this.startedTick = performance.now();
+    this.keepAlive = head.http10 ? head.keepAlive && !head.close : !head.close;
+  }
+
+  // HttpRequest
+
+  get request(): HttpRequest {
+    return this;
+  }
+
+  get scheme(): 'http' | 'https' {
+    return 'http';
+  }
+
+  get version(): string {
+    return this.head.http10 ? 'HTTP/1.0' : 'HTTP/1.1';
+  }
+
+  get remoteAddress(): string {
+    return this.connection.remoteAddress;
+  }
+
+  get remotePort(): number {
+    return this.connection.socket.remotePort ?? 0;
+  }
+
+  get localAddress(): string {
+    return this.connection.socket.localAddress ?? '';
+  }
+
+  get localPort(): number {
+    return this.connection.socket.localPort ?? 0;
+  }
+
+  get id(): string {
+    if (this.requestId === undefined) {
+      const given = this.head.get('x-request-id');
+      this.requestId = given !== undefined && saneId.test(given) ? given : randomUUID();
+    }
+    return this.requestId;
+  }
+
+  header(name: string): string | undefined {
+    return this.head.get(name.toLowerCase());
+  }
+
+  headerLines(): HeaderLine[] {
+    return this.head.lines();
+  }
+
+  readBody(limitBytes: number): Promise<Buffer> {
+    if (this.head.contentLength > limitBytes) return Promise.reject(new GatewayError('body_too_large'));
+    return new Promise((resolve, reject) => {
+      const parts: Buffer[] = [];
+      let length = 0;
+      this.onClose(() => reject(new GatewayError('bad_request', { detail: 'the client left' })));
+      this.connection.consume(this, {
+        raw: false,
+        take(bytes, from, to, done) {
+          length += to - from;
+          if (length > limitBytes) {
+            reject(new GatewayError('body_too_large'));
+            return;
+          }
+          if (to > from) parts.push(bytes.subarray(from, to));
+          if (done) resolve(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts));
+        },
+        fail: reject,
+      });
+    });
+  }
+
+  annotate(field: string, value: string | number): void {
+    (this.extra ??= {})[field] = value;
+  }
+
+  // Exchange
+
+  get requestHeaders(): HeaderEdits {
+    return (this.requestEdits ??= new HeaderEdits());
+  }
+
+  get responseHeaders(): HeaderEdits {
+    return (this.responseEdits ??= new HeaderEdits());
+  }
+
+  /** The edits if there are any: nobody pays for what no policy asked for. */
+  get pendingRequestEdits(): HeaderEdits | undefined {
+    return this.requestEdits;
+  }
+
+  get pendingResponseEdits(): HeaderEdits | undefined {
+    return this.responseEdits;
+  }
+
+  limitRequest(ms: number): void {
+    this.arm(ms, 'timeout.requestTimeout');
+  }
+
+  limitBackend(ms: number): void {
+    this.backendMs = ms;
+  }
+
+  /** The backend was chosen: its time runs from now. */
+  backendChosen(name: string): void {
+    this.backend = name;
+    if (this.backendMs !== undefined) this.arm(this.backendMs, 'timeout.backendRequestTimeout');
+  }
+
+  private arm(ms: number, what: string): void {
+    const timer = setTimeout(() => this.abort(new GatewayError('upstream_timeout', { detail: what })), ms);
+    (this.timers ??= []).push(timer);
+  }
+
+  // HttpReply
+
+  send(reply: Reply): void {
+    if (this.started || this.closed) return;
+    sendReply(this, reply);
+  }
+
+  open(status: number, headers: readonly HeaderLine[]): ReplyStream {
+    return openStream(this, status, headers);
+  }
+
+  fail(error: unknown): void {
+    sendError(this, error);
+  }
+
+  onClose(listener: () => void): void {
+    if (this.closed) listener();
+    else (this.closeListeners ??= []).push(listener);
+  }
+
+  /** Ends the exchange with an error: as an answer where none has begun, otherwise by cutting it short. */
+  abort(error: GatewayError): void {
+    if (this.closed) return;
+    this.stop();
+    if (this.started) {
+      this.noteError(error);
+      this.connection.destroy();
+    } else this.fail(error);
+  }
+
+  /** Whoever works on the answer stops. */
+  stop(): void {
+    const { cancel } = this;
+    this.cancel = undefined;
+    this.drained = undefined;
+    cancel?.();
+  }
+
+  noteError(error: GatewayError): void {
+    this.error ??= error.code;
+    this.reason ??=
+      error.detail ?? (error.message === catalogue[error.code].message ? undefined : error.message);
+  }
+
+  /** The answer begins: runs the policies that look at it. */
+  begin(status: number): void {
+    this.started = true;
+    this.status = status;
+    const steps = this.route?.onResponse;
+    if (steps !== undefined) for (const step of steps) step(this, status);
+  }
+
+  /** The answer is complete. The connection goes on when the request is, too. */
+  finish(): void {
+    if (this.closed) return;
+    this.release();
+    this.connection.answered(this);
+  }
+
+  /** The connection is gone. */
+  lost(): void {
+    if (this.closed) return;
+    this.stop();
+    this.release();
+  }
+
+  private release(): void {
+    this.closed = true;
+    this.drained = undefined;
+    this.cancel = undefined;
+    if (this.timers !== undefined) for (const timer of this.timers) clearTimeout(timer);
+    const listeners = this.closeListeners;
+    this.closeListeners = undefined;
+    this.connection.port.finished(this);
+    if (listeners !== undefined) for (const listener of listeners) listener();
+    this.snapshot.leave();
+  }
+}

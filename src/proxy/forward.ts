@@ -1,0 +1,243 @@
+import { GatewayError, type ErrorCode } from '../errors.ts';
+import { Body, FRAMING, httpDate, KIND, renderFields, statusLine, type Head } from '../http/index.ts';
+import type { Endpoint, UpstreamConnection, UpstreamUser } from '../upstream/index.ts';
+import type { BodyConsumer, LiveExchange } from './exchange.ts';
+import { connectionLine, TOGETHER } from './reply.ts';
+
+/** Pieces of a body up to this size are cheaper to copy as text than to hand over as buffers. */
+const SMALL = 2_048;
+
+/** Methods that may be sent twice (RFC 9110 §9.2.2). */
+const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']);
+
+const seen = (head: Head, kind: number): boolean => (head.seen & (1 << kind)) !== 0;
+
+/**
+ * One request on its way to an HTTP backend and its answer on the way back. Heads are rewritten as text, small bodies
+ * travel in the same write, larger ones chunk by chunk: each side is paused while the other cannot take more.
+ */
+export class Forward implements UpstreamUser, BodyConsumer {
+  /** The body crosses with its framing. */
+  readonly raw = true;
+  private readonly x: LiveExchange;
+  private readonly endpoint: Endpoint;
+  private upstream: UpstreamConnection;
+  /** The request head while it waits for the first piece of the body. */
+  private waiting: string | undefined;
+  private bodyless: boolean;
+  private retried = false;
+  /** How the answer's body is written to the client. */
+  private mode: (bytes: Buffer, from: number, to: number, done: boolean) => boolean = () => true;
+  private dechunker: Body | undefined;
+
+  constructor(x: LiveExchange, endpoint: Endpoint) {
+    this.x = x;
+    this.endpoint = endpoint;
+    this.upstream = endpoint.take();
+    this.bodyless = x.body.done;
+  }
+
+  start(): void {
+    const { x } = this;
+    x.backendChosen(this.endpoint.name);
+    x.cancel = () => this.upstream.abandon();
+    x.drained = () => this.upstream.resume();
+    this.send();
+  }
+
+  private send(): void {
+    const { x, upstream } = this;
+    upstream.begin(this, x.method === 'HEAD');
+    const head = requestHead(x);
+    if (this.bodyless) {
+      upstream.write(head);
+      upstream.sent();
+      x.upstreamTick = performance.now();
+      return;
+    }
+    this.waiting = head;
+    x.upstreamTick = performance.now();
+    x.connection.consume(x, this);
+    // No byte of the body is here yet: the head does not wait for it.
+    if (this.waiting !== undefined && !x.closed && !x.started) {
+      upstream.write(this.waiting);
+      this.waiting = undefined;
+    }
+  }
+
+  // BodyConsumer: the request body
+
+  take(bytes: Buffer, from: number, to: number, done: boolean): void {
+    const { x, upstream, waiting } = this;
+    this.waiting = undefined;
+    let more: boolean;
+    if (to - from <= SMALL) {
+      const text = bytes.toString('latin1', from, to);
+      more = upstream.write(waiting === undefined ? text : waiting + text);
+    } else {
+      upstream.cork();
+      if (waiting !== undefined) upstream.write(waiting);
+      more = upstream.write(bytes.subarray(from, to));
+      upstream.uncork();
+    }
+    if (done) upstream.sent();
+    else if (!more) x.connection.pauseBody();
+  }
+
+  fail(error: GatewayError): void {
+    this.x.abort(error);
+  }
+
+  // UpstreamUser: the answer
+
+  onWritable(): void {
+    this.x.connection.resumeBody(this.x);
+  }
+
+  onInformational(head: Head): void {
+    // The Expect field was ours to answer, so a 100 is, too; HTTP/1.0 knows no interim answers (RFC 9110 §15.2).
+    if (head.status === 100 || this.x.head.http10) return;
+    this.x.connection.write(
+      `${statusLine(head.status)}${renderFields(head, this.x.snapshot.drop.response, undefined)}\r\n`,
+    );
+  }
+
+  onAnswer(head: Head, bytes: Buffer, from: number, to: number, body: Body): boolean {
+    const { x } = this;
+    const { drop, settings } = x.snapshot;
+    x.upstreamMs = performance.now() - x.upstreamTick;
+    x.begin(head.status);
+    let table = drop.response;
+    let framing = '';
+    if (body.kind === FRAMING.close && !x.head.http10) {
+      table = drop.responseNewFraming;
+      framing = 'transfer-encoding: chunked\r\n';
+      this.mode = this.writeChunk;
+    } else if (x.head.http10 && (body.kind === FRAMING.chunked || body.kind === FRAMING.close)) {
+      // An HTTP/1.0 client finds the end of such a body by the end of the connection.
+      table = drop.responseNewFraming;
+      x.keepAlive = false;
+      if (body.kind === FRAMING.chunked) {
+        this.dechunker = new Body();
+        this.dechunker.startChunked();
+        this.mode = this.writePayload;
+      } else this.mode = this.writeRaw;
+    } else this.mode = this.writeRaw;
+    const out =
+      (head.http10
+        ? `HTTP/1.1${head.text.substring(8, head.lineEnd)}`
+        : head.text.substring(0, head.lineEnd)) +
+      renderFields(head, table, x.pendingResponseEdits) +
+      framing +
+      (settings.headers.upstreamServiceTime
+        ? `x-envoy-upstream-service-time: ${Math.round(x.upstreamMs)}\r\n`
+        : '') +
+      (settings.headers.server && !seen(head, KIND.server) ? 'server: portcullis\r\n' : '') +
+      (seen(head, KIND.date) ? '' : `date: ${httpDate(Date.now())}\r\n`) +
+      connectionLine(x) +
+      '\r\n';
+    const length = to - from;
+    const { connection } = x;
+    x.responseBytes = out.length;
+    let more: boolean;
+    if (this.mode === this.writeRaw && length <= SMALL) {
+      x.responseBytes += length;
+      more = connection.write(length === 0 ? out : out + bytes.toString('latin1', from, to));
+      if (body.done) x.finish();
+      return more;
+    }
+    connection.socket.cork();
+    connection.write(out);
+    more = this.mode(bytes, from, to, body.done);
+    connection.socket.uncork();
+    if (body.done) x.finish();
+    return more;
+  }
+
+  onBody(bytes: Buffer, from: number, to: number, done: boolean): boolean {
+    const more = this.mode(bytes, from, to, done);
+    if (done) this.x.finish();
+    return more;
+  }
+
+  onFailure(code: ErrorCode, detail: string, fresh: boolean): void {
+    const { x } = this;
+    // A kept-alive connection that died before it answered says nothing about the backend: once, another is tried.
+    const stale = fresh && this.upstream.reused && !this.retried;
+    if (stale && this.bodyless && idempotent.has(x.method) && !x.closed) {
+      this.retried = true;
+      this.upstream = this.endpoint.take(true);
+      this.send();
+      return;
+    }
+    this.endpoint.stats.failed++;
+    x.abort(new GatewayError(code, { detail: `${this.endpoint.name}: ${detail}` }));
+  }
+
+  // Ways to write the answer's body
+
+  private writeRaw(bytes: Buffer, from: number, to: number): boolean {
+    const length = to - from;
+    const { connection } = this.x;
+    this.x.responseBytes += length;
+    if (length === 0) return true;
+    if (length <= SMALL) return connection.write(bytes.toString('latin1', from, to));
+    const release = length < TOGETHER ? undefined : this.upstream.lend(bytes);
+    if (release === undefined) return connection.write(Buffer.from(bytes.subarray(from, to)));
+    return connection.writeLent(bytes.subarray(from, to), release);
+  }
+
+  private writePayload(bytes: Buffer, from: number, to: number): boolean {
+    let more = true;
+    this.dechunker?.take(bytes, from, to, (chunk, start, end) => {
+      more = this.writeRaw(chunk, start, end);
+    });
+    return more;
+  }
+
+  private writeChunk(bytes: Buffer, from: number, to: number, done: boolean): boolean {
+    const { connection } = this.x;
+    connection.socket.cork();
+    let more = true;
+    if (to > from) {
+      connection.write(`${(to - from).toString(16)}\r\n`);
+      more = this.writeRaw(bytes, from, to);
+      connection.write('\r\n');
+    }
+    if (done) more = connection.write('0\r\n\r\n');
+    connection.socket.uncork();
+    return more;
+  }
+}
+
+/** The request head as the backend gets it. */
+function requestHead(x: LiveExchange): string {
+  const { head, snapshot, connection } = x;
+  const { headers } = snapshot.settings;
+  const rewritten = x.target !== head.target;
+  const newHost =
+    rewritten && head.targetStart < head.targetEnd && head.text.charCodeAt(head.targetStart) !== 47;
+  const line =
+    rewritten || head.http10 ? `${x.method} ${x.target} HTTP/1.1\r\n` : head.text.substring(0, head.lineEnd);
+  const addHost = newHost || head.host === -1;
+  return (
+    line +
+    renderFields(
+      head,
+      addHost ? snapshot.drop.requestNewHost : snapshot.drop.request,
+      x.pendingRequestEdits,
+    ) +
+    (addHost ? `host: ${x.authority === '' ? 'localhost' : x.authority}\r\n` : '') +
+    (headers.forwardedFor ? forwardedFor(head, connection.forwardedFor) : '') +
+    (headers.forwardedProto ? `x-forwarded-proto: ${x.scheme}\r\n` : '') +
+    (headers.forwardedHost && x.authority !== '' ? `x-forwarded-host: ${x.authority}\r\n` : '') +
+    (headers.requestId ? `x-request-id: ${x.id}\r\n` : '') +
+    '\r\n'
+  );
+}
+
+/** The client's address, behind those that earlier proxies noted. */
+function forwardedFor(head: Head, client: string): string {
+  if (!seen(head, KIND.forwardedFor)) return `x-forwarded-for: ${client}`;
+  return `x-forwarded-for: ${head.get('x-forwarded-for') ?? ''}, ${client}`;
+}

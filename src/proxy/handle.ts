@@ -1,0 +1,78 @@
+import { GatewayError } from '../errors.ts';
+import type { Reply } from '../http/index.ts';
+import type { LiveExchange } from './exchange.ts';
+import type { CompiledRoute } from './snapshot.ts';
+import { wellKnownRoute } from './wellKnown.ts';
+
+/**
+ * The life of a request, from the end of its head to the choice of its backend:
+ *
+ * 1. the listener, by host name: it decides which routes exist at all;
+ * 2. a document that belongs to a route without lying under it (`/.well-known/…`): clients that have no token yet ask
+ *    for it to learn where to get one, so it comes before every policy;
+ * 3. the route, in the order of precedence of the Gateway API;
+ * 4. the policies, in the order of their table: time limits, CORS, who is calling, what they may do, headers;
+ * 5. the backend, by weight.
+ *
+ * All of it is synchronous unless a policy has to wait (for a key set, say).
+ */
+export function handle(x: LiveExchange, bind: string): void {
+  const listener = x.snapshot.bind(bind)?.find(x.host);
+  if (listener === undefined) {
+    x.fail(new GatewayError('listener_not_found'));
+    return;
+  }
+  x.listener = listener;
+  if (x.path.startsWith('/.well-known/')) {
+    const document = wellKnownRoute(x, listener);
+    if (document !== undefined) {
+      x.route = document.route;
+      settle(x, document.answer, () => runPolicies(x, document.route, 0));
+      return;
+    }
+  }
+  const route = listener.router.find(x, x.host, x.path)?.route ?? listener.unrouted;
+  x.route = route;
+  runPolicies(x, route, 0);
+}
+
+function runPolicies(x: LiveExchange, route: CompiledRoute, from: number): void {
+  const steps = route.onRequest;
+  for (let i = from; i < steps.length; i++) {
+    let result: Reply | undefined | Promise<Reply | undefined>;
+    try {
+      result = (steps[i] as (typeof steps)[number])(x);
+    } catch (error) {
+      x.fail(error);
+      return;
+    }
+    if (result === undefined) continue;
+    settle(x, result, () => runPolicies(x, route, i + 1));
+    return;
+  }
+  try {
+    route.serve(x);
+  } catch (error) {
+    x.fail(error);
+  }
+}
+
+/** Sends the reply, or goes on where there is none, now or when the promise says so. */
+function settle(
+  x: LiveExchange,
+  result: Reply | undefined | Promise<Reply | undefined>,
+  goOn: () => void,
+): void {
+  if (result === undefined) goOn();
+  else if (!(result instanceof Promise)) x.send(result);
+  else {
+    result.then(
+      (reply) => {
+        if (x.closed) return;
+        if (reply === undefined) goOn();
+        else x.send(reply);
+      },
+      (error: unknown) => x.fail(error),
+    );
+  }
+}

@@ -1,0 +1,29 @@
+import type { Snapshot } from './snapshot.ts';
+
+/** The reference that is swapped: what the next request runs on. */
+export class Live {
+  private snapshot: Snapshot | undefined;
+
+  get current(): Snapshot {
+    if (this.snapshot === undefined) throw new Error('no snapshot yet');
+    return this.snapshot;
+  }
+
+  /** The current snapshot, entered: who calls this calls `leave` on it later. */
+  enter(): Snapshot {
+    const snapshot = this.current;
+    snapshot.enter();
+    return snapshot;
+  }
+
+  swap(next: Snapshot): void {
+    const previous = this.snapshot;
+    this.snapshot = next;
+    previous?.retire();
+  }
+
+  close(): void {
+    this.snapshot?.retire();
+    this.snapshot = undefined;
+  }
+}

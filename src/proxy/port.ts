@@ -1,0 +1,200 @@
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { catalogue, type ErrorCode } from '../errors.ts';
+import { HeadPool } from '../http/index.ts';
+import type { Limits } from '../model/index.ts';
+import type { AccessLog, Logger } from '../telemetry/index.ts';
+import { ClientConnection } from './connection.ts';
+import type { LiveExchange } from './exchange.ts';
+import type { Live } from './live.ts';
+import type { RouteStats, WireStats } from './stats.ts';
+
+/** What a port shares with the others. */
+export interface PortTools {
+  readonly live: Live;
+  readonly log: Logger;
+  readonly accessLog: () => AccessLog | undefined;
+  readonly wire: WireStats;
+  /** Counts what no route of a listener took. */
+  readonly unrouted: RouteStats;
+}
+
+const SWEEP_MS = 500;
+
+/** One bound port: its socket, its connections, and the coarse clock that ends the slow ones. */
+export class Port {
+  readonly key: string;
+  readonly log: Logger;
+  heads: HeadPool;
+  limits: Limits;
+  private readonly tools: PortTools;
+  private readonly server: Server;
+  private readonly connections = new Set<ClientConnection>();
+  private readonly timer: NodeJS.Timeout;
+  private draining = false;
+  private settled: (() => void) | undefined;
+
+  constructor(key: string, limits: Limits, tools: PortTools) {
+    this.key = key;
+    this.log = tools.log;
+    this.limits = limits;
+    this.heads = new HeadPool(limits.maxHeaders);
+    this.tools = tools;
+    // Half-open, so that an answer can still be written while we decide what the end of the client's side means.
+    this.server = createServer({ noDelay: true, allowHalfOpen: true }, (socket) => this.accept(socket));
+    this.timer = setInterval(() => this.sweep(), SWEEP_MS);
+    this.timer.unref();
+  }
+
+  /** Binds on all addresses, IPv4 alone where IPv6 is off. @throws the system's error, as EADDRINUSE */
+  async listen(port: number): Promise<number> {
+    try {
+      await this.bind(port, '::');
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL') throw error;
+      await this.bind(port, '0.0.0.0');
+    }
+    this.server.on('error', (error) =>
+      this.log.error('listening socket failed', { bind: this.key, problem: error.message }),
+    );
+    return this.port;
+  }
+
+  get port(): number {
+    return (this.server.address() as AddressInfo | null)?.port ?? 0;
+  }
+
+  get open(): number {
+    return this.connections.size;
+  }
+
+  configure(limits: Limits): void {
+    if (limits.maxHeaders !== this.limits.maxHeaders) this.heads = new HeadPool(limits.maxHeaders);
+    this.limits = limits;
+  }
+
+  /** The snapshot a request runs on. */
+  enter(): ReturnType<Live['enter']> {
+    return this.tools.live.enter();
+  }
+
+  /** Takes no more connections. */
+  stopAccepting(): void {
+    if (this.server.listening) this.server.close();
+  }
+
+  /** Lets running exchanges end; resolves when the last connection is gone. */
+  drain(): Promise<void> {
+    this.stopAccepting();
+    this.draining = true;
+    for (const connection of this.connections) connection.drain();
+    return this.connections.size === 0
+      ? Promise.resolve()
+      : new Promise((resolve) => (this.settled = resolve));
+  }
+
+  /** Ends everything now. */
+  destroy(): void {
+    this.stopAccepting();
+    clearInterval(this.timer);
+    for (const connection of this.connections) connection.destroy();
+  }
+
+  closed(connection: ClientConnection): void {
+    if (!this.connections.delete(connection)) return;
+    this.tools.wire.connections--;
+    if (this.draining && this.connections.size === 0) this.settled?.();
+  }
+
+  /** An exchange is over: counted and logged. */
+  finished(x: LiveExchange): void {
+    const ms = performance.now() - x.startedTick;
+    const { route } = x;
+    (route?.stats ?? this.tools.unrouted).note(x.status, ms, x.requestBytes, x.responseBytes);
+    const log = this.tools.accessLog();
+    if (log === undefined) return;
+    log.write({
+      time: x.startedAt,
+      durationMs: ms,
+      method: x.method,
+      host: x.authority,
+      path: x.path,
+      status: x.status,
+      requestBytes: x.requestBytes,
+      responseBytes: x.responseBytes,
+      client: x.remoteAddress,
+      requestId: x.id,
+      traceparent: x.head.get('traceparent'),
+      bind: this.key,
+      listener: x.listener?.name,
+      route: route === undefined || route.name === '' ? undefined : route.name,
+      backend: x.backend,
+      upstreamMs: x.upstreamMs,
+      subject: x.identity?.subject,
+      error: x.error,
+      reason: x.reason,
+      extra: x.extra,
+    });
+  }
+
+  /** Bytes that are no request were answered with an error. */
+  refused(connection: ClientConnection, code: ErrorCode, reason: string): void {
+    const { refusals } = this.tools.wire;
+    refusals.set(code, (refusals.get(code) ?? 0) + 1);
+    this.tools.accessLog()?.write({
+      time: Date.now(),
+      durationMs: 0,
+      method: '-',
+      host: '-',
+      path: '-',
+      status: catalogue[code].status,
+      requestBytes: 0,
+      responseBytes: 0,
+      client: connection.remoteAddress,
+      requestId: '-',
+      traceparent: undefined,
+      bind: this.key,
+      listener: undefined,
+      route: undefined,
+      backend: undefined,
+      upstreamMs: undefined,
+      subject: undefined,
+      error: code,
+      reason,
+      extra: undefined,
+    });
+  }
+
+  private bind(port: number, host: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.server.once('error', reject);
+      this.server.listen({ port, host, backlog: 1024 }, () => {
+        this.server.off('error', reject);
+        resolve();
+      });
+    });
+  }
+
+  private accept(socket: Socket): void {
+    const { wire } = this.tools;
+    wire.accepted++;
+    if (wire.connections >= this.limits.maxConnections) {
+      wire.refused++;
+      socket.on('error', () => socket.destroy());
+      socket.end(
+        'HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n',
+      );
+      socket.destroySoon();
+      return;
+    }
+    wire.connections++;
+    const connection = new ClientConnection(this, socket);
+    this.connections.add(connection);
+    if (this.draining) connection.drain();
+  }
+
+  private sweep(): void {
+    const now = Date.now();
+    for (const connection of this.connections) if (now >= connection.deadline) connection.expire();
+  }
+}

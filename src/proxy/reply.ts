@@ -1,0 +1,65 @@
+import { hasNoBody, httpDate, renderLines, statusLine, type HeaderLine, type Reply } from '../http/index.ts';
+import type { LiveExchange } from './exchange.ts';
+
+/** Up to this size a body is written together with its head. */
+export const TOGETHER = 16_384;
+
+/** Fields the wire writes itself: whoever sets them would break the framing. */
+const wireOwned = new Set(['content-length', 'transfer-encoding', 'connection', 'date', 'keep-alive']);
+
+/** Writes a complete answer of our own. */
+export function sendReply(x: LiveExchange, reply: Reply): void {
+  const { status } = reply;
+  x.begin(status);
+  const body = hasNoBody(status) ? undefined : reply.body;
+  const length = body === undefined ? 0 : typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+  const framing = hasNoBody(status) ? '' : `content-length: ${length}\r\n`;
+  const head = localHead(x, status, reply.headers ?? [], framing);
+  x.responseBytes = head.length + length;
+  const { connection } = x;
+  if (body === undefined || length === 0 || x.method === 'HEAD') connection.write(head);
+  else if (length <= TOGETHER) {
+    // The head is ASCII or latin1 and the body any bytes: one buffer, one write.
+    const out = Buffer.allocUnsafe(head.length + length);
+    out.write(head, 0, 'latin1');
+    if (typeof body === 'string') out.write(body, head.length, 'utf8');
+    else body.copy(out, head.length);
+    connection.write(out);
+  } else {
+    connection.socket.cork();
+    connection.write(head);
+    connection.write(typeof body === 'string' ? Buffer.from(body) : body);
+    connection.socket.uncork();
+  }
+  x.finish();
+}
+
+/** Head of an answer that does not come from a backend. */
+export function localHead(
+  x: LiveExchange,
+  status: number,
+  headers: readonly HeaderLine[],
+  framing: string,
+): string {
+  const edits = x.pendingResponseEdits;
+  const given = headers.filter(([name]) => !wireOwned.has(name.toLowerCase()));
+  const lines = edits === undefined || edits.empty ? given : edits.apply(given);
+  const server =
+    x.snapshot.settings.headers.server && !lines.some(([name]) => name.toLowerCase() === 'server');
+  return (
+    statusLine(status) +
+    renderLines(lines) +
+    framing +
+    `date: ${httpDate(x.startedAt)}\r\n` +
+    (server ? 'server: portcullis\r\n' : '') +
+    connectionLine(x) +
+    '\r\n'
+  );
+}
+
+/** Says whether the connection stays open, where the version's default does not say it (RFC 9112 §9.3). */
+export function connectionLine(x: LiveExchange): string {
+  if (x.connection.draining) x.keepAlive = false;
+  if (!x.keepAlive) return 'connection: close\r\n';
+  return x.head.http10 ? 'connection: keep-alive\r\n' : '';
+}

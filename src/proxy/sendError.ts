@@ -1,0 +1,34 @@
+import { catalogue, GatewayError } from '../errors.ts';
+import type { HeaderLine } from '../http/index.ts';
+import type { LiveExchange } from './exchange.ts';
+
+/** Seconds a client is asked to wait where the error knows no better. */
+const RETRY_AFTER = 1;
+
+/**
+ * The one place where an error becomes an HTTP answer. Policies may have said with `headers` what else it carries
+ * (a challenge); the body is text, or JSON where the error brings a content type of its own in `jsonBody`.
+ */
+export function sendError(x: LiveExchange, thrown: unknown): void {
+  const error =
+    thrown instanceof GatewayError
+      ? thrown
+      : new GatewayError('internal_error', {
+          cause: thrown,
+          detail: thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown),
+        });
+  x.noteError(error);
+  if (error.code === 'internal_error') {
+    x.connection.port.log.error('internal error', { requestId: x.id, path: x.path, stack: error.detail });
+  }
+  if (x.closed) return;
+  if (x.started) {
+    x.connection.destroy();
+    return;
+  }
+  const { status, retry } = catalogue[error.code];
+  const headers: HeaderLine[] = [['content-type', 'text/plain; charset=utf-8'], ...(error.headers ?? [])];
+  if (status === 503 && retry !== 'no')
+    headers.push(['retry-after', String(error.retryAfter ?? RETRY_AFTER)]);
+  x.send({ status, headers, body: `${error.message}\n` });
+}

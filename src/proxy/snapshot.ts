@@ -1,0 +1,209 @@
+import type { Bind, Listener, Model, PolicyUse, ProcessSettings, Route } from '../model/index.ts';
+import { GatewayError } from '../errors.ts';
+import { policyOrder, policyTable, type PolicyTools, type Steps } from '../policies/index.ts';
+import type { Logger } from '../telemetry/index.ts';
+import { compileBackends, type BackendTools } from './backends.ts';
+import type { LiveExchange } from './exchange.ts';
+import { dropTables, type DropTables } from './headers.ts';
+import { HostTable, Router } from './router.ts';
+import { RouteStats } from './stats.ts';
+
+type Step<Name extends keyof Steps> = Required<Steps>[Name];
+
+/** A route ready to serve. */
+export interface CompiledRoute {
+  readonly name: string;
+  readonly listener: string;
+  readonly onRequest: readonly Step<'onRequest'>[];
+  readonly onWellKnown: readonly Step<'onWellKnown'>[];
+  readonly allowMcpItem: readonly Step<'allowMcpItem'>[];
+  /** Absent where no policy looks at answers. */
+  readonly onResponse: readonly Step<'onResponse'>[] | undefined;
+  /** Hands the request to a backend. */
+  readonly serve: (x: LiveExchange) => void;
+  readonly stats: RouteStats;
+  /** Why the route is closed, where it could not be prepared. */
+  readonly broken: string | undefined;
+}
+
+export interface CompiledListener {
+  readonly name: string;
+  readonly router: Router<CompiledRoute>;
+  /** Takes what no route matches: the listener's own policies still run. */
+  readonly unrouted: CompiledRoute;
+}
+
+export interface SnapshotTools extends BackendTools {
+  readonly log: Logger;
+  readonly policyTools: PolicyTools;
+  /** Counters live longer than snapshots: the same key gives the same ones. */
+  readonly stats: (bind: string, listener: string, route: string) => RouteStats;
+}
+
+/** `port` of the model, as a key that survives JSON and port 0. */
+export const bindKey = (bind: Bind, index: number): string =>
+  bind.port === 0 ? `0#${index}` : String(bind.port);
+
+/**
+ * The model compiled: what requests run on. A request enters the snapshot that is current when its head is complete
+ * and leaves it when its answer is; a retired snapshot closes its policies when the last one has left.
+ */
+export class Snapshot {
+  readonly model: Model;
+  readonly settings: ProcessSettings;
+  readonly drop: DropTables;
+  readonly routes: readonly CompiledRoute[];
+  private readonly binds: ReadonlyMap<string, HostTable<CompiledListener>>;
+  private readonly steps: readonly Steps[];
+  private inside = 0;
+  private retired = false;
+
+  constructor(model: Model, tools: SnapshotTools) {
+    this.model = model;
+    this.settings = model.process;
+    this.drop = dropTables(model.process.headers);
+    const compiler = new Compiler(tools, model.process);
+    this.binds = new Map(
+      model.binds.map((bind, index) => {
+        const key = bindKey(bind, index);
+        const listeners = bind.listeners.map(
+          (listener) => [listener.hostname, compiler.listener(key, listener)] as const,
+        );
+        return [key, new HostTable(listeners)];
+      }),
+    );
+    this.routes = compiler.routes;
+    this.steps = compiler.steps;
+  }
+
+  bind(key: string): HostTable<CompiledListener> | undefined {
+    return this.binds.get(key);
+  }
+
+  enter(): void {
+    this.inside++;
+  }
+
+  leave(): void {
+    this.inside--;
+    if (this.retired && this.inside === 0) this.close();
+  }
+
+  /** No further request will enter. */
+  retire(): void {
+    this.retired = true;
+    if (this.inside === 0) this.close();
+  }
+
+  private close(): void {
+    for (const steps of this.steps) steps.close?.();
+  }
+}
+
+class Compiler {
+  readonly routes: CompiledRoute[] = [];
+  readonly steps: Steps[] = [];
+  private readonly tools: SnapshotTools;
+  private readonly settings: ProcessSettings;
+
+  constructor(tools: SnapshotTools, settings: ProcessSettings) {
+    this.tools = tools;
+    this.settings = settings;
+  }
+
+  listener(bind: string, listener: Listener): CompiledListener {
+    const compiled = listener.routes.map((route) => this.route(bind, listener, route));
+    return {
+      name: listener.name,
+      router: new Router(listener, (index) => compiled[index] as CompiledRoute),
+      unrouted: this.assemble(bind, listener.name, '', listener.policies, (x) =>
+        x.fail(new GatewayError('route_not_found')),
+      ),
+    };
+  }
+
+  private route(bind: string, listener: Listener, route: Route): CompiledRoute {
+    let serve: CompiledRoute['serve'];
+    try {
+      serve = compileBackends(route.backends, this.settings, this.tools);
+    } catch (error) {
+      return this.closed(bind, listener.name, route.name, error);
+    }
+    const policies = [...inOrder(listener.policies), ...inOrder(route.policies)];
+    return this.assemble(bind, listener.name, route.name, policies, serve);
+  }
+
+  private assemble(
+    bind: string,
+    listener: string,
+    name: string,
+    policies: readonly PolicyUse[],
+    serve: CompiledRoute['serve'],
+  ): CompiledRoute {
+    const prepared: Steps[] = [];
+    try {
+      for (const use of policies) prepared.push(prepare(use, this.tools.policyTools));
+    } catch (error) {
+      for (const steps of prepared) steps.close?.();
+      return this.closed(bind, listener, name, error);
+    }
+    this.steps.push(...prepared);
+    const onResponse = pick(prepared, 'onResponse');
+    const route: CompiledRoute = {
+      name,
+      listener,
+      onRequest: pick(prepared, 'onRequest'),
+      onWellKnown: pick(prepared, 'onWellKnown'),
+      allowMcpItem: pick(prepared, 'allowMcpItem'),
+      onResponse: onResponse.length === 0 ? undefined : onResponse,
+      serve,
+      stats: this.tools.stats(bind, listener, name),
+      broken: undefined,
+    };
+    this.routes.push(route);
+    return route;
+  }
+
+  /** A route that cannot be prepared answers 500; it is never served without its policies. */
+  private closed(bind: string, listener: string, name: string, error: unknown): CompiledRoute {
+    const broken = error instanceof Error ? error.message : String(error);
+    this.tools.log.error('route closed: it could not be prepared', {
+      listener,
+      route: name,
+      problem: broken,
+    });
+    const route: CompiledRoute = {
+      name,
+      listener,
+      onRequest: [],
+      onWellKnown: [],
+      allowMcpItem: [],
+      onResponse: undefined,
+      serve: (x) => x.fail(new GatewayError('route_broken', { detail: broken })),
+      stats: this.tools.stats(bind, listener, name),
+      broken,
+    };
+    this.routes.push(route);
+    return route;
+  }
+}
+
+function prepare(use: PolicyUse, tools: PolicyTools): Steps {
+  const policy = policyTable.get(use.name);
+  if (policy === undefined) throw new Error(`no policy is called ${use.name}`);
+  return policy.prepare(use.settings, tools);
+}
+
+const inOrder = (uses: readonly PolicyUse[]): PolicyUse[] =>
+  uses.toSorted((a, b) => policyOrder(a.name) - policyOrder(b.name));
+
+/** The steps of one kind, bound to their policy. */
+function pick<Name extends 'onRequest' | 'onResponse' | 'onWellKnown' | 'allowMcpItem'>(
+  all: readonly Steps[],
+  name: Name,
+): Step<Name>[] {
+  return all.flatMap((steps) => {
+    const step = steps[name];
+    return step === undefined ? [] : [step.bind(steps) as Step<Name>];
+  });
+}

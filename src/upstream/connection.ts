@@ -1,0 +1,303 @@
+import { connect, type Socket } from 'node:net';
+import type { ErrorCode } from '../errors.ts';
+import {
+  Body,
+  COMPLETE,
+  Head,
+  hasNoBody,
+  INCOMPLETE,
+  parseResponse,
+  type HeadLimits,
+} from '../http/index.ts';
+import { giveBuffer, shared, takeBuffer } from './buffers.ts';
+import type { Endpoint } from './endpoint.ts';
+
+/** Who waits for the answer of one request. All calls are synchronous; bytes are valid during the call only. */
+export interface UpstreamUser {
+  /** A 1xx answer other than 101. */
+  onInformational(head: Head): void;
+  /**
+   * The head of the answer with the part of the body that came along, `bytes[from..to)`.
+   * @returns false to pause the reading until `resume`
+   */
+  onAnswer(head: Head, bytes: Buffer, from: number, to: number, body: Body): boolean;
+  /** More of the body, framing included. Same result. */
+  onBody(bytes: Buffer, from: number, to: number, done: boolean): boolean;
+  /** The exchange is over before the answer was complete. `fresh`: not a byte of the answer had come. */
+  onFailure(code: ErrorCode, detail: string, fresh: boolean): void;
+  /** The backend takes bytes again after a `write` that returned false. */
+  onWritable(): void;
+}
+
+/** Reads at least this large mean a bulk transfer: worth buffers of its own. */
+const BULK = 32_768;
+
+/** One connection to an endpoint: idle in its pool, or serving one request at a time. */
+export class UpstreamConnection {
+  readonly endpoint: Endpoint;
+  readonly socket: Socket;
+  /** True once it has answered a request before. */
+  reused = false;
+  /** When it became idle, by the endpoint's clock. */
+  idleSince = 0;
+  /** How long it may stay idle: the pool's limit or the backend's own hint. */
+  idleLimitMs: number;
+  private user: UpstreamUser | undefined;
+  private readonly body = new Body();
+  private readonly head: Head;
+  private readonly limits: HeadLimits;
+  private stash: Buffer | undefined;
+  private current = shared;
+  private next = shared;
+  private attached = false;
+  private connected = false;
+  private dead = false;
+  private headRequest = false;
+  private answering = false;
+  private silent = true;
+  private keep = false;
+  private requestSent = false;
+  private connectTimer: NodeJS.Timeout | undefined;
+
+  constructor(endpoint: Endpoint, limits: HeadLimits) {
+    const { settings } = endpoint;
+    this.endpoint = endpoint;
+    this.limits = limits;
+    this.idleLimitMs = settings.poolIdleTimeoutMs;
+    this.head = new Head(endpoint.maxHeaders);
+    this.socket = connect({
+      host: endpoint.host,
+      port: endpoint.port,
+      noDelay: true,
+      keepAlive: settings.keepAlive.enabled,
+      keepAliveInitialDelay: settings.keepAlive.timeMs,
+      onread: {
+        buffer: () => this.nextBuffer(),
+        callback: (length, bytes) => this.onData(bytes as Buffer, length),
+      },
+    });
+    this.connectTimer = setTimeout(() => this.end('connect timeout'), settings.connectTimeoutMs);
+    this.socket.on('connect', () => {
+      this.connected = true;
+      clearTimeout(this.connectTimer);
+    });
+    this.socket.on('drain', () => this.user?.onWritable());
+    this.socket.on('end', () => this.end('closed by the backend'));
+    this.socket.on('error', (error: NodeJS.ErrnoException) => this.end(error.code ?? error.message));
+    this.socket.on('close', () => this.end('closed'));
+  }
+
+  /** True when it can take a request now. */
+  get usable(): boolean {
+    return !this.dead && this.user === undefined && !this.socket.readableEnded && !this.socket.destroyed;
+  }
+
+  /** Takes the connection for one exchange; `headRequest`: the answer has no body whatever it says (RFC 9112 §6.3). */
+  begin(user: UpstreamUser, headRequest: boolean): void {
+    this.user = user;
+    this.headRequest = headRequest;
+    this.answering = false;
+    this.silent = true;
+    this.requestSent = false;
+  }
+
+  /** @returns false when the caller should wait for `onWritable` */
+  write(data: string | Buffer): boolean {
+    return typeof data === 'string' ? this.socket.write(data, 'latin1') : this.socket.write(data);
+  }
+
+  cork(): void {
+    this.socket.cork();
+  }
+
+  uncork(): void {
+    this.socket.uncork();
+  }
+
+  /** The request is completely written: the connection may be used again after its answer. */
+  sent(): void {
+    this.requestSent = true;
+  }
+
+  pause(): void {
+    this.socket.pause();
+  }
+
+  resume(): void {
+    this.socket.resume();
+  }
+
+  /** The user lost interest: an answer under way cannot be skipped, so the connection goes. */
+  abandon(): void {
+    this.user = undefined;
+    this.close();
+  }
+
+  close(): void {
+    if (this.dead) return;
+    this.dead = true;
+    clearTimeout(this.connectTimer);
+    this.endpoint.gone(this);
+    this.socket.destroy();
+  }
+
+  /**
+   * Lets the caller hold on to the bytes of the running `onBody` call until it calls the returned function.
+   * @returns undefined where the bytes lie in the shared buffer and must be copied
+   */
+  lend(bytes: Buffer): (() => void) | undefined {
+    if (bytes === shared || bytes !== this.current) return undefined;
+    this.next = takeBuffer();
+    return () => giveBuffer(bytes);
+  }
+
+  /** What the next read goes into; undefined keeps the present one. Node asks after every read and at connect. */
+  private nextBuffer(): Buffer {
+    if (this.attached && this.next === this.current) return undefined as unknown as Buffer;
+    this.current = this.next;
+    return this.current;
+  }
+
+  private onData(bytes: Buffer, length: number): boolean {
+    this.attached = true;
+    const { user } = this;
+    if (user === undefined) {
+      // Bytes that answer no request: a confused or hostile backend.
+      this.close();
+      return true;
+    }
+    this.silent = false;
+    if (this.answering) this.passBody(user, bytes, 0, length);
+    else this.readHead(user, bytes, length);
+    return true;
+  }
+
+  private readHead(user: UpstreamUser, incoming: Buffer, incomingLength: number): void {
+    let bytes = incoming;
+    let length = incomingLength;
+    if (this.stash !== undefined) {
+      bytes = Buffer.concat([this.stash, incoming.subarray(0, incomingLength)]);
+      length = bytes.length;
+      this.stash = undefined;
+    }
+    const { head } = this;
+    let from = 0;
+    for (;;) {
+      const result = parseResponse(bytes, from, length, head, this.limits);
+      if (result === INCOMPLETE) {
+        this.stash = Buffer.from(bytes.subarray(from, length));
+        return;
+      }
+      if (result !== COMPLETE) {
+        this.fail('upstream_protocol', head.problem);
+        return;
+      }
+      head.text = bytes.toString('latin1', from, from + head.length);
+      from += head.length;
+      if (head.status === 101) {
+        this.fail('upstream_protocol', 'an upgrade that nobody asked for');
+        return;
+      }
+      if (head.status >= 200) break;
+      user.onInformational(head);
+      if (this.user !== user) return;
+      if (from === length) return;
+    }
+    this.answer(user, bytes, from, length);
+  }
+
+  private answer(user: UpstreamUser, bytes: Buffer, from: number, length: number): void {
+    const { head, body } = this;
+    this.answering = true;
+    this.keep = head.http10 ? head.keepAlive : !head.close;
+    this.noteIdleHint();
+    if (this.headRequest || hasNoBody(head.status)) body.startNone();
+    else if (head.chunked) body.startChunked();
+    else if (head.contentLength >= 0) body.startLength(head.contentLength);
+    else {
+      body.startUntilClose();
+      this.keep = false;
+    }
+    const to = body.take(bytes, from, length);
+    if (to < 0) {
+      this.fail('upstream_protocol', 'bad chunk');
+      return;
+    }
+    // Bytes behind the answer belong to no request: never reuse such a connection.
+    if (to < length) this.keep = false;
+    const more = user.onAnswer(head, bytes, from, to, body);
+    this.afterBytes(user, more);
+  }
+
+  private passBody(user: UpstreamUser, bytes: Buffer, from: number, length: number): void {
+    const { body } = this;
+    if (this.next === shared && length >= BULK) this.next = takeBuffer();
+    const to = body.take(bytes, from, length);
+    if (to < 0) {
+      this.fail('upstream_protocol', 'bad chunk');
+      return;
+    }
+    if (to < length) this.keep = false;
+    this.afterBytes(user, user.onBody(bytes, from, to, body.done));
+  }
+
+  private afterBytes(user: UpstreamUser, more: boolean): void {
+    if (this.user !== user) return;
+    if (this.body.done) this.finish();
+    else if (!more) this.socket.pause();
+  }
+
+  /** The answer is complete: back to the pool, where nothing speaks against it. */
+  private finish(): void {
+    this.user = undefined;
+    this.leaveBulk();
+    if (this.keep && this.requestSent && !this.dead) {
+      this.reused = true;
+      this.answering = false;
+      this.endpoint.give(this);
+    } else this.close();
+  }
+
+  private leaveBulk(): void {
+    if (this.next === shared) return;
+    // A fresh buffer that no read went into yet goes straight back.
+    if (this.next !== this.current) giveBuffer(this.next);
+    this.next = shared;
+  }
+
+  /** `Keep-Alive: timeout=5` tells when the backend will hang up: leave a second before, to avoid the race. */
+  private noteIdleHint(): void {
+    if ((this.head.seen & (1 << 5)) === 0) return;
+    const seconds = /timeout=(\d{1,6})/i.exec(this.head.get('keep-alive') ?? '')?.[1];
+    if (seconds === undefined) return;
+    this.idleLimitMs = Math.min(
+      this.endpoint.settings.poolIdleTimeoutMs,
+      Math.max(0, Number(seconds) * 1000 - 1000),
+    );
+  }
+
+  private fail(code: ErrorCode, detail: string): void {
+    const { user, silent } = this;
+    this.user = undefined;
+    this.close();
+    user?.onFailure(code, detail, silent);
+  }
+
+  /** The socket is over, for whatever reason. */
+  private end(reason: string): void {
+    if (this.dead) return;
+    const { user } = this;
+    if (user === undefined) {
+      this.close();
+      return;
+    }
+    if (!this.connected) {
+      this.fail('upstream_connect_failed', reason);
+    } else if (this.answering && this.body.kind === 3 && reason === 'closed by the backend') {
+      // The end of the connection is the end of such a body (RFC 9112 §6.3).
+      this.user = undefined;
+      this.close();
+      user.onBody(shared, 0, 0, true);
+    } else this.fail('upstream_reset', reason);
+  }
+}

@@ -1,0 +1,3 @@
+export type { UpstreamConnection, UpstreamUser } from './connection.ts';
+export type { Endpoint } from './endpoint.ts';
+export { Endpoints } from './endpoints.ts';
