@@ -1,0 +1,39 @@
+import type { Model, Place, Route } from '../../../model/index.ts';
+import type { Overrides } from '../overrides.ts';
+import { formatPath, type Path } from '../path.ts';
+import type { DocumentSettings } from '../schema/document.ts';
+import type { Tree } from '../tree.ts';
+import type { Surroundings } from './backend.ts';
+import { buildAttachments, buildBind, buildGateway, buildMcpBind } from './listeners.ts';
+import { buildProcess } from './process.ts';
+
+export interface Built {
+  readonly model: Model;
+  /** Routes that attach to gateways by name, whether or not one of them serves the route. */
+  readonly attached: readonly Route[];
+}
+
+/** Turns a checked document, in any of its forms, into the one model. */
+export function buildModel(
+  document: DocumentSettings,
+  overrides: Overrides,
+  tree: Tree,
+  file: string,
+): Built {
+  const around: Surroundings = {
+    place: (path: Path): Place => ({ file, ...tree.place(path, 'key'), path: formatPath(path) }),
+    named: new Map((document.backends ?? []).map((backend) => [backend.name, backend])),
+  };
+  const attachments = buildAttachments(document, around);
+  const model: Model = {
+    process: buildProcess(document, overrides),
+    binds: [
+      ...(document.binds ?? []).map((bind, index) => buildBind(bind, index, around)),
+      ...Object.entries(document.gateways ?? {}).map(([name, gateway]) =>
+        buildGateway(name, gateway, attachments, around),
+      ),
+      ...(document.mcp?.port === undefined ? [] : [buildMcpBind(document.mcp, document.mcp.port, around)]),
+    ],
+  };
+  return { model, attached: attachments.map(({ route }) => route) };
+}

@@ -1,0 +1,70 @@
+import { defaults, type Limits, type ProcessSettings } from '../../../model/index.ts';
+import type { Overrides } from '../overrides.ts';
+import type { DocumentSettings } from '../schema/document.ts';
+
+/** `config` and `frontendPolicies` with what the environment overrides and with defaults for the rest. */
+export function buildProcess(document: DocumentSettings, overrides: Overrides): ProcessSettings {
+  const config = document.config ?? {};
+  const { fixed, headers, upstream } = defaults;
+  const logFormat = config.logging?.format ?? fixed.logFormat;
+  const sessionKey = overrides.sessionKey ?? config.session?.key;
+  return {
+    fixed: {
+      admin: overrides.admin ?? config.adminAddr ?? fixed.admin,
+      stats: overrides.stats ?? config.statsAddr ?? fixed.stats,
+      readiness: overrides.readiness ?? config.readinessAddr ?? fixed.readiness,
+      logLevel: config.logging?.level ?? fixed.logLevel,
+      logFormat,
+      ...(sessionKey === undefined ? {} : { sessionKey }),
+      sessionTtlMs: config.mcp?.sessionTtl ?? fixed.sessionTtlMs,
+      terminationDeadlineMs:
+        overrides.terminationDeadlineMs ??
+        config.connectionTerminationDeadline ??
+        overrides.deadlineOfPlatformMs ??
+        fixed.terminationDeadlineMs,
+      minTerminationDeadlineMs:
+        overrides.minTerminationDeadlineMs ??
+        config.connectionMinTerminationDeadline ??
+        fixed.minTerminationDeadlineMs,
+    },
+    limits: buildLimits(document),
+    headers: {
+      forwardedFor: config.headers?.xForwardedFor ?? headers.forwardedFor,
+      forwardedProto: config.headers?.xForwardedProto ?? headers.forwardedProto,
+      forwardedHost: config.headers?.xForwardedHost ?? headers.forwardedHost,
+      requestId: config.headers?.xRequestId ?? headers.requestId,
+      upstreamServiceTime: config.headers?.upstreamServiceTime ?? headers.upstreamServiceTime,
+      server: config.headers?.server ?? headers.server,
+    },
+    accessLog: config.logging?.accessLog ?? logFormat,
+    upstream: {
+      connectTimeoutMs: config.backend?.connectTimeout ?? upstream.connectTimeoutMs,
+      poolIdleTimeoutMs: config.backend?.poolIdleTimeout ?? upstream.poolIdleTimeoutMs,
+      poolMaxSize: config.backend?.poolMaxSize ?? upstream.poolMaxSize,
+      keepAlive: {
+        enabled: config.backend?.keepalives?.enabled ?? upstream.keepAlive.enabled,
+        timeMs: config.backend?.keepalives?.time ?? upstream.keepAlive.timeMs,
+      },
+    },
+  };
+}
+
+function buildLimits(document: DocumentSettings): Limits {
+  const given = document.config?.limits;
+  const http = document.frontendPolicies?.http;
+  const { limits } = defaults;
+  return {
+    maxHeadBytes: given?.maxHeadBytes ?? limits.maxHeadBytes,
+    maxHeaders: http?.http1MaxHeaders ?? limits.maxHeaders,
+    maxUriBytes: given?.maxUriBytes ?? limits.maxUriBytes,
+    maxBodyBytes: given?.maxBodyBytes ?? limits.maxBodyBytes,
+    maxBufferBytes: http?.maxBufferSize ?? limits.maxBufferBytes,
+    headTimeoutMs: given?.headTimeout ?? limits.headTimeoutMs,
+    bodyTimeoutMs: given?.bodyTimeout ?? limits.bodyTimeoutMs,
+    idleTimeoutMs: http?.http1IdleTimeout ?? limits.idleTimeoutMs,
+    maxConnections: given?.maxConnections ?? limits.maxConnections,
+    maxMcpSessions: given?.maxMcpSessions ?? limits.maxMcpSessions,
+    maxChildren: given?.maxChildren ?? limits.maxChildren,
+    maxMcpMessageBytes: given?.maxMcpMessageBytes ?? limits.maxMcpMessageBytes,
+  };
+}

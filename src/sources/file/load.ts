@@ -1,0 +1,99 @@
+import { readFileSync } from 'node:fs';
+import type { Model } from '../../model/index.ts';
+import { buildModel } from './build/model.ts';
+import { files } from './files.ts';
+import { readOverrides } from './overrides.ts';
+import { compareProblems, type Problem } from './problem.ts';
+import { checkReferences } from './references.ts';
+import { reporter } from './report.ts';
+import { readTree } from './tree.ts';
+import { validate } from './validate.ts';
+import type { Environment } from './variables.ts';
+import { warningsOf } from './warnings.ts';
+
+export type LoadResult =
+  | {
+      readonly ok: true;
+      readonly model: Model;
+      readonly warnings: readonly Problem[];
+      /** Files that the configuration names and whose content counts as part of it, such as key sets. */
+      readonly files: readonly string[];
+    }
+  | { readonly ok: false; readonly problems: readonly Problem[] };
+
+export interface LoadOptions {
+  /** Name that problems and places carry. */
+  readonly file: string;
+  /** Variables for `$NAME` in values, and those that override `config`. */
+  readonly env: Environment;
+}
+
+/** Reads a configuration from its text. Never throws: whatever is wrong with the text is in `problems`, all at once. */
+export function loadText(text: string, { file, env }: LoadOptions): LoadResult {
+  const tree = readTree(text, file, env);
+  const { overrides, problems: overrideProblems } = readOverrides(env);
+  const problems: Problem[] = [...tree.problems];
+  if (tree.value === undefined) {
+    if (problems.length === 0) problems.push(emptyFile(file));
+    return { ok: false, problems };
+  }
+
+  const { settings, problems: shapeProblems, value } = validate(tree, file);
+  // A value that could not be read has been reported; that it does not fit either would only repeat it.
+  problems.push(...shapeProblems.filter(({ path }) => !tree.faulty.has(path)));
+  const report = reporter(tree, file, problems);
+  checkReferences(value, report);
+  problems.push(...overrideProblems);
+
+  if (settings === undefined || problems.length > 0)
+    return { ok: false, problems: problems.toSorted(compareProblems) };
+
+  const { model, attached } = buildModel(settings, overrides, tree, file);
+  const { terminationDeadlineMs, minTerminationDeadlineMs } = model.process.fixed;
+  if (minTerminationDeadlineMs > terminationDeadlineMs) {
+    report(
+      ['config', 'connectionMinTerminationDeadline'],
+      'value',
+      'is longer than connectionTerminationDeadline, after which everything is closed',
+    );
+    return { ok: false, problems };
+  }
+  return {
+    ok: true,
+    model,
+    warnings: warningsOf(model, file, attached).toSorted(compareProblems),
+    files: files(value),
+  };
+}
+
+/** Reads a configuration from a file. Never throws. */
+export function loadFile(path: string, env: Environment): LoadResult {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    return { ok: false, problems: [{ file: path, path: '', message: unreadable(error) }] };
+  }
+  return loadText(text, { file: path, env });
+}
+
+function unreadable(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const reasons: Readonly<Record<string, string>> = {
+    ENOENT: 'there is no such file',
+    EACCES: 'the file may not be read by this user',
+    EISDIR: 'this is a directory, not a file',
+  };
+  return reasons[code] ?? `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+}
+
+function emptyFile(file: string): Problem {
+  return {
+    file,
+    line: 1,
+    column: 1,
+    path: '',
+    message: 'the configuration is empty',
+    hint: 'expected `binds`, or `gateways` with `routes` or `mcp`',
+  };
+}

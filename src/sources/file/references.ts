@@ -1,0 +1,218 @@
+import { nearest } from './nearest.ts';
+import { formatPath, type Path } from './path.ts';
+import type { Report } from './report.ts';
+
+/**
+ * What one part of the document says about another: names given twice, references to what is not there. Works on
+ * plain data that need not fit the schema, so that a typo in one place does not hide a dangling name in another.
+ */
+export function checkReferences(document: unknown, report: Report): void {
+  const top: Node = { value: document, path: [] };
+  checkPorts(top, report);
+  const gateways = checkGateways(top, report);
+  for (const bind of items(field(top, 'binds'))) {
+    const listeners = items(field(bind, 'listeners'));
+    unique(listeners, 'name', 'another listener of this port has this name', report);
+    uniqueHostnames(listeners, report);
+    for (const listener of listeners) checkRoutes(items(field(listener, 'routes')), report);
+  }
+  const routes = items(field(top, 'routes'));
+  checkRoutes(routes, report);
+  for (const route of routes) checkGatewayRefs(route, gateways, report);
+  const mcp = field(top, 'mcp');
+  if (mcp.value !== undefined) checkMcp(mcp, gateways, report);
+  checkBackends(top, report);
+}
+
+interface Node {
+  readonly value: unknown;
+  readonly path: Path;
+}
+
+function field(node: Node, name: string): Node {
+  const { value } = node;
+  const inside =
+    typeof value === 'object' && value !== null && !Array.isArray(value) && Object.hasOwn(value, name);
+  return { value: inside ? (value as Record<string, unknown>)[name] : undefined, path: [...node.path, name] };
+}
+
+function items(node: Node): Node[] {
+  return Array.isArray(node.value)
+    ? node.value.map((value: unknown, index) => ({ value, path: [...node.path, index] }))
+    : [];
+}
+
+function entries(node: Node): { name: string; node: Node }[] {
+  if (typeof node.value !== 'object' || node.value === null || Array.isArray(node.value)) return [];
+  return Object.keys(node.value).map((name) => ({ name, node: field(node, name) }));
+}
+
+function unique(nodes: readonly Node[], name: string, message: string, report: Report): void {
+  const seen = new Set<string>();
+  for (const node of nodes) {
+    const { value, path } = field(node, name);
+    if (typeof value !== 'string') continue;
+    if (seen.has(value)) report(path, 'value', message);
+    seen.add(value);
+  }
+}
+
+function uniqueHostnames(listeners: readonly Node[], report: Report): void {
+  const seen = new Set<string>();
+  for (const listener of listeners) {
+    const hostname = field(listener, 'hostname');
+    const text = typeof hostname.value === 'string' ? hostname.value.toLowerCase() : '';
+    if (seen.has(text) && text === '')
+      report(
+        listener.path,
+        'value',
+        'another listener of this port serves every host already',
+        'give one of them a hostname',
+      );
+    else if (seen.has(text))
+      report(hostname.path, 'value', 'another listener of this port serves this host already');
+    seen.add(text);
+  }
+}
+
+/** A port is opened once; port 0 is another port every time. */
+function checkPorts(top: Node, report: Report): void {
+  const owners = new Map<number, Path>();
+  const nodes = [
+    ...items(field(top, 'binds')).map((bind) => field(bind, 'port')),
+    ...entries(field(top, 'gateways')).map(({ node }) => field(node, 'port')),
+    field(field(top, 'mcp'), 'port'),
+  ];
+  for (const { value, path } of nodes) {
+    if (typeof value !== 'number' || value === 0) continue;
+    const owner = owners.get(value);
+    if (owner !== undefined) report(path, 'value', `port ${value} is used by ${formatPath(owner)} already`);
+    else owners.set(value, path);
+  }
+}
+
+/** Name of each gateway → names of its listeners. */
+type Gateways = ReadonlyMap<string, readonly string[]>;
+
+const listenerOnly = ['protocol', 'tls', 'jwtAuth', 'authorization', 'cors'];
+
+function checkGateways(top: Node, report: Report): Gateways {
+  const gateways = new Map<string, readonly string[]>();
+  for (const { name, node } of entries(field(top, 'gateways'))) {
+    const listeners = items(field(node, 'listeners'));
+    unique(listeners, 'name', 'another listener of this gateway has this name', report);
+    uniqueHostnames(listeners, report);
+    if (listeners.length > 0)
+      for (const other of listenerOnly) {
+        const { value, path } = field(node, other);
+        if (value !== undefined)
+          report(path, 'key', 'belongs to the single listeners where there are `listeners`');
+      }
+    gateways.set(
+      name,
+      listeners.map((listener) => field(listener, 'name').value).filter((text) => typeof text === 'string'),
+    );
+  }
+  return gateways;
+}
+
+function checkGatewayRefs(node: Node, gateways: Gateways, report: Report): void {
+  const refs = field(node, 'gateways');
+  const listed = typeof refs.value === 'string' ? [refs] : items(refs);
+  if (listed.length === 0 && !gateways.has('default')) {
+    report(
+      node.path,
+      'value',
+      'attaches to the gateway `default`, which is not defined',
+      gateways.size === 0
+        ? 'define it under `gateways`'
+        : `name one of ${[...gateways.keys()].join(', ')} in \`gateways\``,
+    );
+  }
+  for (const { value, path } of listed) {
+    if (typeof value !== 'string') continue;
+    const [gateway = '', listener, ...rest] = value.split('/');
+    const listeners = gateways.get(gateway);
+    if (listeners === undefined) {
+      report(
+        path,
+        'value',
+        `there is no gateway ${JSON.stringify(gateway)}`,
+        suggestion(gateway, [...gateways.keys()]),
+      );
+    } else if (rest.length > 0 || (listener !== undefined && !listeners.includes(listener)))
+      report(
+        path,
+        'value',
+        `the gateway ${gateway} has no listener ${JSON.stringify([listener, ...rest].join('/'))}`,
+        suggestion(listener ?? '', listeners),
+      );
+  }
+}
+
+function suggestion(word: string, known: readonly string[]): string {
+  const meant = nearest(word, known);
+  if (meant !== undefined) return `did you mean ${meant}?`;
+  return known.length === 0 ? 'none is defined' : `defined: ${known.join(', ')}`;
+}
+
+function checkMcp(mcp: Node, gateways: Gateways, report: Report): void {
+  const port = field(mcp, 'port');
+  const refs = field(mcp, 'gateways');
+  if (port.value === undefined) checkGatewayRefs(mcp, gateways, report);
+  else if (refs.value !== undefined) report(port.path, 'key', 'expected either gateways or port, got both');
+  checkRules(field(mcp, 'policies'), report);
+}
+
+function checkRoutes(routes: readonly Node[], report: Report): void {
+  unique(routes, 'name', 'another route beside it has this name', report);
+  for (const route of routes) checkRules(field(route, 'policies'), report);
+}
+
+/** Rules may stand in either of two places, but not different ones in both: it would be unclear which count. */
+function checkRules(policies: Node, report: Report): void {
+  const nested = field(field(policies, 'mcpAuthentication'), 'authorization');
+  const apart = field(policies, 'mcpAuthorization');
+  if (nested.value === undefined || apart.value === undefined) return;
+  if (sameRules(nested) === sameRules(apart)) return;
+  report(
+    apart.path,
+    'key',
+    'differs from mcpAuthentication.authorization of the same route',
+    'keep the rules in one of the two places',
+  );
+}
+
+/** `'x'`, `{if: x}` and `{allow: x}` are the same rule. */
+function sameRules(policy: Node): string {
+  return JSON.stringify(
+    items(field(policy, 'rules')).map((rule) => {
+      if (typeof rule.value === 'string') return ['allow', rule.value];
+      const condition = field(rule, 'if').value;
+      if (condition !== undefined) return [field(rule, 'action').value ?? 'allow', condition];
+      for (const effect of ['allow', 'deny', 'require'])
+        if (field(rule, effect).value !== undefined) return [effect, field(rule, effect).value];
+      return rule.value;
+    }),
+  );
+}
+
+function checkBackends(top: Node, report: Report): void {
+  const named = items(field(top, 'backends'));
+  unique(named, 'name', 'another backend has this name', report);
+  const names = named
+    .map((backend) => field(backend, 'name').value)
+    .filter((name) => typeof name === 'string');
+  const routes = [
+    ...items(field(top, 'binds')).flatMap((bind) =>
+      items(field(bind, 'listeners')).flatMap((listener) => items(field(listener, 'routes'))),
+    ),
+    ...items(field(top, 'routes')),
+  ];
+  for (const route of routes)
+    for (const backend of items(field(route, 'backends'))) {
+      const { value, path } = field(backend, 'backend');
+      if (typeof value === 'string' && !names.includes(value))
+        report(path, 'value', `there is no backend ${JSON.stringify(value)}`, suggestion(value, names));
+    }
+}

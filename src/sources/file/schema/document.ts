@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import { choice, fields, notBuilt } from './fields.ts';
+import { mcpFields } from './mcp.ts';
+import { inlinePolicies, inlinePoliciesUnbuilt, listenerPolicies, routePolicies } from './policies.ts';
+import { frontendSchema, processSchema } from './process.ts';
+import { attachedRoute, gatewayRefs, namedBackend, route } from './route.ts';
+import { hostname, listenPort, objectName } from './scalars.ts';
+
+const listenerHost = hostname
+  .optional()
+  .describe('Host name it serves, *.example.com for all below; every host by default.');
+const tls = notBuilt(
+  'TLS comes in a later version; put the gateway behind something that ends TLS until then',
+);
+
+const listener = fields(
+  {
+    name: objectName
+      .optional()
+      .describe('Names the listener in logs and metrics; listener0, listener1, … by default.'),
+    hostname: listenerHost,
+    protocol: choice(['HTTP'], ['HTTPS', 'TLS', 'TCP', 'HBONE']).optional().describe('HTTP, the default.'),
+    tls,
+    routes: z.array(route).optional().describe('Routes of this listener.'),
+    policies: listenerPolicies.optional().describe('What is checked before a route is chosen.'),
+  },
+  ['namespace', 'tcpRoutes'],
+);
+
+const bind = fields({
+  port: listenPort.describe('Port to listen on; 0 lets the system choose one.'),
+  listeners: z.array(listener).describe('What is served on the port, by host name.'),
+  tunnelProtocol: choice(['direct'], ['hboneWaypoint', 'hboneGateway', 'proxy', 'connect']).optional(),
+  mode: choice(['standard'], ['internal']).optional(),
+});
+
+const gatewayProtocol = choice(['HTTP'], ['HTTPS', 'TCP', 'TLS']).optional().describe('HTTP, the default.');
+
+const gatewayListener = fields(
+  {
+    name: objectName.optional().describe('What routes refer to as gateway/listener.'),
+    hostname: listenerHost,
+    protocol: gatewayProtocol,
+    tls,
+    ...inlinePolicies,
+  },
+  inlinePoliciesUnbuilt,
+);
+
+const gateway = fields(
+  {
+    port: listenPort.describe('Port to listen on; 0 lets the system choose one.'),
+    listeners: z
+      .array(gatewayListener)
+      .min(1, {
+        error: 'expected at least one listener; leave the field out for a gateway without host names',
+      })
+      .optional()
+      .describe('What is served on the port, by host name; beside it only `port` may stand.'),
+    protocol: gatewayProtocol,
+    tls,
+    ...inlinePolicies,
+  },
+  inlinePoliciesUnbuilt,
+);
+
+const simpleMcp = fields({
+  gateways: gatewayRefs.optional().describe('Gateways that serve it; the gateway `default` by default.'),
+  port: listenPort.optional().describe('A port of its own instead of a gateway.'),
+  ...mcpFields,
+  policies: routePolicies.optional().describe('What is checked and changed on the way.'),
+});
+
+/** The whole file. */
+export const documentSchema = fields(
+  {
+    config: processSchema.optional().describe('Settings of the process.'),
+    frontendPolicies: frontendSchema.optional().describe('What holds for all client connections.'),
+    binds: z.array(bind).optional().describe('Ports with everything that is served on them.'),
+    gateways: z
+      .record(objectName, gateway)
+      .optional()
+      .describe('Ports by name; `routes` and `mcp` attach to them.'),
+    routes: z.array(attachedRoute).optional().describe('Routes that attach to gateways.'),
+    mcp: simpleMcp.optional().describe('MCP servers, served at /mcp and /sse.'),
+    backends: z.array(namedBackend).optional().describe('Backends that several routes can refer to by name.'),
+  },
+  ['policies', 'workloads', 'services', 'routeGroups', 'tcpRoutes', 'llm', 'ui'],
+).describe('Configuration of Portcullis.');
+
+export type DocumentSettings = z.output<typeof documentSchema>;
+export type BindSettings = NonNullable<DocumentSettings['binds']>[number];
+export type GatewaySettings = NonNullable<DocumentSettings['gateways']>[string];

@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { choice, fields, notBuilt, oneOf, parsed } from './fields.ts';
+import { positiveDuration } from './scalars.ts';
+
+const environmentName = z
+  .string()
+  .refine((name) => /^[^=\0]+$/.test(name), { error: 'is not a name that an environment variable can have' });
+const noNul = (what: string, shortest = 0): z.ZodString =>
+  z
+    .string()
+    .min(shortest, { error: `expected ${what}` })
+    .refine((text) => !text.includes('\0'), { error: `${what} cannot hold a NUL character` });
+
+const stdio = fields({
+  cmd: noNul('a command', 1).describe('Program to start, found along PATH.'),
+  args: z.array(noNul('an argument')).optional().describe('Its arguments; no shell reads them.'),
+  env: z
+    .record(environmentName, noNul('a value'))
+    .optional()
+    .describe('Environment variables to add or replace.'),
+  clear_env: z
+    .boolean()
+    .optional()
+    .describe('Start from an empty environment instead of that of the gateway; false by default.'),
+  cwd: noNul('a path', 1).optional().describe('Working directory; that of the gateway by default.'),
+  startTimeout: positiveDuration
+    .optional()
+    .describe('Time from the start of the program to its answer to initialize; 60s by default.'),
+});
+
+const federation = 'targets over the network come with federation';
+
+const target = oneOf(
+  fields({
+    name: parsed('a name of letters, digits, dots, dashes and underscores, at most 64 long', (text) =>
+      /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text) ? text : undefined,
+    ).describe('Names the target in logs and, where names are prefixed, in the names of its tools.'),
+    stdio: stdio
+      .optional()
+      .describe('An MCP server that runs as a child process and speaks over stdin and stdout.'),
+    mcp: notBuilt(federation),
+    sse: notBuilt(federation),
+    openapi: notBuilt(federation),
+    policies: notBuilt(),
+  }),
+  ['stdio'],
+);
+
+/** Fields that an MCP backend and the top-level `mcp` share. */
+export const mcpFields = {
+  targets: z
+    .array(target)
+    .min(1, { error: 'expected one target' })
+    .max(1, {
+      error: 'several targets are known, but not built yet in this version; they come with federation',
+    })
+    .describe('The MCP server to serve; exactly one in this version.'),
+  statefulMode: choice(['stateful'], ['stateless']).optional().describe('Sessions are kept; the default.'),
+  prefixMode: choice(['conditional', 'always', 'never'])
+    .optional()
+    .describe(
+      'When names of tools and prompts carry the name of their target; conditional (with several targets) by default.',
+    ),
+  failureMode: choice(['failClosed', 'failOpen'])
+    .optional()
+    .describe('What a target that fails does to the others; failClosed by default.'),
+  dnsRebindingProtection: z
+    .boolean()
+    .optional()
+    .describe('Serve only requests whose Host and Origin name this machine; false by default.'),
+};
+
+export const mcpBackend = fields(mcpFields);
+export type McpSettings = z.output<typeof mcpBackend>;

@@ -1,0 +1,32 @@
+import type { z } from 'zod';
+import { policiesNotBuilt, policySchemas } from '../../../policies/schemas.ts';
+import { fields } from './fields.ts';
+
+type PolicyFields = Record<string, z.ZodOptional<z.ZodType>>;
+
+/** Policies that may stand on a listener or gateway, built or not. */
+const onListeners = [
+  'oidc',
+  'jwtAuth',
+  'authorization',
+  'extAuthz',
+  'extProc',
+  'cors',
+  'transformations',
+  'basicAuth',
+  'apiKey',
+];
+
+const built: PolicyFields = Object.fromEntries(
+  Object.entries(policySchemas).map(([name, schema]) => [name, (schema as z.ZodType).optional()]),
+);
+
+export const routePolicies = fields(built, policiesNotBuilt);
+
+/** Policies written right on a gateway, among its other fields. */
+export const inlinePolicies: PolicyFields = Object.fromEntries(
+  Object.entries(built).filter(([name]) => onListeners.includes(name)),
+);
+export const inlinePoliciesUnbuilt = onListeners.filter((name) => inlinePolicies[name] === undefined);
+
+export const listenerPolicies = fields(inlinePolicies, inlinePoliciesUnbuilt);

@@ -1,0 +1,191 @@
+import { z } from 'zod';
+import { choice, fields, parsed } from './fields.ts';
+import { duration, listenAddress, positiveDuration, positiveSize, size } from './scalars.ts';
+
+const count = z.int().min(1).max(100_000_000);
+
+/** 32 bytes for AES-256-GCM. */
+export function parseSessionKey(text: string): string | undefined {
+  return /^[0-9a-f]{64}$/i.test(text) ? text.toLowerCase() : undefined;
+}
+
+const levels = ['debug', 'info', 'warn', 'error'] as const;
+
+const logLevel = z.union([z.string(), z.array(z.string())]).transform((given, context) => {
+  // Existing files know a finer level than ours; debug is the finest there is.
+  const level = given === 'trace' ? 'debug' : given;
+  const found = levels.find((known) => known === level);
+  if (found !== undefined) return found;
+  const perModule = Array.isArray(given) || /[=,]/.test(given);
+  context.addIssue({
+    code: 'custom',
+    message: perModule
+      ? 'levels for single modules are known, but not built yet in this version'
+      : `expected ${levels.join(', ')} or trace`,
+  });
+  return z.NEVER;
+});
+
+const logging = fields(
+  {
+    level: logLevel.optional().describe('The least important messages that are still logged.'),
+    format: choice(['text', 'json']).optional().describe('Form of the log on standard error.'),
+    accessLog: choice(['json', 'text', 'none'])
+      .optional()
+      .describe('Form of the access log (one line a request); that of the log where it is left out.'),
+  },
+  ['filter', 'fields', 'database'],
+);
+
+const keepalives = fields(
+  {
+    enabled: z.boolean().optional().describe('Send TCP keep-alive probes to backends; true by default.'),
+    time: positiveDuration.optional().describe('Idle time before the first probe; 3m by default.'),
+  },
+  ['interval', 'retries'],
+);
+
+const backend = fields({
+  connectTimeout: positiveDuration.optional().describe('Time to connect to a backend; 10s by default.'),
+  poolIdleTimeout: positiveDuration
+    .optional()
+    .describe('Time an idle connection to a backend is kept; 1m30s by default.'),
+  poolMaxSize: z
+    .int()
+    .min(0)
+    .optional()
+    .describe('Idle connections kept for one backend address; 1024 by default.'),
+  keepalives: keepalives.optional().describe('TCP keep-alive towards backends.'),
+});
+
+const limits = fields({
+  maxHeadBytes: positiveSize.optional().describe('Request line and headers; 64KiB by default. Over it: 431.'),
+  maxUriBytes: positiveSize.optional().describe('Request target; 16KiB by default. Over it: 414.'),
+  maxBodyBytes: size.optional().describe('Request body; 0, the default, is no limit. Over it: 413.'),
+  headTimeout: positiveDuration
+    .optional()
+    .describe('First byte to the end of the head; 10s by default. Over it: 408.'),
+  bodyTimeout: positiveDuration
+    .optional()
+    .describe('Longest pause within a body; 1m by default. Over it: 408.'),
+  maxConnections: count.optional().describe('Open client connections; 50000 by default.'),
+  maxMcpSessions: count.optional().describe('Live MCP sessions; 10000 by default.'),
+  maxChildren: count.optional().describe('Child processes of stdio targets; 256 by default.'),
+  maxMcpMessageBytes: positiveSize.optional().describe('One message of an MCP server; 16MiB by default.'),
+});
+
+const toggle = (what: string): z.ZodOptional<z.ZodBoolean> =>
+  z.boolean().optional().describe(`${what}; true by default.`);
+
+const headers = fields({
+  xForwardedFor: toggle('Add the address of the client to x-forwarded-for'),
+  xForwardedProto: toggle('Set x-forwarded-proto'),
+  xForwardedHost: toggle('Set x-forwarded-host'),
+  xRequestId: toggle('Send a request id to the backend and back to the client'),
+  upstreamServiceTime: toggle('Answer with x-envoy-upstream-service-time, the milliseconds the backend took'),
+  server: toggle('Answer with server: portcullis where the backend sent no server header'),
+});
+
+const address = (what: string, standard: string): z.ZodOptional<typeof listenAddress> =>
+  listenAddress
+    .optional()
+    .describe(`${what}: ip:port, localhost:port, unix:/path or off; ${standard} by default.`);
+
+/** `config`: settings of the process; read at start, except `limits`, `headers`, `logging.accessLog` and `backend`. */
+export const processSchema = fields(
+  {
+    adminAddr: address('Where the admin interface listens', 'localhost:15000'),
+    statsAddr: address('Where /metrics is served', '[::]:15020'),
+    readinessAddr: address('Where /healthz/ready is served', '[::]:15021'),
+    session: fields({
+      key: parsed('64 hexadecimal digits, as `openssl rand -hex 32` prints', parseSessionKey).describe(
+        'Key that seals session ids. Without it a random key is made at every start.',
+      ),
+    }).optional(),
+    mcp: fields({
+      sessionTtl: positiveDuration
+        .optional()
+        .describe('Idle time after which an MCP session ends; 30m by default.'),
+    }).optional(),
+    connectionTerminationDeadline: duration
+      .optional()
+      .describe('How long a shutdown waits for open connections; 5s by default.'),
+    connectionMinTerminationDeadline: duration
+      .optional()
+      .describe('How long new connections are still accepted after the order to stop; 0s by default.'),
+    logging: logging.optional().describe('The log and the access log.'),
+    backend: backend.optional().describe('Connections to HTTP backends.'),
+    limits: limits.optional().describe('What clients and servers can make grow, and how long they may take.'),
+    headers: headers.optional().describe('Headers that the gateway adds by itself.'),
+  },
+  [
+    'enableIpv6',
+    'dns',
+    'localXdsPath',
+    'modelCatalog',
+    'database',
+    'storage',
+    'caAddress',
+    'caAuthToken',
+    'xdsAddress',
+    'xdsAuthToken',
+    'spiffe',
+    'namespace',
+    'gateway',
+    'trustDomain',
+    'additionalTrustDomains',
+    'skipValidateTrustDomain',
+    'serviceAccount',
+    'clusterId',
+    'network',
+    'standardAttributes',
+    'histograms',
+    'sensitiveHeaders',
+    'customFunctions',
+    'workerThreads',
+    'tracing',
+    'metrics',
+    'hbone',
+  ],
+);
+
+const loggingPolicy = fields({}, ['filter', 'add', 'remove', 'otlp', 'database']);
+
+/** `frontendPolicies`: what holds for all traffic of clients. */
+export const frontendSchema = fields(
+  {
+    http: fields(
+      {
+        maxBufferSize: positiveSize
+          .optional()
+          .describe(
+            'A body that has to be held in memory, such as an MCP message; 2MiB by default. Over it: 413.',
+          ),
+        http1MaxHeaders: z
+          .int()
+          .min(1)
+          .max(10_000)
+          .optional()
+          .describe('Header lines of a request; 100 by default.'),
+        http1IdleTimeout: positiveDuration
+          .optional()
+          .describe('Time a client connection may stay open without a request; 10m by default.'),
+      },
+      [
+        'http1HeaderCase',
+        'http2WindowSize',
+        'http2ConnectionWindowSize',
+        'http2FrameSize',
+        'http2MaxHeaderSize',
+        'http2KeepaliveInterval',
+        'http2KeepaliveTimeout',
+        'maxConnectionDuration',
+      ],
+    )
+      .optional()
+      .describe('Limits of client connections.'),
+    accessLog: loggingPolicy.optional(),
+    logging: loggingPolicy.optional(),
+  },
+  ['tls', 'tcp', 'networkAuthorization', 'networkExtAuthz', 'proxy', 'proxyProtocol', 'connect', 'tracing'],
+);

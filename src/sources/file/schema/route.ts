@@ -1,0 +1,118 @@
+import { z } from 'zod';
+import { fields, notBuilt, oneOf, parsed } from './fields.ts';
+import { mcpBackend } from './mcp.ts';
+import { routePolicies } from './policies.ts';
+import { headerName, hostAndPort, hostname, method, objectName, regex } from './scalars.ts';
+
+const path = (expected: string): z.ZodType<string, string> =>
+  parsed(expected, (text) => (/^\/[^?#\s]*$/.test(text) ? text : undefined));
+
+const pathMatch = oneOf(
+  fields({
+    exact: path('a path that begins with /').optional().describe('The whole path.'),
+    pathPrefix: path('a path that begins with /')
+      .optional()
+      .describe('Whole segments from the start: /api holds for /api and /api/x, not for /apis.'),
+    regex: regex.optional().describe('A regular expression (RE2) that matches the whole path.'),
+  }),
+  ['exact', 'pathPrefix', 'regex'],
+);
+
+const valueMatch = oneOf(
+  fields({
+    exact: z.string().optional().describe('The whole value.'),
+    regex: regex.optional().describe('A regular expression (RE2) that matches the whole value.'),
+  }),
+  ['exact', 'regex'],
+);
+
+const match = fields({
+  path: pathMatch.optional().describe('Rule for the path; every path where it is left out.'),
+  method: method.optional().describe('Method of the request.'),
+  headers: z
+    .array(fields({ name: headerName, value: valueMatch }))
+    .optional()
+    .describe('Headers that must all be there with such a value.'),
+  query: z
+    .array(fields({ name: z.string().min(1, { error: 'expected a name' }), value: valueMatch }))
+    .optional()
+    .describe('Query parameters that must all be there with such a value.'),
+});
+
+const weight = z
+  .int()
+  .min(0)
+  .max(1_000_000)
+  .optional()
+  .describe('Share of the requests; 1 by default, 0 takes none.');
+
+const backendKinds = ['host', 'mcp', 'backend'];
+
+const routeBackend = oneOf(
+  fields(
+    {
+      host: hostAndPort.optional().describe('An HTTP app, as name:port.'),
+      mcp: mcpBackend.optional().describe('MCP servers.'),
+      backend: z.string().optional().describe('Name of an entry of the top-level `backends`.'),
+      weight,
+      policies: notBuilt('policies of a single backend'),
+    },
+    ['service', 'internal', 'dynamic', 'ai', 'aws', 'routeGroup', 'invalid'],
+  ),
+  backendKinds,
+);
+
+/** An entry of the top-level `backends`. */
+export const namedBackend = oneOf(
+  fields(
+    {
+      name: objectName.describe('What routes refer to.'),
+      host: hostAndPort.optional().describe('An HTTP app, as name:port.'),
+      mcp: mcpBackend.optional().describe('MCP servers.'),
+      policies: notBuilt('policies of a single backend'),
+    },
+    ['internal', 'ai', 'aws'],
+  ),
+  ['host', 'mcp'],
+);
+
+const routeFields = {
+  name: objectName
+    .optional()
+    .describe('Names the route in logs, metrics and explain; route0, route1, … by default.'),
+  hostnames: z
+    .array(hostname)
+    .optional()
+    .describe('Host names it serves, *.example.com for all below; every host of the listener by default.'),
+  matches: z
+    .array(match)
+    .optional()
+    .describe('Any one of them selects the route; all parts of one must hold. Every request by default.'),
+  policies: routePolicies.optional().describe('What is checked and changed on the way.'),
+  backends: z.array(routeBackend).optional().describe('Where requests go, in proportion to the weights.'),
+};
+const unbuilt = ['namespace', 'ruleName'];
+
+export const route = fields(routeFields, unbuilt);
+
+/** `gateway` or `gateway/listener`. */
+export const gatewayRefs = z.union([z.string(), z.array(z.string())], {
+  error: 'expected the name of a gateway (or gateway/listener), or a list of such names',
+});
+
+export const attachedRoute = fields(
+  {
+    gateways: gatewayRefs
+      .optional()
+      .describe(
+        'Gateways, as name or name/listener, that serve the route; the gateway `default` by default.',
+      ),
+    ...routeFields,
+  },
+  unbuilt,
+);
+
+export type MatchSettings = z.output<typeof match>;
+export type RouteSettings = z.output<typeof route>;
+export type BackendSettings = z.output<typeof routeBackend>;
+export type NamedBackendSettings = z.output<typeof namedBackend>;

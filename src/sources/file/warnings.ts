@@ -1,0 +1,99 @@
+import {
+  reachableHostnames,
+  sortedRules,
+  type Listener,
+  type ListenAddress,
+  type Model,
+  type Place,
+  type PolicyUse,
+  type Route,
+} from '../../model/index.ts';
+import type { Problem } from './problem.ts';
+
+/** What is valid and still hardly meant. */
+export function warningsOf(model: Model, file: string, routes: readonly Route[]): Problem[] {
+  const warnings: Problem[] = [];
+  const warn = ({ file: where, line, column, path }: Place, message: string, hint?: string): void => {
+    const problem = { file: where, line, column, path, message };
+    warnings.push(hint === undefined ? problem : { ...problem, hint });
+  };
+  const everywhere = { file, line: 1, column: 1, path: '' };
+
+  if (model.binds.length === 0)
+    warn(everywhere, 'nothing is served', 'add `binds`, or `gateways` with `routes` or `mcp`');
+  if (isExposed(model.process.fixed.admin))
+    warn(
+      { ...everywhere, path: 'config.adminAddr' },
+      'the admin interface has no login and can be reached from other machines',
+    );
+
+  const served = new Set<Route>();
+  for (const listener of model.binds.flatMap((bind) => bind.listeners)) {
+    warnOfListener(listener, warn);
+    for (const route of listener.routes) served.add(route);
+  }
+  for (const route of served) warnOfRoute(route, warn);
+  for (const route of routes)
+    if (!served.has(route))
+      warn(route.place, 'no listener of its gateways serves any of its host names; the route is never used');
+  return warnings;
+}
+
+type Warn = (place: Place, message: string, hint?: string) => void;
+
+function isExposed(address: ListenAddress): boolean {
+  return address.kind === 'tcp' && !address.host.startsWith('127.') && address.host !== '::1';
+}
+
+function warnOfListener(listener: Listener, warn: Warn): void {
+  for (const route of listener.routes) {
+    if (reachableHostnames(listener.hostname, route.hostnames).length === 0)
+      warn(
+        route.place,
+        `none of its host names belongs to the listener (${listener.hostname ?? ''}); the route is never used`,
+      );
+    for (const policy of route.policies) warnOfMode(policy, [...listener.policies, ...route.policies], warn);
+  }
+  for (const policy of listener.policies)
+    if (listener.routes.every((route) => !hasRules(route.policies)))
+      warnOfMode(policy, listener.policies, warn);
+  const seen = new Map<string, Route>();
+  for (const { hostname, match, route } of sortedRules(listener)) {
+    const key = JSON.stringify([hostname, match]);
+    const first = seen.get(key);
+    if (first !== undefined && first !== route)
+      warn(route.place, `has a match that ${first.place.path} has too and takes first`);
+    seen.set(key, first ?? route);
+  }
+}
+
+function warnOfRoute(route: Route, warn: Warn): void {
+  if (route.policies.some((policy) => policy.name === 'directResponse')) return;
+  if (route.backends.length === 0) warn(route.place, 'has no backend: every request is answered with 500');
+  else if (route.backends.every((backend) => backend.weight === 0))
+    warn(route.place, 'has only backends of weight 0: every request is answered with 500');
+}
+
+/** Without a strict mode callers come in without a token; only a rule can then keep them out. */
+function warnOfMode(policy: PolicyUse, beside: readonly PolicyUse[], warn: Warn): void {
+  if (policy.name !== 'mcpAuthentication' && policy.name !== 'jwtAuth') return;
+  const mode = member(policy.settings, 'mode');
+  if (typeof mode !== 'string' || mode === 'strict' || hasRules(beside)) return;
+  warn(
+    policy.place,
+    `mode ${mode} lets callers in without a token, and there is no authorization rule`,
+    'set mode: strict, or add rules',
+  );
+}
+
+function hasRules(policies: readonly PolicyUse[]): boolean {
+  return policies.some(({ name, settings }) => {
+    const set = name === 'mcpAuthentication' ? member(settings, 'authorization') : settings;
+    const rules = name.toLowerCase().includes('auth') ? member(set, 'rules') : undefined;
+    return Array.isArray(rules) && rules.length > 0;
+  });
+}
+
+function member(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+}
