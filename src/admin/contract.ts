@@ -10,6 +10,7 @@ export interface AdminViews {
   configState(): ConfigState;
   keySets(): readonly KeySetState[];
   binds(): readonly BindState[];
+  brokenRoutes(): readonly BrokenRoute[];
   /** Sessions and children of the MCP side, as plain data. */
   mcp(): unknown;
   readiness(): Readiness;
@@ -43,9 +44,18 @@ export interface KeySetState {
   readonly problem: string | undefined;
 }
 
-/** One port of the data plane. */
+/** One port of the data plane; the same shape as the views of `proxy`. */
 export interface BindState {
+  /** The bind's port in the model, with its place in the list where that is 0. */
+  readonly key: string;
+  /** The port in use. */
   readonly port: number;
-  readonly state: 'listening' | 'failed' | 'closed';
-  readonly problem: string | undefined;
+  /** Open client connections. */
+  readonly connections: number;
+}
+
+/** A route that answers 500 because it could not be prepared. */
+export interface BrokenRoute {
+  readonly route: string;
+  readonly problem: string;
 }

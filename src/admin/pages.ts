@@ -23,6 +23,7 @@ const dump = (views: AdminViews): Answer =>
       logLevel: views.logLevel(),
       config: configOf(views),
       binds: views.binds(),
+      brokenRoutes: views.brokenRoutes(),
       keySets: views.keySets(),
       mcp: views.mcp(),
       model: views.model() ?? null,
@@ -107,6 +108,7 @@ export const readinessPages = (views: AdminViews): readonly Page[] => [
           readiness,
           config: configOf(views),
           binds: views.binds(),
+          brokenRoutes: views.brokenRoutes(),
           keySets: views.keySets(),
         }),
       );

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { defaults, type ListenAddress, type Model } from '../model/index.ts';
 import { createLogger, createMetrics, type LogLevel } from '../telemetry/index.ts';
-import type { AdminViews, ConfigState, Readiness } from './contract.ts';
+import type { AdminViews, BrokenRoute, ConfigState, Readiness } from './contract.ts';
 import { startAdmin } from './start.ts';
 
 const loopback: ListenAddress = { kind: 'tcp', host: '127.0.0.1', port: 0 };
@@ -24,6 +24,7 @@ const state = () => ({
   readiness: 'starting' as Readiness,
   level: 'info' as LogLevel,
   drains: 0,
+  broken: [] as readonly BrokenRoute[],
   config: {
     source: 'config.yaml',
     loadedAt: Date.parse('2026-11-21T10:00:00Z'),
@@ -43,7 +44,8 @@ const start = async (
     model: () => model,
     configState: () => now.config,
     keySets: () => [{ source: 'http://idp/keys', keys: 0, state: 'waiting', problem: 'connection refused' }],
-    binds: () => [{ port: 3000, state: 'listening', problem: undefined }],
+    binds: () => [{ key: '3000', port: 3000, connections: 2 }],
+    brokenRoutes: () => now.broken,
     mcp: () => ({ sessions: 0, children: [] }),
     readiness: () => now.readiness,
     logLevel: () => now.level,
@@ -131,6 +133,17 @@ test('readyz tells that a newer configuration was refused, and why', async (t) =
   assert.equal(details['config']?.['synchronized'], false);
   assert.deepEqual(details['config']?.['problems'], ['config.yaml:3:1: unknown field']);
   assert.equal('model' in details, false);
+});
+
+test('a route that is closed shows in the details, in the dump and in the metrics', async (t) => {
+  const { admin, stats, readiness, now } = await start(t);
+  now.readiness = 'ready';
+  now.broken = [{ route: 'binds[0].listeners[0].routes[1]', problem: 'jwtAuth: no key set' }];
+  for (const url of [`${admin}/config_dump`, `${readiness}/readyz`]) {
+    const { brokenRoutes } = (await (await fetch(url)).json()) as { brokenRoutes: unknown };
+    assert.deepEqual(brokenRoutes, now.broken);
+  }
+  assert.match(await (await fetch(`${stats}/metrics`)).text(), /^portcullis_broken_routes 1$/m);
 });
 
 test('the stats port serves metrics, with the state of the configuration among them', async (t) => {

@@ -87,6 +87,9 @@ const registerViews = (views: AdminViews, metrics: Metrics): void => {
     [],
     () => [{ labels: {}, value: views.readiness() === 'ready' ? 1 : 0 }],
   );
+  metrics.collect('broken_routes', 'Routes closed because they could not be prepared.', 'gauge', [], () => [
+    { labels: {}, value: views.brokenRoutes().length },
+  ]);
   metrics.collect('build_info', 'Always 1; the label tells the version.', 'gauge', ['version'], () => [
     { labels: { version: views.version }, value: 1 },
   ]);
