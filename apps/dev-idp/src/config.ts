@@ -11,7 +11,7 @@ const scopeName = text.regex(
   /^[\x21\x23-\x5B\x5D-\x7E]+$/,
   'a scope is printable and without spaces (RFC 6749 §3.3)',
 );
-const duration = z.union([z.int().positive(), z.string().transform(readDuration)]);
+const duration = z.custom<string | number>().transform(readDuration);
 const claims = z
   .record(text, z.json())
   .refine(
@@ -116,12 +116,13 @@ export async function loadConfig(path: string): Promise<DevIdpConfig> {
 
 const units = { ms: 0.001, s: 1, m: 60, h: 3600, d: 24 * 3600 } as const;
 
-function readDuration(
-  written: string,
-  context: { addIssue(issue: { code: 'custom'; message: string }): void },
-): number {
-  if (!/^(\d+(ms|[smhd]))+$/.test(written)) {
-    context.addIssue({ code: 'custom', message: `not a duration: ${written} (like 90s, 5m, 1h30m)` });
+function readDuration(written: unknown, context: z.RefinementCtx): number {
+  if (typeof written === 'number' && Number.isInteger(written) && written > 0) return written;
+  if (typeof written !== 'string' || !/^(\d+(ms|[smhd]))+$/.test(written)) {
+    context.addIssue({
+      code: 'custom',
+      message: `not a duration: ${JSON.stringify(written)} (seconds, or like 90s, 5m, 1h30m)`,
+    });
     return z.NEVER;
   }
   let seconds = 0;

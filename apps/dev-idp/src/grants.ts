@@ -35,7 +35,8 @@ export async function grantAll(ctx: KoaContextWithOIDC): Promise<InstanceType<Pr
     clientId: oidc.client?.clientId,
     accountId: oidc.session?.accountId,
   });
-  const scope = String(oidc.params?.['scope'] ?? '');
+  const asked = oidc.params?.['scope'];
+  const scope = typeof asked === 'string' ? asked : '';
   grant.addOIDCScope(scope);
   for (const resource of Object.keys(oidc.resourceServers ?? {})) grant.addResourceScope(resource, scope);
   await grant.save();

@@ -58,5 +58,5 @@ export class KeyRing {
 export async function newKey(): Promise<SigningKey> {
   const { privateKey } = await generate('rsa', { modulusLength: 2048 });
   const jwk = privateKey.export({ format: 'jwk' });
-  return { ...jwk, kid: await calculateJwkThumbprint(jwk as JWK), alg: 'RS256', use: 'sig' };
+  return { ...jwk, kid: await calculateJwkThumbprint(jwk), alg: 'RS256', use: 'sig' };
 }

@@ -33,7 +33,7 @@ export async function handleLogin(
       loginPage({
         client: client?.clientName ?? String(params['client_id']),
         redirectUri: String(params['redirect_uri']),
-        scope: String(params['scope'] ?? ''),
+        scope: typeof params['scope'] === 'string' ? params['scope'] : '',
         users: settings.users,
         ...(error && { error }),
       }),

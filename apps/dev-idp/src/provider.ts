@@ -1,4 +1,4 @@
-import type { AdapterFactory, Configuration } from 'oidc-provider';
+import type { AdapterFactory, Configuration, KoaContextWithOIDC } from 'oidc-provider';
 import { audienceOf, grantClaims, lifetimeOf } from './claims.ts';
 import type { Settings } from './config.ts';
 import { checkRegistration, clientMetadata } from './clients.ts';
@@ -18,7 +18,18 @@ export interface ProviderParts {
 
 /** The OAuth engine for one set of keys; a rotation builds the next one on the same store. */
 export function buildProvider(parts: ProviderParts): Provider {
-  return new Provider(parts.issuer, providerConfiguration(parts));
+  const provider = new Provider(parts.issuer, providerConfiguration(parts));
+  provider.use(nameUnauthorizedClient);
+  return provider;
+}
+
+/** RFC 6749 §5.2 has an error of its own for a grant that is not the client's; the engine answers invalid_request. */
+async function nameUnauthorizedClient(ctx: KoaContextWithOIDC, next: () => Promise<void>): Promise<void> {
+  await next();
+  const grant = ctx.oidc?.params?.['grant_type'];
+  const body = ctx.body as { error?: string } | undefined;
+  if (body?.error !== 'invalid_request' || typeof grant !== 'string') return;
+  if (ctx.oidc.client?.grantTypeAllowed(grant) === false) body.error = 'unauthorized_client';
 }
 
 function providerConfiguration({

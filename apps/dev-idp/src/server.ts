@@ -98,7 +98,7 @@ export async function startDevIdp(options: DevIdpOptions = {}): Promise<DevIdp> 
       response.writeHead(403, { 'content-type': 'application/json' }).end('{"error":"unknown host"}\n');
       return;
     }
-    const [path = '/', query] = splitOnce(request.url ?? '/', '?');
+    const [path, query] = splitOnce(request.url ?? '/', '?');
     if (path.startsWith('/admin/')) return handleAdmin(actions, path, request, response);
     const local = localPath(path, base);
     if (local === undefined) {
@@ -110,8 +110,7 @@ export async function startDevIdp(options: DevIdpOptions = {}): Promise<DevIdp> 
     // The issuer's own address, whatever name the request came by: the URLs in the answers must match `iss`.
     request.headers['x-forwarded-host'] = issuerHost;
     request.headers['x-forwarded-proto'] = protocol.slice(0, -1);
-    // No single sign-on: every login shows the page, so that a trial can change the user.
-    if (local === '/v1/authorize') delete request.headers.cookie;
+    request.headers.cookie = withoutSession(request.headers.cookie ?? '');
     const { engine, handle } = provider();
     if (/^\/login\/[\w-]+$/.test(local)) return handleLogin(engine, settings, request, response);
     // What mounting in another server would do; the provider reads its mount path from the difference.
@@ -157,4 +156,12 @@ function splitOnce(text: string, mark: string): [string, string | undefined] {
 
 function hostName(host: string | undefined): string {
   return host !== undefined && URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : '';
+}
+
+/** Leaves out the session cookie. There is no single sign-on: each login shows the page, so that the user can change. */
+function withoutSession(cookies: string): string {
+  return cookies
+    .split(/; */)
+    .filter((cookie) => !/^_session(\.sig)?=/.test(cookie))
+    .join('; ');
 }

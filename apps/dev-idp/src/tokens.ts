@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { importJWK, SignJWT, type JWTPayload } from 'jose';
+import { importJWK, SignJWT } from 'jose';
 import { z } from 'zod';
 import { audienceOf, defaultScopes, grantClaims, lifetimeOf } from './claims.ts';
 import type { Settings } from './config.ts';
@@ -64,7 +64,7 @@ export async function issueToken(
     Object.entries(all).filter(([, value]) => value !== null && value !== undefined),
   );
   const key = request.wrongKey ? await newKey() : ring.current;
-  return new SignJWT(payload as JWTPayload)
+  return new SignJWT(payload)
     .setProtectedHeader({ alg: 'RS256', typ: 'at+jwt', kid: ring.current.kid })
     .sign(await importJWK(key, 'RS256'));
 }

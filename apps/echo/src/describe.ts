@@ -9,10 +9,11 @@ type Lists = Record<string, string[]>;
 export function headerLists(raw: readonly string[]): Lists {
   const lists = new Map<string, string[]>();
   for (let i = 0; i + 1 < raw.length; i += 2) {
-    const name = raw[i]!.toLowerCase().replace(/(^|-)[a-z]/g, (start) => start.toUpperCase());
+    const [written = '', value = ''] = raw.slice(i, i + 2);
+    const name = written.toLowerCase().replace(/(^|-)[a-z]/g, (start) => start.toUpperCase());
     const values = lists.get(name);
-    if (values) values.push(raw[i + 1]!);
-    else lists.set(name, [raw[i + 1]!]);
+    if (values) values.push(value);
+    else lists.set(name, [value]);
   }
   return Object.fromEntries([...lists].sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -23,8 +23,8 @@ export function attachWebSocket(server: Server): WebSocketServer {
   });
   server.on('upgrade', (request, socket, head) => {
     socket.on('error', () => socket.destroy());
-    const path = (request.url ?? '').split('?', 1)[0]!;
-    if (!isWebSocketPath(path)) {
+    const [path] = (request.url ?? '').split('?', 1);
+    if (path === undefined || !isWebSocketPath(path)) {
       socket.end('HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
       return;
     }
