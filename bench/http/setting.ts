@@ -1,0 +1,80 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { freePorts } from '../../test/support/loopback.ts';
+import { startIssuer, type TestIssuer } from '../../test/support/issuer.ts';
+import { startPinned, waitForPort, type Pinned } from '../processes.ts';
+import { programs } from '../tools.ts';
+import { smallAnswer } from './workloads.ts';
+
+/** What all candidates share: a directory of their own, a backend and an issuer of tokens. */
+export interface Setting {
+  readonly directory: string;
+  readonly backendPort: number;
+  readonly issuer: TestIssuer;
+  readonly token: string;
+  /** Core of what is measured, core of everything else. */
+  readonly cores: readonly [number, number];
+  close(): Promise<void>;
+}
+
+export async function openSetting(directory: string, cores: readonly [number, number]): Promise<Setting> {
+  const [backendPort] = (await freePorts(1)) as [number];
+  mkdirSync(`${directory}/files`);
+  writeFileSync(`${directory}/files/10k`, Buffer.alloc(10_240, 'x'));
+  writeFileSync(`${directory}/files/1m`, Buffer.alloc(1_048_576, 'x'));
+  const backend = await startNginx(directory, cores[1], 'backend.conf', 'backend', backendPort, {
+    BACKEND_PORT: `${backendPort}`,
+    SMALL_ANSWER: smallAnswer,
+  });
+  const issuer = await startIssuer();
+  return {
+    directory,
+    backendPort,
+    issuer,
+    token: await issuer.token({ aud: 'api://bench', groups: ['benchers', 'staff', 'europe'] }),
+    cores,
+    close: async () => {
+      await backend.stop();
+      await issuer.close();
+    },
+  };
+}
+
+/** Fills in a configuration file of this folder and returns the path of the copy. */
+export function fillIn(
+  directory: string,
+  template: string,
+  values: Readonly<Record<string, string | number>>,
+): string {
+  const text = readFileSync(new URL(template, import.meta.url), 'utf8').replaceAll(
+    /\$\{([A-Z_]+)\}/g,
+    (_, name: string) => {
+      const value = values[name];
+      if (value === undefined) throw new Error(`${template} wants ${name}`);
+      return `${value}`;
+    },
+  );
+  const path = `${directory}/${template.replaceAll('/', '-')}`;
+  writeFileSync(path, text);
+  return path;
+}
+
+/** Starts nginx on a filled-in configuration; as root its worker must be root too, to reach the directory. */
+export async function startNginx(
+  directory: string,
+  core: number,
+  template: string,
+  name: string,
+  port: number,
+  values: Readonly<Record<string, string | number>>,
+): Promise<Pinned> {
+  const file = fillIn(directory, template, { DIR: directory, ...values });
+  const user = process.getuid?.() === 0 ? 'user root;' : '';
+  const command = [programs.nginx, '-c', file, '-e', `${directory}/${name}-error.log`];
+  const program = startPinned(
+    core,
+    user === '' ? command : [...command, '-g', user],
+    `${directory}/${name}.log`,
+  );
+  await waitForPort(port, program);
+  return program;
+}

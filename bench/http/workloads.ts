@@ -1,0 +1,51 @@
+/** What is asked of every proxy. All paths lie under one prefix that each of them routes by host and path. */
+export interface Workload {
+  readonly name: string;
+  readonly title: string;
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly body?: string;
+  /** Bytes of the answer's body; checked before anything is measured. */
+  readonly answerBytes: number;
+}
+
+/** The answer to small requests. */
+export const smallAnswer = JSON.stringify({
+  order: 4711,
+  state: 'shipped',
+  items: [{ sku: 'A-100', count: 2 }],
+  total: '59.80',
+  currency: 'EUR',
+  note: '#'.repeat(4),
+});
+
+const toolsCall = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 17,
+  method: 'tools/call',
+  params: {
+    name: 'search_orders',
+    arguments: { query: 'state:shipped customer:4711', limit: 20, fields: ['order', 'state', 'total'] },
+    _meta: { progressToken: 'c1b7e0d4-5a7e-4f0a-9d5e-2f6a1b3c4d5e', client: 'bench', padding: '#'.repeat(7) },
+  },
+});
+
+export const workloads: readonly Workload[] = [
+  {
+    name: 'get',
+    title: `GET, ${smallAnswer.length} B answer`,
+    method: 'GET',
+    path: '/v2/orders/4711?expand=items',
+    answerBytes: smallAnswer.length,
+  },
+  {
+    name: 'post',
+    title: `POST of ${toolsCall.length} B, ${smallAnswer.length} B answer`,
+    method: 'POST',
+    path: '/v2/orders',
+    body: toolsCall,
+    answerBytes: smallAnswer.length,
+  },
+  { name: '10k', title: 'GET, 10 KB answer', method: 'GET', path: '/v2/files/10k', answerBytes: 10_240 },
+  { name: '1m', title: 'GET, 1 MB answer', method: 'GET', path: '/v2/files/1m', answerBytes: 1_048_576 },
+];

@@ -1,0 +1,126 @@
+import { fileURLToPath } from 'node:url';
+import { freePorts } from '../../test/support/loopback.ts';
+import type { TestIssuer } from '../../test/support/issuer.ts';
+import { startPinned, waitForPort, type Pinned } from '../processes.ts';
+import { programs } from '../tools.ts';
+import type { LoadOrders } from './load.ts';
+
+export interface McpSetting {
+  readonly directory: string;
+  readonly issuer: TestIssuer;
+  readonly token: string;
+  /** Core of the gateway, core of the load generator and the servers. */
+  readonly cores: readonly [number, number];
+}
+
+/** A way to the echo server. */
+export interface McpCandidate {
+  readonly name: string;
+  readonly title: string;
+  start(setting: McpSetting): Promise<RunningGateway>;
+}
+
+export interface RunningGateway {
+  readonly target: LoadOrders['target'];
+  /** Absent where nothing stands in between. */
+  readonly program?: Pinned;
+}
+
+export const echoServer = fileURLToPath(new URL('echo-server.mjs', import.meta.url));
+const launcher = fileURLToPath(new URL('../../bin/portcullis', import.meta.url));
+const configuration = fileURLToPath(new URL('portcullis.yaml', import.meta.url));
+
+/** The server on the load generator's core, so that the gateway has its core to itself. */
+const serverCommand = (setting: McpSetting) => [
+  'taskset',
+  '-c',
+  `${setting.cores[1]}`,
+  process.execPath,
+  echoServer,
+];
+
+/** Starts portcullis on `portcullis.yaml`; also what `--profile` measures, with Node's own options. */
+export async function startPortcullis(
+  setting: McpSetting,
+  nodeOptions: readonly string[] = [],
+): Promise<RunningGateway & { readonly program: Pinned }> {
+  const [port, statsPort] = (await freePorts(2)) as [number, number];
+  const program = startPinned(
+    setting.cores[0],
+    [process.execPath, ...nodeOptions, launcher, '-f', configuration],
+    `${setting.directory}/portcullis-mcp.log`,
+    {
+      PORT: `${port}`,
+      STATS_PORT: `${statsPort}`,
+      ISSUER: setting.issuer.issuer,
+      JWKS_URL: setting.issuer.jwksUrl,
+      CHILD_CORE: `${setting.cores[1]}`,
+      NODE: process.execPath,
+      ECHO_SERVER: echoServer,
+    },
+  );
+  await waitForPort(port, program);
+  return { target: { url: `http://127.0.0.1:${port}/mcp`, token: setting.token }, program };
+}
+
+export const candidates: readonly McpCandidate[] = [
+  {
+    name: 'direct',
+    title: 'the server alone, over stdio',
+    start: (setting) => Promise.resolve({ target: { command: serverCommand(setting) } }),
+  },
+  { name: 'portcullis', title: 'portcullis, token and rule', start: (setting) => startPortcullis(setting) },
+  {
+    name: 'supergateway',
+    title: 'supergateway as it comes (logs every message)',
+    start: (setting) => startGateway(setting, 'supergateway', supergatewayOptions(setting, 'info')),
+  },
+  {
+    name: 'supergateway-silent',
+    title: 'supergateway with `--logLevel none`',
+    start: (setting) => startGateway(setting, 'supergateway', supergatewayOptions(setting, 'none')),
+  },
+  {
+    name: 'mcp-proxy',
+    title: 'mcp-proxy, no token',
+    start: (setting) =>
+      startGateway(setting, 'mcp-proxy', (port) => [
+        '--server',
+        'stream',
+        '--host',
+        '127.0.0.1',
+        '--port',
+        `${port}`,
+        '--',
+        ...serverCommand(setting),
+      ]),
+  },
+];
+
+const supergatewayOptions = (setting: McpSetting, logLevel: string) => (port: number) => [
+  '--stdio',
+  serverCommand(setting).join(' '),
+  '--outputTransport',
+  'streamableHttp',
+  '--stateful',
+  '--logLevel',
+  logLevel,
+  '--port',
+  `${port}`,
+];
+
+async function startGateway(
+  setting: McpSetting,
+  program: 'supergateway' | 'mcp-proxy',
+  options: (port: number) => string[],
+): Promise<RunningGateway> {
+  const [port] = (await freePorts(1)) as [number];
+  const gateway = startPinned(
+    setting.cores[0],
+    [process.execPath, programs[program], ...options(port)],
+    `${setting.directory}/${program}.log`,
+    { NODE_ENV: 'production' },
+  );
+  await waitForPort(port, gateway);
+  return { target: { url: `http://127.0.0.1:${port}/mcp` }, program: gateway };
+}

@@ -1,0 +1,67 @@
+/**
+ * The load generator, a process of its own: opens the sessions, says `{"ready":true}`, waits for a line on stdin, calls
+ * the echo tool on all sessions for some seconds, prints the result as one line of JSON, waits for a second line and
+ * closes the sessions. Its orders are one JSON object in the environment variable `BENCH_LOAD`.
+ */
+import { createInterface } from 'node:readline';
+import { HttpClient, StdioClient, type BenchClient } from './client.ts';
+
+export interface LoadOrders {
+  readonly clients: number;
+  readonly seconds: number;
+  /** Where to: an MCP endpoint, or a command that speaks stdio. */
+  readonly target:
+    { readonly url: string; readonly token?: string } | { readonly command: readonly string[] };
+}
+
+export interface LoadResult {
+  readonly calls: number;
+  readonly seconds: number;
+  /** Milliseconds. */
+  readonly p50: number;
+  readonly p99: number;
+}
+
+const orders = JSON.parse(process.env['BENCH_LOAD'] ?? '') as LoadOrders;
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+
+const clients = Array.from({ length: orders.clients }, (_, index): BenchClient => {
+  const { target } = orders;
+  return 'url' in target
+    ? new HttpClient(index, new URL(target.url), target.token)
+    : new StdioClient(index, target.command);
+});
+// A few at a time: a gateway starts a process for each.
+for (let index = 0; index < clients.length; index += 4) {
+  await Promise.all(clients.slice(index, index + 4).map((client) => client.open()));
+}
+await callFor(0.5);
+console.log(JSON.stringify({ ready: true }));
+
+await lines.next();
+console.log(JSON.stringify(await callFor(orders.seconds)));
+
+await lines.next();
+await Promise.all(clients.map((client) => client.close()));
+process.exit(0);
+
+/** Every client calls in a closed loop. */
+async function callFor(seconds: number): Promise<LoadResult> {
+  const latencies: number[] = [];
+  const start = performance.now();
+  const end = start + seconds * 1000;
+  await Promise.all(
+    clients.map(async (client) => {
+      for (let now = performance.now(); now < end;) {
+        await client.call();
+        const then = performance.now();
+        latencies.push(then - now);
+        now = then;
+      }
+    }),
+  );
+  const elapsed = (performance.now() - start) / 1000;
+  latencies.sort((a, b) => a - b);
+  const quantile = (q: number) => latencies[Math.floor(latencies.length * q)] ?? Number.NaN;
+  return { calls: latencies.length, seconds: elapsed, p50: quantile(0.5), p99: quantile(0.99) };
+}

@@ -1,0 +1,69 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { cpuBetween, processTree, residentMegabytes, type ProcessRecord } from '../processes.ts';
+import { echoServer, type RunningGateway } from './candidates.ts';
+import type { LoadOrders, LoadResult } from './load.ts';
+
+const loadProgram = fileURLToPath(new URL('load.ts', import.meta.url));
+
+export const clients = 32;
+
+/** One run against one gateway. */
+export interface McpSample {
+  readonly callsPerSecond: number;
+  /** Microseconds of the gateway's own processes; NaN where there is none. */
+  readonly gatewayCpuPerCall: number;
+  /** Microseconds of the echo servers together. */
+  readonly serverCpuPerCall: number;
+  /** Milliseconds. */
+  readonly p50: number;
+  readonly p99: number;
+  /** Of the gateway's own processes. */
+  readonly residentMegabytes: number;
+}
+
+/**
+ * Opens sessions, calls for some seconds and reads CPU times right before and right after.
+ *
+ * @throws Error when an answer is wrong or a session breaks.
+ */
+export async function measure(running: RunningGateway, core: number, seconds: number): Promise<McpSample> {
+  const orders: LoadOrders = { clients, seconds, target: running.target };
+  const load = spawn('taskset', ['-c', `${core}`, process.execPath, loadProgram], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { ...process.env, BENCH_LOAD: JSON.stringify(orders) },
+  });
+  const exited = once(load, 'exit');
+  const lines = createInterface({ input: load.stdout })[Symbol.asyncIterator]();
+  const read = async () => {
+    const { value, done } = await lines.next();
+    if (done === true) throw new Error('the load generator ended early');
+    return JSON.parse(value) as unknown;
+  };
+  try {
+    await read();
+    const root = running.program?.pid ?? load.pid ?? 0;
+    const before = processTree(root);
+    load.stdin.write('go\n');
+    const result = (await read()) as LoadResult;
+    const after = processTree(root);
+    load.stdin.write('end\n');
+    await exited;
+
+    // The whole command line: a gateway has the server's among its own arguments.
+    const isServer = ({ command }: ProcessRecord) => command.trim() === `${process.execPath} ${echoServer}`;
+    const own = after.filter((record) => !isServer(record));
+    return {
+      callsPerSecond: result.calls / result.seconds,
+      gatewayCpuPerCall: running.program === undefined ? Number.NaN : cpuBetween(before, own) / result.calls,
+      serverCpuPerCall: cpuBetween(before, after.filter(isServer)) / result.calls,
+      p50: result.p50,
+      p99: result.p99,
+      residentMegabytes: running.program === undefined ? Number.NaN : residentMegabytes(own),
+    };
+  } finally {
+    load.kill();
+  }
+}

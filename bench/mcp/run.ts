@@ -1,0 +1,47 @@
+import { startIssuer } from '../../test/support/issuer.ts';
+import type { BenchArguments } from '../arguments.ts';
+import { candidates, type McpCandidate, type RunningGateway } from './candidates.ts';
+import { measure, type McpSample } from './measure.ts';
+
+export interface McpCell {
+  readonly candidate: McpCandidate;
+  readonly samples: readonly McpSample[];
+}
+
+/** Every gateway once in each round. */
+export async function benchMcp(
+  args: BenchArguments,
+  directory: string,
+  cores: readonly [number, number],
+): Promise<McpCell[]> {
+  await using stack = new AsyncDisposableStack();
+  const issuer = await startIssuer();
+  stack.defer(() => issuer.close());
+  const token = await issuer.token({ aud: 'api://bench', groups: ['benchers', 'staff', 'europe'] });
+  const setting = { directory, issuer, token, cores };
+
+  const cells: { candidate: McpCandidate; running: RunningGateway; samples: McpSample[] }[] = [];
+  for (const candidate of candidates) {
+    if (args.candidates?.includes(candidate.name) === false) continue;
+    const running = await candidate.start(setting);
+    if (running.program !== undefined) {
+      const { program } = running;
+      stack.defer(() => program.stop());
+    }
+    cells.push({ candidate, running, samples: [] });
+    if (running.program !== undefined) await measure(running, cores[1], 2);
+  }
+  for (let round = 1; round <= args.rounds; round++) {
+    for (const { candidate, running, samples } of cells) {
+      const sample = await measure(running, cores[1], args.seconds);
+      samples.push(sample);
+      console.log(
+        `mcp ${round}/${args.rounds} ${candidate.name.padEnd(15)}` +
+          `gateway ${sample.gatewayCpuPerCall.toFixed(1).padStart(8)} us  ` +
+          `server ${sample.serverCpuPerCall.toFixed(1).padStart(7)} us ` +
+          `${sample.callsPerSecond.toFixed(0).padStart(7)}/s  p99 ${sample.p99.toFixed(1)} ms`,
+      );
+    }
+  }
+  return cells;
+}

@@ -1,0 +1,39 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+/** Where `npm run bench:setup` puts what is not a system package; ignored by git. */
+export const toolsDirectory = fileURLToPath(new URL('.tools/', import.meta.url));
+
+/** Competitors with the versions that are compared; raise them on purpose, never by accident. */
+export const pinned = {
+  envoy: '1.40.0',
+  supergateway: '4.0.0',
+  'mcp-proxy': '6.7.19',
+} as const;
+
+/** System packages: the load generator and two proxies, in the distribution's versions. */
+export const systemPackages = ['wrk', 'haproxy', 'nginx-light'];
+
+export const programs = {
+  wrk: 'wrk',
+  haproxy: 'haproxy',
+  nginx: 'nginx',
+  envoy: `${toolsDirectory}python/envoy/_bin/envoy`,
+  supergateway: `${toolsDirectory}npm/node_modules/supergateway/dist/index.js`,
+  'mcp-proxy': `${toolsDirectory}npm/node_modules/mcp-proxy/dist/bin/mcp-proxy.mjs`,
+} as const;
+
+export type Program = keyof typeof programs;
+
+/** Is the program there, on the PATH or among the tools? */
+export function has(program: Program): boolean {
+  const path = programs[program];
+  if (path.includes('/')) return existsSync(path);
+  try {
+    execFileSync('which', [path], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
