@@ -1,0 +1,156 @@
+import { area, ours, traceContext, type Requirement } from './requirement.ts';
+
+const accessLog = 'src/telemetry/accessLog.test.ts';
+const logger = 'src/telemetry/logger.test.ts';
+const sink = 'src/telemetry/sink.test.ts';
+const metrics = 'src/telemetry/metrics.test.ts';
+const admin = 'src/admin/start.test.ts';
+const page = ours('docs/observability.md');
+const promises = ours('SECURITY.md');
+
+/** Logs, metrics, readiness, admin, start and end. */
+export const operation: readonly Requirement[] = [
+  ...area('access-log', [
+    [
+      'json',
+      'one JSON line per request with what is known',
+      page,
+      [accessLog, 'a JSON line holds what is known and nothing else'],
+    ],
+    ['text', 'one text line per request', page, [accessLog, 'a text line reads from left to right']],
+    ['none', 'the access log can be switched off', page, [accessLog, 'the kind none writes nothing']],
+    [
+      'context',
+      'request id and trace context stand in the line',
+      page,
+      [accessLog, 'a JSON line names route, backend, caller, error, trace and the fields added on the way'],
+    ],
+    [
+      'forgery',
+      'nothing a client sends breaks or forges a line',
+      promises,
+      [accessLog, 'nothing a client sends can break or forge a line'],
+    ],
+    [
+      'bounded',
+      'a destination that stalls costs lines, not memory or time',
+      promises,
+      [sink, 'a destination that takes nothing costs lines, not memory, and the loss is reported'],
+      [
+        sink,
+        'a full pipe blocks neither the process nor its end, and what was taken comes whole and in order',
+      ],
+    ],
+  ]),
+  ...area('trace-context', [
+    [
+      'parse',
+      'traceparent of version 00 is read',
+      traceContext('traceparent-header'),
+      ['src/telemetry/traceparent.test.ts', 'a traceparent of version 00 is read'],
+    ],
+    [
+      'versions',
+      'later versions are read as far as they are known',
+      traceContext('versioning-of-traceparent'),
+      ['src/telemetry/traceparent.test.ts', 'a later version may say more behind a dash'],
+    ],
+    [
+      'invalid',
+      'an invalid traceparent is ignored',
+      traceContext('traceparent-header'),
+      ['src/telemetry/traceparent.test.ts', 'what Trace Context says to ignore is ignored'],
+    ],
+  ]),
+  ...area('log', [
+    [
+      'secrets',
+      'credentials never reach the log',
+      promises,
+      [logger, 'credentials are replaced wherever they stand'],
+    ],
+    [
+      'forgery',
+      'a peer cannot forge a line or reach the terminal',
+      promises,
+      [logger, 'a peer cannot forge a line or send escapes to the terminal'],
+    ],
+    [
+      'level',
+      'the level changes while running',
+      page,
+      [logger, 'a level change reaches children that exist already'],
+      [admin, 'the log level is set by POST, and a wrong one is refused'],
+    ],
+    [
+      'exit',
+      'the last lines before an abrupt end are written',
+      page,
+      [logger, 'the last line before an abrupt exit is written'],
+    ],
+  ]),
+  ...area('metrics', [
+    [
+      'format',
+      'metrics in the Prometheus text format on the stats port',
+      page,
+      [admin, 'the stats port serves metrics, with the state of the configuration among them'],
+      [metrics, 'counters, gauges and histograms appear under the prefix in the Prometheus text format'],
+    ],
+    [
+      'bounded',
+      'label values from peers cannot grow a metric without end',
+      promises,
+      [metrics, 'label values from peers cannot grow a metric without end'],
+    ],
+    [
+      'process',
+      'the process reports on itself',
+      page,
+      [metrics, 'the process reports CPU, memory, garbage collection, event loop and descriptors'],
+    ],
+  ]),
+  ...area('readiness', [
+    [
+      'states',
+      'ready answers 200, starting and draining 503',
+      page,
+      [admin, 'readiness follows the state: 503, 200, 503'],
+    ],
+    [
+      'details',
+      'a refused configuration shows in the details',
+      page,
+      [admin, 'readyz tells that a newer configuration was refused, and why'],
+    ],
+  ]),
+  ...area('admin', [
+    [
+      'dump',
+      'the dump shows what runs, without secrets',
+      page,
+      [admin, 'the configuration dump shows what runs, without its secrets'],
+      ['src/admin/redactDump.test.ts', 'values that stand where secrets stand are replaced'],
+    ],
+    [
+      'rebinding',
+      'a foreign Host is refused',
+      promises,
+      [admin, 'the admin port refuses a foreign Host: DNS rebinding'],
+    ],
+    [
+      'cross-site',
+      'requests of a page of another site are refused',
+      promises,
+      [admin, 'the admin port refuses what a page of another site sends'],
+    ],
+    ['quit', 'quitquitquit drains, on POST only', page, [admin, 'quitquitquit drains on POST only']],
+    [
+      'unix',
+      'a unix socket is private and replaces a dead one',
+      page,
+      [admin, 'a unix socket is private, replaces a dead one, and never a living one'],
+    ],
+    ['ipv6-off', 'the address :: serves IPv4 as well', page, [admin, 'the address :: is reached over IPv4']],
+  ]),
+];
