@@ -68,13 +68,17 @@ export function loadText(text: string, { file, env }: LoadOptions): LoadResult {
 
 /** Reads a configuration from a file. Never throws. */
 export function loadFile(path: string, env: Environment): LoadResult {
-  let text: string;
+  const read = readText(path);
+  return 'text' in read ? loadText(read.text, { file: path, env }) : { ok: false, problems: [read.problem] };
+}
+
+/** The text of a file, or why it cannot be read. */
+export function readText(path: string): { readonly text: string } | { readonly problem: Problem } {
   try {
-    text = readFileSync(path, 'utf8');
+    return { text: readFileSync(path, 'utf8') };
   } catch (error) {
-    return { ok: false, problems: [{ file: path, path: '', message: unreadable(error) }] };
+    return { problem: { file: path, path: '', message: unreadable(error) } };
   }
-  return loadText(text, { file: path, env });
 }
 
 function unreadable(error: unknown): string {

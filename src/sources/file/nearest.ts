@@ -8,7 +8,10 @@ export function nearest(word: string, candidates: readonly string[]): string | u
     const distance = fold(candidate) === folded ? 0 : editDistance(word, candidate, bestDistance);
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }
-  return best;
+  // `prefix` for `pathPrefix`: half a word that only one candidate has.
+  const containing =
+    word.length < 4 ? [] : candidates.filter((candidate) => fold(candidate).includes(folded));
+  return best ?? (containing.length === 1 ? containing[0] : undefined);
 }
 
 function fold(word: string): string {

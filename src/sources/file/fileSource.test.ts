@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type TestContext } from 'node:test';
+import { FileSource } from './fileSource.ts';
+import { renderProblem } from './problem.ts';
+
+const configuration = (port: number): string => `binds: [{port: ${port}, listeners: [{routes: []}]}]\n`;
+
+/** A source whose events are waited for one by one: the port of a new model, or the problems. */
+class Followed {
+  readonly source: FileSource;
+  readonly #events: string[] = [];
+  #waiting: ((event: string) => void) | undefined;
+
+  constructor(t: TestContext, file: string, pollMs = 3_600_000) {
+    this.source = new FileSource({
+      file,
+      env: {},
+      settleMs: 5,
+      pollMs,
+      onModel: (model) => this.#emit(`port ${model.binds[0]?.port ?? 'none'}`),
+      onProblems: (problems) => this.#emit(problems.map(renderProblem).join('\n')),
+    });
+    t.after(() => this.source.close());
+  }
+
+  next(): Promise<string> {
+    const event = this.#events.shift();
+    if (event !== undefined) return Promise.resolve(event);
+    return new Promise((resolve) => {
+      // The watching holds no process open, so that the test has to.
+      const hold = setInterval(() => undefined, 60_000);
+      this.#waiting = (text) => {
+        clearInterval(hold);
+        resolve(text);
+      };
+    });
+  }
+
+  #emit(event: string): void {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    if (waiting === undefined) this.#events.push(event);
+    else waiting(event);
+  }
+}
+
+function folder(t: TestContext): string {
+  const path = mkdtempSync(join(tmpdir(), 'portcullis-source-'));
+  t.after(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+test('a file that is written to, replaced, removed and created again is followed', async (t) => {
+  const directory = folder(t);
+  const file = join(directory, 'config.yaml');
+  writeFileSync(file, configuration(3001));
+  const followed = new Followed(t, file);
+  const first = followed.source.start();
+  assert.ok(first.ok);
+  assert.equal(first.model.binds[0]?.port, 3001);
+
+  writeFileSync(file, configuration(3002));
+  assert.equal(await followed.next(), 'port 3002');
+
+  for (const port of [3003, 3004]) {
+    writeFileSync(`${file}.new`, configuration(port));
+    renameSync(`${file}.new`, file);
+    assert.equal(await followed.next(), `port ${port}`);
+  }
+
+  unlinkSync(file);
+  assert.equal(await followed.next(), `${file}: there is no such file`);
+  writeFileSync(file, configuration(3005));
+  assert.equal(await followed.next(), 'port 3005');
+});
+
+test('an invalid change reports its problems and the repair is a change again', async (t) => {
+  const file = join(folder(t), 'config.yaml');
+  writeFileSync(file, configuration(3001));
+  const followed = new Followed(t, file);
+  assert.ok(followed.source.start().ok);
+  writeFileSync(file, 'binds: 5\n');
+  assert.equal(await followed.next(), `${file}:1:8: binds: expected a list, got a whole number`);
+  writeFileSync(file, configuration(3001));
+  assert.equal(await followed.next(), 'port 3001');
+});
+
+test('a mounted ConfigMap is followed when its link is turned', async (t) => {
+  const directory = folder(t);
+  const version = (name: string, port: number): void => {
+    mkdirSync(join(directory, name));
+    writeFileSync(join(directory, name, 'config.yaml'), configuration(port));
+  };
+  version('..1', 3001);
+  symlinkSync('..1', join(directory, '..data'));
+  symlinkSync(join('..data', 'config.yaml'), join(directory, 'config.yaml'));
+  const followed = new Followed(t, join(directory, 'config.yaml'));
+  assert.ok(followed.source.start().ok);
+  for (const number of [2, 3]) {
+    version(`..${number}`, 3000 + number);
+    symlinkSync(`..${number}`, join(directory, '..data_tmp'));
+    renameSync(join(directory, '..data_tmp'), join(directory, '..data'));
+    rmSync(join(directory, `..${number - 1}`), { recursive: true });
+    assert.equal(await followed.next(), `port ${3000 + number}`);
+  }
+});
+
+test('a file that the configuration names is followed too', async (t) => {
+  const directory = folder(t);
+  const keys = join(directory, 'keys', 'jwks.json');
+  mkdirSync(join(directory, 'keys'));
+  writeFileSync(keys, '{"keys":[]}');
+  const file = join(directory, 'config.yaml');
+  const policies = `{jwtAuth: {mode: strict, issuer: i, jwks: {file: ${JSON.stringify(keys)}}}}`;
+  const route = `{policies: ${policies}, backends: [{host: 'a:1'}]}`;
+  writeFileSync(file, `binds: [{port: 3001, listeners: [{routes: [${route}]}]}]\n`);
+  const followed = new Followed(t, file);
+  const first = followed.source.start();
+  assert.ok(first.ok, first.ok ? '' : first.problems.map(renderProblem).join('\n'));
+  assert.deepEqual(first.files, [keys]);
+  writeFileSync(`${keys}.new`, '{"keys": []}');
+  renameSync(`${keys}.new`, keys);
+  assert.equal(await followed.next(), 'port 3001');
+});
+
+test('where nothing reports changes, looking at the file from time to time finds them', async (t) => {
+  const directory = folder(t);
+  const file = join(directory, 'later', 'config.yaml');
+  const followed = new Followed(t, file, 5);
+  const first = followed.source.start();
+  assert.deepEqual(first, { ok: false, problems: [{ file, path: '', message: 'there is no such file' }] });
+  // The directory did not exist when watching began, so that only polling can see the file in it.
+  mkdirSync(join(directory, 'made'));
+  writeFileSync(join(directory, 'made', 'config.yaml'), configuration(3001));
+  renameSync(join(directory, 'made'), join(directory, 'later'));
+  assert.equal(await followed.next(), 'port 3001');
+});
+
+test('a model that its taker cannot take is reported and does not end the process', async (t) => {
+  const file = join(folder(t), 'config.yaml');
+  writeFileSync(file, configuration(3001));
+  const problem = new Promise<string>((resolve) => {
+    const source = new FileSource({
+      file,
+      env: {},
+      settleMs: 5,
+      onModel: () => {
+        throw new Error('port taken');
+      },
+      onProblems: (problems) => {
+        resolve(problems.map(renderProblem).join('\n'));
+      },
+    });
+    t.after(() => source.close());
+    source.start();
+  });
+  writeFileSync(file, configuration(3002));
+  const hold = setInterval(() => undefined, 60_000);
+  t.after(() => clearInterval(hold));
+  assert.equal(await problem, `${file}: cannot be applied: port taken`);
+});
