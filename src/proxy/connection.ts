@@ -63,8 +63,21 @@ export class ClientConnection {
     this.remoteAddress = address.startsWith('::ffff:') ? address.slice(7) : address;
     this.forwardedFor = `${this.remoteAddress}\r\n`;
     this.deadline = Date.now() + port.limits.idleTimeoutMs;
-    socket.on('data', (bytes: Buffer) => this.onData(bytes));
-    socket.on('drain', () => this.onDrain());
+    socket.on('data', (bytes: Buffer) => {
+      // Whatever is thrown in here ends this connection, not the process.
+      try {
+        this.onData(bytes);
+      } catch (error) {
+        this.broken(error);
+      }
+    });
+    socket.on('drain', () => {
+      try {
+        this.onDrain();
+      } catch (error) {
+        this.broken(error);
+      }
+    });
     // A client that hangs up does not wait for its answer (Envoy and nginx see it the same way).
     socket.on('end', () => this.destroy());
     socket.on('error', () => this.destroy());
@@ -168,6 +181,11 @@ export class ClientConnection {
     exchange?.lost();
     this.releaseHead();
     this.port.closed(this);
+  }
+
+  private broken(error: unknown): void {
+    this.port.log.error('internal error', { stack: error instanceof Error ? error.stack : String(error) });
+    this.destroy();
   }
 
   private expect(phase: number, ms: number): void {

@@ -80,6 +80,7 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
   private closeListeners: (() => void)[] | undefined;
   private timers: NodeJS.Timeout[] | undefined;
   private requestId: string | undefined;
+  private released = false;
 
   constructor(
     connection: ClientConnection,
@@ -133,18 +134,19 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
 
   get id(): string {
     if (this.requestId === undefined) {
-      const given = this.head.get('x-request-id');
+      const given = this.released ? undefined : this.head.get('x-request-id');
       this.requestId = given !== undefined && saneId.test(given) ? given : randomUUID();
     }
     return this.requestId;
   }
 
   header(name: string): string | undefined {
-    return this.head.get(name.toLowerCase());
+    // The head is on loan: after the end it may hold somebody else's request.
+    return this.closed ? undefined : this.head.get(name.toLowerCase());
   }
 
   headerLines(): HeaderLine[] {
-    return this.head.lines();
+    return this.closed ? [] : this.head.lines();
   }
 
   readBody(limitBytes: number): Promise<Buffer> {
@@ -285,6 +287,7 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
     const listeners = this.closeListeners;
     this.closeListeners = undefined;
     this.connection.port.finished(this);
+    this.released = true;
     if (listeners !== undefined) for (const listener of listeners) listener();
     this.snapshot.leave();
   }

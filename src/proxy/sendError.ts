@@ -7,7 +7,7 @@ const RETRY_AFTER = 1;
 
 /**
  * The one place where an error becomes an HTTP answer. Policies may have said with `headers` what else it carries
- * (a challenge); the body is text, or JSON where the error brings a content type of its own in `jsonBody`.
+ * (a challenge); the body is text, or JSON where the error brings a `jsonBody`.
  */
 export function sendError(x: LiveExchange, thrown: unknown): void {
   const error =
@@ -27,8 +27,10 @@ export function sendError(x: LiveExchange, thrown: unknown): void {
     return;
   }
   const { status, retry } = catalogue[error.code];
-  const headers: HeaderLine[] = [['content-type', 'text/plain; charset=utf-8'], ...(error.headers ?? [])];
+  const type = error.jsonBody === undefined ? 'text/plain; charset=utf-8' : 'application/json';
+  const headers: HeaderLine[] = [['content-type', type], ...(error.headers ?? [])];
   if (status === 503 && retry !== 'no')
     headers.push(['retry-after', String(error.retryAfter ?? RETRY_AFTER)]);
-  x.send({ status, headers, body: `${error.message}\n` });
+  const body = error.jsonBody === undefined ? `${error.message}\n` : JSON.stringify(error.jsonBody);
+  x.send({ status, headers, body });
 }

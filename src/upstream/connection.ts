@@ -167,8 +167,13 @@ export class UpstreamConnection {
       return true;
     }
     this.silent = false;
-    if (this.answering) this.passBody(user, bytes, 0, length);
-    else this.readHead(user, bytes, length);
+    // Whatever is thrown in here ends this exchange, not the process.
+    try {
+      if (this.answering) this.passBody(user, bytes, 0, length);
+      else this.readHead(user, bytes, length);
+    } catch (error) {
+      this.fail('internal_error', error instanceof Error ? (error.stack ?? error.message) : String(error));
+    }
     return true;
   }
 

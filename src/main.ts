@@ -1,0 +1,288 @@
+import { readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
+import { startAdmin, type Admin, type AdminViews, type Readiness } from './admin/index.ts';
+import { createKeySets } from './auth/index.ts';
+import { McpRuntime } from './mcp/index.ts';
+import { defaults, type Model } from './model/index.ts';
+import { DataPlane, type BindView } from './proxy/index.ts';
+import {
+  FileSource,
+  loadText,
+  renderProblem,
+  type Environment,
+  type LoadResult,
+  type Problem,
+} from './sources/index.ts';
+import { createAccessLog, createLogger, createMetrics, type RootLogger } from './telemetry/index.ts';
+
+/** Variables that hold secrets of the gateway itself: no child process inherits them. */
+const secretVariables = [
+  'SESSION_KEY',
+  'OIDC_COOKIE_SECRET',
+  'XDS_AUTH_TOKEN',
+  'CA_AUTH_TOKEN',
+  'OTLP_HEADERS',
+  'OTEL_EXPORTER_OTLP_HEADERS',
+  'OTEL_EXPORTER_OTLP_TRACES_HEADERS',
+  'PORTCULLIS_CLIENT_SECRET',
+];
+
+export interface GatewayOptions {
+  /** A file, which is followed, or the text itself. */
+  readonly source: { readonly file: string } | { readonly text: string };
+  /** For `$NAME` in values and for the overrides of `config`. */
+  readonly env: Environment;
+  /** Of the program, for admin and metrics. */
+  readonly version?: string;
+}
+
+/** A running gateway. */
+export interface Gateway {
+  readonly binds: readonly BindView[];
+  readonly addresses: Admin['addresses'];
+  /** Resolves when the gateway has ended, whoever asked for it. */
+  readonly closed: Promise<void>;
+  /** Ends gracefully: takes no more connections, lets running requests finish within the configured deadline. */
+  close(): Promise<void>;
+  /** Ends at once. */
+  closeNow(): Promise<void>;
+}
+
+/** The gateway could not start; `problems` are ready to print, a line each. */
+export class StartError extends Error {
+  override readonly name = 'StartError';
+  readonly kind: 'configuration' | 'system';
+  readonly problems: readonly string[];
+
+  constructor(kind: 'configuration' | 'system', problems: readonly string[], cause?: unknown) {
+    super(problems.join('\n'), { cause });
+    this.kind = kind;
+    this.problems = problems;
+  }
+}
+
+export const packageVersion = (): string => {
+  const file = new URL('../package.json', import.meta.url);
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+};
+
+/**
+ * Puts the gateway together and starts it: the one place that knows every room. Sources produce models, the data
+ * plane takes them into use one after the other, admin shows both.
+ *
+ * @throws StartError when the configuration is invalid or a port cannot be bound; nothing is left running then
+ */
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const assembly = new Assembly(options);
+  await assembly.start();
+  return assembly;
+}
+
+class Assembly implements Gateway {
+  readonly closed: Promise<void>;
+  private readonly options: GatewayOptions;
+  private readonly sourceName: string;
+  private readonly version: string;
+  private readonly metrics = createMetrics();
+  private log: RootLogger = createLogger({ level: 'info', format: 'text' });
+  private source: FileSource | undefined;
+  private keySets: ReturnType<typeof createKeySets> | undefined;
+  private mcp: McpRuntime | undefined;
+  private dataPlane: DataPlane | undefined;
+  private admin: Admin | undefined;
+  private readiness: Readiness = 'starting';
+  private model: Model | undefined;
+  private loadedAt: number | undefined;
+  private problems: readonly string[] = [];
+  private warnings: readonly string[] = [];
+  /** Models are taken one after the other; only the newest of those that wait counts. */
+  private waiting: { readonly model: Model; readonly warnings: readonly Problem[] } | undefined;
+  private applying: Promise<void> | undefined;
+  private closing: Promise<void> | undefined;
+  private ended: () => void = () => {};
+
+  constructor(options: GatewayOptions) {
+    this.options = options;
+    this.sourceName = 'file' in options.source ? options.source.file : '<inline>';
+    this.version = options.version ?? packageVersion();
+    this.closed = new Promise((resolve) => (this.ended = resolve));
+  }
+
+  get binds(): readonly BindView[] {
+    return this.dataPlane?.binds ?? [];
+  }
+
+  get addresses(): Admin['addresses'] {
+    return this.admin?.addresses ?? { admin: undefined, stats: undefined, readiness: undefined };
+  }
+
+  async start(): Promise<void> {
+    const first = this.load();
+    if (!first.ok) {
+      this.source?.close();
+      throw new StartError('configuration', first.problems.map(renderProblem));
+    }
+    const { fixed } = first.model.process;
+    this.log.close();
+    this.log = createLogger({ level: fixed.logLevel, format: fixed.logFormat });
+    this.assemble(first.model);
+    try {
+      await this.dataPlane?.apply(first.model);
+      this.admin = await startAdmin({ ...fixed, views: this.views(), log: this.log, metrics: this.metrics });
+    } catch (error) {
+      await this.closeNow();
+      throw new StartError('system', [error instanceof Error ? error.message : String(error)], error);
+    }
+    this.taken(first.model, first.warnings);
+    this.readiness = 'ready';
+    const { admin, stats, readiness } = this.addresses;
+    this.log.info('ready', {
+      ports: this.binds.map(({ port }) => port).join(','),
+      admin: admin ?? 'off',
+      stats: stats ?? 'off',
+      readiness: readiness ?? 'off',
+    });
+  }
+
+  close(): Promise<void> {
+    return (this.closing ??= this.drain());
+  }
+
+  async closeNow(): Promise<void> {
+    this.readiness = 'draining';
+    this.source?.close();
+    this.dataPlane?.close();
+    this.keySets?.close();
+    await this.mcp?.close(0);
+    await this.admin?.close();
+    this.log.close();
+    this.ended();
+  }
+
+  private load(): LoadResult {
+    const { source, env } = this.options;
+    if ('text' in source) return loadText(source.text, { file: this.sourceName, env });
+    this.source = new FileSource({
+      file: source.file,
+      env,
+      onModel: (model, warnings) => this.offer(model, warnings),
+      onProblems: (problems) => this.refuse(problems.map(renderProblem)),
+    });
+    return this.source.start();
+  }
+
+  private assemble(model: Model): void {
+    const { log, metrics } = this;
+    const { fixed } = model.process;
+    const keySets = createKeySets({ log, metrics });
+    this.keySets = keySets;
+    const mcp = new McpRuntime({
+      ...(fixed.sessionKey === undefined ? {} : { sessionKey: fixed.sessionKey }),
+      sessionTtlMs: fixed.sessionTtlMs,
+      limits: () => this.dataPlane?.limits ?? defaults.limits,
+      log,
+      metrics,
+      secrets: secretVariables,
+    });
+    this.mcp = mcp;
+    this.dataPlane = new DataPlane({
+      log,
+      metrics,
+      mcp,
+      policyTools: { log, keySets, now: Date.now },
+      openAccessLog: (kind) => (kind === 'none' ? undefined : createAccessLog(kind, { log, metrics })),
+    });
+  }
+
+  /** A new model: taken when the one before it is. */
+  private offer(model: Model, warnings: readonly Problem[]): void {
+    this.waiting = { model, warnings };
+    this.applying ??= this.applyWaiting().finally(() => (this.applying = undefined));
+  }
+
+  private async applyWaiting(): Promise<void> {
+    for (let next = this.waiting; next !== undefined && this.closing === undefined; next = this.waiting) {
+      this.waiting = undefined;
+      try {
+        if (!isDeepStrictEqual(next.model, this.model)) await this.dataPlane?.apply(next.model);
+        this.taken(next.model, next.warnings);
+      } catch (error) {
+        this.refuse([`${this.sourceName}: ${error instanceof Error ? error.message : String(error)}`]);
+      }
+    }
+  }
+
+  private taken(model: Model, warnings: readonly Problem[]): void {
+    const previous = this.model;
+    this.model = model;
+    this.loadedAt = Date.now();
+    this.problems = [];
+    this.warnings = warnings.map(renderProblem);
+    for (const warning of this.warnings) this.log.warn(warning);
+    if (previous === undefined) return;
+    this.log.info('configuration taken', { source: this.sourceName });
+    if (!isDeepStrictEqual(previous.process.fixed, model.process.fixed)) {
+      this.log.warn(
+        'a part of `config` that is read at start only has changed: it takes effect after a restart',
+      );
+    }
+  }
+
+  private refuse(problems: readonly string[]): void {
+    this.problems = problems;
+    for (const problem of problems)
+      this.log.error('configuration refused, the last good one stays', { problem });
+  }
+
+  private async drain(): Promise<void> {
+    this.readiness = 'draining';
+    this.source?.close();
+    const { terminationDeadlineMs, minTerminationDeadlineMs } = (this.model?.process ?? defaults).fixed;
+    this.log.info('draining', { deadlineMs: terminationDeadlineMs });
+    const deadline = timer(terminationDeadlineMs);
+    // Load balancers need a moment to see that we are not ready any more; until then we still serve.
+    if (minTerminationDeadlineMs > 0) {
+      const minimum = timer(minTerminationDeadlineMs);
+      await minimum.done;
+    }
+    const served = this.dataPlane?.drain();
+    await Promise.race([served, deadline.done]);
+    deadline.cancel();
+    await this.closeNow();
+  }
+
+  private views(): AdminViews {
+    return {
+      version: this.version,
+      model: () => this.model,
+      configState: () => ({
+        source: this.sourceName,
+        loadedAt: this.loadedAt,
+        synchronized: this.problems.length === 0,
+        problems: this.problems,
+        warnings: this.warnings,
+      }),
+      keySets: () => this.keySets?.view() ?? [],
+      binds: () => this.binds,
+      brokenRoutes: () => this.dataPlane?.broken ?? [],
+      mcp: () => this.mcp?.view(),
+      readiness: () => this.readiness,
+      logLevel: () => this.log.level,
+      setLogLevel: (level) => this.log.setLevel(level),
+      drain: () => void this.close(),
+    };
+  }
+}
+
+/** A wait that can be given up. */
+function timer(ms: number): { readonly done: Promise<void>; cancel(): void } {
+  let cancel = (): void => {};
+  const done = new Promise<void>((resolve) => {
+    const handle = setTimeout(resolve, ms);
+    cancel = () => {
+      clearTimeout(handle);
+      resolve();
+    };
+  });
+  return { done, cancel: () => cancel() };
+}

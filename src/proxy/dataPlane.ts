@@ -1,0 +1,179 @@
+import type { McpRuntime } from '../mcp/index.ts';
+import { defaults, type Limits, type Model } from '../model/index.ts';
+import type { PolicyTools } from '../policies/index.ts';
+import type { AccessLog, Logger, Metrics } from '../telemetry/index.ts';
+import { Endpoints, type Endpoint } from '../upstream/index.ts';
+import { Live } from './live.ts';
+import { exposeMetrics } from './metrics.ts';
+import { Port } from './port.ts';
+import { bindKey, Snapshot } from './snapshot.ts';
+import { RouteStats, type WireStats } from './stats.ts';
+
+export interface DataPlaneOptions {
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly policyTools: PolicyTools;
+  readonly mcp: Pick<McpRuntime, 'backend' | 'retire'>;
+  /** Opens the access log a model asks for; undefined for none. */
+  readonly openAccessLog: (kind: 'json' | 'text' | 'none') => AccessLog | undefined;
+}
+
+/** What a bound port looks like from outside. */
+export interface BindView {
+  /** The bind's port in the model, with its place in the list where that is 0. */
+  readonly key: string;
+  readonly port: number;
+  readonly connections: number;
+}
+
+/**
+ * The ports, the snapshot they serve from, and the way from one model to the next: everything that can fail happens
+ * before the swap, so that a model is in use wholly or not at all.
+ */
+export class DataPlane {
+  readonly endpoints = new Endpoints();
+  private readonly options: DataPlaneOptions;
+  private readonly live = new Live();
+  private readonly ports = new Map<string, Port>();
+  private readonly leaving = new Set<Port>();
+  private readonly stats = new Map<
+    string,
+    { readonly labels: Record<string, string>; readonly stats: RouteStats }
+  >();
+  private readonly wire: WireStats = { connections: 0, accepted: 0, refused: 0, refusals: new Map() };
+  private readonly unrouted = new RouteStats();
+  private accessLog: AccessLog | undefined;
+  private accessLogKind: 'json' | 'text' | 'none' = 'none';
+  private limitsInUse: Limits = defaults.limits;
+
+  constructor(options: DataPlaneOptions) {
+    this.options = options;
+    exposeMetrics(options.metrics, {
+      wire: this.wire,
+      routes: () => this.stats.values(),
+      unrouted: this.unrouted,
+      endpoints: () => this.endpoints.all(),
+    });
+  }
+
+  get limits(): Limits {
+    return this.limitsInUse;
+  }
+
+  get binds(): readonly BindView[] {
+    return [...this.ports.values()].map(({ key, port, open }) => ({ key, port, connections: open }));
+  }
+
+  /** Routes that are closed because they could not be prepared, with the reason. */
+  get broken(): readonly { readonly route: string; readonly problem: string }[] {
+    return this.live.current.routes.flatMap(({ name, broken }) =>
+      broken === undefined ? [] : [{ route: name, problem: broken }],
+    );
+  }
+
+  /**
+   * Takes a model into use. Ports that stay keep their sockets and connections; requests under way end on the old
+   * snapshot.
+   * @throws Error when a new port cannot be bound; nothing has changed then
+   */
+  async apply(model: Model): Promise<void> {
+    const uses = { endpoints: new Set<Endpoint>(), mcp: new Set<string>() };
+    const { limits } = model.process;
+    this.limitsInUse = limits;
+    const snapshot = new Snapshot(model, {
+      log: this.options.log,
+      policyTools: this.options.policyTools,
+      stats: (bind, listener, route) => this.statsOf(bind, listener, route),
+      endpoints: this.endpoints,
+      mcp: this.options.mcp,
+      uses,
+    });
+    const wanted = new Map(model.binds.map((bind, index) => [bindKey(bind, index), bind.port]));
+    const opened = new Map<string, Port>();
+    // A port must not accept before there is something to serve: on the very first model the swap goes first.
+    const first = this.ports.size === 0 && this.leaving.size === 0;
+    try {
+      if (first) this.live.swap(snapshot);
+      for (const [key, port] of wanted) {
+        if (this.ports.has(key)) continue;
+        opened.set(key, await this.open(key, port, limits));
+      }
+    } catch (error) {
+      for (const port of opened.values()) port.destroy();
+      if (!first) snapshot.retire();
+      throw error;
+    }
+    if (!first) this.live.swap(snapshot);
+    for (const [key, port] of opened) this.ports.set(key, port);
+    for (const [key, port] of this.ports) {
+      if (wanted.has(key)) port.configure(limits);
+      else this.retire(key, port);
+    }
+    this.useAccessLog(model.process.accessLog);
+    this.endpoints.retireOthers(uses.endpoints);
+    this.options.mcp.retire(uses.mcp);
+  }
+
+  /** Stops accepting and lets running exchanges end. */
+  async drain(): Promise<void> {
+    await Promise.all([...this.ports.values(), ...this.leaving].map((port) => port.drain()));
+  }
+
+  /** Ends everything now. */
+  close(): void {
+    for (const port of [...this.ports.values(), ...this.leaving]) port.destroy();
+    this.ports.clear();
+    this.leaving.clear();
+    this.endpoints.close();
+    this.live.close();
+    this.accessLog?.close();
+  }
+
+  private async open(key: string, port: number, limits: Limits): Promise<Port> {
+    const opened = new Port(key, limits, {
+      live: this.live,
+      log: this.options.log,
+      accessLog: () => this.accessLog,
+      wire: this.wire,
+      unrouted: this.unrouted,
+    });
+    try {
+      await opened.listen(port);
+    } catch (error) {
+      opened.destroy();
+      throw new Error(
+        `port ${port} cannot be bound: ${(error as NodeJS.ErrnoException).code ?? String(error)}`,
+        {
+          cause: error,
+        },
+      );
+    }
+    return opened;
+  }
+
+  private retire(key: string, port: Port): void {
+    this.ports.delete(key);
+    this.leaving.add(port);
+    void port.drain().then(() => {
+      port.destroy();
+      this.leaving.delete(port);
+    });
+  }
+
+  private useAccessLog(kind: 'json' | 'text' | 'none'): void {
+    if (kind === this.accessLogKind) return;
+    this.accessLogKind = kind;
+    this.accessLog?.close();
+    this.accessLog = kind === 'none' ? undefined : this.options.openAccessLog(kind);
+  }
+
+  private statsOf(bind: string, listener: string, route: string): RouteStats {
+    const key = `${bind}\n${listener}\n${route}`;
+    let known = this.stats.get(key);
+    if (known === undefined) {
+      known = { labels: { bind, listener, route }, stats: new RouteStats() };
+      this.stats.set(key, known);
+    }
+    return known.stats;
+  }
+}

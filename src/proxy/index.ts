@@ -1,0 +1,1 @@
+export { DataPlane, type BindView, type DataPlaneOptions } from './dataPlane.ts';

@@ -1,0 +1,119 @@
+import type { Metrics, Sample } from '../telemetry/index.ts';
+import type { Endpoint } from '../upstream/index.ts';
+import { durationBuckets, type RouteStats, type WireStats } from './stats.ts';
+
+/** The plain numbers of the data plane, read when somebody asks for metrics. */
+export interface MetricSources {
+  readonly wire: WireStats;
+  readonly routes: () => Iterable<{
+    readonly labels: Readonly<Record<string, string>>;
+    readonly stats: RouteStats;
+  }>;
+  readonly unrouted: RouteStats;
+  readonly endpoints: () => Iterable<Endpoint>;
+}
+
+const routeLabels = ['bind', 'listener', 'route'] as const;
+const nowhere = { bind: '', listener: '', route: '' };
+
+export function exposeMetrics(metrics: Metrics, sources: MetricSources): void {
+  const { wire } = sources;
+  const each = function* (
+    read: (stats: RouteStats, labels: Readonly<Record<string, string>>) => Iterable<Sample>,
+  ): Iterable<Sample> {
+    yield* read(sources.unrouted, nowhere);
+    for (const { stats, labels } of sources.routes()) yield* read(stats, labels);
+  };
+  const one = (value: () => number) => (): Iterable<Sample> => [{ labels: {}, value: value() }];
+
+  metrics.collect(
+    'requests_total',
+    'Finished requests by route and status; 0: the client left before an answer.',
+    'counter',
+    [...routeLabels, 'status'],
+    () =>
+      each(function* (stats, labels) {
+        for (const [status, value] of stats.byStatus)
+          yield { labels: { ...labels, status: String(status) }, value };
+      }),
+  );
+  metrics.collect(
+    'request_duration_seconds',
+    'From the end of the request head to the end of the answer.',
+    'histogram',
+    routeLabels,
+    () => each(durationSamples),
+  );
+  metrics.collect('request_bytes_total', 'Bytes of request bodies received.', 'counter', routeLabels, () =>
+    each((stats, labels) => [{ labels, value: stats.requestBytes }]),
+  );
+  metrics.collect('response_bytes_total', 'Bytes of answers sent.', 'counter', routeLabels, () =>
+    each((stats, labels) => [{ labels, value: stats.responseBytes }]),
+  );
+  metrics.collect(
+    'downstream_connections',
+    'Open client connections.',
+    'gauge',
+    [],
+    one(() => wire.connections),
+  );
+  metrics.collect(
+    'downstream_connections_total',
+    'Client connections accepted.',
+    'counter',
+    [],
+    one(() => wire.accepted),
+  );
+  metrics.collect(
+    'downstream_connections_refused_total',
+    'Client connections refused at limits.maxConnections.',
+    'counter',
+    [],
+    one(() => wire.refused),
+  );
+  metrics.collect(
+    'refused_messages_total',
+    'Messages refused before routing, by error code.',
+    'counter',
+    ['code'],
+    () => [...wire.refusals].map(([code, value]) => ({ labels: { code }, value })),
+  );
+  const endpoint = (read: (endpoint: Endpoint) => number) => (): Iterable<Sample> =>
+    [...sources.endpoints()].map((at) => ({ labels: { endpoint: at.name }, value: read(at) }));
+  metrics.collect(
+    'upstream_connections',
+    'Open connections to a backend.',
+    'gauge',
+    ['endpoint'],
+    endpoint((at) => at.connections),
+  );
+  metrics.collect(
+    'upstream_connections_total',
+    'Connections opened to a backend.',
+    'counter',
+    ['endpoint'],
+    endpoint((at) => at.stats.opened),
+  );
+  metrics.collect(
+    'upstream_failures_total',
+    'Requests that failed at a backend without an answer.',
+    'counter',
+    ['endpoint'],
+    endpoint((at) => at.stats.failed),
+  );
+}
+
+function* durationSamples(stats: RouteStats, labels: Readonly<Record<string, string>>): Iterable<Sample> {
+  let count = 0;
+  for (const [index, inBucket] of stats.buckets.entries()) {
+    count += inBucket;
+    const bound = durationBuckets[index];
+    yield {
+      labels: { ...labels, le: bound === undefined ? '+Inf' : String(bound) },
+      value: count,
+      suffix: '_bucket',
+    };
+  }
+  yield { labels, value: stats.seconds, suffix: '_sum' };
+  yield { labels, value: count, suffix: '_count' };
+}
