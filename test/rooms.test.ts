@@ -121,6 +121,26 @@ test('no import goes in a circle', () => {
   assert.deepEqual(cycles(source), []);
 });
 
+test('the table of ARCHITECTURE.md says the same', () => {
+  const page = readFileSync(new URL('../ARCHITECTURE.md', import.meta.url), 'utf8');
+  const written = Object.fromEntries(
+    Array.from(page.matchAll(/^\| `(\w+)` +\|[^|]*\| ([^|]*?) +\|$/gm), ([, room = '', cell = '']) => [
+      room,
+      cell,
+    ]),
+  );
+  const cellOf = ({ uses, types, files }: Row): string =>
+    [
+      uses.join(', ') || '–',
+      types === undefined ? '' : `types of ${types.join(', ')}`,
+      files === undefined ? '' : 'the schemas of policies',
+    ]
+      .filter((part) => part !== '')
+      .join('; ');
+  const expected = Object.entries(rows).map(([room, row]) => [room, cellOf(row)]);
+  assert.deepEqual(written, { ...Object.fromEntries(expected), cli: 'any' });
+});
+
 const offence = (path: string, text: string): string[] => offences(new Map([[path, text]]));
 
 test('a good import passes', () => {
