@@ -222,6 +222,20 @@ export const catalogue = {
     'the key set of the token issuer is not available',
     'The JWKS was never fetched. The gateway keeps trying in the background; routes that do not need it are not affected.',
   ),
+  issuer_metadata_unavailable: entry(
+    'gateway',
+    503,
+    'later',
+    'the metadata of the token issuer is not available',
+    'The authorization server did not answer for its metadata (RFC 8414), or answered with that of another issuer; the log names the addresses tried. Only /.well-known/oauth-authorization-server is affected.',
+  ),
+  policy_failed: entry(
+    'gateway',
+    500,
+    'no',
+    'a policy of the route failed',
+    'An expression of directResponse could not be evaluated for this request, or made something that is no header value; the log says which.',
+  ),
   origin_refused: entry(
     'client',
     403,
@@ -292,8 +306,8 @@ export const catalogue = {
     'client',
     409,
     'no',
-    'the session has a stream already',
-    'One GET stream a session.',
+    'the session has too many streams',
+    'A session may have four GET streams open.',
     -32000,
   ),
   mcp_overloaded: entry(
@@ -346,6 +360,22 @@ export const catalogue = {
     'The MCP server did not answer initialize within startTimeout, or a call within the request timeout.',
     -32603,
   ),
+  mcp_cancelled: entry(
+    'client',
+    200,
+    'no',
+    'request cancelled',
+    'The client took the request back with notifications/cancelled; this ends an exchange that can be ended in no other way.',
+    -32000,
+  ),
+  mcp_client_busy: entry(
+    'client',
+    200,
+    'later',
+    'the client does not answer',
+    'Told to an MCP server that asks its client something (sampling, elicitation, roots) while the client has no stream open or leaves too many questions unanswered.',
+    -32000,
+  ),
   mcp_message_too_large: entry(
     'upstream',
     200,
@@ -366,6 +396,8 @@ export interface GatewayErrorOptions {
   /** Seconds, for `Retry-After`. */
   readonly retryAfter?: number;
   readonly headers?: readonly (readonly [string, string])[];
+  /** Answers with this as JSON in place of the message as text; must be safe to show. */
+  readonly jsonBody?: Readonly<Record<string, unknown>>;
   readonly cause?: unknown;
 }
 
@@ -376,6 +408,7 @@ export class GatewayError extends Error {
   readonly detail: string | undefined;
   readonly retryAfter: number | undefined;
   readonly headers: readonly (readonly [string, string])[] | undefined;
+  readonly jsonBody: Readonly<Record<string, unknown>> | undefined;
 
   constructor(code: ErrorCode, options: GatewayErrorOptions = {}) {
     super(options.message ?? catalogue[code].message, { cause: options.cause });
@@ -383,6 +416,7 @@ export class GatewayError extends Error {
     this.detail = options.detail;
     this.retryAfter = options.retryAfter;
     this.headers = options.headers;
+    this.jsonBody = options.jsonBody;
   }
 
   get entry(): CatalogueEntry {

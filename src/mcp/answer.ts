@@ -1,0 +1,103 @@
+import { eventStreamHeaders, type HeaderLine, type HttpReply } from '../http/index.ts';
+import type { Accepted } from './accept.ts';
+import { EventSink, type PressureGauge } from './eventSink.ts';
+
+/** A call that waits this long gets a stream, so that nobody between takes the silence for death. */
+const streamAfterMs = 15_000;
+const jsonType: HeaderLine = ['content-type', 'application/json'];
+
+/**
+ * The answer to one POST that holds requests. It is plain JSON when the response is the first thing to say and the
+ * client takes JSON, and becomes an event stream as soon as something else belongs on it.
+ */
+export class Answer {
+  /** Headers of the session, such as Mcp-Session-Id on initialize. */
+  headers: readonly HeaderLine[] = [];
+  private readonly reply: HttpReply;
+  private readonly accepted: Accepted;
+  private readonly gauge: PressureGauge;
+  private readonly since: number;
+  private left: number;
+  /** Responses of a batch so far; undefined where there is one message. */
+  private readonly parts: string[] | undefined;
+  private sink: EventSink | undefined;
+
+  /** @param count requests to be answered; `batch`: as a list, even when it is one */
+  constructor(reply: HttpReply, accepted: Accepted, count: number, batch: boolean, gauge: PressureGauge) {
+    this.reply = reply;
+    this.accepted = accepted;
+    this.left = count;
+    this.parts = batch ? [] : undefined;
+    this.gauge = gauge;
+    this.since = performance.now();
+  }
+
+  /** Nobody would get what is written now. */
+  get closed(): boolean {
+    return this.left === 0 || this.reply.closed;
+  }
+
+  /** May messages other than responses go here? */
+  get takesEvents(): boolean {
+    return this.accepted.events && !this.closed && !(this.reply.started && this.sink === undefined);
+  }
+
+  /** Sends a notification or request of the server; the caller has asked `takesEvents`. */
+  push(message: string): void {
+    this.stream().send(message);
+  }
+
+  /** Sends the response to one of the requests; the last one ends the answer. */
+  respond(message: string): void {
+    if (this.closed) return;
+    this.left--;
+    if (this.sink === undefined && this.accepted.json) {
+      if (this.parts === undefined) this.sendJson(message);
+      else {
+        this.parts.push(message);
+        if (this.left === 0) this.sendJson(`[${this.parts.join(',')}]`);
+      }
+      return;
+    }
+    this.stream().send(message);
+    if (this.left === 0) this.sink!.end();
+  }
+
+  /** One request will never be answered (it was cancelled): the answer ends without it. */
+  skip(refusal: string): void {
+    if (this.closed) return;
+    if (this.left === 1 && this.sink === undefined && !this.accepted.events && !this.parts?.length) {
+      this.respond(refusal);
+      return;
+    }
+    this.left--;
+    if (this.left > 0) return;
+    if (this.sink === undefined && this.parts !== undefined && this.parts.length > 0) {
+      this.sendJson(`[${this.parts.join(',')}]`);
+      return;
+    }
+    this.stream().end();
+  }
+
+  /** Every few seconds. */
+  tick(now: number): void {
+    if (this.closed) return;
+    if (this.sink !== undefined) this.sink.tick(now);
+    else if (this.takesEvents && now - this.since >= streamAfterMs) this.stream().comment('waiting');
+  }
+
+  private sendJson(body: string): void {
+    this.reply.send({ status: 200, headers: [jsonType, ...this.headers], body });
+  }
+
+  /** The event stream, begun with what the batch has gathered. */
+  private stream(): EventSink {
+    if (this.sink !== undefined) return this.sink;
+    const stream = this.reply.open(200, [...eventStreamHeaders, ...this.headers]);
+    const sink = new EventSink(stream, this.gauge, performance.now());
+    this.sink = sink;
+    this.reply.onClose(() => sink.dropped());
+    for (const part of this.parts ?? []) sink.send(part);
+    return sink;
+  }
+}

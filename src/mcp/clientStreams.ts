@@ -1,0 +1,122 @@
+import type { ReplyStream } from '../http/index.ts';
+import type { Logger } from '../telemetry/index.ts';
+import type { Answer } from './answer.ts';
+import { EventSink, type PressureGauge } from './eventSink.ts';
+import { Outbox } from './outbox.ts';
+import { QuietLog } from './stdio/quietLog.ts';
+
+/** A client may hold several GET streams; each message still goes on one of them. */
+const maxGetStreams = 4;
+
+/**
+ * The streams of one session and the choice among them. A stdio server does not say which call a message of its
+ * own belongs to, so a log line or a request goes on the stream of the newest call in flight, where it stands
+ * before the response; other news goes on the GET stream. Nothing is sent twice.
+ */
+export class ClientStreams implements PressureGauge {
+  private readonly gets: EventSink[] = [];
+  /** Answers in flight that may take events, newest last; finished ones are dropped as they are met. */
+  private answers: Answer[] = [];
+  private readonly outbox: Outbox;
+  private readonly gauge: PressureGauge;
+  private readonly dropped: QuietLog;
+  /** Which answer carries a request of the server, for a later word about it. */
+  private readonly carriers = new Map<number, Answer>();
+  private pressure = 0;
+
+  /** @param onUndeliverable a request of a server that no stream took in time, by the client's id for it */
+  constructor(gauge: PressureGauge, onUndeliverable: (askedId: number) => void, log: Logger) {
+    this.gauge = gauge;
+    this.dropped = new QuietLog(log, 'messages to a client without a stream were dropped');
+    this.outbox = new Outbox((held) => {
+      this.dropped.warn({});
+      if (held.askedId !== undefined) onUndeliverable(held.askedId);
+    });
+  }
+
+  /** GET streams that are open. */
+  get open(): number {
+    return this.gets.length;
+  }
+
+  get full(): boolean {
+    return this.gets.length >= maxGetStreams;
+  }
+
+  pressed(): void {
+    if (this.pressure++ === 0) this.gauge.pressed();
+  }
+
+  eased(): void {
+    if (--this.pressure === 0) this.gauge.eased();
+  }
+
+  /** A call began: its answer may carry messages until it ends. */
+  expect(answer: Answer): void {
+    if (this.answers.length >= 16) this.answers = this.answers.filter((one) => !one.closed);
+    if (this.answers.at(-1) !== answer) this.answers.push(answer);
+    if (this.outbox.size === 0 || !answer.takesEvents) return;
+    // A server that asked while nobody listened still waits for the answer.
+    for (const held of this.outbox.take(true)) this.give(answer, held.text, held.askedId);
+  }
+
+  /** A GET stream opened; everything that waited goes on it. Answers what to call when it is gone. */
+  add(stream: ReplyStream): () => void {
+    const sink = new EventSink(stream, this, performance.now());
+    this.gets.push(sink);
+    sink.comment('open');
+    for (const held of this.outbox.take(false)) sink.send(held.text);
+    return () => {
+      const at = this.gets.indexOf(sink);
+      if (at >= 0) this.gets.splice(at, 1);
+      sink.dropped();
+    };
+  }
+
+  deliver(text: string, kind: 'request' | 'log' | 'other', askedId?: number): void {
+    const answer = this.newestAnswer();
+    const get = this.newestGet();
+    if (answer !== undefined && (kind !== 'other' || get === undefined)) this.give(answer, text, askedId);
+    else if (get !== undefined) get.send(text);
+    else this.outbox.hold({ text, askedId });
+  }
+
+  /** A request of the server is void: it is taken out where it still waits, and called off where it was sent. */
+  withdraw(askedId: number, notice: string): void {
+    if (this.outbox.drop(askedId)) return;
+    const carrier = this.carriers.get(askedId);
+    this.carriers.delete(askedId);
+    if (carrier?.takesEvents === true) carrier.push(notice);
+    else this.deliver(notice, 'other');
+  }
+
+  tick(now: number): void {
+    for (const sink of [...this.gets]) sink.tick(now);
+  }
+
+  close(): void {
+    for (const sink of [...this.gets]) sink.end();
+  }
+
+  private give(answer: Answer, text: string, askedId: number | undefined): void {
+    answer.push(text);
+    if (askedId === undefined) return;
+    this.carriers.set(askedId, answer);
+    if (this.carriers.size > 256) {
+      const [oldest] = this.carriers.keys();
+      this.carriers.delete(oldest!);
+    }
+  }
+
+  private newestAnswer(): Answer | undefined {
+    for (let last = this.answers.at(-1); last !== undefined; last = this.answers.at(-1)) {
+      if (!last.closed) break;
+      this.answers.pop();
+    }
+    return this.answers.findLast((answer) => answer.takesEvents);
+  }
+
+  private newestGet(): EventSink | undefined {
+    return this.gets.findLast((sink) => !sink.closed);
+  }
+}

@@ -1,0 +1,86 @@
+import { formatComment, formatEvent, type ReplyStream } from '../http/index.ts';
+
+/** Bytes waiting for a slow client at which its targets are no longer read. */
+const highWater = 1_048_576;
+/** After this long without an event a comment is sent, in milliseconds: time-outs in between start at 30 s. */
+const keepAliveMs = 15_000;
+
+/** Told when a stream begins to hold back its session and when it no longer does. */
+export interface PressureGauge {
+  pressed(): void;
+  eased(): void;
+}
+
+/** One event stream to the client: framing, keep-alive, and what happens when the client does not read. */
+export class EventSink {
+  private readonly stream: ReplyStream;
+  private readonly gauge: PressureGauge;
+  private full = false;
+  private lastWrite: number;
+  /** Bytes pending at the tick before; 0 when the stream was not full then. */
+  private pendingBefore = 0;
+
+  constructor(stream: ReplyStream, gauge: PressureGauge, now: number) {
+    this.stream = stream;
+    this.gauge = gauge;
+    this.lastWrite = now;
+    stream.onDrain(() => this.ease());
+  }
+
+  get closed(): boolean {
+    return this.stream.closed;
+  }
+
+  /** Sends one JSON-RPC message. */
+  send(message: string): void {
+    this.write(formatEvent(message, { event: 'message' }));
+  }
+
+  comment(text: string): void {
+    this.write(formatComment(text));
+  }
+
+  end(): void {
+    this.ease();
+    if (!this.stream.closed) this.stream.end();
+  }
+
+  /** The client left, or the stream ended in another way. */
+  dropped(): void {
+    this.ease();
+  }
+
+  /** Every few seconds: keeps the stream alive, and cuts it when the client took nothing since the last call. */
+  tick(now: number): void {
+    if (this.stream.closed) return;
+    if (this.full) {
+      const pending = this.stream.pendingBytes;
+      if (pending < highWater) this.ease();
+      else if (this.pendingBefore !== 0 && pending >= this.pendingBefore) {
+        this.stream.destroy();
+        this.ease();
+      } else this.pendingBefore = pending;
+      return;
+    }
+    if (now - this.lastWrite >= keepAliveMs) {
+      this.comment('keep-alive');
+      this.lastWrite = now;
+    }
+  }
+
+  private write(text: string): void {
+    if (this.stream.closed) return;
+    const taken = this.stream.write(text);
+    this.lastWrite = performance.now();
+    if (taken || this.full || this.stream.pendingBytes < highWater) return;
+    this.full = true;
+    this.pendingBefore = 0;
+    this.gauge.pressed();
+  }
+
+  private ease(): void {
+    if (!this.full) return;
+    this.full = false;
+    this.gauge.eased();
+  }
+}

@@ -1,0 +1,185 @@
+import { GatewayError } from '../errors.ts';
+import { eventStreamHeaders, type HttpReply, type HttpRequest } from '../http/index.ts';
+import type { Limits, McpBackend } from '../model/index.ts';
+import { isJson, readAccept, type Accepted } from './accept.ts';
+import { Answer } from './answer.ts';
+import { Call } from './call.ts';
+import type { Caller } from './contract.ts';
+import { dispatch } from './dispatch.ts';
+
+import type { Measure } from './measure.ts';
+import { Opening } from './opening.ts';
+import { originAllowed } from './origin.ts';
+import { readPost, type Post } from './readPost.ts';
+import { sendError } from './sendError.ts';
+import type { Session } from './session.ts';
+import type { Sessions } from './sessions.ts';
+import { hasBatches, isSupportedVersion, supportedVersions } from './versions.ts';
+
+/** Serves one MCP backend. */
+export interface McpHandler {
+  /** Answers the request; never throws and never rejects. */
+  serve(request: HttpRequest, reply: HttpReply, caller: Caller): void;
+}
+
+export interface HandlerOptions {
+  readonly settings: McpBackend;
+  readonly sessions: Sessions;
+  readonly measure: Measure;
+  readonly limits: () => Limits;
+}
+
+type Serve = (request: HttpRequest, reply: HttpReply, caller: Caller) => void;
+
+/** What a target gets to leave after DELETE, in milliseconds. */
+const deleteGraceMs = 3_000;
+
+/** Streamable HTTP (MCP 2025-03-26, 2025-06-18, 2025-11-25, "Transports") in front of the sessions. */
+export class StreamableHttp implements McpHandler {
+  private readonly options: HandlerOptions;
+  private readonly methods: ReadonlyMap<string, Serve> = new Map<string, Serve>([
+    ['POST', (request, reply, caller) => this.post(request, reply, caller)],
+    ['GET', (request, reply, caller) => this.get(request, reply, caller)],
+    ['DELETE', (request, reply, caller) => this.delete(request, reply, caller)],
+  ]);
+
+  constructor(options: HandlerOptions) {
+    this.options = options;
+  }
+
+  serve(request: HttpRequest, reply: HttpReply, caller: Caller): void {
+    try {
+      if (!originAllowed(request, this.options.settings.dnsRebindingProtection))
+        throw new GatewayError('origin_refused', { detail: `origin ${request.header('origin') ?? '-'}` });
+      const method = this.methods.get(request.method);
+      if (method === undefined)
+        throw new GatewayError('mcp_method_not_allowed', { headers: [['allow', 'GET, POST, DELETE']] });
+      method(request, reply, caller);
+    } catch (error) {
+      sendError(reply, error);
+    }
+  }
+
+  private post(request: HttpRequest, reply: HttpReply, caller: Caller): void {
+    const accepted = readAccept(request.header('accept'));
+    if (!accepted.json && !accepted.events) throw new GatewayError('mcp_not_acceptable');
+    if (!isJson(request.header('content-type'))) throw new GatewayError('mcp_unsupported_media');
+    request.readBody(this.options.limits().maxBufferBytes).then(
+      (body) => this.read(request, reply, caller, accepted, body),
+      (error: unknown) => reply.fail(error),
+    );
+  }
+
+  private read(
+    request: HttpRequest,
+    reply: HttpReply,
+    caller: Caller,
+    accepted: Accepted,
+    body: Buffer,
+  ): void {
+    let idText: string | undefined;
+    try {
+      const post = readPost(body);
+      idText = post.idText;
+      if (!this.versionAccepted(request, reply, idText)) return;
+      if (post.first?.method === 'initialize' && post.first.kind === 'request')
+        this.initialize(request, reply, caller, accepted, post);
+      else this.message(request, reply, caller, accepted, post);
+    } catch (error) {
+      sendError(reply, error, idText);
+    }
+  }
+
+  private message(
+    request: HttpRequest,
+    reply: HttpReply,
+    caller: Caller,
+    accepted: Accepted,
+    post: Post,
+  ): void {
+    const session = this.session(request, caller);
+    if (post.batch && !(session.protocolVersion !== undefined && hasBatches(session.protocolVersion)))
+      throw new GatewayError('mcp_invalid_request', {
+        message: 'invalid request: the protocol revision of this session has no batches',
+      });
+    const { settings, measure } = this.options;
+    const answer = new Answer(reply, accepted, post.requests, post.batch, session.streams);
+    for (const message of post.messages) {
+      if (message.kind === 'request')
+        dispatch({ settings, session, answer, caller, http: request, measure }, message);
+      else if (message.kind === 'notification') {
+        request.annotate('mcp.method', message.method.slice(0, 200));
+        session.notify(message);
+      } else session.respond(message);
+    }
+    if (post.requests === 0) reply.send({ status: 202 });
+  }
+
+  private initialize(
+    request: HttpRequest,
+    reply: HttpReply,
+    caller: Caller,
+    accepted: Accepted,
+    post: Post,
+  ): void {
+    const message = post.first!;
+    request.annotate('mcp.method', 'initialize');
+    // "The initialize request MUST NOT be part of a JSON-RPC batch" (2025-03-26, Lifecycle).
+    if (post.batch)
+      throw new GatewayError('mcp_invalid_request', { message: 'invalid request: initialize in a batch' });
+    if (request.header('mcp-session-id') !== undefined)
+      throw new GatewayError('mcp_invalid_request', {
+        message: 'invalid request: the session is initialized already',
+      });
+    const session = this.options.sessions.open(this.options.settings, caller.principal);
+    request.annotate('mcp.session', session.label);
+    const answer = new Answer(reply, accepted, 1, false, session.streams);
+    for (const target of session.targets.values()) {
+      request.annotate('mcp.target', target.name);
+      const cell = this.options.measure.cell(target.name, 'initialize');
+      const call = new Call({ answer, request: message, cell, tokenText: undefined, list: undefined });
+      const opening = new Opening(session, call);
+      reply.onClose(() => opening.closed());
+      target.open({ envelope: message, token: undefined, edits: [] }, opening);
+      session.streams.expect(answer);
+    }
+  }
+
+  private get(request: HttpRequest, reply: HttpReply, caller: Caller): void {
+    if (!readAccept(request.header('accept')).events)
+      throw new GatewayError('mcp_not_acceptable', { message: 'client must accept text/event-stream' });
+    if (!this.versionAccepted(request, reply)) return;
+    const session = this.session(request, caller);
+    if (session.streams.full) throw new GatewayError('mcp_stream_exists');
+    const remove = session.streams.add(reply.open(200, eventStreamHeaders));
+    reply.onClose(() => {
+      remove();
+      session.touch();
+    });
+  }
+
+  private delete(request: HttpRequest, reply: HttpReply, caller: Caller): void {
+    if (!this.versionAccepted(request, reply)) return;
+    void this.session(request, caller).end(deleteGraceMs);
+    reply.send({ status: 204 });
+  }
+
+  /** The session that the request names, if it is the caller's and of this backend. */
+  private session(request: HttpRequest, caller: Caller): Session {
+    const id = request.header('mcp-session-id');
+    if (id === undefined || id === '') throw new GatewayError('mcp_session_required');
+    const session = this.options.sessions.find(id, this.options.settings.key, caller.principal);
+    request.annotate('mcp.session', session.label);
+    session.touch();
+    return session;
+  }
+
+  /** Refuses a revision that is not spoken here; one that is absent stands for 2025-03-26. */
+  private versionAccepted(request: HttpRequest, reply: HttpReply, idText?: string): boolean {
+    const requested = request.header('mcp-protocol-version');
+    if (requested === undefined || isSupportedVersion(requested)) return true;
+    const data = { supported: supportedVersions, requested: requested.slice(0, 64) };
+    sendError(reply, new GatewayError('mcp_version_unsupported'), idText, data);
+    return false;
+  }
+}

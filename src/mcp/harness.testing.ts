@@ -1,0 +1,262 @@
+/** A gateway without a data plane, for tests: MCP handlers behind `node:http`. */
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { GatewayError } from '../errors.ts';
+import type { HeaderLine, HttpReply, HttpRequest, Reply, ReplyStream } from '../http/index.ts';
+import { defaults, type Limits, type McpBackend, type StdioTarget } from '../model/index.ts';
+import type { Fields, Logger, Metrics, Sample } from '../telemetry/index.ts';
+import type { Caller } from './contract.ts';
+import { McpRuntime, type McpRuntimeOptions } from './runtime.ts';
+
+export const everything = fileURLToPath(
+  new URL('../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url),
+);
+export const fixture = fileURLToPath(new URL('./fixtures/server.ts', import.meta.url));
+
+export function stdioTarget(settings: Partial<StdioTarget> = {}): StdioTarget {
+  return {
+    kind: 'stdio',
+    name: 'fixture',
+    cmd: process.execPath,
+    args: [fixture],
+    env: {},
+    clearEnv: false,
+    startTimeoutMs: 30_000,
+    ...settings,
+  };
+}
+
+export function mcpBackend(settings: Partial<McpBackend> = {}): McpBackend {
+  return {
+    kind: 'mcp',
+    weight: 1,
+    key: 'backend-1',
+    place: { file: 'test.yaml', line: 1, column: 1, path: 'binds[0]' },
+    targets: [stdioTarget()],
+    prefixMode: 'conditional',
+    failureMode: 'failClosed',
+    dnsRebindingProtection: false,
+    ...settings,
+  };
+}
+
+export interface LogLine {
+  readonly level: string;
+  readonly message: string;
+  readonly fields: Fields;
+}
+
+/** A logger that keeps its lines. */
+export function recordingLog(): { log: Logger; lines: LogLine[] } {
+  const lines: LogLine[] = [];
+  const make = (base: Fields): Logger => {
+    const write =
+      (level: string) =>
+      (message: string, fields: Fields = {}): void => {
+        lines.push({ level, message, fields: { ...base, ...fields } });
+      };
+    return {
+      debug: write('debug'),
+      info: write('info'),
+      warn: write('warn'),
+      error: write('error'),
+      child: (fields) => make({ ...base, ...fields }),
+    };
+  };
+  return { log: make({}), lines };
+}
+
+/** Metrics that can be read back: `name{label="value"}` → value. */
+export function recordingMetrics(): { metrics: Metrics; read: () => Map<string, number> } {
+  const counted = new Map<string, number>();
+  const collected: { name: string; read: () => Iterable<Sample> }[] = [];
+  const key = (name: string, labels: object): string =>
+    `${name}{${Object.entries(labels)
+      .map(([label, value]) => `${label}="${String(value)}"`)
+      .join(',')}}`;
+  const add = (name: string, labels: object, n: number): void => {
+    counted.set(key(name, labels), (counted.get(key(name, labels)) ?? 0) + n);
+  };
+  const metrics: Metrics = {
+    counter: (name) => ({ add: (labels, n = 1) => add(name, labels, n) }),
+    gauge: (name) => ({ set: () => undefined, add: (labels, n) => add(name, labels, n) }),
+    histogram: (name) => ({ observe: (labels) => add(`${name}_count`, labels, 1) }),
+    collect: (name, _help, _type, _labels, read) => void collected.push({ name, read }),
+    expose: () => Promise.resolve(''),
+    contentType: 'text/plain',
+  };
+  return {
+    metrics,
+    read: () => {
+      const all = new Map(counted);
+      for (const { name, read } of collected)
+        for (const sample of read()) all.set(key(name + (sample.suffix ?? ''), sample.labels), sample.value);
+      return all;
+    },
+  };
+}
+
+export interface HarnessOptions {
+  readonly backend?: McpBackend;
+  readonly caller?: (request: HttpRequest) => Caller;
+  readonly limits?: Partial<Limits>;
+  readonly runtime?: Partial<McpRuntimeOptions>;
+}
+
+export interface Harness {
+  readonly url: URL;
+  readonly runtime: McpRuntime;
+  readonly log: readonly LogLine[];
+  readonly metrics: () => Map<string, number>;
+  /** Fields that were added to the access log, newest request last. */
+  readonly annotations: readonly Map<string, string | number>[];
+  /** Limits may be changed while it runs. */
+  readonly limits: Limits;
+  /** Changes what the next request is served with, as a reload does. */
+  use(backend: McpBackend): void;
+  close(): Promise<void>;
+}
+
+/** Starts one on a free port of 127.0.0.1. */
+export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
+  const { log, lines } = recordingLog();
+  const { metrics, read } = recordingMetrics();
+  const limits: Limits = { ...defaults.limits, ...options.limits };
+  const runtime = new McpRuntime({
+    sessionTtlMs: 60_000,
+    limits: () => limits,
+    log,
+    metrics,
+    secrets: [],
+    ...options.runtime,
+  });
+  let handler = runtime.backend(options.backend ?? mcpBackend());
+  const annotations: Map<string, string | number>[] = [];
+  const server = createServer((incoming, outgoing) => {
+    const notes = new Map<string, string | number>();
+    annotations.push(notes);
+    const request = adaptRequest(incoming, notes);
+    handler.serve(request, adaptReply(outgoing), options.caller?.(request) ?? { principal: undefined });
+  });
+  await listen(server);
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: new URL(`http://127.0.0.1:${port}/mcp`),
+    runtime,
+    log: lines,
+    metrics: read,
+    annotations,
+    limits,
+    use: (backend) => {
+      handler = runtime.backend(backend);
+    },
+    close: async () => {
+      await runtime.close(500);
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function listen(server: Server): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+}
+
+function adaptRequest(incoming: IncomingMessage, notes: Map<string, string | number>): HttpRequest {
+  const [path = '/', query = ''] = (incoming.url ?? '/').split('?');
+  const authority = (incoming.headers.host ?? '').toLowerCase();
+  return {
+    method: incoming.method ?? 'GET',
+    target: incoming.url ?? '/',
+    path,
+    query,
+    host: authority.replace(/:\d+$/, ''),
+    authority,
+    scheme: 'http',
+    version: `HTTP/${incoming.httpVersion}`,
+    remoteAddress: incoming.socket.remoteAddress ?? '',
+    remotePort: incoming.socket.remotePort ?? 0,
+    localAddress: incoming.socket.localAddress ?? '',
+    localPort: incoming.socket.localPort ?? 0,
+    id: 'test',
+    startedAt: Date.now(),
+    header: (name) => {
+      const value = incoming.headers[name.toLowerCase()];
+      return Array.isArray(value) ? value.join(', ') : value;
+    },
+    headerLines: () =>
+      Object.entries(incoming.headers).map(([name, value]): HeaderLine => [name, String(value)]),
+    readBody: (limit) => readBody(incoming, limit),
+    annotate: (field, value) => void notes.set(field, value),
+  };
+}
+
+async function readBody(incoming: IncomingMessage, limit: number): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of incoming as AsyncIterable<Buffer>) {
+    size += part.length;
+    if (size > limit) throw new GatewayError('body_too_large');
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}
+
+function adaptReply(outgoing: ServerResponse): HttpReply {
+  let closed = false;
+  outgoing.on('close', () => {
+    closed = true;
+  });
+  outgoing.on('error', () => undefined);
+  const send = (reply: Reply): void => {
+    if (outgoing.headersSent || closed) return;
+    const body = Buffer.from(reply.body ?? '');
+    outgoing.writeHead(reply.status, [
+      ...(reply.headers ?? []).flat(),
+      ...(reply.status === 204 ? [] : ['content-length', String(body.length)]),
+    ]);
+    outgoing.end(body);
+  };
+  return {
+    get started() {
+      return outgoing.headersSent;
+    },
+    get closed() {
+      return closed || outgoing.writableEnded;
+    },
+    send,
+    open: (status, headers) => {
+      if (!outgoing.headersSent && !closed) {
+        outgoing.writeHead(status, headers.flat());
+        outgoing.flushHeaders();
+      }
+      return adaptStream(outgoing);
+    },
+    fail: (error) => {
+      const known =
+        error instanceof GatewayError ? error : new GatewayError('internal_error', { cause: error });
+      send({ status: known.entry.status, body: known.message });
+    },
+    onClose: (listener) => void outgoing.once('close', listener),
+  };
+}
+
+function adaptStream(outgoing: ServerResponse): ReplyStream {
+  return {
+    get closed() {
+      return outgoing.destroyed || outgoing.writableEnded;
+    },
+    get pendingBytes() {
+      return outgoing.writableLength;
+    },
+    write: (chunk) => outgoing.write(chunk),
+    onDrain: (listener) => void outgoing.on('drain', listener),
+    end: () => void outgoing.end(),
+    destroy: () => void outgoing.destroy(),
+  };
+}

@@ -1,0 +1,139 @@
+/** A JSON-RPC 2.0 message as it was written, with the few places known that a gateway looks at or edits. */
+
+import { decodeString, Members, skipSpace } from './scan.ts';
+
+export type RpcId = string | number;
+
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface Envelope {
+  /** The message, exactly as written, without line breaks. */
+  readonly text: string;
+  readonly kind: 'request' | 'notification' | 'response';
+  /** Empty for a response. */
+  readonly method: string;
+  /** Undefined for a notification. */
+  readonly id: RpcId | undefined;
+  /** Place of the id; empty for a notification. */
+  readonly idSpan: Span;
+  /** Place of `params` (or of `result` in a response); undefined where absent. */
+  readonly body: Span | undefined;
+  /** A response that carries `error`. */
+  readonly isError: boolean;
+}
+
+/** Why a text is not a message. */
+export type Fault = 'not_json' | 'not_message' | 'ambiguous';
+
+/** Ids are echoed and kept for the life of a call. */
+const maxIdLength = 256;
+const noSpan: Span = { start: 0, end: 0 };
+
+/** Members that decide what a message is. Readers that disagree on a repeated one could be played against each other. */
+const members: ReadonlyMap<string, number> = new Map([
+  ['jsonrpc', 0],
+  ['id', 1],
+  ['method', 2],
+  ['params', 3],
+  ['result', 4],
+  ['error', 5],
+]);
+
+/** Some JSON readers match keys without regard to case (Go's encoding/json folds Unicode too). */
+export function foldKey(key: string): string {
+  return key.toUpperCase().toLowerCase();
+}
+
+/**
+ * Reads the outside of a message. The caller has checked that the text is JSON, or accepts that only its
+ * structure is checked.
+ */
+export function readEnvelope(text: string): Envelope | Fault {
+  const at = skipSpace(text, 0);
+  if (text.charCodeAt(at) !== 0x7b) return 'not_message';
+  const scan = new Members(text, at);
+  const spans: (Span | undefined)[] = [undefined, undefined, undefined, undefined, undefined, undefined];
+  while (scan.next()) {
+    const place = members.get(scan.key);
+    if (place === undefined) {
+      if (scan.key.length > 8 || !members.has(foldKey(scan.key))) continue;
+      return 'ambiguous';
+    }
+    if (spans[place] !== undefined) return 'ambiguous';
+    spans[place] = { start: scan.start, end: scan.end };
+  }
+  if (scan.broken || skipSpace(text, scan.after) !== text.length) return 'not_json';
+  return classify(text, spans);
+}
+
+function classify(text: string, spans: readonly (Span | undefined)[]): Envelope | Fault {
+  const [version, idSpan, methodSpan, params, result, error] = spans;
+  if (version === undefined || stringAt(text, version) !== '2.0') return 'not_message';
+  let id: RpcId | undefined;
+  if (idSpan !== undefined) {
+    id = readId(text, idSpan);
+    if (id === undefined) return 'not_message';
+  }
+  if (methodSpan !== undefined) {
+    const method = stringAt(text, methodSpan);
+    if (method === undefined || result !== undefined || error !== undefined) return 'not_message';
+    if (params !== undefined && text.charCodeAt(params.start) !== 0x7b) return 'not_message';
+    return {
+      text,
+      kind: idSpan === undefined ? 'notification' : 'request',
+      method,
+      id,
+      idSpan: idSpan ?? noSpan,
+      body: params,
+      isError: false,
+    };
+  }
+  if (id === undefined || (result === undefined) === (error === undefined)) return 'not_message';
+  return {
+    text,
+    kind: 'response',
+    method: '',
+    id,
+    idSpan: idSpan ?? noSpan,
+    body: result,
+    isError: error !== undefined,
+  };
+}
+
+/** Ids are strings or numbers; MCP forbids null. */
+function readId(text: string, span: Span): RpcId | undefined {
+  if (span.end - span.start > maxIdLength) return undefined;
+  const c = text.charCodeAt(span.start);
+  if (c === 0x22) return decodeString(text, span.start, span.end);
+  if (c !== 0x2d && !(c >= 0x30 && c <= 0x39)) return undefined;
+  const id = Number(text.slice(span.start, span.end));
+  return Number.isNaN(id) ? undefined : id;
+}
+
+function stringAt(text: string, span: Span): string | undefined {
+  return text.charCodeAt(span.start) === 0x22 ? decodeString(text, span.start, span.end) : undefined;
+}
+
+/** The place of one member of the object at `span`; undefined where absent, `ambiguous` where repeated. */
+export function memberOf(text: string, span: Span | undefined, name: string): Span | 'ambiguous' | undefined {
+  if (span === undefined || text.charCodeAt(span.start) !== 0x7b) return undefined;
+  const scan = new Members(text, span.start);
+  let found: Span | undefined;
+  while (scan.next()) {
+    if (scan.key !== name) {
+      if (scan.key.length === name.length && foldKey(scan.key) === name.toLowerCase()) return 'ambiguous';
+      continue;
+    }
+    if (found !== undefined) return 'ambiguous';
+    found = { start: scan.start, end: scan.end };
+  }
+  return scan.broken ? 'ambiguous' : found;
+}
+
+/** The string value at a span, or undefined where it is something else. */
+export function stringValue(text: string, span: Span | undefined): string | undefined {
+  return span === undefined ? undefined : stringAt(text, span);
+}

@@ -1,0 +1,51 @@
+import type { GatewayError } from '../errors.ts';
+import type { Answer } from './answer.ts';
+import type { Call } from './call.ts';
+import { memberOf, stringValue, type Envelope } from './json/envelope.ts';
+import type { Session } from './session.ts';
+import type { Waiter } from './target.ts';
+
+/** The initialize of a session: its outcome decides whether the session comes to be. */
+export class Opening implements Waiter {
+  private readonly session: Session;
+  private readonly call: Call;
+  private readonly answer: Answer;
+  private over = false;
+
+  constructor(session: Session, call: Call) {
+    this.session = session;
+    this.call = call;
+    this.answer = call.answer;
+    this.answer.headers = [['mcp-session-id', session.id]];
+  }
+
+  get abandoned(): boolean {
+    return this.call.abandoned;
+  }
+
+  answered(response: Envelope): void {
+    this.over = true;
+    if (response.isError) {
+      this.answer.headers = [];
+      void this.session.end(0);
+    } else {
+      const version = memberOf(response.text, response.body, 'protocolVersion');
+      this.session.protocolVersion =
+        version === 'ambiguous' ? undefined : stringValue(response.text, version);
+    }
+    this.call.answered(response);
+  }
+
+  failed(error: GatewayError): void {
+    this.over = true;
+    this.answer.headers = [];
+    this.session.log.warn('initialize failed', { reason: error.message, detail: error.detail });
+    void this.session.end(0);
+    this.call.failed(error);
+  }
+
+  /** The exchange is over. Without an answer, nobody knows the session's id: it ends at once. */
+  closed(): void {
+    if (!this.over) void this.session.end(0);
+  }
+}

@@ -1,0 +1,109 @@
+import type { Limits, McpBackend } from '../model/index.ts';
+import type { Logger, Metrics } from '../telemetry/index.ts';
+import { StreamableHttp, type McpHandler } from './handler.ts';
+import { Measure } from './measure.ts';
+import type { SessionView } from './session.ts';
+import { SessionSeal } from './sessionId.ts';
+import { Sessions } from './sessions.ts';
+import { defaultRestart, type RestartPolicy } from './stdio/backoff.ts';
+import { Children } from './stdio/children.ts';
+import { StdioConnection } from './stdio/connection.ts';
+
+export interface McpRuntimeOptions {
+  /** 64 hex digits; absent: a random key, and session ids die with the process. */
+  readonly sessionKey?: string;
+  /** Idle time after which a session ends, in milliseconds. */
+  readonly sessionTtlMs: number;
+  /** Asked whenever a limit applies, so that a reload takes effect at once. */
+  readonly limits: () => Limits;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  /** Names of environment variables that hold secrets of the gateway: children never inherit them. */
+  readonly secrets: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number;
+  readonly restart?: RestartPolicy;
+}
+
+export interface McpView {
+  readonly sessions: readonly SessionView[];
+  /** Child processes, those on their way out included. */
+  readonly children: number;
+}
+
+/** Period of the one timer of this room, in milliseconds. */
+const tickMs = 5_000;
+
+/**
+ * MCP sessions and the servers behind them. One per process: it outlives snapshots, so that a reload of the
+ * configuration does not end what is in use.
+ */
+export class McpRuntime {
+  private readonly options: McpRuntimeOptions;
+  private readonly children: Children;
+  private readonly sessions: Sessions;
+  private readonly measure: Measure;
+  private readonly timer: NodeJS.Timeout;
+
+  constructor(options: McpRuntimeOptions) {
+    this.options = options;
+    const { limits, metrics } = options;
+    const now = options.now ?? Date.now;
+    const children = new Children({
+      maxChildren: () => limits().maxChildren,
+      maxLineBytes: () => limits().maxMcpMessageBytes,
+      secrets: options.secrets,
+    });
+    const sessions = new Sessions({
+      seal: new SessionSeal(options.sessionKey),
+      ttlMs: options.sessionTtlMs,
+      limits,
+      log: options.log,
+      now,
+      full: () => children.full,
+      connect: (target, session) =>
+        new StdioConnection(target, {
+          children,
+          restart: options.restart ?? defaultRestart,
+          log: session.log.child({ target: target.name }),
+          listener: session,
+          now,
+          onRestart: (name) => this.measure.restarted(name),
+        }),
+    });
+    this.children = children;
+    this.sessions = sessions;
+    this.measure = new Measure(metrics, { sessions: () => sessions.size, children: () => children.size });
+    this.timer = setInterval(() => this.tick(), tickMs).unref();
+  }
+
+  /** A handler for one backend; cheap. Sessions are kept by `settings.key`, so the next snapshot finds them. */
+  backend(settings: McpBackend): McpHandler {
+    const { sessions, measure } = this;
+    return new StreamableHttp({ settings, sessions, measure, limits: this.options.limits });
+  }
+
+  /** After a reload: ends the sessions of backends whose key is not in the set. */
+  retire(liveKeys: ReadonlySet<string>): void {
+    this.sessions.retire(liveKeys);
+  }
+
+  /** What the room's timer does every five seconds: keep-alives, idle sessions, streams that are not read. */
+  tick(): void {
+    this.sessions.tick();
+  }
+
+  view(): McpView {
+    return { sessions: [...this.sessions].map((session) => session.view()), children: this.children.size };
+  }
+
+  /**
+   * Ends every session. Children get their stdin closed, SIGTERM and at last, `graceMs` after the call, SIGKILL,
+   * each for the whole process group. Resolves (never rejects) when no process is left.
+   */
+  async close(graceMs: number): Promise<void> {
+    clearInterval(this.timer);
+    await this.sessions.close(graceMs);
+    await this.children.close(graceMs);
+  }
+}

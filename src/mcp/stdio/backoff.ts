@@ -1,0 +1,48 @@
+/** How a server that keeps dying is restarted: soon, then ever later, then not until someone asks again. */
+export interface RestartPolicy {
+  /** Wait before the first restart; doubled for each further failure in the window. */
+  readonly firstDelayMs: number;
+  readonly maxDelayMs: number;
+  /** This many failures within the window, and it is given up. */
+  readonly maxFailures: number;
+  readonly windowMs: number;
+  /** After giving up, calls fail at once for so long; then the next one tries again. */
+  readonly coolDownMs: number;
+}
+
+export const defaultRestart: RestartPolicy = {
+  firstDelayMs: 100,
+  maxDelayMs: 10_000,
+  maxFailures: 5,
+  windowMs: 60_000,
+  coolDownMs: 30_000,
+};
+
+export class Backoff {
+  private readonly policy: RestartPolicy;
+  private readonly now: () => number;
+  private failures: number[] = [];
+  private coldUntil = 0;
+
+  constructor(policy: RestartPolicy, now: () => number) {
+    this.policy = policy;
+    this.now = now;
+  }
+
+  /** Notes a failure; answers how long to wait in milliseconds, or undefined to give up. */
+  failure(): number | undefined {
+    const now = this.now();
+    this.failures = this.failures.filter((at) => now - at < this.policy.windowMs);
+    this.failures.push(now);
+    if (this.failures.length >= this.policy.maxFailures) {
+      this.coldUntil = now + this.policy.coolDownMs;
+      return undefined;
+    }
+    return Math.min(this.policy.firstDelayMs * 2 ** (this.failures.length - 1), this.policy.maxDelayMs);
+  }
+
+  /** After giving up: may the next call try again? */
+  get mayTry(): boolean {
+    return this.now() >= this.coldUntil;
+  }
+}

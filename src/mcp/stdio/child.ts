@@ -1,0 +1,205 @@
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import type { Readable, Writable } from 'node:stream';
+import type { StdioTarget } from '../../model/index.ts';
+import { signalGroup } from './group.ts';
+import { LineSplitter, type LineReader } from './lines.ts';
+
+export interface ChildEvents extends LineReader {
+  /** One line of stderr. */
+  onStderr(line: string): void;
+  /** The child is of no more use: it could not start or its leader ended. Called once. */
+  onDown(reason: string): void;
+}
+
+/** A line of stderr longer than this is cut. */
+const maxStderrLine = 4_096;
+/** Output that was written before the end may still be in the pipe this long after it, in milliseconds. */
+const drainMs = 100;
+/** Members of a group that outlive their leader get this long after SIGTERM when nobody asked for a stop. */
+const orphanMs = 500;
+const pollMs = 25;
+/** After SIGKILL a zombie that its new parent does not reap still answers; it is not waited for. */
+const reapMs = 1_000;
+
+/**
+ * One MCP server process: its pipes, and the certainty that neither it nor anything it started in its process
+ * group is left when `gone` resolves.
+ */
+export class Child {
+  /** Undefined where the command could not be started. */
+  readonly pid: number | undefined;
+  /** Resolves (never rejects) when the whole process group is gone. */
+  readonly gone: Promise<void>;
+  private readonly process: ChildProcessByStdio<Writable, Readable, Readable>;
+  private readonly events: ChildEvents;
+  private resolveGone: () => void = () => undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private down = false;
+  private exited = false;
+  private stopping = false;
+  private killAt = Infinity;
+  private outbox = '';
+  private exitReason = '';
+
+  /** @throws where the operating system refuses the arguments themselves (a NUL in them, too many) */
+  constructor(
+    target: StdioTarget,
+    env: Record<string, string>,
+    maxLineBytes: () => number,
+    events: ChildEvents,
+  ) {
+    this.events = events;
+    this.process = spawn(target.cmd, target.args, {
+      env,
+      stdio: ['pipe', 'pipe', 'pipe'],
+      detached: true,
+      ...(target.cwd === undefined ? {} : { cwd: target.cwd }),
+    });
+    this.pid = this.process.pid;
+    this.gone = new Promise((resolve) => {
+      this.resolveGone = resolve;
+    });
+    this.process.on('error', (error: NodeJS.ErrnoException) => this.onError(target, error));
+    this.process.on('exit', (code, signal) => this.onExit(code, signal));
+    this.process.on('close', () => this.onClose());
+    // A write to a child that has just died fails; the exit that follows says why.
+    this.process.stdin.on('error', () => undefined);
+    this.process.stdout.on('error', () => undefined);
+    this.process.stderr.on('error', () => undefined);
+    const lines = new LineSplitter(maxLineBytes, events);
+    this.process.stdout.on('data', (chunk: Buffer) => lines.push(chunk));
+    this.process.stdout.on('end', () => lines.end());
+    const errors = new LineSplitter(() => maxStderrLine, {
+      onLine: (text) => events.onStderr(text),
+      onTooLong: (head, _tail, bytes) => events.onStderr(`${head}… (${bytes} bytes)`),
+    });
+    this.process.stderr.on('data', (chunk: Buffer) => errors.push(chunk));
+    this.process.stderr.on('end', () => errors.end());
+  }
+
+  /** Bytes (about) that the child has not taken from its stdin. */
+  get backlog(): number {
+    return this.process.stdin.writableLength + this.outbox.length;
+  }
+
+  /** Queues one message; `flush` writes what is queued with one system call. */
+  write(line: string): void {
+    this.outbox += `${line}\n`;
+  }
+
+  flush(): void {
+    if (this.outbox === '') return;
+    const text = this.outbox;
+    this.outbox = '';
+    if (this.process.stdin.writable) this.process.stdin.write(text);
+  }
+
+  /** Stops reading the child's messages, so that a flood waits in the pipe and then in the child. */
+  pause(): void {
+    this.process.stdout.pause();
+  }
+
+  resume(): void {
+    this.process.stdout.resume();
+  }
+
+  /**
+   * Asks the child to leave, ever more firmly: end of stdin, SIGTERM to the group, SIGKILL to the group.
+   * `gone` tells when it has. A second call can only shorten the grace.
+   */
+  stop(graceMs: number): void {
+    this.killAt = Math.min(this.killAt, performance.now() + graceMs);
+    if (!this.stopping) {
+      this.stopping = true;
+      this.flush();
+      this.process.stdin.end();
+      this.process.stdout.resume();
+    }
+    if (this.pid === undefined) return;
+    if (this.exited) this.arm(pollMs, () => this.reap());
+    else if (graceMs <= 0) this.kill();
+    else this.arm(Math.min(1_000, graceMs / 2), () => this.terminate());
+  }
+
+  /** SIGKILL to the whole group, at once. */
+  kill(): void {
+    if (this.pid !== undefined) signalGroup(this.pid, 'SIGKILL');
+  }
+
+  private terminate(): void {
+    signalGroup(this.pid!, 'SIGTERM');
+    this.arm(Math.max(0, this.killAt - performance.now()), () => this.kill());
+  }
+
+  private onError(target: StdioTarget, error: NodeJS.ErrnoException): void {
+    if (this.pid !== undefined) return;
+    // A missing working directory and a missing command are the same error to the system.
+    const missingCwd = error.code === 'ENOENT' && target.cwd !== undefined && !existsSync(target.cwd);
+    const why = missingCwd
+      ? `the working directory "${target.cwd}" does not exist`
+      : error.code === 'ENOENT'
+        ? `the command "${target.cmd}" was not found`
+        : `the command "${target.cmd}" could not be started (${error.code ?? 'unknown error'})`;
+    this.exited = true;
+    this.setDown(why);
+    this.resolveGone();
+  }
+
+  private onExit(code: number | null, signal: NodeJS.Signals | null): void {
+    this.exited = true;
+    const reason = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`;
+    // What the leader left behind must not outlive it; the poll waits for those that clean up.
+    if (signalGroup(this.pid!, 0)) {
+      signalGroup(this.pid!, 'SIGTERM');
+      this.killAt = Math.min(this.killAt, performance.now() + orphanMs);
+    }
+    this.arm(drainMs, () => {
+      this.setDown(reason);
+      this.reap();
+    });
+    this.exitReason = reason;
+  }
+
+  /** The pipes are closed: nothing more will be said. */
+  private onClose(): void {
+    if (this.pid === undefined) return;
+    this.setDown(this.exitReason);
+    this.reap();
+  }
+
+  private reap(): void {
+    if (!signalGroup(this.pid!, 0)) {
+      this.finish();
+      return;
+    }
+    const over = performance.now() - this.killAt;
+    if (over >= 0) signalGroup(this.pid!, 'SIGKILL');
+    if (over >= reapMs) this.finish();
+    else this.arm(pollMs, () => this.reap());
+  }
+
+  private finish(): void {
+    clearTimeout(this.timer);
+    this.setDown(this.exitReason);
+    this.process.stdin.destroy();
+    this.process.stdout.destroy();
+    this.process.stderr.destroy();
+    this.resolveGone();
+  }
+
+  private setDown(reason: string): void {
+    if (this.down) return;
+    this.down = true;
+    this.events.onDown(reason);
+  }
+
+  /**
+   * One timer at a time: each step of the end replaces the one before. It keeps the gateway alive on purpose:
+   * for the second or two that it takes, leaving would orphan the group.
+   */
+  private arm(ms: number, step: () => void): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(step, ms);
+  }
+}

@@ -1,0 +1,70 @@
+import type { StdioTarget } from '../../model/index.ts';
+import { childEnvironment } from './environment.ts';
+import { Child, type ChildEvents } from './child.ts';
+
+export interface ChildrenOptions {
+  readonly maxChildren: () => number;
+  readonly maxLineBytes: () => number;
+  /** Names of environment variables that children never inherit. */
+  readonly secrets: readonly string[];
+}
+
+/** Every child process of the gateway: the cap on them, one flush a turn for all, and the last resort at exit. */
+export class Children {
+  private readonly options: ChildrenOptions;
+  private readonly secrets: ReadonlySet<string>;
+  private readonly live = new Set<Child>();
+  private dirty: Child[] = [];
+  private readonly onProcessExit = (): void => {
+    for (const child of this.live) child.kill();
+  };
+
+  constructor(options: ChildrenOptions) {
+    this.options = options;
+    this.secrets = new Set(options.secrets);
+    // An exit that skips close() (a second signal, a crash) must not leave groups behind.
+    process.on('exit', this.onProcessExit);
+  }
+
+  get size(): number {
+    return this.live.size;
+  }
+
+  get full(): boolean {
+    return this.live.size >= this.options.maxChildren();
+  }
+
+  /** @throws where the operating system refuses the arguments themselves */
+  start(target: StdioTarget, events: ChildEvents): Child {
+    const env = childEnvironment(target, this.secrets, process.env);
+    const child = new Child(target, env, this.options.maxLineBytes, events);
+    this.live.add(child);
+    void child.gone.then(() => this.live.delete(child));
+    return child;
+  }
+
+  /** Queues a line; all lines of one turn of the event loop go out with one write a child. */
+  write(child: Child, line: string): void {
+    child.write(line);
+    if (this.dirty.push(child) === 1) setImmediate(this.flush);
+  }
+
+  /**
+   * Waits for the children that are left, such as those of sessions that ended a moment ago, which now get no more
+   * than `graceMs`. Resolves when there is none.
+   */
+  async close(graceMs: number): Promise<void> {
+    const leaving = [...this.live].map((child) => {
+      child.stop(graceMs);
+      return child.gone;
+    });
+    await Promise.all(leaving);
+    process.off('exit', this.onProcessExit);
+  }
+
+  private readonly flush = (): void => {
+    const children = this.dirty;
+    this.dirty = [];
+    for (const child of children) child.flush();
+  };
+}

@@ -1,0 +1,432 @@
+import { GatewayError } from '../../errors.ts';
+import type { StdioTarget } from '../../model/index.ts';
+import type { Logger } from '../../telemetry/index.ts';
+import type { Envelope, RpcId } from '../json/envelope.ts';
+import { splice } from '../json/scan.ts';
+import { targetError } from '../sendError.ts';
+import type {
+  Outgoing,
+  TargetConnection,
+  TargetListener,
+  TargetState,
+  TargetView,
+  Waiter,
+} from '../target.ts';
+import { Backoff, type RestartPolicy } from './backoff.ts';
+import type { Child, ChildEvents } from './child.ts';
+import type { Children } from './children.ts';
+import { idOfLongLine } from './longLine.ts';
+import { QuietLog } from './quietLog.ts';
+import { readMessages } from './readMessages.ts';
+import { Restore } from './restore.ts';
+import { StderrLog } from './stderrLog.ts';
+
+export interface StdioOptions {
+  readonly children: Children;
+  readonly restart: RestartPolicy;
+  readonly log: Logger;
+  readonly listener: TargetListener;
+  readonly now: () => number;
+  readonly onRestart: (target: string) => void;
+}
+
+/** Calls of one session that may wait for one target; a client that needs more is not waiting for answers. */
+const maxPending = 1_024;
+/** Messages that wait for a restart. */
+const maxWaiting = 64;
+/** Bytes that a child may leave unread on its stdin before calls to it are refused. */
+const maxBacklog = 8_388_608;
+/** What a child gets to leave when a session ends, in milliseconds. */
+const stopGraceMs = 3_000;
+
+interface Waiting {
+  readonly line: string;
+  readonly wireId: number;
+  readonly waiter: Waiter;
+}
+
+/** One stdio server of one session: it is started, spoken to, restarted where it dies, and stopped. */
+export class StdioConnection implements TargetConnection {
+  readonly name: string;
+  generation = 0;
+  private readonly target: StdioTarget;
+  private readonly options: StdioOptions;
+  private readonly backoff: Backoff;
+  private readonly restore = new Restore();
+  private readonly stderr: StderrLog;
+  private readonly garbage: QuietLog;
+  private readonly waiters = new Map<number, Waiter>();
+  /** What to remember once the request with this id on the wire succeeds. */
+  private readonly notes = new Map<number, () => void>();
+  private state: TargetState = 'starting';
+  private child: Child | undefined;
+  /** The client's initialize, to be said again, with the place of its id. */
+  private initialize: Envelope | undefined;
+  /** The client's notifications/initialized, once it came. */
+  private initialized: string | undefined;
+  private waiting: Waiting[] = [];
+  private waitingSince = 0;
+  private lastWireId = 0;
+  private restarts = 0;
+  private lastError: string | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private paused = false;
+
+  constructor(target: StdioTarget, options: StdioOptions) {
+    this.name = target.name;
+    this.target = target;
+    this.options = options;
+    this.backoff = new Backoff(options.restart, options.now);
+    this.stderr = new StderrLog(options.log);
+    this.garbage = new QuietLog(options.log, 'the target wrote something that is no MCP message; skipped');
+  }
+
+  open(out: Outgoing, waiter: Waiter): void {
+    this.initialize = out.envelope;
+    const begun = this.begin();
+    if (begun !== undefined) {
+      this.state = 'closed';
+      waiter.failed(begun);
+      return;
+    }
+    const wireId = ++this.lastWireId;
+    this.waiters.set(wireId, {
+      answered: (response) => {
+        clearTimeout(this.timer);
+        if (response.isError) void this.close(stopGraceMs);
+        else this.ready();
+        waiter.answered(response);
+      },
+      failed: (error) => {
+        clearTimeout(this.timer);
+        void this.close(stopGraceMs);
+        waiter.failed(error);
+      },
+    });
+    this.armStart(() => this.fail(this.startTimedOut()));
+    this.writeNow(render(out, wireId));
+  }
+
+  call(out: Outgoing, waiter: Waiter): number {
+    const refusal = this.refusal();
+    if (refusal !== undefined) {
+      waiter.failed(refusal);
+      return 0;
+    }
+    const wireId = ++this.lastWireId;
+    const line = render(out, wireId);
+    const note = this.restore.note(out.envelope);
+    if (note !== undefined) this.notes.set(wireId, note);
+    if (this.state === 'ready') {
+      this.waiters.set(wireId, waiter);
+      this.writeNow(line);
+      return wireId;
+    }
+    if (this.waiting.length === 0) this.waitingSince = performance.now();
+    this.waiting.push({ line, wireId, waiter });
+    if (this.state === 'failed') this.retry();
+    return wireId;
+  }
+
+  /** Why a call cannot be taken now, or undefined. */
+  private refusal(): GatewayError | undefined {
+    if (this.state === 'closed') return targetError('mcp_target_failed', this.name, 'has been stopped');
+    if (this.state === 'failed' && !this.backoff.mayTry)
+      return targetError(
+        'mcp_target_failed',
+        this.name,
+        `keeps failing: it ${this.lastError}; try again later`,
+      );
+    if (this.waiters.size + this.waiting.length >= maxPending && !this.dropAbandoned())
+      return targetError('mcp_target_failed', this.name, 'has too many calls waiting');
+    if (this.state === 'ready') {
+      if (this.child!.backlog > maxBacklog)
+        return targetError('mcp_target_failed', this.name, 'does not read its messages');
+    } else if (this.waiting.length >= maxWaiting)
+      return targetError('mcp_target_failed', this.name, 'is restarting and has too many calls waiting');
+    return undefined;
+  }
+
+  /** Makes room by giving up calls whose client has left; the target is told that nobody waits. */
+  private dropAbandoned(): boolean {
+    for (const [wireId, waiter] of this.waiters) {
+      if (waiter.abandoned !== true) continue;
+      this.waiters.delete(wireId);
+      this.send(
+        `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${wireId},"reason":"client left"}}`,
+      );
+      return true;
+    }
+    return false;
+  }
+
+  send(text: string, method?: string): void {
+    if (method === 'notifications/initialized') this.initialized = text;
+    if (this.state === 'ready' && this.child!.backlog <= maxBacklog) this.writeNow(text);
+  }
+
+  pending(wireId: RpcId): Waiter | undefined {
+    return typeof wireId === 'number' ? this.waiters.get(wireId) : undefined;
+  }
+
+  calls(): Iterable<[number, Waiter]> {
+    return this.waiters;
+  }
+
+  forget(wireId: number): void {
+    this.waiters.delete(wireId);
+    this.waiting = this.waiting.filter((waiting) => waiting.wireId !== wireId);
+  }
+
+  pause(): void {
+    this.paused = true;
+    this.child?.pause();
+  }
+
+  resume(): void {
+    this.paused = false;
+    this.child?.resume();
+  }
+
+  close(graceMs: number): Promise<void> {
+    this.state = 'closed';
+    clearTimeout(this.timer);
+    this.failAll(targetError('mcp_target_failed', this.name, 'has been stopped'));
+    const child = this.child;
+    if (child === undefined) return this.leaving;
+    child.stop(graceMs);
+    this.leaving = child.gone;
+    return child.gone;
+  }
+
+  /** Resolves when the last child is gone. */
+  private leaving: Promise<void> = Promise.resolve();
+
+  view(): TargetView {
+    return {
+      name: this.name,
+      state: this.state,
+      pid: this.child?.pid,
+      restarts: this.restarts,
+      pending: this.waiters.size + this.waiting.length,
+      lastError: this.lastError,
+    };
+  }
+
+  /** Starts a child; answers why it could not be. */
+  private begin(): GatewayError | undefined {
+    const { children } = this.options;
+    if (children.full)
+      return new GatewayError('mcp_overloaded', { retryAfter: 5, detail: 'limits.maxChildren' });
+    let child: Child | undefined;
+    const events: ChildEvents = {
+      onLine: (text) => {
+        if (child === this.child) this.onLine(text);
+      },
+      onTooLong: (head, tail, bytes) => {
+        if (child === this.child) this.onTooLong(head, tail, bytes);
+      },
+      onStderr: (line) => this.stderr.line(line),
+      onDown: (reason) => {
+        if (child === this.child) this.onDown(reason);
+      },
+    };
+    try {
+      child = children.start(this.target, events);
+    } catch (error) {
+      const detail = error instanceof Error ? error.message : String(error);
+      return targetError('mcp_target_failed', this.name, `could not be started`, detail);
+    }
+    this.child = child;
+    this.leaving = child.gone;
+    if (this.paused) child.pause();
+    this.options.log.debug('target started', { pid: child.pid });
+    return undefined;
+  }
+
+  private onLine(text: string): void {
+    const messages = readMessages(text);
+    if (typeof messages === 'string') {
+      const wireId = messages === 'not_json' ? idOfLongLine(text.slice(0, 512), text.slice(-512)) : undefined;
+      this.garbage.warn({ why: messages, line: text.slice(0, 200) });
+      if (wireId !== undefined)
+        this.settle(wireId)?.failed(targetError('mcp_target_failed', this.name, 'answered with broken JSON'));
+      return;
+    }
+    for (const message of messages) this.onMessage(message);
+  }
+
+  private onMessage(message: Envelope): void {
+    if (message.kind !== 'response') {
+      this.options.listener.onMessage(this, message);
+      return;
+    }
+    const waiter = this.settle(message.id!);
+    if (this.notes.size > 0) this.takeNote(message);
+    if (waiter !== undefined) waiter.answered(message);
+    else this.options.log.debug('the target answered a call that does not wait', { id: String(message.id) });
+  }
+
+  /** The server has accepted what it would forget in a restart. */
+  private takeNote(response: Envelope): void {
+    const wireId = response.id as number;
+    if (!response.isError) this.notes.get(wireId)?.();
+    this.notes.delete(wireId);
+  }
+
+  private settle(wireId: RpcId): Waiter | undefined {
+    if (typeof wireId !== 'number') return undefined;
+    const waiter = this.waiters.get(wireId);
+    if (waiter !== undefined) this.waiters.delete(wireId);
+    return waiter;
+  }
+
+  private onTooLong(head: string, tail: string, bytes: number): void {
+    this.options.log.warn('the target wrote a line over limits.maxMcpMessageBytes; skipped', { bytes });
+    let wireId = idOfLongLine(head, tail);
+    // One call in flight: the line can hardly be about anything else.
+    if (wireId === undefined && this.waiters.size === 1) [wireId] = this.waiters.keys();
+    if (wireId === undefined) return;
+    this.settle(wireId)?.failed(
+      targetError('mcp_message_too_large', this.name, 'answered with a message that is too large'),
+    );
+  }
+
+  private onDown(reason: string): void {
+    const child = this.child!;
+    this.child = undefined;
+    this.lastError = reason;
+    if (this.state === 'closed') return;
+    const first = this.state === 'starting';
+    clearTimeout(this.timer);
+    this.options.log.warn(`the target ${reason}`, { pid: child.pid, stderr: this.stderr.last() });
+    if (!first) this.state = 'restarting';
+    this.fail(targetError('mcp_target_failed', this.name, reason));
+    this.options.listener.onDown(this);
+    // The next one starts when nothing of this one is left: they may share files or ports.
+    if (!first) void child.gone.then(() => this.afterFailure());
+  }
+
+  /** Fails what the child of now was asked; what waits for the next one goes on waiting. */
+  private fail(error: GatewayError): void {
+    const waiters = [...this.waiters.values()];
+    this.waiters.clear();
+    if (this.waiting.length === 0) this.notes.clear();
+    for (const waiter of waiters) waiter.failed(error);
+  }
+
+  private failAll(error: GatewayError): void {
+    this.fail(error);
+    const waiting = this.waiting;
+    this.waiting = [];
+    for (const one of waiting) one.waiter.failed(error);
+  }
+
+  private afterFailure(): void {
+    if (this.state === 'closed') return;
+    const delay = this.backoff.failure();
+    const impatient =
+      this.waiting.length > 0 && performance.now() - this.waitingSince > this.target.startTimeoutMs;
+    if (delay === undefined || impatient)
+      this.failAll(targetError('mcp_target_failed', this.name, `keeps failing: it ${this.lastError}`));
+    if (delay === undefined) {
+      this.state = 'failed';
+      this.options.log.error('the target keeps failing; given up until it is called again', {
+        reason: this.lastError,
+      });
+      return;
+    }
+    this.timer = setTimeout(() => this.retry(), delay).unref();
+  }
+
+  /** Starts the server again and tells it what the former one knew. */
+  private retry(): void {
+    this.state = 'restarting';
+    const refused = this.begin();
+    if (refused !== undefined) {
+      this.lastError = `could not be restarted (${refused.message})`;
+      this.afterFailure();
+      return;
+    }
+    this.restarts++;
+    this.generation++;
+    this.options.onRestart(this.name);
+    const initialize = this.initialize!;
+    const wireId = ++this.lastWireId;
+    this.waiters.set(wireId, {
+      answered: (response) => {
+        clearTimeout(this.timer);
+        if (response.isError) this.restartFailed('refused to initialize again');
+        else this.restarted();
+      },
+      // The child died (onDown goes on from there) or the session closes.
+      failed: () => undefined,
+    });
+    this.armStart(() =>
+      this.restartFailed(`did not answer initialize within ${this.target.startTimeoutMs} ms`),
+    );
+    this.writeNow(render({ envelope: initialize, token: undefined, edits: [] }, wireId));
+  }
+
+  private restartFailed(reason: string): void {
+    const child = this.child;
+    if (child === undefined) return;
+    this.child = undefined;
+    this.lastError = reason;
+    this.options.log.warn(`the target ${reason}`, { pid: child.pid, stderr: this.stderr.last() });
+    this.waiters.clear();
+    child.stop(0);
+    void child.gone.then(() => this.afterFailure());
+  }
+
+  private restarted(): void {
+    this.options.log.info('the target was restarted', { pid: this.child?.pid, restarts: this.restarts });
+    if (this.initialized !== undefined) this.writeNow(this.initialized);
+    for (const [method, params] of this.restore.requests()) {
+      const wireId = ++this.lastWireId;
+      this.waiters.set(wireId, ignored);
+      this.writeNow(`{"jsonrpc":"2.0","id":${wireId},"method":"${method}","params":${params}}`);
+    }
+    this.ready();
+  }
+
+  private ready(): void {
+    this.state = 'ready';
+    const waiting = this.waiting;
+    this.waiting = [];
+    for (const { line, wireId, waiter } of waiting) {
+      this.waiters.set(wireId, waiter);
+      this.writeNow(line);
+    }
+  }
+
+  private startTimedOut(): GatewayError {
+    return targetError(
+      'mcp_target_timeout',
+      this.name,
+      `did not answer initialize within ${this.target.startTimeoutMs} ms`,
+      this.stderr.last(),
+    );
+  }
+
+  private armStart(late: () => void): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(late, this.target.startTimeoutMs).unref();
+  }
+
+  private writeNow(line: string): void {
+    if (this.child !== undefined) this.options.children.write(this.child, line);
+  }
+}
+
+const ignored: Waiter = { answered: () => undefined, failed: () => undefined };
+
+function render(out: Outgoing, wireId: number): string {
+  const { text, idSpan } = out.envelope;
+  const id = String(wireId);
+  if (out.token === undefined && out.edits.length === 0)
+    return text.slice(0, idSpan.start) + id + text.slice(idSpan.end);
+  const edits = [...out.edits, { ...idSpan, replacement: id }];
+  if (out.token !== undefined) edits.push({ ...out.token, replacement: id });
+  return splice(text, edits);
+}

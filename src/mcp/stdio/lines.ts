@@ -1,0 +1,91 @@
+const newline = 0x0a;
+/** Kept of both ends of a line that is too long, to find out whose answer it was. */
+const keptEdge = 512;
+
+export interface LineReader {
+  /** A whole line without its line break, decoded as UTF-8. */
+  onLine(text: string): void;
+  /** A line over the limit ended; only its ends are known. */
+  onTooLong(head: string, tail: string, bytes: number): void;
+}
+
+/**
+ * Cuts a byte stream into lines. A line that spans chunks is joined once, when it ends; a line over the limit is
+ * counted and forgotten, so that memory stays within the limit and the stream goes on after it.
+ */
+export class LineSplitter {
+  private parts: Buffer[] = [];
+  private length = 0;
+  private head: Buffer | undefined;
+  private tail: Buffer = Buffer.alloc(0);
+  private readonly limit: () => number;
+  private readonly reader: LineReader;
+
+  /** @param limit the longest line in bytes; asked at every chunk, so that a reload takes effect */
+  constructor(limit: () => number, reader: LineReader) {
+    this.limit = limit;
+    this.reader = reader;
+  }
+
+  push(chunk: Buffer): void {
+    const limit = this.limit();
+    let at = 0;
+    for (;;) {
+      const end = chunk.indexOf(newline, at);
+      if (end < 0) break;
+      this.finish(chunk, at, end, limit);
+      at = end + 1;
+    }
+    if (at < chunk.length) this.keep(at === 0 ? chunk : chunk.subarray(at), limit);
+  }
+
+  /** The stream ended: what is left without a line break is a line too. */
+  end(): void {
+    if (this.length > 0) this.finish(Buffer.alloc(0), 0, 0, this.limit());
+  }
+
+  private finish(chunk: Buffer, start: number, end: number, limit: number): void {
+    if (this.length === 0 && end - start <= limit) {
+      this.emit(chunk, start, end);
+      return;
+    }
+    if (end > start || this.length === 0) this.keep(chunk.subarray(start, end), limit);
+    if (this.head !== undefined) {
+      const bytes = this.length;
+      const head = this.head.toString('latin1');
+      const tail = this.tail.toString('latin1');
+      this.reset();
+      this.reader.onTooLong(head, tail, bytes);
+      return;
+    }
+    const line = this.parts.length === 1 ? this.parts[0]! : Buffer.concat(this.parts, this.length);
+    this.reset();
+    this.emit(line, 0, line.length);
+  }
+
+  private emit(bytes: Buffer, start: number, end: number): void {
+    const stop = end > start && bytes[end - 1] === 0x0d ? end - 1 : end;
+    if (stop > start) this.reader.onLine(bytes.toString('utf8', start, stop));
+  }
+
+  private keep(part: Buffer, limit: number): void {
+    this.length += part.length;
+    if (this.head === undefined) {
+      this.parts.push(part);
+      if (this.length <= limit) return;
+      const all = Buffer.concat(this.parts, this.length);
+      this.parts = [];
+      this.head = Buffer.from(all.subarray(0, keptEdge));
+      this.tail = Buffer.from(all.subarray(-keptEdge));
+      return;
+    }
+    const joined = part.length >= keptEdge ? part : Buffer.concat([this.tail, part]);
+    this.tail = Buffer.from(joined.subarray(-keptEdge));
+  }
+
+  private reset(): void {
+    this.parts = [];
+    this.length = 0;
+    this.head = undefined;
+  }
+}

@@ -1,0 +1,66 @@
+/** What a session needs of one MCP server, whatever way it is reached. */
+
+import type { GatewayError } from '../errors.ts';
+import type { Edit } from './json/scan.ts';
+import type { Envelope, RpcId, Span } from './json/envelope.ts';
+
+/** Waits for the response to one request. Exactly one of the two is called, once. */
+export interface Waiter {
+  answered(response: Envelope): void;
+  failed(error: GatewayError): void;
+  /** True when nobody would get the response any more. */
+  readonly abandoned?: boolean;
+}
+
+/** A request on its way to a target: the client's text and what must change in it. */
+export interface Outgoing {
+  readonly envelope: Envelope;
+  /** Place of `params._meta.progressToken`; the id on the wire takes its place, which is unique per target. */
+  readonly token: Span | undefined;
+  /** Other changes, such as a tool's own name in place of the prefixed one. */
+  readonly edits: readonly Edit[];
+}
+
+export type TargetState = 'starting' | 'ready' | 'restarting' | 'failed' | 'closed';
+
+export interface TargetView {
+  readonly name: string;
+  readonly state: TargetState;
+  /** Of the child process, where there is one. */
+  readonly pid: number | undefined;
+  readonly restarts: number;
+  readonly pending: number;
+  /** Why it last went down. */
+  readonly lastError: string | undefined;
+}
+
+export interface TargetConnection {
+  readonly name: string;
+  /** The first request of a session; it is kept to be said again after a restart. */
+  open(initialize: Outgoing, waiter: Waiter): void;
+  /** Answers the id on the wire, 0 where the call failed at once. */
+  call(out: Outgoing, waiter: Waiter): number;
+  /** A notification or a response; lost where the target is down, for it would not know what it is about. */
+  send(text: string, method?: string): void;
+  /** The call with this id on the wire; undefined when it was answered. */
+  pending(wireId: RpcId): Waiter | undefined;
+  /** Every call that waits, oldest first, with its id on the wire. */
+  calls(): Iterable<[number, Waiter]>;
+  /** Stops waiting for a call; a late response is dropped. */
+  forget(wireId: number): void;
+  /** Counts starts of the server behind it: what a former one asked is void. */
+  readonly generation: number;
+  pause(): void;
+  resume(): void;
+  /** Resolves (never rejects) when nothing of the target is left. */
+  close(graceMs: number): Promise<void>;
+  view(): TargetView;
+}
+
+/** What a target tells the session it belongs to. */
+export interface TargetListener {
+  /** A request or a notification of the server. */
+  onMessage(target: TargetConnection, message: Envelope): void;
+  /** The server behind the connection ended; what it had asked needs no answer any more. */
+  onDown(target: TargetConnection): void;
+}
