@@ -1,6 +1,7 @@
 /** A requirement without proof fails here, so the list never says more than the tests do. */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { requirements } from './requirements.ts';
@@ -35,10 +36,12 @@ const read = (file: string): string | undefined => {
 };
 
 /** Why a proof does not hold; undefined when it does. */
-const flaw = ([file, name]: Proof, textOf = read): string | undefined => {
+const flaw = ([file, name, row]: Proof, textOf = read): string | undefined => {
   const text = textOf(file);
   if (text === undefined) return `${file} does not exist`;
-  return defines(text, name) ? undefined : `${file} has no test named "${name}"`;
+  if (!defines(text, name)) return `${file} has no test named "${name}"`;
+  if (row === undefined || text.includes(row) || existsSync(join(root, dirname(file), row))) return undefined;
+  return `${file} has no row or case "${row}"`;
 };
 
 test('every requirement has a proof that exists', () => {
@@ -73,5 +76,10 @@ test('a proof that is missing, skipped or only mentioned is caught', () => {
     flaw(['a.test.ts', 'so'], file("test('so', { skip: true }, () => {});")) ?? '',
     /no test named/,
   );
+  assert.equal(
+    flaw(['a.test.ts', 'so ${n}', 'row 1'], file("['row 1'], test(`so ${n}`, () => {});")),
+    undefined,
+  );
+  assert.match(flaw(['a.test.ts', 'so', 'row 2'], file("['row 1'], test('so', () => {});")) ?? '', /no row/);
   assert.match(flaw(['gone.test.ts', 'so']) ?? '', /does not exist/);
 });

@@ -5,11 +5,15 @@ export interface Requirement {
   readonly what: string;
   /** Link to the section that demands it. */
   readonly source: string;
-  /** Each is a file, relative to the root, and the name of a test in it; never empty. */
+  /** Never empty. */
   readonly proofs: readonly Proof[];
 }
 
-export type Proof = readonly [file: string, testName: string];
+/**
+ * A test file, relative to the root, and the name of a test in it, as it is written there. Where one test goes over
+ * a table, `row` is a text of the row in question, or the file of its case beside the test.
+ */
+export type Proof = readonly [file: string, testName: string, row?: string];
 
 type Row = readonly [id: string, what: string, source: string, ...proofs: Proof[]];
 
