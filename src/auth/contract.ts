@@ -1,3 +1,6 @@
+import type { KeyObject } from 'node:crypto';
+import type { Algorithm } from './algorithms.ts';
+
 /** What policies ask of `auth`. */
 
 /** Where a key set comes from: exactly one of them. */
@@ -11,6 +14,7 @@ export type KeySetSource =
  * same source gives the same set for as long as somebody uses it.
  */
 export interface KeySets {
+  /** @throws Error for an inline set without a usable key */
   use(source: KeySetSource): KeySetLease;
   /** For admin and readiness. */
   view(): readonly KeySetView[];
@@ -35,4 +39,19 @@ export interface KeySet {
   readonly generation: number;
   /** True once any keys were there. */
   readonly ready: boolean;
+  /** Every key of that id; empty where there is none. */
+  find(kid: string): readonly PublicKey[];
+  /**
+   * Fetches the set again because a token names a key that is not in it. All callers share one fetch, and there is
+   * at most one in a cool-down time: then (and for sources that cannot be fetched) it returns undefined.
+   * The promise never rejects.
+   */
+  refetch(): Promise<void> | undefined;
+}
+
+/** A vetted key and the algorithms it may be used with. */
+export interface PublicKey {
+  readonly kid: string;
+  readonly key: KeyObject;
+  readonly algorithms: ReadonlySet<Algorithm>;
 }

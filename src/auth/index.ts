@@ -1,1 +1,13 @@
 export type * from './contract.ts';
+export { bearerChallenge, type Challenge } from './challenge.ts';
+export { createIssuerMetadata, type IssuerMetadata, type IssuerMetadataOptions } from './issuerMetadata.ts';
+export { createKeySets, type KeySetsOptions } from './keySets.ts';
+export { resourceMetadata, type ResourceMetadata } from './resourceMetadata.ts';
+export type { TokenReason } from './tokenReason.ts';
+export {
+  createVerifier,
+  type TrustedIssuer,
+  type Verdict,
+  type VerifiedToken,
+  type Verifier,
+} from './verifier.ts';

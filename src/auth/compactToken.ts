@@ -1,0 +1,47 @@
+import { isAlgorithm, type Algorithm } from './algorithms.ts';
+import { decodeBase64url } from './base64url.ts';
+import { parseStrictObject } from './json.ts';
+import type { TokenReason } from './tokenReason.ts';
+
+/** Longest token, in characters; larger ones would not fit into most servers' headers anyway. */
+export const maxTokenLength = 16_384;
+
+/** A token taken apart; nothing in it is verified yet. */
+export interface CompactToken {
+  readonly algorithm: Algorithm;
+  readonly kid: string;
+  readonly claims: Record<string, unknown>;
+  readonly signed: Buffer;
+  readonly signature: Buffer;
+}
+
+/** Media types an access token may name (RFC 7519 §5.1, RFC 9068 §2.1). Others are tokens made for something else. */
+const types = new Set(['jwt', 'application/jwt', 'at+jwt', 'application/at+jwt']);
+
+/** Reads the compact form of RFC 7515 §3.1 strictly, or says what is wrong with it. */
+export function readCompactToken(token: string): CompactToken | TokenReason {
+  if (token.length > maxTokenLength) return 'too_large';
+  const first = token.indexOf('.');
+  const second = token.indexOf('.', first + 1);
+  if (first <= 0 || second <= first + 1 || token.includes('.', second + 1)) return 'malformed';
+  const head = decodeBase64url(token.slice(0, first));
+  const body = decodeBase64url(token.slice(first + 1, second));
+  const signature = decodeBase64url(token.slice(second + 1));
+  if (head === undefined || body === undefined || signature === undefined) return 'malformed';
+
+  const header = parseStrictObject(head);
+  if (header === undefined) return 'header';
+  const { alg, kid, typ } = header;
+  if (!isAlgorithm(alg)) return typeof alg === 'string' ? 'algorithm' : 'header';
+  // RFC 7515 §4.1.11: an extension we do not know must not be ignored; we know none. `b64` changes what is signed
+  // (RFC 7797 §6) and is valid only as such an extension.
+  if (header.crit !== undefined || header.b64 !== undefined) return 'critical';
+  if (typ !== undefined && !(typeof typ === 'string' && types.has(typ.toLowerCase()))) return 'type';
+  // jku, x5u, jwk and x5c name keys of the sender's choice (RFC 8725 §2.8): never followed, never used.
+  if (kid === undefined) return 'no_key_id';
+  if (typeof kid !== 'string') return 'header';
+
+  const claims = parseStrictObject(body);
+  if (claims === undefined) return 'claims';
+  return { algorithm: alg, kid, claims, signed: Buffer.from(token.slice(0, second), 'latin1'), signature };
+}

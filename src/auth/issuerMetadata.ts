@@ -1,0 +1,99 @@
+import type { Logger } from '../telemetry/index.ts';
+import { getJson } from './getJson.ts';
+
+export interface IssuerMetadataOptions {
+  readonly issuer: string;
+  /** Ask the OpenID Connect discovery document first (otherwise that of RFC 8414). */
+  readonly openid: boolean;
+  readonly log: Logger;
+  readonly now: () => number;
+  readonly fetch?: typeof fetch;
+  readonly timeoutMs?: number;
+}
+
+/** The authorization server's own description of itself, fetched when somebody asks for it. */
+export interface IssuerMetadata {
+  /** The document; undefined where it cannot be had. Never rejects. */
+  get(): Promise<Readonly<Record<string, unknown>> | undefined>;
+  close(): void;
+}
+
+const maxBytes = 262_144;
+const freshMs = 15 * 60_000;
+/** After a failure the issuer is left alone for this long. */
+const pauseMs = 5_000;
+
+/** Keeps the metadata of one issuer: one fetch at a time, remembered for 15 minutes, the last good one kept. */
+export function createIssuerMetadata(options: IssuerMetadataOptions): IssuerMetadata {
+  const ended = new AbortController();
+  let document: Readonly<Record<string, unknown>> | undefined;
+  let askAgainAt = Number.NEGATIVE_INFINITY;
+  let running: Promise<void> | undefined;
+
+  async function load(): Promise<void> {
+    const problems: string[] = [];
+    for (const url of metadataUrls(options.issuer, options.openid)) {
+      try {
+        document = await metadataAt(url, options, ended.signal);
+        askAgainAt = options.now() + freshMs;
+        return;
+      } catch (error) {
+        problems.push(`${url}: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    }
+    askAgainAt = options.now() + pauseMs;
+    if (!ended.signal.aborted)
+      options.log.warn('metadata of the issuer could not be read', { problems: problems.join('; ') });
+  }
+
+  return {
+    async get() {
+      if (options.now() >= askAgainAt || running !== undefined) {
+        running ??= load().finally(() => {
+          running = undefined;
+        });
+        await running;
+      }
+      return document;
+    },
+    close() {
+      ended.abort();
+    },
+  };
+}
+
+async function metadataAt(
+  url: string,
+  options: IssuerMetadataOptions,
+  signal: AbortSignal,
+): Promise<Readonly<Record<string, unknown>>> {
+  const send: typeof fetch = options.fetch ?? ((input, init) => fetch(input, init));
+  const { value } = await getJson(url, {
+    fetch: send,
+    timeoutMs: options.timeoutMs ?? 5_000,
+    maxBytes,
+    signal,
+  });
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Error('not a JSON object');
+  const metadata = value as Record<string, unknown>;
+  // RFC 8414 §3.3: another issuer's document would send users to another issuer's login page (mix-up).
+  if (metadata.issuer !== options.issuer) throw new Error('the document names another issuer');
+  return metadata;
+}
+
+/** RFC 8414 §3.1 puts the well-known part before the path, OpenID Connect Discovery §4 after it; many do only one. */
+export function metadataUrls(issuer: string, openid: boolean): string[] {
+  const base = URL.parse(issuer);
+  if (base === null || !/^https?:$/.test(base.protocol)) return [];
+  const path = base.pathname.replace(/\/$/, '');
+  const oauth = [
+    `${base.origin}/.well-known/oauth-authorization-server${path}`,
+    `${base.origin}${path}/.well-known/oauth-authorization-server`,
+  ];
+  const discovery = [
+    `${base.origin}${path}/.well-known/openid-configuration`,
+    `${base.origin}/.well-known/openid-configuration${path}`,
+  ];
+  return [...new Set(openid ? [...discovery, ...oauth] : [...oauth, ...discovery])];
+}

@@ -1,0 +1,142 @@
+import type { Logger, Metrics } from '../telemetry/index.ts';
+import type { KeySet, KeySets, KeySetSource, KeySetView, PublicKey } from './contract.ts';
+import { FileKeys, parse } from './fileKeys.ts';
+import { readKeyList, type KeyList } from './keyList.ts';
+import { defaultPace, RemoteKeys, type Pace } from './remoteKeys.ts';
+
+export interface KeySetsOptions {
+  readonly log: Logger;
+  readonly metrics?: Metrics;
+  readonly fetch?: typeof fetch;
+  readonly now?: () => number;
+  /** Tests hurry. */
+  readonly pace?: Partial<Pace>;
+}
+
+/** Whatever keeps a set fresh. */
+interface Feed {
+  refetch(): Promise<void> | undefined;
+  close(): void;
+}
+
+/** Opens the keeper of all key sets; `close` stops every fetch, timer and watch. */
+export function createKeySets(options: KeySetsOptions): KeySets {
+  const open = new Map<string, { set: LiveKeySet; users: number }>();
+  const pace = { ...defaultPace, ...options.pace };
+  options.metrics?.collect('jwks_keys', 'Usable keys of a key set.', 'gauge', ['source'], function* () {
+    for (const { set } of open.values()) yield { labels: { source: set.name }, value: set.view().keys };
+  });
+  const fetches = options.metrics?.counter('jwks_fetches_total', 'Reads of a key set.', ['source', 'result']);
+
+  return {
+    use(source) {
+      const id = JSON.stringify(source);
+      let entry = open.get(id);
+      if (entry === undefined) {
+        entry = { set: new LiveKeySet(source, { ...options, pace, fetches }), users: 0 };
+        open.set(id, entry);
+      }
+      const { set } = entry;
+      const held = entry;
+      held.users += 1;
+      let released = false;
+      return {
+        set,
+        release() {
+          if (released) return;
+          released = true;
+          held.users -= 1;
+          if (held.users > 0 || open.get(id) !== held) return;
+          open.delete(id);
+          set.close();
+        },
+      };
+    },
+    view: () => [...open.values()].map(({ set }) => set.view()),
+    close() {
+      for (const { set } of open.values()) set.close();
+      open.clear();
+    },
+  };
+}
+
+interface LiveOptions extends KeySetsOptions {
+  readonly pace: Pace;
+  readonly fetches: ReturnType<Metrics['counter']> | undefined;
+}
+
+const none: readonly PublicKey[] = [];
+
+class LiveKeySet implements KeySet {
+  readonly name: string;
+  generation = 0;
+  private keys: KeyList | undefined;
+  private problem: string | undefined;
+  private readonly feed: Feed;
+  private readonly log: Logger;
+
+  constructor(source: KeySetSource, options: LiveOptions) {
+    this.name = source.kind === 'url' ? source.url : source.kind === 'file' ? source.file : 'inline';
+    this.log = options.log.child({ keySet: this.name });
+    const count = (result: string): void => options.fetches?.add({ source: this.name, result });
+    const onKeys = (keys: KeyList): void => {
+      count('ok');
+      this.replace(keys);
+    };
+    const onFailure = (problem: string): void => {
+      count('failed');
+      this.fail(problem);
+    };
+    const { log } = this;
+    const { pace, now = Date.now } = options;
+    // Looked up at each fetch, so that a replaced global fetch (a proxy agent, a test) is respected.
+    const send: typeof fetch = options.fetch ?? ((input, init) => fetch(input, init));
+    switch (source.kind) {
+      case 'url':
+        this.feed = new RemoteKeys({ url: source.url, log, fetch: send, now, pace, onKeys, onFailure });
+        break;
+      case 'file':
+        this.feed = new FileKeys({ file: source.file, log, pollMs: pace.pollMs, onKeys, onFailure });
+        break;
+      case 'inline':
+        onKeys(readKeyList(parse(source.jwks), log));
+        this.feed = { refetch: () => undefined, close: () => undefined };
+    }
+  }
+
+  get ready(): boolean {
+    return this.keys !== undefined;
+  }
+
+  find(kid: string): readonly PublicKey[] {
+    return this.keys?.byKid.get(kid) ?? none;
+  }
+
+  refetch(): Promise<void> | undefined {
+    return this.feed.refetch();
+  }
+
+  view(): KeySetView {
+    const state = this.keys === undefined ? 'waiting' : this.problem === undefined ? 'ready' : 'stale';
+    return { source: this.name, keys: this.keys?.size ?? 0, state, problem: this.problem };
+  }
+
+  close(): void {
+    this.feed.close();
+  }
+
+  private replace(keys: KeyList): void {
+    this.problem = undefined;
+    if (this.keys?.fingerprint === keys.fingerprint) return;
+    this.keys = keys;
+    this.generation += 1;
+    this.log.info('key set loaded', { keys: keys.size });
+  }
+
+  /** The keys that are there stay: an outage of the provider must not lock everybody out. */
+  private fail(problem: string): void {
+    if (this.problem !== problem)
+      this.log.warn('key set could not be read', { problem, kept: this.keys?.size ?? 0 });
+    this.problem = problem;
+  }
+}

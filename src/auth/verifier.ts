@@ -1,0 +1,101 @@
+import { verifySignature } from './algorithms.ts';
+import { checkClaims, type ClaimRules } from './claims.ts';
+import { readCompactToken, type CompactToken } from './compactToken.ts';
+import type { KeySet, PublicKey } from './contract.ts';
+import { TokenCache } from './tokenCache.ts';
+import type { TokenReason } from './tokenReason.ts';
+
+/** One trusted issuer: whose keys, and what its tokens must say. */
+export interface TrustedIssuer extends ClaimRules {
+  readonly keys: KeySet;
+}
+
+/** What a good token says. The same token gives the same object until it expires or the keys change. */
+export interface VerifiedToken {
+  readonly issuer: string;
+  /** Empty where the token has no `sub`. */
+  readonly subject: string;
+  readonly claims: Readonly<Record<string, unknown>>;
+}
+
+export type Verdict =
+  | { readonly kind: 'verified'; readonly token: VerifiedToken }
+  | { readonly kind: 'refused'; readonly reason: TokenReason; readonly claim?: string }
+  /** The keys of the token's issuer were never there: nobody can say whether it is good. */
+  | { readonly kind: 'unavailable' };
+
+export interface Verifier {
+  /** Returns at once, except where it has to wait for a key that may be new; the promise never rejects. */
+  verify(token: string): Verdict | Promise<Verdict>;
+}
+
+interface Remembered {
+  readonly verdict: Verdict & { kind: 'verified' };
+  readonly until: number;
+  readonly keys: KeySet;
+  readonly generation: number;
+}
+
+/** A token without `exp` (where that is allowed) is looked at again after this long. */
+const maxRememberedMs = 3_600_000;
+
+/** Makes a verifier for the tokens of these issuers; the claim `iss` chooses one of them by exact comparison. */
+export function createVerifier(issuers: readonly TrustedIssuer[], now: () => number): Verifier {
+  const byName = new Map(issuers.map((issuer) => [issuer.issuer, issuer]));
+  const cache = new TokenCache<Remembered>(4096, 8_388_608);
+
+  function verify(token: string): Verdict | Promise<Verdict> {
+    const known = cache.get(token);
+    if (known !== undefined) {
+      if (now() < known.until && known.generation === known.keys.generation) return known.verdict;
+      cache.delete(token);
+    }
+    const parsed = readCompactToken(token);
+    if (typeof parsed === 'string') return refused(parsed);
+    const issuer = typeof parsed.claims.iss === 'string' ? byName.get(parsed.claims.iss) : undefined;
+    if (issuer === undefined)
+      return refused(parsed.claims.iss === undefined ? 'missing_claim' : 'issuer', 'iss');
+    if (!issuer.keys.ready) return { kind: 'unavailable' };
+
+    const keys = issuer.keys.find(parsed.kid);
+    if (keys.length > 0) return check(token, parsed, issuer, keys);
+    const fetching = issuer.keys.refetch();
+    if (fetching === undefined) return refused('unknown_key');
+    return fetching.then(() => {
+      const fresh = issuer.keys.find(parsed.kid);
+      return fresh.length === 0 ? refused('unknown_key') : check(token, parsed, issuer, fresh);
+    });
+  }
+
+  function check(
+    token: string,
+    parsed: CompactToken,
+    issuer: TrustedIssuer,
+    keys: readonly PublicKey[],
+  ): Verdict {
+    const { algorithm, claims, signed, signature } = parsed;
+    // The key decides which algorithms are possible, not the token (RFC 8725 §3.1).
+    const fitting = keys.filter((key) => key.algorithms.has(algorithm));
+    if (fitting.length === 0) return refused('key_mismatch');
+    if (!fitting.some(({ key }) => verifySignature(algorithm, key, signed, signature)))
+      return refused('signature');
+    const at = now();
+    const problem = checkClaims(claims, issuer, at);
+    if (problem !== undefined) return refused(problem.reason, problem.claim);
+
+    const subject = typeof claims.sub === 'string' ? claims.sub : '';
+    const verdict = { kind: 'verified', token: { issuer: issuer.issuer, subject, claims } } as const;
+    const dies = typeof claims.exp === 'number' ? claims.exp * 1000 + issuer.leewayMs : Infinity;
+    const until = Math.min(dies, at + maxRememberedMs);
+    cache.set(token, { verdict, until, keys: issuer.keys, generation: issuer.keys.generation });
+    return verdict;
+  }
+
+  return { verify };
+}
+
+const refused = (reason: TokenReason, claim?: string): Verdict => ({
+  kind: 'refused',
+  reason,
+  ...(claim === undefined ? {} : { claim }),
+});

@@ -1,0 +1,108 @@
+import { toCel, type CelContext, type Program } from '../../cel/index.ts';
+import type { McpItem } from '../../mcp/contract.ts';
+import type { Exchange, Identity } from '../policy.ts';
+
+type Value = CelContext[string];
+type Reader = (x: Exchange) => Value | undefined;
+
+/** How each declared attribute of a request is read; `declared.ts` says which there are. */
+const readers: Readonly<Record<string, Readonly<Record<string, Reader>>>> = {
+  request: {
+    method: (x) => x.request.method,
+    uri: (x) => `${x.request.scheme}://${x.request.authority}${x.request.target}`,
+    host: (x) => x.request.host,
+    scheme: (x) => x.request.scheme,
+    path: (x) => x.request.path,
+    pathAndQuery: (x) => x.request.target,
+    version: (x) => x.request.version,
+    headers: headerMap,
+    startTime: (x) => new Date(x.request.startedAt).toISOString(),
+  },
+  source: {
+    address: (x) => x.request.remoteAddress,
+    port: (x) => BigInt(x.request.remotePort),
+    rawAddress: (x) => x.request.remoteAddress,
+    rawPort: (x) => BigInt(x.request.remotePort),
+  },
+  destination: {
+    address: (x) => x.request.localAddress,
+    port: (x) => BigInt(x.request.localPort),
+  },
+  env: {
+    podName: () => process.env.POD_NAME,
+    namespace: () => process.env.NAMESPACE,
+    gateway: () => process.env.GATEWAY,
+  },
+};
+
+/** Makes what one run of a program sees. `item` is set where an MCP item is judged. */
+export type ContextOf = (x: Exchange, item?: McpItem) => CelContext;
+
+/** Reads only what the programs use. */
+export function contextFor(programs: readonly Program[]): ContextOf {
+  const uses = (name: string): boolean => programs.some((program) => program.uses(name));
+  const groups = Object.entries(readers).flatMap(([group, members]) => {
+    const whole = programs.some((program) => program.variables.includes(group));
+    const wanted = Object.entries(members).filter(([name]) => whole || uses(`${group}.${name}`));
+    return whole || wanted.length > 0 ? [{ group, members: wanted }] : [];
+  });
+  const claims = uses('jwt') || uses('auth');
+  const mcp = uses('mcp');
+
+  return (x, item) => {
+    const context: Record<string, Value> = {};
+    for (const { group, members } of groups) {
+      const values = new Map<string, Value>();
+      for (const [name, read] of members) {
+        const value = read(x);
+        if (value !== undefined) values.set(name, value);
+      }
+      context[group] = values;
+    }
+    if (claims && x.identity !== undefined) {
+      const jwt = claimsOf(x.identity);
+      context.jwt = jwt;
+      context.auth = new Map([['claims', jwt]]);
+    }
+    if (mcp && item !== undefined) context.mcp = itemMap(item);
+    return context;
+  };
+}
+
+function itemMap(item: McpItem): Map<string, Value> {
+  return new Map([[item.kind, new Map([['name', item.name] as const, ['target', item.target] as const])]]);
+}
+
+const kinds = ['tool', 'prompt', 'resource'] as const;
+
+/** The same context, with empty names for the kinds that the item is not. */
+export function withEveryKind(context: CelContext, item: McpItem): CelContext {
+  const mcp = itemMap(item);
+  for (const kind of kinds)
+    if (kind !== item.kind) mcp.set(kind, new Map([['name', ''] as const, ['target', ''] as const]));
+  return { ...context, mcp };
+}
+
+/** Claims become CEL values once for each verified token. */
+const converted = new WeakMap<Identity, Value>();
+
+function claimsOf(identity: Identity): Value {
+  let claims = converted.get(identity);
+  if (claims === undefined) {
+    claims = toCel(identity.claims);
+    converted.set(identity, claims);
+  }
+  return claims;
+}
+
+/** One line gives a string, several give a list. */
+function headerMap(x: Exchange): Value {
+  const map = new Map<string, string | string[]>();
+  for (const [name, value] of x.request.headerLines()) {
+    const known = map.get(name);
+    if (known === undefined) map.set(name, value);
+    else if (typeof known === 'string') map.set(name, [known, value]);
+    else known.push(value);
+  }
+  return map;
+}

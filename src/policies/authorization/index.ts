@@ -1,0 +1,11 @@
+import { requestAttributes } from '../attributes/declared.ts';
+import type { Policy } from '../policy.ts';
+import { prepareRules } from '../rules/ruleSet.ts';
+import { ruleSteps } from '../rules/steps.ts';
+import { authorizationSchema, type AuthorizationSettings } from './schema.ts';
+
+export const authorization: Policy<AuthorizationSettings> = {
+  name: 'authorization',
+  schema: authorizationSchema,
+  prepare: ({ rules }) => ruleSteps(prepareRules(rules, requestAttributes)),
+};

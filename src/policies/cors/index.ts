@@ -1,0 +1,65 @@
+import type { HeaderLine, Reply } from '../../http/index.ts';
+import { tokenPattern } from '../fields/httpText.ts';
+import type { Exchange, Policy } from '../policy.ts';
+import { originTest } from './origins.ts';
+import { corsSchema, type CorsSettings } from './schema.ts';
+
+/** The answer to a preflight depends on all three (Fetch standard, "CORS protocol and HTTP caches"). */
+const preflightVary = 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers';
+
+export const cors: Policy<CorsSettings> = {
+  name: 'cors',
+  schema: corsSchema,
+  prepare(settings) {
+    const allowed = originTest(settings.allowOrigins);
+    const expose = settings.exposeHeaders.join(', ');
+
+    /** Marks the answer, errors of later policies included, so that the page can read it. */
+    function mark(x: Exchange, origin: string | undefined): void {
+      const { responseHeaders } = x;
+      responseHeaders.add('vary', 'Origin');
+      // The policy decides for the route: what the backend says about other origins is not passed on.
+      responseHeaders.remove('access-control-allow-origin');
+      responseHeaders.remove('access-control-allow-credentials');
+      if (origin === undefined || !allowed(origin.toLowerCase())) return;
+      responseHeaders.set('access-control-allow-origin', origin);
+      if (settings.allowCredentials) responseHeaders.set('access-control-allow-credentials', 'true');
+      if (expose !== '') responseHeaders.set('access-control-expose-headers', expose);
+    }
+
+    return {
+      onRequest(x) {
+        const origin = x.request.header('origin');
+        const method = x.request.header('access-control-request-method');
+        if (x.request.method === 'OPTIONS' && origin !== undefined && method !== undefined)
+          return allowed(origin.toLowerCase()) ? preflight(x, settings, origin, method) : refusedPreflight;
+        mark(x, origin);
+        return undefined;
+      },
+    };
+  },
+};
+
+/** As other gateways do: 200 without a word about the origin; the browser draws the conclusion. */
+const refusedPreflight: Reply = { status: 200, headers: [['vary', preflightVary]] };
+
+function preflight(x: Exchange, settings: CorsSettings, origin: string, method: string): Reply {
+  const headers: HeaderLine[] = [
+    ['access-control-allow-origin', origin],
+    ['vary', preflightVary],
+  ];
+  const asked = x.request.header('access-control-request-headers') ?? '';
+  const methods = settings.allowMethods.includes('*') ? [method] : settings.allowMethods;
+  const names = settings.allowHeaders.includes('*') ? asked.split(',') : settings.allowHeaders;
+  // What is echoed comes from the client: only tokens go back.
+  headers.push(...list('access-control-allow-methods', methods));
+  headers.push(...list('access-control-allow-headers', names));
+  if (settings.allowCredentials) headers.push(['access-control-allow-credentials', 'true']);
+  if (settings.maxAge !== undefined) headers.push(['access-control-max-age', String(settings.maxAge)]);
+  return { status: 200, headers };
+}
+
+function list(name: string, values: readonly string[]): HeaderLine[] {
+  const tokens = values.map((value) => value.trim()).filter((value) => tokenPattern.test(value));
+  return tokens.length === 0 ? [] : [[name, tokens.join(', ')]];
+}

@@ -1,0 +1,36 @@
+/** Is this origin one of the configured ones? Patterns are lower case; so is what is asked for. */
+export type OriginTest = (origin: string) => boolean;
+
+/** `*`, exact origins, `scheme://*.example.com` (any name below, not itself) and `scheme://host:*` (any port). */
+export function originTest(patterns: readonly string[]): OriginTest {
+  if (patterns.includes('*')) return () => true;
+  const exact = new Set(patterns.filter((pattern) => !pattern.includes('*')));
+  const wild = patterns.filter((pattern) => pattern.includes('*')).map(split);
+  return (origin) => {
+    if (exact.has(origin)) return true;
+    if (wild.length === 0) return false;
+    const given = split(origin);
+    return wild.some((pattern) => fits(pattern, given));
+  };
+}
+
+interface Parts {
+  readonly scheme: string;
+  readonly host: string;
+  readonly port: string;
+}
+
+function split(origin: string): Parts | undefined {
+  const [, scheme = '', host = '', port = ''] =
+    /^([a-z][a-z0-9+.-]*):\/\/(\[[0-9a-f:.]+\]|[a-z0-9._*-]+)(?::(\d{1,5}|\*))?$/.exec(origin) ?? [];
+  return scheme === '' ? undefined : { scheme, host, port };
+}
+
+function fits(pattern: Parts | undefined, given: Parts | undefined): boolean {
+  if (pattern === undefined || given === undefined || pattern.scheme !== given.scheme) return false;
+  if (pattern.port !== '*' && pattern.port !== given.port) return false;
+  if (!pattern.host.startsWith('*.')) return pattern.host === given.host;
+  // The dot belongs to the suffix: evilexample.com is not below example.com.
+  const suffix = pattern.host.slice(1);
+  return given.host.length > suffix.length && given.host.endsWith(suffix);
+}

@@ -1,0 +1,39 @@
+import { authorization } from './authorization/index.ts';
+import { cors } from './cors/index.ts';
+import { directResponse } from './directResponse/index.ts';
+import { requestHeaderModifier, responseHeaderModifier } from './headerModifier/index.ts';
+import { jwtAuth } from './jwtAuth/index.ts';
+import { mcpAuthentication } from './mcpAuthentication/index.ts';
+import { mcpAuthorization } from './mcpAuthorization/index.ts';
+import type { Policy } from './policy.ts';
+import type { PolicyName } from './schemas.ts';
+import { timeout } from './timeout/index.ts';
+
+export type { Exchange, Identity, Policy, PolicyTools, Steps } from './policy.ts';
+export { policiesNotBuilt, policySchemas, type PolicyName } from './schemas.ts';
+
+/** Every policy, in the order in which they act on a request, with the reason for each place. */
+const rows: readonly { readonly policy: Policy; readonly why: string }[] = [
+  { policy: timeout, why: 'the clock covers everything that follows' },
+  { policy: cors, why: 'a preflight carries no credentials, and refusals must be readable for the page too' },
+  { policy: jwtAuth, why: 'who is calling must be known before anything is decided about the caller' },
+  {
+    policy: mcpAuthentication,
+    why: 'as jwtAuth; where both stand, both must be content and this one counts',
+  },
+  { policy: authorization, why: 'what a caller may not do must cost no more work' },
+  { policy: mcpAuthorization, why: 'as authorization' },
+  { policy: requestHeaderModifier, why: 'after the credential was removed, so that a new one can be set' },
+  { policy: responseHeaderModifier, why: 'the last word about the answer, errors included' },
+  { policy: directResponse, why: 'it takes the place of the backend, so it comes where the backend would' },
+];
+
+/** Policy name → policy. */
+export const policyTable: ReadonlyMap<string, Policy> = new Map(
+  rows.map(({ policy }) => [policy.name, policy]),
+);
+
+const order = new Map(rows.map(({ policy }, index) => [policy.name, index]));
+
+/** Place of a policy in the life of a request; smaller comes first. Unknown names come last. */
+export const policyOrder = (name: PolicyName | (string & {})): number => order.get(name) ?? rows.length;

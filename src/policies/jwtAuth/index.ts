@@ -1,0 +1,36 @@
+import { bearerChallenge } from '../../auth/index.ts';
+import { GatewayError } from '../../errors.ts';
+import type { Policy } from '../policy.ts';
+import { createAuthenticator } from '../token/authenticate.ts';
+import { jwtAuthSchema, type JwtAuthSettings } from './schema.ts';
+
+export const jwtAuth: Policy<JwtAuthSettings> = {
+  name: 'jwtAuth',
+  schema: jwtAuthSchema,
+  prepare({ mode, location, providers }, tools) {
+    const authenticator = createAuthenticator(
+      {
+        mode,
+        location,
+        providers,
+        refuse: (_x, refused) => {
+          const challenge = bearerChallenge(refused === undefined ? {} : { refused });
+          return new GatewayError(refused === undefined ? 'token_missing' : 'token_invalid', {
+            headers: [['www-authenticate', challenge]],
+            ...(refused === undefined ? {} : { detail: refused }),
+          });
+        },
+      },
+      tools,
+    );
+    return {
+      onRequest(x) {
+        const pending = authenticator.authenticate(x);
+        return pending instanceof Promise ? pending.then(() => undefined) : undefined;
+      },
+      close() {
+        authenticator.close();
+      },
+    };
+  },
+};

@@ -1,0 +1,75 @@
+import { resourceMetadata } from '../../auth/index.ts';
+import type { Reply } from '../../http/index.ts';
+import type { Exchange } from '../policy.ts';
+
+/** The newest revision of the protocol that `initialize` agrees on. */
+const protocolVersion = '2025-11-25';
+
+/** Where a resource is, as its client sees it. */
+export interface ResourcePlace {
+  /** Scheme and authority. */
+  readonly origin: string;
+  /** Begins with a slash, or empty for the root. */
+  readonly path: string;
+}
+
+/**
+ * The origin under which clients reach the route: of the configured `resource` where there is one, otherwise what this
+ * request was sent to. X-Forwarded-Proto counts, for gateways behind something that ends TLS: the answer goes only to
+ * whoever sent it.
+ */
+export function originOf(x: Exchange, configured: unknown): string {
+  const resource = typeof configured === 'string' ? URL.parse(configured) : null;
+  if (resource !== null) return resource.origin;
+  const forwarded = x.request.header('x-forwarded-proto');
+  const scheme = forwarded === 'https' || forwarded === 'http' ? forwarded : x.request.scheme;
+  return `${scheme}://${x.request.authority}`;
+}
+
+/** RFC 9728 §3.1: the well-known part stands before the path of the resource. */
+export function metadataUrl(place: ResourcePlace): string {
+  return `${place.origin}/.well-known/oauth-protected-resource${place.path}`;
+}
+
+export function resourceDocument(
+  place: ResourcePlace,
+  issuer: string,
+  overrides: Readonly<Record<string, unknown>>,
+): Reply {
+  const document = resourceMetadata({
+    resource: `${place.origin}${place.path}`,
+    authorizationServers: [issuer],
+    overrides: { mcpProtocolVersion: protocolVersion, ...overrides },
+  });
+  return json(document);
+}
+
+/** Public documents: any page may read them (RFC 9728 §3, MCP clients in browsers). */
+export const json = (document: unknown): Reply => ({
+  status: 200,
+  headers: [['content-type', 'application/json'], ...open],
+  body: JSON.stringify(document),
+});
+
+const open = [['access-control-allow-origin', '*']] as const;
+
+/** GET and HEAD pass; a preflight is answered, anything else is refused. */
+export function unlessRead(x: Exchange): Reply | undefined {
+  switch (x.request.method) {
+    case 'GET':
+    case 'HEAD':
+      return undefined;
+    case 'OPTIONS':
+      return {
+        status: 204,
+        headers: [
+          ...open,
+          ['access-control-allow-methods', 'GET, HEAD'],
+          ['access-control-allow-headers', '*'],
+          ['access-control-max-age', '600'],
+        ],
+      };
+    default:
+      return { status: 405, headers: [['allow', 'GET, HEAD, OPTIONS'], ...open] };
+  }
+}

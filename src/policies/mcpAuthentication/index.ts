@@ -1,0 +1,113 @@
+import {
+  bearerChallenge,
+  createIssuerMetadata,
+  type IssuerMetadata,
+  type TokenReason,
+} from '../../auth/index.ts';
+import { catalogue, GatewayError } from '../../errors.ts';
+import type { Reply } from '../../http/index.ts';
+import { itemAttributes } from '../attributes/declared.ts';
+import type { Exchange, Policy, PolicyTools } from '../policy.ts';
+import { prepareRules } from '../rules/ruleSet.ts';
+import { passGate } from '../rules/steps.ts';
+import { createAuthenticator } from '../token/authenticate.ts';
+import { json, metadataUrl, originOf, resourceDocument, unlessRead } from './documents.ts';
+import { provider } from './provider.ts';
+import { mcpAuthenticationSchema, type McpAuthenticationSettings } from './schema.ts';
+
+export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
+  name: 'mcpAuthentication',
+  schema: mcpAuthenticationSchema,
+  prepare(settings, tools) {
+    const { issuer, audiences, jwks, jwtValidationOptions, mode } = settings;
+    if (audiences.length === 0)
+      tools.log.warn('mcpAuthentication accepts tokens for any audience: MCP demands the check', { issuer });
+    const rules = prepareRules(settings.authorization?.rules ?? [], itemAttributes);
+    const authenticator = createAuthenticator(
+      {
+        mode,
+        location: settings.authorizationLocation,
+        providers: [{ issuer, audiences, jwks, jwtValidationOptions }],
+        refuse: (x, refused) => unauthorized(x, settings, refused),
+      },
+      tools,
+    );
+    const metadata = issuerMetadata(settings, tools);
+    const { allowsItem } = rules;
+
+    return {
+      onRequest(x) {
+        const pending = authenticator.authenticate(x);
+        if (pending instanceof Promise)
+          return pending.then(() => {
+            passGate(rules, x);
+            return undefined;
+          });
+        passGate(rules, x);
+        return undefined;
+      },
+      onWellKnown(x, name, resourcePath) {
+        const place = { origin: originOf(x, settings.resourceMetadata.resource), path: bare(resourcePath) };
+        if (name === 'oauth-protected-resource')
+          return unlessRead(x) ?? resourceDocument(place, issuer, settings.resourceMetadata);
+        if (name === 'oauth-authorization-server') return unlessRead(x) ?? issuerDocument(metadata, settings);
+        return undefined;
+      },
+      ...(allowsItem === undefined ? {} : { allowMcpItem: allowsItem }),
+      close() {
+        authenticator.close();
+        metadata.close();
+      },
+    };
+  },
+};
+
+const bare = (path: string): string => (path === '/' ? '' : path);
+
+/** RFC 6750 §3: the reason is told only to whoever presented a token. */
+function unauthorized(
+  x: Exchange,
+  settings: McpAuthenticationSettings,
+  refused: TokenReason | undefined,
+): GatewayError {
+  const { resource, scopesSupported, scopes_supported } = settings.resourceMetadata;
+  const path = typeof resource === 'string' ? (URL.parse(resource)?.pathname ?? '') : x.request.path;
+  const challenge = bearerChallenge({
+    ...(refused === undefined ? {} : { refused }),
+    resourceMetadata: metadataUrl({ origin: originOf(x, resource), path: bare(path) }),
+    ...scopeOf(scopesSupported ?? scopes_supported),
+  });
+  const code = refused === undefined ? 'token_missing' : 'token_invalid';
+  return new GatewayError(code, {
+    headers: [['www-authenticate', challenge]],
+    ...(refused === undefined ? {} : { detail: refused }),
+    jsonBody: {
+      error: refused === undefined ? 'unauthorized' : 'invalid_token',
+      error_description: catalogue[code].message,
+    },
+  });
+}
+
+/** The scopes a client should ask for (MCP authorization); offline_access is the client's own choice. */
+function scopeOf(scopes: unknown): { scope?: string } {
+  if (!Array.isArray(scopes)) return {};
+  const scope = scopes.filter((one) => typeof one === 'string' && one !== 'offline_access').join(' ');
+  return scope === '' ? {} : { scope };
+}
+
+function issuerMetadata(settings: McpAuthenticationSettings, tools: PolicyTools): IssuerMetadata {
+  const openid = provider(settings.provider).metadata === 'openid';
+  return createIssuerMetadata({ issuer: settings.issuer, openid, log: tools.log, now: tools.now });
+}
+
+/** Passes the issuer's own document on, for clients that look for it at the resource (MCP 2025-03-26). */
+async function issuerDocument(metadata: IssuerMetadata, settings: McpAuthenticationSettings): Promise<Reply> {
+  const document = await metadata.get();
+  if (document === undefined) throw new GatewayError('issuer_metadata_unavailable', { retryAfter: 5 });
+  const [audience] = settings.audiences;
+  if (!provider(settings.provider).addsAudience || audience === undefined) return json(document);
+  const endpoint = URL.parse(String(document.authorization_endpoint));
+  if (endpoint === null) return json(document);
+  endpoint.searchParams.set('audience', audience);
+  return json({ ...document, authorization_endpoint: endpoint.href });
+}

@@ -1,0 +1,11 @@
+import { itemAttributes } from '../attributes/declared.ts';
+import type { Policy } from '../policy.ts';
+import { prepareRules } from '../rules/ruleSet.ts';
+import { ruleSteps } from '../rules/steps.ts';
+import { mcpAuthorizationSchema, type McpAuthorizationSettings } from './schema.ts';
+
+export const mcpAuthorization: Policy<McpAuthorizationSettings> = {
+  name: 'mcpAuthorization',
+  schema: mcpAuthorizationSchema,
+  prepare: ({ rules }) => ruleSteps(prepareRules(rules, itemAttributes)),
+};

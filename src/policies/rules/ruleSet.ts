@@ -1,0 +1,129 @@
+import { compile, isProblem, type Members, type Program } from '../../cel/index.ts';
+import type { McpItem } from '../../mcp/contract.ts';
+import { contextFor, withEveryKind, type ContextOf } from '../attributes/context.ts';
+import type { Exchange, Identity } from '../policy.ts';
+import type { Effect, Rule } from './schema.ts';
+
+/**
+ * A rule set ready to judge. Its decision: any `deny` that is true or fails refuses; every `require` must be true; where
+ * `allow` rules stand one must be true. No rules let everybody in.
+ */
+export interface RuleSet {
+  /**
+   * Judges the request as a whole; names the rule that refuses, or undefined. Absent where every rule is about items.
+   */
+  readonly gate?: (x: Exchange) => string | undefined;
+  /** Judges one MCP item with all rules; absent where none is about items. */
+  readonly allowsItem?: (x: Exchange, item: McpItem) => boolean;
+}
+
+interface Prepared {
+  readonly effect: Effect;
+  readonly label: string;
+  readonly program: Program;
+  readonly aboutItems: boolean;
+}
+
+/**
+ * Rules that use `mcp.*` judge items; the others also judge the request, but only as far as their answer is the same
+ * for every item: a `deny` or a `require` always, an `allow` only where no other `allow` is about items (otherwise
+ * that one could still let some item through).
+ * @throws Error for an expression that does not compile
+ */
+export function prepareRules(rules: readonly Rule[], attributes: Members): RuleSet {
+  const prepared = rules.map((rule) => prepare(rule, attributes));
+  const itemAllows = prepared.some((rule) => rule.aboutItems && rule.effect === 'allow');
+  const gate = prepared.filter((rule) => !rule.aboutItems && !(itemAllows && rule.effect === 'allow'));
+  return {
+    ...(gate.length === 0 ? {} : { gate: gateOf(gate) }),
+    ...(prepared.some((rule) => rule.aboutItems) ? { allowsItem: itemJudge(prepared) } : {}),
+  };
+}
+
+function prepare(rule: Rule, attributes: Members): Prepared {
+  const program = compile(rule.expression, attributes);
+  if (isProblem(program)) throw new Error(`rule ${rule.expression}: ${program.message}`);
+  return {
+    effect: rule.effect,
+    label: rule.name ?? `${rule.effect}: ${rule.expression}`,
+    program,
+    aboutItems: program.uses('mcp'),
+  };
+}
+
+/** Names the rule that decides against the caller. */
+function refusal(rules: readonly Prepared[], run: (rule: Prepared) => unknown): string | undefined {
+  for (const rule of rules) {
+    if (rule.effect !== 'deny') continue;
+    const value = run(rule);
+    // What is neither true nor false did not evaluate: closed.
+    if (value !== false) return rule.label;
+  }
+  for (const rule of rules) if (rule.effect === 'require' && run(rule) !== true) return rule.label;
+  const allows = rules.filter((rule) => rule.effect === 'allow');
+  if (allows.length === 0 || allows.some((rule) => run(rule) === true)) return undefined;
+  return allows.map((rule) => rule.label).join('; ');
+}
+
+/** Stands for all anonymous callers, whose claims are equally absent. */
+const anonymous: Identity = { issuer: '', subject: '', claims: {} };
+
+/** The same for every request of one verified token (and the process's environment)? */
+const onlyClaims = (rules: readonly Prepared[]): boolean =>
+  rules.every((rule) => rule.program.variables.every((path) => /^(?:jwt|auth|env|mcp)(?:\.|$)/.test(path)));
+
+function gateOf(rules: readonly Prepared[]): (x: Exchange) => string | undefined {
+  const context = contextFor(rules.map((rule) => rule.program));
+  const judge = (x: Exchange): string | undefined => {
+    const values = context(x);
+    return refusal(rules, (rule) => rule.program.run(values));
+  };
+  if (!onlyClaims(rules)) return judge;
+  const answers = new WeakMap<Identity, string | null>();
+  return (x) => {
+    const caller = x.identity ?? anonymous;
+    let answer = answers.get(caller);
+    if (answer === undefined) {
+      answer = judge(x) ?? null;
+      answers.set(caller, answer);
+    }
+    return answer ?? undefined;
+  };
+}
+
+/** Answers kept for one caller; then they are forgotten and made anew. */
+const maxItems = 4096;
+
+function itemJudge(rules: readonly Prepared[]): (x: Exchange, item: McpItem) => boolean {
+  const context = contextFor(rules.map((rule) => rule.program));
+  if (!onlyClaims(rules)) return (x, item) => allows(rules, context, x, item);
+  const answers = new WeakMap<Identity, Map<string, boolean>>();
+  return (x, item) => {
+    const caller = x.identity ?? anonymous;
+    let known = answers.get(caller);
+    if (known === undefined || known.size >= maxItems) {
+      known = new Map();
+      answers.set(caller, known);
+    }
+    const id = `${item.kind}\n${item.target}\n${item.name}`;
+    let answer = known.get(id);
+    if (answer === undefined) {
+      answer = allows(rules, context, x, item);
+      known.set(id, answer);
+    }
+    return answer;
+  };
+}
+
+function allows(rules: readonly Prepared[], context: ContextOf, x: Exchange, item: McpItem): boolean {
+  const values = context(x, item);
+  const refused = refusal(rules, (rule) => {
+    const value = rule.program.run(values);
+    if (rule.effect !== 'deny' || !(value instanceof Error)) return value;
+    // A deny that names a tool has nothing to say about a prompt: it must not hide all prompts because `mcp.tool`
+    // is not there. With every kind present only real failures are left.
+    const again = rule.program.run(withEveryKind(values, item));
+    return again instanceof Error ? again : false;
+  });
+  return refused === undefined;
+}

@@ -1,0 +1,29 @@
+import { GatewayError } from '../../errors.ts';
+import type { Exchange, Steps } from '../policy.ts';
+import type { RuleSet } from './ruleSet.ts';
+
+/** Refuses with 403 when the gate of the rules does. The rule is for the log only. */
+export function passGate(rules: RuleSet, x: Exchange): void {
+  const refused = rules.gate?.(x);
+  if (refused === undefined) return;
+  throw new GatewayError('authorization_denied', {
+    detail: `rule: ${refused}`,
+    jsonBody: { error: 'forbidden', error_description: 'authorization failed' },
+  });
+}
+
+/** The steps of a policy that is nothing but rules. */
+export function ruleSteps(rules: RuleSet): Steps {
+  const { gate, allowsItem } = rules;
+  return {
+    ...(gate === undefined
+      ? {}
+      : {
+          onRequest(x: Exchange) {
+            passGate(rules, x);
+            return undefined;
+          },
+        }),
+    ...(allowsItem === undefined ? {} : { allowMcpItem: allowsItem }),
+  };
+}

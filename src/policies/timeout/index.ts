@@ -1,0 +1,14 @@
+import type { Policy } from '../policy.ts';
+import { timeoutSchema, type TimeoutSettings } from './schema.ts';
+
+export const timeout: Policy<TimeoutSettings> = {
+  name: 'timeout',
+  schema: timeoutSchema,
+  prepare: ({ requestTimeout, backendRequestTimeout }) => ({
+    onRequest(x) {
+      if (requestTimeout !== undefined) x.limitRequest(requestTimeout);
+      if (backendRequestTimeout !== undefined) x.limitBackend(backendRequestTimeout);
+      return undefined;
+    },
+  }),
+};

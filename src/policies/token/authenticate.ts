@@ -1,0 +1,90 @@
+import { createVerifier, type TokenReason, type Verdict } from '../../auth/index.ts';
+import { GatewayError } from '../../errors.ts';
+import type { Exchange, PolicyTools } from '../policy.ts';
+import { credentialReader } from './credential.ts';
+import { bearer, type Jwks, type Location, type modes } from './schema.ts';
+
+export interface Provider {
+  readonly issuer: string;
+  readonly audiences?: readonly string[] | undefined;
+  readonly jwks: Jwks;
+  readonly jwtValidationOptions?:
+    { readonly requiredClaims: readonly string[]; readonly leeway?: number | undefined } | undefined;
+}
+
+export interface AuthenticationSettings {
+  readonly mode: (typeof modes)[number];
+  readonly location: Location | undefined;
+  readonly providers: readonly Provider[];
+  /** What a refused caller is told besides the status; `refused` is absent where no token was presented. */
+  readonly refuse: (x: Exchange, refused: TokenReason | undefined) => GatewayError;
+}
+
+export interface Authenticator {
+  /** Sets `x.identity`, or throws the refusal. Waits only where a key has to be fetched for this token. */
+  authenticate(x: Exchange): void | Promise<void>;
+  close(): void;
+}
+
+const defaultLeewayMs = 10_000;
+const defaultRequiredClaims = ['exp'];
+/** Seconds after which a client may ask again while the keys are not there. */
+const retryAfter = 5;
+
+/** What `jwtAuth` and `mcpAuthentication` have in common. */
+export function createAuthenticator(settings: AuthenticationSettings, tools: PolicyTools): Authenticator {
+  const leases = takeKeySets(settings.providers, tools);
+  const issuers = settings.providers.map((provider, index) => ({
+    issuer: provider.issuer,
+    audiences: provider.audiences ?? [],
+    requiredClaims: provider.jwtValidationOptions?.requiredClaims ?? defaultRequiredClaims,
+    leewayMs: provider.jwtValidationOptions?.leeway ?? defaultLeewayMs,
+    keys: (leases[index] as (typeof leases)[number]).set,
+  }));
+  const verifier = createVerifier(issuers, tools.now);
+  const credential = credentialReader(settings.location ?? bearer);
+  const { mode, refuse } = settings;
+
+  function settle(x: Exchange, verdict: Verdict): void {
+    if (verdict.kind === 'verified') {
+      x.identity = verdict.token;
+      return;
+    }
+    if (verdict.kind === 'refused') {
+      const reason = verdict.claim === undefined ? verdict.reason : `${verdict.reason} (${verdict.claim})`;
+      x.request.annotate('token', reason);
+      if (mode !== 'permissive') throw refuse(x, verdict.reason);
+    } else if (mode !== 'permissive') {
+      throw new GatewayError('keys_unavailable', { retryAfter });
+    }
+  }
+
+  return {
+    authenticate(x) {
+      const token = credential.read(x);
+      if (token === undefined) {
+        if (mode === 'strict') throw refuse(x, undefined);
+        return undefined;
+      }
+      credential.strip(x);
+      const verdict = verifier.verify(token);
+      if (verdict instanceof Promise) return verdict.then((late) => settle(x, late));
+      return settle(x, verdict);
+    },
+    close() {
+      for (const lease of leases) lease.release();
+    },
+  };
+}
+
+/** All or none: a set that cannot be used must not leave the others held. */
+function takeKeySets(providers: readonly Provider[], tools: PolicyTools) {
+  const leases: ReturnType<PolicyTools['keySets']['use']>[] = [];
+  try {
+    for (const { jwks } of providers) leases.push(tools.keySets.use(jwks));
+    return leases;
+  } catch (error) {
+    for (const lease of leases) lease.release();
+    throw error;
+  }
+}

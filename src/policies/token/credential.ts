@@ -1,0 +1,55 @@
+import type { Exchange } from '../policy.ts';
+import type { Location } from './schema.ts';
+
+/** Finds the token in a request and takes it out of what goes upstream. */
+export interface CredentialReader {
+  /** The token as it stands there; empty where its place is there and holds none; undefined where there is none. */
+  read(x: Exchange): string | undefined;
+  /** A token is for us (RFC 9700, MCP: no token pass-through): the backend does not get it. */
+  strip(x: Exchange): void;
+}
+
+export const credentialReader = (location: Location): CredentialReader =>
+  location.kind === 'header' ? headerReader(location.name, location.prefix) : cookieReader(location.name);
+
+function headerReader(name: string, prefix: string): CredentialReader {
+  const scheme = prefix.trimEnd().toLowerCase();
+  // An authentication scheme is a word of its own: `Bearerx` is another one (RFC 9110 §11.4).
+  const word = prefix !== '' && scheme.length < prefix.length;
+  return {
+    read(x) {
+      const value = x.request.header(name);
+      if (value === undefined) return undefined;
+      if (value.slice(0, scheme.length).toLowerCase() !== scheme) return undefined;
+      const rest = value.slice(scheme.length);
+      if (word && rest !== '' && rest[0] !== ' ') return undefined;
+      return rest.trim();
+    },
+    strip(x) {
+      x.requestHeaders.remove(name);
+    },
+  };
+}
+
+function cookieReader(name: string): CredentialReader {
+  const pairs = (x: Exchange): string[] =>
+    (x.request.header('cookie') ?? '')
+      // Several Cookie lines arrive joined by a comma; a cookie's value holds none (RFC 6265 §4.1.1).
+      .split(/[;,]/)
+      .map((pair) => pair.trim())
+      .filter((pair) => pair !== '');
+  const isOurs = (pair: string): boolean => pair.startsWith(`${name}=`);
+  return {
+    read(x) {
+      const [first, ...others] = pairs(x).filter(isOurs);
+      if (first === undefined) return undefined;
+      // Two of them: one may have been planted by another site of the domain, so neither counts.
+      return others.length > 0 ? '' : first.slice(name.length + 1);
+    },
+    strip(x) {
+      const kept = pairs(x).filter((pair) => !isOurs(pair));
+      if (kept.length === 0) x.requestHeaders.remove('cookie');
+      else x.requestHeaders.set('cookie', kept.join('; '));
+    },
+  };
+}
