@@ -1,0 +1,40 @@
+import type { Environment } from '../sources/index.ts';
+
+/** Where commands write and what they know of their surroundings; tests bring their own. */
+export interface Terminal {
+  /** Results: what somebody might pipe on. */
+  out(text: string): void;
+  /** Everything else. */
+  err(text: string): void;
+  readonly env: Environment;
+}
+
+/** Flags as `node:util` parses them; a flag that was not given is absent. */
+export type Flags = Readonly<Record<string, string | boolean | undefined>>;
+
+export interface Command {
+  /** One line of `--help`. */
+  readonly summary: string;
+  /** Arguments after the name, for the usage line. */
+  readonly usage: string;
+  readonly flags: Readonly<Record<string, Flag>>;
+  /** At most so many arguments that are not flags. */
+  readonly positionals: number;
+  /** @returns the exit code (`exitCode.ts`). */
+  run(flags: Flags, positionals: readonly string[], terminal: Terminal): number | Promise<number>;
+  /** The command reads its own arguments; `run` gets them as they are. */
+  readonly passThrough?: boolean;
+}
+
+export interface Flag {
+  readonly type: 'string' | 'boolean';
+  readonly short?: string;
+  /** Name of the value, for `--help`. */
+  readonly value?: string;
+  readonly help: string;
+}
+
+/** The command line is wrong: the message is shown with a pointer to `--help`, and the exit code is 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}

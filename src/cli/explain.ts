@@ -1,0 +1,21 @@
+import type { Command } from './command.ts';
+import { configurationFlags, givenConfiguration, load, showProblems, showWarnings } from './configuration.ts';
+import { exitCode } from './exitCode.ts';
+import { explanation } from './explanation.ts';
+
+export const explain: Command = {
+  summary: 'print what will be served: ports, routes in match order, policies, backends',
+  usage: '[FILE]',
+  flags: configurationFlags,
+  positionals: 1,
+  run(flags, positionals, terminal) {
+    const result = load(givenConfiguration(flags, positionals), terminal);
+    if (!result.ok) {
+      showProblems(result.problems, terminal);
+      return exitCode.invalid;
+    }
+    showWarnings(result.warnings, terminal);
+    terminal.out(explanation(result.model));
+    return exitCode.ok;
+  },
+};

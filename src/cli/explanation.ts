@@ -1,0 +1,144 @@
+import {
+  compareHostnames,
+  formatDuration,
+  sortedRules,
+  type Backend,
+  type Listener,
+  type ListenAddress,
+  type Match,
+  type McpTarget,
+  type Model,
+  type Place,
+  type PolicyUse,
+  type Route,
+} from '../model/index.ts';
+import { policySchemas } from '../policies/schemas.ts';
+
+/** What a configuration comes to, for people. No setting of a policy is shown: they may hold secrets. */
+export function explanation(model: Model): string {
+  const lines: string[] = [];
+  for (const { port, listeners } of model.binds) {
+    lines.push(`port ${port === 0 ? '0 (the system chooses)' : port}`);
+    for (const listener of listeners.toSorted((a, b) => compareHostnames(a.hostname, b.hostname)))
+      lines.push(...indent(listenerLines(listener)));
+    lines.push('');
+  }
+  if (model.binds.length === 0) lines.push('no port is served', '');
+  const { admin, stats, readiness } = model.process.fixed;
+  lines.push(
+    `admin      ${address(admin)}`,
+    `metrics    ${address(stats)}`,
+    `readiness  ${address(readiness)}`,
+  );
+  return `${lines.join('\n')}\n`;
+}
+
+function listenerLines(listener: Listener): string[] {
+  const rules = sortedRules(listener);
+  const routes = [...new Set(rules.map(({ route }) => route))];
+  return [
+    `listener ${listener.name}, ${listener.hostname ?? 'every host'}`,
+    ...indent([
+      ...policyLines(listener.policies),
+      ...(rules.length === 0
+        ? ['no route: every request is answered with 404']
+        : ['match order, the first that holds wins:']),
+      ...indent(
+        columns(
+          rules.map(({ hostname, match, route }, index) => [
+            `${index + 1}.`,
+            hostname ?? listener.hostname ?? '*',
+            ...matchCells(match),
+            `→ ${route.name}`,
+          ]),
+        ),
+      ),
+      ...routes.flatMap(routeLines),
+    ]),
+  ];
+}
+
+function matchCells({ path, method, headers, query }: Match): string[] {
+  const kinds = { exact: 'exactly', prefix: 'below', regex: 'regex' };
+  const conditions = [
+    ...headers.map(({ name, kind, value }) => `header ${name} ${kind === 'exact' ? '=' : '~'} ${value}`),
+    ...query.map(({ name, kind, value }) => `query ${name} ${kind === 'exact' ? '=' : '~'} ${value}`),
+  ];
+  return [method ?? 'any method', `${kinds[path.kind]} ${path.value}`, conditions.join(', ')];
+}
+
+function routeLines(route: Route): string[] {
+  const total = route.backends.reduce((sum, { weight }) => sum + weight, 0);
+  const direct = route.policies.some(({ name }) => name === 'directResponse');
+  return [
+    `route ${route.name} (${where(route.place)})`,
+    ...indent([
+      ...policyLines(route.policies),
+      ...route.backends.flatMap((backend) => backendLines(backend, total)),
+      ...(route.backends.length === 0 ? [direct ? 'answers by itself' : 'no backend: answers 500'] : []),
+    ]),
+  ];
+}
+
+/** The schemas are listed in the order in which the policies run. */
+const runOrder = Object.keys(policySchemas);
+
+function policyLines(policies: readonly PolicyUse[]): string[] {
+  if (policies.length === 0) return [];
+  const sorted = policies.toSorted((a, b) => runOrder.indexOf(a.name) - runOrder.indexOf(b.name));
+  return [`policies: ${sorted.map(({ name }) => name).join(' → ')}`];
+}
+
+function backendLines(backend: Backend, total: number): string[] {
+  const share = total === 0 ? 0 : Math.round((backend.weight / total) * 1000) / 10;
+  const part = share === 100 ? '' : `, ${share} % of the requests`;
+  if (backend.kind === 'http') {
+    const host = backend.host.includes(':') ? `[${backend.host}]` : backend.host;
+    return [`backend http://${host}:${backend.port}${part}`];
+  }
+  return [`backend MCP${part}`, ...indent(backend.targets.map(targetLine))];
+}
+
+function targetLine(target: McpTarget): string {
+  const { name, cmd, args, env, clearEnv, cwd, startTimeoutMs } = target;
+  const names = Object.keys(env);
+  const details = [
+    ...(cwd === undefined ? [] : [`in ${cwd}`]),
+    ...(clearEnv ? ['empty environment'] : []),
+    // Names only: values are where people put secrets.
+    ...(names.length === 0 ? [] : [`sets ${names.join(', ')}`]),
+    `starts within ${formatDuration(startTimeoutMs)}`,
+  ];
+  return `target ${name}: ${[cmd, ...args].map(quoted).join(' ')} (${details.join('; ')})`;
+}
+
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+function address(given: ListenAddress): string {
+  if (given.kind === 'off') return 'off';
+  if (given.kind === 'unix') return `unix:${given.path}`;
+  return `http://${given.host.includes(':') ? `[${given.host}]` : given.host}:${given.port}`;
+}
+
+function where({ file, line, column }: Place): string {
+  return `${file}:${line}:${column}`;
+}
+
+function indent(lines: readonly string[]): string[] {
+  return lines.map((line) => `  ${line}`);
+}
+
+function columns(rows: readonly (readonly string[])[]): string[] {
+  const widths = rows.reduce<number[]>(
+    (widest, row) => row.map((cell, index) => Math.max(cell.length, widest[index] ?? 0)),
+    [],
+  );
+  return rows.map((row) =>
+    row
+      .map((cell, index) => (widths[index] === 0 ? '' : `${cell.padEnd(widths[index] ?? 0)}  `))
+      .join('')
+      .trimEnd(),
+  );
+}

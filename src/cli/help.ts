@@ -1,0 +1,50 @@
+import type { Command, Flag } from './command.ts';
+
+const exitCodes = `exit codes:
+  0  done; the gateway drained and stopped, or the configuration is valid
+  1  the configuration is invalid
+  2  the command line is wrong
+  3  could not start or could not do its work (a port in use, an issuer that does not answer)
+`;
+
+/** Text of `portcullis --help`. */
+export function generalHelp(commands: Readonly<Record<string, Command>>): string {
+  const rows = Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(9)}${summary}\n`);
+  return `usage: portcullis [run] -f FILE
+       portcullis COMMAND …
+
+A gateway in front of MCP servers and HTTP apps.
+
+commands:
+${rows.join('')}
+flags:
+${flagLines({ ...commands['run']?.flags, ...commonFlags })}
+Every command has its own --help. docs/configuration.md describes the file.
+
+${exitCodes}`;
+}
+
+/** Text of `portcullis COMMAND --help`. */
+export function commandHelp(name: string, { usage, summary, flags }: Command): string {
+  return `usage: portcullis ${name} ${usage}
+
+${summary.charAt(0).toUpperCase()}${summary.slice(1)}.
+
+flags:
+${flagLines({ ...flags, ...commonFlags })}
+${exitCodes}`;
+}
+
+export const commonFlags: Readonly<Record<string, Flag>> = {
+  version: { type: 'boolean', short: 'V', help: 'print the version' },
+  help: { type: 'boolean', short: 'h', help: 'print this' },
+};
+
+function flagLines(flags: Readonly<Record<string, Flag>>): string {
+  const rows = Object.entries(flags).map(([name, { short, value, help }]): [string, string] => {
+    const letter = short === undefined ? '    ' : `-${short}, `;
+    return [`  ${letter}--${name}${value === undefined ? '' : ` ${value}`}`, help];
+  });
+  const width = Math.max(...rows.map(([left]) => left.length)) + 2;
+  return rows.map(([left, help]) => `${left.padEnd(width)}${help}\n`).join('');
+}

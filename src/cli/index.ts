@@ -1,0 +1,87 @@
+import { parseArgs } from 'node:util';
+import { nearest } from '../sources/index.ts';
+import { check } from './check.ts';
+import { UsageError, type Command, type Flags, type Terminal } from './command.ts';
+import { exitCode } from './exitCode.ts';
+import { explain } from './explain.ts';
+import { commandHelp, commonFlags, generalHelp } from './help.ts';
+import { idp } from './idp.ts';
+import { run } from './run.ts';
+import { schema } from './schema.ts';
+import { token } from './token.ts';
+import { version } from './version.ts';
+
+const commands: Readonly<Record<string, Command>> = { run, check, explain, schema, token, idp };
+
+const realTerminal: Terminal = {
+  out: (text) => void process.stdout.write(text),
+  err: (text) => void process.stderr.write(text),
+  env: process.env,
+};
+
+/**
+ * The command line of Portcullis.
+ *
+ * @param args Without the program itself.
+ * @returns the exit code (`exitCode.ts`); never throws.
+ */
+export async function main(args: readonly string[], terminal: Terminal = realTerminal): Promise<number> {
+  try {
+    return await dispatch(args, terminal);
+  } catch (error) {
+    if (error instanceof UsageError) {
+      terminal.err(`portcullis: ${error.message}\nSee portcullis --help.\n`);
+      return exitCode.usage;
+    }
+    terminal.err(`portcullis: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    return exitCode.failed;
+  }
+}
+
+async function dispatch(args: readonly string[], terminal: Terminal): Promise<number> {
+  const [first, ...others] = args;
+  const named = first !== undefined && !first.startsWith('-');
+  const name = named ? first : 'run';
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (command === undefined)
+    throw new UsageError(`unknown command ${JSON.stringify(name)}${suggestion(name)}`);
+  const rest = named ? others : args;
+  if (command.passThrough === true) return await command.run({}, rest, terminal);
+
+  const { flags, positionals } = parse(rest, command);
+  if (flags['help'] === true) {
+    terminal.out(named ? commandHelp(name, command) : generalHelp(commands));
+    return exitCode.ok;
+  }
+  if (flags['version'] === true) {
+    terminal.out(`portcullis ${version()}\n`);
+    return exitCode.ok;
+  }
+  if (positionals.length > command.positionals)
+    throw new UsageError(`unexpected argument ${JSON.stringify(positionals[command.positionals])}`);
+  return await command.run(flags, positionals, terminal);
+}
+
+function parse(args: readonly string[], command: Command): { flags: Flags; positionals: readonly string[] } {
+  const options = Object.fromEntries(
+    Object.entries({ ...command.flags, ...commonFlags }).map(([name, { type, short }]) => [
+      name,
+      { type, ...(short === undefined ? {} : { short }) },
+    ]),
+  );
+  try {
+    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
+    return { flags: values as Flags, positionals };
+  } catch (error) {
+    // Only the first sentence: the rest explains `--` to programmers.
+    throw new UsageError(
+      error instanceof Error ? (error.message.split('. ')[0] ?? error.message) : String(error),
+    );
+  }
+}
+
+function suggestion(name: string): string {
+  const meant = nearest(name, Object.keys(commands));
+  if (meant !== undefined) return `; did you mean ${meant}?`;
+  return /\.ya?ml$/.test(name) ? `; a configuration is given with -f ${name}` : '';
+}

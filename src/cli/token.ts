@@ -1,0 +1,132 @@
+import type { Command, Flags } from './command.ts';
+import { UsageError } from './command.ts';
+import { exitCode } from './exitCode.ts';
+
+const timeoutMs = 10_000;
+
+/** A token endpoint answers with a token or an error, never with much. */
+const maxAnswerBytes = 1_048_576;
+
+const wellKnown = ['openid-configuration', 'oauth-authorization-server'];
+
+export const token: Command = {
+  summary: 'get a token by client credentials and print it',
+  usage: '--issuer URL --client-id ID [--client-secret SECRET] [--scope "A B"]',
+  flags: {
+    issuer: { type: 'string', value: 'URL', help: 'issuer; its metadata names the token endpoint' },
+    'client-id': { type: 'string', value: 'ID', help: 'client' },
+    'client-secret': {
+      type: 'string',
+      value: 'SECRET',
+      help: 'its secret; better in PORTCULLIS_CLIENT_SECRET, where `ps` does not show it',
+    },
+    scope: { type: 'string', value: 'SCOPES', help: 'scopes, parted by spaces' },
+  },
+  positionals: 0,
+  async run(flags, _positionals, terminal) {
+    const issuer = required(flags, 'issuer').replace(/\/+$/, '');
+    if (!URL.canParse(issuer) || !/^https?:/.test(issuer))
+      throw new UsageError('--issuer is not an http(s) URL');
+    const id = required(flags, 'client-id');
+    const secret = flags['client-secret'] ?? terminal.env['PORTCULLIS_CLIENT_SECRET'];
+    if (typeof secret !== 'string' || secret === '')
+      throw new UsageError('give --client-secret, or set PORTCULLIS_CLIENT_SECRET');
+    try {
+      const endpoint = await findTokenEndpoint(issuer);
+      terminal.out(`${await requestToken(endpoint, id, secret, flags['scope'])}\n`);
+      return exitCode.ok;
+    } catch (error) {
+      terminal.err(`portcullis: ${reason(error)}\n`);
+      return exitCode.failed;
+    }
+  },
+};
+
+function required(flags: Flags, name: string): string {
+  const value = flags[name];
+  if (typeof value !== 'string' || value === '') throw new UsageError(`give --${name}`);
+  return value;
+}
+
+/** OpenID Connect appends its document to the issuer; RFC 8414 §3.1 puts it between host and path. Both occur. */
+function metadataUrls(issuer: string): string[] {
+  const { origin, pathname } = new URL(issuer);
+  const path = pathname === '/' ? '' : pathname;
+  const appended = wellKnown.map((name) => `${issuer}/.well-known/${name}`);
+  return [...new Set([...appended, `${origin}/.well-known/oauth-authorization-server${path}`])];
+}
+
+async function findTokenEndpoint(issuer: string): Promise<string> {
+  let last = 'no answer';
+  for (const url of metadataUrls(issuer)) {
+    const { status, body } = await fetchJson(url, {});
+    const endpoint = status === 200 ? body['token_endpoint'] : undefined;
+    if (typeof endpoint !== 'string') {
+      last = `${url} answers with status ${status}${status === 200 ? ' and names no token_endpoint' : ''}`;
+      continue;
+    }
+    // The secret goes there: metadata that names another issuer is not this issuer's (RFC 8414 §3.3).
+    if (typeof body['issuer'] === 'string' && body['issuer'].replace(/\/+$/, '') !== issuer)
+      throw new Error(`${url} is the metadata of another issuer, ${body['issuer']}`);
+    return endpoint;
+  }
+  throw new Error(`cannot find the token endpoint of ${issuer}: ${last}`);
+}
+
+async function requestToken(
+  endpoint: string,
+  id: string,
+  secret: string,
+  scope: string | boolean | undefined,
+): Promise<string> {
+  const form = new URLSearchParams({
+    grant_type: 'client_credentials',
+    client_id: id,
+    client_secret: secret,
+  });
+  if (typeof scope === 'string') form.set('scope', scope);
+  const { status, body } = await fetchJson(endpoint, { method: 'POST', body: form });
+  const found = body['access_token'];
+  if (status === 200 && typeof found === 'string') return found;
+  const said = [body['error'], body['error_description']]
+    .filter((part) => typeof part === 'string')
+    .join(': ');
+  throw new Error(`${endpoint} answers with status ${status}${said === '' ? '' : `: ${said}`}`);
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+async function fetchJson(url: string, init: RequestInit): Promise<Answer> {
+  const response = await fetch(url, {
+    ...init,
+    headers: { accept: 'application/json' },
+    redirect: 'error',
+    signal: AbortSignal.timeout(timeoutMs),
+  });
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.body ?? []) {
+    length += chunk.byteLength;
+    if (length > maxAnswerBytes) throw new Error(`${url} answers with more than ${maxAnswerBytes} bytes`);
+    chunks.push(chunk);
+  }
+  let body: unknown;
+  try {
+    body = JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  } catch {
+    body = undefined;
+  }
+  return {
+    status: response.status,
+    body: typeof body === 'object' && body !== null ? (body as Readonly<Record<string, unknown>>) : {},
+  };
+}
+
+/** `fetch failed` alone tells nothing; the cause does. */
+function reason(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
+}

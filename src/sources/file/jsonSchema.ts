@@ -1,0 +1,20 @@
+import { z } from 'zod';
+import { documentSchema } from './schema/document.ts';
+
+/**
+ * The JSON Schema of the configuration as text, for editors (`yaml-language-server`). Draft 7, because that is what
+ * they know. Fields that this version refuses by name are in it as `not: {}`, so that an editor marks them too.
+ */
+export function configurationSchema(): string {
+  const schema = z.toJSONSchema(documentSchema, {
+    target: 'draft-7',
+    io: 'input',
+    unrepresentable: 'any',
+    override: ({ zodSchema, jsonSchema }) => {
+      if (zodSchema._zod.def.type === 'never')
+        jsonSchema.description = 'Known, but not built yet in this version.';
+    },
+  });
+  const { $schema, ...rest } = schema;
+  return `${JSON.stringify({ $schema, title: 'Portcullis configuration', ...rest }, null, 2)}\n`;
+}
