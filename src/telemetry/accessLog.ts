@@ -17,7 +17,6 @@ const flushAt = 16_384;
 const flushMs = 200;
 
 /** Characters that JSON must escape; lone surrogates would not survive UTF-8. */
-// eslint-disable-next-line no-control-regex
 const unsafeInJson = /["\\\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff]/;
 
 const json = (value: string): string => (unsafeInJson.test(value) ? JSON.stringify(value) : `"${value}"`);

@@ -47,7 +47,6 @@ test('a peer cannot forge a line or send escapes to the terminal', () => {
     const { destination, log } = capture(format);
     log.info('stderr: a\nb \u001b[31mred\u009b', { text: 'x\r\ny\u001b]0;title\u0007' });
     assert.equal(destination.lines.length, 1);
-    // eslint-disable-next-line no-control-regex
     assert.doesNotMatch(destination.lines[0] ?? '', /[\u0000-\u001f]/);
     log.close();
   }

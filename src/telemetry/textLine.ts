@@ -1,5 +1,4 @@
 /** What needs quotes in `key=value`: white space, quotes, `=`, control characters, and the empty string. */
-// eslint-disable-next-line no-control-regex
 const plain = /^[^\s"=\\\u0000-\u001f\u007f-\u009f\u2028\u2029]+$/;
 
 /** A value of a text line: as it is, or as a JSON string when it would blur the line. Control characters (terminal
@@ -8,13 +7,11 @@ export const textValue = (value: string): string =>
   plain.test(value) ? value : escapeControls(JSON.stringify(value));
 
 /** JSON.stringify leaves DEL, the C1 controls and the line separators alone. */
-// eslint-disable-next-line no-control-regex
 const leftByJson = /[\u007f-\u009f\u2028\u2029]/g;
 
 const escapeControls = (text: string): string =>
   text.replaceAll(leftByJson, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-// eslint-disable-next-line no-control-regex
 const control = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 
 /** A free text (a message) within a line. */
