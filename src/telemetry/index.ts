@@ -4,4 +4,3 @@ export { createLogger, type LoggerOptions } from './logger.ts';
 export { createMetrics } from './metrics.ts';
 export { isSecretName, redacted, redactText } from './redact.ts';
 export type { Destination } from './sink.ts';
-export { parseTraceparent, type TraceContext } from './traceparent.ts';
