@@ -53,7 +53,12 @@ export function stepsOf({ gateway, issuer, idp }: Addresses): Step[] {
   const token = (client: string, name: string): Pick<Step, 'ask' | 'keep' | 'status'> => ({
     ask: {
       url: `${issuer}/v1/token`,
-      form: { grant_type: 'client_credentials', client_id: client, client_secret: `${client}-secret` },
+      form: {
+        grant_type: 'client_credentials',
+        client_id: client,
+        client_secret: `${client}-secret`,
+        scope: 'mcp',
+      },
     },
     keep: { name, from: 'token' },
     status: 200,
@@ -130,7 +135,7 @@ export function stepsOf({ gateway, issuer, idp }: Addresses): Step[] {
     {
       title: 'End the MCP session',
       ask: { url: mcp, method: 'DELETE', headers: inSession },
-      status: 200,
+      status: 204,
     },
     {
       title: 'Reach the HTTP app by its host name',

@@ -3,7 +3,7 @@ import type { Printer } from './print.ts';
 import { keepers, stepsOf, type Addresses, type Step } from './steps.ts';
 
 const telling = ['www-authenticate', 'content-type', 'mcp-session-id'];
-const longestBody = 1_200;
+const longestBody = 600;
 const longestValue = 40;
 
 /** Does every step for real and prints it. Answers how many were not as expected; stops early on the signal. */
@@ -14,6 +14,7 @@ export async function takeWalk(addresses: Addresses, print: Printer, signal: Abo
   for (const step of stepsOf(addresses)) {
     if (signal.aborted) return failures;
     if (step.title) print.step(++number, step.title);
+    else print.line();
     print.command(asShell(step));
     const wrong = await take(step, variables, print, signal);
     if (wrong === undefined) continue;
