@@ -13,6 +13,11 @@ export function configurationSchema(): string {
     override: ({ zodSchema, jsonSchema }) => {
       if (zodSchema._zod.def.type === 'never')
         jsonSchema.description = 'Known, but not built yet in this version.';
+      // `port: ${PORT}` is a string to an editor.
+      if (jsonSchema.type === 'integer' || jsonSchema.type === 'number' || jsonSchema.type === 'boolean') {
+        jsonSchema.type = [jsonSchema.type, 'string'] as unknown as 'string';
+        jsonSchema.pattern = String.raw`^\$`;
+      }
     },
   });
   const { $schema, ...rest } = schema;

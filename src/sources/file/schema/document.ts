@@ -30,8 +30,12 @@ const listener = fields(
 const bind = fields({
   port: listenPort.describe('Port to listen on; 0 lets the system choose one.'),
   listeners: z.array(listener).describe('What is served on the port, by host name.'),
-  tunnelProtocol: choice(['direct'], ['hboneWaypoint', 'hboneGateway', 'proxy', 'connect']).optional(),
-  mode: choice(['standard'], ['internal']).optional(),
+  tunnelProtocol: choice(['direct'], ['hboneWaypoint', 'hboneGateway', 'proxy', 'connect'])
+    .optional()
+    .describe('How clients reach the port: direct, the default.'),
+  mode: choice(['standard'], ['internal'])
+    .optional()
+    .describe('standard, the default: a port of the system.'),
 });
 
 const gatewayProtocol = choice(['HTTP'], ['HTTPS', 'TCP', 'TLS']).optional().describe('HTTP, the default.');

@@ -70,5 +70,5 @@ export const mcpFields = {
     .describe('Serve only requests whose Host and Origin name this machine; false by default.'),
 };
 
-export const mcpBackend = fields(mcpFields);
+export const mcpBackend = fields(mcpFields).meta({ id: 'McpBackend' });
 export type McpSettings = z.output<typeof mcpBackend>;

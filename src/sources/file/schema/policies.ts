@@ -18,10 +18,13 @@ const onListeners = [
 ];
 
 const built: PolicyFields = Object.fromEntries(
-  Object.entries(policySchemas).map(([name, schema]) => [name, (schema as z.ZodType).optional()]),
+  Object.entries(policySchemas).map(([name, schema]) => [
+    name,
+    (schema as z.ZodType).meta({ id: name }).optional(),
+  ]),
 );
 
-export const routePolicies = fields(built, policiesNotBuilt);
+export const routePolicies = fields(built, policiesNotBuilt).meta({ id: 'Policies' });
 
 /** Policies written right on a gateway, among its other fields. */
 export const inlinePolicies: PolicyFields = Object.fromEntries(

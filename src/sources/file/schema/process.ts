@@ -101,12 +101,16 @@ export const processSchema = fields(
       key: parsed('64 hexadecimal digits, as `openssl rand -hex 32` prints', parseSessionKey).describe(
         'Key that seals session ids. Without it a random key is made at every start.',
       ),
-    }).optional(),
+    })
+      .optional()
+      .describe('Sealing of session ids.'),
     mcp: fields({
       sessionTtl: positiveDuration
         .optional()
         .describe('Idle time after which an MCP session ends; 30m by default.'),
-    }).optional(),
+    })
+      .optional()
+      .describe('MCP sessions.'),
     connectionTerminationDeadline: duration
       .optional()
       .describe('How long a shutdown waits for open connections; 5s by default.'),
@@ -184,8 +188,10 @@ export const frontendSchema = fields(
     )
       .optional()
       .describe('Limits of client connections.'),
-    accessLog: loggingPolicy.optional(),
-    logging: loggingPolicy.optional(),
+    accessLog: loggingPolicy
+      .optional()
+      .describe('Changes to the access log; none are built yet, see config.logging.accessLog.'),
+    logging: loggingPolicy.optional().describe('Older name of accessLog.'),
   },
   ['tls', 'tcp', 'networkAuthorization', 'networkExtAuthz', 'proxy', 'proxyProtocol', 'connect', 'tracing'],
 );

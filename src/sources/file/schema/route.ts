@@ -30,11 +30,21 @@ const match = fields({
   path: pathMatch.optional().describe('Rule for the path; every path where it is left out.'),
   method: method.optional().describe('Method of the request.'),
   headers: z
-    .array(fields({ name: headerName, value: valueMatch }))
+    .array(
+      fields({
+        name: headerName.describe('Name of the header.'),
+        value: valueMatch.describe('What its value must be.'),
+      }),
+    )
     .optional()
     .describe('Headers that must all be there with such a value.'),
   query: z
-    .array(fields({ name: z.string().min(1, { error: 'expected a name' }), value: valueMatch }))
+    .array(
+      fields({
+        name: z.string().min(1, { error: 'expected a name' }).describe('Name of the parameter, decoded.'),
+        value: valueMatch.describe('What its value must be.'),
+      }),
+    )
     .optional()
     .describe('Query parameters that must all be there with such a value.'),
 });
