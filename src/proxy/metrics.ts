@@ -71,12 +71,8 @@ export function exposeMetrics(metrics: Metrics, sources: MetricSources): void {
     [],
     one(() => wire.refused),
   );
-  metrics.collect(
-    'refused_messages_total',
-    'Messages refused before routing, by error code.',
-    'counter',
-    ['code'],
-    () => [...wire.refusals].map(([code, value]) => ({ labels: { code }, value })),
+  metrics.collect('errors_total', 'Failures by code of the catalogue.', 'counter', ['code'], () =>
+    [...wire.errors].map(([code, value]) => ({ labels: { code }, value })),
   );
   const endpoint = (read: (endpoint: Endpoint) => number) => (): Iterable<Sample> =>
     [...sources.endpoints()].map((at) => ({ labels: { endpoint: at.name }, value: read(at) }));

@@ -111,6 +111,7 @@ export class Port {
     const ms = performance.now() - x.startedTick;
     const { route } = x;
     (route?.stats ?? this.tools.unrouted).note(x.status, ms, x.requestBytes, x.responseBytes);
+    if (x.error !== undefined) this.count(x.error);
     const log = this.tools.accessLog();
     if (log === undefined) return;
     log.write({
@@ -139,8 +140,7 @@ export class Port {
 
   /** Bytes that are no request were answered with an error. */
   refused(connection: ClientConnection, code: ErrorCode, reason: string): void {
-    const { refusals } = this.tools.wire;
-    refusals.set(code, (refusals.get(code) ?? 0) + 1);
+    this.count(code);
     this.tools.accessLog()?.write({
       time: Date.now(),
       durationMs: 0,
@@ -163,6 +163,11 @@ export class Port {
       reason,
       extra: undefined,
     });
+  }
+
+  private count(code: string): void {
+    const { errors } = this.tools.wire;
+    errors.set(code, (errors.get(code) ?? 0) + 1);
   }
 
   private bind(port: number, host: string): Promise<void> {

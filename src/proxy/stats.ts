@@ -29,6 +29,6 @@ export interface WireStats {
   connections: number;
   accepted: number;
   refused: number;
-  /** Requests refused before routing, by code of the catalogue. */
-  readonly refusals: Map<string, number>;
+  /** Failures by code of the catalogue. */
+  readonly errors: Map<string, number>;
 }

@@ -106,6 +106,20 @@ test('nothing a client sends can break or forge a line', () => {
   assert.doesNotMatch(textLines[0] ?? '', /[\u0000-\u001f\u007f-\u009f\u2028]/);
 });
 
+test('credentials in a reason or an added field are replaced', () => {
+  const token = `${'eyJhbGciOiJSUzI1NiJ9'}.${'eyJzdWIiOiJhIn0'}.c2ln`;
+  const leaky = {
+    ...record,
+    reason: `refused Bearer ${token}`,
+    extra: { 'mcp.resource': `demo://x?token=${token}` },
+  };
+  for (const kind of ['json', 'text'] as const) {
+    const [line = ''] = write(kind, leaky);
+    assert.ok(!line.includes('eyJ'), line);
+    assert.match(line, /demo:\/\/x\?token=\[redacted\]/);
+  }
+});
+
 test('an invalid traceparent is left out', () => {
   const line = JSON.parse(write('json', { ...record, traceparent: 'x'.repeat(55) })[0] ?? '');
   assert.equal('traceId' in line, false);

@@ -1,4 +1,5 @@
 import type { AccessLog, AccessRecord, Logger, Metrics } from './contract.ts';
+import { redactText } from './redact.ts';
 import { Sink, type Destination } from './sink.ts';
 import { textValue } from './textLine.ts';
 import { threeDigits, timestamp } from './timestamp.ts';
@@ -51,12 +52,12 @@ const jsonLine = (r: AccessRecord): string => {
   if (r.upstreamMs !== undefined) line += `,"upstreamMs":${milliseconds(r.upstreamMs)}`;
   if (r.subject !== undefined) line += `,"subject":${json(r.subject)}`;
   if (r.error !== undefined) line += `,"error":${json(r.error)}`;
-  if (r.reason !== undefined) line += `,"reason":${json(r.reason)}`;
+  if (r.reason !== undefined) line += `,"reason":${json(redactText(r.reason))}`;
   const trace = r.traceparent === undefined ? undefined : parseTraceparent(r.traceparent);
   if (trace !== undefined) line += `,"traceId":"${trace.traceId}","parentSpanId":"${trace.parentId}"`;
   if (r.extra !== undefined)
     for (const [name, value] of Object.entries(r.extra))
-      line += `,${json(name)}:${typeof value === 'number' ? jsonNumber(value) : json(value)}`;
+      line += `,${json(name)}:${typeof value === 'number' ? jsonNumber(value) : json(redactText(value))}`;
   return `${line}}\n`;
 };
 
@@ -71,12 +72,12 @@ const textLine = (r: AccessRecord): string => {
   if (r.backend !== undefined) line += ` backend=${textValue(r.backend)}`;
   if (r.subject !== undefined) line += ` subject=${textValue(r.subject)}`;
   if (r.error !== undefined) line += ` error=${textValue(r.error)}`;
-  if (r.reason !== undefined) line += ` reason=${textValue(r.reason)}`;
+  if (r.reason !== undefined) line += ` reason=${textValue(redactText(r.reason))}`;
   const trace = r.traceparent === undefined ? undefined : parseTraceparent(r.traceparent);
   if (trace !== undefined) line += ` trace=${trace.traceId}`;
   if (r.extra !== undefined)
     for (const [name, value] of Object.entries(r.extra))
-      line += ` ${textValue(name)}=${textValue(String(value))}`;
+      line += ` ${textValue(name)}=${textValue(redactText(String(value)))}`;
   return `${line} id=${textValue(r.requestId)}\n`;
 };
 
