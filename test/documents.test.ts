@@ -1,0 +1,107 @@
+/** The documents refer to things that exist. */
+import assert from 'node:assert/strict';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { defaults } from '../src/model/index.ts';
+import { loadText, renderProblem } from '../src/sources/index.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const pages = globSync(['*.md', 'docs/**/*.md', 'apps/*/*.md', 'examples/**/*.md', 'bench/*.md'], {
+  cwd: root,
+});
+const read = (page: string): string => readFileSync(join(root, page), 'utf8');
+
+/** Targets of inline links, code blocks left out. */
+const links = (text: string): string[] =>
+  Array.from(
+    text.replaceAll(/^```[\s\S]*?^```/gm, '').matchAll(/\]\(([^)\s]+)\)/g),
+    ([, target]) => target ?? '',
+  );
+
+/** The anchor a heading gets. */
+const anchors = (text: string): string[] =>
+  Array.from(text.matchAll(/^#{1,6} (.+)$/gm), ([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+
+test('every link within the repository leads somewhere', () => {
+  assert.ok(pages.includes('README.md'));
+  const broken = pages.flatMap((page) =>
+    links(read(page))
+      .filter((link) => !/^[a-z]+:/.test(link))
+      .filter((link) => {
+        const [path = '', anchor] = link.split('#');
+        const target = path === '' ? page : join(dirname(page), path);
+        if (!existsSync(join(root, target))) return true;
+        return anchor !== undefined && target.endsWith('.md') && !anchors(read(target)).includes(anchor);
+      })
+      .map((link) => `${page}: ${link}`),
+  );
+  assert.deepEqual(broken, []);
+});
+
+test('the index of the documents lists every page', () => {
+  const index = links(read('docs/README.md'));
+  const missing = pages
+    .filter((page) => page.startsWith('docs/') && page !== 'docs/README.md')
+    .filter((page) => !index.includes(page.slice('docs/'.length)));
+  assert.deepEqual(missing, []);
+});
+
+test('every whole configuration in the documents is valid', () => {
+  const blocks = pages.flatMap((page) =>
+    Array.from(
+      read(page).matchAll(/^```ya?ml\n((?:binds|config|gateways|mcp|routes|backends):[\s\S]*?)^```/gm),
+      ([, text = '']) => ({
+        page,
+        text,
+      }),
+    ),
+  );
+  assert.ok(blocks.some(({ page }) => page === 'README.md'));
+  for (const { page, text } of blocks) {
+    const result = loadText(text, { file: page, env: {} });
+    assert.deepEqual(result.ok ? [] : result.problems.map(renderProblem), [], text);
+  }
+});
+
+test('every command of package.json that the documents name exists', () => {
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+  const unknown = pages.flatMap((page) =>
+    Array.from(read(page).matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g), ([, name = '']) => name)
+      .filter((name) => !(name in scripts))
+      .map((name) => `${page}: npm run ${name}`),
+  );
+  assert.deepEqual(unknown, []);
+});
+
+test('the standard ports in the documents are those of the defaults', () => {
+  const { admin, stats, readiness } = defaults.fixed;
+  const text = read('docs/observability.md');
+  for (const address of [admin, stats, readiness]) {
+    assert.equal(address.kind, 'tcp');
+    if (address.kind === 'tcp') assert.ok(text.includes(`:${String(address.port)}`));
+  }
+});
+
+test('every metric that the source registers is in the documents', () => {
+  const documented = read('docs/observability.md');
+  const registered = globSync('src/**/*.ts', { cwd: root })
+    .filter((file) => !/\.(?:test|testing)\.ts$/.test(file))
+    .flatMap((file) =>
+      Array.from(
+        read(file).matchAll(/\.(?:counter|gauge|histogram|collect)\(\s*'([a-z0-9_]+)'/g),
+        ([, name = '']) => name,
+      ),
+    );
+  assert.ok(registered.length > 5);
+  assert.deepEqual(
+    registered.filter((name) => !documented.includes(`\`portcullis_${name}\``)),
+    [],
+  );
+});
