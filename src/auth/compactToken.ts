@@ -23,7 +23,8 @@ export function readCompactToken(token: string): CompactToken | TokenReason {
   if (token.length > maxTokenLength) return 'too_large';
   const first = token.indexOf('.');
   const second = token.indexOf('.', first + 1);
-  if (first <= 0 || second <= first + 1 || token.includes('.', second + 1)) return 'malformed';
+  if (first <= 0 || second <= first + 1 || second === token.length - 1) return 'malformed';
+  if (token.includes('.', second + 1)) return 'malformed';
   const head = decodeBase64url(token.slice(0, first));
   const body = decodeBase64url(token.slice(first + 1, second));
   const signature = decodeBase64url(token.slice(second + 1));

@@ -25,7 +25,7 @@ export function readPublicKey(entry: unknown): PublicKey | SkippedKey {
   const purpose = wrongPurpose(jwk);
   if (purpose !== undefined) return skip(purpose, true);
   if (jwk.d !== undefined) return skip('a private key, which a published set must never hold');
-  const kind = kinds[String(jwk.kty)];
+  const kind = kinds.get(jwk.kty);
   if (kind === undefined) return skip(`key type ${String(jwk.kty)}`, jwk.kty === 'oct');
 
   const fitting = kind.algorithms(jwk);
@@ -62,11 +62,11 @@ const ofKind = (kty: string, crv?: unknown): readonly Algorithm[] =>
     return facts.kty === kty && (!('curve' in facts) || facts.curve === crv);
   });
 
-const kinds: Readonly<Record<string, KeyKind>> = {
-  RSA: { algorithms: () => ofKind('RSA'), read: readRsa },
-  EC: { algorithms: (jwk) => ofKind('EC', jwk.crv), read: (jwk) => readPoint(jwk, ['x', 'y']) },
-  OKP: { algorithms: (jwk) => ofKind('OKP', jwk.crv), read: (jwk) => readPoint(jwk, ['x']) },
-};
+const kinds: ReadonlyMap<unknown, KeyKind> = new Map<unknown, KeyKind>([
+  ['RSA', { algorithms: () => ofKind('RSA'), read: readRsa }],
+  ['EC', { algorithms: (jwk) => ofKind('EC', jwk.crv), read: (jwk) => readPoint(jwk, ['x', 'y']) }],
+  ['OKP', { algorithms: (jwk) => ofKind('OKP', jwk.crv), read: (jwk) => readPoint(jwk, ['x']) }],
+]);
 
 function readRsa(jwk: Record<string, unknown>): KeyObject | SkippedKey {
   const modulus = bytesOf(jwk.n);

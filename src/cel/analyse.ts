@@ -1,7 +1,7 @@
 import { celEnv, celType, isCelError, plan, type CelEnv, type CelFunc } from '@bufbuild/cel';
 import { dottedName, stringConstant, type Expr, type Parsed } from './ast.ts';
 import { Refusal, type Declared, type Members } from './declare.ts';
-import { functions, refusedFunctions } from './functions.ts';
+import { argumentProblem, functions, refusedFunctions } from './functions.ts';
 import { refill } from './limits.ts';
 
 /** The one environment: functions are the same for every expression. */
@@ -184,7 +184,7 @@ export class Analysis {
   private call(expr: Expr, scope: ReadonlyMap<string, Fact>): Fact {
     if (expr.exprKind.case !== 'callExpr') return unknown;
     const call = expr.exprKind.value;
-    const special = connectives[call.function];
+    const special = connectives.get(call.function);
     if (special !== undefined) {
       const facts = call.args.map((arg) => this.fact(arg, scope));
       const bad = call.args.findIndex((_, i) => special.bools(i) && !isType(facts[i], 'bool'));
@@ -246,6 +246,7 @@ export class Analysis {
       this.refuse(expr, `no ${shown} takes ${on}(${args.map((arg) => arg.type).join(', ')})`);
     }
     if (name === '@in') this.possibleElement(expr, args);
+    this.writtenArgument(name, call.args);
     const results = new Set(fitting.map((func) => func.result.name));
     const constant = args.every((arg) => arg.constant) && (target?.constant ?? true);
     const headers = target?.declared?.kind === 'headers' && results.has('map');
@@ -255,6 +256,15 @@ export class Analysis {
       constant,
       ...(headers ? { declared: target.declared, path: target.path ?? '' } : {}),
     };
+  }
+
+  /** Patterns and address ranges that are written out are tried now, not at the first request. */
+  private writtenArgument(name: string, args: readonly Expr[]): void {
+    // `matches(text, pattern)` and `text.matches(pattern)`; the other two have it first.
+    const arg = name === 'matches' ? args.at(-1) : args[0];
+    const text = stringConstant(arg);
+    const problem = text === undefined ? undefined : argumentProblem(name, text);
+    if (arg !== undefined && problem !== undefined) this.refuse(arg, problem);
   }
 
   private comparable(expr: Expr, [left, right]: readonly Fact[]): void {
@@ -316,45 +326,47 @@ interface Connective {
 }
 
 /** Operators whose arguments decide what the whole can come to. */
-const connectives: Readonly<Record<string, Connective>> = {
-  '_&&_': {
-    bools: () => true,
-    fact: (args) => ({
-      type: 'bool',
-      canBeTrue: args.every((arg) => arg.canBeTrue),
-      canBeFalse: args.some((arg) => arg.canBeFalse),
-    }),
-  },
-  '_||_': {
-    bools: () => true,
-    fact: (args) => ({
-      type: 'bool',
-      canBeTrue: args.some((arg) => arg.canBeTrue),
-      canBeFalse: args.every((arg) => arg.canBeFalse),
-    }),
-  },
-  '!_': {
-    bools: () => true,
-    fact: ([arg]) => ({
-      type: 'bool',
-      canBeTrue: arg?.canBeFalse ?? true,
-      canBeFalse: arg?.canBeTrue ?? true,
-    }),
-  },
-  '_?_:_': {
-    bools: (index) => index === 0,
-    fact: ([condition, yes, no]) => ({
-      type: yes !== undefined && yes.type === no?.type ? yes.type : 'dyn',
-      canBeTrue: Boolean(
-        (condition?.canBeTrue && yes?.canBeTrue) || (condition?.canBeFalse && no?.canBeTrue),
-      ),
-      canBeFalse: Boolean(
-        (condition?.canBeTrue && yes?.canBeFalse) || (condition?.canBeFalse && no?.canBeFalse),
-      ),
-    }),
-  },
-  '@not_strictly_false': { bools: () => false, fact: () => ({ type: 'bool' }) },
-};
+const connectives: ReadonlyMap<string, Connective> = new Map(
+  Object.entries<Connective>({
+    '_&&_': {
+      bools: () => true,
+      fact: (args) => ({
+        type: 'bool',
+        canBeTrue: args.every((arg) => arg.canBeTrue),
+        canBeFalse: args.some((arg) => arg.canBeFalse),
+      }),
+    },
+    '_||_': {
+      bools: () => true,
+      fact: (args) => ({
+        type: 'bool',
+        canBeTrue: args.some((arg) => arg.canBeTrue),
+        canBeFalse: args.every((arg) => arg.canBeFalse),
+      }),
+    },
+    '!_': {
+      bools: () => true,
+      fact: ([arg]) => ({
+        type: 'bool',
+        canBeTrue: arg?.canBeFalse ?? true,
+        canBeFalse: arg?.canBeTrue ?? true,
+      }),
+    },
+    '_?_:_': {
+      bools: (index) => index === 0,
+      fact: ([condition, yes, no]) => ({
+        type: yes !== undefined && yes.type === no?.type ? yes.type : 'dyn',
+        canBeTrue: Boolean(
+          (condition?.canBeTrue && yes?.canBeTrue) || (condition?.canBeFalse && no?.canBeTrue),
+        ),
+        canBeFalse: Boolean(
+          (condition?.canBeTrue && yes?.canBeFalse) || (condition?.canBeFalse && no?.canBeFalse),
+        ),
+      }),
+    },
+    '@not_strictly_false': { bools: () => false, fact: () => ({ type: 'bool' }) },
+  }),
+);
 
 /** Does the conjunction demand two different constants of the same name (`a == "x" && a == "y"`)? */
 function contradicts(expr: Expr): boolean {

@@ -124,8 +124,19 @@ function regex(pattern: string): RE2JS {
   return compiled;
 }
 
+/** What is wrong with a constant argument of these functions. */
+export function argumentProblem(name: string, text: string): string | undefined {
+  try {
+    if (name === 'matches' || name === 'regexReplace') regex(text);
+    if (name === internal.cidrContains) cidrContains(text, '127.0.0.1');
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
 /** @throws Error for anything that is not an address in CIDR notation or a plain address */
-export function cidrContains(range: string, address: string): boolean {
+function cidrContains(range: string, address: string): boolean {
   const [network = '', bits = '', ...rest] = range.split('/');
   const version = isIP(network);
   const prefix = /^\d{1,3}$/.test(bits) ? Number(bits) : -1;
