@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { nearest } from './nearest.ts';
 import { formatPath, valueAt, type Path } from './path.ts';
 import type { Problem } from './problem.ts';
@@ -10,11 +10,16 @@ const notBuiltMessage = 'known, but not built yet in this version';
 
 /**
  * For `safeParse`: leaves the message of every issue empty that a schema gave no message of its own, and hands the
- * known fields of an object over in the message of `unrecognized_keys`, the only way they come out of zod.
+ * known fields of an object over in the message of `unrecognized_keys` (built ones, `|`, the others), the only way they
+ * come out of zod.
  */
 export const blankMessages: z.core.$ZodErrorMap = (issue) => {
-  const schema = issue.inst as { readonly _zod?: { readonly def?: { readonly shape?: object } } } | undefined;
-  return issue.code === 'unrecognized_keys' ? Object.keys(schema?._zod?.def?.shape ?? {}).join(' ') : '';
+  if (issue.code !== 'unrecognized_keys') return '';
+  const { shape } = (issue.inst as z.ZodObject)._zod.def;
+  const isBuilt = (name: string): boolean =>
+    !(shape[name] instanceof z.ZodOptional && shape[name].unwrap() instanceof z.ZodNever);
+  const names = Object.keys(shape);
+  return [names.filter(isBuilt).join(' '), names.filter((name) => !isBuilt(name)).join(' ')].join('|');
 };
 
 /** What zod found, as problems with their places in the file. */
@@ -51,8 +56,10 @@ function problems(issue: Issue, above: Path, context: Context): Problem[] {
     ...issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part)),
   ];
   if (issue.code === 'unrecognized_keys') {
-    const known = issue.message.split(' ').filter((name) => name !== '');
-    return issue.keys.map((key) => problem([...path, key], unknownField(key, known), context));
+    const [built = [], unbuilt = []] = issue.message
+      .split('|')
+      .map((names) => names.split(' ').filter((name) => name !== ''));
+    return issue.keys.map((key) => problem([...path, key], unknownField(key, built, unbuilt), context));
   }
   if (issue.code === 'invalid_union' && issue.message === '' && issue.errors.length > 0) {
     const branch = likeliest(issue.errors);
@@ -72,10 +79,18 @@ function problem(path: Path, found: Finding, { tree, file }: Context): Problem {
   return { file, ...place, path: formatPath(path), message: found.message, ...(hint === '' ? {} : { hint }) };
 }
 
-function unknownField(key: string, known: readonly string[]): Finding {
-  const meant = nearest(key, known);
-  const hint = meant === undefined ? `known fields: ${known.join(', ')}` : `did you mean ${meant}?`;
-  return { part: 'key', message: 'unknown field', hint: known.length === 0 ? undefined : hint };
+/** A list longer than this is no hint. */
+const maxNamesInHint = 16;
+
+function unknownField(key: string, built: readonly string[], unbuilt: readonly string[]): Finding {
+  const meant = nearest(key, [...built, ...unbuilt]);
+  const list =
+    built.length > 0 && built.length <= maxNamesInHint ? `known fields: ${built.join(', ')}` : undefined;
+  return {
+    part: 'key',
+    message: 'unknown field',
+    hint: meant === undefined ? list : `did you mean ${meant}?`,
+  };
 }
 
 /** Of several accepted forms, the one that the user seems to have written: the value itself fits, parts of it do not. */
@@ -135,14 +150,14 @@ function wrongType(issue: Extract<Issue, { code: 'invalid_type' }>, path: Path, 
   const expected = typeNames[issue.expected] ?? issue.expected;
   if (value !== undefined || context.tree.written(path) !== undefined)
     return { message: issue.message || `expected ${expected}, got ${describe(value)}` };
-  return { message: issue.message || `is required: ${expected}` };
+  return { message: issue.message || `is required (expected ${expected})` };
 }
 
 function wrongWord(issue: Extract<Issue, { code: 'invalid_value' }>, path: Path, context: Context): Finding {
   const words = issue.values.map(String);
   const value = valueAt(context.value, path);
   if (issue.message !== '') return { message: issue.message };
-  if (value === undefined) return { message: `is required: ${words.join(', ')}` };
+  if (value === undefined) return { message: `is required (expected ${words.join(', ')})` };
   const meant = typeof value === 'string' ? nearest(value, words) : undefined;
   return {
     message: `expected ${words.length === 1 ? '' : 'one of '}${words.join(', ')}`,

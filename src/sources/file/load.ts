@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
-import type { Model } from '../../model/index.ts';
+import type { Model, Place } from '../../model/index.ts';
 import { buildModel } from './build/model.ts';
 import { files } from './files.ts';
 import { readOverrides } from './overrides.ts';
+import { formatPath, type Path } from './path.ts';
 import { compareProblems, type Problem } from './problem.ts';
 import { checkReferences } from './references.ts';
 import { reporter } from './report.ts';
@@ -58,10 +59,12 @@ export function loadText(text: string, { file, env }: LoadOptions): LoadResult {
     );
     return { ok: false, problems };
   }
+  const placeOf = (path: Path): Place => ({ file, ...tree.place(path, 'value'), path: formatPath(path) });
+  const places = { top: placeOf([]), admin: placeOf(['config', 'adminAddr']) };
   return {
     ok: true,
     model,
-    warnings: warningsOf(model, file, attached).toSorted(compareProblems),
+    warnings: warningsOf(model, places, attached).toSorted(compareProblems),
     files: files(value),
   };
 }

@@ -108,6 +108,8 @@ class TreeReader {
         lineCounter: this.#lines,
         merge: true,
         stringKeys: true,
+        // Checked in #fill, where the path of the field is known.
+        uniqueKeys: false,
         prettyErrors: false,
         resolveKnownTags: false,
         // 'silent' would also hide that there is a second document.
@@ -127,9 +129,7 @@ class TreeReader {
     }
     for (const fault of faults.slice(0, maxFaults))
       this.#report(fault.pos[0], [], yamlMessage(fault.code, fault.message));
-    // The content is still sound where keys are only repeated, so that everything else can be checked as well.
-    if (document.errors.some((error) => error.code !== 'DUPLICATE_KEY')) return undefined;
-    if (document.contents === null) return undefined;
+    if (faults.length > 0 || document.contents === null) return undefined;
     const value = this.#node(document.contents, [], undefined);
     return this.#exhausted ? undefined : value;
   }
@@ -170,7 +170,11 @@ class TreeReader {
     for (const pair of map.items) {
       const key = pair.key as Scalar.Parsed;
       const name = String(key.value);
-      if (isMergeKey(key) || own.has(name)) continue;
+      if (isMergeKey(key)) continue;
+      if (own.has(name)) {
+        this.#report(key.range[0], [...path, name], 'this field was given before');
+        continue;
+      }
       own.add(name);
       if (name === '__proto__') {
         this.#report(key.range[0], [...path, name], 'is not a possible field name');
@@ -275,7 +279,6 @@ function spotKey(path: Path): string {
 }
 
 const ownMessages: Readonly<Record<string, string>> = {
-  DUPLICATE_KEY: 'this field was given before',
   MULTIPLE_DOCS: 'only one YAML document a file is allowed',
   TAB_AS_INDENT: 'tabs cannot indent YAML; use spaces',
   NON_STRING_KEY: 'a field name must be a plain word',

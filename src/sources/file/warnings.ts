@@ -10,22 +10,26 @@ import {
 } from '../../model/index.ts';
 import type { Problem } from './problem.ts';
 
-/** What is valid and still hardly meant. */
-export function warningsOf(model: Model, file: string, routes: readonly Route[]): Problem[] {
+/**
+ * What is valid and still hardly meant.
+ *
+ * @param routes Routes that attach to gateways by name, whether or not one of them serves the route.
+ */
+export function warningsOf(
+  model: Model,
+  places: { readonly top: Place; readonly admin: Place },
+  routes: readonly Route[],
+): Problem[] {
   const warnings: Problem[] = [];
   const warn = ({ file: where, line, column, path }: Place, message: string, hint?: string): void => {
     const problem = { file: where, line, column, path, message };
     warnings.push(hint === undefined ? problem : { ...problem, hint });
   };
-  const everywhere = { file, line: 1, column: 1, path: '' };
 
   if (model.binds.length === 0)
-    warn(everywhere, 'nothing is served', 'add `binds`, or `gateways` with `routes` or `mcp`');
+    warn(places.top, 'nothing is served', 'add `binds`, or `gateways` with `routes` or `mcp`');
   if (isExposed(model.process.fixed.admin))
-    warn(
-      { ...everywhere, path: 'config.adminAddr' },
-      'the admin interface has no login and can be reached from other machines',
-    );
+    warn(places.admin, 'the admin interface has no login and can be reached from other machines');
 
   const served = new Set<Route>();
   for (const listener of model.binds.flatMap((bind) => bind.listeners)) {

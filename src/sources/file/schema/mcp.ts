@@ -51,7 +51,8 @@ export const mcpFields = {
   targets: z
     .array(target)
     .min(1, { error: 'expected one target' })
-    .max(1, {
+    // Not `max`: that would keep silent about everything else that is wrong with the targets.
+    .refine((targets) => targets.length <= 1, {
       error: 'several targets are known, but not built yet in this version; they come with federation',
     })
     .describe('The MCP server to serve; exactly one in this version.'),
