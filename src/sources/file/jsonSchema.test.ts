@@ -17,7 +17,8 @@ const schema = JSON.parse(configurationSchema()) as JsonSchema;
 
 test('the committed schema is the one that the program prints', () => {
   const committed = new URL('../../../schema/portcullis.schema.json', import.meta.url);
-  assert.equal(readFileSync(committed, 'utf8'), configurationSchema(), 'run `npm run generate`');
+  // Not `equal`: nobody wants to read two schemas.
+  assert.ok(readFileSync(committed, 'utf8') === configurationSchema(), 'run `npm run generate`');
 });
 
 test('editors are told of unknown fields, of fields that are not built, and of types', () => {

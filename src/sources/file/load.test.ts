@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'node:test';
+import fc from 'fast-check';
+import { loadFile, loadText, type LoadResult } from './load.ts';
+import { renderProblem } from './problem.ts';
+
+const load = (text: string, env: Record<string, string> = {}): LoadResult =>
+  loadText(text, { file: 'c.yaml', env });
+
+function loaded(text: string, env: Record<string, string> = {}): Extract<LoadResult, { ok: true }> {
+  const result = load(text, env);
+  assert.ok(result.ok, result.ok ? '' : result.problems.map(renderProblem).join('\n'));
+  return result;
+}
+
+function problemsOf(text: string, env: Record<string, string> = {}): string[] {
+  const result = load(text, env);
+  assert.ok(!result.ok, 'expected problems');
+  return result.problems.map(renderProblem);
+}
+
+test('environment variables win over config, and an empty one counts as not set', () => {
+  const text = 'config: {adminAddr: "off", statsAddr: "off", connectionTerminationDeadline: 7s}';
+  const { fixed } = loaded(text, {
+    ADMIN_ADDR: 'localhost:1',
+    STATS_ADDR: '',
+    READINESS_ADDR: 'unix:/run/r',
+    SESSION_KEY: 'AB'.repeat(32),
+    CONNECTION_TERMINATION_DEADLINE: '9s',
+    CONNECTION_MIN_TERMINATION_DEADLINE: '1s',
+    TERMINATION_GRACE_PERIOD_SECONDS: '60',
+  }).model.process;
+  assert.deepEqual(fixed.admin, { kind: 'tcp', host: '127.0.0.1', port: 1 });
+  assert.deepEqual(fixed.stats, { kind: 'off' });
+  assert.deepEqual(fixed.readiness, { kind: 'unix', path: '/run/r' });
+  assert.equal(fixed.sessionKey, 'ab'.repeat(32));
+  assert.equal(fixed.terminationDeadlineMs, 9_000);
+  assert.equal(fixed.minTerminationDeadlineMs, 1_000);
+});
+
+test('the grace period of the platform less five seconds is the deadline where nothing else sets one', () => {
+  const deadline = (text: string, seconds: string): number =>
+    loaded(text, { TERMINATION_GRACE_PERIOD_SECONDS: seconds }).model.process.fixed.terminationDeadlineMs;
+  assert.equal(deadline('binds: []', '30'), 25_000);
+  assert.equal(deadline('binds: []', '3'), 1_000);
+  assert.equal(deadline('config: {connectionTerminationDeadline: 7s}', '30'), 7_000);
+});
+
+test('a wrong override is a problem that names the variable and not its value', () => {
+  assert.deepEqual(
+    problemsOf('binds: []', { SESSION_KEY: 'secret', TERMINATION_GRACE_PERIOD_SECONDS: 'long' }),
+    [
+      'environment: SESSION_KEY: expected 64 hexadecimal digits',
+      'environment: TERMINATION_GRACE_PERIOD_SECONDS: expected a whole number of seconds',
+    ],
+  );
+});
+
+test('a wrong value that came from a variable is never shown', () => {
+  const text =
+    'config: {session: {key: "$KEY"}, logging: {level: $KEY, format: $KEY}, adminAddr: $KEY}\nbinds: $KEY';
+  const problems = problemsOf(text, { KEY: 'swordfish' });
+  assert.equal(problems.length, 5);
+  for (const problem of problems) {
+    assert.ok(!problem.includes('swordfish'), problem);
+    assert.ok(problem.endsWith('(the value comes from $KEY)'), problem);
+  }
+});
+
+test('the value of a variable cannot add fields to the configuration', () => {
+  const env = { HOST: 'a:1}]}]}]\nconfig: {adminAddr: "0.0.0.0:1"}' };
+  assert.deepEqual(
+    problemsOf('binds: [{port: 1, listeners: [{routes: [{backends: [{host: $HOST}]}]}]}]', env),
+    [
+      'c.yaml:1:60: binds[0].listeners[0].routes[0].backends[0].host: expected name:port such as app.internal:8000 or [::1]:8000 (the value comes from $HOST)',
+    ],
+  );
+});
+
+test('the keys of backends stay when other parts of the file move', () => {
+  const keys = (text: string): string[] =>
+    loaded(text).model.binds.flatMap(({ listeners }) =>
+      listeners.flatMap(({ routes }) => routes.flatMap(({ backends }) => backends.map(({ key }) => key))),
+    );
+  const route = 'routes: [{name: r, backends: [{host: a:1}, {host: b:1}]}]';
+  const before = keys(`binds: [{port: 1, listeners: [{${route}}]}]`);
+  const after = keys(`# moved\nbinds:\n- {port: 2, listeners: []}\n- {port: 1, listeners: [{${route}}]}`);
+  assert.deepEqual(before, ['bind/1/listener0/r/backend0', 'bind/1/listener0/r/backend1']);
+  assert.deepEqual(after, before);
+});
+
+test('the model survives JSON, so that it can be sent to another process', () => {
+  const { model } = loaded(
+    'binds: [{port: 1, listeners: [{hostname: a.io, routes: [{policies: {directResponse: {status: 200, body: hi}}}]}]}]',
+  );
+  assert.deepEqual(JSON.parse(JSON.stringify(model)), model);
+});
+
+test('a file that cannot be read is a problem with the reason', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-load-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const missing = join(folder, 'none.yaml');
+  assert.deepEqual(loadFile(missing, {}), {
+    ok: false,
+    problems: [{ file: missing, path: '', message: 'there is no such file' }],
+  });
+  const result = loadFile(folder, {});
+  assert.equal(
+    result.ok ? '' : result.problems.map(renderProblem).join(),
+    `${folder}: this is a directory, not a file`,
+  );
+});
+
+test('whatever the text is, loading answers with a model or with problems that have a place in it', () => {
+  const word = fc.constantFrom(
+    ...[
+      'binds',
+      'port',
+      'listeners',
+      'routes',
+      'backends',
+      'policies',
+      'matches',
+      'mcp',
+      'config',
+      'gateways',
+    ],
+    ...[
+      '<<',
+      '*a',
+      '&a',
+      '- ',
+      ': ',
+      '\n',
+      '\n  ',
+      '{',
+      '}',
+      '[',
+      ']',
+      '$X',
+      '${',
+      '"',
+      "'",
+      '|',
+      '>',
+      '!t',
+      '#',
+      '~',
+    ],
+    ...[
+      '3000',
+      '1.5',
+      'true',
+      'null',
+      '__proto__',
+      'constructor',
+      ',',
+      '\t',
+      '%',
+      '@',
+      '---\n',
+      '\u0000',
+      'é',
+    ],
+  );
+  fc.assert(
+    fc.property(fc.array(word, { maxLength: 40 }), (words) => {
+      const text = words.join('');
+      const result = load(text, { X: 'x' });
+      if (result.ok) return;
+      assert.ok(result.problems.length > 0);
+      const lines = text.split('\n').length;
+      for (const { line, message } of result.problems) {
+        assert.ok(line === undefined || (line >= 1 && line <= lines + 1), `${message} at line ${line}`);
+        assert.notEqual(message, '');
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
