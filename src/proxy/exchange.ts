@@ -154,7 +154,11 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
     return new Promise((resolve, reject) => {
       const parts: Buffer[] = [];
       let length = 0;
-      this.onClose(() => reject(new GatewayError('bad_request', { detail: 'the client left' })));
+      let whole = false;
+      // Runs at the end of every exchange: an error, with its stack, is made only for a body that was cut off.
+      this.onClose(() => {
+        if (!whole) reject(new GatewayError('bad_request', { detail: 'the client left' }));
+      });
       this.connection.consume(this, {
         raw: false,
         take(bytes, from, to, done) {
@@ -164,7 +168,9 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
             return;
           }
           if (to > from) parts.push(bytes.subarray(from, to));
-          if (done) resolve(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts));
+          if (!done) return;
+          whole = true;
+          resolve(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts));
         },
         fail: reject,
       });
