@@ -20,7 +20,7 @@ export async function profile(
   const options = ['--cpu-prof', `--cpu-prof-dir=${output}`];
   if (args.parts.includes('http')) {
     const setting = await openSetting(directory, cores);
-    const running = await startHttp(setting, options);
+    const running = await startHttp(setting, 'portcullis', options);
     for (const workload of workloads) {
       if (!(args.workloads ?? ['get']).includes(workload.name)) continue;
       const sample = await measureHttp(running, workload, cores[1], args.seconds);

@@ -40,7 +40,7 @@ function httpSection(cells: readonly Cell[]): string[] {
   const lines = [
     '## HTTP',
     '',
-    `${connections} keep-alive connections, the proxy alone on one core; load generator and backend on another. Routing by host and path, request id, forwarded headers, access log to a file and metrics are on everywhere.`,
+    `${connections} keep-alive connections, the proxy alone on one core; load generator and backend on another. Routing by host and path, request id, forwarded headers, access log to a file and metrics are on everywhere. "Logged" is the share of all its requests that a proxy wrote to its access log.`,
     '',
   ];
   for (const workload of new Set(cells.map((cell) => cell.workload))) {
@@ -48,14 +48,14 @@ function httpSection(cells: readonly Cell[]): string[] {
     lines.push(
       `### ${workload.title}`,
       '',
-      '| proxy | CPU us/request | / haproxy | / Envoy | requests/s | p50 ms | p99 ms | RSS MB | failed |',
-      '| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |',
+      '| proxy | CPU us/request | / haproxy | / Envoy | requests/s | p50 ms | p99 ms | RSS MB | logged | failed |',
+      '| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |',
     );
     const cpuOf = (name: string) => {
       const cell = rows.find(({ candidate }) => candidate.name === name);
       return cell && of(cell.samples, 'cpuPerRequest').median;
     };
-    for (const { candidate, samples } of rows) {
+    for (const { candidate, samples, logged } of rows) {
       const cpu = of(samples, 'cpuPerRequest');
       lines.push(
         row([
@@ -67,6 +67,7 @@ function httpSection(cells: readonly Cell[]): string[] {
           show(of(samples, 'p50'), 1),
           show(of(samples, 'p99'), 1),
           candidate.name === 'direct' ? '–' : of(samples, 'residentMegabytes').median.toFixed(0),
+          logged === undefined ? '–' : `${Math.floor(logged * 100)} %`,
           `${samples.reduce((sum, { failed }) => sum + failed, 0)}`,
         ]),
       );

@@ -19,6 +19,8 @@ export interface Running {
   readonly token?: string;
   /** Absent where nothing stands in between. */
   readonly program?: Pinned;
+  /** A line for each request, so that a log which drops lines is not taken for a cheap one. */
+  readonly accessLog?: string;
 }
 
 const launcher = fileURLToPath(new URL('../../bin/portcullis', import.meta.url));
@@ -26,14 +28,16 @@ const launcher = fileURLToPath(new URL('../../bin/portcullis', import.meta.url))
 /** Starts portcullis on `bench/portcullis.yaml`; also what `--profile` measures, with Node's own options. */
 export async function startPortcullis(
   setting: Setting,
+  name = 'portcullis',
   nodeOptions: readonly string[] = [],
 ): Promise<Running & { readonly jwtPort: number; readonly program: Pinned }> {
   const [port, jwtPort, statsPort] = (await freePorts(3)) as [number, number, number];
   const file = fileURLToPath(new URL('../portcullis.yaml', import.meta.url));
+  const accessLog = `${setting.directory}/${name}.log`;
   const program = startPinned(
     setting.cores[0],
     [process.execPath, ...nodeOptions, launcher, '-f', file],
-    `${setting.directory}/portcullis.log`,
+    accessLog,
     {
       PORT: `${port}`,
       JWT_PORT: `${jwtPort}`,
@@ -44,7 +48,7 @@ export async function startPortcullis(
     },
   );
   await waitForPort(port, program);
-  return { port, jwtPort, program };
+  return { port, jwtPort, program, accessLog };
 }
 
 export const candidates: readonly Candidate[] = [
@@ -59,8 +63,8 @@ export const candidates: readonly Candidate[] = [
     title: 'portcullis, token and rule',
     workloads: ['get', 'post'],
     start: async (setting) => {
-      const { jwtPort, program } = await startPortcullis(setting);
-      return { port: jwtPort, program, token: setting.token };
+      const { jwtPort, ...running } = await startPortcullis(setting, 'portcullis-jwt');
+      return { ...running, port: jwtPort, token: setting.token };
     },
   },
   {
@@ -75,7 +79,7 @@ export const candidates: readonly Candidate[] = [
         `${setting.directory}/haproxy.log`,
       );
       await waitForPort(port, program);
-      return { port, program };
+      return { port, program, accessLog: program.logFile };
     },
   },
   {
@@ -91,7 +95,7 @@ export const candidates: readonly Candidate[] = [
         port,
         values(setting, port, stats),
       );
-      return { port, program };
+      return { port, program, accessLog: `${setting.directory}/nginx-access.log` };
     },
   },
   {
@@ -106,7 +110,7 @@ export const candidates: readonly Candidate[] = [
         `${setting.directory}/envoy.log`,
       );
       await waitForPort(port, program);
-      return { port, program };
+      return { port, program, accessLog: `${setting.directory}/envoy-access.log` };
     },
   },
 ];

@@ -20,6 +20,7 @@ export interface Sample {
   readonly p50: number;
   readonly p99: number;
   readonly residentMegabytes: number;
+  readonly requests: number;
   /** Answers that were not 2xx or 3xx, and broken connections. */
   readonly failed: number;
 }
@@ -67,6 +68,7 @@ export async function measure(
     p50: result.p50 / 1000,
     p99: result.p99 / 1000,
     residentMegabytes: residentMegabytes(after),
+    requests: result.requests,
     failed: result.failed,
   };
 }
