@@ -32,17 +32,29 @@ const refusedTrailers = new Set([
   'content-length',
   'content-range',
   'content-type',
+  'content_length',
   'cookie',
   'expect',
+  'forwarded',
   'host',
   'keep-alive',
+  'location',
   'max-forwards',
+  'proxy-authenticate',
   'proxy-authorization',
+  'proxy-connection',
+  'range',
   'set-cookie',
   'te',
   'trailer',
   'transfer-encoding',
+  'transfer_encoding',
   'upgrade',
+  'www-authenticate',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-request-id',
 ]);
 
 /** Takes the payload bytes of a chunked body, without its framing. */
@@ -55,6 +67,8 @@ export type ChunkSink = (bytes: Buffer, from: number, to: number) => void;
 export class Body {
   kind: number = FRAMING.none;
   done = true;
+  /** Bytes of payload taken so far, framing not counted. */
+  payload = 0;
   /** Bytes still to come of the body (length) or of the chunk (chunked). */
   private left = 0;
   private state = SIZE;
@@ -66,12 +80,14 @@ export class Body {
   startLength(length: number): void {
     this.kind = length === 0 ? FRAMING.none : FRAMING.length;
     this.left = length;
+    this.payload = 0;
     this.done = length === 0;
   }
 
   startChunked(): void {
     this.kind = FRAMING.chunked;
     this.left = 0;
+    this.payload = 0;
     this.state = SIZE;
     this.digits = 0;
     this.spare = 0;
@@ -80,12 +96,18 @@ export class Body {
 
   startUntilClose(): void {
     this.kind = FRAMING.close;
+    this.payload = 0;
     this.done = false;
   }
 
   startNone(): void {
     this.kind = FRAMING.none;
     this.done = true;
+  }
+
+  /** Bytes that are still to come where the length is known; 0 where it is not. */
+  get remaining(): number {
+    return this.kind === FRAMING.length ? this.left : 0;
   }
 
   /**
@@ -98,12 +120,14 @@ export class Body {
       case FRAMING.length: {
         const end = to - from < this.left ? to : from + this.left;
         this.left -= end - from;
+        this.payload += end - from;
         this.done = this.left === 0;
         return end;
       }
       case FRAMING.chunked:
         return this.scan(bytes, from, to, sink);
       case FRAMING.close:
+        this.payload += to - from;
         return to;
       default:
         return from;
@@ -143,6 +167,7 @@ export class Body {
           const end = to - p < this.left ? to : p + this.left;
           if (sink !== undefined) sink(bytes, p, end);
           this.left -= end - p;
+          this.payload += end - p;
           if (this.left === 0) this.state = DATA_CR;
           p = end;
           break;

@@ -45,6 +45,11 @@ export class HeaderEdits {
     return this.names.includes(lowerName);
   }
 
+  /** Is anything said about this name? */
+  touches(lowerName: string): boolean {
+    return this.dropsName(lowerName) || this.lines.some(([known]) => known === lowerName);
+  }
+
   /** Might a name of this hash be dropped? Spares reading the names of fields that stay. */
   dropsHash(hash: number): boolean {
     return this.hashes.includes(hash);

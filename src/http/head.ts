@@ -107,6 +107,7 @@ export class HeadPool {
   give(head: Head): void {
     head.text = '';
     head.connectionNames = undefined;
-    if (this.free.length < 1024) this.free.push(head);
+    // A head borrowed before a change of the limit has another size.
+    if (this.free.length < 1024 && head.kinds.length === this.maxHeaders) this.free.push(head);
   }
 }

@@ -102,7 +102,12 @@ export function parseResponse(
 ): number {
   reset(head);
   let p = start;
-  if (end - p < 13) return INCOMPLETE;
+  if (end - p < 13) {
+    // What does not even begin like an answer is not waited for.
+    for (let i = 0; p + i < end && i < 7; i++)
+      if (bytes[p + i] !== STATUS_PREFIX[i]) return refuse(head, BAD, 'malformed status line');
+    return INCOMPLETE;
+  }
   const version = httpVersion(bytes, p);
   if ((version !== 10 && version !== 11) || bytes[p + 8] !== SPACE)
     return refuse(head, BAD, 'malformed status line');
@@ -146,6 +151,7 @@ function unfinished(head: Head, start: number, end: number, limits: HeadLimits):
 }
 
 const VERSION_PREFIX = Buffer.from('HTTP/');
+const STATUS_PREFIX = Buffer.from('HTTP/1.');
 
 /** 10 for HTTP/1.0, 11 for HTTP/1.1, other positive numbers for other versions, -1 for no version at all. */
 function httpVersion(bytes: Buffer, p: number): number {
@@ -247,7 +253,8 @@ function noteField(bytes: Buffer, kind: number, from: number, to: number, index:
       if (repeated || bytes.toString('latin1', from, to).toLowerCase() !== '100-continue') {
         return refuse(head, EXPECTATION, 'unknown expectation');
       }
-      head.expectContinue = true;
+      // RFC 9110 §10.1.1: ignored in a 1.0 message, whose sender could not read a 100.
+      head.expectContinue = !head.http10;
       return COMPLETE;
     case KIND.lookalike:
       return refuse(head, BAD_FRAMING, 'a field name that reads like a framing field');
@@ -283,7 +290,10 @@ function noteCoding(bytes: Buffer, from: number, to: number, head: Head): number
     : refuse(head, BAD_FRAMING, 'malformed Transfer-Encoding');
 }
 
-/** Fields that Connection may not name: dropping them would change what the message means. */
+/**
+ * Fields that Connection may not name: dropping them would change what the message means, or hide from the backend
+ * what an earlier proxy noted about the client.
+ */
 const kept = new Set([
   'host',
   'content-length',
@@ -292,6 +302,10 @@ const kept = new Set([
   'authorization',
   'cookie',
   'set-cookie',
+  'forwarded',
+  'x-forwarded-for',
+  'x-forwarded-proto',
+  'x-forwarded-host',
 ]);
 const single = new Map([
   ['close', (head: Head) => void (head.close = true)],
@@ -314,7 +328,8 @@ function noteConnection(bytes: Buffer, from: number, to: number, head: Head): nu
     }
   }
   for (const part of bytes.toString('latin1', from, to).toLowerCase().split(',')) {
-    const name = part.trim();
+    // Not trim(): it takes the no-break space (0xA0) for white space, too.
+    const name = part.replaceAll(/^[ \t]+|[ \t]+$/g, '');
     if (name === '') continue;
     const note = single.get(name);
     if (note !== undefined) note(head);

@@ -4,7 +4,11 @@
  * segments removed (§5.2.4). An encoded slash stays encoded, duplicate slashes stay: both mean something to some
  * backends, and here they match only what is written like them.
  *
- * @returns undefined for a path that is malformed, climbs above the root, or holds a control character or backslash
+ * Some backends find a dot segment in what is none to others: before a path parameter (`/..;x/`), or beside a slash
+ * that is encoded (`/..%2F`). Whoever sends that wants two readers to differ, so it is refused.
+ *
+ * @returns undefined for a path that is malformed, climbs above the root, hides a dot segment, or holds a control
+ * character or backslash
  */
 export function normalizePath(path: string): string | undefined {
   if (!suspicious.test(path)) return path;
@@ -17,10 +21,11 @@ export function normalizePath(path: string): string | undefined {
     const character = String.fromCharCode(code);
     return unreserved.test(character) ? character : triplet.toUpperCase();
   });
-  return bad ? undefined : removeDotSegments(decoded);
+  return bad || hidden.test(decoded) ? undefined : removeDotSegments(decoded);
 }
 
 const suspicious = /[%\\]|\/\./;
+const hidden = /(?:\/|%2F)\.\.?(?:%2F|%3B|;)|%2F\.\.?(?:\/|$)/;
 const unreserved = /^[A-Za-z0-9._~-]$/;
 
 function removeDotSegments(path: string): string | undefined {
