@@ -22,17 +22,22 @@ const HEAD = 1;
 const BODY = 2;
 const STALLED = 3;
 const CLOSING = 4;
+const BLOCKED = 5;
 
 /** A refused or answered-early request: how much of it is read so that the client sees the answer, and how long. */
 const LINGER_BYTES = 262_144;
 const LINGER_MS = 2_000;
 
+/** Bytes read ahead of the present request: reading on is how we learn that the client has left. */
+const AHEAD_BYTES = 65_536;
+
 const EMPTY = Buffer.alloc(0);
+const CR = 13;
 const LF = 10;
 
 /**
  * The client's side of one connection: reads heads, hands each request to `handle`, and moves body bytes to whoever
- * consumes them. One request at a time; pipelined ones wait in `stash` with the socket paused.
+ * consumes them. One request at a time; pipelined ones wait in `stash`, and until the client has read enough.
  */
 export class ClientConnection {
   readonly port: Port;
@@ -44,6 +49,8 @@ export class ClientConnection {
   deadline: number;
   /** No further request after the present one. */
   draining = false;
+  /** The end of the connection is the end of the present answer: cutting it short takes a reset. */
+  untilClose = false;
   private phase = IDLE;
   private exchange: LiveExchange | undefined;
   private head: Head | undefined;
@@ -55,6 +62,12 @@ export class ClientConnection {
   private running = false;
   private gone = false;
   private lingered = 0;
+  /** The client has not yet taken what was written. */
+  private full = false;
+  /** The next request waits until it has. */
+  private held = false;
+  /** Bytes the client had not taken when that was last looked at. */
+  private owed = 0;
 
   constructor(port: Port, socket: Socket) {
     this.port = port;
@@ -79,7 +92,7 @@ export class ClientConnection {
       }
     });
     // A client that hangs up does not wait for its answer (Envoy and nginx see it the same way).
-    socket.on('end', () => this.destroy());
+    socket.on('end', () => this.onEnd());
     socket.on('error', () => this.destroy());
     socket.on('close', () => this.destroy());
   }
@@ -92,21 +105,21 @@ export class ClientConnection {
   /** @returns false when the client reads slower than we write */
   write(data: string | Buffer): boolean {
     const more = typeof data === 'string' ? this.socket.write(data, 'latin1') : this.socket.write(data);
-    if (!more) this.expect(STALLED, this.port.limits.bodyTimeoutMs);
+    if (!more) this.stall();
     return more;
   }
 
   /** The same for text outside latin1. */
   writeText(text: string): boolean {
     const more = this.socket.write(text, 'utf8');
-    if (!more) this.expect(STALLED, this.port.limits.bodyTimeoutMs);
+    if (!more) this.stall();
     return more;
   }
 
   /** The same for bytes that belong to somebody else, who gets them back when they are written. */
   writeLent(bytes: Buffer, release: () => void): boolean {
     const more = this.socket.write(bytes, release);
-    if (!more) this.expect(STALLED, this.port.limits.bodyTimeoutMs);
+    if (!more) this.stall();
     return more;
   }
 
@@ -120,8 +133,12 @@ export class ClientConnection {
     }
     const pending = this.stash;
     this.stash = undefined;
-    if (pending !== undefined) this.feed(x, consumer, pending);
-    else if (x.head.expectContinue && !x.started) this.write('HTTP/1.1 100 Continue\r\n\r\n');
+    if (pending !== undefined) {
+      this.phase = BODY;
+      this.feed(x, consumer, pending);
+      // The consumer may have refused the body, which ends the connection, or be full.
+      if (this.phase !== BODY || x.consumer !== consumer) return;
+    } else if (x.head.expectContinue && !x.started) this.write('HTTP/1.1 100 Continue\r\n\r\n');
     if (x.body.done) return;
     this.expect(BODY, this.port.limits.bodyTimeoutMs);
     this.socket.resume();
@@ -130,7 +147,7 @@ export class ClientConnection {
   /** The consumer cannot take more for now. */
   pauseBody(): void {
     this.socket.pause();
-    this.deadline = Number.POSITIVE_INFINITY;
+    this.expect(BLOCKED, this.port.limits.bodyTimeoutMs);
   }
 
   resumeBody(x: LiveExchange): void {
@@ -142,11 +159,17 @@ export class ClientConnection {
   /** The answer to the present request is complete. */
   answered(x: LiveExchange): void {
     if (this.gone) return;
-    // Somebody who waits for leave to send a body will not send it any more, or will: nobody can tell.
-    const waiting = !x.body.done && x.head.expectContinue && x.consumer === undefined;
-    if (!x.keepAlive || waiting) this.closeGracefully();
+    if (!x.keepAlive) this.closeGracefully();
     else if (x.body.done) this.next();
     else this.consume(x, this.discard);
+  }
+
+  /** Is more of the request to come than we would read to keep the connection? Asked when the answer begins. */
+  restIsTooMuch(x: LiveExchange): boolean {
+    if (x.body.done) return false;
+    // Somebody who waits for leave to send a body will not send it any more, or will: nobody can tell.
+    if (x.head.expectContinue && x.consumer === undefined) return true;
+    return x.body.remaining > LINGER_BYTES;
   }
 
   /** Time is up for what the connection was doing. */
@@ -156,8 +179,19 @@ export class ClientConnection {
         this.refuse('request_timeout', 'head');
         break;
       case BODY:
-        this.exchange?.abort(new GatewayError('request_timeout', { detail: 'body' }));
-        this.closeGracefully();
+        this.giveUp(new GatewayError('request_timeout', { detail: 'body' }));
+        break;
+      case BLOCKED:
+        this.giveUp(new GatewayError('upstream_timeout', { detail: 'the body was not taken' }));
+        break;
+      case STALLED:
+        this.exchange?.noteError(new GatewayError('request_timeout', { detail: 'the answer was not read' }));
+        this.destroy();
+        break;
+      case CLOSING:
+        // Slow is not dead: as long as the client takes something, it gets the rest.
+        if (this.socket.writableLength > 0 && this.socket.writableLength < this.owed) this.flushing();
+        else this.destroy();
         break;
       default:
         this.destroy();
@@ -167,7 +201,7 @@ export class ClientConnection {
   /** Asks for the end: at once when idle, after the present exchange otherwise. */
   drain(): void {
     this.draining = true;
-    if (this.exchange === undefined) this.closeGracefully();
+    if (this.idle) this.closeGracefully();
   }
 
   destroy(): void {
@@ -177,18 +211,45 @@ export class ClientConnection {
     this.exchange = undefined;
     this.stash = undefined;
     this.pieces = undefined;
-    this.socket.destroy();
+    if (this.untilClose && (exchange !== undefined || this.socket.writableLength > 0))
+      this.socket.resetAndDestroy();
+    else this.socket.destroy();
     exchange?.lost();
     this.releaseHead();
     this.port.closed(this);
   }
 
-  private broken(error: unknown): void {
+  /** A defect of ours: it ends this connection and nothing else. */
+  broken(error: unknown): void {
     this.port.log.error('internal error', { stack: error instanceof Error ? error.stack : String(error) });
     this.destroy();
   }
 
+  /** The client keeps its end open and is silent, or has hung up. */
+  private onEnd(): void {
+    // What is answered already is still delivered; an answer under way is for nobody.
+    if (this.exchange === undefined && this.socket.writableLength > 0) this.closeGracefully();
+    else this.destroy();
+  }
+
+  private stall(): void {
+    this.full = true;
+    this.expect(STALLED, this.port.limits.bodyTimeoutMs);
+  }
+
+  /** The request cannot be read to its end. */
+  private giveUp(error: GatewayError): void {
+    const x = this.exchange;
+    if (x !== undefined) {
+      x.keepAlive = false;
+      x.abort(error);
+    }
+    this.closeGracefully();
+  }
+
   private expect(phase: number, ms: number): void {
+    // Nothing leads back from there: what still comes in belongs to no request.
+    if (this.phase === CLOSING) return;
     this.phase = phase;
     this.deadline = Date.now() + ms;
   }
@@ -205,7 +266,7 @@ export class ClientConnection {
     } else if (x.consumer !== undefined && !x.body.done) this.feed(x, x.consumer, bytes);
     else {
       this.stash = this.stash === undefined ? bytes : Buffer.concat([this.stash, bytes]);
-      this.socket.pause();
+      if (this.stash.length >= AHEAD_BYTES) this.socket.pause();
     }
   }
 
@@ -229,7 +290,7 @@ export class ClientConnection {
   private run(): void {
     if (this.running) return;
     this.running = true;
-    while (this.exchange === undefined && this.stash !== undefined && this.phase !== CLOSING && !this.gone) {
+    while (this.exchange === undefined && this.stash !== undefined && !this.held && this.phase !== CLOSING) {
       if (!this.readRequest(this.stash)) break;
     }
     this.running = false;
@@ -239,8 +300,10 @@ export class ClientConnection {
   private readRequest(stash: Buffer): boolean {
     const { port } = this;
     let bytes = stash;
-    // An empty line before a request is ignored (RFC 9112 §2.2).
-    if (bytes[0] === 13 && bytes[1] === LF) {
+    // Empty lines before a request are ignored (RFC 9112 §2.2).
+    while (bytes[0] === CR) {
+      if (bytes.length === 1) return false;
+      if (bytes[1] !== LF) break;
       bytes = bytes.subarray(2);
       this.stash = bytes.length === 0 ? undefined : bytes;
       if (this.stash === undefined) return false;
@@ -268,12 +331,13 @@ export class ClientConnection {
       this.refuse('bad_request', 'malformed request target');
       return;
     }
-    const authority =
-      target.authority ?? (head.host === -1 ? undefined : parseAuthority(head.value(head.host)));
-    if (authority === undefined && head.host !== -1) {
+    // The absolute form wins over Host (RFC 9112 §3.2.2), which must be sound all the same.
+    const named = head.host === -1 ? undefined : parseAuthority(head.value(head.host));
+    if (named === undefined && head.host !== -1) {
       this.refuse('bad_host', 'malformed Host');
       return;
     }
+    const authority = target.authority ?? named;
     const place = {
       method,
       target: target.target,
@@ -295,24 +359,22 @@ export class ClientConnection {
   private feed(x: LiveExchange, consumer: BodyConsumer, bytes: Buffer): void {
     const { body } = x;
     const payloadOnly = !consumer.raw && body.kind === FRAMING.chunked;
-    const sink = (chunk: Buffer, from: number, to: number): void => consumer.take(chunk, from, to, false);
-    const to = payloadOnly ? body.take(bytes, 0, bytes.length, sink) : body.take(bytes, 0, bytes.length);
+    const to = payloadOnly
+      ? body.take(bytes, 0, bytes.length, (chunk, start, end) => consumer.take(chunk, start, end, false))
+      : body.take(bytes, 0, bytes.length);
     if (to < 0) {
       this.endBody(x, consumer, new GatewayError('bad_chunk'));
       return;
     }
     x.requestBytes += to;
     const { maxBodyBytes, bodyTimeoutMs } = this.port.limits;
-    if (maxBodyBytes !== 0 && x.requestBytes > maxBodyBytes) {
+    if (maxBodyBytes !== 0 && body.payload > maxBodyBytes) {
       this.endBody(x, consumer, new GatewayError('body_too_large'));
       return;
     }
     if (body.done) {
       this.deadline = Number.POSITIVE_INFINITY;
-      if (to < bytes.length) {
-        this.stash = bytes.subarray(to);
-        this.socket.pause();
-      }
+      if (to < bytes.length) this.stash = bytes.subarray(to);
     } else this.deadline = Date.now() + bodyTimeoutMs;
     if (payloadOnly) {
       if (body.done) consumer.take(EMPTY, 0, 0, true);
@@ -347,6 +409,13 @@ export class ClientConnection {
       this.closeGracefully();
       return;
     }
+    if (this.full) {
+      // Who sends request after request and reads no answer would fill our memory.
+      this.held = true;
+      this.socket.pause();
+      this.expect(STALLED, this.port.limits.bodyTimeoutMs);
+      return;
+    }
     this.expect(IDLE, this.port.limits.idleTimeoutMs);
     if (this.socket.isPaused()) this.socket.resume();
     this.run();
@@ -354,6 +423,12 @@ export class ClientConnection {
 
   private onDrain(): void {
     const x = this.exchange;
+    this.full = false;
+    if (this.held) {
+      this.held = false;
+      this.next();
+      return;
+    }
     if (this.phase === STALLED) {
       this.phase = BODY;
       this.deadline = Number.POSITIVE_INFINITY;
@@ -382,9 +457,16 @@ export class ClientConnection {
     this.stash = undefined;
     this.pieces = undefined;
     this.releaseHead();
-    this.expect(CLOSING, LINGER_MS);
-    this.socket.end();
+    this.flushing();
+    this.socket.end(() => (this.deadline = Date.now() + LINGER_MS));
     this.socket.resume();
+  }
+
+  /** What was written must still reach the client. */
+  private flushing(): void {
+    this.phase = CLOSING;
+    this.owed = this.socket.writableLength;
+    this.deadline = Date.now() + this.port.limits.bodyTimeoutMs;
   }
 
   private releaseHead(): void {

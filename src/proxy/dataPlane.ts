@@ -45,6 +45,8 @@ export class DataPlane {
   private accessLog: AccessLog | undefined;
   private accessLogKind: 'json' | 'text' | 'none' = 'none';
   private limitsInUse: Limits = defaults.limits;
+  private model: Model | undefined;
+  private uses = { endpoints: new Set<Endpoint>(), mcp: new Set<string>() };
 
   constructor(options: DataPlaneOptions) {
     this.options = options;
@@ -79,7 +81,6 @@ export class DataPlane {
   async apply(model: Model): Promise<void> {
     const uses = { endpoints: new Set<Endpoint>(), mcp: new Set<string>() };
     const { limits } = model.process;
-    this.limitsInUse = limits;
     const snapshot = new Snapshot(model, {
       log: this.options.log,
       policyTools: this.options.policyTools,
@@ -101,9 +102,13 @@ export class DataPlane {
     } catch (error) {
       for (const port of opened.values()) port.destroy();
       if (!first) snapshot.retire();
+      this.restore();
       throw error;
     }
     if (!first) this.live.swap(snapshot);
+    this.uses = uses;
+    this.model = model;
+    this.limitsInUse = limits;
     for (const [key, port] of opened) this.ports.set(key, port);
     for (const [key, port] of this.ports) {
       if (wanted.has(key)) port.configure(limits);
@@ -149,6 +154,15 @@ export class DataPlane {
       );
     }
     return opened;
+  }
+
+  /** Takes back what the preparation of a model left behind that did not come into use. */
+  private restore(): void {
+    if (this.model === undefined) return;
+    const { upstream, limits } = this.model.process;
+    for (const { host, port } of this.uses.endpoints) this.endpoints.use(host, port, upstream, limits);
+    this.endpoints.retireOthers(this.uses.endpoints);
+    this.options.mcp.retire(this.uses.mcp);
   }
 
   private retire(key: string, port: Port): void {

@@ -16,6 +16,7 @@ import { sendReply } from './reply.ts';
 import { openStream } from './replyStream.ts';
 import { sendError } from './sendError.ts';
 import type { CompiledListener, CompiledRoute, Snapshot } from './snapshot.ts';
+import { WholeBody } from './wholeBody.ts';
 
 /** Who takes the bytes of the request body. */
 export interface BodyConsumer {
@@ -150,10 +151,11 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
   }
 
   readBody(limitBytes: number): Promise<Buffer> {
-    if (this.head.contentLength > limitBytes) return Promise.reject(new GatewayError('body_too_large'));
+    const known = this.head.contentLength;
+    if (known > limitBytes) return Promise.reject(new GatewayError('body_too_large'));
     return new Promise((resolve, reject) => {
-      const parts: Buffer[] = [];
-      let length = 0;
+      const gathered = new WholeBody(known);
+      let refused = false;
       let whole = false;
       // Runs at the end of every exchange: an error, with its stack, is made only for a body that was cut off.
       this.onClose(() => {
@@ -162,15 +164,17 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
       this.connection.consume(this, {
         raw: false,
         take(bytes, from, to, done) {
-          length += to - from;
-          if (length > limitBytes) {
+          if (gathered.length + to - from > limitBytes) {
+            refused = true;
             reject(new GatewayError('body_too_large'));
+          }
+          if (refused) return;
+          if (!done) {
+            gathered.add(bytes, from, to);
             return;
           }
-          if (to > from) parts.push(bytes.subarray(from, to));
-          if (!done) return;
           whole = true;
-          resolve(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts));
+          resolve(gathered.finish(bytes, from, to));
         },
         fail: reject,
       });
@@ -263,12 +267,23 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
       error.detail ?? (error.message === catalogue[error.code].message ? undefined : error.message);
   }
 
-  /** The answer begins: runs the policies that look at it. */
-  begin(status: number): void {
+  /**
+   * The answer begins: runs the policies that look at it.
+   * @returns false where one of them failed: no answer goes out without it
+   */
+  begin(status: number): boolean {
     this.started = true;
     this.status = status;
     const steps = this.route?.onResponse;
-    if (steps !== undefined) for (const step of steps) step(this, status);
+    if (steps === undefined) return true;
+    try {
+      for (const step of steps) step(this, status);
+      return true;
+    } catch (error) {
+      this.error ??= 'internal_error';
+      this.connection.broken(error);
+      return false;
+    }
   }
 
   /** The answer is complete. The connection goes on when the request is, too. */
@@ -294,7 +309,7 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
     this.closeListeners = undefined;
     this.connection.port.finished(this);
     this.released = true;
-    if (listeners !== undefined) for (const listener of listeners) listener();
     this.snapshot.leave();
+    if (listeners !== undefined) for (const listener of listeners) listener();
   }
 }

@@ -48,7 +48,7 @@ export class Forward implements UpstreamUser, BodyConsumer {
   private send(): void {
     const { x, upstream } = this;
     upstream.begin(this, x.method === 'HEAD');
-    const head = requestHead(x);
+    const head = requestHead(x, this.endpoint.name);
     if (this.bodyless) {
       upstream.write(head);
       upstream.sent();
@@ -98,7 +98,7 @@ export class Forward implements UpstreamUser, BodyConsumer {
     // The Expect field was ours to answer, so a 100 is, too; HTTP/1.0 knows no interim answers (RFC 9110 §15.2).
     if (head.status === 100 || this.x.head.http10) return;
     this.x.connection.write(
-      `${statusLine(head.status)}${renderFields(head, this.x.snapshot.drop.response, undefined)}\r\n`,
+      `${statusLine(head.status)}${renderFields(head, this.x.snapshot.drop.responseNewFraming, undefined)}\r\n`,
     );
   }
 
@@ -106,7 +106,7 @@ export class Forward implements UpstreamUser, BodyConsumer {
     const { x } = this;
     const { drop, settings } = x.snapshot;
     x.upstreamMs = performance.now() - x.upstreamTick;
-    x.begin(head.status);
+    if (!x.begin(head.status)) return true;
     let table = drop.response;
     let framing = '';
     if (body.kind === FRAMING.close && !x.head.http10) {
@@ -117,22 +117,28 @@ export class Forward implements UpstreamUser, BodyConsumer {
       // An HTTP/1.0 client finds the end of such a body by the end of the connection.
       table = drop.responseNewFraming;
       x.keepAlive = false;
+      x.connection.untilClose = true;
       if (body.kind === FRAMING.chunked) {
         this.dechunker = new Body();
         this.dechunker.startChunked();
         this.mode = this.writePayload;
       } else this.mode = this.writeRaw;
-    } else this.mode = this.writeRaw;
+    } else {
+      this.mode = this.writeRaw;
+      // 204 has no framing fields (RFC 9110 §8.6, RFC 9112 §6.1), and 1.0 knows no chunks, not even for HEAD.
+      if (head.status === 204 || (x.head.http10 && head.chunked)) table = drop.responseNewFraming;
+    }
+    const edits = x.pendingResponseEdits;
     const out =
-      (head.http10
-        ? `HTTP/1.1${head.text.substring(8, head.lineEnd)}`
-        : head.text.substring(0, head.lineEnd)) +
-      renderFields(head, table, x.pendingResponseEdits) +
+      answerLine(head) +
+      renderFields(head, table, edits) +
       framing +
-      (settings.headers.upstreamServiceTime
+      (settings.headers.upstreamServiceTime && edits?.dropsName('x-envoy-upstream-service-time') !== true
         ? `x-envoy-upstream-service-time: ${Math.round(x.upstreamMs)}\r\n`
         : '') +
-      (settings.headers.server && !seen(head, KIND.server) ? 'server: portcullis\r\n' : '') +
+      (settings.headers.server && !seen(head, KIND.server) && edits?.touches('server') !== true
+        ? 'server: portcullis\r\n'
+        : '') +
       (seen(head, KIND.date) ? '' : `date: ${httpDate(Date.now())}\r\n`) +
       connectionLine(x) +
       '\r\n';
@@ -210,10 +216,18 @@ export class Forward implements UpstreamUser, BodyConsumer {
   }
 }
 
-/** The request head as the backend gets it. */
-function requestHead(x: LiveExchange): string {
+/** The status line in our version and with the space that some servers leave out. */
+function answerLine(head: Head): string {
+  const { text, lineEnd } = head;
+  if (text.charCodeAt(12) !== 32) return statusLine(head.status);
+  return head.http10 ? `HTTP/1.1${text.substring(8, lineEnd)}` : text.substring(0, lineEnd);
+}
+
+/** The request head as the backend gets it; what a policy said about a field goes before our own line. */
+function requestHead(x: LiveExchange, backend: string): string {
   const { head, snapshot, connection } = x;
   const { headers } = snapshot.settings;
+  const edits = x.pendingRequestEdits;
   const rewritten = x.target !== head.target;
   const newHost =
     rewritten && head.targetStart < head.targetEnd && head.text.charCodeAt(head.targetStart) !== 47;
@@ -222,16 +236,19 @@ function requestHead(x: LiveExchange): string {
   const addHost = newHost || head.host === -1;
   return (
     line +
-    renderFields(
-      head,
-      addHost ? snapshot.drop.requestNewHost : snapshot.drop.request,
-      x.pendingRequestEdits,
-    ) +
-    (addHost ? `host: ${x.authority === '' ? 'localhost' : x.authority}\r\n` : '') +
-    (headers.forwardedFor ? forwardedFor(head, connection.forwardedFor) : '') +
-    (headers.forwardedProto ? `x-forwarded-proto: ${x.scheme}\r\n` : '') +
-    (headers.forwardedHost && x.authority !== '' ? `x-forwarded-host: ${x.authority}\r\n` : '') +
-    (headers.requestId ? `x-request-id: ${x.id}\r\n` : '') +
+    renderFields(head, addHost ? snapshot.drop.requestNewHost : snapshot.drop.request, edits) +
+    // Only HTTP/1.0 does without a host; its request is about the backend itself.
+    (addHost ? `host: ${x.authority === '' ? backend : x.authority}\r\n` : '') +
+    (headers.forwardedFor && edits?.dropsName('x-forwarded-for') !== true
+      ? forwardedFor(head, connection.forwardedFor)
+      : '') +
+    (headers.forwardedProto && edits?.dropsName('x-forwarded-proto') !== true
+      ? `x-forwarded-proto: ${x.scheme}\r\n`
+      : '') +
+    (headers.forwardedHost && x.authority !== '' && edits?.dropsName('x-forwarded-host') !== true
+      ? `x-forwarded-host: ${x.authority}\r\n`
+      : '') +
+    (headers.requestId && edits?.dropsName('x-request-id') !== true ? `x-request-id: ${x.id}\r\n` : '') +
     '\r\n'
   );
 }

@@ -24,7 +24,13 @@ export function handle(x: LiveExchange, bind: string): void {
   }
   x.listener = listener;
   if (x.path.startsWith('/.well-known/')) {
-    const document = wellKnownRoute(x, listener);
+    let document: ReturnType<typeof wellKnownRoute>;
+    try {
+      document = wellKnownRoute(x, listener);
+    } catch (error) {
+      x.fail(error);
+      return;
+    }
     if (document !== undefined) {
       x.route = document.route;
       settle(x, document.answer, () => runPolicies(x, document.route, 0));

@@ -1,4 +1,5 @@
 import { RE2JS } from 're2js';
+import { normalizePath } from '../http/index.ts';
 import type { Match, PathMatch, ValueMatch } from '../model/index.ts';
 
 /** What a match may look at. */
@@ -39,7 +40,9 @@ const paths: Record<PathMatch['kind'], (value: string) => (path: string) => bool
   regex: wholeRegex,
 };
 
-const compilePath = ({ kind, value }: PathMatch): ((path: string) => boolean) => paths[kind](value);
+/** Requests come with their paths normalised: what is compared with them must be, too, or it would never hold. */
+const compilePath = ({ kind, value }: PathMatch): ((path: string) => boolean) =>
+  paths[kind](kind === 'regex' ? value : (normalizePath(value) ?? value));
 
 function wholeRegex(value: string): (text: string) => boolean {
   const pattern = RE2JS.compile(value);

@@ -31,7 +31,7 @@ export class Port {
   private readonly connections = new Set<ClientConnection>();
   private readonly timer: NodeJS.Timeout;
   private draining = false;
-  private settled: (() => void) | undefined;
+  private readonly settled: (() => void)[] = [];
 
   constructor(key: string, limits: Limits, tools: PortTools) {
     this.key = key;
@@ -90,7 +90,7 @@ export class Port {
     for (const connection of this.connections) connection.drain();
     return this.connections.size === 0
       ? Promise.resolve()
-      : new Promise((resolve) => (this.settled = resolve));
+      : new Promise((resolve) => void this.settled.push(resolve));
   }
 
   /** Ends everything now. */
@@ -103,7 +103,7 @@ export class Port {
   closed(connection: ClientConnection): void {
     if (!this.connections.delete(connection)) return;
     this.tools.wire.connections--;
-    if (this.draining && this.connections.size === 0) this.settled?.();
+    if (this.draining && this.connections.size === 0) for (const settle of this.settled.splice(0)) settle();
   }
 
   /** An exchange is over: counted and logged. */

@@ -10,7 +10,7 @@ const wireOwned = new Set(['content-length', 'transfer-encoding', 'connection', 
 /** Writes a complete answer of our own. */
 export function sendReply(x: LiveExchange, reply: Reply): void {
   const { status } = reply;
-  x.begin(status);
+  if (!x.begin(status)) return;
   const body = hasNoBody(status) ? undefined : reply.body;
   const length = body === undefined ? 0 : typeof body === 'string' ? Buffer.byteLength(body) : body.length;
   const framing = hasNoBody(status) ? '' : `content-length: ${length}\r\n`;
@@ -42,10 +42,12 @@ export function localHead(
   framing: string,
 ): string {
   const edits = x.pendingResponseEdits;
-  const given = headers.filter(([name]) => !wireOwned.has(name.toLowerCase()));
-  const lines = edits === undefined || edits.empty ? given : edits.apply(given);
+  const edited = edits === undefined || edits.empty ? headers : edits.apply(headers);
+  const lines = edited.filter(([name]) => !wireOwned.has(name.toLowerCase()));
   const server =
-    x.snapshot.settings.headers.server && !lines.some(([name]) => name.toLowerCase() === 'server');
+    x.snapshot.settings.headers.server &&
+    edits?.dropsName('server') !== true &&
+    !lines.some(([name]) => name.toLowerCase() === 'server');
   return (
     statusLine(status) +
     renderLines(lines) +
@@ -59,7 +61,7 @@ export function localHead(
 
 /** Says whether the connection stays open, where the version's default does not say it (RFC 9112 §9.3). */
 export function connectionLine(x: LiveExchange): string {
-  if (x.connection.draining) x.keepAlive = false;
+  if (x.connection.draining || x.connection.restIsTooMuch(x)) x.keepAlive = false;
   if (!x.keepAlive) return 'connection: close\r\n';
   return x.head.http10 ? 'connection: keep-alive\r\n' : '';
 }

@@ -6,8 +6,11 @@ import { localHead } from './reply.ts';
 export function openStream(x: LiveExchange, status: number, headers: readonly HeaderLine[]): ReplyStream {
   if (x.started || x.closed) return new LocalStream(x, true, false);
   const chunked = !x.head.http10;
-  if (!chunked) x.keepAlive = false;
-  x.begin(status);
+  if (!chunked) {
+    x.keepAlive = false;
+    x.connection.untilClose = true;
+  }
+  if (!x.begin(status)) return new LocalStream(x, true, false);
   const head = localHead(x, status, headers, chunked ? 'transfer-encoding: chunked\r\n' : '');
   x.responseBytes = head.length;
   x.connection.write(head);

@@ -3,9 +3,11 @@ import type { ErrorCode } from '../errors.ts';
 import {
   Body,
   COMPLETE,
+  FRAMING,
   Head,
   hasNoBody,
   INCOMPLETE,
+  KIND,
   parseResponse,
   type HeadLimits,
 } from '../http/index.ts';
@@ -32,6 +34,9 @@ export interface UpstreamUser {
 /** Reads at least this large mean a bulk transfer: worth buffers of its own. */
 const BULK = 32_768;
 
+/** Interim answers to one request; more would only be there to fill the client's connection. */
+const INFORMATIONAL_MOST = 32;
+
 /** One connection to an endpoint: idle in its pool, or serving one request at a time. */
 export class UpstreamConnection {
   readonly endpoint: Endpoint;
@@ -55,6 +60,7 @@ export class UpstreamConnection {
   private headRequest = false;
   private answering = false;
   private silent = true;
+  private informational = 0;
   private keep = false;
   private requestSent = false;
   private connectTimer: NodeJS.Timeout | undefined;
@@ -98,6 +104,7 @@ export class UpstreamConnection {
     this.headRequest = headRequest;
     this.answering = false;
     this.silent = true;
+    this.informational = 0;
     this.requestSent = false;
   }
 
@@ -204,6 +211,10 @@ export class UpstreamConnection {
         return;
       }
       if (head.status >= 200) break;
+      if (++this.informational > INFORMATIONAL_MOST) {
+        this.fail('upstream_protocol', 'too many interim answers');
+        return;
+      }
       user.onInformational(head);
       if (this.user !== user) return;
       if (from === length) return;
@@ -214,7 +225,7 @@ export class UpstreamConnection {
   private answer(user: UpstreamUser, bytes: Buffer, from: number, length: number): void {
     const { head, body } = this;
     this.answering = true;
-    this.keep = head.http10 ? head.keepAlive : !head.close;
+    this.keep = !head.close && (!head.http10 || head.keepAlive);
     this.noteIdleHint();
     if (this.headRequest || hasNoBody(head.status)) body.startNone();
     else if (head.chunked) body.startChunked();
@@ -272,7 +283,7 @@ export class UpstreamConnection {
 
   /** `Keep-Alive: timeout=5` tells when the backend will hang up: leave a second before, to avoid the race. */
   private noteIdleHint(): void {
-    if ((this.head.seen & (1 << 5)) === 0) return;
+    if ((this.head.seen & (1 << KIND.keepAlive)) === 0) return;
     const seconds = /timeout=(\d{1,6})/i.exec(this.head.get('keep-alive') ?? '')?.[1];
     if (seconds === undefined) return;
     this.idleLimitMs = Math.min(
@@ -298,7 +309,7 @@ export class UpstreamConnection {
     }
     if (!this.connected) {
       this.fail('upstream_connect_failed', reason);
-    } else if (this.answering && this.body.kind === 3 && reason === 'closed by the backend') {
+    } else if (this.answering && this.body.kind === FRAMING.close && reason === 'closed by the backend') {
       // The end of the connection is the end of such a body (RFC 9112 §6.3).
       this.user = undefined;
       this.close();

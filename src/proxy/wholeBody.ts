@@ -1,0 +1,33 @@
+/**
+ * A body gathered in memory. One growing buffer and not a list of pieces: a body that comes in one-byte chunks would
+ * otherwise cost a hundred times its size.
+ */
+export class WholeBody {
+  length = 0;
+  private buffer: Buffer | undefined;
+  private readonly expected: number;
+
+  /** @param expected its length in bytes where that is known, -1 otherwise */
+  constructor(expected: number) {
+    this.expected = expected;
+  }
+
+  /** Adds the last piece. @returns the whole */
+  finish(bytes: Buffer, from: number, to: number): Buffer {
+    // It came in one piece: no copy.
+    if (this.buffer === undefined) return bytes.subarray(from, to);
+    this.add(bytes, from, to);
+    return this.buffer.subarray(0, this.length);
+  }
+
+  add(bytes: Buffer, from: number, to: number): void {
+    const length = this.length + to - from;
+    if (this.buffer === undefined || length > this.buffer.length) {
+      const grown = Buffer.allocUnsafe(Math.max(length, this.expected, 2 * this.length, 1_024));
+      this.buffer?.copy(grown, 0, 0, this.length);
+      this.buffer = grown;
+    }
+    bytes.copy(this.buffer, this.length, from, to);
+    this.length = length;
+  }
+}
