@@ -17,18 +17,19 @@ export const run: Command = {
     const source = givenConfiguration(flags, positionals);
     // Loaded here, so that the other commands start without the data plane.
     const { StartError, startGateway } = await import('../main.ts');
-    let gateway: Gateway;
+    const stopping = new Stopping(terminal);
     try {
-      gateway = await startGateway({ source, env: terminal.env });
+      const gateway = await startGateway({ source, env: terminal.env });
+      stopping.started(gateway);
+      await gateway.closed;
+      return exitCode.ok;
     } catch (error) {
       if (!(error instanceof StartError)) throw error;
       for (const problem of error.problems) terminal.err(`${problem}\n`);
       return error.kind === 'configuration' ? exitCode.invalid : exitCode.failed;
+    } finally {
+      stopping.release();
     }
-    const release = stopOnSignals(gateway, terminal);
-    await gateway.closed;
-    release();
-    return exitCode.ok;
   },
 };
 
@@ -38,24 +39,44 @@ export const run: Command = {
  */
 const sameOrderMs = 300;
 
-/** The first signal lets running requests finish, the second ends at once. @returns what stops listening. */
-function stopOnSignals(gateway: Gateway, terminal: Terminal): () => void {
-  let ordered: number | undefined;
-  const stop = (signal: NodeJS.Signals): void => {
+const signals = ['SIGTERM', 'SIGINT'] as const;
+
+/**
+ * Turns signals into a stop: the first lets running requests finish, the second ends at once. Listens before the
+ * gateway starts, because whoever sees it ready may stop it in the next moment.
+ */
+class Stopping {
+  readonly #terminal: Terminal;
+  readonly #listener = (signal: NodeJS.Signals): void => this.#signal(signal);
+  #gateway: Gateway | undefined;
+  #orderedAt: number | undefined;
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+    for (const signal of signals) process.on(signal, this.#listener);
+  }
+
+  started(gateway: Gateway): void {
+    this.#gateway = gateway;
+    if (this.#orderedAt !== undefined) end(gateway.close(), this.#terminal);
+  }
+
+  release(): void {
+    for (const signal of signals) process.removeListener(signal, this.#listener);
+  }
+
+  #signal(signal: NodeJS.Signals): void {
     const now = performance.now();
-    if (ordered === undefined) {
-      ordered = now;
-      terminal.err(`portcullis: ${signal}: draining; once more ends at once\n`);
-      end(gateway.close(), terminal);
-    } else if (now - ordered > sameOrderMs) {
-      end(gateway.closeNow(), terminal);
+    if (this.#orderedAt === undefined) {
+      this.#orderedAt = now;
+      this.#terminal.err(`portcullis: ${signal}: draining; once more ends at once\n`);
+      if (this.#gateway !== undefined) end(this.#gateway.close(), this.#terminal);
+    } else if (now - this.#orderedAt > sameOrderMs) {
+      // Still starting: there is nothing yet that would have to be closed.
+      if (this.#gateway === undefined) process.exit(exitCode.failed);
+      end(this.#gateway.closeNow(), this.#terminal);
     }
-  };
-  const signals = ['SIGTERM', 'SIGINT'] as const;
-  for (const signal of signals) process.on(signal, stop);
-  return () => {
-    for (const signal of signals) process.removeListener(signal, stop);
-  };
+  }
 }
 
 /** A stop that fails must still stop: there is nobody left to ask. */

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { loadText, renderProblem } from '../sources/index.ts';
+import { explanation } from './explanation.ts';
+
+function explained(text: string): string {
+  const result = loadText(text, { file: 'c.yaml', env: {} });
+  assert.ok(result.ok, result.ok ? '' : result.problems.map(renderProblem).join('\n'));
+  return explanation(result.model);
+}
+
+test('ports, listeners, routes in match order, policies in run order and backends are shown', () => {
+  const text = explained(`
+config: {adminAddr: "off", readinessAddr: "unix:/run/ready"}
+binds:
+- port: 3000
+  listeners:
+  - name: all
+    routes:
+    - name: app
+      backends: [{host: "a:1", weight: 3}, {host: "[::1]:2"}]
+    - name: api
+      hostnames: [api.example.com]
+      matches:
+      - path: {pathPrefix: /v1}
+        headers: [{name: X-Tenant, value: {exact: one}}]
+        query: [{name: q, value: {regex: 'a.*'}}]
+      - path: {exact: /status}
+        method: GET
+      policies:
+        directResponse: {status: 204}
+        authorization: {rules: ['jwt.sub == "a"']}
+        cors: {allowOrigins: ['*']}
+  - name: tools
+    hostname: "*.tools.example.com"
+    policies: {cors: {allowOrigins: ['*']}}
+    routes:
+    - backends:
+      - mcp:
+          targets:
+          - {name: t, stdio: {cmd: run it, args: [--a, "it's"], env: {TOKEN: secret}, clear_env: true, cwd: /srv}}
+- port: 0
+  listeners: [{name: empty}]
+`);
+  assert.equal(
+    text,
+    `port 3000
+  listener tools, *.tools.example.com
+    policies: cors
+    match order, the first that holds wins:
+      1.  *.tools.example.com  any method  below /  → route0
+    route route0 (c.yaml:26:7)
+      backend MCP
+        target t: 'run it' --a 'it'\\''s' (in /srv; empty environment; sets TOKEN; starts within 1m)
+  listener all, every host
+    match order, the first that holds wins:
+      1.  api.example.com  GET         exactly /status                                        → api
+      2.  api.example.com  any method  below /v1        header x-tenant = one, query q ~ a.*  → api
+      3.  *                any method  below /                                                → app
+    route api (c.yaml:10:7)
+      policies: cors → authorization → directResponse
+      answers by itself
+    route app (c.yaml:8:7)
+      backend http://a:1, 75 % of the requests
+      backend http://[::1]:2, 25 % of the requests
+
+port 0 (the system chooses)
+  listener empty, every host
+    no route: every request is answered with 404
+
+admin      off
+metrics    http://[::]:15020
+readiness  unix:/run/ready
+`,
+  );
+});

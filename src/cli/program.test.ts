@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type TestContext } from 'node:test';
+import type { Terminal } from './command.ts';
+import { main } from './index.ts';
+import { launcher, Program, run } from './program.testing.ts';
+
+const quiet = 'config: {adminAddr: "off", statsAddr: "off", readinessAddr: "off"}';
+const served = (port: number): string =>
+  `${quiet}\nbinds: [{port: ${port}, listeners: [{routes: [{policies: {directResponse: {status: 204}}}]}]}]\n`;
+
+function folder(t: TestContext): string {
+  const path = mkdtempSync(join(tmpdir(), 'portcullis-cli-'));
+  t.after(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+function started(t: TestContext, ...given: ConstructorParameters<typeof Program>): Program {
+  const program = new Program(...given);
+  t.after(() => program.child.kill('SIGKILL'));
+  return program;
+}
+
+test('a valid configuration is checked with 0, and warnings go to standard error', async () => {
+  const { code, out, err } = await run(['check', '-c', 'binds: []']);
+  assert.equal(code, 0);
+  assert.equal(out, 'the configuration is valid\n');
+  assert.match(err, /^warning: <inline>:1:1: nothing is served/);
+});
+
+test('an invalid configuration is checked with 1, and all its problems go to standard error', async (t) => {
+  const file = join(folder(t), 'c.yaml');
+  writeFileSync(file, 'bind: []\nbinds:\n- port: x\n  listeners: []\n');
+  for (const args of [
+    ['check', file],
+    [`--file=${file}`, '--validate-only'],
+    ['-f', file],
+    ['explain', file],
+  ]) {
+    const { code, out, err } = await run(args);
+    assert.equal(code, 1, args.join(' '));
+    assert.equal(out, '');
+    assert.ok(err.includes(`${file}:1:1: bind: unknown field (did you mean binds?)\n`), err);
+    assert.ok(err.includes(`${file}:3:9: binds[0].port: expected a number, got a string\n`), err);
+  }
+});
+
+test('a wrong command line is answered with 2 and a pointer to the help', async () => {
+  const cases: [string[], RegExp][] = [
+    [[], /name a configuration: -f config\.yaml/],
+    [['chek'], /unknown command "chek"; did you mean check\?/],
+    [['config.yaml'], /a configuration is given with -f config\.yaml/],
+    [['--fil', 'x'], /Unknown option '--fil'/],
+    [['-f'], /argument missing/],
+    [['-f', 'a', '-c', 'b'], /name one configuration only/],
+    [['check', 'a', 'b'], /unexpected argument "b"/],
+    [['schema', 'x'], /unexpected argument "x"/],
+    [['constructor'], /unknown command "constructor"/],
+    [['token', '--issuer', 'here'], /--issuer is not an http\(s\) URL/],
+    [['token', '--issuer', 'http://a', '--client-id', 'b'], /PORTCULLIS_CLIENT_SECRET/],
+  ];
+  for (const [args, message] of cases) {
+    let out = '';
+    let err = '';
+    const terminal: Terminal = { out: (text) => (out += text), err: (text) => (err += text), env: {} };
+    assert.equal(await main(args, terminal), 2, `${args.join(' ')}: ${err}`);
+    assert.equal(out, '');
+    assert.match(err, message);
+    assert.match(err, /See portcullis --help\.\n$/);
+  }
+});
+
+test('the exit code of a wrong command line is that of the process', async () => {
+  const { code, out, err } = await run(['chek']);
+  assert.deepEqual([code, out], [2, '']);
+  assert.equal(err, 'portcullis: unknown command "chek"; did you mean check?\nSee portcullis --help.\n');
+});
+
+test('help and version are answered on standard output with 0', async () => {
+  const help = await run(['--help']);
+  assert.equal(help.code, 0);
+  for (const word of ['run', 'check', 'explain', 'schema', 'token', 'idp', '--validate-only', 'exit codes:'])
+    assert.ok(help.out.includes(word), word);
+  const check = await run(['check', '-h']);
+  assert.match(check.out, /^usage: portcullis check \[FILE\]/);
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
+  assert.equal((await run(['-V'])).out, `portcullis ${version}\n`);
+});
+
+test('the schema that is printed is the one in the repository', async () => {
+  const { code, out } = await run(['schema']);
+  assert.equal(code, 0);
+  const committed = readFileSync(new URL('../../schema/portcullis.schema.json', import.meta.url), 'utf8');
+  assert.ok(out === committed, 'run `npm run generate`');
+});
+
+test('the gateway runs, drains on the first signal and ends with 0', async (t) => {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    const program = started(t, ['-c', served(0)]);
+    const [, port] = await program.saw(/ready .*ports=(\d+)/);
+    assert.equal((await fetch(`http://127.0.0.1:${port ?? ''}/`)).status, 204);
+    program.child.kill(signal);
+    assert.deepEqual((await program.ended).code, 0);
+  }
+});
+
+test('variables of the environment reach the configuration', async (t) => {
+  const program = started(t, ['-c', served(0).replace('port: 0', 'port: $PORT')], { env: { PORT: '0' } });
+  await program.saw(/ready /);
+  program.child.kill();
+  assert.equal((await program.ended).code, 0);
+});
+
+test('a port in use ends with 3', async (t) => {
+  const server = createServer().listen(0, '::');
+  t.after(() => server.close());
+  await once(server, 'listening');
+  const { code, err } = await run(['-c', served((server.address() as AddressInfo).port)]);
+  assert.equal(code, 3, err);
+  assert.match(err, /EADDRINUSE|in use/);
+});
+
+/** A preload that makes Node look older than it is. */
+function oldNode(t: TestContext): string[] {
+  const preload = join(folder(t), 'old.cjs');
+  writeFileSync(preload, `Object.defineProperty(process.versions, 'node', { value: '20.1.0' });`);
+  return ['--require', preload];
+}
+
+test('on an old Node the launcher starts itself on the packaged one and passes signals and exit codes on', async (t) => {
+  const node = oldNode(t);
+  assert.match((await run(['--version'], { node })).out, /^portcullis \d/);
+  assert.equal((await run(['nope'], { node })).code, 2);
+  const program = started(t, ['-c', served(0)], { node });
+  await program.saw(/ready /);
+  program.child.kill('SIGTERM');
+  const { code, err } = await program.ended;
+  assert.equal(code, 0, err);
+  assert.match(err, /SIGTERM: draining/);
+});
+
+test('on an old Node without the package the launcher says which Node it needs', async (t) => {
+  const root = folder(t);
+  mkdirSync(join(root, 'bin'));
+  writeFileSync(join(root, 'package.json'), '{"type": "module"}');
+  copyFileSync(launcher, join(root, 'bin', 'portcullis'));
+  const { code, err } = await run(['--version'], {
+    node: oldNode(t),
+    program: join(root, 'bin', 'portcullis'),
+  });
+  assert.equal(code, 3);
+  assert.match(err, /^portcullis needs Node 22\.18 or newer; this is 20\.1\.0\./);
+});
