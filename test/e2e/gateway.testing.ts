@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { markedProcesses, markName, type ProcessView } from './processes.testing.ts';
+import { until } from './until.testing.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const launcher = join(root, 'bin', 'portcullis');
+
+export interface GatewayOptions {
+  /** Added to the environment of the gateway. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Flags in place of `-f FILE`. */
+  readonly args?: readonly string[];
+  /** How long it may take to become ready. */
+  readonly readyMs?: number;
+}
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** A gateway that runs as a user runs it: `node bin/portcullis -f FILE`. */
+export interface GatewayProcess extends AsyncDisposable {
+  readonly pid: number;
+  readonly file: string;
+  /** Of the binds, in the order of the configuration. */
+  readonly ports: readonly number[];
+  /** `http://127.0.0.1:PORT` of the first bind. */
+  readonly url: string;
+  readonly admin: string;
+  readonly stats: string;
+  readonly readiness: string;
+  readonly ended: Promise<Exit>;
+  /** What it has written to standard error so far: its log. */
+  log(): string;
+  /** What it has written to standard output so far: its access log. */
+  accessLog(): string;
+  /** Replaces the configuration file the way editors do: a new file is renamed over the old one. */
+  rewrite(yaml: string): void;
+  signal(name: NodeJS.Signals): void;
+  /** Its children and theirs, the gateway itself not among them. */
+  children(): ProcessView[];
+  /** Prometheus text. */
+  metrics(): Promise<string>;
+  /** The value of one series; undefined where it does not exist. */
+  metric(name: string, labels?: Readonly<Record<string, string>>): Promise<number | undefined>;
+  configDump(): Promise<ConfigDump>;
+  /**
+   * Ends it by SIGTERM where it still runs.
+   * @throws AssertionError when it does not end with exit code 0 or leaves a process behind
+   */
+  stop(): Promise<void>;
+}
+
+export interface ConfigDump {
+  readonly binds: readonly { readonly key: string; readonly port: number; readonly connections: number }[];
+  readonly config: {
+    readonly synchronized: boolean;
+    readonly problems: readonly string[];
+    readonly warnings: readonly string[];
+  };
+  readonly keySets: readonly {
+    readonly source: string;
+    readonly keys: number;
+    readonly state: string;
+    readonly problem?: string;
+  }[];
+  readonly brokenRoutes: readonly { readonly route: string; readonly problem: string }[];
+  readonly mcp: unknown;
+  readonly model: unknown;
+}
+
+/** Starts one on free ports and returns when its readiness probe answers 200. */
+export async function startGateway(yaml: string, options: GatewayOptions = {}): Promise<GatewayProcess> {
+  const directory = mkdtempSync(join(tmpdir(), 'portcullis-e2e-'));
+  const file = join(directory, 'config.yaml');
+  writeFileSync(file, yaml);
+  const mark = randomUUID();
+  const child = spawn(process.execPath, [launcher, ...(options.args ?? ['-f', file])], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      ...process.env,
+      // Files under test keep the addresses they are written with; these win over them.
+      ADMIN_ADDR: '127.0.0.1:0',
+      STATS_ADDR: '127.0.0.1:0',
+      READINESS_ADDR: '127.0.0.1:0',
+      ...options.env,
+      [markName]: mark,
+    },
+  });
+  const gateway = new Running(child, directory, file, mark);
+  try {
+    await gateway.becomeReady(options.readyMs ?? 30_000);
+  } catch (error) {
+    await gateway.kill();
+    throw error;
+  }
+  return gateway;
+}
+
+class Running implements GatewayProcess {
+  readonly pid: number;
+  readonly file: string;
+  readonly ended: Promise<Exit>;
+  ports: readonly number[] = [];
+  admin = '';
+  stats = '';
+  readiness = '';
+  private readonly child: ChildProcess;
+  private readonly directory: string;
+  private readonly mark: string;
+  private readonly written = { out: '', err: '' };
+  private version = 0;
+
+  constructor(child: ChildProcess, directory: string, file: string, mark: string) {
+    this.child = child;
+    this.directory = directory;
+    this.file = file;
+    this.mark = mark;
+    this.pid = child.pid ?? 0;
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => (this.written.out += text));
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.written.err += text));
+    // `close`, not `exit`: then everything it wrote has been read.
+    this.ended = once(child, 'close').then(([code, signal]) => ({
+      code: code as number | null,
+      signal: signal as NodeJS.Signals | null,
+    }));
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.ports[0] ?? 0}`;
+  }
+
+  async becomeReady(ms: number): Promise<void> {
+    const ready = await until(
+      `the gateway to be ready:\n${this.written.err}`,
+      () => {
+        if (this.child.exitCode !== null || this.child.signalCode !== null)
+          return { admin: undefined, stats: undefined, readiness: undefined };
+        const address = (name: string) =>
+          new RegExp(`\\b${name}"?[=:]"?((?:http|unix|off)[^\\s",]*)`).exec(this.written.err)?.[1];
+        const [admin, stats, readiness] = ['admin', 'stats', 'readiness'].map(address);
+        return readiness === undefined ? undefined : { admin, stats, readiness };
+      },
+      ms,
+    );
+    const { admin, stats, readiness } = ready;
+    if (admin === undefined || stats === undefined || readiness === undefined)
+      throw new Error(`the gateway ended before it was ready:\n${this.written.err}`);
+    Object.assign(this, { admin, stats, readiness });
+    if (readiness.startsWith('http'))
+      await until('readiness', async () => (await fetch(`${readiness}/healthz/ready`)).ok);
+    const { binds } = await this.configDump();
+    this.ports = binds.map(({ port }) => port);
+  }
+
+  log(): string {
+    return this.written.err;
+  }
+
+  accessLog(): string {
+    return this.written.out;
+  }
+
+  rewrite(yaml: string): void {
+    const next = `${this.file}.${++this.version}`;
+    writeFileSync(next, yaml);
+    renameSync(next, this.file);
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.child.kill(name);
+  }
+
+  children(): ProcessView[] {
+    return markedProcesses(this.mark).filter(({ pid }) => pid !== this.pid);
+  }
+
+  async metrics(): Promise<string> {
+    return await (await fetch(`${this.stats}/metrics`)).text();
+  }
+
+  async metric(name: string, labels: Readonly<Record<string, string>> = {}): Promise<number | undefined> {
+    const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
+    for (const line of (await this.metrics()).split('\n')) {
+      const [, series, inside = '', value] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+      if (series === name && wanted.every((label) => inside.includes(label))) return Number(value);
+    }
+    return undefined;
+  }
+
+  async configDump(): Promise<ConfigDump> {
+    return (await (await fetch(`${this.admin}/config_dump`)).json()) as ConfigDump;
+  }
+
+  async stop(): Promise<void> {
+    try {
+      this.signal('SIGTERM');
+      const exit = await this.ended;
+      assert.deepEqual(exit, { code: 0, signal: null }, this.written.err);
+      assert.deepEqual(markedProcesses(this.mark), [], 'a process is left');
+    } finally {
+      await this.kill();
+    }
+  }
+
+  /** The end of a test that failed: whatever is left goes. */
+  async kill(): Promise<void> {
+    this.child.kill('SIGKILL');
+    await this.ended;
+    for (const { pid } of markedProcesses(this.mark)) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // It has just ended.
+      }
+    }
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.child.exitCode === null && this.child.signalCode === null) await this.stop();
+    else await this.kill();
+  }
+}

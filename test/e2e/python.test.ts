@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { execFile, execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { startGateway, type GatewayProcess } from './gateway.testing.ts';
+import { everything, mcpRoute, node, startIdp } from './stage.testing.ts';
+import { until } from './until.testing.ts';
+
+const requirement = 'mcp==2.3.0';
+const script = fileURLToPath(new URL('./python/client.py', import.meta.url));
+const cache = fileURLToPath(new URL('../../.cache', import.meta.url));
+const run = promisify(execFile);
+
+/** Folder with the SDK and all that it needs; or the reason why there is none. */
+function install(): { folder: string } | { missing: string } {
+  let version: string;
+  try {
+    version = execFileSync('python3', ['-c', 'import sys, pip; print("%d.%d" % sys.version_info[:2])'], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim();
+  } catch {
+    return { missing: 'python3 with pip is not installed' };
+  }
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  if (major < 3 || (major === 3 && minor < 10))
+    return { missing: `python3 is ${version}; the SDK needs 3.10` };
+  const folder = join(cache, `python-${version}-${requirement.replace('==', '-')}`);
+  if (existsSync(folder)) return { folder };
+  mkdirSync(cache, { recursive: true });
+  // Filled under another name, so that a run that is broken off leaves no half folder behind.
+  const filling = mkdtempSync(join(cache, 'filling-'));
+  try {
+    execFileSync(
+      'python3',
+      ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--target', filling, requirement],
+      { stdio: ['ignore', 'pipe', 'pipe'] },
+    );
+    if (!existsSync(folder)) renameSync(filling, folder);
+    return { folder };
+  } catch (error) {
+    // A developer may be offline; the run that decides must not be.
+    if (process.env['CI'] !== undefined) throw error;
+    return { missing: `${requirement} cannot be installed: ${(error as Error).message}` };
+  } finally {
+    rmSync(filling, { recursive: true, force: true });
+  }
+}
+
+const installed = install();
+
+describe('the Python SDK’s client', { skip: 'missing' in installed && installed.missing }, () => {
+  let idp: Awaited<ReturnType<typeof startIdp>>;
+  let gateway: GatewayProcess;
+
+  before(async () => {
+    idp = await startIdp();
+    gateway = await startGateway(`
+binds:
+- port: 0
+  listeners:
+  - routes:
+${mcpRoute({ idp, path: '/mcp', target: { cmd: node, args: [everything, 'stdio'] } })}
+`);
+  });
+  after(async () => {
+    await gateway?.stop();
+    await idp?.close();
+  });
+
+  for (const mode of ['legacy', 'auto'])
+    test(`works through the gateway, negotiating the revision by ${mode}`, async () => {
+      const { stdout } = await run('python3', ['-s', script, `${gateway.url}/mcp`, mode], {
+        env: {
+          ...process.env,
+          PYTHONPATH: 'folder' in installed ? installed.folder : '',
+          TOKEN: await idp.issueToken({ user: 'alice' }),
+        },
+      });
+      const seen = JSON.parse(stdout) as Record<string, unknown>;
+      const { tools, resources, resource, sampling, elicitation, roots, ...rest } = seen;
+      for (const tool of ['echo', 'trigger-sampling-request', 'get-roots-list'])
+        assert.ok((tools as string[]).includes(tool), `${tool} is not in ${String(tools)}`);
+      assert.ok((resources as string[]).includes('architecture.md'));
+      assert.match(String(resource), /^Resource 7/);
+      assert.match(String(sampling), /a sampled answer/);
+      assert.match(String(elicitation), /Name: Ada Lovelace/);
+      assert.match(String(roots), /file:\/\/\/srv\/first/);
+      assert.deepEqual(rest, {
+        echo: 'Echo: from Python',
+        structured: { temperature: 36, conditions: 'Light rain / drizzle', humidity: 82 },
+        progress: [
+          [1, 4],
+          [2, 4],
+          [3, 4],
+          [4, 4],
+        ],
+        prompt: "What's weather in Turin?",
+        completion: ['Engineering'],
+        updates: ['demo://resource/dynamic/text/1'],
+      });
+    });
+
+  test('is refused with a token of another audience', async () => {
+    const refused = run('python3', ['-s', script, `${gateway.url}/mcp`, 'legacy'], {
+      env: {
+        ...process.env,
+        PYTHONPATH: 'folder' in installed ? installed.folder : '',
+        TOKEN: await idp.issueToken({ user: 'alice', audience: 'api://other' }),
+      },
+    });
+    await assert.rejects(refused);
+    // This client does not tell why, but the gateway does.
+    await until('the access log', () =>
+      / 401 POST \S+\/mcp .* error=token_invalid/.test(gateway.accessLog()),
+    );
+  });
+});

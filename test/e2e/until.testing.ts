@@ -1,0 +1,27 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+/**
+ * Asks again and again until the answer is neither undefined nor false.
+ *
+ * @param what Completes "waited in vain for …".
+ * @throws Error after `ms`, with the last thing that was thrown as its cause
+ */
+export async function until<T>(
+  what: string,
+  ask: () => T | undefined | false | Promise<T | undefined | false>,
+  ms = 30_000,
+): Promise<T> {
+  const deadline = Date.now() + ms;
+  let last: unknown;
+  for (;;) {
+    try {
+      const answer = await ask();
+      if (answer !== undefined && answer !== false) return answer;
+      last = undefined;
+    } catch (error) {
+      last = error;
+    }
+    if (Date.now() > deadline) throw new Error(`waited in vain for ${what}`, { cause: last });
+    await delay(15);
+  }
+}
