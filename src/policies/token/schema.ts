@@ -115,7 +115,12 @@ export const location = z
       .meta({ description: 'The token is in a header.' })
       .optional(),
     cookie: z
-      .strictObject({ name: z.string().regex(tokenPattern, 'not a cookie name') })
+      .strictObject({
+        name: z
+          .string()
+          .regex(tokenPattern, 'not a cookie name')
+          .meta({ description: 'Name of the cookie.' }),
+      })
       .meta({ description: 'The token is in a cookie.' })
       .optional(),
     queryParameter: notBuilt('a token in a URL ends up in logs and in referers (RFC 9700 §2.6, MCP)'),

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { HeaderLine } from '../../http/index.ts';
+import { FakeExchange } from '../exchange.testing.ts';
+import { prepared } from '../tools.testing.ts';
+import { requestHeaderModifier, responseHeaderModifier } from './index.ts';
+
+const settings = {
+  add: { 'X-More': 'b', 'X-Both': '2' },
+  set: { 'X-Set': 'new', 'X-Both': '1' },
+  remove: ['X-Gone'],
+};
+const before: HeaderLine[] = [
+  ['x-more', 'a'],
+  ['x-set', 'old'],
+  ['x-set', 'older'],
+  ['x-gone', '1'],
+  ['x-kept', '1'],
+];
+const changed: HeaderLine[] = [
+  ['x-more', 'a'],
+  ['x-kept', '1'],
+  ['x-set', 'new'],
+  ['x-both', '1'],
+  ['x-more', 'b'],
+  ['x-both', '2'],
+];
+
+test('request headers are removed, set and added to', () => {
+  const x = new FakeExchange();
+  assert.equal(prepared(requestHeaderModifier, settings).onRequest?.(x), undefined);
+  assert.deepEqual(x.requestHeaders.apply(before), changed);
+  assert.ok(x.responseHeaders.empty);
+});
+
+test('response headers are changed when the answer is known', () => {
+  const x = new FakeExchange();
+  const steps = prepared(responseHeaderModifier, settings);
+  assert.equal(steps.onRequest, undefined);
+  steps.onResponse?.(x, 500);
+  assert.deepEqual(x.responseHeaders.apply(before), changed);
+  assert.ok(x.requestHeaders.empty);
+});
+
+test('fields that frame the message or belong to a connection cannot be touched', () => {
+  const refused = [
+    'Content-Length',
+    'transfer-encoding',
+    'Connection',
+    'Keep-Alive',
+    'TE',
+    'Trailer',
+    'Upgrade',
+    'Expect',
+  ];
+  for (const name of refused)
+    for (const written of [{ set: { [name]: '1' } }, { add: { [name]: '1' } }, { remove: [name] }])
+      for (const policy of [requestHeaderModifier, responseHeaderModifier])
+        assert.equal(policy.schema.safeParse(written).success, false, JSON.stringify(written));
+  assert.equal(requestHeaderModifier.schema.safeParse({ set: { host: 'a' } }).success, false);
+});
+
+test('what could begin another header or another message is no name and no value', () => {
+  for (const value of ['a\r\nb: c', 'a\nb', 'a\rb', 'a\u0000b', ' a', 'a ', '\ta', 'é'])
+    assert.equal(
+      requestHeaderModifier.schema.safeParse({ set: { a: value } }).success,
+      false,
+      JSON.stringify(value),
+    );
+  for (const name of ['a b', 'a:', '', 'a\r\n', 'é', 'a(b)'])
+    assert.equal(
+      requestHeaderModifier.schema.safeParse({ remove: [name] }).success,
+      false,
+      JSON.stringify(name),
+    );
+  assert.equal(requestHeaderModifier.schema.safeParse({ set: { a: '', b: 'x y\tz' } }).success, true);
+  assert.equal(requestHeaderModifier.schema.safeParse({ set: { a: '1', A: '2' } }).success, false);
+});

@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fixedKeys, issuerName, makeKey, makeToken, nowSeconds } from '../../auth/token.testing.ts';
+import { GatewayError } from '../../errors.ts';
+import type { HeaderLine } from '../../http/index.ts';
+import { FakeExchange } from '../exchange.testing.ts';
+import type { PolicyTools } from '../policy.ts';
+import { prepared, realTools, toolsWith } from '../tools.testing.ts';
+import { jwtAuth } from './index.ts';
+
+const key = makeKey('P-256', 'k1');
+const good = makeToken('ES256', key, { claims: { groups: ['g'] } });
+const expired = makeToken('ES256', key, { claims: { exp: nowSeconds - 60 } });
+const written = { issuer: issuerName, audiences: ['api://test'], jwks: { url: 'http://idp.test/keys' } };
+
+interface Outcome {
+  readonly x: FakeExchange;
+  readonly error: GatewayError | undefined;
+}
+
+async function call(
+  settings: object,
+  headers: HeaderLine[],
+  tools: PolicyTools = toolsWith([key]),
+): Promise<Outcome> {
+  const x = new FakeExchange({ headers });
+  try {
+    const reply = await prepared(jwtAuth, settings, tools).onRequest?.(x);
+    assert.equal(reply, undefined);
+    return { x, error: undefined };
+  } catch (error) {
+    assert.ok(error instanceof GatewayError);
+    return { x, error };
+  }
+}
+
+const bearer = (token: string): HeaderLine[] => [['Authorization', `Bearer ${token}`]];
+const challenge = ({ error }: Outcome): string | undefined => error?.headers?.[0]?.[1];
+
+test('a good token gives the caller an identity, and the backend does not get the token', async () => {
+  const { x, error } = await call(written, [...bearer(good), ['x-other', '1']]);
+  assert.equal(error, undefined);
+  assert.equal(x.identity?.subject, 'alice');
+  assert.equal(x.identity.issuer, issuerName);
+  assert.deepEqual(x.requestHeaders.apply(x.request.headerLines()), [['x-other', '1']]);
+});
+
+test('a cached token is judged without a promise', () => {
+  const steps = prepared(jwtAuth, written, toolsWith([key]));
+  for (let i = 0; i < 2; i += 1)
+    assert.equal(steps.onRequest?.(new FakeExchange({ headers: bearer(good) })), undefined);
+});
+
+test('the modes differ in what they do without a token and with a bad one', async () => {
+  const rows: [string, HeaderLine[], string | undefined][] = [
+    ['strict', [], 'token_missing'],
+    ['strict', bearer(expired), 'token_invalid'],
+    ['strict', bearer(''), 'token_invalid'],
+    ['strict', [['authorization', 'Bearer']], 'token_invalid'],
+    ['strict', [['authorization', 'Basic YTpi']], 'token_missing'],
+    ['strict', [['authorization', `Bearerx ${good}`]], 'token_missing'],
+    ['strict', [...bearer(good), ...bearer(good)], 'token_invalid'],
+    ['optional', [], undefined],
+    ['optional', [['authorization', 'Basic YTpi']], undefined],
+    ['optional', bearer(expired), 'token_invalid'],
+    ['optional', bearer('rubbish'), 'token_invalid'],
+    ['permissive', [], undefined],
+    ['permissive', bearer(expired), undefined],
+    ['permissive', bearer('rubbish'), undefined],
+  ];
+  for (const [mode, headers, code] of rows) {
+    const { x, error } = await call({ ...written, mode }, headers);
+    assert.equal(error?.code, code, `${mode} ${JSON.stringify(headers).slice(0, 60)}`);
+    assert.equal(x.identity, undefined);
+  }
+  assert.equal((await call(written, [])).error, undefined, 'optional is the default');
+});
+
+test('the scheme is known in any case', async () => {
+  for (const scheme of ['bearer', 'BEARER', 'Bearer '])
+    assert.equal(
+      (await call(written, [['authorization', `${scheme} ${good}`]])).x.identity?.subject,
+      'alice',
+    );
+});
+
+test('a Basic credential that is not ours goes on to the backend, a bad token does not', async () => {
+  const basic = await call(written, [['authorization', 'Basic YTpi']]);
+  assert.ok(basic.x.requestHeaders.empty);
+  const bad = await call({ ...written, mode: 'permissive' }, bearer('rubbish'));
+  assert.deepEqual(bad.x.requestHeaders.apply(bad.x.request.headerLines()), []);
+});
+
+test('the challenge says what was wrong only where a token was presented; the log says why', async () => {
+  assert.equal(challenge(await call({ ...written, mode: 'strict' }, [])), 'Bearer');
+  const late = await call({ ...written, mode: 'strict' }, bearer(expired));
+  assert.equal(challenge(late), 'Bearer error="invalid_token", error_description="The access token expired"');
+  assert.equal(late.error?.detail, 'expired');
+  assert.deepEqual(late.x.annotations, { token: 'expired (exp)' });
+});
+
+test('without keys a token cannot be judged: 503 with a time to come back, but not in permissive mode', async () => {
+  const waiting = toolsWith([key], false);
+  const { error } = await call(written, bearer(good), waiting);
+  assert.equal(error?.code, 'keys_unavailable');
+  assert.equal(error.retryAfter, 5);
+  const permissive = await call({ ...written, mode: 'permissive' }, bearer(good), waiting);
+  assert.equal(permissive.error, undefined);
+  assert.equal(permissive.x.identity, undefined);
+  assert.equal((await call({ ...written, mode: 'strict' }, [], waiting)).error?.code, 'token_missing');
+});
+
+test('a token may stand in another header or in a cookie, which the backend does not get either', async () => {
+  const header = { ...written, location: { header: { name: 'X-Token' } } };
+  const inHeader = await call(header, [['x-token', good]]);
+  assert.equal(inHeader.x.identity?.subject, 'alice');
+  assert.deepEqual(inHeader.x.requestHeaders.apply([['x-token', good]]), []);
+
+  const cookie = { ...written, location: { cookie: { name: 'session' } } };
+  const inCookie = await call(cookie, [['cookie', `a=1; session=${good}; b=2`]]);
+  assert.equal(inCookie.x.identity?.subject, 'alice');
+  assert.deepEqual(inCookie.x.requestHeaders.apply([['cookie', 'x']]), [['cookie', 'a=1; b=2']]);
+  const only = await call(cookie, [['cookie', `session=${good}`]]);
+  assert.deepEqual(only.x.requestHeaders.apply([['cookie', 'x']]), []);
+  assert.equal((await call(cookie, [['cookie', `session=${good}; session=x`]])).error?.code, 'token_invalid');
+  assert.equal((await call(cookie, bearer(good))).x.identity, undefined);
+});
+
+test('with several providers the issuer of the token chooses', async () => {
+  const providers = [
+    { issuer: 'https://other.test', jwks: { url: 'http://other.test/keys' } },
+    { issuer: issuerName, jwks: { url: 'http://idp.test/keys' } },
+  ];
+  assert.equal((await call({ providers }, bearer(good))).x.identity?.issuer, issuerName);
+  const stranger = makeToken('ES256', key, { claims: { iss: 'https://third.test' } });
+  assert.equal((await call({ providers }, bearer(stranger))).error?.detail, 'issuer');
+});
+
+test('keys may be written into the configuration', async () => {
+  const tools = realTools();
+  const jwks = JSON.stringify({ keys: [key.jwk] });
+  for (const form of [jwks, { inline: jwks }])
+    assert.equal((await call({ ...written, jwks: form }, bearer(good), tools)).x.identity?.subject, 'alice');
+  tools.keySets.close();
+});
+
+test('key sets are given back when the policy closes, and when it cannot be prepared', () => {
+  const tools = toolsWith([key]);
+  const steps = prepared(jwtAuth, written, tools);
+  assert.equal(tools.held(), 1);
+  steps.close?.();
+  assert.equal(tools.held(), 0);
+
+  let taken = 0;
+  const failing: PolicyTools = {
+    ...tools,
+    keySets: {
+      ...tools.keySets,
+      use: () => {
+        taken += 1;
+        if (taken === 2) throw new Error('no usable key');
+        return { set: fixedKeys([]), release: () => (taken = 0) };
+      },
+    },
+  };
+  const providers = [1, 2].map((n) => ({ issuer: `https://${n}.test`, jwks: { url: `http://${n}.test` } }));
+  assert.throws(() => prepared(jwtAuth, { providers }, failing), /no usable key/);
+  assert.equal(taken, 0);
+});
+
+test('settings that are incomplete, doubled or unsafe are refused', () => {
+  const messages = (settings: object): string =>
+    (jwtAuth.schema.safeParse(settings).error?.issues ?? []).map((issue) => issue.message).join('; ');
+  assert.match(messages({ issuer: 'a' }), /expected issuer and jwks, or providers/);
+  assert.match(messages({ ...written, providers: [written] }), /belongs into one of the providers/);
+  assert.match(messages({ providers: [written, written] }), /same issuer/);
+  assert.match(messages({ ...written, jwks: { url: 'ftp://a' } }), /http or https/);
+  assert.match(messages({ ...written, jwks: { url: 'https://u:p@a' } }), /password/);
+  assert.match(messages({ ...written, jwks: { url: 'http://a', file: 'b' } }), /exactly one/);
+  assert.match(messages({ ...written, jwks: '{"keys"' }), /JSON Web Key Set/);
+  assert.match(
+    messages({ ...written, jwtValidationOptions: { requiredClaims: ['jti'] } }),
+    /can be required/,
+  );
+  assert.match(messages({ ...written, jwtValidationOptions: { leeway: '1h' } }), /leeway/);
+  for (const location of [{ queryParameter: { name: 'access_token' } }, { expression: 'request.path' }])
+    assert.match(messages({ ...written, location }), /known, but not built yet/);
+});

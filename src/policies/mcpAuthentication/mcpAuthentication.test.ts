@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { jsonAnswer, startLoopback } from '../../auth/loopback.testing.ts';
+import { issuerName, makeKey, makeToken, nowSeconds } from '../../auth/token.testing.ts';
+import { GatewayError } from '../../errors.ts';
+import type { HeaderLine, Reply } from '../../http/index.ts';
+import { FakeExchange, type FakeRequest } from '../exchange.testing.ts';
+import type { PolicyTools, Steps } from '../policy.ts';
+import { prepared, toolsWith } from '../tools.testing.ts';
+import { mcpAuthentication } from './index.ts';
+
+const key = makeKey('P-256', 'k1');
+const tokenWith = (claims: Record<string, unknown> = {}): string => makeToken('ES256', key, { claims });
+const written = { issuer: issuerName, audiences: ['api://test'], jwks: { url: `${issuerName}/v1/keys` } };
+const bearer = (token: string): HeaderLine[] => [['authorization', `Bearer ${token}`]];
+
+async function refusal(settings: object, request: FakeRequest, tools: PolicyTools = toolsWith([key])) {
+  const x = new FakeExchange({ target: '/mcp', ...request });
+  try {
+    await prepared(mcpAuthentication, settings, tools).onRequest?.(x);
+    return undefined;
+  } catch (error) {
+    assert.ok(error instanceof GatewayError);
+    return error;
+  }
+}
+
+test('without a token the caller is told where to get one, and no error', async () => {
+  const error = await refusal(written, { host: 'gw.test:3000' });
+  assert.equal(error?.code, 'token_missing');
+  assert.deepEqual(error.headers, [
+    [
+      'www-authenticate',
+      'Bearer resource_metadata="http://gw.test:3000/.well-known/oauth-protected-resource/mcp"',
+    ],
+  ]);
+  assert.deepEqual(error.jsonBody, { error: 'unauthorized', error_description: 'JWT token required' });
+});
+
+test('a refused token is called invalid, with the reason in the log only as far as RFC 6750 goes', async () => {
+  const error = await refusal(written, { headers: bearer(tokenWith({ exp: nowSeconds - 30 })) });
+  assert.equal(error?.code, 'token_invalid');
+  assert.match(
+    error.headers?.[0]?.[1] ?? '',
+    /^Bearer error="invalid_token", error_description="The access token expired"/,
+  );
+  assert.match(error.headers?.[0]?.[1] ?? '', /resource_metadata="/);
+  assert.equal(error.detail, 'expired');
+  assert.equal(error.jsonBody?.error, 'invalid_token');
+});
+
+test('every bad token is refused in strict mode, which is the default', async () => {
+  const bad = [
+    tokenWith({ aud: 'other' }),
+    tokenWith({ iss: 'https://other.test' }),
+    tokenWith({ exp: undefined }),
+    tokenWith({ aud: undefined }),
+    tokenWith({ iss: undefined }),
+    tokenWith({ nbf: nowSeconds + 60 }),
+    makeToken('ES256', makeKey('P-256', 'k1')),
+    makeToken('ES256', makeKey('P-256', 'k2')),
+    'rubbish',
+    '',
+  ];
+  for (const token of bad)
+    assert.equal((await refusal(written, { headers: bearer(token) }))?.code, 'token_invalid');
+  assert.equal(
+    (await refusal(written, { headers: [['authorization', 'Basic YTpi']] }))?.code,
+    'token_missing',
+  );
+  assert.equal(
+    (await refusal(written, { target: `/mcp?access_token=${tokenWith()}` }))?.code,
+    'token_missing',
+  );
+});
+
+test('the metadata pointer follows the scheme the client used, and the configured resource before all', async () => {
+  const pointer = async (settings: object, request: FakeRequest): Promise<string | undefined> =>
+    /resource_metadata="([^"]*)"/.exec((await refusal(settings, request))?.headers?.[0]?.[1] ?? '')?.[1];
+  const https: HeaderLine[] = [['x-forwarded-proto', 'https']];
+  assert.equal(
+    await pointer(written, { headers: https }),
+    'https://gateway.test/.well-known/oauth-protected-resource/mcp',
+  );
+  assert.equal(
+    await pointer(written, { headers: [['x-forwarded-proto', 'javascript']] }),
+    'http://gateway.test/.well-known/oauth-protected-resource/mcp',
+  );
+  assert.equal(
+    await pointer(written, { target: '/' }),
+    'http://gateway.test/.well-known/oauth-protected-resource',
+  );
+  const resourceMetadata = {
+    resource: 'https://public.test/tools/mcp',
+    scopesSupported: ['a', 'offline_access', 'b'],
+  };
+  assert.equal(
+    await pointer({ ...written, resourceMetadata }, {}),
+    'https://public.test/.well-known/oauth-protected-resource/tools/mcp',
+  );
+  const error = await refusal({ ...written, resourceMetadata }, {});
+  assert.match(error?.headers?.[0]?.[1] ?? '', /scope="a b"$/);
+});
+
+test('the group rule refuses with 403 and JSON after the token was found good', async () => {
+  const settings = { ...written, authorization: { rules: [{ if: '"g" in auth.claims.groups' }] } };
+  assert.equal(await refusal(settings, { headers: bearer(tokenWith({ groups: ['g'] })) }), undefined);
+  for (const groups of [['h'], 'g', 'xgx', undefined, null, {}]) {
+    const error = await refusal(settings, { headers: bearer(tokenWith({ groups })) });
+    assert.equal(error?.code, 'authorization_denied', JSON.stringify(groups));
+    assert.deepEqual(error.jsonBody, { error: 'forbidden', error_description: 'authorization failed' });
+  }
+  assert.equal((await refusal(settings, {}))?.code, 'token_missing');
+  assert.equal((await refusal({ ...settings, mode: 'optional' }, {}))?.code, 'authorization_denied');
+});
+
+test('rules about tools in the same place decide about items', () => {
+  const settings = {
+    ...written,
+    authorization: { rules: ['mcp.tool.name == "echo" && jwt.sub == "alice"'] },
+  };
+  const steps = prepared(mcpAuthentication, settings, toolsWith([key]));
+  const x = new FakeExchange({ headers: bearer(tokenWith()) });
+  assert.equal(steps.onRequest?.(x), undefined);
+  assert.equal(steps.allowMcpItem?.(x, { kind: 'tool', target: 't', name: 'echo' }), true);
+  assert.equal(steps.allowMcpItem?.(x, { kind: 'tool', target: 't', name: 'add' }), false);
+  assert.equal(prepared(mcpAuthentication, written, toolsWith([key])).allowMcpItem, undefined);
+});
+
+async function wellKnown(
+  steps: Steps,
+  name: string,
+  path: string,
+  request: FakeRequest = {},
+): Promise<Reply> {
+  const x = new FakeExchange({ target: `/.well-known/${name}${path}`, ...request });
+  return (await steps.onWellKnown?.(x, name, path)) ?? assert.fail('no document');
+}
+
+const body = (reply: Reply): Record<string, unknown> =>
+  JSON.parse(String(reply.body)) as Record<string, unknown>;
+
+test('the resource describes itself, for its path and for the root, to any page', async () => {
+  const steps = prepared(mcpAuthentication, {
+    ...written,
+    resourceMetadata: { scopesSupported: ['a'], resourceDocumentation: 'https://d' },
+  });
+  const reply = await wellKnown(steps, 'oauth-protected-resource', '/mcp');
+  assert.equal(reply.status, 200);
+  assert.deepEqual(Object.fromEntries(reply.headers ?? []), {
+    'content-type': 'application/json',
+    'access-control-allow-origin': '*',
+  });
+  assert.deepEqual(body(reply), {
+    resource: 'http://gateway.test/mcp',
+    authorization_servers: [issuerName],
+    bearer_methods_supported: ['header'],
+    resource_type: 'mcp-server',
+    mcp_protocol_version: '2025-11-25',
+    scopes_supported: ['a'],
+    resource_documentation: 'https://d',
+  });
+  assert.equal(body(await wellKnown(steps, 'oauth-protected-resource', '')).resource, 'http://gateway.test');
+  const preflight = await wellKnown(steps, 'oauth-protected-resource', '/mcp', { method: 'OPTIONS' });
+  assert.equal(preflight.status, 204);
+  assert.equal((await wellKnown(steps, 'oauth-protected-resource', '/mcp', { method: 'POST' })).status, 405);
+  assert.equal(await steps.onWellKnown?.(new FakeExchange(), 'security', ''), undefined);
+});
+
+async function provider(t: TestContext, document: object) {
+  const server = await startLoopback(jsonAnswer({}));
+  t.after(() => server.close());
+  const issuer = `${server.url}/oauth2/default`;
+  server.answer = jsonAnswer({ issuer, authorization_endpoint: `${issuer}/authorize?a=b`, ...document });
+  return { server, issuer };
+}
+
+test('the metadata of the issuer is passed on, with the audience where the provider needs it', async (t) => {
+  const { issuer, server } = await provider(t, { token_endpoint: 'x' });
+  const steps = prepared(mcpAuthentication, { ...written, issuer });
+  const reply = await wellKnown(steps, 'oauth-authorization-server', '/mcp');
+  assert.deepEqual(body(reply), {
+    issuer,
+    authorization_endpoint: `${issuer}/authorize?a=b`,
+    token_endpoint: 'x',
+  });
+  steps.close?.();
+  const auth0 = prepared(mcpAuthentication, { ...written, issuer, provider: { auth0: {} } });
+  assert.equal(
+    body(await wellKnown(auth0, 'oauth-authorization-server', '/mcp')).authorization_endpoint,
+    `${issuer}/authorize?a=b&audience=api%3A%2F%2Ftest`,
+  );
+  auth0.close?.();
+  server.asked.length = 0;
+  const keycloak = prepared(mcpAuthentication, { ...written, issuer, provider: { keycloak: {} } });
+  await wellKnown(keycloak, 'oauth-authorization-server', '/mcp');
+  assert.deepEqual(server.asked, ['/oauth2/default/.well-known/openid-configuration']);
+  keycloak.close?.();
+});
+
+test('an issuer whose metadata cannot be had gives 503', async (t) => {
+  const { issuer } = await provider(t, { issuer: 'https://another.test' });
+  const steps = prepared(mcpAuthentication, { ...written, issuer });
+  await assert.rejects(
+    wellKnown(steps, 'oauth-authorization-server', '/mcp'),
+    (error) => error instanceof GatewayError && error.code === 'issuer_metadata_unavailable',
+  );
+  steps.close?.();
+});
+
+test('where no key set is named it is looked for where the provider has it', () => {
+  const source = (settings: object): unknown =>
+    (mcpAuthentication.schema.parse({ audiences: [], ...settings }) as { jwks: unknown }).jwks;
+  const issuer = 'https://idp.test/realms/r';
+  assert.deepEqual(source({ issuer }), { kind: 'url', url: `${issuer}/.well-known/jwks.json` });
+  for (const name of ['auth0', 'okta'])
+    assert.deepEqual(source({ issuer: `${issuer}/`, provider: { [name]: {} } }), {
+      kind: 'url',
+      url: `${issuer}/.well-known/jwks.json`,
+    });
+  assert.deepEqual(source({ issuer, provider: { keycloak: {} } }), {
+    kind: 'url',
+    url: `${issuer}/protocol/openid-connect/certs`,
+  });
+});
+
+test('what is not built is refused by name', () => {
+  const issues = (settings: object) =>
+    mcpAuthentication.schema.safeParse({ ...written, ...settings }).error?.issues ?? [];
+  const refused = [{ clientId: 'a' }, { clientSecret: 'b' }, { provider: { entra: {} } }]
+    .concat([{ provider: { descope: {} } } as never, { provider: { authentik: {} } } as never])
+    .concat([{ authorizationLocation: { queryParameter: { name: 'a' } } } as never]);
+  for (const settings of refused) {
+    const found = issues(settings);
+    assert.ok(
+      found.some((issue) => issue.code === 'custom' && issue.params?.notBuilt === true),
+      JSON.stringify(settings),
+    );
+  }
+  assert.equal(issues({ provider: {} }).length, 1);
+  assert.equal(issues({ issuer: 'not a url', jwks: undefined })[0]?.path[0], 'jwks');
+});
+
+test('an empty list of audiences is accepted with a warning', () => {
+  const tools = toolsWith([key]);
+  prepared(mcpAuthentication, { ...written, audiences: [] }, tools).close?.();
+  assert.match(tools.lines[0]?.message ?? '', /any audience/);
+  assert.equal(tools.held(), 0);
+});

@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { GatewayError } from '../../errors.ts';
+import type { McpItem } from '../../mcp/contract.ts';
+import { authorization } from '../authorization/index.ts';
+import { FakeExchange } from '../exchange.testing.ts';
+import { mcpAuthorization } from '../mcpAuthorization/index.ts';
+import type { Identity, Policy } from '../policy.ts';
+import { prepared } from '../tools.testing.ts';
+
+const who = (claims: Record<string, unknown>): Identity => ({ issuer: 'i', subject: 's', claims });
+const tool = (name: string, target = 'everything'): McpItem => ({ kind: 'tool', target, name });
+const prompt: McpItem = { kind: 'prompt', target: 'everything', name: 'hello' };
+
+/** Does the gate of the rules let the caller in? */
+function enters(
+  rules: unknown[],
+  claims?: Record<string, unknown>,
+  policy: Policy<never> | typeof authorization = authorization,
+) {
+  const steps = prepared(policy as typeof authorization, { rules });
+  const x = new FakeExchange(claims === undefined ? {} : { identity: who(claims) });
+  try {
+    assert.equal(steps.onRequest?.(x), undefined);
+    return true;
+  } catch (error) {
+    assert.ok(error instanceof GatewayError && error.code === 'authorization_denied');
+    assert.equal(error.jsonBody?.error, 'forbidden');
+    return false;
+  }
+}
+
+test('no rules let everybody in and cost nothing', () => {
+  assert.equal(enters([]), true);
+  assert.deepEqual(Object.keys(prepared(authorization, { rules: [] })), []);
+});
+
+test('a group rule lets in whoever has the group in a list, and nobody else', () => {
+  const rules = [{ if: '"admins" in auth.claims.groups' }];
+  assert.equal(enters(rules, { groups: ['staff', 'admins'] }), true);
+  assert.equal(enters(rules, { groups: ['staff'] }), false);
+  assert.equal(enters(rules, { groups: [] }), false);
+  assert.equal(enters(rules, { groups: 'superadmins' }), false);
+  assert.equal(enters(rules, { groups: 'admins' }), false);
+  assert.equal(enters(rules, { groups: null }), false);
+  assert.equal(enters(rules, {}), false);
+  assert.equal(enters(rules), false);
+});
+
+test('every way of writing a rule means the same', () => {
+  for (const rule of [
+    'jwt.a == 1',
+    { allow: 'jwt.a == 1' },
+    { if: 'jwt.a == 1' },
+    { if: 'jwt.a == 1', action: 'allow' },
+  ]) {
+    assert.equal(enters([rule], { a: 1 }), true);
+    assert.equal(enters([rule], { a: 2 }), false);
+  }
+  for (const rule of [{ deny: 'jwt.a == 1' }, { if: 'jwt.a == 1', action: 'deny', name: 'no' }]) {
+    assert.equal(enters([rule], { a: 1 }), false);
+    assert.equal(enters([rule], { a: 2 }), true);
+  }
+});
+
+test('deny wins over allow, every require must hold, one allow is enough', () => {
+  const rules = [
+    { allow: 'jwt.role == "a"' },
+    { allow: 'jwt.role == "b"' },
+    { require: 'jwt.level > 2' },
+    { deny: 'jwt.sub == "mallory"' },
+  ];
+  assert.equal(enters(rules, { role: 'b', level: 3, sub: 'x' }), true);
+  assert.equal(enters(rules, { role: 'c', level: 3, sub: 'x' }), false);
+  assert.equal(enters(rules, { role: 'a', level: 2, sub: 'x' }), false);
+  assert.equal(enters(rules, { role: 'a', level: 3, sub: 'mallory' }), false);
+  assert.equal(enters([{ require: 'jwt.level > 2' }], { level: 3 }), true);
+  assert.equal(enters([{ deny: 'jwt.level > 2' }], { level: 1 }), true);
+});
+
+test('a rule that fails does not allow, a require that fails refuses, a deny that fails denies', () => {
+  assert.equal(enters(['jwt.missing == 1', 'jwt.a == 1'], { a: 1 }), true);
+  assert.equal(enters(['jwt.missing == 1'], { a: 1 }), false);
+  assert.equal(enters([{ require: 'jwt.missing == 1' }], { a: 1 }), false);
+  assert.equal(enters([{ deny: 'jwt.missing == 1' }], { a: 1 }), false);
+  assert.equal(enters([{ deny: 'has(jwt.missing) && jwt.missing == 1' }], { a: 1 }), true);
+  // Neither true nor false: a claim that is a text cannot be a decision.
+  assert.equal(enters(['jwt.a'], { a: 'true' }), false);
+  assert.equal(enters([{ deny: 'jwt.a' }], { a: 'false' }), false);
+  assert.equal(enters([{ require: 'jwt.a' }], { a: 1 }), false);
+});
+
+test('rules see the request', () => {
+  const { onRequest } = prepared(authorization, {
+    rules: [
+      'request.method == "POST" && request.path.startsWith("/a") && request.headers["X-Key"] == "k"',
+      'cidr("192.0.2.0/24").containsIP(source.address) && request.host == "in.test"',
+    ],
+  });
+  const passes = (x: FakeExchange): boolean => {
+    try {
+      void onRequest?.(x);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  const headers = [['x-key', 'k']] as const;
+  assert.equal(
+    passes(new FakeExchange({ method: 'POST', target: '/a/b', headers, remoteAddress: '10.0.0.1' })),
+    true,
+  );
+  assert.equal(
+    passes(new FakeExchange({ method: 'GET', target: '/a/b', headers, remoteAddress: '10.0.0.1' })),
+    false,
+  );
+  assert.equal(passes(new FakeExchange({ host: 'in.test:3000' })), true);
+  assert.equal(passes(new FakeExchange({ host: 'in.test', remoteAddress: '192.0.3.1' })), false);
+});
+
+test('the answer for one identity is remembered and never given to another', () => {
+  const { onRequest } = prepared(authorization, { rules: ['jwt.a == 1'] });
+  const good = who({ a: 1 });
+  const bad = who({ a: 2 });
+  for (let i = 0; i < 3; i += 1) {
+    assert.equal(onRequest?.(new FakeExchange({ identity: good })), undefined);
+    assert.throws(() => onRequest?.(new FakeExchange({ identity: bad })), GatewayError);
+    assert.throws(() => onRequest?.(new FakeExchange()), GatewayError);
+  }
+});
+
+test('the log learns the rule that refused', () => {
+  const { onRequest } = prepared(authorization, { rules: [{ deny: 'jwt.a == 1', name: 'no a' }] });
+  assert.throws(
+    () => onRequest?.(new FakeExchange({ identity: who({ a: 1 }) })),
+    (error) => error instanceof GatewayError && error.detail === 'rule: no a',
+  );
+});
+
+/** Which of the items are seen with these rules? */
+function seen(rules: unknown[], items: McpItem[], claims: Record<string, unknown> = {}): string[] {
+  const steps = prepared(mcpAuthorization, { rules });
+  const x = new FakeExchange({ identity: who(claims) });
+  void steps.onRequest?.(x);
+  const allows = steps.allowMcpItem ?? (() => true);
+  const once = items.filter((item) => allows(x, item)).map((item) => item.name);
+  assert.deepEqual(
+    items.filter((item) => allows(x, item)).map((item) => item.name),
+    once,
+  );
+  return once;
+}
+
+test('rules about items show what they allow and hide the rest', () => {
+  const items = [tool('echo'), tool('add'), prompt];
+  assert.deepEqual(seen(['mcp.tool.name == "echo"'], items), ['echo']);
+  assert.deepEqual(seen(['mcp.tool.name == "echo"', 'mcp.prompt.name == "hello"'], items), ['echo', 'hello']);
+  assert.deepEqual(seen(['mcp.tool.target == "everything"'], items), ['echo', 'add']);
+  assert.deepEqual(seen(['mcp.tool.name == "echo" && jwt.a == 1'], items, { a: 1 }), ['echo']);
+  assert.deepEqual(seen(['mcp.tool.name == "echo" && jwt.a == 1'], items, { a: 2 }), []);
+  assert.deepEqual(seen(['mcp.tool.name != "echo"'], items), ['add']);
+});
+
+test('a deny about tools hides that tool, not every prompt; a deny that really fails hides all', () => {
+  const items = [tool('echo'), tool('add'), prompt];
+  assert.deepEqual(seen([{ deny: 'mcp.tool.name == "echo"' }], items), ['add', 'hello']);
+  assert.deepEqual(seen([{ deny: 'mcp.tool.name == "echo" || mcp.prompt.name == "hello"' }], items), ['add']);
+  assert.deepEqual(seen([{ deny: 'mcp.tool.name == "echo" && jwt.missing == 1' }], items), ['add', 'hello']);
+  assert.deepEqual(seen([{ deny: 'jwt.missing == 1 || mcp.tool.name == "echo"' }], items), []);
+});
+
+test('in a mixed set a rule without mcp.* is a gate only where no item rule could still allow', () => {
+  const mixed = [{ allow: 'jwt.admin == true' }, { allow: 'mcp.tool.name == "echo"' }];
+  const items = [tool('echo'), tool('add')];
+  assert.deepEqual(seen(mixed, items, { admin: true }), ['echo', 'add']);
+  assert.deepEqual(seen(mixed, items, { admin: false }), ['echo']);
+  // The deny and the only allow are about the caller: they also close the door.
+  const gated = [{ allow: '"g" in jwt.groups' }, { deny: 'mcp.tool.name == "add"' }];
+  assert.deepEqual(seen(gated, items, { groups: ['g'] }), ['echo']);
+  assert.throws(() => seen(gated, items, { groups: [] }), GatewayError);
+  assert.throws(
+    () => seen([{ deny: 'jwt.bad == true' }, 'mcp.tool.name == "echo"'], items, { bad: true }),
+    GatewayError,
+  );
+});
+
+test('items are never more open than by the rules taken one by one', () => {
+  const expressions = [
+    'jwt.a == 1',
+    'jwt.b == 1',
+    'mcp.tool.name == "echo"',
+    'mcp.prompt.name == "hello"',
+    'jwt.none == 1',
+  ];
+  const effects = ['allow', 'deny', 'require'] as const;
+  const items = [tool('echo'), tool('add'), prompt];
+  const truth = (expression: string, item: McpItem, claims: Record<string, unknown>): boolean => {
+    if (expression.startsWith('jwt.')) return claims[expression.slice(4, -5)] === 1;
+    return expression === `mcp.${item.kind}.name == "${item.name}"`;
+  };
+  let sets = 0;
+  for (const one of expressions)
+    for (const two of expressions)
+      for (const first of effects)
+        for (const second of effects)
+          for (const claims of [{}, { a: 1 }, { a: 0, b: 1 }]) {
+            sets += 1;
+            const rules = [{ [first]: one }, { [second]: two }];
+            let shown: string[] = [];
+            try {
+              shown = seen(rules, items, claims);
+            } catch (error) {
+              assert.ok(error instanceof GatewayError);
+            }
+            const list = [
+              { effect: first, expression: one },
+              { effect: second, expression: two },
+            ];
+            for (const item of items) {
+              const is = (effect: string) => list.filter((rule) => rule.effect === effect);
+              const holds = (rule: { expression: string }): boolean => truth(rule.expression, item, claims);
+              const open =
+                !is('deny').some(holds) &&
+                is('require').every(holds) &&
+                (is('allow').length === 0 || is('allow').some(holds));
+              if (!open) assert.ok(!shown.includes(item.name), JSON.stringify({ rules, item, claims }));
+            }
+          }
+  assert.equal(sets, 675);
+});
