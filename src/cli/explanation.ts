@@ -12,7 +12,7 @@ import {
   type PolicyUse,
   type Route,
 } from '../model/index.ts';
-import { policySchemas } from '../policies/schemas.ts';
+import { policyOrder } from '../policies/index.ts';
 
 /** What a configuration comes to, for people. No setting of a policy is shown: they may hold secrets. */
 export function explanation(model: Model): string {
@@ -80,12 +80,9 @@ function routeLines(route: Route): string[] {
   ];
 }
 
-/** The schemas are listed in the order in which the policies run. */
-const runOrder = Object.keys(policySchemas);
-
 function policyLines(policies: readonly PolicyUse[]): string[] {
   if (policies.length === 0) return [];
-  const sorted = policies.toSorted((a, b) => runOrder.indexOf(a.name) - runOrder.indexOf(b.name));
+  const sorted = policies.toSorted((a, b) => policyOrder(a.name) - policyOrder(b.name));
   return [`policies: ${sorted.map(({ name }) => name).join(' → ')}`];
 }
 
