@@ -32,7 +32,10 @@ export async function profile(
   if (args.parts.includes('mcp')) {
     const issuer = await startIssuer();
     const token = await issuer.token({ aud: 'api://bench', groups: ['benchers'] });
-    const running = await startMcp({ directory, issuer, token, cores }, options);
+    const running = await startMcp(
+      { directory, issuer, token, gatewayCore: cores[0], serverCore: cores[0] },
+      options,
+    );
     const sample = await measureMcp(running, cores[1], args.seconds);
     console.log(`tools/call: ${sample.gatewayCpuPerCall.toFixed(1)} us/call under the profiler`);
     await running.program.stop();

@@ -9,14 +9,16 @@ export interface McpSetting {
   readonly directory: string;
   readonly issuer: TestIssuer;
   readonly token: string;
-  /** Core of the gateway, core of the load generator and the servers. */
-  readonly cores: readonly [number, number];
+  readonly gatewayCore: number;
+  readonly serverCore: number;
 }
 
 /** A way to the echo server. */
 export interface McpCandidate {
   readonly name: string;
   readonly title: string;
+  /** The servers run on the load generator's core; otherwise on the gateway's, where its children are anyway. */
+  readonly apart?: true;
   start(setting: McpSetting): Promise<RunningGateway>;
 }
 
@@ -30,11 +32,10 @@ export const echoServer = fileURLToPath(new URL('echo-server.mjs', import.meta.u
 const launcher = fileURLToPath(new URL('../../bin/portcullis', import.meta.url));
 const configuration = fileURLToPath(new URL('portcullis.yaml', import.meta.url));
 
-/** The server on the load generator's core, so that the gateway has its core to itself. */
 const serverCommand = (setting: McpSetting) => [
   'taskset',
   '-c',
-  `${setting.cores[1]}`,
+  `${setting.serverCore}`,
   process.execPath,
   echoServer,
 ];
@@ -46,7 +47,7 @@ export async function startPortcullis(
 ): Promise<RunningGateway & { readonly program: Pinned }> {
   const [port, statsPort] = (await freePorts(2)) as [number, number];
   const program = startPinned(
-    setting.cores[0],
+    setting.gatewayCore,
     [process.execPath, ...nodeOptions, launcher, '-f', configuration],
     `${setting.directory}/portcullis-mcp.log`,
     {
@@ -54,7 +55,7 @@ export async function startPortcullis(
       STATS_PORT: `${statsPort}`,
       ISSUER: setting.issuer.issuer,
       JWKS_URL: setting.issuer.jwksUrl,
-      CHILD_CORE: `${setting.cores[1]}`,
+      SERVER_CORE: `${setting.serverCore}`,
       NODE: process.execPath,
       ECHO_SERVER: echoServer,
     },
@@ -95,6 +96,18 @@ export const candidates: readonly McpCandidate[] = [
         ...serverCommand(setting),
       ]),
   },
+  {
+    name: 'portcullis-apart',
+    title: 'portcullis, token and rule, servers on the other core',
+    apart: true,
+    start: (setting) => startPortcullis(setting),
+  },
+  {
+    name: 'supergateway-apart',
+    title: 'supergateway as it comes, servers on the other core',
+    apart: true,
+    start: (setting) => startGateway(setting, 'supergateway', supergatewayOptions(setting, 'info')),
+  },
 ];
 
 const supergatewayOptions = (setting: McpSetting, logLevel: string) => (port: number) => [
@@ -116,7 +129,7 @@ async function startGateway(
 ): Promise<RunningGateway> {
   const [port] = (await freePorts(1)) as [number];
   const gateway = startPinned(
-    setting.cores[0],
+    setting.gatewayCore,
     [process.execPath, programs[program], ...options(port)],
     `${setting.directory}/${program}.log`,
     { NODE_ENV: 'production' },

@@ -18,12 +18,15 @@ export async function benchMcp(
   const issuer = await startIssuer();
   stack.defer(() => issuer.close());
   const token = await issuer.token({ aud: 'api://bench', groups: ['benchers', 'staff', 'europe'] });
-  const setting = { directory, issuer, token, cores };
+  const setting = { directory, issuer, token, gatewayCore: cores[0] };
 
   const cells: { candidate: McpCandidate; running: RunningGateway; samples: McpSample[] }[] = [];
   for (const candidate of candidates) {
     if (args.candidates?.includes(candidate.name) === false) continue;
-    const running = await candidate.start(setting);
+    const running = await candidate.start({
+      ...setting,
+      serverCore: candidate.apart === true ? cores[1] : cores[0],
+    });
     if (running.program !== undefined) {
       const { program } = running;
       stack.defer(() => program.stop());
@@ -36,7 +39,7 @@ export async function benchMcp(
       const sample = await measure(running, cores[1], args.seconds);
       samples.push(sample);
       console.log(
-        `mcp ${round}/${args.rounds} ${candidate.name.padEnd(15)}` +
+        `mcp ${round}/${args.rounds} ${candidate.name.padEnd(20)}` +
           `gateway ${sample.gatewayCpuPerCall.toFixed(1).padStart(8)} us  ` +
           `server ${sample.serverCpuPerCall.toFixed(1).padStart(7)} us ` +
           `${sample.callsPerSecond.toFixed(0).padStart(7)}/s  p99 ${sample.p99.toFixed(1)} ms`,
