@@ -65,7 +65,7 @@ async function read(response: Response, maxBytes: number): Promise<Fetched> {
   const chunks: Uint8Array[] = [];
   let total = 0;
   try {
-    for await (const chunk of response.body ?? []) {
+    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
       total += chunk.length;
       // Leaving the loop cancels the rest of the body.
       if (total > maxBytes) throw new RangeError(`answer is over ${maxBytes} bytes`);

@@ -1,5 +1,5 @@
 import { isCelError, parse, plan, type CelInput } from '@bufbuild/cel';
-import { Analysis, environment, type Fact } from './analyse.ts';
+import { Analysis, environment } from './analyse.ts';
 import { Refusal, type CelProblem, type Members } from './declare.ts';
 import { checkLimits, limits, refill } from './limits.ts';
 import { lowerHeaderNames, rewrite } from './rewrite.ts';
@@ -45,7 +45,7 @@ function compiled(source: string, variables: Members): Program {
   checkLimits(parsed.expr);
   rewrite(parsed.expr);
   const analysis = new Analysis(parsed, variables);
-  const fact: Fact = analysis.fact(parsed.expr, new Map());
+  const fact = analysis.fact(parsed.expr, new Map());
   lowerHeaderNames(parsed.expr, analysis.headers);
   const planned = plan(environment, parsed.expr) as (context: CelContext) => unknown;
   const used = [...analysis.used].sort();
