@@ -49,7 +49,7 @@ export async function benchHttp(
     }
     // Compilers and caches get warm on what is measured first.
     const first = workloads[0];
-    if (first !== undefined) counted(running, await measure(running, first, cores[1], 2));
+    if (first !== undefined) counted(running, await measure(running, first, cores[1], 3));
   }
 
   cells.sort((a, b) => workloads.indexOf(a.workload) - workloads.indexOf(b.workload));
