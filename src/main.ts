@@ -125,7 +125,7 @@ class Assembly implements Gateway {
     const { fixed } = first.model.process;
     this.log.close();
     this.log = createLogger({ level: fixed.logLevel, format: fixed.logFormat });
-    this.assemble(first.model);
+    this.assemble(first.model, first.secretVariables);
     try {
       await this.dataPlane?.apply(first.model);
       this.admin = await startAdmin({ ...fixed, views: this.views(), log: this.log, metrics: this.metrics });
@@ -171,7 +171,7 @@ class Assembly implements Gateway {
     return this.source.start();
   }
 
-  private assemble(model: Model): void {
+  private assemble(model: Model, configuredSecrets: readonly string[]): void {
     const { log, metrics } = this;
     const { fixed } = model.process;
     const keySets = createKeySets({ log, metrics });
@@ -182,7 +182,7 @@ class Assembly implements Gateway {
       limits: () => this.dataPlane?.limits ?? defaults.limits,
       log,
       metrics,
-      secrets: secretVariables,
+      secrets: [...secretVariables, ...configuredSecrets],
     });
     this.mcp = mcp;
     this.dataPlane = new DataPlane({

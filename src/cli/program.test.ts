@@ -145,6 +145,16 @@ test('on an old Node the launcher starts itself on the packaged one and passes s
   assert.match(err, /SIGTERM: draining/);
 });
 
+test('a gateway whose launcher was killed stops by itself', async (t) => {
+  const program = started(t, ['-c', served(0)], { node: oldNode(t) });
+  await program.saw(/ready /);
+  program.child.kill('SIGKILL');
+  // Standard error is closed when the last process that writes to it is gone: the gateway.
+  const { signal, err } = await program.ended;
+  assert.equal(signal, 'SIGKILL');
+  assert.match(err, /draining/);
+});
+
 test('on an old Node without the package the launcher says which Node it needs', async (t) => {
   const root = folder(t);
   mkdirSync(join(root, 'bin'));

@@ -108,7 +108,8 @@ async function fetchJson(url: string, init: RequestInit): Promise<Answer> {
   });
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of response.body ?? []) {
+  const pieces: AsyncIterable<Uint8Array> | null = response.body;
+  for await (const chunk of pieces ?? []) {
     length += chunk.byteLength;
     if (length > maxAnswerBytes) throw new Error(`${url} answers with more than ${maxAnswerBytes} bytes`);
     chunks.push(chunk);

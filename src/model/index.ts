@@ -1,9 +1,8 @@
 export type * from './model.ts';
 export { defaults } from './defaults.ts';
-export { formatDuration, maxDurationMs, parseDuration } from './duration.ts';
+export { formatDuration, parseDuration } from './duration.ts';
 export {
   compareHostnames,
-  compareRules,
   hostnameMatches,
   reachableHostnames,
   sortedRules,

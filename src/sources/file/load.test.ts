@@ -59,6 +59,12 @@ test('a wrong override is a problem that names the variable and not its value', 
   );
 });
 
+test('the variable that the session key comes from is named, so that no child inherits it', () => {
+  const text = 'config: {session: {key: "${KEY}"}}';
+  assert.deepEqual(loaded(text, { KEY: 'ab'.repeat(32) }).secretVariables, ['KEY']);
+  assert.deepEqual(loaded('binds: []').secretVariables, []);
+});
+
 test('a wrong value that came from a variable is never shown', () => {
   const text =
     'config: {session: {key: "$KEY"}, logging: {level: $KEY, format: $KEY}, adminAddr: $KEY}\nbinds: $KEY';

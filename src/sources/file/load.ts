@@ -19,6 +19,8 @@ export type LoadResult =
       readonly warnings: readonly Problem[];
       /** Files that the configuration names and whose content counts as part of it, such as key sets. */
       readonly files: readonly string[];
+      /** Environment variables that secrets of the gateway came from; no child process may inherit them. */
+      readonly secretVariables: readonly string[];
     }
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
@@ -66,6 +68,7 @@ export function loadText(text: string, { file, env }: LoadOptions): LoadResult {
     model,
     warnings: warningsOf(model, places, attached).toSorted(compareProblems),
     files: files(value),
+    secretVariables: tree.written(['config', 'session', 'key'])?.variables ?? [],
   };
 }
 

@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { parseDuration, type ListenAddress } from '../../../model/index.ts';
 import { parsed } from './fields.ts';
 
-export const port = z.int().min(1).max(65_535);
 /** A port to listen on; 0 lets the system choose. */
 export const listenPort = z.int().min(0).max(65_535);
 
