@@ -1,0 +1,407 @@
+import { area, mcp, ours, type Requirement } from './requirement.ts';
+
+const revision = '2025-11-25';
+const transports = mcp(revision, 'basic/transports#streamable-http');
+const sessions = mcp(revision, 'basic/transports#session-management');
+const stdioPage = mcp(revision, 'basic/transports#stdio');
+const promises = ours('SECURITY.md');
+const page = ours('docs/configuration.md');
+const transport = 'src/mcp/transport.test.ts';
+const conversation = 'src/mcp/conversation.test.ts';
+const parts = 'src/mcp/parts.test.ts';
+const envelope = 'src/mcp/json/envelope.test.ts';
+const scan = 'src/mcp/json/scan.test.ts';
+const lines = 'src/mcp/stdio/lines.test.ts';
+const features = 'test/e2e/features.testing.ts';
+const stdio = 'src/mcp/stdio/parts.test.ts';
+
+/** Streamable HTTP in front, stdio behind. */
+export const modelContextProtocol: readonly Requirement[] = [
+  ...area('mcp.http', [
+    [
+      'revisions',
+      'sessions of three revisions are served',
+      transports,
+      [transport, 'a session of revision ${version} is opened and used'],
+    ],
+    [
+      'initialize',
+      'initialize answers with a session id of visible ASCII',
+      sessions,
+      [transport, 'initialize answers JSON with a session id that is visible ASCII'],
+    ],
+    [
+      'notification',
+      'a notification or response is taken with 202',
+      transports,
+      [transport, 'a notification and a response are taken with 202 and no body'],
+    ],
+    [
+      'json-or-events',
+      'the answer is JSON or events, as accepted',
+      transports,
+      [transport, 'Accept "${accept}" gets a JSON answer'],
+      [transport, 'a client that takes only events gets its response as one'],
+      [transport, 'a client that takes neither JSON nor events gets 406'],
+    ],
+    [
+      'content-type',
+      'another content type gets 415',
+      transports,
+      [transport, 'another content type gets 415'],
+    ],
+    [
+      'bad-body',
+      'a body that is no message gets 400 with a JSON-RPC error',
+      'https://www.jsonrpc.org/specification#error_object',
+      [transport, 'a body with ${why} gets 400 and JSON-RPC ${code}'],
+    ],
+    [
+      'too-large',
+      'a body over the limit gets 413',
+      promises,
+      [transport, 'a body over the buffer limit gets 413'],
+    ],
+    [
+      'session-required',
+      'a message without session gets 400, with an unknown one 404',
+      sessions,
+      [
+        transport,
+        'without a session id a message gets 400, with an unknown one 404, and both say so in JSON-RPC',
+      ],
+      [transport, 'GET and DELETE without a session get 400, with an unknown one 404'],
+    ],
+    [
+      'delete',
+      'DELETE ends the session',
+      sessions,
+      [transport, 'DELETE ends the session; after it, it is unknown'],
+    ],
+    [
+      'method',
+      'another method gets 405 with Allow',
+      transports,
+      [transport, '${method} gets 405 with Allow'],
+    ],
+    [
+      'version',
+      'an unsupported version gets 400 with the supported ones',
+      mcp(revision, 'basic/transports#protocol-version-header'),
+      [transport, 'an unsupported protocol version gets 400 with the supported ones'],
+    ],
+    [
+      'batch',
+      'batches are taken where the revision has them',
+      mcp('2025-03-26', 'basic#batching'),
+      [transport, 'in a 2025-03-26 session a batch gets one list of responses'],
+    ],
+    [
+      'origin',
+      'a foreign Origin gets 403',
+      mcp(revision, 'basic/transports#security-warning'),
+      [transport, 'a foreign Origin over loopback gets 403, a local one passes'],
+      [parts, 'a rebound page, whose Host and Origin agree, is refused over loopback'],
+    ],
+    [
+      'get',
+      'GET opens a stream for what the server says by itself',
+      transports,
+      [conversation, 'list_changed goes on the GET stream, and the call stays plain JSON'],
+      [transport, 'a GET that takes no events gets 406'],
+    ],
+    [
+      'one-stream',
+      'a message goes on one stream only',
+      transports,
+      [
+        conversation,
+        'of several GET streams the newest gets a message, once; when it closes, the one before',
+      ],
+      [conversation, 'more GET streams than four are refused with 409'],
+    ],
+    [
+      'disconnect',
+      'leaving is no cancellation',
+      transports,
+      [conversation, 'leaving is no cancellation: the server goes on with the call'],
+      [conversation, 'a client that leaves in the middle of a stream does not disturb the session'],
+    ],
+  ]),
+  ...area('mcp.message', [
+    [
+      'bytes',
+      'a message passes with every byte but its ids',
+      ours('ARCHITECTURE.md'),
+      [transport, 'a response passes with every byte but the id'],
+      [envelope, 'replacing the id leaves every other byte of any message as it was'],
+      [transport, 'unknown fields of a list survive'],
+    ],
+    [
+      'ambiguous',
+      'what two readers could read differently is refused',
+      promises,
+      [envelope, 'two readers could disagree on ${text}, so it is refused'],
+      [parts, 'the item of a request is found in its place, and a second name for it is ambiguous'],
+    ],
+    [
+      'scanner',
+      'no text makes the scanner throw or run long',
+      promises,
+      [scan, 'on any text the scanner ends, stays within it and does not throw'],
+      [
+        scan,
+        'a string of a million escaped quotes and a nesting of a million lists take no more than one pass',
+      ],
+    ],
+    [
+      'ids',
+      'equal ids of two requests each get their own answer',
+      mcp(revision, 'basic#requests'),
+      [conversation, 'calls with the same id in different POSTs each get their own answer'],
+      [conversation, 'the server sees ids and tokens of the gateway and everything else as it was sent'],
+    ],
+    [
+      'progress',
+      'progress comes under the token of the client',
+      mcp(revision, 'basic/utilities/progress'),
+      [
+        conversation,
+        'progress comes on the stream of its call, under the client’s token, before the response',
+      ],
+    ],
+    [
+      'cancel',
+      'a cancellation reaches the server',
+      mcp(revision, 'basic/utilities/cancellation'),
+      [
+        conversation,
+        'a cancellation reaches the server under its own id and ends the POST without a response',
+      ],
+    ],
+    [
+      'logging',
+      'log messages arrive',
+      mcp(revision, 'server/utilities/logging'),
+      [conversation, 'a log line stands on the stream of the call in flight, before its response'],
+    ],
+    [
+      'server-requests',
+      'sampling, elicitation and roots reach the client and come back',
+      mcp(revision, 'client/sampling'),
+      [conversation, '${method} reaches the client on the stream of the call, and its answer the server'],
+      [conversation, 'an error answer of the client reaches the server too'],
+    ],
+    [
+      'conformance',
+      'no check of the conformance suite differs through the gateway',
+      ours('docs/conformance.md'),
+      [
+        'test/conformance/mcp/conformance.test.ts',
+        'the gateway changes the outcome of no conformance check of revision 2025-11-25',
+      ],
+    ],
+  ]),
+  ...area('mcp.session', [
+    [
+      'sealed',
+      'an id can be neither read nor made up',
+      promises,
+      [parts, 'a session id says nothing to those without the key and cannot be altered'],
+    ],
+    [
+      'label',
+      'logs hold a label, not the id',
+      promises,
+      [transport, 'the access log learns method, item, target and a label of the session that is not its id'],
+    ],
+    [
+      'bounded',
+      'what waits for a client is bounded',
+      promises,
+      [parts, 'messages held for a client are bounded by number and size, and the oldest go first'],
+    ],
+    [
+      'filtered',
+      'a filtered list keeps the bytes of what stays',
+      ours('ARCHITECTURE.md'),
+      [parts, 'a filtered list keeps the bytes of what stays'],
+    ],
+  ]),
+  ...area('mcp.stdio', [
+    [
+      'lines',
+      'a message may come in pieces',
+      stdioPage,
+      [lines, 'lines come out whole however the bytes are cut'],
+    ],
+    [
+      'long',
+      'a line over the limit is refused, and the next one is read',
+      promises,
+      [lines, 'a line over the limit is refused with both its ends, and the next one is read'],
+    ],
+    [
+      'environment',
+      'a child inherits the environment, never the gateway’s secrets',
+      page,
+      [stdio, 'a child inherits the environment less the secrets of the gateway'],
+      [stdio, 'clearEnv leaves only what the target sets'],
+    ],
+    [
+      'backoff',
+      'restarts wait longer each time and are given up',
+      page,
+      [
+        stdio,
+        'restarts wait longer each time and are given up within the window, until the cool-down is over',
+      ],
+    ],
+    [
+      'stderr',
+      'stderr is kept and a flood does not reach the log',
+      page,
+      [stdio, 'of stderr the last twenty lines are kept, and a flood is not written to the log'],
+    ],
+  ]),
+  ...area('mcp.feature', [
+    [
+      'tools',
+      'tools are listed and called, with every type of content',
+      mcp(revision, 'server/tools'),
+      [features, 'tools are listed and called'],
+      [features, 'content of every type comes as the server made it'],
+    ],
+    [
+      'structured',
+      'structured output fits its schema',
+      mcp(revision, 'server/tools#structured-content'),
+      [features, 'structured output fits its schema'],
+    ],
+    [
+      'tool-errors',
+      'an error of a tool is a result',
+      mcp(revision, 'server/tools#error-handling'),
+      [features, 'an error of a tool is a result, an unknown tool is an error'],
+    ],
+    [
+      'prompts',
+      'prompts are listed and got',
+      mcp(revision, 'server/prompts'),
+      [features, 'prompts are listed and got, with their arguments'],
+    ],
+    [
+      'resources',
+      'resources and templates are listed and read',
+      mcp(revision, 'server/resources'),
+      [features, 'resources are listed and read, also those of templates'],
+    ],
+    [
+      'subscriptions',
+      'subscriptions bring updates',
+      mcp(revision, 'server/resources#subscriptions'),
+      [features, 'a subscription brings updates until it is given up'],
+    ],
+    [
+      'completion',
+      'arguments are completed',
+      mcp(revision, 'server/utilities/completion'),
+      [features, 'arguments are completed'],
+    ],
+    [
+      'logging',
+      'log messages arrive from the level that was set',
+      mcp(revision, 'server/utilities/logging'),
+      [features, 'log messages of the server arrive from the level that was set'],
+    ],
+    [
+      'progress',
+      'progress is reported in order',
+      mcp(revision, 'basic/utilities/progress'),
+      [features, 'a long call reports its progress in order'],
+    ],
+    [
+      'cancellation',
+      'a cancelled call is cancelled at the server',
+      mcp(revision, 'basic/utilities/cancellation'),
+      [features, 'a cancelled call is cancelled at the server, and the session goes on'],
+    ],
+    [
+      'pagination',
+      'lists are walked page by page',
+      mcp(revision, 'server/utilities/pagination'),
+      [features, 'every list is walked page by page'],
+    ],
+    [
+      'sampling',
+      'the server asks the client for a sample',
+      mcp(revision, 'client/sampling'),
+      [features, 'the server asks the client for a sample'],
+    ],
+    [
+      'elicitation',
+      'the server asks the user',
+      mcp(revision, 'client/elicitation'),
+      [features, 'the server asks the user through the client'],
+    ],
+    [
+      'roots',
+      'the server learns the roots',
+      mcp(revision, 'client/roots'),
+      [features, 'the server learns the roots of the client, and their changes'],
+    ],
+    [
+      'list-changed',
+      'changes of lists are told',
+      mcp(revision, 'server/tools#list-changed-notification'),
+      [features, 'a change of every list is told'],
+    ],
+    [
+      'end',
+      'the end of a session ends its child',
+      sessions,
+      [features, 'ending the session ends its child process'],
+    ],
+  ]),
+  ...area('mcp.clients', [
+    [
+      'inspector',
+      'the Inspector works with a bearer header',
+      page,
+      ['test/e2e/inspector.test.ts', 'the Inspector lists tools and calls one with a bearer header'],
+      ['test/e2e/inspector.test.ts', 'the Inspector is refused without the group'],
+    ],
+    [
+      'sdk2',
+      'the SDK 2 client falls back to the session era',
+      page,
+      ['test/e2e/sdk2.test.ts', 'a client that first tries the stateless era finds the session era'],
+    ],
+    [
+      'python',
+      'the Python client works',
+      page,
+      ['test/e2e/python.test.ts', 'works through the gateway, negotiating the revision by ${mode}'],
+      ['test/e2e/python.test.ts', 'is refused with a token of another audience'],
+    ],
+    [
+      'everything',
+      'tools of server-everything work by the SDK 1 client',
+      page,
+      ['src/mcp/sdk.test.ts', 'the SDK 1.x client lists and calls tools of server-everything'],
+    ],
+    [
+      'demo',
+      'the quickstart does what it prints',
+      ours('docs/quickstart.md'),
+      [
+        'test/e2e/quickstart.test.ts',
+        'npm run demo -- --once: every answer is the expected one, and the exit code says so',
+      ],
+      [
+        'test/e2e/quickstart.test.ts',
+        'the printed commands work when pasted, and Ctrl-C leaves no process behind',
+      ],
+    ],
+  ]),
+];

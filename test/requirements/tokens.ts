@@ -1,0 +1,322 @@
+import { area, mcp, ours, rfc, type Requirement } from './requirement.ts';
+
+const page = ours('docs/configuration.md');
+const promises = ours('SECURITY.md');
+const verifier = 'src/auth/verifier.test.ts';
+const publicKey = 'src/auth/publicKey.test.ts';
+const keySets = 'src/auth/keySets.test.ts';
+const metadata = 'src/auth/metadata.test.ts';
+const jwt = 'src/policies/jwtAuth/jwtAuth.test.ts';
+const authentication = 'src/policies/mcpAuthentication/mcpAuthentication.test.ts';
+const rules = 'src/policies/rules/rules.test.ts';
+const cel = 'src/cel/cel.test.ts';
+
+/** Who is calling, and what they may do. */
+export const tokens: readonly Requirement[] = [
+  ...area('token', [
+    [
+      'scheme',
+      'the Bearer scheme is known in any case',
+      rfc(9110, '11.1'),
+      [jwt, 'the scheme is known in any case'],
+    ],
+    [
+      'algorithms',
+      'RS, PS, ES and EdDSA are verified',
+      rfc(7518, '3.1'),
+      [verifier, 'a good token of every algorithm is verified, and one changed bit of its signature is not'],
+    ],
+    [
+      'none',
+      'none and HMAC are refused',
+      rfc(8725, '3.2'),
+      [verifier, 'none and the HMAC family are refused, also when the public key serves as the secret'],
+    ],
+    [
+      'confusion',
+      'the key decides the algorithm',
+      rfc(8725, '3.1'),
+      [verifier, 'the key decides the algorithm, not the token'],
+    ],
+    [
+      'embedded-keys',
+      'jku, jwk, x5u and x5c of a token are never used',
+      rfc(8725, '3.10'),
+      [verifier, 'keys that the token brings or points at are never used'],
+    ],
+    [
+      'crit',
+      'unknown critical headers are refused',
+      rfc(7515, '4.1.11'),
+      [verifier, 'crit and b64 are refused'],
+    ],
+    [
+      'typ',
+      'a token for something else is refused',
+      rfc(8725, '3.11'),
+      [
+        verifier,
+        'typ may be absent, JWT or at+jwt, in any case; anything else is a token for something else',
+      ],
+    ],
+    [
+      'kid',
+      'the key is chosen by kid',
+      rfc(7515, '4.1.4'),
+      [verifier, 'a token without kid, with one that is no text, or with an unknown one is refused'],
+    ],
+    [
+      'canonical',
+      'only the canonical spelling of a token is accepted',
+      rfc(7515, '2'),
+      [verifier, 'only the one canonical spelling of a token is accepted'],
+    ],
+    [
+      'size',
+      'a token over the size limit is refused unread',
+      promises,
+      [verifier, 'a token over the size limit is refused before anything is decoded'],
+    ],
+    [
+      'duplicates',
+      'a name that stands twice is refused',
+      rfc(7519, '4'),
+      [verifier, 'header and claims must be JSON objects in which no name stands twice'],
+    ],
+    [
+      'iss',
+      'the issuer is compared exactly',
+      rfc(7519, '4.1.1'),
+      [verifier, 'iss must be exactly the text of the issuer'],
+    ],
+    [
+      'aud',
+      'the audience is a text or a list',
+      rfc(7519, '4.1.3'),
+      [verifier, 'aud is a text or a list of texts with one of ours'],
+    ],
+    [
+      'times',
+      'exp, nbf and iat count, with a small leeway',
+      rfc(7519, '4.1.4'),
+      [verifier, 'exp, nbf and iat are numbers and are compared with the leeway'],
+    ],
+    [
+      'issuers',
+      'the keys of one issuer do not vouch for another',
+      rfc(9700, '4.4'),
+      [verifier, 'of several issuers the claim iss chooses, and the keys of one do not vouch for another'],
+    ],
+    [
+      'cache',
+      'a remembered token ends with its exp and with its keys',
+      promises,
+      [verifier, 'a remembered token dies at its exp and when the keys change'],
+      [metadata, 'the token cache keeps what is asked for and never more than two generations'],
+    ],
+    [
+      'passthrough',
+      'the token does not go on to the backend',
+      mcp('2025-11-25', 'basic/authorization#token-handling'),
+      [jwt, 'a good token gives the caller an identity, and the backend does not get the token'],
+    ],
+    [
+      'query',
+      'a token is not taken from the query',
+      rfc(9700, '4.3.2'),
+      [authentication, 'every bad token is refused in strict mode, which is the default'],
+    ],
+  ]),
+  ...area('keys', [
+    [
+      'provider-down',
+      'the gateway starts without the provider and asks until it answers',
+      promises,
+      [keySets, 'a provider that is down at the start is asked until it answers'],
+    ],
+    [
+      'unavailable',
+      'routes that need keys answer 503 with Retry-After',
+      promises,
+      [
+        jwt,
+        'without keys a token cannot be judged: 503 with a time to come back, but not in permissive mode',
+      ],
+    ],
+    [
+      'rotation',
+      'an unknown kid fetches once, with a cool-down',
+      promises,
+      [
+        keySets,
+        'a rotated key is fetched when a token names it, once for all who wait, and not again in the cool-down',
+      ],
+      [verifier, 'an unknown key is waited for, and refused when it does not come'],
+    ],
+    [
+      'stale',
+      'a failed refresh keeps the old keys',
+      promises,
+      [keySets, 'rubbish, errors, empty sets and broken answers leave the old keys in place'],
+    ],
+    [
+      'cache-control',
+      'Cache-Control is followed within bounds',
+      rfc(9111, '5.2.2.1'),
+      [keySets, 'a set is fetched again when its time is over, within the bounds'],
+    ],
+    [
+      'unusual',
+      'an unusual key is skipped and does not spoil the set',
+      rfc(7517, '5'),
+      [keySets, 'an unusual key is skipped with a warning and does not spoil the set'],
+    ],
+    [
+      'weak',
+      'weak keys are skipped',
+      rfc(8725, '3.5'),
+      [publicKey, 'weak and malformed RSA keys are skipped'],
+      [publicKey, 'points that are not on the curve or of another length are skipped'],
+    ],
+    [
+      'shared',
+      'users of one source share one set, and the last one ends it',
+      promises,
+      [keySets, 'users of one source share one set, and the last release stops its fetching'],
+    ],
+    [
+      'file',
+      'a key set in a file is followed',
+      page,
+      [keySets, 'a file is read at once and again when it is replaced, rubbish in between changes nothing'],
+    ],
+    [
+      'inline',
+      'a key set may stand in the configuration',
+      page,
+      [keySets, 'an inline set is there at once, and one without a usable key is refused'],
+    ],
+  ]),
+  ...area('challenge', [
+    [
+      'missing',
+      'without a token the challenge has no error',
+      rfc(6750, '3.1'),
+      [authentication, 'without a token the caller is told where to get one, and no error'],
+    ],
+    [
+      'invalid',
+      'a refused token is invalid_token, with a description',
+      rfc(6750, '3.1'),
+      [
+        authentication,
+        'a refused token is called invalid, with the reason in the log only as far as RFC 6750 goes',
+      ],
+      [metadata, 'a challenge without a token says no error, one with a token says what RFC 6750 allows'],
+    ],
+    [
+      'quoting',
+      'nothing can break out of the challenge',
+      rfc(9110, '11.2'),
+      [metadata, 'nothing in a challenge can end its quoted text or its line'],
+    ],
+    [
+      'resource-metadata',
+      'the challenge points at the metadata of the resource',
+      rfc(9728, '5.1'),
+      [
+        authentication,
+        'the metadata pointer follows the scheme the client used, and the configured resource before all',
+      ],
+    ],
+    [
+      'document',
+      'the metadata is served for the path and for the root',
+      rfc(9728, '3.1'),
+      [authentication, 'the resource describes itself, for its path and for the root, to any page'],
+    ],
+    [
+      'override',
+      'the metadata can be overridden',
+      page,
+      [metadata, 'resource metadata is derived, and overridden by name in either case'],
+    ],
+    [
+      'issuer',
+      'the metadata of the issuer is passed on, and only its own',
+      rfc(8414, '3.3'),
+      [
+        authentication,
+        'the metadata of the issuer is passed on, with the audience where the provider needs it',
+      ],
+      [metadata, 'a document of another issuer is not passed on'],
+    ],
+    [
+      'modes',
+      'strict, optional and permissive differ as documented',
+      page,
+      [jwt, 'the modes differ in what they do without a token and with a bad one'],
+    ],
+  ]),
+  ...area('rules', [
+    [
+      'group',
+      'a group in a list lets in, anything else does not',
+      page,
+      [rules, 'a group rule lets in whoever has the group in a list, and nobody else'],
+      [cel, 'membership never matches a part of a string, and a missing claim is an error, not a match'],
+    ],
+    [
+      'forms',
+      'every way of writing a rule means the same',
+      page,
+      [rules, 'every way of writing a rule means the same'],
+    ],
+    [
+      'order',
+      'deny, then require, then allow',
+      page,
+      [rules, 'deny wins over allow, every require must hold, one allow is enough'],
+    ],
+    [
+      'errors',
+      'a rule that fails does not allow; a deny that fails denies',
+      promises,
+      [rules, 'a rule that fails does not allow, a require that fails refuses, a deny that fails denies'],
+    ],
+    [
+      'gate',
+      'a rule without mcp.* is a gate: 403 with JSON',
+      page,
+      [authentication, 'the group rule refuses with 403 and JSON after the token was found good'],
+    ],
+    [
+      'items',
+      'a rule about items hides them',
+      page,
+      [rules, 'rules about items show what they allow and hide the rest'],
+      [rules, 'items are never more open than by the rules taken one by one'],
+    ],
+    [
+      'known-false',
+      'a rule that can never be true is known at load',
+      page,
+      [cel, 'a condition that no data can make true is known beforehand'],
+    ],
+    [
+      'bounded',
+      'expressions are bounded in time and size',
+      promises,
+      [cel, 'a nested loop over large data runs out of steps, also behind an or'],
+      [cel, 'source texts are bounded in length, depth and nesting'],
+      [cel, 'a hostile pattern against a long text takes linear time'],
+    ],
+    [
+      'data',
+      'claims cannot pose as anything but data',
+      promises,
+      [cel, 'claims cannot pose as anything but data'],
+    ],
+    ['log', 'the log learns the rule that refused', page, [rules, 'the log learns the rule that refused']],
+  ]),
+];
