@@ -23,6 +23,7 @@ export class ClientStreams implements PressureGauge {
   /** Which answer carries a request of the server, for a later word about it. */
   private readonly carriers = new Map<number, Answer>();
   private pressure = 0;
+  private compactAt = 16;
 
   /** @param onUndeliverable a request of a server that no stream took in time, by the client's id for it */
   constructor(gauge: PressureGauge, onUndeliverable: (askedId: number) => void, log: Logger) {
@@ -39,6 +40,21 @@ export class ClientStreams implements PressureGauge {
     return this.gets.length;
   }
 
+  /** Messages that wait for a stream. */
+  get held(): number {
+    return this.outbox.size;
+  }
+
+  /** True while some stream is read too slowly. */
+  get pressedNow(): boolean {
+    return this.pressure > 0;
+  }
+
+  /** Does a client wait for something right now? */
+  get attached(): boolean {
+    return this.gets.length > 0 || this.answers.some((answer) => !answer.closed);
+  }
+
   get full(): boolean {
     return this.gets.length >= maxGetStreams;
   }
@@ -53,7 +69,10 @@ export class ClientStreams implements PressureGauge {
 
   /** A call began: its answer may carry messages until it ends. */
   expect(answer: Answer): void {
-    if (this.answers.length >= 16) this.answers = this.answers.filter((one) => !one.closed);
+    if (this.answers.length >= this.compactAt) {
+      this.answers = this.answers.filter((one) => !one.closed);
+      this.compactAt = Math.max(16, 2 * this.answers.length);
+    }
     if (this.answers.at(-1) !== answer) this.answers.push(answer);
     if (this.outbox.size === 0 || !answer.takesEvents) return;
     // A server that asked while nobody listened still waits for the answer.
@@ -81,6 +100,11 @@ export class ClientStreams implements PressureGauge {
     else this.outbox.hold({ text, askedId });
   }
 
+  /** The client answered a request of the server. */
+  answered(askedId: number): void {
+    this.carriers.delete(askedId);
+  }
+
   /** A request of the server is void: it is taken out where it still waits, and called off where it was sent. */
   withdraw(askedId: number, notice: string): void {
     if (this.outbox.drop(askedId)) return;
@@ -92,6 +116,7 @@ export class ClientStreams implements PressureGauge {
 
   tick(now: number): void {
     for (const sink of [...this.gets]) sink.tick(now);
+    for (const answer of this.answers) answer.tick(now);
   }
 
   close(): void {

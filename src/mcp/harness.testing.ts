@@ -196,15 +196,19 @@ function adaptRequest(incoming: IncomingMessage, notes: Map<string, string | num
   };
 }
 
-async function readBody(incoming: IncomingMessage, limit: number): Promise<Buffer> {
-  const parts: Buffer[] = [];
-  let size = 0;
-  for await (const part of incoming as AsyncIterable<Buffer>) {
-    size += part.length;
-    if (size > limit) throw new GatewayError('body_too_large');
-    parts.push(part);
-  }
-  return Buffer.concat(parts);
+function readBody(incoming: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const parts: Buffer[] = [];
+    let size = 0;
+    incoming.on('data', (part: Buffer) => {
+      size += part.length;
+      // What is too much is read and forgotten, so that the connection can be used again.
+      if (size > limit) reject(new GatewayError('body_too_large'));
+      else parts.push(part);
+    });
+    incoming.on('end', () => resolve(Buffer.concat(parts)));
+    incoming.on('error', reject);
+  });
 }
 
 function adaptReply(outgoing: ServerResponse): HttpReply {

@@ -89,8 +89,8 @@ export class McpRuntime {
   }
 
   /** What the room's timer does every five seconds: keep-alives, idle sessions, streams that are not read. */
-  tick(): void {
-    this.sessions.tick();
+  tick(clock: number = performance.now()): void {
+    this.sessions.tick(clock);
   }
 
   view(): McpView {

@@ -1,6 +1,5 @@
 import { GatewayError } from '../errors.ts';
 import type { Logger } from '../telemetry/index.ts';
-import type { Answer } from './answer.ts';
 import { Call } from './call.ts';
 import { ClientStreams } from './clientStreams.ts';
 import { memberOf, type Envelope, type RpcId } from './json/envelope.ts';
@@ -19,7 +18,12 @@ export interface SessionView {
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   readonly lastUsedAt: number;
+  /** GET streams that are open. */
   readonly streams: number;
+  /** Messages that wait for a stream. */
+  readonly held: number;
+  /** True while the client reads too slowly and the targets are held back. */
+  readonly pressed: boolean;
   readonly targets: readonly TargetView[];
 }
 
@@ -112,6 +116,7 @@ export class Session implements TargetListener {
       this.log.debug('the client answered a request that does not wait', { id: String(message.id) });
       return;
     }
+    this.streams.answered(message.id as number);
     const { text, idSpan } = message;
     target.send(text.slice(0, idSpan.start) + asked.idText + text.slice(idSpan.end));
   }
@@ -212,22 +217,12 @@ export class Session implements TargetListener {
 
   /** Does a client wait for something right now? */
   get attached(): boolean {
-    if (this.streams.open > 0) return true;
-    for (const target of this.targets.values())
-      for (const [, waiter] of target.calls()) if (waiter.abandoned === false) return true;
-    return false;
+    return this.streams.attached;
   }
 
   /** Every few seconds. */
   tick(now: number): void {
     this.streams.tick(now);
-    const seen = new Set<Answer>();
-    for (const target of this.targets.values())
-      for (const [, waiter] of target.calls())
-        if (waiter instanceof Call && !seen.has(waiter.answer)) {
-          seen.add(waiter.answer);
-          waiter.answer.tick(now);
-        }
   }
 
   /** Ends the session and everything it holds; resolves (never rejects) when its targets are gone. */
@@ -250,6 +245,8 @@ export class Session implements TargetListener {
       createdAt: this.createdAt,
       lastUsedAt: this.lastUsedAt,
       streams: this.streams.open,
+      held: this.streams.held,
+      pressed: this.streams.pressedNow,
       targets: [...this.targets.values()].map((target) => target.view()),
     };
   }

@@ -82,10 +82,9 @@ export class Sessions {
       if (!liveKeys.has(session.backendKey)) this.end(session, endGraceMs);
   }
 
-  /** Every few seconds: keep-alives, and the end of sessions that nobody used for the idle time. */
-  tick(): void {
+  /** Every few seconds, `clock` being `performance.now()`: keep-alives, and the end of sessions that nobody used for the idle time. */
+  tick(clock: number): void {
     const now = this.options.now();
-    const clock = performance.now();
     for (const session of [...this.live.values()]) {
       session.tick(clock);
       if (now - session.lastUsedAt < this.options.ttlMs) continue;

@@ -20,7 +20,7 @@ const drainMs = 100;
 const orphanMs = 500;
 const pollMs = 25;
 /** After SIGKILL a zombie that its new parent does not reap still answers; it is not waited for. */
-const reapMs = 1_000;
+const reapMs = 150;
 
 /**
  * One MCP server process: its pipes, and the certainty that neither it nor anything it started in its process

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { HttpRequest } from '../http/index.ts';
+import { isJson, readAccept } from './accept.ts';
+import { readEnvelope, type Envelope } from './json/envelope.ts';
+import { itemOf, listShape } from './items.ts';
+import { viewList } from './listView.ts';
+import { originAllowed } from './origin.ts';
+import { Outbox } from './outbox.ts';
+import { SessionSeal } from './sessionId.ts';
+
+for (const [accept, json, events] of [
+  [undefined, true, true],
+  ['*/*', true, true],
+  ['application/json', true, false],
+  ['text/event-stream', false, true],
+  ['application/json, text/event-stream', true, true],
+  ['Application/JSON;q=0.5 , text/*', true, true],
+  ['*/*, text/event-stream;q=0', true, false],
+  ['text/html', false, false],
+] as const)
+  test(`Accept: ${accept} takes ${json ? 'JSON' : 'no JSON'} and ${events ? 'events' : 'no events'}`, () => {
+    assert.deepEqual(readAccept(accept), { json, events });
+  });
+
+test('application/json is recognised with parameters and in any case, and nothing else is', () => {
+  for (const type of ['application/json', 'application/json; charset=utf-8', 'Application/JSON'])
+    assert.equal(isJson(type), true, type);
+  for (const type of [undefined, '', 'text/plain', 'application/jsonl', 'application/json-patch+json'])
+    assert.equal(isJson(type), false, String(type));
+});
+
+interface OriginCase {
+  readonly host: string;
+  readonly origin?: string;
+  readonly local: string;
+}
+
+function allowed({ host, origin, local }: OriginCase, strict: boolean): boolean {
+  const request = {
+    host,
+    scheme: 'http',
+    localAddress: local,
+    header: (name: string) => (name === 'origin' ? origin : undefined),
+  };
+  return originAllowed(request as unknown as HttpRequest, strict);
+}
+
+test('over loopback a foreign Origin is refused, a local one and none pass', () => {
+  const local = '127.0.0.1';
+  assert.equal(allowed({ host: 'localhost', local }, false), true);
+  for (const origin of [
+    'http://localhost:6274',
+    'http://127.0.0.1',
+    'https://[::1]:1',
+    'http://app.localhost',
+  ])
+    assert.equal(allowed({ host: 'localhost', origin, local }, false), true, origin);
+  for (const origin of [
+    'http://evil.example',
+    'null',
+    'http://localhost.evil.example',
+    'http://127.0.0.1.evil.example',
+    'garbage',
+  ])
+    assert.equal(allowed({ host: 'localhost', origin, local: '::1' }, false), false, origin);
+});
+
+test('a rebound page, whose Host and Origin agree, is refused over loopback', () => {
+  assert.equal(
+    allowed({ host: 'evil.example', origin: 'http://evil.example:3000', local: '::ffff:127.0.0.1' }, false),
+    false,
+  );
+});
+
+test('behind a TLS terminator on the same machine a public https Origin passes', () => {
+  const origin = 'https://app.example.com';
+  assert.equal(allowed({ host: 'api.example.com', origin, local: '127.0.0.1' }, false), true);
+});
+
+test('on other addresses tokens and cors decide about origins', () => {
+  assert.equal(
+    allowed({ host: 'api.example.com', origin: 'https://a.example', local: '10.0.0.5' }, false),
+    true,
+  );
+});
+
+test('with dnsRebindingProtection Host and Origin must both be local, on any address', () => {
+  const local = '10.0.0.5';
+  assert.equal(allowed({ host: 'localhost', local }, true), true);
+  assert.equal(allowed({ host: 'localhost', origin: 'http://localhost', local }, true), true);
+  assert.equal(allowed({ host: 'api.example.com', local }, true), false);
+  assert.equal(allowed({ host: 'localhost', origin: 'https://app.example.com', local }, true), false);
+});
+
+test('a session id says nothing to those without the key and cannot be altered', () => {
+  const seal = new SessionSeal('ab'.repeat(32));
+  const id = seal.seal('backend');
+  assert.match(id, /^[\w-]+$/);
+  const ticket = seal.open(id);
+  assert.equal(ticket?.owner, seal.owner);
+  assert.deepEqual(new SessionSeal('ab'.repeat(32)).open(id), ticket, 'whoever has the key can read it');
+  assert.equal(new SessionSeal().open(id), undefined);
+  for (let i = 0; i < id.length; i++) {
+    const altered = id.slice(0, i) + (id[i] === 'A' ? 'B' : 'A') + id.slice(i + 1);
+    assert.equal(seal.open(altered), undefined, `character ${i}`);
+  }
+  for (const text of ['', 'x', `${id}=`, ` ${id}`, id.slice(1)])
+    assert.equal(seal.open(text), undefined, text);
+  assert.notEqual(seal.seal('backend'), id);
+});
+
+test('a session key of another form is refused', () => {
+  assert.throws(() => new SessionSeal('short'), TypeError);
+});
+
+const envelope = (text: string): Envelope => {
+  const read = readEnvelope(text);
+  assert.ok(typeof read === 'object');
+  return read;
+};
+
+test('the item of a request is found in its place, and a second name for it is ambiguous', () => {
+  const call = (method: string, params: string): unknown => {
+    const item = itemOf(envelope(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`));
+    return typeof item === 'object' ? [item.kind, item.name] : item;
+  };
+  assert.deepEqual(call('tools/call', '{"name":"a","arguments":{"name":"b"}}'), ['tool', 'a']);
+  assert.deepEqual(call('prompts/get', '{"name":"a"}'), ['prompt', 'a']);
+  assert.deepEqual(call('resources/read', '{"uri":"file:///a"}'), ['resource', 'file:///a']);
+  assert.deepEqual(call('completion/complete', '{"ref":{"type":"ref/prompt","name":"a"}}'), ['prompt', 'a']);
+  assert.deepEqual(call('completion/complete', '{"ref":{"type":"ref/resource","uri":"u"}}'), [
+    'resource',
+    'u',
+  ]);
+  assert.equal(call('tools/call', '{"name":"a","name":"b"}'), 'ambiguous');
+  assert.equal(call('tools/call', '{"name":"a","Name":"b"}'), 'ambiguous');
+  assert.equal(call('tools/call', '{}'), undefined);
+  assert.equal(call('ping', '{"name":"a"}'), undefined);
+});
+
+test('a filtered list keeps the bytes of what stays', () => {
+  const text =
+    '{"jsonrpc":"2.0","id":1,"result":{"tools":[ {"name":"a", "n":1.0} ,{"name":"b"},{"x":{}},{"name":"c","u":"é"}],"nextCursor":"z"}}';
+  const view = { shape: listShape('tools/list')!, target: 't', prefix: '', mayUse: undefined };
+  assert.equal(viewList(envelope(text), view), text);
+  assert.equal(
+    viewList(envelope(text), { ...view, mayUse: (item) => item.name !== 'b' }),
+    '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a", "n":1.0},{"name":"c","u":"é"}],"nextCursor":"z"}}',
+  );
+  assert.equal(
+    viewList(envelope(text), { ...view, prefix: 't_', mayUse: (item) => item.name === 'c' }),
+    '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t_c","u":"é"}],"nextCursor":"z"}}',
+  );
+  assert.equal(viewList(envelope('{"jsonrpc":"2.0","id":1,"result":{"tools":{}}}'), view), undefined);
+});
+
+test('messages held for a client are bounded by number and size, and the oldest go first', () => {
+  const dropped: (number | undefined)[] = [];
+  const outbox = new Outbox((held) => dropped.push(held.askedId));
+  for (let i = 1; i <= 300; i++) outbox.hold({ text: 'x', askedId: i % 2 === 0 ? i : undefined });
+  assert.equal(outbox.size, 256);
+  assert.equal(dropped.length, 44);
+  outbox.hold({ text: 'x'.repeat(2_000_000), askedId: 999 });
+  assert.equal(outbox.size, 1);
+  assert.equal(outbox.drop(1), false);
+  assert.deepEqual(
+    outbox.take(true).map((held) => held.askedId),
+    [999],
+  );
+  assert.equal(outbox.size, 0);
+});

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { LineSplitter } from './lines.ts';
+
+interface Seen {
+  lines: string[];
+  long: { head: string; tail: string; bytes: number }[];
+  push: (chunk: Buffer) => void;
+  end: () => void;
+}
+
+function splitter(limit = 1_000): Seen {
+  const lines: string[] = [];
+  const long: Seen['long'] = [];
+  const split = new LineSplitter(() => limit, {
+    onLine: (text) => lines.push(text),
+    onTooLong: (head, tail, bytes) => long.push({ head, tail, bytes }),
+  });
+  return { lines, long, push: (chunk) => split.push(chunk), end: () => split.end() };
+}
+
+test('lines come out whole however the bytes are cut', () => {
+  const line = fc.string({ unit: 'grapheme', maxLength: 50 }).filter((text) => !/[\r\n]/.test(text));
+  fc.assert(
+    fc.property(fc.array(line), fc.array(fc.integer({ min: 1, max: 20 })), (texts, cuts) => {
+      const bytes = Buffer.from(texts.map((text) => `${text}\n`).join(''));
+      const seen = splitter();
+      let at = 0;
+      for (const cut of cuts) {
+        seen.push(bytes.subarray(at, at + cut));
+        at += cut;
+      }
+      seen.push(bytes.subarray(at));
+      assert.deepEqual(
+        seen.lines,
+        texts.filter((text) => text !== '').map((text) => Buffer.from(text).toString()),
+      );
+    }),
+  );
+});
+
+test('a carriage return before the line break is no part of the line', () => {
+  const seen = splitter();
+  seen.push(Buffer.from('a\r\nb\r'));
+  seen.push(Buffer.from('\n'));
+  assert.deepEqual(seen.lines, ['a', 'b']);
+});
+
+test('a line over the limit is refused with both its ends, and the next one is read', () => {
+  for (const step of [1, 7, 64, 10_000]) {
+    const seen = splitter(100);
+    const bytes = Buffer.from(`short\nHEAD${'x'.repeat(5_000)}TAIL\nnext\n`);
+    for (let at = 0; at < bytes.length; at += step) seen.push(bytes.subarray(at, at + step));
+    assert.deepEqual(seen.lines, ['short', 'next']);
+    assert.equal(seen.long.length, 1);
+    assert.equal(seen.long[0]!.bytes, 5_008);
+    assert.match(seen.long[0]!.head, /^HEAD/);
+    assert.match(seen.long[0]!.tail, /TAIL$/);
+    assert.ok(seen.long[0]!.head.length <= 512 && seen.long[0]!.tail.length <= 512);
+  }
+});
+
+test('a line of exactly the limit passes', () => {
+  const seen = splitter(10);
+  seen.push(Buffer.from('0123456789\n01234567890\n'));
+  assert.deepEqual(seen.lines, ['0123456789']);
+  assert.equal(seen.long.length, 1);
+});
+
+test('what stands after the last line break is a line when the stream ends', () => {
+  const seen = splitter();
+  seen.push(Buffer.from('last'));
+  seen.end();
+  assert.deepEqual(seen.lines, ['last']);
+});
