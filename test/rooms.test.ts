@@ -66,7 +66,8 @@ const refusal = (path: string, target: string, typeOnly: boolean): string | unde
   const mayUseTypes = mayUse || row.types?.includes(to) === true;
   if (!mayUseTypes) return `${from} may not import ${to}`;
   if (!mayUse && !typeOnly) return `${from} may import types of ${to} only`;
-  if (target === `${to}/index.ts`) return undefined;
+  // A file right in src/ (main.ts) is all of its own surface.
+  if (target === `${to}/index.ts` || target === to) return undefined;
   if (target === `${to}/contract.ts` && typeOnly) return undefined;
   return `only ${to}/index.ts is open to other rooms`;
 };
