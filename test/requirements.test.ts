@@ -22,7 +22,7 @@ const defines = (text: string, name: string): boolean =>
       const before = text.slice(Math.max(0, at - 60), at);
       const after = text.slice(at + quoted.length, at + quoted.length + 40);
       const isTest = /(?:^|[\s.(])(?:test|it)\(\s*$/.test(before);
-      if (isTest && !/^\s*,\s*\{[^}]*\b(?:skip|todo):\s*(?:true|['\"`])/.test(after)) return true;
+      if (isTest && !/^\s*,\s*\{[^}]*\b(?:skip|todo):\s*(?:true|['"`])/.test(after)) return true;
     }
     return false;
   });

@@ -153,6 +153,7 @@ test('a good import passes', () => {
     ['model/model.ts', "import { catalogue } from '../errors.ts';"],
     ['http/head.test.ts', "import { run } from '../proxy/inner.ts';"],
     ['main.ts', "export { start } from './proxy/index.ts';"],
+    ['cli/run.ts', "import { startGateway } from '../main.ts';"],
     ['http/head.ts', "import { Buffer } from 'node:buffer';"],
   ];
   for (const [path, text] of good) assert.deepEqual(offence(path, text), []);
@@ -171,6 +172,7 @@ test('a bad import is caught, in every way of writing it', () => {
     ['policies/jwt.ts', "import { serve } from '../mcp/index.ts';", /types of mcp only/],
     ['http/head.ts', "import { fake } from './exchange.testing.ts';", /for tests only/],
     ['http/head.ts', "import { echo } from '../../apps/echo/src/index.ts';", /outside src/],
+    ['proxy/live.ts', "import { startGateway } from '../main.ts';", /proxy may not import main.ts/],
     ['errors.ts', "import { x } from './http/index.ts';", /errors.ts imports nothing/],
     ['attic/x.ts', "import { x } from '../http/index.ts';", /no room/],
   ];
