@@ -89,7 +89,7 @@ export class Measure {
 
   cell(target: string, method: string): CallCell {
     let byMethod = this.cells.get(target);
-    if (byMethod === undefined) this.cells.set(target, (byMethod = new Map()));
+    if (byMethod === undefined) this.cells.set(target, (byMethod = new Map<string, CallCell>()));
     const name = methods.has(method) ? method : 'other';
     let cell = byMethod.get(name);
     if (cell === undefined) byMethod.set(name, (cell = new CallCell()));

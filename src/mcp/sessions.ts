@@ -2,7 +2,7 @@ import { GatewayError } from '../errors.ts';
 import type { Limits, McpBackend, McpTarget } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { Session } from './session.ts';
-import { SessionSeal } from './sessionId.ts';
+import type { SessionSeal } from './sessionId.ts';
 import type { TargetConnection } from './target.ts';
 
 export interface SessionsOptions {

@@ -8,8 +8,8 @@ import {
   type HttpReply,
   type HttpRequest,
   type Reply,
+  type ReplyStream,
 } from '../http/index.ts';
-import type { ReplyStream } from '../http/index.ts';
 import type { Exchange, Identity } from '../policies/index.ts';
 import type { ClientConnection } from './connection.ts';
 import { sendReply } from './reply.ts';

@@ -6,7 +6,7 @@ import { compileBackends, type BackendTools } from './backends.ts';
 import type { LiveExchange } from './exchange.ts';
 import { dropTables, type DropTables } from './headers.ts';
 import { HostTable, Router } from './router.ts';
-import { RouteStats } from './stats.ts';
+import type { RouteStats } from './stats.ts';
 
 type Step<Name extends keyof Steps> = Required<Steps>[Name];
 

@@ -375,6 +375,7 @@ export const modelContextProtocol: readonly Requirement[] = [
       'sdk2',
       'the SDK 2 client falls back to the session era',
       page,
+      ['src/mcp/sdk.test.ts', 'the 2.x client works (${mode})'],
       ['test/e2e/sdk2.test.ts', 'a client that first tries the stateless era finds the session era'],
     ],
     [
@@ -385,10 +386,14 @@ export const modelContextProtocol: readonly Requirement[] = [
       ['test/e2e/python.test.ts', 'is refused with a token of another audience'],
     ],
     [
-      'everything',
-      'tools of server-everything work by the SDK 1 client',
+      'sdk1',
+      'the SDK 1 client works',
       page,
-      ['src/mcp/sdk.test.ts', 'the SDK 1.x client lists and calls tools of server-everything'],
+      [
+        'src/mcp/sdk.test.ts',
+        'the 1.x client lists and uses tools, prompts, resources, templates and completions',
+      ],
+      ['src/mcp/sdk.test.ts', 'sampling, elicitation and roots reach the 1.x client and come back'],
     ],
     [
       'demo',
