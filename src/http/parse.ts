@@ -285,7 +285,7 @@ function noteCoding(bytes: Buffer, from: number, to: number, head: Head): number
     return COMPLETE;
   }
   // A well-formed list with another coding is merely unknown (RFC 9112 §6.1); all else is an attempt at confusion.
-  return /^[a-z0-9-]+ *, *chunked$/.test(coding) && coding !== 'chunked, chunked'
+  return /^(?!chunked[ ,])[a-z0-9-]+ *, *chunked$/.test(coding)
     ? refuse(head, NOT_IMPLEMENTED, 'unknown transfer coding')
     : refuse(head, BAD_FRAMING, 'malformed Transfer-Encoding');
 }
