@@ -1,0 +1,89 @@
+/** What the operator's ports of a running gateway tell, and what they do not. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { startGateway } from './gateway.testing.ts';
+import { inline, rogue, node, startEchoApp } from './stage.testing.ts';
+
+const secrets = ['a'.repeat(63) + 'b', 'env-secret-value', 'flag-secret-value', 'header-secret-value'];
+const [sessionKey = '', inEnv = '', inFlag = '', inHeader = ''] = secrets;
+
+const configuration = (port: number): string => `
+config:
+  session: { key: ${sessionKey} }
+  logging: { level: debug, format: json, accessLog: json }
+binds:
+- port: 0
+  listeners:
+  - routes:
+    - matches: [{ path: { pathPrefix: /mcp } }]
+      backends:
+      - mcp:
+          targets:
+          - name: rogue
+            stdio: ${inline({ cmd: node, args: [rogue, '--api-key', inFlag], env: { SOME_NAME: inEnv } })}
+    - policies:
+        requestHeaderModifier: { set: { x-api-key: ${inHeader} } }
+      backends: [{ host: '127.0.0.1:${port}' }]
+`;
+
+const initialize = inline({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+});
+
+test('no secret of the configuration shows in the dump, the readiness details, the metrics or the logs', async () => {
+  await using echo = await startEchoApp();
+  await using gateway = await startGateway(configuration(Number(new URL(echo.url).port)));
+  const echoed = await fetch(`${gateway.url}/headers`, { headers: { 'x-request-id': 'r1' } });
+  assert.ok((await echoed.text()).includes(inHeader), 'the backend gets it');
+  const opened = await fetch(`${gateway.url}/mcp`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: initialize,
+  });
+  assert.equal(opened.status, 200);
+  await opened.text();
+  await gateway.accessLine('r1');
+
+  const dump = JSON.stringify(await gateway.configDump());
+  assert.ok(dump.includes('SOME_NAME') && dump.includes('x-api-key'), 'names stay');
+  const places = {
+    dump,
+    details: await (await fetch(`${gateway.readiness}/readyz`)).text(),
+    metrics: await gateway.metrics(),
+    log: gateway.log(),
+    accessLog: gateway.accessLog(),
+  };
+  for (const [place, text] of Object.entries(places)) {
+    assert.notEqual(text, '');
+    for (const secret of secrets) assert.ok(!text.includes(secret), `${place} shows ${secret}`);
+  }
+});
+
+test('every metric of a running gateway is documented, and every documented one is there', async () => {
+  await using echo = await startEchoApp();
+  await using gateway = await startGateway(configuration(Number(new URL(echo.url).port)));
+  await (await fetch(`${gateway.url}/status/200`)).text();
+  const page = readFileSync(new URL('../../docs/observability.md', import.meta.url), 'utf8');
+  const documented = new Set(Array.from(page.matchAll(/^\| `(portcullis_\w+)`/gm), ([, name = '']) => name));
+  const present = new Set(
+    Array.from((await gateway.metrics()).matchAll(/^# TYPE (portcullis_\w+)/gm), ([, name = '']) => name),
+  );
+  // Made when something goes wrong for the first time.
+  documented.delete('portcullis_metric_read_failures_total');
+  assert.deepEqual([...present].toSorted(), [...documented].toSorted());
+});
+
+test('the admin port sets the log level and ends the gateway gracefully', async () => {
+  await using echo = await startEchoApp();
+  const gateway = await startGateway(configuration(Number(new URL(echo.url).port)));
+  const post = async (path: string): Promise<number> =>
+    (await fetch(`${gateway.admin}${path}`, { method: 'POST' })).status;
+  assert.equal(await post('/logging?level=error'), 200);
+  assert.equal(await post('/quitquitquit'), 202);
+  assert.deepEqual(await gateway.ended, { code: 0, signal: null });
+  await gateway[Symbol.asyncDispose]();
+});
