@@ -1,17 +1,21 @@
 import { apps } from './requirements/apps.ts';
 import { configuration } from './requirements/configuration.ts';
 import { modelContextProtocol } from './requirements/mcp.ts';
+import { mcpUse } from './requirements/mcpUse.ts';
 import { operation } from './requirements/operation.ts';
 import { policies } from './requirements/policies.ts';
 import type { Requirement } from './requirements/requirement.ts';
 import { tokens } from './requirements/tokens.ts';
+import { wire } from './requirements/wire.ts';
 
 /** Every behaviour that a standard or a decision of ours demands, with the test that proves it. */
 export const requirements: readonly Requirement[] = [
   ...configuration,
+  ...wire,
   ...tokens,
   ...policies,
   ...modelContextProtocol,
+  ...mcpUse,
   ...operation,
   ...apps,
 ];

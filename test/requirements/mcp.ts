@@ -202,32 +202,6 @@ export const modelContextProtocol: readonly Requirement[] = [
       ],
     ],
   ]),
-  ...area('mcp.session', [
-    [
-      'sealed',
-      'an id can be neither read nor made up',
-      promises,
-      [parts, 'a session id says nothing to those without the key and cannot be altered'],
-    ],
-    [
-      'label',
-      'logs hold a label, not the id',
-      promises,
-      [transport, 'the access log learns method, item, target and a label of the session that is not its id'],
-    ],
-    [
-      'bounded',
-      'what waits for a client is bounded',
-      promises,
-      [parts, 'messages held for a client are bounded by number and size, and the oldest go first'],
-    ],
-    [
-      'filtered',
-      'a filtered list keeps the bytes of what stays',
-      ours('ARCHITECTURE.md'),
-      [parts, 'a filtered list keeps the bytes of what stays'],
-    ],
-  ]),
   ...area('mcp.stdio', [
     [
       'lines',
@@ -361,52 +335,6 @@ export const modelContextProtocol: readonly Requirement[] = [
       'the end of a session ends its child',
       sessions,
       [features, 'ending the session ends its child process'],
-    ],
-  ]),
-  ...area('mcp.clients', [
-    [
-      'inspector',
-      'the Inspector works with a bearer header',
-      page,
-      ['test/e2e/inspector.test.ts', 'the Inspector lists tools and calls one with a bearer header'],
-      ['test/e2e/inspector.test.ts', 'the Inspector is refused without the group'],
-    ],
-    [
-      'sdk2',
-      'the SDK 2 client falls back to the session era',
-      page,
-      ['src/mcp/sdk.test.ts', 'the 2.x client works (${mode})'],
-      ['test/e2e/sdk2.test.ts', 'a client that first tries the stateless era finds the session era'],
-    ],
-    [
-      'python',
-      'the Python client works',
-      page,
-      ['test/e2e/python.test.ts', 'works through the gateway, negotiating the revision by ${mode}'],
-      ['test/e2e/python.test.ts', 'is refused with a token of another audience'],
-    ],
-    [
-      'sdk1',
-      'the SDK 1 client works',
-      page,
-      [
-        'src/mcp/sdk.test.ts',
-        'the 1.x client lists and uses tools, prompts, resources, templates and completions',
-      ],
-      ['src/mcp/sdk.test.ts', 'sampling, elicitation and roots reach the 1.x client and come back'],
-    ],
-    [
-      'demo',
-      'the quickstart does what it prints',
-      ours('docs/quickstart.md'),
-      [
-        'test/e2e/quickstart.test.ts',
-        'npm run demo -- --once: every answer is the expected one, and the exit code says so',
-      ],
-      [
-        'test/e2e/quickstart.test.ts',
-        'the printed commands work when pasted, and Ctrl-C leaves no process behind',
-      ],
     ],
   ]),
 ];

@@ -5,6 +5,7 @@ const logger = 'src/telemetry/logger.test.ts';
 const sink = 'src/telemetry/sink.test.ts';
 const metrics = 'src/telemetry/metrics.test.ts';
 const admin = 'src/admin/start.test.ts';
+const operator = 'test/e2e/operator.test.ts';
 const page = ours('docs/observability.md');
 const promises = ours('SECURITY.md');
 
@@ -110,6 +111,14 @@ export const operation: readonly Requirement[] = [
       [metrics, 'the process reports CPU, memory, garbage collection, event loop and descriptors'],
     ],
   ]),
+  ...area('documented', [
+    [
+      'metrics',
+      'every metric is documented',
+      page,
+      [operator, 'every metric of a running gateway is documented, and every documented one is there'],
+    ],
+  ]),
   ...area('readiness', [
     [
       'states',
@@ -130,6 +139,10 @@ export const operation: readonly Requirement[] = [
       'the dump shows what runs, without secrets',
       page,
       [admin, 'the configuration dump shows what runs, without its secrets'],
+      [
+        operator,
+        'no secret of the configuration shows in the dump, the readiness details, the metrics or the logs',
+      ],
       ['src/admin/redactDump.test.ts', 'values that stand where secrets stand are replaced'],
     ],
     [
@@ -144,7 +157,13 @@ export const operation: readonly Requirement[] = [
       promises,
       [admin, 'the admin port refuses what a page of another site sends'],
     ],
-    ['quit', 'quitquitquit drains, on POST only', page, [admin, 'quitquitquit drains on POST only']],
+    [
+      'quit',
+      'quitquitquit drains, on POST only',
+      page,
+      [admin, 'quitquitquit drains on POST only'],
+      [operator, 'the admin port sets the log level and ends the gateway gracefully'],
+    ],
     [
       'unix',
       'a unix socket is private and replaces a dead one',

@@ -9,6 +9,8 @@ const metadata = 'src/auth/metadata.test.ts';
 const jwt = 'src/policies/jwtAuth/jwtAuth.test.ts';
 const authentication = 'src/policies/mcpAuthentication/mcpAuthentication.test.ts';
 const rules = 'src/policies/rules/rules.test.ts';
+const tokensE2e = 'test/e2e/tokens.test.ts';
+const keysE2e = 'test/e2e/keys.test.ts';
 const cel = 'src/cel/cel.test.ts';
 
 /** Who is calling, and what they may do. */
@@ -19,12 +21,14 @@ export const tokens: readonly Requirement[] = [
       'the Bearer scheme is known in any case',
       rfc(9110, '11.1'),
       [jwt, 'the scheme is known in any case'],
+      [tokensE2e, 'two Authorization headers are refused, whatever stands in them'],
     ],
     [
       'algorithms',
       'RS, PS, ES and EdDSA are verified',
       rfc(7518, '3.1'),
       [verifier, 'a good token of every algorithm is verified, and one changed bit of its signature is not'],
+      [keysE2e, 'every family of algorithms is verified'],
     ],
     [
       'none',
@@ -119,12 +123,14 @@ export const tokens: readonly Requirement[] = [
       'the token does not go on to the backend',
       mcp('2025-11-25', 'basic/authorization#token-handling'),
       [jwt, 'a good token gives the caller an identity, and the backend does not get the token'],
+      [tokensE2e, 'lets a good token in, in any case of the scheme, and keeps it to itself'],
     ],
     [
       'query',
       'a token is not taken from the query',
       rfc(9700, '4.3.2'),
       [authentication, 'every bad token is refused in strict mode, which is the default'],
+      [tokensE2e, 'a token elsewhere than in the header is none'],
     ],
   ]),
   ...area('keys', [
@@ -133,6 +139,7 @@ export const tokens: readonly Requirement[] = [
       'the gateway starts without the provider and asks until it answers',
       promises,
       [keySets, 'a provider that is down at the start is asked until it answers'],
+      [keysE2e, 'at the start closes its routes only, with 503, until it comes'],
     ],
     [
       'unavailable',
@@ -151,6 +158,7 @@ export const tokens: readonly Requirement[] = [
         keySets,
         'a rotated key is fetched when a token names it, once for all who wait, and not again in the cool-down',
       ],
+      [keysE2e, 'many tokens of a new key cause one fetch, and unknown keys no more of them'],
       [verifier, 'an unknown key is waited for, and refused when it does not come'],
     ],
     [
@@ -158,6 +166,10 @@ export const tokens: readonly Requirement[] = [
       'a failed refresh keeps the old keys',
       promises,
       [keySets, 'rubbish, errors, empty sets and broken answers leave the old keys in place'],
+      [
+        keysE2e,
+        'a provider that answers rubbish, without end or not at all closes its routes until it mends',
+      ],
     ],
     [
       'cache-control',
@@ -170,6 +182,7 @@ export const tokens: readonly Requirement[] = [
       'an unusual key is skipped and does not spoil the set',
       rfc(7517, '5'),
       [keySets, 'an unusual key is skipped with a warning and does not spoil the set'],
+      [keysE2e, 'an unusual key in a set is left out with a warning and does not spoil the others'],
     ],
     [
       'weak',
@@ -189,6 +202,7 @@ export const tokens: readonly Requirement[] = [
       'a key set in a file is followed',
       page,
       [keySets, 'a file is read at once and again when it is replaced, rubbish in between changes nothing'],
+      [keysE2e, 'a key set in a file is read again when it changes; one in the configuration just works'],
     ],
     [
       'inline',
@@ -203,6 +217,7 @@ export const tokens: readonly Requirement[] = [
       'without a token the challenge has no error',
       rfc(6750, '3.1'),
       [authentication, 'without a token the caller is told where to get one, and no error'],
+      [tokensE2e, 'without a token answers 401 and says where to get one, and nothing of an error'],
     ],
     [
       'invalid',
@@ -234,6 +249,7 @@ export const tokens: readonly Requirement[] = [
       'the metadata is served for the path and for the root',
       rfc(9728, '3.1'),
       [authentication, 'the resource describes itself, for its path and for the root, to any page'],
+      [tokensE2e, 'publishes its metadata by itself, for its path and for the root, to every page'],
     ],
     [
       'override',
@@ -256,6 +272,22 @@ export const tokens: readonly Requirement[] = [
       'strict, optional and permissive differ as documented',
       page,
       [jwt, 'the modes differ in what they do without a token and with a bad one'],
+      [tokensE2e, 'optional lets callers without a token pass and refuses bad tokens'],
+      [tokensE2e, 'permissive refuses nobody'],
+    ],
+  ]),
+  ...area('token-log', [
+    [
+      'none',
+      'no token is in any log',
+      promises,
+      [tokensE2e, 'no token is in the log or the access log, even at debug level'],
+    ],
+    [
+      'why',
+      'the access log says why a token was refused',
+      page,
+      [tokensE2e, 'the access log says why each was refused'],
     ],
   ]),
   ...area('rules', [
@@ -289,6 +321,7 @@ export const tokens: readonly Requirement[] = [
       'a rule without mcp.* is a gate: 403 with JSON',
       page,
       [authentication, 'the group rule refuses with 403 and JSON after the token was found good'],
+      [tokensE2e, 'without the group answers 403 in JSON'],
     ],
     [
       'items',

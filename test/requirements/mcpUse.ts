@@ -1,0 +1,133 @@
+import { area, mcp, ours, type Requirement } from './requirement.ts';
+
+const promises = ours('SECURITY.md');
+const page = ours('docs/configuration.md');
+const transport = 'src/mcp/transport.test.ts';
+const parts = 'src/mcp/parts.test.ts';
+const rules = 'src/mcp/rules.test.ts';
+const tokens = 'test/e2e/tokens.test.ts';
+const login = 'test/e2e/login.test.ts';
+
+/** Whose a session is, what its caller may use, and the clients that were tried. */
+export const mcpUse: readonly Requirement[] = [
+  ...area('mcp.session', [
+    [
+      'sealed',
+      'an id can be neither read nor made up',
+      promises,
+      [parts, 'a session id says nothing to those without the key and cannot be altered'],
+    ],
+    [
+      'label',
+      'logs hold a label, not the id',
+      promises,
+      [transport, 'the access log learns method, item, target and a label of the session that is not its id'],
+    ],
+    [
+      'bounded',
+      'what waits for a client is bounded',
+      promises,
+      [parts, 'messages held for a client are bounded by number and size, and the oldest go first'],
+    ],
+    [
+      'filtered',
+      'a filtered list keeps the bytes of what stays',
+      ours('ARCHITECTURE.md'),
+      [parts, 'a filtered list keeps the bytes of what stays'],
+    ],
+  ]),
+  ...area('mcp.access', [
+    [
+      'owner',
+      'a session belongs to the issuer and subject that opened it',
+      promises,
+      [tokens, 'belongs to the issuer and subject that opened it'],
+    ],
+    [
+      'no-child',
+      'a refused caller starts no process',
+      promises,
+      [tokens, 'cannot be opened without the group, and starts no process then'],
+    ],
+    [
+      'hidden-call',
+      'a hidden item answers as if it did not exist',
+      promises,
+      [rules, '${method} of a hidden item answers as if it did not exist'],
+      [rules, 'the answer for a hidden tool is the one for a tool that the server does not have'],
+    ],
+    [
+      'hidden-list',
+      'lists leave hidden items out',
+      promises,
+      [rules, '${method} leaves hidden items out'],
+      [rules, 'tools/list leaves hidden tools out and keeps the rest as written, cursor included'],
+    ],
+    [
+      'smuggled',
+      'a call that names two tools is refused',
+      promises,
+      [rules, 'params ${params} name two tools, so the call is refused before the server reads one of them'],
+    ],
+    [
+      'live',
+      'a change of the rules takes effect in open sessions',
+      page,
+      [rules, 'rules are those of the request, so a change takes effect in a session that is open'],
+    ],
+    [
+      'login',
+      'a person logs in from the 401 alone',
+      mcp('2025-11-25', 'basic/authorization'),
+      [login, 'finds the login page from the 401, and comes in with what it gets there (SDK 1.x)'],
+      [login, 'the same with SDK 2.x'],
+      [login, 'a person outside the group can log in and is refused all the same'],
+    ],
+  ]),
+  ...area('mcp.clients', [
+    [
+      'inspector',
+      'the Inspector works with a bearer header',
+      page,
+      ['test/e2e/inspector.test.ts', 'the Inspector lists tools and calls one with a bearer header'],
+      ['test/e2e/inspector.test.ts', 'the Inspector is refused without the group'],
+    ],
+    [
+      'sdk2',
+      'the SDK 2 client falls back to the session era',
+      page,
+      ['src/mcp/sdk.test.ts', 'the 2.x client works (${mode})'],
+      ['test/e2e/sdk2.test.ts', 'a client that first tries the stateless era finds the session era'],
+    ],
+    [
+      'python',
+      'the Python client works',
+      page,
+      ['test/e2e/python.test.ts', 'works through the gateway, negotiating the revision by ${mode}'],
+      ['test/e2e/python.test.ts', 'is refused with a token of another audience'],
+    ],
+    [
+      'sdk1',
+      'the SDK 1 client works',
+      page,
+      [
+        'src/mcp/sdk.test.ts',
+        'the 1.x client lists and uses tools, prompts, resources, templates and completions',
+      ],
+      ['src/mcp/sdk.test.ts', 'sampling, elicitation and roots reach the 1.x client and come back'],
+    ],
+    [
+      'demo',
+      'the quickstart does what it prints',
+      ours('docs/quickstart.md'),
+      [
+        'test/e2e/quickstart.test.ts',
+        'npm run demo -- --once: every answer is the expected one, and the exit code says so',
+      ],
+      [
+        'test/e2e/quickstart.test.ts',
+        'the printed commands work when pasted, and Ctrl-C leaves no process behind',
+      ],
+    ],
+  ]),
+];
