@@ -1,6 +1,15 @@
 import { eventStreamHeaders, type HeaderLine, type HttpReply } from '../http/index.ts';
 import type { Accepted } from './accept.ts';
 import { EventSink, type PressureGauge } from './eventSink.ts';
+import type { Journal } from './journal.ts';
+
+/** The session, as its answers see it. */
+export interface AnswerHost extends PressureGauge {
+  /** A journal for a stream that begins. */
+  openJournal(answer: Answer): Journal;
+  /** Does the client know events without data (2025-11-25)? */
+  readonly primes: boolean;
+}
 
 /** A call that waits this long gets a stream, so that nobody between takes the silence for death. */
 const streamAfterMs = 15_000;
@@ -15,7 +24,7 @@ export class Answer {
   headers: readonly HeaderLine[] = [];
   private readonly reply: HttpReply;
   private readonly accepted: Accepted;
-  private readonly gauge: PressureGauge;
+  private readonly host: AnswerHost;
   private readonly since: number;
   private left: number;
   /** Responses of a batch so far; undefined where there is one message. */
@@ -23,23 +32,28 @@ export class Answer {
   private sink: EventSink | undefined;
 
   /** @param count requests to be answered; `batch`: as a list, even when it is one */
-  constructor(reply: HttpReply, accepted: Accepted, count: number, batch: boolean, gauge: PressureGauge) {
+  constructor(reply: HttpReply, accepted: Accepted, count: number, batch: boolean, host: AnswerHost) {
     this.reply = reply;
     this.accepted = accepted;
     this.left = count;
     this.parts = batch ? [] : undefined;
-    this.gauge = gauge;
+    this.host = host;
     this.since = performance.now();
   }
 
-  /** Nobody would get what is written now. */
+  /** Nothing can be added: it is complete, or the client left an answer that it cannot come back to. */
   get closed(): boolean {
-    return this.left === 0 || this.reply.closed;
+    return this.left === 0 || (this.reply.closed && this.sink === undefined);
+  }
+
+  /** Nobody reads now; a client that lost a stream may come back to it. */
+  get gone(): boolean {
+    return this.left === 0 || (this.reply.closed && (this.sink === undefined || this.sink.closed));
   }
 
   /** May messages other than responses go here? */
   get takesEvents(): boolean {
-    return this.accepted.events && !this.closed && !(this.reply.started && this.sink === undefined);
+    return this.accepted.events && !this.gone && !(this.reply.started && this.sink === undefined);
   }
 
   /** Sends a notification or request of the server; the caller has asked `takesEvents`. */
@@ -60,7 +74,7 @@ export class Answer {
       return;
     }
     this.stream().send(message);
-    if (this.left === 0) this.sink!.end();
+    if (this.left === 0) this.finish();
   }
 
   /** One request will never be answered (it was cancelled): the answer ends without it. */
@@ -76,14 +90,29 @@ export class Answer {
       this.sendJson(`[${this.parts.join(',')}]`);
       return;
     }
-    this.stream().end();
+    this.stream();
+    this.finish();
   }
 
   /** Every few seconds. */
   tick(now: number): void {
     if (this.closed) return;
     if (this.sink !== undefined) this.sink.tick(now);
-    else if (this.takesEvents && now - this.since >= streamAfterMs) this.stream().comment('waiting');
+    else if (this.takesEvents && now - this.since >= streamAfterMs) {
+      if (this.host.primes) this.stream().prime();
+      else this.stream().comment('waiting');
+    }
+  }
+
+  /** The client came back for this stream; the connection it lost may look open still. */
+  resume(sink: EventSink): void {
+    this.sink?.end();
+    this.sink = sink;
+  }
+
+  private finish(): void {
+    this.sink!.journal.done = true;
+    this.sink!.end();
   }
 
   private sendJson(body: string): void {
@@ -94,7 +123,7 @@ export class Answer {
   private stream(): EventSink {
     if (this.sink !== undefined) return this.sink;
     const stream = this.reply.open(200, [...eventStreamHeaders, ...this.headers]);
-    const sink = new EventSink(stream, this.gauge, performance.now());
+    const sink = new EventSink(stream, this.host, this.host.openJournal(this));
     this.sink = sink;
     this.reply.onClose(() => sink.dropped());
     for (const part of this.parts ?? []) sink.send(part);

@@ -40,7 +40,7 @@ export class Call implements Waiter {
   }
 
   get abandoned(): boolean {
-    return this.answer.closed;
+    return this.answer.gone;
   }
 
   answered(response: Envelope): void {

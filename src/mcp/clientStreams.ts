@@ -1,7 +1,8 @@
 import type { ReplyStream } from '../http/index.ts';
 import type { Logger } from '../telemetry/index.ts';
-import type { Answer } from './answer.ts';
+import type { Answer, AnswerHost } from './answer.ts';
 import { EventSink, type PressureGauge } from './eventSink.ts';
+import { JournalStore, type Journal, type JournalPlace } from './journal.ts';
 import { Outbox } from './outbox.ts';
 import { QuietLog } from './stdio/quietLog.ts';
 
@@ -13,7 +14,9 @@ const maxGetStreams = 4;
  * own belongs to, so a log line or a request goes on the stream of the newest call in flight, where it stands
  * before the response; other news goes on the GET stream. Nothing is sent twice.
  */
-export class ClientStreams implements PressureGauge {
+export class ClientStreams implements AnswerHost {
+  /** Does the client know events without data (2025-11-25)? */
+  primes = false;
   private readonly gets: EventSink[] = [];
   /** Answers in flight that may take events, newest last; finished ones are dropped as they are met. */
   private answers: Answer[] = [];
@@ -22,6 +25,9 @@ export class ClientStreams implements PressureGauge {
   private readonly dropped: QuietLog;
   /** Which answer carries a request of the server, for a later word about it. */
   private readonly carriers = new Map<number, Answer>();
+  private readonly store = new JournalStore();
+  /** Answers that stream, by their journals: a client may come back for one. */
+  private readonly streaming = new Map<Journal, Answer>();
   private pressure = 0;
   private compactAt = 16;
 
@@ -52,7 +58,7 @@ export class ClientStreams implements PressureGauge {
 
   /** Does a client wait for something right now? */
   get attached(): boolean {
-    return this.gets.length > 0 || this.answers.some((answer) => !answer.closed);
+    return this.gets.length > 0 || this.answers.some((answer) => !answer.gone);
   }
 
   get full(): boolean {
@@ -70,7 +76,7 @@ export class ClientStreams implements PressureGauge {
   /** A call began: its answer may carry messages until it ends. */
   expect(answer: Answer): void {
     if (this.answers.length >= this.compactAt) {
-      this.answers = this.answers.filter((one) => !one.closed);
+      this.answers = this.answers.filter((one) => !one.gone);
       this.compactAt = Math.max(16, 2 * this.answers.length);
     }
     if (this.answers.at(-1) !== answer) this.answers.push(answer);
@@ -79,11 +85,47 @@ export class ClientStreams implements PressureGauge {
     for (const held of this.outbox.take(true)) this.give(answer, held.text, held.askedId);
   }
 
+  openJournal(answer: Answer): Journal {
+    const journal = this.store.open();
+    for (const [one, streamed] of this.streaming) if (streamed.closed) this.streaming.delete(one);
+    this.streaming.set(journal, answer);
+    return journal;
+  }
+
+  /** Where a client that sends this `Last-Event-ID` stopped reading; undefined where that is not known (any more). */
+  placeOf(lastEventId: string): JournalPlace | undefined {
+    return this.store.find(lastEventId);
+  }
+
   /** A GET stream opened; everything that waited goes on it. Answers what to call when it is gone. */
   add(stream: ReplyStream): () => void {
-    const sink = new EventSink(stream, this, performance.now());
-    this.gets.push(sink);
+    const sink = new EventSink(stream, this, this.store.open());
     sink.comment('open');
+    return this.join(sink);
+  }
+
+  /** A client came back: it gets what it missed, and the stream goes on where it was. */
+  resume(stream: ReplyStream, place: JournalPlace): () => void {
+    const { journal, seq } = place;
+    const sink = new EventSink(stream, this, journal);
+    sink.comment('resumed');
+    sink.replay(seq);
+    const answer = this.streaming.get(journal);
+    if (answer !== undefined && !answer.closed) {
+      answer.resume(sink);
+      this.answers.push(answer);
+      return () => sink.dropped();
+    }
+    if (journal.done) {
+      sink.end();
+      return () => undefined;
+    }
+    for (const lost of this.gets.filter((one) => one.journal === journal)) lost.end();
+    return this.join(sink);
+  }
+
+  private join(sink: EventSink): () => void {
+    this.gets.push(sink);
     for (const held of this.outbox.take(false)) sink.send(held.text);
     return () => {
       const at = this.gets.indexOf(sink);
@@ -135,7 +177,7 @@ export class ClientStreams implements PressureGauge {
 
   private newestAnswer(): Answer | undefined {
     for (let last = this.answers.at(-1); last !== undefined; last = this.answers.at(-1)) {
-      if (!last.closed) break;
+      if (!last.gone) break;
       this.answers.pop();
     }
     return this.answers.findLast((answer) => answer.takesEvents);

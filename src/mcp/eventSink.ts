@@ -1,9 +1,12 @@
+import type { Journal } from './journal.ts';
 import { formatComment, formatEvent, type ReplyStream } from '../http/index.ts';
 
 /** Bytes waiting for a slow client at which its targets are no longer read. */
 const highWater = 1_048_576;
 /** After this long without an event a comment is sent, in milliseconds: time-outs in between start at 30 s. */
 const keepAliveMs = 15_000;
+/** What a client is told to wait before it resumes a stream, in milliseconds. */
+const retryMs = 1_000;
 
 /** Told when a stream begins to hold back its session and when it no longer does. */
 export interface PressureGauge {
@@ -13,6 +16,7 @@ export interface PressureGauge {
 
 /** One event stream to the client: framing, keep-alive, and what happens when the client does not read. */
 export class EventSink {
+  readonly journal: Journal;
   private readonly stream: ReplyStream;
   private readonly gauge: PressureGauge;
   private full = false;
@@ -20,10 +24,11 @@ export class EventSink {
   /** Bytes pending at the tick before; 0 when the stream was not full then. */
   private pendingBefore = 0;
 
-  constructor(stream: ReplyStream, gauge: PressureGauge, now: number) {
+  constructor(stream: ReplyStream, gauge: PressureGauge, journal: Journal) {
     this.stream = stream;
     this.gauge = gauge;
-    this.lastWrite = now;
+    this.journal = journal;
+    this.lastWrite = performance.now();
     stream.onDrain(() => this.ease());
   }
 
@@ -31,9 +36,21 @@ export class EventSink {
     return this.stream.closed;
   }
 
-  /** Sends one JSON-RPC message. */
+  /** Sends one JSON-RPC message; a client that has lost the stream can come back for it. */
   send(message: string): void {
-    this.write(formatEvent(message, { event: 'message' }));
+    const id = this.journal.record(message);
+    this.write(formatEvent(message, { event: 'message', id }));
+  }
+
+  /** Sends again what came after an event that the client has. */
+  replay(seq: number): void {
+    for (const event of this.journal.after(seq))
+      this.write(formatEvent(event.text, { event: 'message', id: this.journal.id(event.seq) }));
+  }
+
+  /** An event without data, whose id lets a client resume a stream that has said nothing yet (2025-11-25). */
+  prime(): void {
+    this.write(formatEvent('', { id: this.journal.id(0), retry: retryMs }));
   }
 
   comment(text: string): void {

@@ -150,8 +150,16 @@ export class StreamableHttp implements McpHandler {
       throw new GatewayError('mcp_not_acceptable', { message: 'client must accept text/event-stream' });
     if (!this.versionAccepted(request, reply)) return;
     const session = this.session(request, caller);
-    if (session.streams.full) throw new GatewayError('mcp_stream_exists');
-    const remove = session.streams.add(reply.open(200, eventStreamHeaders));
+    const lastEventId = request.header('last-event-id');
+    const place = lastEventId === undefined ? undefined : session.streams.placeOf(lastEventId);
+    if (place?.journal.over(place.seq) === true) {
+      // Nothing will come any more: 204 tells an event source to stop asking.
+      reply.send({ status: 204 });
+      return;
+    }
+    if (place === undefined && session.streams.full) throw new GatewayError('mcp_stream_exists');
+    const stream = reply.open(200, eventStreamHeaders);
+    const remove = place === undefined ? session.streams.add(stream) : session.streams.resume(stream, place);
     reply.onClose(() => {
       remove();
       session.touch();

@@ -32,6 +32,7 @@ export class Opening implements Waiter {
       const version = memberOf(response.text, response.body, 'protocolVersion');
       this.session.protocolVersion =
         version === 'ambiguous' ? undefined : stringValue(response.text, version);
+      this.session.streams.primes = this.session.protocolVersion === '2025-11-25';
     }
     this.call.answered(response);
   }

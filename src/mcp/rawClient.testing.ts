@@ -23,6 +23,7 @@ export interface Answered {
 export class Events {
   /** Every byte so far. */
   raw = '';
+  lastId = '';
   private readonly reader: ReadableStreamDefaultReader<Uint8Array>;
   private readonly decoder = new TextDecoder();
   private buffer = '';
@@ -37,7 +38,9 @@ export class Events {
       const block = await this.nextBlock();
       if (block === undefined) return undefined;
       const data = block.split('\n').filter((line) => line.startsWith('data:'));
-      if (data.length > 0)
+      const id = block.split('\n').find((line) => line.startsWith('id:'));
+      if (id !== undefined) this.lastId = id.slice(3).trim();
+      if (data.some((line) => line.slice(5).trim() !== ''))
         return JSON.parse(data.map((line) => line.slice(5).trimStart()).join('\n')) as Message;
     }
   }

@@ -18,6 +18,8 @@ export interface SessionView {
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   readonly lastUsedAt: number;
+  /** True while a client reads a stream or waits for a response. */
+  readonly attached: boolean;
   /** GET streams that are open. */
   readonly streams: number;
   /** Messages that wait for a stream. */
@@ -244,6 +246,7 @@ export class Session implements TargetListener {
       protocolVersion: this.protocolVersion,
       createdAt: this.createdAt,
       lastUsedAt: this.lastUsedAt,
+      attached: this.attached,
       streams: this.streams.open,
       held: this.streams.held,
       pressed: this.streams.pressedNow,

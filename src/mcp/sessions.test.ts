@@ -164,7 +164,7 @@ test('what waits for a client without a stream is bounded, and a question that f
 test('a stream that is silent gets a comment from the timer', async () => {
   const harness = await start();
   const client = new RawClient(harness.url);
-  await client.initialize();
+  await client.initialize('2025-06-18');
   const events = await client.get();
   const call = await client.fetch(client.tool('echo', { text: 'x' }));
   await call.text();

@@ -253,7 +253,15 @@ export class StdioConnection implements TargetConnection {
         this.settle(wireId)?.failed(targetError('mcp_target_failed', this.name, 'answered with broken JSON'));
       return;
     }
-    for (const message of messages) this.onMessage(message);
+    for (const message of messages) {
+      try {
+        this.onMessage(message);
+      } catch (error) {
+        // A defect must not take every other session down with it.
+        const stack = error instanceof Error ? error.stack : String(error);
+        this.options.log.error('a message of the target could not be handled', { stack });
+      }
+    }
   }
 
   private onMessage(message: Envelope): void {
@@ -263,7 +271,7 @@ export class StdioConnection implements TargetConnection {
     }
     const waiter = this.settle(message.id!);
     if (this.notes.size > 0) this.takeNote(message);
-    if (waiter !== undefined) waiter.answered(message);
+    if (waiter !== undefined) answer(waiter, message);
     else this.options.log.debug('the target answered a call that does not wait', { id: String(message.id) });
   }
 
@@ -420,6 +428,16 @@ export class StdioConnection implements TargetConnection {
 }
 
 const ignored: Waiter = { answered: () => undefined, failed: () => undefined };
+
+/** Whatever goes wrong in handing a response on, its caller hears of it. */
+function answer(waiter: Waiter, response: Envelope): void {
+  try {
+    waiter.answered(response);
+  } catch (error) {
+    waiter.failed(new GatewayError('internal_error', { cause: error }));
+    throw error;
+  }
+}
 
 function render(out: Outgoing, wireId: number): string {
   const { text, idSpan } = out.envelope;
