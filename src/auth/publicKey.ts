@@ -26,12 +26,12 @@ export function readPublicKey(entry: unknown): PublicKey | SkippedKey {
   if (purpose !== undefined) return skip(purpose, true);
   if (jwk.d !== undefined) return skip('a private key, which a published set must never hold');
   const kind = kinds.get(jwk.kty);
-  if (kind === undefined) return skip(`key type ${String(jwk.kty)}`, jwk.kty === 'oct');
+  if (kind === undefined) return skip(`key type ${String(jwk.kty)}`);
 
   const fitting = kind.algorithms(jwk);
   const usable = narrow(fitting, jwk.alg);
   if (usable.length === 0)
-    return skip(`algorithm ${String(jwk.alg ?? jwk.crv ?? '')} of type ${String(jwk.kty)}`, true);
+    return skip(`algorithm ${String(jwk.alg ?? jwk.crv ?? '')} of type ${String(jwk.kty)}`);
   const key = kind.read(jwk);
   return 'skipped' in key ? key : { kid: jwk.kid, key, algorithms: new Set(usable) };
 }
