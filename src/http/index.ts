@@ -9,8 +9,6 @@ export { normalizePath } from './path.ts';
 export {
   dropTable,
   hopByHop,
-  isHeaderName,
-  isHeaderValue,
   renderFields,
   renderLines,
   type DropTable,
