@@ -13,6 +13,18 @@ export interface Pinned {
   stop(): Promise<void>;
 }
 
+// A run that is broken off leaves nothing behind.
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGTERM');
+});
+for (const [signal, number] of [
+  ['SIGINT', 2],
+  ['SIGTERM', 15],
+] as const) {
+  process.once(signal, () => process.exit(128 + number));
+}
+
 /** Starts a program bound to one core, with its output in a file, as a service manager would. */
 export function startPinned(
   core: number,
@@ -27,6 +39,8 @@ export function startPinned(
     env: { ...process.env, ...env },
   });
   closeSync(log);
+  running.add(child);
+  child.on('exit', () => running.delete(child));
   const exited = once(child, 'exit');
   exited.catch(() => {});
   const pid = child.pid ?? 0;

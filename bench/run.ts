@@ -18,18 +18,17 @@ if (missing.length > 0) {
 }
 
 const directory = mkdtempSync(join(tmpdir(), 'portcullis-bench-'));
-try {
-  const cores = pickCores();
-  if (args.profile) {
-    for (const file of await profile(args, directory, cores)) console.log(`profile: ${file}`);
-  } else {
-    const [loadBefore = Number.NaN] = loadavg();
-    const http = args.parts.includes('http') ? await benchHttp(args, directory, cores) : [];
-    const mcp = args.parts.includes('mcp') ? await benchMcp(args, directory, cores) : [];
-    const text = report(args, loadBefore, http, mcp);
-    if (args.output !== undefined) writeFileSync(args.output, text);
-    console.log(`\n${text}`);
-  }
-} finally {
-  rmSync(directory, { recursive: true, force: true });
+// Also when the run is broken off.
+process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
+
+const cores = pickCores();
+if (args.profile) {
+  for (const file of await profile(args, directory, cores)) console.log(`profile: ${file}`);
+} else {
+  const [loadBefore = Number.NaN] = loadavg();
+  const http = args.parts.includes('http') ? await benchHttp(args, directory, cores) : [];
+  const mcp = args.parts.includes('mcp') ? await benchMcp(args, directory, cores) : [];
+  const text = report(args, loadBefore, http, mcp);
+  if (args.output !== undefined) writeFileSync(args.output, text);
+  console.log(`\n${text}`);
 }
