@@ -1,0 +1,211 @@
+import { createKeySets } from '../auth/index.ts';
+import type { HttpReply, HttpRequest } from '../http/index.ts';
+import {
+  defaults,
+  type Backend,
+  type HeaderSettings,
+  type Limits,
+  type Listener,
+  type Model,
+  type PolicyUse,
+  type Route,
+  type UpstreamSettings,
+} from '../model/index.ts';
+import { createMetrics, type AccessRecord, type Fields, type Logger } from '../telemetry/index.ts';
+import { DataPlane } from './dataPlane.ts';
+import { RawClient } from './wire.testing.ts';
+
+const place = { file: 'test', line: 1, column: 1, path: '' };
+
+/** A local handler in the place of an MCP backend. */
+export type LocalHandler = (request: HttpRequest, reply: HttpReply) => void;
+
+/** A route in short; its backend is an HTTP port of the loopback interface, or a handler of this process. */
+export interface RouteInShort {
+  readonly name?: string;
+  readonly hostnames?: readonly string[];
+  /** Path prefix; `/` unless given. */
+  readonly prefix?: string;
+  /** Policy name → settings. */
+  readonly policies?: Readonly<Record<string, unknown>>;
+  /** Port, or the backends by weight. */
+  readonly to?: number | readonly { readonly port: number; readonly weight: number }[];
+  readonly handler?: LocalHandler;
+}
+
+export interface ModelInShort {
+  readonly limits?: Partial<Limits>;
+  readonly headers?: Partial<HeaderSettings>;
+  readonly upstream?: Partial<UpstreamSettings>;
+  readonly routes?: readonly RouteInShort[];
+  /** Host of the only listener. */
+  readonly hostname?: string;
+  /** Policies of the listener. */
+  readonly policies?: Readonly<Record<string, unknown>>;
+  /** Ports to bind; one, any free one, unless given. */
+  readonly ports?: readonly number[];
+}
+
+export interface LogLine {
+  readonly level: string;
+  readonly message: string;
+  readonly fields: Fields | undefined;
+}
+
+/** A data plane in this process, with everything it logs at hand. */
+export class TestPlane {
+  readonly plane: DataPlane;
+  readonly access: AccessRecord[] = [];
+  readonly log: LogLine[] = [];
+  private readonly metrics = createMetrics();
+  private readonly handlers = new Map<string, LocalHandler>();
+  private readonly clients: RawClient[] = [];
+  private readonly keySets;
+
+  constructor() {
+    const log = this.logger();
+    this.keySets = createKeySets({ log });
+    this.plane = new DataPlane({
+      log,
+      metrics: this.metrics,
+      policyTools: { log, keySets: this.keySets, now: Date.now },
+      mcp: {
+        backend: ({ key }) => ({
+          serve: (request, reply) => (this.handlers.get(key) as LocalHandler)(request, reply),
+        }),
+        retire: () => undefined,
+      },
+      openAccessLog: () => ({ write: (record) => void this.access.push(record), close: () => undefined }),
+    });
+  }
+
+  static async start(model: ModelInShort): Promise<TestPlane> {
+    const plane = new TestPlane();
+    await plane.apply(model);
+    return plane;
+  }
+
+  async apply(model: ModelInShort): Promise<void> {
+    await this.plane.apply(this.modelOf(model));
+  }
+
+  /** The first port. */
+  get port(): number {
+    return this.plane.binds[0]?.port ?? 0;
+  }
+
+  /** Open client connections. */
+  get connections(): number {
+    return this.plane.binds.reduce((sum, { connections }) => sum + connections, 0);
+  }
+
+  /** Open connections to backends. */
+  get upstreamConnections(): number {
+    let sum = 0;
+    for (const endpoint of this.plane.endpoints.all()) sum += endpoint.connections;
+    return sum;
+  }
+
+  async client(port = this.port): Promise<RawClient> {
+    const client = await RawClient.connect(port);
+    this.clients.push(client);
+    return client;
+  }
+
+  /** One request on a connection of its own. */
+  async ask(text: string | Buffer, bodyless = false): Promise<Awaited<ReturnType<RawClient['answer']>>> {
+    const client = await this.client();
+    const answer = await client.ask(text, bodyless);
+    client.close();
+    return answer;
+  }
+
+  metricsText(): Promise<string> {
+    return this.metrics.expose();
+  }
+
+  close(): void {
+    for (const client of this.clients) client.close();
+    this.plane.close();
+    this.keySets.close();
+  }
+
+  private modelOf(model: ModelInShort): Model {
+    const routes = (model.routes ?? []).map((route, index) => this.routeOf(route, index));
+    const listener: Listener = {
+      name: 'listener0',
+      protocol: 'HTTP',
+      policies: uses(model.policies),
+      routes,
+      ...(model.hostname === undefined ? {} : { hostname: model.hostname }),
+    };
+    return {
+      process: {
+        ...defaults,
+        accessLog: 'json',
+        limits: { ...defaults.limits, ...model.limits },
+        headers: { ...defaults.headers, ...model.headers },
+        upstream: { ...defaults.upstream, ...model.upstream },
+      },
+      binds: (model.ports ?? [0]).map((port) => ({ port, listeners: [listener] })),
+    };
+  }
+
+  private routeOf(route: RouteInShort, index: number): Route {
+    const name = route.name ?? `route${index}`;
+    if (route.handler !== undefined) this.handlers.set(name, route.handler);
+    return {
+      name,
+      hostnames: route.hostnames ?? [],
+      matches: [{ path: { kind: 'prefix', value: route.prefix ?? '/' }, headers: [], query: [] }],
+      policies: uses(route.policies),
+      backends: backendsOf(route, name),
+      place,
+    };
+  }
+
+  private logger(): Logger {
+    const at =
+      (level: string) =>
+      (message: string, fields?: Fields): void =>
+        void this.log.push({ level, message, fields });
+    const logger: Logger = {
+      debug: at('debug'),
+      info: at('info'),
+      warn: at('warn'),
+      error: at('error'),
+      child: () => logger,
+    };
+    return logger;
+  }
+}
+
+const uses = (policies: Readonly<Record<string, unknown>> = {}): PolicyUse[] =>
+  Object.entries(policies).map(([name, settings]) => ({ name, settings, place }));
+
+function backendsOf(route: RouteInShort, key: string): Backend[] {
+  if (route.handler !== undefined) {
+    return [
+      {
+        kind: 'mcp',
+        weight: 1,
+        key,
+        place,
+        targets: [],
+        prefixMode: 'conditional',
+        failureMode: 'failClosed',
+        dnsRebindingProtection: false,
+      },
+    ];
+  }
+  const { to = [] } = route;
+  const ports = typeof to === 'number' ? [{ port: to, weight: 1 }] : to;
+  return ports.map(({ port, weight }, index) => ({
+    kind: 'http',
+    weight,
+    key: `${key}#${index}`,
+    place,
+    host: '127.0.0.1',
+    port,
+  }));
+}
