@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readArguments } from './arguments.ts';
+import { readArguments, type BenchArguments } from './arguments.ts';
 import { benchHttp } from './http/run.ts';
 import { pickCores } from './machine.ts';
 import { benchMcp } from './mcp/run.ts';
@@ -11,7 +11,7 @@ import { report } from './report.ts';
 import { has, programs, type Program } from './tools.ts';
 
 const args = readArguments(process.argv.slice(2));
-const missing = (Object.keys(programs) as Program[]).filter((program) => !has(program));
+const missing = needed(args).filter((program) => !has(program));
 if (missing.length > 0) {
   console.error(`missing: ${missing.join(', ')}; run \`npm run bench:setup\` first`);
   process.exit(2);
@@ -31,4 +31,13 @@ if (args.profile) {
   const text = report(args, loadBefore, http, mcp);
   if (args.output !== undefined) writeFileSync(args.output, text);
   console.log(`\n${text}`);
+}
+
+/** The load generator and the backend always, competitors only when they take part. */
+function needed({ parts, candidates, profile }: BenchArguments): Program[] {
+  const base: readonly Program[] = parts.includes('http') ? ['wrk', 'nginx'] : [];
+  const others = (Object.keys(programs) as Program[]).filter(
+    (name) => !profile && (candidates?.some((chosen) => chosen.startsWith(name)) ?? true),
+  );
+  return [...new Set([...base, ...others])];
 }
