@@ -127,18 +127,13 @@ function targetSection(http: readonly Cell[], mcp: readonly McpCell[]): string[]
       called('portcullis') / called('supergateway'),
     ],
   ];
-  return [
-    '## Targets',
-    '',
-    '| ratio | at most | measured | |',
-    '| --- | ---: | ---: | --- |',
-    ...targets
-      .filter(([, , measured]) => Number.isFinite(measured))
-      .map(([name, limit, measured]) =>
-        row([name, `${limit}`, measured.toFixed(2), measured <= limit ? 'met' : 'missed']),
-      ),
-    '',
-  ];
+  const rows = targets
+    .filter(([, , measured]) => Number.isFinite(measured))
+    .map(([name, limit, measured]) =>
+      row([name, `${limit}`, measured.toFixed(2), measured <= limit ? 'met' : 'missed']),
+    );
+  if (rows.length === 0) return [];
+  return ['## Targets', '', '| ratio | at most | measured | |', '| --- | ---: | ---: | --- |', ...rows, ''];
 }
 
 /** The spread of one figure over the rounds. */
