@@ -51,12 +51,17 @@ export class Answer {
     return this.left === 0 || (this.reply.closed && (this.sink === undefined || this.sink.closed));
   }
 
-  /** May messages other than responses go here? */
+  /** May messages other than responses go here, to be read now? */
   get takesEvents(): boolean {
-    return this.accepted.events && !this.gone && !(this.reply.started && this.sink === undefined);
+    return !this.gone && this.takesProgress;
   }
 
-  /** Sends a notification or request of the server; the caller has asked `takesEvents`. */
+  /** May progress of its call go here, be it for a client that has yet to come back? */
+  get takesProgress(): boolean {
+    return this.accepted.events && !this.closed && !(this.reply.started && this.sink === undefined);
+  }
+
+  /** Sends a notification or request of the server; the caller has asked `takesEvents` or `takesProgress`. */
   push(message: string): void {
     this.stream().send(message);
   }

@@ -7,7 +7,8 @@ import { splice } from './json/scan.ts';
 import { errorResponse } from './sendError.ts';
 import { ServerRequests } from './serverRequests.ts';
 import { sessionLabel } from './sessionId.ts';
-import type { Outgoing, TargetConnection, TargetListener, TargetView } from './target.ts';
+import type { Outgoing } from './outgoing.ts';
+import type { TargetConnection, TargetListener, TargetView } from './target.ts';
 
 export interface SessionView {
   /** Hash of the id. */
@@ -174,7 +175,7 @@ export class Session implements TargetListener {
     const call = target.pending(token);
     if (call instanceof Call && call.tokenText !== undefined) {
       const text = splice(message.text, [{ ...place, replacement: call.tokenText }]);
-      if (call.answer.takesEvents) call.answer.push(text);
+      if (call.answer.takesProgress) call.answer.push(text);
       else this.streams.deliver(text, 'other');
       return;
     }

@@ -203,6 +203,19 @@ test('calls that come while a server cannot be restarted wait, and fail when it 
   assert.equal(targetOf(harness).pending, 0);
 });
 
+test('a call that waits for a restart can be cancelled, and is then never made', async () => {
+  const slow = { ...quick, firstDelayMs: 300, maxDelayMs: 300 };
+  const harness = await start({}, { runtime: { restart: slow } });
+  const client = await connect(harness);
+  await client.post(client.tool('crash'));
+  const waiting = client.post(client.request('tools/call', { name: 'crash' }, 'later'));
+  await until('it waits', () => targetOf(harness).pending === 1);
+  await client.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'later' } });
+  assert.deepEqual((await waiting).events, []);
+  assert.equal(await client.call('echo', { text: 'alive' }), 'alive');
+  assert.equal(targetOf(harness).restarts, 1);
+});
+
 test('garbage on stdout is skipped and logged', async () => {
   const harness = await start();
   const client = await connect(harness);

@@ -1,8 +1,8 @@
 /** What a session needs of one MCP server, whatever way it is reached. */
 
 import type { GatewayError } from '../errors.ts';
-import type { Edit } from './json/scan.ts';
-import type { Envelope, RpcId, Span } from './json/envelope.ts';
+import type { Envelope, RpcId } from './json/envelope.ts';
+import type { Outgoing } from './outgoing.ts';
 
 /** Waits for the response to one request. Exactly one of the two is called, once. */
 export interface Waiter {
@@ -10,15 +10,6 @@ export interface Waiter {
   failed(error: GatewayError): void;
   /** True when nobody would get the response any more. */
   readonly abandoned?: boolean;
-}
-
-/** A request on its way to a target: the client's text and what must change in it. */
-export interface Outgoing {
-  readonly envelope: Envelope;
-  /** Place of `params._meta.progressToken`; the id on the wire takes its place, which is unique per target. */
-  readonly token: Span | undefined;
-  /** Other changes, such as a tool's own name in place of the prefixed one. */
-  readonly edits: readonly Edit[];
 }
 
 export type TargetState = 'starting' | 'ready' | 'restarting' | 'failed' | 'closed';

@@ -2,20 +2,14 @@ import { GatewayError } from '../../errors.ts';
 import type { StdioTarget } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { Envelope, RpcId } from '../json/envelope.ts';
-import { splice } from '../json/scan.ts';
+import { renderOutgoing, type Outgoing } from '../outgoing.ts';
 import { targetError } from '../sendError.ts';
-import type {
-  Outgoing,
-  TargetConnection,
-  TargetListener,
-  TargetState,
-  TargetView,
-  Waiter,
-} from '../target.ts';
+import type { TargetConnection, TargetListener, TargetState, TargetView, Waiter } from '../target.ts';
 import { Backoff, type RestartPolicy } from './backoff.ts';
 import type { Child, ChildEvents } from './child.ts';
 import type { Children } from './children.ts';
 import { idOfLongLine } from './longLine.ts';
+import { PendingCalls } from './pendingCalls.ts';
 import { QuietLog } from './quietLog.ts';
 import { readMessages } from './readMessages.ts';
 import { Restore } from './restore.ts';
@@ -39,12 +33,6 @@ const maxBacklog = 8_388_608;
 /** What a child gets to leave when a session ends, in milliseconds. */
 const stopGraceMs = 3_000;
 
-interface Waiting {
-  readonly line: string;
-  readonly wireId: number;
-  readonly waiter: Waiter;
-}
-
 /** One stdio server of one session: it is started, spoken to, restarted where it dies, and stopped. */
 export class StdioConnection implements TargetConnection {
   readonly name: string;
@@ -55,22 +43,19 @@ export class StdioConnection implements TargetConnection {
   private readonly restore = new Restore();
   private readonly stderr: StderrLog;
   private readonly garbage: QuietLog;
-  private readonly waiters = new Map<number, Waiter>();
-  /** What to remember once the request with this id on the wire succeeds. */
-  private readonly notes = new Map<number, () => void>();
+  private readonly calling = new PendingCalls();
   private state: TargetState = 'starting';
   private child: Child | undefined;
   /** The client's initialize, to be said again, with the place of its id. */
   private initialize: Envelope | undefined;
   /** The client's notifications/initialized, once it came. */
   private initialized: string | undefined;
-  private waiting: Waiting[] = [];
-  private waitingSince = 0;
-  private lastWireId = 0;
   private restarts = 0;
   private lastError: string | undefined;
   private timer: NodeJS.Timeout | undefined;
   private paused = false;
+  /** Resolves when the last child is gone. */
+  private leaving: Promise<void> = Promise.resolve();
 
   constructor(target: StdioTarget, options: StdioOptions) {
     this.name = target.name;
@@ -89,8 +74,8 @@ export class StdioConnection implements TargetConnection {
       waiter.failed(begun);
       return;
     }
-    const wireId = ++this.lastWireId;
-    this.waiters.set(wireId, {
+    const wireId = this.calling.nextId();
+    this.calling.add(wireId, {
       answered: (response) => {
         clearTimeout(this.timer);
         if (response.isError) void this.close(stopGraceMs);
@@ -103,8 +88,8 @@ export class StdioConnection implements TargetConnection {
         waiter.failed(error);
       },
     });
-    this.armStart(() => this.fail(this.startTimedOut()));
-    this.writeNow(render(out, wireId));
+    this.armStart(() => this.calling.fail(this.startTimedOut()));
+    this.writeNow(renderOutgoing(out, wireId));
   }
 
   call(out: Outgoing, waiter: Waiter): number {
@@ -113,17 +98,16 @@ export class StdioConnection implements TargetConnection {
       waiter.failed(refusal);
       return 0;
     }
-    const wireId = ++this.lastWireId;
-    const line = render(out, wireId);
+    const wireId = this.calling.nextId();
+    const line = renderOutgoing(out, wireId);
     const note = this.restore.note(out.envelope);
-    if (note !== undefined) this.notes.set(wireId, note);
+    if (note !== undefined) this.calling.note(wireId, note);
     if (this.state === 'ready') {
-      this.waiters.set(wireId, waiter);
+      this.calling.add(wireId, waiter);
       this.writeNow(line);
       return wireId;
     }
-    if (this.waiting.length === 0) this.waitingSince = performance.now();
-    this.waiting.push({ line, wireId, waiter });
+    this.calling.delay(wireId, waiter, line);
     if (this.state === 'failed') this.retry();
     return wireId;
   }
@@ -137,27 +121,23 @@ export class StdioConnection implements TargetConnection {
         this.name,
         `keeps failing: it ${this.lastError}; try again later`,
       );
-    if (this.waiters.size + this.waiting.length >= maxPending && !this.dropAbandoned())
+    if (this.calling.size >= maxPending && !this.dropAbandoned())
       return targetError('mcp_target_failed', this.name, 'has too many calls waiting');
     if (this.state === 'ready') {
       if (this.child!.backlog > maxBacklog)
         return targetError('mcp_target_failed', this.name, 'does not read its messages');
-    } else if (this.waiting.length >= maxWaiting)
+    } else if (this.calling.delayedSize >= maxWaiting)
       return targetError('mcp_target_failed', this.name, 'is restarting and has too many calls waiting');
     return undefined;
   }
 
-  /** Makes room by giving up calls whose client has left; the target is told that nobody waits. */
+  /** Makes room by giving up a call whose client has left; the target is told that nobody waits. */
   private dropAbandoned(): boolean {
-    for (const [wireId, waiter] of this.waiters) {
-      if (waiter.abandoned !== true) continue;
-      this.waiters.delete(wireId);
-      this.send(
-        `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${wireId},"reason":"client left"}}`,
-      );
-      return true;
-    }
-    return false;
+    const wireId = this.calling.dropAbandoned();
+    if (wireId === undefined) return false;
+    const params = `{"requestId":${wireId},"reason":"client left"}`;
+    this.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":${params}}`);
+    return true;
   }
 
   send(text: string, method?: string): void {
@@ -166,16 +146,15 @@ export class StdioConnection implements TargetConnection {
   }
 
   pending(wireId: RpcId): Waiter | undefined {
-    return typeof wireId === 'number' ? this.waiters.get(wireId) : undefined;
+    return this.calling.get(wireId);
   }
 
   calls(): Iterable<[number, Waiter]> {
-    return this.waiters;
+    return this.calling.all();
   }
 
   forget(wireId: number): void {
-    this.waiters.delete(wireId);
-    this.waiting = this.waiting.filter((waiting) => waiting.wireId !== wireId);
+    this.calling.forget(wireId);
   }
 
   pause(): void {
@@ -191,7 +170,7 @@ export class StdioConnection implements TargetConnection {
   close(graceMs: number): Promise<void> {
     this.state = 'closed';
     clearTimeout(this.timer);
-    this.failAll(targetError('mcp_target_failed', this.name, 'has been stopped'));
+    this.calling.failAll(targetError('mcp_target_failed', this.name, 'has been stopped'));
     const child = this.child;
     if (child === undefined) return this.leaving;
     child.stop(graceMs);
@@ -199,16 +178,13 @@ export class StdioConnection implements TargetConnection {
     return child.gone;
   }
 
-  /** Resolves when the last child is gone. */
-  private leaving: Promise<void> = Promise.resolve();
-
   view(): TargetView {
     return {
       name: this.name,
       state: this.state,
       pid: this.child?.pid,
       restarts: this.restarts,
-      pending: this.waiters.size + this.waiting.length,
+      pending: this.calling.size,
       lastError: this.lastError,
     };
   }
@@ -250,7 +226,9 @@ export class StdioConnection implements TargetConnection {
       const wireId = messages === 'not_json' ? idOfLongLine(text.slice(0, 512), text.slice(-512)) : undefined;
       this.garbage.warn({ why: messages, line: text.slice(0, 200) });
       if (wireId !== undefined)
-        this.settle(wireId)?.failed(targetError('mcp_target_failed', this.name, 'answered with broken JSON'));
+        this.calling
+          .take(wireId)
+          ?.failed(targetError('mcp_target_failed', this.name, 'answered with broken JSON'));
       return;
     }
     for (const message of messages) {
@@ -269,35 +247,19 @@ export class StdioConnection implements TargetConnection {
       this.options.listener.onMessage(this, message);
       return;
     }
-    const waiter = this.settle(message.id!);
-    if (this.notes.size > 0) this.takeNote(message);
+    const waiter = this.calling.settle(message);
     if (waiter !== undefined) answer(waiter, message);
     else this.options.log.debug('the target answered a call that does not wait', { id: String(message.id) });
   }
 
-  /** The server has accepted what it would forget in a restart. */
-  private takeNote(response: Envelope): void {
-    const wireId = response.id as number;
-    if (!response.isError) this.notes.get(wireId)?.();
-    this.notes.delete(wireId);
-  }
-
-  private settle(wireId: RpcId): Waiter | undefined {
-    if (typeof wireId !== 'number') return undefined;
-    const waiter = this.waiters.get(wireId);
-    if (waiter !== undefined) this.waiters.delete(wireId);
-    return waiter;
-  }
-
   private onTooLong(head: string, tail: string, bytes: number): void {
     this.options.log.warn('the target wrote a line over limits.maxMcpMessageBytes; skipped', { bytes });
-    let wireId = idOfLongLine(head, tail);
     // One call in flight: the line can hardly be about anything else.
-    if (wireId === undefined && this.waiters.size === 1) [wireId] = this.waiters.keys();
+    const wireId = idOfLongLine(head, tail) ?? this.calling.sole;
     if (wireId === undefined) return;
-    this.settle(wireId)?.failed(
-      targetError('mcp_message_too_large', this.name, 'answered with a message that is too large'),
-    );
+    this.calling
+      .take(wireId)
+      ?.failed(targetError('mcp_message_too_large', this.name, 'answered with a message that is too large'));
   }
 
   private onDown(reason: string): void {
@@ -309,34 +271,20 @@ export class StdioConnection implements TargetConnection {
     clearTimeout(this.timer);
     this.options.log.warn(`the target ${reason}`, { pid: child.pid, stderr: this.stderr.last() });
     if (!first) this.state = 'restarting';
-    this.fail(targetError('mcp_target_failed', this.name, reason));
+    this.calling.fail(targetError('mcp_target_failed', this.name, reason));
     this.options.listener.onDown(this);
     // The next one starts when nothing of this one is left: they may share files or ports.
     if (!first) void child.gone.then(() => this.afterFailure());
   }
 
-  /** Fails what the child of now was asked; what waits for the next one goes on waiting. */
-  private fail(error: GatewayError): void {
-    const waiters = [...this.waiters.values()];
-    this.waiters.clear();
-    if (this.waiting.length === 0) this.notes.clear();
-    for (const waiter of waiters) waiter.failed(error);
-  }
-
-  private failAll(error: GatewayError): void {
-    this.fail(error);
-    const waiting = this.waiting;
-    this.waiting = [];
-    for (const one of waiting) one.waiter.failed(error);
-  }
-
   private afterFailure(): void {
     if (this.state === 'closed') return;
     const delay = this.backoff.failure();
-    const impatient =
-      this.waiting.length > 0 && performance.now() - this.waitingSince > this.target.startTimeoutMs;
+    const impatient = this.calling.delayedFor > this.target.startTimeoutMs;
     if (delay === undefined || impatient)
-      this.failAll(targetError('mcp_target_failed', this.name, `keeps failing: it ${this.lastError}`));
+      this.calling.failAll(
+        targetError('mcp_target_failed', this.name, `keeps failing: it ${this.lastError}`),
+      );
     if (delay === undefined) {
       this.state = 'failed';
       this.options.log.error('the target keeps failing; given up until it is called again', {
@@ -360,8 +308,8 @@ export class StdioConnection implements TargetConnection {
     this.generation++;
     this.options.onRestart(this.name);
     const initialize = this.initialize!;
-    const wireId = ++this.lastWireId;
-    this.waiters.set(wireId, {
+    const wireId = this.calling.nextId();
+    this.calling.add(wireId, {
       answered: (response) => {
         clearTimeout(this.timer);
         if (response.isError) this.restartFailed('refused to initialize again');
@@ -373,7 +321,7 @@ export class StdioConnection implements TargetConnection {
     this.armStart(() =>
       this.restartFailed(`did not answer initialize within ${this.target.startTimeoutMs} ms`),
     );
-    this.writeNow(render({ envelope: initialize, token: undefined, edits: [] }, wireId));
+    this.writeNow(renderOutgoing({ envelope: initialize, token: undefined, edits: [] }, wireId));
   }
 
   private restartFailed(reason: string): void {
@@ -382,7 +330,7 @@ export class StdioConnection implements TargetConnection {
     this.child = undefined;
     this.lastError = reason;
     this.options.log.warn(`the target ${reason}`, { pid: child.pid, stderr: this.stderr.last() });
-    this.waiters.clear();
+    this.calling.fail(targetError('mcp_target_failed', this.name, reason));
     child.stop(0);
     void child.gone.then(() => this.afterFailure());
   }
@@ -391,8 +339,8 @@ export class StdioConnection implements TargetConnection {
     this.options.log.info('the target was restarted', { pid: this.child?.pid, restarts: this.restarts });
     if (this.initialized !== undefined) this.writeNow(this.initialized);
     for (const [method, params] of this.restore.requests()) {
-      const wireId = ++this.lastWireId;
-      this.waiters.set(wireId, ignored);
+      const wireId = this.calling.nextId();
+      this.calling.add(wireId, ignored);
       this.writeNow(`{"jsonrpc":"2.0","id":${wireId},"method":"${method}","params":${params}}`);
     }
     this.ready();
@@ -400,12 +348,7 @@ export class StdioConnection implements TargetConnection {
 
   private ready(): void {
     this.state = 'ready';
-    const waiting = this.waiting;
-    this.waiting = [];
-    for (const { line, wireId, waiter } of waiting) {
-      this.waiters.set(wireId, waiter);
-      this.writeNow(line);
-    }
+    for (const line of this.calling.release()) this.writeNow(line);
   }
 
   private startTimedOut(): GatewayError {
@@ -437,14 +380,4 @@ function answer(waiter: Waiter, response: Envelope): void {
     waiter.failed(new GatewayError('internal_error', { cause: error }));
     throw error;
   }
-}
-
-function render(out: Outgoing, wireId: number): string {
-  const { text, idSpan } = out.envelope;
-  const id = String(wireId);
-  if (out.token === undefined && out.edits.length === 0)
-    return text.slice(0, idSpan.start) + id + text.slice(idSpan.end);
-  const edits = [...out.edits, { ...idSpan, replacement: id }];
-  if (out.token !== undefined) edits.push({ ...out.token, replacement: id });
-  return splice(text, edits);
 }
