@@ -87,6 +87,16 @@ test('a client that takes only JSON gets progress on its GET stream', async () =
   await events.cancel();
 });
 
+test('progress of a task comes after the response that created it, under the client’s token', async () => {
+  const client = await open();
+  const events = await client.get();
+  const rest = { task: { ttl: 1_000 }, _meta: { progressToken: 'of-a-task' } };
+  const answer = await client.post(client.tool('task', {}, rest));
+  assert.ok(answer.json.result?.['task']);
+  assert.deepEqual((await events.next())?.params, { progressToken: 'of-a-task', progress: 1 });
+  await events.cancel();
+});
+
 test('a log line stands on the stream of the call in flight, before its response', async () => {
   const client = await open();
   const answer = await client.post(client.tool('log'));
