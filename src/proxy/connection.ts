@@ -368,7 +368,7 @@ export class ClientConnection {
     }
     x.requestBytes += to;
     const { maxBodyBytes, bodyTimeoutMs } = this.port.limits;
-    if (maxBodyBytes !== 0 && body.payload > maxBodyBytes) {
+    if (maxBodyBytes !== 0 && body.payload > maxBodyBytes && consumer !== this.discard) {
       this.endBody(x, consumer, new GatewayError('body_too_large'));
       return;
     }
@@ -386,7 +386,7 @@ export class ClientConnection {
     x.keepAlive = false;
     x.noteError(error);
     consumer.fail(error);
-    if (x.started) this.destroy();
+    if (x.started && !x.closed) this.destroy();
   }
 
   /** Reads the rest of a request that was answered early, within bounds. */
@@ -397,7 +397,7 @@ export class ClientConnection {
       if (done) this.next();
       else if (this.lingered > LINGER_BYTES) this.closeGracefully();
     },
-    fail: () => this.destroy(),
+    fail: () => this.closeGracefully(),
   };
 
   /** Ready for another request. */

@@ -32,6 +32,8 @@ export const status = (message: Message): number => Number(message.start.split('
 class Inbox {
   private pieces: Buffer[] = [];
   length = 0;
+  /** Bytes the message at the front is known to need: looking earlier finds nothing. */
+  private wanted = 0;
 
   add(bytes: Buffer): void {
     this.pieces.push(bytes);
@@ -46,6 +48,7 @@ class Inbox {
   drop(length: number): void {
     const rest = this.bytes.subarray(length);
     this.pieces = [rest];
+    this.wanted = 0;
     this.length = rest.length;
   }
 
@@ -63,6 +66,7 @@ class Inbox {
 
   /** The next message where it is complete. `bodyless`: an answer to HEAD. `ended`: nothing more will come. */
   message(bodyless: boolean, ended: boolean): Message | undefined {
+    if (this.length < this.wanted) return undefined;
     const head = this.head();
     if (head === undefined) return undefined;
     const { start, lines } = head;
@@ -79,7 +83,10 @@ class Inbox {
       return { start, lines, body, trailers: '' };
     }
     const end = head.length + (none ? 0 : Number(length ?? 0));
-    if (this.length < end) return undefined;
+    if (this.length < end) {
+      this.wanted = end;
+      return undefined;
+    }
     const body = Buffer.from(this.bytes.subarray(head.length, end));
     this.drop(end);
     return { start, lines, body, trailers: '' };
