@@ -52,6 +52,10 @@ export interface GatewayProcess extends AsyncDisposable {
   /** The value of one series; undefined where it does not exist. */
   metric(name: string, labels?: Readonly<Record<string, string>>): Promise<number | undefined>;
   configDump(): Promise<ConfigDump>;
+  /** Resolves when every key set was fetched. */
+  keysReady(): Promise<void>;
+  /** The line of the JSON access log that has this request id, once it is written. */
+  accessLine(requestId: string): Promise<Record<string, unknown>>;
   /**
    * Ends it by SIGTERM where it still runs.
    * @throws AssertionError when it does not end with exit code 0 or leaves a process behind
@@ -199,6 +203,19 @@ class Running implements GatewayProcess {
 
   async configDump(): Promise<ConfigDump> {
     return (await (await fetch(`${this.admin}/config_dump`)).json()) as ConfigDump;
+  }
+
+  async keysReady(): Promise<void> {
+    await until('the key sets', async () =>
+      (await this.configDump()).keySets.every(({ state }) => state === 'ready'),
+    );
+  }
+
+  async accessLine(requestId: string): Promise<Record<string, unknown>> {
+    const line = await until(`an access log line of ${requestId}`, () =>
+      this.written.out.split('\n').find((one) => one.includes(`"requestId":"${requestId}"`)),
+    );
+    return JSON.parse(line) as Record<string, unknown>;
   }
 
   async stop(): Promise<void> {

@@ -60,7 +60,7 @@ export const authentication = (idp: DevIdp, settings: object = {}): object => ({
 
 /** A route with a stdio target behind token and group, as an item of a `routes` list. */
 export const mcpRoute = ({ idp, path, target, policies }: McpRoute): string => `
-    - name: ${path.slice(1)}
+    - name: ${path.slice(1).replaceAll('/', '-') || 'root'}
       matches: [{ path: { pathPrefix: ${path} } }]
       policies: ${inline({ mcpAuthentication: authentication(idp), ...policies })}
       backends: [{ mcp: { targets: [{ name: target, stdio: ${inline(target)} }] } }]`;

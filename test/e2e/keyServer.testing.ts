@@ -1,0 +1,59 @@
+import { createServer, type ServerResponse } from 'node:http';
+import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK } from 'jose';
+import { listenOnLoopback } from '../support/loopback.ts';
+import { audience, group } from './stage.testing.ts';
+
+/** A key set behind a URL that answers as a test wants it to. */
+export interface KeyServer extends AsyncDisposable {
+  readonly url: string;
+  /** How often it was asked. */
+  readonly asked: number;
+  /** From now on answers like this. */
+  answer(how: (response: ServerResponse) => void): void;
+}
+
+/** An issuer's key and tokens signed with it. */
+export interface SigningKey {
+  readonly jwk: JWK;
+  token(issuer: string, claims?: object): Promise<string>;
+}
+
+export const sendKeys =
+  (...keys: readonly JWK[]) =>
+  (response: ServerResponse): void =>
+    void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ keys }));
+
+export async function startKeyServer(first: (response: ServerResponse) => void): Promise<KeyServer> {
+  let how = first;
+  let asked = 0;
+  const { port, close } = await listenOnLoopback(
+    createServer((_request, response) => {
+      asked++;
+      response.on('error', () => undefined);
+      how(response);
+    }),
+  );
+  return {
+    url: `http://127.0.0.1:${port}/keys`,
+    get asked() {
+      return asked;
+    },
+    answer: (next) => void (how = next),
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+export async function makeKey(kid: string, alg = 'RS256'): Promise<SigningKey> {
+  const { publicKey, privateKey }: { publicKey: CryptoKey; privateKey: CryptoKey } =
+    await generateKeyPair(alg);
+  return {
+    jwk: { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' },
+    token: (issuer, claims) =>
+      new SignJWT({ sub: 'alice', aud: audience, groups: [group], ...claims })
+        .setProtectedHeader({ alg, kid })
+        .setIssuer(issuer)
+        .setIssuedAt()
+        .setExpirationTime('1h')
+        .sign(privateKey),
+  };
+}

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+
+export interface Message {
+  readonly id?: string | number;
+  readonly method?: string;
+  readonly params?: unknown;
+  readonly result?: Record<string, unknown>;
+  readonly error?: { readonly code: number; readonly message: string };
+}
+
+/** An MCP session by bare requests, for what no client library would do. */
+export interface RawSession {
+  readonly id: string;
+  /** The message goes out with this session's id; `token` replaces the session's own. */
+  send(method: 'POST' | 'GET' | 'DELETE', message?: Message, token?: string): Promise<Response>;
+  /** Calls a tool and resolves to the answer, result or error. */
+  call(name: string, args?: object, signal?: AbortSignal): Promise<Message>;
+  close(): Promise<void>;
+}
+
+export const revision = '2025-11-25';
+
+export interface SessionOptions {
+  /** What the client can do. */
+  readonly capabilities?: object;
+  readonly protocolVersion?: string;
+}
+
+/** Opens a session: initialize and notifications/initialized. */
+export async function openSession(
+  url: string,
+  token?: string,
+  { capabilities = {}, protocolVersion = revision }: SessionOptions = {},
+): Promise<RawSession> {
+  let id = '';
+  let lastId = 100;
+  const send: RawSession['send'] = (method, message, other = token) =>
+    fetch(url, {
+      method,
+      headers: {
+        ...(other === undefined ? {} : { authorization: `Bearer ${other}` }),
+        ...(method === 'POST' ? { 'content-type': 'application/json' } : {}),
+        ...(id === '' ? {} : { 'mcp-session-id': id, 'mcp-protocol-version': protocolVersion }),
+        accept: method === 'GET' ? 'text/event-stream' : 'application/json, text/event-stream',
+      },
+      ...(method === 'POST' ? { body: JSON.stringify({ jsonrpc: '2.0', ...message }) } : {}),
+    });
+  const opened = await send('POST', {
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion, capabilities, clientInfo: { name: 'e2e', version: '1' } },
+  });
+  const text = await opened.text();
+  assert.equal(opened.status, 200, text);
+  id = opened.headers.get('mcp-session-id') ?? '';
+  assert.notEqual(id, '', text);
+  const initialized = await send('POST', { method: 'notifications/initialized' });
+  assert.equal(initialized.status, 202, await initialized.text());
+  return {
+    id,
+    send,
+    async call(name, args = {}) {
+      const response = await send('POST', {
+        id: ++lastId,
+        method: 'tools/call',
+        params: { name, arguments: args },
+      });
+      return answerOf(await response.text());
+    },
+    async close() {
+      const ended = await send('DELETE');
+      assert.ok(ended.ok, await ended.text());
+    },
+  };
+}
+
+/** The response in a JSON body or at the end of an event stream. */
+export function answerOf(text: string): Message {
+  const messages = text.startsWith('{')
+    ? [text]
+    : Array.from(text.matchAll(/^data: ?(\{.*)$/gm), ([, data]) => data ?? '');
+  const answer = messages
+    .map((one) => JSON.parse(one) as Message)
+    .find((message) => message.method === undefined);
+  if (answer === undefined) throw new Error(`no answer in: ${text}`);
+  return answer;
+}
+
+/** Text of the content of a tool's result. */
+export const resultText = ({ result }: Message): string =>
+  ((result?.['content'] ?? []) as { text?: string }[]).map(({ text }) => text ?? '').join('\n');
