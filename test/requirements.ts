@@ -1,6 +1,8 @@
 import { apps } from './requirements/apps.ts';
 import { configuration } from './requirements/configuration.ts';
+import { forwarding } from './requirements/forwarding.ts';
 import { modelContextProtocol } from './requirements/mcp.ts';
+import { mcpStdio } from './requirements/mcpStdio.ts';
 import { mcpUse } from './requirements/mcpUse.ts';
 import { operation } from './requirements/operation.ts';
 import { policies } from './requirements/policies.ts';
@@ -12,9 +14,11 @@ import { wire } from './requirements/wire.ts';
 export const requirements: readonly Requirement[] = [
   ...configuration,
   ...wire,
+  ...forwarding,
   ...tokens,
   ...policies,
   ...modelContextProtocol,
+  ...mcpStdio,
   ...mcpUse,
   ...operation,
   ...apps,

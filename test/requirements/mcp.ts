@@ -3,17 +3,13 @@ import { area, mcp, ours, type Requirement } from './requirement.ts';
 const revision = '2025-11-25';
 const transports = mcp(revision, 'basic/transports#streamable-http');
 const sessions = mcp(revision, 'basic/transports#session-management');
-const stdioPage = mcp(revision, 'basic/transports#stdio');
 const promises = ours('SECURITY.md');
-const page = ours('docs/configuration.md');
 const transport = 'src/mcp/transport.test.ts';
 const conversation = 'src/mcp/conversation.test.ts';
 const parts = 'src/mcp/parts.test.ts';
 const envelope = 'src/mcp/json/envelope.test.ts';
 const scan = 'src/mcp/json/scan.test.ts';
-const lines = 'src/mcp/stdio/lines.test.ts';
 const features = 'test/e2e/features.testing.ts';
-const stdio = 'src/mcp/stdio/parts.test.ts';
 
 /** Streamable HTTP in front, stdio behind. */
 export const modelContextProtocol: readonly Requirement[] = [
@@ -200,42 +196,6 @@ export const modelContextProtocol: readonly Requirement[] = [
         'test/conformance/mcp/conformance.test.ts',
         'the gateway changes the outcome of no conformance check of revision 2025-11-25',
       ],
-    ],
-  ]),
-  ...area('mcp.stdio', [
-    [
-      'lines',
-      'a message may come in pieces',
-      stdioPage,
-      [lines, 'lines come out whole however the bytes are cut'],
-    ],
-    [
-      'long',
-      'a line over the limit is refused, and the next one is read',
-      promises,
-      [lines, 'a line over the limit is refused with both its ends, and the next one is read'],
-    ],
-    [
-      'environment',
-      'a child inherits the environment, never the gateway’s secrets',
-      page,
-      [stdio, 'a child inherits the environment less the secrets of the gateway'],
-      [stdio, 'clearEnv leaves only what the target sets'],
-    ],
-    [
-      'backoff',
-      'restarts wait longer each time and are given up',
-      page,
-      [
-        stdio,
-        'restarts wait longer each time and are given up within the window, until the cool-down is over',
-      ],
-    ],
-    [
-      'stderr',
-      'stderr is kept and a flood does not reach the log',
-      page,
-      [stdio, 'of stderr the last twenty lines are kept, and a flood is not written to the log'],
     ],
   ]),
   ...area('mcp.feature', [

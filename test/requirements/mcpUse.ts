@@ -4,6 +4,9 @@ const promises = ours('SECURITY.md');
 const page = ours('docs/configuration.md');
 const transport = 'src/mcp/transport.test.ts';
 const parts = 'src/mcp/parts.test.ts';
+const sessions = 'src/mcp/sessions.test.ts';
+const sink = 'src/mcp/eventSink.test.ts';
+const journal = 'src/mcp/journal.test.ts';
 const rules = 'src/mcp/rules.test.ts';
 const tokens = 'test/e2e/tokens.test.ts';
 const login = 'test/e2e/login.test.ts';
@@ -11,6 +14,58 @@ const login = 'test/e2e/login.test.ts';
 /** Whose a session is, what its caller may use, and the clients that were tried. */
 export const mcpUse: readonly Requirement[] = [
   ...area('mcp.session', [
+    ['altered', 'an altered id is unknown', promises, [sessions, 'an altered session id is unknown']],
+    [
+      'foreign',
+      'a session does not exist for others',
+      promises,
+      [sessions, 'a session is of the principal that opened it; to others it does not exist'],
+      [sessions, 'an anonymous session is closed to callers with a name'],
+    ],
+    [
+      'reload',
+      'a session stays with its backend over a reload',
+      page,
+      [sessions, 'a session stays with its backend over a reload, and is unknown at another one'],
+      [sessions, 'when a backend vanishes its sessions end, and those of others stay'],
+    ],
+    [
+      'idle',
+      'an idle session ends, its child with it',
+      page,
+      [sessions, 'a session that nobody uses ends after its time to live, its child with it'],
+      [sessions, 'an open stream or a call in flight keeps a session alive'],
+    ],
+    [
+      'limits',
+      'sessions and children have a cap: 503 with Retry-After',
+      page,
+      [
+        sessions,
+        'with ${JSON.stringify(limits)} the third session gets 503 with Retry-After until there is room',
+      ],
+    ],
+    [
+      'slow-reader',
+      'a client that reads slowly holds its own session back only',
+      promises,
+      [sink, 'a client that reads too slowly holds its session back until it has caught up'],
+      [sink, 'one that takes nothing at all between two ticks is cut, and its session goes on'],
+    ],
+    [
+      'keep-alive',
+      'a silent stream gets comments',
+      ours('docs/mcp.md'),
+      [sessions, 'a stream that is silent gets a comment from the timer'],
+    ],
+    [
+      'resume',
+      'a lost stream is resumed with Last-Event-ID, that stream only',
+      mcp('2025-11-25', 'basic/transports#resumability-and-redelivery'),
+      [journal, 'a client that lost the stream of a call comes back for what it missed and for the response'],
+      [journal, 'a resumed stream replays that stream only'],
+      [journal, 'events are forgotten oldest first, by number and by size'],
+    ],
     [
       'sealed',
       'an id can be neither read nor made up',

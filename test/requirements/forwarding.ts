@@ -1,0 +1,347 @@
+import { area, ours, rfc, type Requirement } from './requirement.ts';
+
+const promises = ours('SECURITY.md');
+const page = ours('docs/configuration.md');
+const design = ours('ARCHITECTURE.md');
+const crossing = 'src/proxy/forwarding.test.ts';
+const backend = 'src/proxy/backendFaults.test.ts';
+const client = 'src/proxy/clientFaults.test.ts';
+const expect = 'src/proxy/expect.test.ts';
+const bodies = 'src/proxy/bigBodies.test.ts';
+const replies = 'src/proxy/localReplies.test.ts';
+const reload = 'src/proxy/reload.test.ts';
+
+/** What crosses the gateway over real sockets, and what happens when a side misbehaves. */
+export const forwarding: readonly Requirement[] = [
+  ...area('forward', [
+    [
+      'fields',
+      'fields cross in their order and spelling',
+      rfc(9110, '5.3'),
+      [crossing, 'a request and its answer cross with their fields in order and in their spelling'],
+    ],
+    [
+      'keep-alive',
+      'both sides keep their connections',
+      rfc(9112, '9.3'),
+      [crossing, 'both sides keep their connections, one after the other'],
+    ],
+    [
+      'pipelining',
+      'pipelined requests are answered in order',
+      rfc(9112, '9.3.2'),
+      [crossing, '20 pipelined requests are answered in their order, slow ones included'],
+      [crossing, 'pipelined requests cut at every byte are still the same requests'],
+    ],
+    [
+      'chunked',
+      'chunked bodies cross both ways with their trailers',
+      rfc(9112, '7.1.2'),
+      [crossing, 'chunked bodies cross in both directions with their trailers'],
+    ],
+    [
+      'head',
+      'an answer to HEAD has no body',
+      rfc(9110, '9.3.2'),
+      [crossing, 'an answer to HEAD has the fields of a body and none'],
+    ],
+    [
+      'bodyless',
+      '204 and 304 have no body',
+      rfc(9110, '15.3.5'),
+      [crossing, '204 and 304 have no body, and 204 no framing either'],
+    ],
+    [
+      'interim',
+      'interim answers reach HTTP/1.1 clients only',
+      rfc(9110, '15.2'),
+      [crossing, 'interim answers reach an HTTP/1.1 client, and only that'],
+    ],
+    [
+      'hop-by-hop',
+      'fields of a connection stop at the gateway',
+      rfc(9110, '7.6.1'),
+      [crossing, 'fields of one connection stop at the gateway, in both directions'],
+    ],
+    [
+      'forwarded',
+      'the backend learns who asked, and nobody can forge it',
+      page,
+      [crossing, 'the backend learns who asked, and for what'],
+      [crossing, 'earlier proxies stay in X-Forwarded-For, the rest cannot be forged'],
+    ],
+    [
+      'request-id',
+      'a sane request id is kept',
+      page,
+      [crossing, 'a sane request id is kept, any other is replaced'],
+    ],
+    [
+      'answer-fields',
+      'answers carry x-envoy-upstream-service-time, server and date',
+      page,
+      [crossing, 'answers say how long the backend took, who answered, and when'],
+    ],
+    [
+      'switches',
+      'every added field can be switched off',
+      page,
+      [crossing, 'every field the gateway adds can be switched off, and then the peer’s own passes'],
+    ],
+    [
+      'absolute-form',
+      'the absolute form is sent on in origin form',
+      rfc(9112, '3.2.2'),
+      [crossing, 'the absolute form is served as what it names, and sent on in origin form'],
+    ],
+    [
+      'paths',
+      'paths are sent on as they were matched',
+      promises,
+      [crossing, 'paths are sent on as they were matched'],
+    ],
+    [
+      'http10',
+      'HTTP/1.0 clients get answers without chunks',
+      rfc(9112, '6.1'),
+      [crossing, 'an HTTP/1.0 client gets chunked answers without their chunks'],
+      [crossing, 'an HTTP/1.0 client gets one answer and the end, unless it asks to stay'],
+    ],
+    [
+      'until-close',
+      'an answer that ends with its connection becomes chunked',
+      rfc(9112, '6.3'),
+      [crossing, 'an answer that ends with its connection becomes chunked, and the client stays'],
+    ],
+    [
+      'close',
+      'a client that says close gets its answer and the end',
+      rfc(9112, '9.6'),
+      [crossing, 'a client that says close gets its answer and the end'],
+    ],
+    ['not-found', 'what nobody serves is 404', page, [crossing, 'requests that nobody serves are told so']],
+    [
+      'weights',
+      'backends share by weight',
+      page,
+      [crossing, 'weighted backends share the requests, weight 0 gets none'],
+    ],
+    [
+      'seen',
+      'what happened is in the access log and the metrics',
+      ours('docs/observability.md'),
+      [crossing, 'what happened is in the access log and in the metrics'],
+    ],
+    [
+      'expect',
+      '100-continue is answered by the gateway',
+      rfc(9110, '10.1.1'),
+      [expect, 'a client that waits for leave gets it from the gateway, and the backend sees no expectation'],
+      [
+        expect,
+        'a refusal comes instead of the leave, and ends the connection: the body may or may not follow',
+      ],
+      [expect, 'an unknown expectation is refused'],
+    ],
+    [
+      'streaming',
+      'bodies are not gathered: a slow side holds the other back',
+      design,
+      [bodies, 'a client that reads slowly holds the backend back: 20 MB ${name}'],
+      [bodies, 'a slow upload is held back to the pace of the backend, and arrives whole'],
+    ],
+    [
+      'large',
+      'large bodies cross byte for byte',
+      design,
+      [bodies, 'a 20 MB answer crosses byte for byte for many clients at once'],
+      [bodies, '5 MB cross in both directions at once, byte for byte'],
+    ],
+    [
+      'own-replies',
+      'answers of the gateway have their framing from the wire',
+      rfc(9112, '6'),
+      [replies, 'a reply has its framing from the wire, whatever its maker says'],
+      [replies, 'replies to HEAD, 204 and 304 have no body'],
+    ],
+    [
+      'defects',
+      'a defect is 500, logged and not told',
+      promises,
+      [replies, 'a handler that throws is 500, logged with its stack, and not told to the client'],
+    ],
+    [
+      'cors-on-refusals',
+      'CORS stands on refusals too',
+      page,
+      [replies, 'CORS stands on refusals, too, and the listener’s policies on what no route serves'],
+    ],
+    [
+      'closed-route',
+      'a policy that cannot be prepared closes its route and no other',
+      promises,
+      [replies, 'a policy that cannot be prepared closes its route and no other'],
+    ],
+  ]),
+  ...area('backend', [
+    [
+      'refused',
+      'a refused connection is 503',
+      page,
+      [backend, 'a backend that refuses the connection is 503, and the client may try again'],
+      [backend, 'a backend that takes no connection in time is 503'],
+    ],
+    [
+      'gone',
+      'a backend that hangs up or resets before its answer is 503',
+      page,
+      [backend, 'a backend that hangs up before it answers is 503'],
+      [backend, 'a backend that resets before it answers is 503'],
+      [backend, 'a backend that hangs up within its head is 503'],
+    ],
+    [
+      'cut',
+      'an answer cut short looks cut short',
+      rfc(9112, '8'),
+      [backend, 'an answer cut short looks cut short to the client: ${name}'],
+      [backend, 'an HTTP/1.0 client, which knows only the end, gets a reset instead: ${name}'],
+    ],
+    [
+      'invalid',
+      'what is no answer is 502',
+      rfc(9110, '15.6.3'),
+      [backend, 'what is no answer is 502, and never the client’s to see'],
+    ],
+    [
+      'splitting',
+      'bytes behind an answer never reach another client',
+      promises,
+      [backend, 'bytes behind an answer never reach another client, in the same packet or later'],
+      [backend, 'bytes behind a bodyless answer do not count as a body'],
+    ],
+    [
+      'retry',
+      'a dead kept connection is replaced once, for idempotent requests',
+      rfc(9110, '9.2.2'),
+      [backend, 'a kept connection that dies unanswered is replaced for a GET'],
+      [backend, 'but not for a POST, which may have done its work'],
+      [backend, 'a fresh connection that dies unanswered is not tried again'],
+    ],
+    [
+      'timeouts',
+      'time limits end a silent backend with 504',
+      page,
+      [backend, 'time limits end a silent backend with 504, and its connection'],
+      [backend, 'a time limit within an answer cuts it'],
+    ],
+    [
+      'reuse',
+      'a connection is used again only where both sides agree',
+      rfc(9112, '9.3'),
+      [backend, 'a backend that says close is not used again, nor one whose Keep-Alive is over'],
+      [backend, 'an HTTP/1.0 backend is used again only where it says keep-alive'],
+    ],
+    [
+      'early',
+      'a backend may answer before it has the whole body',
+      rfc(9112, '9.5'),
+      [backend, 'a backend that answers before it has the whole body ends that request cleanly'],
+    ],
+  ]),
+  ...area('client', [
+    [
+      'no-request',
+      'what is no request is answered with its status, and nothing after it is read',
+      rfc(9112, '2.2'),
+      [client, 'what is no request is answered with its status, and nothing after it is read'],
+      [client, 'after a bad chunk nothing on the connection is taken for a request any more'],
+    ],
+    [
+      'slow-head',
+      'a head that comes too slowly is 408',
+      promises,
+      [client, 'a head that comes too slowly is 408, and the connection closed'],
+    ],
+    [
+      'slow-body',
+      'a body that stalls is 408',
+      promises,
+      [client, 'a body that stalls is 408, and the backend let go'],
+      [client, 'a slow body that keeps coming is waited for'],
+    ],
+    [
+      'idle',
+      'an idle connection is closed',
+      promises,
+      [client, 'a connection without a request is closed after its idle time'],
+    ],
+    [
+      'too-many',
+      'a connection too many is told to come back',
+      promises,
+      [client, 'a connection too many is told to come back, the others go on'],
+    ],
+    [
+      'leaves',
+      'a client that leaves takes its backend connection along',
+      promises,
+      [client, 'a client that leaves within its request takes its backend connection along'],
+      [
+        client,
+        'a client that leaves while it waits takes its backend connection along, also with more in the pipeline',
+      ],
+      [client, 'a client that leaves within its answer takes its backend connection along'],
+    ],
+    [
+      'deaf',
+      'a client that does not read is held back and given up',
+      promises,
+      [client, 'a client that sends request after request and reads no answer is not answered without end'],
+      [client, 'a client that does not read is given up in the end, by a reset where it could not tell'],
+    ],
+    [
+      'too-large',
+      'a body over the limit is 413',
+      rfc(9110, '15.5.14'),
+      [client, 'a body over the limit is 413: at once where the length says so, else when it is reached'],
+    ],
+  ]),
+  ...area('swap', [
+    [
+      'no-loss',
+      'under load every request is answered while the configuration changes',
+      promises,
+      [reload, 'under load every request is answered while the model changes again and again'],
+    ],
+    [
+      'one-snapshot',
+      'a request ends on the configuration it began with',
+      design,
+      [reload, 'a request under way ends on the model it began with'],
+    ],
+    [
+      'pools',
+      'warm backend connections outlive a reload',
+      design,
+      [reload, 'warm backend connections outlive a reload'],
+    ],
+    [
+      'ports',
+      'ports come and go',
+      design,
+      [reload, 'ports come and go with the model; what is open on a removed one ends in order'],
+    ],
+    [
+      'all-or-nothing',
+      'a port that is taken leaves everything as it was',
+      design,
+      [reload, 'a port that is taken leaves everything as it was'],
+    ],
+    [
+      'drain',
+      'a drain lets answers end and takes nobody new',
+      ours('docs/observability.md'),
+      [reload, 'a drain lets answers end and says close, takes nobody new, and settles when all are gone'],
+    ],
+  ]),
+];
