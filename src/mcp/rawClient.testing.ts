@@ -23,6 +23,7 @@ export interface Answered {
 export class Events {
   /** Every byte so far. */
   raw = '';
+  /** Id of the last event that was read. */
   lastId = '';
   private readonly reader: ReadableStreamDefaultReader<Uint8Array>;
   private readonly decoder = new TextDecoder();
@@ -38,8 +39,6 @@ export class Events {
       const block = await this.nextBlock();
       if (block === undefined) return undefined;
       const data = block.split('\n').filter((line) => line.startsWith('data:'));
-      const id = block.split('\n').find((line) => line.startsWith('id:'));
-      if (id !== undefined) this.lastId = id.slice(3).trim();
       if (data.some((line) => line.slice(5).trim() !== ''))
         return JSON.parse(data.map((line) => line.slice(5).trimStart()).join('\n')) as Message;
     }
@@ -52,6 +51,8 @@ export class Events {
       if (end >= 0) {
         const block = this.buffer.slice(0, end);
         this.buffer = this.buffer.slice(end + 2);
+        const id = block.split('\n').find((line) => line.startsWith('id:'));
+        if (id !== undefined) this.lastId = id.slice(3).trim();
         return block;
       }
       const { done, value } = await this.reader.read();
