@@ -83,6 +83,16 @@ test('every command of package.json that the documents name exists', () => {
   assert.deepEqual(unknown, []);
 });
 
+test('every command of package.json runs a file that exists', () => {
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+  const missing = Object.entries(scripts).flatMap(([name, command]) =>
+    Array.from(command.matchAll(/^node ([\w.][\w./-]*)/g), ([, file = '']) => file)
+      .filter((file) => !existsSync(join(root, file)))
+      .map((file) => `npm run ${name}: ${file}`),
+  );
+  assert.deepEqual(missing, []);
+});
+
 test('the standard ports in the documents are those of the defaults', () => {
   const { admin, stats, readiness } = defaults.fixed;
   const text = read('docs/observability.md');
