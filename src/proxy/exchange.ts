@@ -10,11 +10,12 @@ import {
   type Reply,
   type ReplyStream,
 } from '../http/index.ts';
-import type { Exchange, Identity } from '../policies/index.ts';
+import type { ApiKeyHolder, Exchange, HostRewrite, Identity } from '../policies/index.ts';
 import type { ClientConnection } from './connection.ts';
 import { sendReply } from './reply.ts';
 import { openStream } from './replyStream.ts';
 import { sendError } from './sendError.ts';
+import type { CompiledRule } from './router.ts';
 import type { CompiledListener, CompiledRoute, Snapshot } from './snapshot.ts';
 import { WholeBody } from './wholeBody.ts';
 
@@ -51,7 +52,14 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
 
   listener: CompiledListener | undefined;
   route: CompiledRoute | undefined;
+  /** The match that chose the route. */
+  rule: CompiledRule<CompiledRoute> | undefined;
   identity: Identity | undefined;
+  token: string | undefined;
+  user: string | undefined;
+  apiKey: ApiKeyHolder | undefined;
+  forwardTarget: string;
+  forwardHost: HostRewrite | undefined;
   backendMs: number | undefined;
 
   /** The answer has begun. */
@@ -94,6 +102,7 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
     this.snapshot = snapshot;
     this.method = place.method;
     this.target = place.target;
+    this.forwardTarget = place.target;
     this.path = place.path;
     this.query = place.query;
     this.host = place.host;
@@ -187,6 +196,10 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
 
   // Exchange
 
+  get matchedPrefix(): string | undefined {
+    return this.rule?.prefix;
+  }
+
   get requestHeaders(): HeaderEdits {
     return (this.requestEdits ??= new HeaderEdits());
   }
@@ -212,15 +225,26 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
     this.backendMs = ms;
   }
 
+  wait(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.after(ms, resolve));
+  }
+
   /** The backend was chosen: its time runs from now. */
   backendChosen(name: string): void {
     this.backend = name;
     if (this.backendMs !== undefined) this.arm(this.backendMs, 'timeout.backendRequestTimeout');
   }
 
+  /** Runs after so many milliseconds, unless the exchange ends before. */
+  after(ms: number, run: () => void): NodeJS.Timeout {
+    const timer = setTimeout(run, ms);
+    if (this.closed) clearTimeout(timer);
+    else (this.timers ??= []).push(timer);
+    return timer;
+  }
+
   private arm(ms: number, what: string): void {
-    const timer = setTimeout(() => this.abort(new GatewayError('upstream_timeout', { detail: what })), ms);
-    (this.timers ??= []).push(timer);
+    this.after(ms, () => this.abort(new GatewayError('upstream_timeout', { detail: what })));
   }
 
   // HttpReply

@@ -3,6 +3,7 @@ import { Body, FRAMING, httpDate, KIND, renderFields, statusLine, type Head } fr
 import type { Endpoint, UpstreamConnection, UpstreamUser } from '../upstream/index.ts';
 import type { BodyConsumer, LiveExchange } from './exchange.ts';
 import { connectionLine, TOGETHER } from './reply.ts';
+import { rewrittenHost } from './rewrittenHost.ts';
 
 /** Pieces of a body up to this size are cheaper to copy as text than to hand over as buffers. */
 const SMALL = 2_048;
@@ -228,17 +229,19 @@ function requestHead(x: LiveExchange, backend: string): string {
   const { head, snapshot, connection } = x;
   const { headers } = snapshot.settings;
   const edits = x.pendingRequestEdits;
-  const rewritten = x.target !== head.target;
-  const newHost =
-    rewritten && head.targetStart < head.targetEnd && head.text.charCodeAt(head.targetStart) !== 47;
+  const rewritten = x.forwardTarget !== head.target;
+  // A target in absolute form names the host itself (RFC 9112 §3.2.2).
+  const newHost = rewritten && x.target !== '*' && head.text.charCodeAt(head.targetStart) !== 47;
   const line =
-    rewritten || head.http10 ? `${x.method} ${x.target} HTTP/1.1\r\n` : head.text.substring(0, head.lineEnd);
-  const addHost = newHost || head.host === -1;
+    rewritten || head.http10
+      ? `${x.method} ${x.forwardTarget} HTTP/1.1\r\n`
+      : head.text.substring(0, head.lineEnd);
+  const addHost = newHost || head.host === -1 || x.forwardHost !== undefined;
   return (
     line +
     renderFields(head, addHost ? snapshot.drop.requestNewHost : snapshot.drop.request, edits) +
     // Only HTTP/1.0 does without a host; its request is about the backend itself.
-    (addHost ? `host: ${x.authority === '' ? backend : x.authority}\r\n` : '') +
+    (addHost ? `host: ${hostFor(x, backend)}\r\n` : '') +
     (headers.forwardedFor && edits?.dropsName('x-forwarded-for') !== true
       ? forwardedFor(head, connection.forwardedFor)
       : '') +
@@ -251,6 +254,12 @@ function requestHead(x: LiveExchange, backend: string): string {
     (headers.requestId && edits?.dropsName('x-request-id') !== true ? `x-request-id: ${x.id}\r\n` : '') +
     '\r\n'
   );
+}
+
+function hostFor(x: LiveExchange, backend: string): string {
+  const { forwardHost, authority } = x;
+  if (forwardHost !== undefined) return rewrittenHost(forwardHost, authority, backend);
+  return authority === '' ? backend : authority;
 }
 
 /** The client's address, behind those that earlier proxies noted. */

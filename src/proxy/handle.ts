@@ -37,7 +37,9 @@ export function handle(x: LiveExchange, bind: string): void {
       return;
     }
   }
-  const route = listener.router.find(x, x.host, x.path)?.route ?? listener.unrouted;
+  const rule = listener.router.find(x, x.host, x.path);
+  const route = rule === undefined ? listener.unrouted : rule.route;
+  x.rule = rule;
   x.route = route;
   runPolicies(x, route, 0);
 }

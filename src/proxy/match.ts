@@ -28,11 +28,16 @@ export function compileMatch(match: Match): CompiledMatch {
   return { path: compilePath(match.path), rest };
 }
 
+/** `/a/` and `/a` are the same prefix: whole segments (Gateway API, PathMatchPathPrefix). Normalised like paths. */
+export function prefixOf(value: string): string {
+  const normal = normalizePath(value) ?? value;
+  return normal.endsWith('/') ? normal.slice(0, -1) : normal;
+}
+
 const paths: Record<PathMatch['kind'], (value: string) => (path: string) => boolean> = {
   exact: (value) => (path) => path === value,
   prefix: (value) => {
-    // `/a/` and `/a` are the same prefix: whole segments (Gateway API, PathMatchPathPrefix).
-    const prefix = value.endsWith('/') ? value.slice(0, -1) : value;
+    const prefix = prefixOf(value);
     if (prefix === '') return () => true;
     return (path) =>
       path.startsWith(prefix) && (path.length === prefix.length || path.charCodeAt(prefix.length) === 47);

@@ -1,5 +1,5 @@
 import { compareHostnames, hostnameMatches, sortedRules, type Listener } from '../model/index.ts';
-import { compileMatch, type CompiledMatch, type Matchable } from './match.ts';
+import { compileMatch, prefixOf, type CompiledMatch, type Matchable } from './match.ts';
 
 /** A rule ready to be tried: where it holds, `route` serves. */
 export interface CompiledRule<Route> {
@@ -7,6 +7,8 @@ export interface CompiledRule<Route> {
   readonly route: Route;
   /** The path text of the configuration, to tell explicit matches of well-known paths. */
   readonly written: string;
+  /** The path prefix it stands for, without a slash at its end; undefined where the path is matched otherwise. */
+  readonly prefix: string | undefined;
 }
 
 /** Picks from things that have a host name: the exact one, else the longest wildcard, else the one for every host. */
@@ -44,6 +46,7 @@ export class Router<Route> {
         match: compileMatch(match),
         route: routeOf(indexes.get(route) ?? -1),
         written: match.path.value,
+        prefix: match.path.kind === 'prefix' ? prefixOf(match.path.value) : undefined,
       },
     }));
     // A rule also serves every narrower host name: each host gets the whole list it can reach, in order.

@@ -30,26 +30,34 @@ export const status = (message: Message): number => Number(message.start.split('
 
 /** Bytes that arrived, and messages cut from their front. */
 class Inbox {
-  private pieces: Buffer[] = [];
+  private buffer = Buffer.alloc(1_024);
   length = 0;
   /** Bytes the message at the front is known to need: looking earlier finds nothing. */
   private wanted = 0;
+  /** How far the chunks of the message at the front have been read. */
+  private chunks: { at: number; parts: Buffer[] } | undefined;
 
   add(bytes: Buffer): void {
-    this.pieces.push(bytes);
-    this.length += bytes.length;
+    const length = this.length + bytes.length;
+    if (length > this.buffer.length) {
+      const grown = Buffer.alloc(2 * length);
+      this.bytes.copy(grown);
+      this.buffer = grown;
+    }
+    bytes.copy(this.buffer, this.length);
+    this.length = length;
   }
 
   get bytes(): Buffer {
-    if (this.pieces.length !== 1) this.pieces = [Buffer.concat(this.pieces)];
-    return this.pieces[0] as Buffer;
+    return this.buffer.subarray(0, this.length);
   }
 
   drop(length: number): void {
-    const rest = this.bytes.subarray(length);
-    this.pieces = [rest];
+    const rest = Buffer.from(this.bytes.subarray(length));
+    this.length = 0;
     this.wanted = 0;
-    this.length = rest.length;
+    this.chunks = undefined;
+    this.add(rest);
   }
 
   /** The next head, left where it is. */
@@ -78,7 +86,7 @@ class Inbox {
     if (!none && get('transfer-encoding') === 'chunked') return this.chunked(head);
     if (!none && length === undefined && code > 0) {
       if (!ended) return undefined;
-      const body = this.bytes.subarray(head.length);
+      const body = Buffer.from(this.bytes.subarray(head.length));
       this.drop(this.length);
       return { start, lines, body, trailers: '' };
     }
@@ -102,25 +110,29 @@ class Inbox {
     length: number;
   }): Message | undefined {
     const { bytes } = this;
-    const parts: Buffer[] = [];
-    let at = length;
+    const progress = (this.chunks ??= { at: length, parts: [] });
+    let { at } = progress;
     for (;;) {
       const line = bytes.indexOf('\r\n', at);
       if (line === -1) return undefined;
       const size = Number.parseInt(bytes.toString('latin1', at, line), 16);
       at = line + 2;
       if (size === 0) break;
-      if (bytes.length < at + size + 2) return undefined;
+      if (bytes.length < at + size + 2) {
+        this.wanted = at + size + 2;
+        return undefined;
+      }
       if (bytes.toString('latin1', at + size, at + size + 2) !== '\r\n')
         throw new Error('a chunk ends in its middle');
-      parts.push(bytes.subarray(at, at + size));
+      progress.parts.push(Buffer.from(bytes.subarray(at, at + size)));
       at += size + 2;
+      progress.at = at;
     }
     const end = bytes.indexOf('\r\n\r\n', at - 2);
     if (end === -1) return undefined;
     const trailers = bytes.toString('latin1', at, Math.max(at, end));
     this.drop(end + 4);
-    return { start, lines, body: Buffer.concat(parts), trailers };
+    return { start, lines, body: Buffer.concat(progress.parts), trailers };
   }
 }
 
