@@ -1,0 +1,370 @@
+/** Servers behind the gateway that die, hang, flood, and lie. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { startGateway, type GatewayProcess } from './gateway.testing.ts';
+import { residentBytes } from './processes.testing.ts';
+import { answerOf, openSession, resultText, type RawSession } from './session.testing.ts';
+import { inline, node, rogue } from './stage.testing.ts';
+import { until } from './until.testing.ts';
+
+const MiB = 1_048_576;
+
+interface Target {
+  readonly args?: readonly string[];
+  readonly stdio?: object;
+  readonly policies?: object;
+}
+
+const targets: Readonly<Record<string, Target>> = {
+  rogue: {},
+  hurried: { policies: { timeout: { requestTimeout: '500ms' } } },
+  mute: { args: ['mute'], stdio: { startTimeout: '500ms' } },
+  failing: { args: ['failing'] },
+  stubborn: { args: ['stubborn'] },
+  deaf: { args: ['deaf'] },
+  absent: { stdio: { cmd: '/no/such/program' } },
+  own: { stdio: { env: { TOLD: 'yes' }, cwd: '/' } },
+  bare: { stdio: { clear_env: true, env: { TOLD: 'yes' } } },
+};
+
+const routes = Object.entries(targets).map(
+  ([name, { args = [], stdio, policies = {} }]) => `
+    - name: ${name}
+      matches: [{ path: { pathPrefix: /${name} } }]
+      policies: ${inline(policies)}
+      backends: [{ mcp: { targets: [{ name: ${name}-target, stdio: ${inline({ cmd: node, args: [rogue, ...args], ...stdio })} }] } }]`,
+);
+
+let gateway: GatewayProcess;
+before(async () => {
+  gateway = await startGateway(
+    `
+config: { limits: { maxMcpMessageBytes: 1MiB } }
+binds:
+- port: 0
+  listeners:
+  - routes:
+${routes.join('')}
+`,
+    { env: { SESSION_KEY: 'ab'.repeat(32), PORTCULLIS_CLIENT_SECRET: 'a-secret', INHERITED: 'by children' } },
+  );
+});
+after(() => gateway?.stop());
+
+const open = (name: string): Promise<RawSession> => openSession(`${gateway.url}/${name}`);
+const text = async (session: RawSession, name: string, args?: object): Promise<string> =>
+  resultText(await session.call(name, args));
+
+/** What initialize is answered with where the target cannot be had. */
+async function refusal(name: string): Promise<{ status: number; code: number; message: string }> {
+  const response = await fetch(`${gateway.url}/${name}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params: {
+        protocolVersion: '2025-11-25',
+        capabilities: {},
+        clientInfo: { name: 'e2e', version: '1' },
+      },
+    }),
+  });
+  const { error } = answerOf(await response.text());
+  assert.ok(error !== undefined);
+  return { status: response.status, ...error };
+}
+
+describe('a child that dies', () => {
+  test('by a signal in the middle of a call gives an error at once, and the session goes on', async () => {
+    const session = await open('rogue');
+    const pid = Number(await text(session, 'pid'));
+    await session.send('POST', { id: 50, method: 'resources/subscribe', params: { uri: 'file:///a' } });
+    await session.send('POST', { id: 51, method: 'logging/setLevel', params: { level: 'warning' } });
+    const pending = Promise.all([session.call('hang'), session.call('hang')]);
+    await text(session, 'echo', { text: 'the calls above have arrived' });
+    process.kill(pid, 'SIGKILL');
+    for (const { error } of await pending) {
+      assert.equal(error?.code, -32603);
+      assert.match(error.message, /rogue-target/);
+    }
+    assert.equal(await text(session, 'echo', { text: 'alive' }), 'alive');
+    assert.notEqual(Number(await text(session, 'pid')), pid);
+    // What the session had told the first child, the second one knows.
+    const state = JSON.parse(await text(session, 'state')) as { level: string; subscriptions: string[] };
+    assert.deepEqual([state.level, state.subscriptions], ['warning', ['file:///a']]);
+    await session.close();
+  });
+
+  test('by itself again and again is restarted each time', async () => {
+    const session = await open('rogue');
+    for (let i = 0; i < 3; i++) {
+      const { error } = await session.call('crash');
+      assert.equal(error?.code, -32603);
+      assert.equal(await text(session, 'echo', { text: `after crash ${i}` }), `after crash ${i}`);
+    }
+    await session.close();
+    assert.ok(((await gateway.metric('portcullis_mcp_child_restarts_total')) ?? 0) >= 3);
+  });
+
+  test('takes no other session with it', async () => {
+    const [dying, living] = await Promise.all([open('rogue'), open('rogue')]);
+    const held = living.call('hold');
+    await text(living, 'echo', { text: 'held' });
+    await dying.call('crash');
+    assert.equal(await text(living, 'release'), 'done');
+    assert.equal(resultText(await held), 'released');
+    await Promise.all([dying.close(), living.close()]);
+  });
+
+  test('before it says a word is reported with its name, and its last words are in the log', async () => {
+    const { code, message } = await refusal('failing');
+    assert.equal(code, -32603);
+    assert.match(message, /failing-target/);
+    assert.doesNotMatch(message, /database/, 'what a target writes is not for clients');
+    assert.match(gateway.log(), /failing-target.*cannot find my database/);
+  });
+
+  test('because there is no such program is reported the same way', async () => {
+    const { code, message } = await refusal('absent');
+    assert.equal(code, -32603);
+    assert.match(message, /absent-target/);
+    assert.match(gateway.log(), /target=absent-target|\/no\/such\/program.*was not found/);
+  });
+});
+
+describe('a child that does not answer', () => {
+  test('is given up by a client that cancels, and the session goes on', async () => {
+    const client = new Client({ name: 'e2e', version: '1' });
+    const transport = new StreamableHTTPClientTransport(new URL('/rogue', gateway.url));
+    await client.connect(transport as Parameters<typeof client.connect>[0]);
+    const cancelling = new AbortController();
+    const hanging = client.callTool({ name: 'hang' }, undefined, { signal: cancelling.signal });
+    const refused = assert.rejects(hanging, /no patience/);
+    await client.callTool({ name: 'echo', arguments: { text: 'the call above has arrived' } });
+    cancelling.abort(new Error('no patience'));
+    await refused;
+    await until('the child to hear of it', async () => {
+      const { content } = (await client.callTool({ name: 'state' })) as { content: { text: string }[] };
+      return /notifications\/cancelled/.test(content[0]?.text ?? '');
+    });
+    await transport.terminateSession();
+    await client.close();
+  });
+
+  test('ends in an error where the route has a time limit, and the session goes on', async () => {
+    const session = await open('hurried');
+    const response = await session.send('POST', {
+      id: 7,
+      method: 'tools/call',
+      params: { name: 'hang', arguments: {} },
+    });
+    assert.equal(response.status, 504);
+    assert.match(await response.text(), /request timeout/);
+    assert.equal(await text(session, 'echo', { text: 'alive' }), 'alive');
+    await session.close();
+  });
+
+  test('not even to initialize is given up after its start timeout and does not stay', async () => {
+    const { code, message } = await refusal('mute');
+    assert.equal(code, -32603);
+    assert.match(message, /mute-target/);
+    await until('its end', () => gateway.children().every(({ command }) => !command.endsWith(' mute')));
+  });
+
+  test('and does not read either is refused more when its pipe is full', async () => {
+    const session = await open('deaf');
+    const filler = 'x'.repeat(MiB / 2);
+    const calls: Promise<string>[] = [];
+    await until('a refusal', async () => {
+      const call = session.call('echo', { text: filler }).then(({ error }) => error?.message ?? 'answered');
+      calls.push(call);
+      const first = await Promise.race([call, new Promise<undefined>((go) => setTimeout(go, 50))]);
+      return first !== undefined && first !== 'answered';
+    });
+    assert.ok(calls.length < 60, 'the backlog is bounded');
+    await session.close();
+    await Promise.allSettled(calls);
+  });
+});
+
+describe('a child that says too much', () => {
+  test('floods a client that does not read without filling the memory of the gateway', async () => {
+    const [flooded, other] = await Promise.all([open('rogue'), open('rogue')]);
+    const before = residentBytes(gateway.pid);
+    const response = await flooded.send('POST', {
+      id: 7,
+      method: 'tools/call',
+      params: {
+        name: 'flood',
+        arguments: { messages: 6_000, bytes: 20_000 },
+        _meta: { progressToken: 'p' },
+      },
+    });
+    // Nobody reads the answer while these calls go through another session.
+    for (let i = 0; i < 50; i++) assert.equal(await text(other, 'echo', { text: 'meanwhile' }), 'meanwhile');
+    const grown = residentBytes(gateway.pid) - before;
+    assert.ok(grown < 100 * MiB, `grew by ${Math.round(grown / MiB)} MiB`);
+
+    let messages = 0;
+    let tail = '';
+    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+      const read = tail + Buffer.from(chunk).toString('latin1');
+      messages += read.split('"notifications/progress"').length - 1;
+      tail = read.slice(-40).includes('"notifications/progress"') ? '' : read.slice(-22);
+    }
+    assert.ok(messages >= 6_000, `${messages} of 6000 arrived`);
+    await Promise.all([flooded.close(), other.close()]);
+  });
+
+  test('floods a client that has left without harm to the session', async () => {
+    const session = await open('rogue');
+    const leaving = new AbortController();
+    const response = await fetch(`${gateway.url}/rogue`, {
+      method: 'POST',
+      signal: leaving.signal,
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-session-id': session.id,
+        'mcp-protocol-version': '2025-11-25',
+      },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 7,
+        method: 'tools/call',
+        params: {
+          name: 'flood',
+          arguments: { messages: 2_000, bytes: 20_000 },
+          _meta: { progressToken: 'p' },
+        },
+      }),
+    });
+    await response.body?.getReader().read();
+    leaving.abort();
+    assert.equal(await text(session, 'echo', { text: 'alive' }), 'alive');
+    await session.close();
+  });
+
+  test('in one line ends that call only', async () => {
+    const session = await open('rogue');
+    const held = session.call('hold');
+    const { error } = await session.call('huge', { bytes: 3 * MiB });
+    assert.equal(error?.code, -32603);
+    assert.match(error.message, /too large/);
+    assert.equal((await text(session, 'huge', { bytes: MiB / 2 })).length, MiB / 2);
+    await text(session, 'release');
+    assert.equal(resultText(await held), 'released');
+    await session.close();
+  });
+
+  test('that is no message is skipped and logged', async () => {
+    const session = await open('rogue');
+    assert.equal(await text(session, 'garbage'), 'after garbage');
+    assert.match(gateway.log(), /Listening on port 3000/);
+    await session.close();
+  });
+
+  test('in many pieces is understood', async () => {
+    const session = await open('rogue');
+    const answer = await text(session, 'slow', { text: 'Stück für Stück 🌍' });
+    assert.equal(answer, 'Stück für Stück 🌍');
+    await session.close();
+  });
+
+  test('on stderr is in the log, a line each, with its name', async () => {
+    const session = await open('rogue');
+    await session.call('stderr', { line: 'something is odd' });
+    await until('the line', () => /rogue-target.*something is odd/.test(gateway.log()));
+    await session.close();
+  });
+});
+
+describe('a child and what it is given', () => {
+  test('inherits the environment of the gateway, but none of its secrets', async () => {
+    const session = await open('own');
+    const read = (name: string): Promise<string> => text(session, 'environment', { name });
+    assert.equal(await read('INHERITED'), 'by children');
+    assert.equal(await read('TOLD'), 'yes');
+    assert.equal(await read('SESSION_KEY'), '(unset)');
+    assert.equal(await read('PORTCULLIS_CLIENT_SECRET'), '(unset)');
+    assert.equal(await text(session, 'directory'), '/');
+    await session.close();
+  });
+
+  test('with clear_env has what the configuration says and nothing else', async () => {
+    const session = await open('bare');
+    const read = (name: string): Promise<string> => text(session, 'environment', { name });
+    assert.deepEqual(await Promise.all(['TOLD', 'INHERITED', 'PATH', 'HOME'].map(read)), [
+      'yes',
+      '(unset)',
+      '(unset)',
+      '(unset)',
+    ]);
+    await session.close();
+  });
+});
+
+describe('the end of a session', () => {
+  test('ends what its child has started, however deaf it is to signals', async () => {
+    const before = gateway.children().length;
+    const session = await open('rogue');
+    await session.call('grandchild');
+    assert.equal(gateway.children().length, before + 2);
+    await session.close();
+    await until('their end', () => gateway.children().length === before);
+  });
+
+  test('ends a child that does not want to', async () => {
+    const session = await open('stubborn');
+    await session.close();
+    await until('its end', () => gateway.children().every(({ command }) => !command.endsWith(' stubborn')));
+  });
+
+  test('comes with a bounded number of children, and room is free afterwards', async () => {
+    await using small = await startGateway(`
+config: { limits: { maxChildren: 2 } }
+binds:
+- port: 0
+  listeners:
+  - routes:
+    - backends: [{ mcp: { targets: [{ name: target, stdio: ${inline({ cmd: node, args: [rogue] })} }] } }]
+`);
+    const [first, second] = await Promise.all([openSession(small.url), openSession(small.url)]);
+    const full = await fetch(small.url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'initialize',
+        params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'e', version: '1' } },
+      }),
+    });
+    assert.equal(full.status, 503);
+    assert.match(full.headers.get('retry-after') ?? '', /^[1-9]/);
+    assert.equal(answerOf(await full.text()).error?.code, -32000);
+    await first.close();
+    const third = await until('room', () => openSession(small.url).catch(() => undefined));
+    assert.equal(resultText(await third.call('echo', { text: 'in' })), 'in');
+    await Promise.all([second.close(), third.close()]);
+  });
+
+  test('comes by itself when nobody uses it', async () => {
+    await using brief = await startGateway(`
+config: { mcp: { sessionTtl: 100ms } }
+binds:
+- port: 0
+  listeners:
+  - routes:
+    - backends: [{ mcp: { targets: [{ name: target, stdio: ${inline({ cmd: node, args: [rogue] })} }] } }]
+`);
+    const session = await openSession(brief.url);
+    await until('the end of its child', () => brief.children().length === 0);
+    const response = await session.send('POST', { id: 9, method: 'tools/list' });
+    assert.equal(response.status, 404);
+  });
+});
