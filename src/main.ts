@@ -27,6 +27,9 @@ const secretVariables = [
   'PORTCULLIS_CLIENT_SECRET',
 ];
 
+/** What MCP servers get to leave by themselves when the gateway ends in good order. */
+const CHILD_GRACE_MS = 2_000;
+
 export interface GatewayOptions {
   /** A file, which is followed, or the text itself. */
   readonly source: { readonly file: string } | { readonly text: string };
@@ -246,8 +249,10 @@ class Assembly implements Gateway {
       await minimum.done;
     }
     const served = this.dataPlane?.drain();
+    this.mcp?.drain();
     await Promise.race([served, deadline.done]);
     deadline.cancel();
+    await this.mcp?.close(CHILD_GRACE_MS);
     await this.closeNow();
   }
 

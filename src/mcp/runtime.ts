@@ -97,6 +97,11 @@ export class McpRuntime {
     return { sessions: [...this.sessions].map((session) => session.view()), children: this.children.size };
   }
 
+  /** The gateway is about to end: streams that only wait for news end now; calls in flight go on. */
+  drain(): void {
+    for (const session of this.sessions) session.streams.close();
+  }
+
   /**
    * Ends every session. Children get their stdin closed, SIGTERM and at last, `graceMs` after the call, SIGKILL,
    * each for the whole process group. Resolves (never rejects) when no process is left.
