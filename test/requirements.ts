@@ -1,5 +1,6 @@
 import { apps } from './requirements/apps.ts';
 import { configuration } from './requirements/configuration.ts';
+import { faults } from './requirements/faults.ts';
 import { forwarding } from './requirements/forwarding.ts';
 import { modelContextProtocol } from './requirements/mcp.ts';
 import { mcpStdio } from './requirements/mcpStdio.ts';
@@ -21,5 +22,6 @@ export const requirements: readonly Requirement[] = [
   ...mcpStdio,
   ...mcpUse,
   ...operation,
+  ...faults,
   ...apps,
 ];

@@ -1,0 +1,117 @@
+import { area, ours, type Requirement } from './requirement.ts';
+
+const promises = ours('SECURITY.md');
+const page = ours('docs/configuration.md');
+const children = 'test/e2e/children.test.ts';
+const keys = 'test/e2e/keys.test.ts';
+const backend = 'src/proxy/backendFaults.test.ts';
+const client = 'src/proxy/clientFaults.test.ts';
+
+/** Faults tried on the running program: nothing hangs, nothing is left, memory returns. */
+export const faults: readonly Requirement[] = [
+  ...area('fault', [
+    [
+      'child-killed',
+      'a child is killed in the middle of a call',
+      promises,
+      [children, 'by a signal in the middle of a call gives an error at once, and the session goes on'],
+      [children, 'by itself again and again is restarted each time'],
+      [children, 'takes no other session with it'],
+    ],
+    [
+      'child-start',
+      'a child cannot start',
+      promises,
+      [children, 'before it says a word is reported with its name, and its last words are in the log'],
+      [children, 'because there is no such program is reported the same way'],
+    ],
+    [
+      'child-silent',
+      'a child never answers',
+      promises,
+      [children, 'is given up by a client that cancels, and the session goes on'],
+      [children, 'ends in an error where the route has a time limit, and the session goes on'],
+      [children, 'not even to initialize is given up after its start timeout and does not stay'],
+    ],
+    [
+      'child-deaf',
+      'a child does not read',
+      promises,
+      [children, 'and does not read either is refused more when its pipe is full'],
+    ],
+    [
+      'child-floods',
+      'a child floods',
+      promises,
+      [children, 'floods a client that does not read without filling the memory of the gateway'],
+      [children, 'floods a client that has left without harm to the session'],
+      [children, 'in one line ends that call only'],
+    ],
+    [
+      'child-secrets',
+      'a child looks for the secrets of the gateway',
+      promises,
+      [children, 'inherits the environment of the gateway, but none of its secrets'],
+      [children, 'with clear_env has what the configuration says and nothing else'],
+    ],
+    [
+      'child-left',
+      'a child does not want to end',
+      promises,
+      [children, 'ends what its child has started, however deaf it is to signals'],
+      [children, 'ends a child that does not want to'],
+    ],
+    [
+      'provider-down',
+      'the provider is away at the start, and later',
+      promises,
+      [keys, 'at the start closes its routes only, with 503, until it comes'],
+      [keys, 'later changes nothing for the keys that are known'],
+    ],
+    [
+      'provider-rotates',
+      'keys are rotated',
+      promises,
+      [keys, 'a token of a new key works at once, and one of a dropped key no longer'],
+    ],
+    [
+      'provider-rubbish',
+      'the provider answers rubbish',
+      promises,
+      [keys, 'a provider that answers rubbish, without end or not at all closes its routes until it mends'],
+    ],
+    [
+      'client-gone',
+      'the client leaves in mid-stream',
+      promises,
+      [client, 'a client that leaves within its answer takes its backend connection along'],
+      [
+        'src/mcp/conversation.test.ts',
+        'a client that leaves in the middle of a stream does not disturb the session',
+      ],
+    ],
+    [
+      'upstream-reset',
+      'the backend resets in mid-body',
+      promises,
+      [backend, 'an answer cut short looks cut short to the client: ${name}'],
+    ],
+    [
+      'slow-loris',
+      'heads and bodies come byte by byte',
+      promises,
+      [client, 'a head that comes too slowly is 408, and the connection closed'],
+      [client, 'a body that stalls is 408, and the backend let go'],
+    ],
+    [
+      'idle',
+      'ten thousand connections are idle',
+      promises,
+      [
+        'src/proxy/idleConnections.test.ts',
+        'ten thousand idle connections cost little, do not stand in the way, and leave nothing',
+      ],
+    ],
+    ['taken-port', 'a port is taken', page, ['src/cli/program.test.ts', 'a port in use ends with 3']],
+  ]),
+];
