@@ -3,9 +3,11 @@
 export interface Accepted {
   readonly json: boolean;
   readonly events: boolean;
+  /** Takes both and names the event stream first: it wants a stream, which it could resume. */
+  readonly prefersEvents: boolean;
 }
 
-const everything: Accepted = { json: true, events: true };
+const everything: Accepted = { json: true, events: true, prefersEvents: false };
 
 /** Clients send the same few values over and over; the bound keeps a hostile one from filling memory. */
 const cache = new Map<string, Accepted>();
@@ -25,10 +27,11 @@ export function readAccept(header: string | undefined): Accepted {
 }
 
 function parse(header: string): Accepted {
-  return {
-    json: weightOf(header, ['application/json', 'application/*', '*/*']),
-    events: weightOf(header, ['text/event-stream', 'text/*', '*/*']),
-  };
+  const json = weightOf(header, ['application/json', 'application/*', '*/*']);
+  const events = weightOf(header, ['text/event-stream', 'text/*', '*/*']);
+  // Among equals the choice is the server's; the order is the only hint that clients give.
+  const first = /application\/json|text\/event-stream/i.exec(header)?.[0].toLowerCase();
+  return { json, events, prefersEvents: json && events && first === 'text/event-stream' };
 }
 
 /** The most specific range that stands in the header decides; `q=0` excludes. */

@@ -17,7 +17,7 @@ const jsonType: HeaderLine = ['content-type', 'application/json'];
 
 /**
  * The answer to one POST that holds requests. It is plain JSON when the response is the first thing to say and the
- * client takes JSON, and becomes an event stream as soon as something else belongs on it.
+ * client takes JSON and does not prefer a stream, and becomes an event stream as soon as something else belongs on it.
  */
 export class Answer {
   /** Headers of the session, such as Mcp-Session-Id on initialize. */
@@ -61,6 +61,11 @@ export class Answer {
     return this.accepted.events && !this.closed && !(this.reply.started && this.sink === undefined);
   }
 
+  /** The requests are on their way: a client that prefers a stream gets it now, so that it can resume it from here. */
+  begun(): void {
+    if (this.accepted.prefersEvents && !this.closed) this.stream();
+  }
+
   /** Sends a notification or request of the server; the caller has asked `takesEvents` or `takesProgress`. */
   push(message: string): void {
     this.stream().send(message);
@@ -70,7 +75,7 @@ export class Answer {
   respond(message: string): void {
     if (this.closed) return;
     this.left--;
-    if (this.sink === undefined && this.accepted.json) {
+    if (this.sink === undefined && this.accepted.json && !this.accepted.prefersEvents) {
       if (this.parts === undefined) this.sendJson(message);
       else {
         this.parts.push(message);
@@ -104,8 +109,8 @@ export class Answer {
     if (this.closed) return;
     if (this.sink !== undefined) this.sink.tick(now);
     else if (this.takesEvents && now - this.since >= streamAfterMs) {
-      if (this.host.primes) this.stream().prime();
-      else this.stream().comment('waiting');
+      const sink = this.stream();
+      if (!this.host.primes) sink.comment('waiting');
     }
   }
 
@@ -131,6 +136,8 @@ export class Answer {
     const sink = new EventSink(stream, this.host, this.host.openJournal(this));
     this.sink = sink;
     this.reply.onClose(() => sink.dropped());
+    // At once, so that the client can come back to a stream that breaks before its first message (2025-11-25).
+    if (this.host.primes) sink.prime();
     for (const part of this.parts ?? []) sink.send(part);
     return sink;
   }

@@ -113,6 +113,7 @@ export class StreamableHttp implements McpHandler {
       } else session.respond(message);
     }
     if (post.requests === 0) reply.send({ status: 202 });
+    else answer.begun();
   }
 
   private initialize(

@@ -97,6 +97,25 @@ test('a call that waits long begins its stream with an event that can be resumed
   assert.ok((await events.next())?.result);
 });
 
+test('a client that names event streams first gets one at once, begun so that it can be resumed', async () => {
+  const client = await open();
+  const leave = new AbortController();
+  const accept = { accept: 'text/event-stream, application/json' };
+  const events = await client.stream(client.tool('hold'), accept, leave.signal);
+  assert.match((await events.nextBlock()) ?? '', /^id: \d+-0\nretry: \d+\ndata: $/);
+  leave.abort();
+  await until('the gateway has noticed', () => viewOf(client).attached === false);
+  const resumed = await client.get({ 'last-event-id': events.lastId });
+  await client.call('release');
+  assert.ok((await resumed.next())?.result);
+});
+
+test('an older client gets its stream without the event that it would not understand', async () => {
+  const client = await open('2025-06-18');
+  const events = await client.stream(client.tool('echo', { text: 'x' }), { accept: 'text/event-stream, application/json' });
+  assert.match((await events.nextBlock()) ?? '', /^event: message\n/);
+});
+
 test('events are forgotten oldest first, by number and by size', () => {
   const store = new JournalStore();
   const first = store.open();

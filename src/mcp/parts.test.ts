@@ -9,18 +9,20 @@ import { originAllowed } from './origin.ts';
 import { Outbox } from './outbox.ts';
 import { SessionSeal } from './sessionId.ts';
 
-for (const [accept, json, events] of [
+for (const [accept, json, events, prefersEvents = false] of [
   [undefined, true, true],
   ['*/*', true, true],
   ['application/json', true, false],
   ['text/event-stream', false, true],
   ['application/json, text/event-stream', true, true],
+  ['text/event-stream, application/json', true, true, true],
+  ['text/event-stream;q=0, application/json', true, false],
   ['Application/JSON;q=0.5 , text/*', true, true],
   ['*/*, text/event-stream;q=0', true, false],
   ['text/html', false, false],
 ] as const)
   test(`Accept: ${accept} takes ${json ? 'JSON' : 'no JSON'} and ${events ? 'events' : 'no events'}`, () => {
-    assert.deepEqual(readAccept(accept), { json, events });
+    assert.deepEqual(readAccept(accept), { json, events, prefersEvents });
   });
 
 test('application/json is recognised with parameters and in any case, and nothing else is', () => {
