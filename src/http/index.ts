@@ -6,13 +6,7 @@ export { KIND } from './fields.ts';
 export { Head, HeadPool } from './head.ts';
 export { COMPLETE, INCOMPLETE, parseRequest, parseResponse, refusal, type HeadLimits } from './parse.ts';
 export { normalizePath } from './path.ts';
-export {
-  dropTable,
-  hopByHop,
-  renderFields,
-  renderLines,
-  type DropTable,
-} from './render.ts';
+export { dropTable, hopByHop, renderFields, renderLines, type DropTable } from './render.ts';
 export { hasNoBody, httpDate, statusLine } from './status.ts';
 export { readTarget, type Target } from './target.ts';
 export { eventStreamHeaders, formatComment, formatEvent, type EventOptions } from './sse.ts';

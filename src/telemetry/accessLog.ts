@@ -93,7 +93,7 @@ export const createAccessLog = (
   if (kind === 'none') return { write: () => {}, close: () => {} };
   const dropped = options.metrics?.counter(
     'access_log_dropped_total',
-    'Access log lines dropped because their destination did not keep up.',
+    'Access log lines that their destination did not take.',
     [],
   );
   const sink = new Sink(options.destination ?? 1, {
@@ -101,7 +101,7 @@ export const createAccessLog = (
     flushMs,
     onDrop: (lines) => {
       dropped?.add({}, lines);
-      options.log?.warn('access log lines dropped: the destination does not keep up', { lines });
+      options.log?.warn('access log lines dropped: their destination does not take them', { lines });
     },
   });
   const format = kind === 'json' ? jsonLine : textLine;

@@ -31,10 +31,12 @@ test('a destination that takes nothing costs lines, not memory, and the loss is 
 
 test('a destination that fails does not end the process', async () => {
   const broken = new Writable({ write: (_chunk, _encoding, done) => done(new Error('disk full')) });
-  const sink = new Sink(broken, { flushAt: 0, flushMs: 0 });
+  let lost = 0;
+  const sink = new Sink(broken, { flushAt: 0, flushMs: 0, onDrop: (lines) => (lost += lines) });
   sink.write('a\n');
   await new Promise((resolve) => broken.once('close', resolve));
   sink.write('b\n');
+  assert.equal(lost, 1, 'what it did not take is counted');
   sink.close();
 });
 

@@ -20,6 +20,8 @@ const reportMs = 10_000;
 /** How long an ending process waits for a full pipe. */
 const lastWaitMs = 500;
 
+const linesIn = (text: string): number => text.split('\n').length - 1;
+
 /** Writes whole lines in order, keeps bounded memory, and leaves nothing behind when the process exits. */
 export class Sink {
   readonly #put: (chunk: Buffer) => number;
@@ -44,7 +46,8 @@ export class Sink {
       // A broken log destination is no reason to end the process.
       destination.on('error', () => {});
       this.#put = (chunk) => {
-        if (!destination.destroyed) destination.write(chunk);
+        if (destination.destroyed) throw new Error('the destination is gone');
+        destination.write(chunk);
         return chunk.length;
       };
       this.#backlogOf = () => destination.writableLength;
@@ -92,7 +95,8 @@ export class Sink {
       return true;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return false;
-      // EPIPE and the like: nobody will ever read these lines.
+      // A closed pipe, a full disk: these lines are lost, the next ones may fare better.
+      this.#dropped += linesIn(this.#rest?.toString() ?? '') + linesIn(this.#gathered);
       this.#rest = undefined;
       this.#gathered = '';
       return true;
