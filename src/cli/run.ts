@@ -50,6 +50,7 @@ class Stopping {
   readonly #listener = (signal: NodeJS.Signals): void => this.#signal(signal);
   #gateway: Gateway | undefined;
   #orderedAt: number | undefined;
+  #over = false;
 
   constructor(terminal: Terminal) {
     this.#terminal = terminal;
@@ -61,11 +62,15 @@ class Stopping {
     if (this.#orderedAt !== undefined) end(gateway.close(), this.#terminal);
   }
 
+  /** A signal that comes between the end of the gateway and that of the process must not change the exit code. */
   release(): void {
+    this.#over = true;
+    if (this.#orderedAt !== undefined) return;
     for (const signal of signals) process.removeListener(signal, this.#listener);
   }
 
   #signal(signal: NodeJS.Signals): void {
+    if (this.#over) return;
     const now = performance.now();
     if (this.#orderedAt === undefined) {
       this.#orderedAt = now;
