@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startGateway } from './gateway.testing.ts';
+import { startLoad } from './load.testing.ts';
+import { openSession, resultText } from './session.testing.ts';
+import { inline, node, rogue, startEchoApp } from './stage.testing.ts';
+import { until } from './until.testing.ts';
+
+/** A configuration with the echo app on every path and, before it, these paths answered by the gateway. */
+const configuration = (echoPort: number, paths: readonly string[], extra = ''): string => `
+${extra}
+binds:
+- port: 0
+  listeners:
+  - routes:
+${paths
+  .map(
+    (path) => `
+    - name: fixed${path.replaceAll('/', '-')}
+      matches: [{ path: { exact: ${path} } }]
+      policies: { directResponse: { status: 200, body: '${path}' } }`,
+  )
+  .join('')}
+    - name: mcp
+      matches: [{ path: { pathPrefix: /mcp } }]
+      backends: [{ mcp: { targets: [{ name: target, stdio: ${inline({ cmd: node, args: [rogue] })} }] } }]
+    - name: echo
+      backends: [{ host: '127.0.0.1:${echoPort}' }]
+`;
+
+test('a file that breaks and is mended under load, again and again, fails no request', async () => {
+  await using echo = await startEchoApp();
+  await using gateway = await startGateway(configuration(echo.port, ['/one']));
+  const session = await openSession(`${gateway.url}/mcp`);
+  const pid = resultText(await session.call('pid'));
+  const held = session.call('hold');
+  const load = startLoad(`${gateway.url}/get`, 6, (status, body) => status === 200 && body.includes('"url"'));
+  const text = async (path: string): Promise<string> => await (await fetch(`${gateway.url}${path}`)).text();
+  const synchronized = () => gateway.metric('portcullis_config_synchronized');
+  const details = async () =>
+    (await (await fetch(`${gateway.readiness}/readyz`)).json()) as {
+      config: { synchronized: boolean; problems: string[] };
+    };
+  try {
+    await until('the load', () => load.served > 100);
+    const broken: readonly (readonly [yaml: string, problem: RegExp])[] = [
+      ['binds: [', /config\.yaml:1/],
+      [configuration(echo.port, ['/one']).replace('backends:', 'backend:'), /did you mean .*backends/i],
+      [configuration(echo.port, ['/one']).replace('port: 0', 'port: $NO_SUCH_VARIABLE'), /NO_SUCH_VARIABLE/],
+      ['', /./],
+    ];
+    for (const [round, [yaml, problem]] of broken.entries()) {
+      const path = `/round-${round}`;
+      gateway.rewrite(configuration(echo.port, [path]));
+      await until('the new route', async () => (await text(path)) === path);
+      assert.equal(await synchronized(), 1);
+
+      gateway.rewrite(yaml);
+      await until('the refusal to be seen', async () => (await synchronized()) === 0);
+      const { config } = await details();
+      assert.equal(config.synchronized, false);
+      assert.match(config.problems.join('\n'), problem);
+      assert.equal(await text(path), path, 'the last good configuration stays');
+      const probe = await fetch(`${gateway.readiness}/healthz/ready`);
+      assert.equal(probe.status, 200, 'who still serves is ready');
+    }
+    gateway.rewrite(configuration(echo.port, []));
+    await until('the routes to go', async () => (await text('/round-3')) !== '/round-3');
+    assert.equal((await details()).config.synchronized, true);
+    assert.deepEqual((await details()).config.problems, []);
+    const before = load.served;
+    await until('some more load', () => load.served > before + 100);
+  } finally {
+    await load.stop();
+  }
+  assert.deepEqual(load.failures, []);
+  assert.match(gateway.log(), /ERROR configuration refused, the last good one stays/);
+  // All this time the session was there, with its child and its running call.
+  assert.equal(resultText(await session.call('pid')), pid);
+  await session.call('release');
+  assert.equal(resultText(await held), 'released');
+  await session.close();
+});
+
+test('a port can be added and removed, while the others stay open', async () => {
+  const one = (body: string): string => `
+- port: 0
+  listeners: [{ routes: [{ policies: { directResponse: { status: 200, body: ${body} } } }] }]`;
+  await using gateway = await startGateway(`binds:${one('first')}`);
+  const [first = 0] = gateway.ports;
+  const load = startLoad(gateway.url, 2, (status, body) => status === 200 && body === 'first');
+  try {
+    gateway.rewrite(`binds:${one('first')}${one('second')}`);
+    const second = await until('a second port', async () => (await gateway.configDump()).binds[1]?.port);
+    assert.equal(await (await fetch(`http://127.0.0.1:${second}`)).text(), 'second');
+    gateway.rewrite(`binds:${one('first')}`);
+    await until('the port to close', () =>
+      fetch(`http://127.0.0.1:${second}`).then(
+        () => false,
+        () => true,
+      ),
+    );
+    assert.deepEqual(
+      (await gateway.configDump()).binds.map(({ port }) => port),
+      [first],
+    );
+  } finally {
+    await load.stop();
+  }
+  assert.deepEqual(load.failures, []);
+});
+
+test('a part that cannot change while it runs is named, the rest of the file is taken', async () => {
+  await using echo = await startEchoApp();
+  await using gateway = await startGateway(configuration(echo.port, []));
+  gateway.rewrite(configuration(echo.port, ['/new'], 'config: { mcp: { sessionTtl: 5m } }'));
+  await until('the new route', async () => (await (await fetch(`${gateway.url}/new`)).text()) === '/new');
+  assert.match(gateway.log(), /WARN .*after a restart/);
+});
+
+test('an MCP route that is taken away ends its sessions and their children', async () => {
+  await using echo = await startEchoApp();
+  await using gateway = await startGateway(configuration(echo.port, []));
+  const session = await openSession(`${gateway.url}/mcp`);
+  assert.equal(gateway.children().length, 1);
+  gateway.rewrite(`
+binds:
+- port: 0
+  listeners:
+  - routes:
+    - { name: echo, backends: [{ host: '127.0.0.1:${echo.port}' }] }
+`);
+  await until('the end of the child', () => gateway.children().length === 0);
+  const response = await session.send('POST', { id: 9, method: 'tools/list' });
+  assert.equal(response.status, 404, 'the echo app knows no /mcp');
+});

@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict';
+import { createServer, type ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import { test } from 'node:test';
+import { listenOnLoopback } from '../support/loopback.ts';
+import { startGateway, type GatewayProcess } from './gateway.testing.ts';
+import { startLoad } from './load.testing.ts';
+import { answerOf, openSession } from './session.testing.ts';
+import { inline, node, rogue } from './stage.testing.ts';
+import { until } from './until.testing.ts';
+
+/** A backend whose answers to `/held` wait until they are let go; all others come at once. */
+async function startHolder() {
+  const held: ServerResponse[] = [];
+  const { port, close } = await listenOnLoopback(
+    createServer((request, response) => {
+      response.on('error', () => undefined);
+      if (request.url === '/held') held.push(response);
+      else response.end('at once');
+    }),
+  );
+  return {
+    port,
+    held,
+    release: () => held.splice(0).forEach((response) => response.end('at last')),
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+const configuration = (port: number, deadline: string): string => `
+config: { connectionTerminationDeadline: ${deadline} }
+binds:
+- port: 0
+  listeners:
+  - routes:
+    - matches: [{ path: { pathPrefix: /mcp } }]
+      backends: [{ mcp: { targets: [{ name: target, stdio: ${inline({ cmd: node, args: [rogue] })} }] } }]
+    - backends: [{ host: '127.0.0.1:${port}' }]
+`;
+
+/** Resolves when nobody takes connections on the port any more. */
+const portClosed = (gateway: GatewayProcess): Promise<boolean> =>
+  until(
+    'the port to close',
+    () =>
+      new Promise<boolean>((resolve) => {
+        const socket = connect(gateway.ports[0] ?? 0, '127.0.0.1', () => {
+          socket.destroy();
+          resolve(false);
+        }).on('error', () => resolve(true));
+      }),
+  );
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const)
+  test(`${signal} under load lets what runs finish, takes nothing new, and ends with 0`, async () => {
+    await using holder = await startHolder();
+    await using gateway = await startGateway(configuration(holder.port, '60s'));
+    const load = startLoad(`${gateway.url}/`, 4, (status, body) => status === 200 && body === 'at once');
+    const waiting = fetch(`${gateway.url}/held`);
+    await until('the held request', () => holder.held.length === 1);
+    await until('the load', () => load.served > 50);
+    // Also a connection that is open and idle.
+    const idle = connect(gateway.ports[0] ?? 0, '127.0.0.1').on('error', () => undefined);
+
+    gateway.signal(signal);
+    await portClosed(gateway);
+    const probe = await fetch(`${gateway.readiness}/healthz/ready`);
+    assert.equal(probe.status, 503, 'who drains is not ready');
+    assert.match(await probe.text(), /draining/);
+    await load.stop();
+    // The load learns of the end between two requests: by a refused or reset connection, never by a broken answer.
+    for (const failure of load.failures) assert.match(failure, /ECONNREFUSED|ECONNRESET|socket hang up/);
+
+    holder.release();
+    const answer = await waiting;
+    assert.equal(await answer.text(), 'at last');
+    assert.equal(answer.headers.get('connection'), 'close');
+    assert.deepEqual(await gateway.ended, { code: 0, signal: null }, gateway.log());
+    idle.destroy();
+  });
+
+test('what does not finish within the deadline is cut, and the exit code is still 0', async () => {
+  await using holder = await startHolder();
+  await using gateway = await startGateway(configuration(holder.port, '200ms'));
+  const waiting = assert.rejects(fetch(`${gateway.url}/held`));
+  await until('the held request', () => holder.held.length === 1);
+  gateway.signal('SIGTERM');
+  assert.deepEqual(await gateway.ended, { code: 0, signal: null });
+  await waiting;
+});
+
+test('a second signal ends at once, children too', async () => {
+  await using holder = await startHolder();
+  await using gateway = await startGateway(configuration(holder.port, '1h'));
+  const session = await openSession(`${gateway.url}/mcp`);
+  await session.call('grandchild');
+  const waiting = assert.rejects(fetch(`${gateway.url}/held`));
+  await until('the held request', () => holder.held.length === 1);
+  // Two signals in quick succession are one order: a terminal and a launcher both send it.
+  gateway.signal('SIGTERM');
+  gateway.signal('SIGTERM');
+  await portClosed(gateway);
+  let over = false;
+  void gateway.ended.then(() => (over = true));
+  await until('the end', () => {
+    if (!over) gateway.signal('SIGTERM');
+    return over;
+  });
+  assert.equal((await gateway.ended).code, 0);
+  assert.deepEqual(gateway.children(), []);
+  await waiting;
+});
+
+test('sessions with living children, and theirs, leave no process behind', async () => {
+  await using holder = await startHolder();
+  await using gateway = await startGateway(configuration(holder.port, '1s'));
+  const sessions = await Promise.all(Array.from({ length: 3 }, () => openSession(`${gateway.url}/mcp`)));
+  await Promise.all(sessions.map((session) => session.call('grandchild')));
+  assert.equal(gateway.children().length, 6);
+  const hanging = Promise.allSettled(sessions.map((session) => session.call('hang')));
+  await gateway.stop();
+  await hanging;
+});
+
+test('npx and the server below it do not outlive the gateway', async () => {
+  await using gateway = await startGateway(`
+binds:
+- port: 0
+  listeners:
+  - routes:
+    - backends: [{ mcp: { targets: [{ name: everything, stdio: { cmd: npx, args: ['@modelcontextprotocol/server-everything'] } }] } }]
+`);
+  await openSession(gateway.url);
+  assert.ok(gateway.children().length >= 2, inline(gateway.children()));
+  await gateway.stop();
+});
+
+test('a gateway that is killed takes its children along: their input ends', async () => {
+  await using holder = await startHolder();
+  await using gateway = await startGateway(configuration(holder.port, '1s'));
+  const session = await openSession(`${gateway.url}/mcp`);
+  await session.call('echo', { text: 'alive' });
+  assert.equal(gateway.children().length, 1);
+  gateway.signal('SIGKILL');
+  await gateway.ended;
+  await until('the end of the child', () => gateway.children().length === 0);
+});
+
+test('POST /quitquitquit drains like a signal', async () => {
+  await using holder = await startHolder();
+  await using gateway = await startGateway(configuration(holder.port, '60s'));
+  const waiting = fetch(`${gateway.url}/held`);
+  await until('the held request', () => holder.held.length === 1);
+  const asked = await fetch(`${gateway.admin}/quitquitquit`, { method: 'POST' });
+  assert.equal(asked.status, 202);
+  await portClosed(gateway);
+  holder.release();
+  assert.equal(await (await waiting).text(), 'at last');
+  assert.deepEqual(await gateway.ended, { code: 0, signal: null });
+});
+
+test('an open event stream of a session does not hold the end up', async () => {
+  await using holder = await startHolder();
+  await using gateway = await startGateway(configuration(holder.port, '1h'));
+  const session = await openSession(`${gateway.url}/mcp`);
+  const stream = await session.send('GET');
+  assert.equal(stream.status, 200);
+  gateway.signal('SIGTERM');
+  assert.deepEqual(await gateway.ended, { code: 0, signal: null });
+  await stream.text().catch(() => undefined);
+});
+
+test('a call that runs when the order comes is still answered', async () => {
+  await using holder = await startHolder();
+  await using gateway = await startGateway(configuration(holder.port, '1h'));
+  const session = await openSession(`${gateway.url}/mcp`);
+  const response = session.send('POST', {
+    id: 7,
+    method: 'tools/call',
+    params: { name: 'progress', arguments: { steps: 20_000 }, _meta: { progressToken: 1 } },
+  });
+  await until('progress', async () => ((await gateway.metric('portcullis_mcp_sessions')) ?? 0) > 0);
+  gateway.signal('SIGTERM');
+  const answer = answerOf(await (await response).text());
+  assert.deepEqual(answer.result?.['content'], [{ type: 'text', text: 'done' }]);
+  assert.deepEqual(await gateway.ended, { code: 0, signal: null });
+});
