@@ -134,11 +134,44 @@ test('a chunk is exactly as long as it says', () => {
   assert.equal(refused('0\r\na\r\n0\r\n\r\n'), true);
 });
 
+test('an extension is a name, or a name and a value, without white space between', () => {
+  for (const text of [
+    'a',
+    'a=b',
+    'a="b c"',
+    'a="b\\"c";d',
+    'a;b;c=1',
+    'a=""',
+    "!#$%&'*+-.^_`|~=x",
+    'a="\xe9\t"',
+  ])
+    assert.equal(chunked(`1;${text}\r\na\r\n0;${text}\r\n\r\n`).done, true, text);
+  for (const text of [
+    '',
+    ' a',
+    'a ',
+    ';a',
+    'a;',
+    '=b',
+    'a=',
+    'a =b',
+    'a= b',
+    'a="b',
+    'a="b"c',
+    'a=b"c"',
+    'a=b=c',
+    '\xe9',
+    'a="\\',
+    '"a"',
+  ])
+    assert.equal(refused(`1;${text}\r\na\r\n0\r\n\r\n`), true, text);
+});
+
 test('extensions hold no control bytes and have a limit over the whole body', () => {
   assert.equal(refused('1;\x00\r\na\r\n0\r\n\r\n'), true);
   assert.equal(refused('1;\x7f\r\na\r\n0\r\n\r\n'), true);
   assert.equal(refused(`1;${'x'.repeat(16_385)}\r\na\r\n0\r\n\r\n`), true);
-  assert.equal(chunked(`1;${'x'.repeat(16_384)}\r\na\r\n0\r\n\r\n`).done, true);
+  assert.equal(chunked(`1;${'x'.repeat(16_383)}\r\na\r\n0\r\n\r\n`).done, true);
   const chunk = `1;${'x'.repeat(1_000)}\r\na\r\n`;
   assert.equal(refused(`${chunk.repeat(17)}0\r\n\r\n`), true);
 });

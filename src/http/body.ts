@@ -5,7 +5,7 @@ export const FRAMING = { none: 0, length: 1, chunked: 2, close: 3 } as const;
 
 /** States of the chunk scanner: what byte is expected next. */
 const SIZE = 0;
-const EXTENSION = 1;
+const EXTENSION_NAME = 1;
 const SIZE_LF = 2;
 const DATA = 3;
 const DATA_CR = 4;
@@ -15,11 +15,20 @@ const TRAILER_NAME = 7;
 const TRAILER_VALUE = 8;
 const TRAILER_LF = 9;
 const LAST_LF = 10;
+const EXTENSION_START = 11;
+const EXTENSION_VALUE_START = 12;
+const EXTENSION_VALUE = 13;
+const EXTENSION_QUOTED = 14;
+const EXTENSION_ESCAPED = 15;
+const EXTENSION_QUOTED_END = 16;
 
 const CR = 13;
 const LF = 10;
 const SEMICOLON = 59;
 const COLON = 58;
+const EQUALS = 61;
+const QUOTE = 34;
+const BACKSLASH = 92;
 
 /** Bytes of extensions and trailers in one message: they carry nothing we need, so little is enough. */
 const MAX_EXTENSION_BYTES = 16_384;
@@ -147,16 +156,24 @@ export class Body {
             this.left = this.left * 16 + digit;
           } else if (this.digits === 0) return -1;
           else if (code === CR) this.state = SIZE_LF;
-          else if (code === SEMICOLON) this.state = EXTENSION;
+          else if (code === SEMICOLON) this.state = EXTENSION_START;
           else return -1;
           p++;
           break;
         }
-        case EXTENSION:
-          if (code === CR) this.state = SIZE_LF;
-          else if (VALUE[code] === 0 || ++this.spare > MAX_EXTENSION_BYTES) return -1;
+        case EXTENSION_START:
+        case EXTENSION_NAME:
+        case EXTENSION_VALUE_START:
+        case EXTENSION_VALUE:
+        case EXTENSION_QUOTED:
+        case EXTENSION_ESCAPED:
+        case EXTENSION_QUOTED_END: {
+          const next = extension(this.state, code);
+          if (next < 0 || ++this.spare > MAX_EXTENSION_BYTES) return -1;
+          this.state = next;
           p++;
           break;
+        }
         case SIZE_LF:
           if (code !== LF) return -1;
           this.state = this.left === 0 ? LINE : DATA;
@@ -220,5 +237,26 @@ export class Body {
       }
     }
     return p;
+  }
+}
+
+/** chunk-ext (RFC 9112 §7.1.1) without the white space it allows for old times' sake. @returns the next state, or -1 */
+function extension(state: number, code: number): number {
+  const token = TOKEN[code] !== 0;
+  switch (state) {
+    case EXTENSION_START:
+      return token ? EXTENSION_NAME : -1;
+    case EXTENSION_VALUE_START:
+      return token ? EXTENSION_VALUE : code === QUOTE ? EXTENSION_QUOTED : -1;
+    case EXTENSION_QUOTED:
+      if (code === QUOTE) return EXTENSION_QUOTED_END;
+      return code === BACKSLASH ? EXTENSION_ESCAPED : VALUE[code] === 1 ? EXTENSION_QUOTED : -1;
+    case EXTENSION_ESCAPED:
+      return VALUE[code] === 1 ? EXTENSION_QUOTED : -1;
+    default:
+      if (token && state !== EXTENSION_QUOTED_END) return state;
+      if (code === CR) return SIZE_LF;
+      if (code === SEMICOLON) return EXTENSION_START;
+      return code === EQUALS && state === EXTENSION_NAME ? EXTENSION_VALUE_START : -1;
   }
 }

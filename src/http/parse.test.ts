@@ -247,6 +247,10 @@ const gadgets: readonly string[] = [
   'Transfer-Encoding: gzip;q=0, chunked',
   'Transfer-Encoding: gzip, deflate, chunked',
   'Transfer-Encoding: gzip,, chunked',
+  'Transfer-Encoding: chunked\t',
+  'Transfer-Encoding: chunked \t ',
+  'Transfer-Encoding:\tchunked',
+  'Transfer-Encoding: \t chunked',
   'Transfer_Encoding: chunked',
   'transfer_encoding: chunked',
   'TRANSFER_ENCODING: CHUNKED',
@@ -525,6 +529,9 @@ test('an answer that is no HTTP/1 is refused', () => {
     'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n',
     'HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n',
     'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, identity\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\t\r\n\r\n',
+    'HTTP/1.0 103 Early Hints\r\n\r\n',
+    'HTTP/1.1 100 Continue\r\nConnection: close\r\n\r\n',
     'HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n',
   ]) {
     assert.equal(refusedResponse(text), 'bad_framing', JSON.stringify(text));

@@ -132,6 +132,9 @@ export function parseResponse(
   if (head.chunked && head.contentLength >= 0)
     return refuse(head, BAD_FRAMING, 'both Transfer-Encoding and Content-Length');
   if (head.chunked && head.http10) return refuse(head, BAD_FRAMING, 'Transfer-Encoding in HTTP/1.0');
+  // After these a reader may take the connection for finished, or the final answer for the next one.
+  if (status < 200 && (head.http10 || head.close))
+    return refuse(head, BAD_FRAMING, 'an interim answer that ends the connection');
   return COMPLETE;
 }
 
@@ -279,6 +282,8 @@ function noteLength(bytes: Buffer, from: number, to: number, head: Head): number
 const CHUNKED = 'chunked';
 
 function noteCoding(bytes: Buffer, from: number, to: number, head: Head): number {
+  // White space, but not to everybody: to llhttp a tab behind `chunked` makes it another coding.
+  if (tabAround(bytes, from, to)) return refuse(head, BAD_FRAMING, 'a tab around Transfer-Encoding');
   const coding = bytes.toString('latin1', from, to).toLowerCase();
   if (coding === CHUNKED) {
     head.chunked = true;
@@ -288,6 +293,12 @@ function noteCoding(bytes: Buffer, from: number, to: number, head: Head): number
   return /^(?!chunked[ ,])[a-z0-9-]+ *, *chunked$/.test(coding)
     ? refuse(head, NOT_IMPLEMENTED, 'unknown transfer coding')
     : refuse(head, BAD_FRAMING, 'malformed Transfer-Encoding');
+}
+
+function tabAround(bytes: Buffer, from: number, to: number): boolean {
+  for (let i = from - 1; bytes[i] !== COLON; i--) if (bytes[i] === TAB) return true;
+  for (let i = to; bytes[i] !== CR; i++) if (bytes[i] === TAB) return true;
+  return false;
 }
 
 /**
