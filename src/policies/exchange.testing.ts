@@ -1,5 +1,5 @@
 import { HeaderEdits, type HeaderLine, type HttpRequest } from '../http/index.ts';
-import type { Exchange, Identity } from './policy.ts';
+import type { ApiKeyHolder, Exchange, HostRewrite, Identity } from './policy.ts';
 
 export interface FakeRequest {
   readonly method?: string;
@@ -9,22 +9,33 @@ export interface FakeRequest {
   readonly remoteAddress?: string;
   readonly headers?: readonly HeaderLine[];
   readonly identity?: Identity;
+  readonly matchedPrefix?: string;
 }
 
 /** A request without a socket, and what the policies did to it. */
 export class FakeExchange implements Exchange {
   readonly request: HttpRequest;
   identity: Identity | undefined;
+  token: string | undefined;
+  user: string | undefined;
+  apiKey: ApiKeyHolder | undefined;
+  readonly matchedPrefix: string | undefined;
+  forwardTarget: string;
+  forwardHost: HostRewrite | undefined;
   readonly requestHeaders = new HeaderEdits();
   readonly responseHeaders = new HeaderEdits();
   readonly annotations: Record<string, string | number> = {};
   requestLimit: number | undefined;
   backendLimit: number | undefined;
+  /** How long policies asked to wait; none of it is waited for. */
+  readonly waits: number[] = [];
 
   constructor(fake: FakeRequest = {}) {
     this.identity = fake.identity;
+    this.matchedPrefix = fake.matchedPrefix;
     const { method = 'GET', target = '/', host = 'gateway.test', scheme = 'http' } = fake;
     const lines = (fake.headers ?? []).map(([name, value]): HeaderLine => [name.toLowerCase(), value]);
+    this.forwardTarget = target;
     const mark = target.indexOf('?');
     this.request = {
       method,
@@ -59,5 +70,10 @@ export class FakeExchange implements Exchange {
 
   limitBackend(ms: number): void {
     this.backendLimit = ms;
+  }
+
+  wait(ms: number): Promise<void> {
+    this.waits.push(ms);
+    return Promise.resolve();
   }
 }

@@ -9,7 +9,7 @@ import type { Policy } from './policy.ts';
 import type { PolicyName } from './schemas.ts';
 import { timeout } from './timeout/index.ts';
 
-export type { Exchange, Identity, Policy, PolicyTools, Steps } from './policy.ts';
+export type { ApiKeyHolder, Exchange, HostRewrite, Identity, Policy, PolicyTools, Steps } from './policy.ts';
 export { policiesNotBuilt, policySchemas, type PolicyName } from './schemas.ts';
 
 /** Every policy, in the order in which they act on a request, with the reason for each place. */

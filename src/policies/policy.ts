@@ -54,11 +54,37 @@ export interface Identity {
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
+/** Whose API key a request carried. The key itself is not kept. */
+export interface ApiKeyHolder {
+  /** Tells one key from the others and gives nothing of it away. */
+  readonly id: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+/** The `Host` that the backend gets: this one, the client's with another host or port, or the backend's own name. */
+export type HostRewrite =
+  | { readonly kind: 'full'; readonly authority: string }
+  | { readonly kind: 'host'; readonly host: string }
+  | { readonly kind: 'port'; readonly port: number }
+  | { readonly kind: 'auto' };
+
 /** One request in flight, as policies see it. */
 export interface Exchange {
   readonly request: HttpRequest;
   /** Set by authentication policies; absent for anonymous callers. */
   identity: Identity | undefined;
+  /** The verified bearer token behind `identity`, to be sent on where the route says so; never for a log. */
+  token: string | undefined;
+  /** Set by `basicAuth`. */
+  user: string | undefined;
+  /** Set by `apiKey`. */
+  apiKey: ApiKeyHolder | undefined;
+  /** The path prefix of the match that chose the route, without a slash at its end; undefined for other matches. */
+  readonly matchedPrefix: string | undefined;
+  /** What the backend is asked for, in origin form: the target of the request until a policy rewrites it. */
+  forwardTarget: string;
+  /** Absent where the client's `Host` goes on as it is. */
+  forwardHost: HostRewrite | undefined;
   /** Changes to what is sent upstream. */
   readonly requestHeaders: HeaderEdits;
   /** Changes to whatever answer the client gets, errors included. */
@@ -67,4 +93,6 @@ export interface Exchange {
   limitRequest(ms: number): void;
   /** One try of the backend, from the moment it is chosen; ends it with 504. */
   limitBackend(ms: number): void;
+  /** Resolves after so many milliseconds, or never where the exchange ends before. */
+  wait(ms: number): Promise<void>;
 }
