@@ -37,13 +37,22 @@ const logging = fields(
   ['filter', 'fields', 'database'],
 );
 
-const keepalives = fields(
-  {
-    enabled: z.boolean().optional().describe('Send TCP keep-alive probes to backends; true by default.'),
-    time: positiveDuration.optional().describe('Idle time before the first probe; 3m by default.'),
-  },
-  ['interval', 'retries'],
-);
+/** What the system counts in seconds, at most 32767 of them (TCP_KEEPIDLE, TCP_KEEPINTVL). */
+const wholeSeconds = positiveDuration.refine((ms) => ms % 1_000 === 0 && ms <= 32_767_000, {
+  error: 'expected whole seconds, at most 32767',
+});
+
+const keepalives = fields({
+  enabled: z.boolean().optional().describe('Send TCP keep-alive probes to backends; true by default.'),
+  time: wholeSeconds.optional().describe('Idle time before the first probe; 3m by default.'),
+  interval: wholeSeconds.optional().describe('Time between probes; 3m by default.'),
+  retries: z
+    .int()
+    .min(1)
+    .max(127)
+    .optional()
+    .describe('Unanswered probes before the connection is given up; 9 by default.'),
+});
 
 const backend = fields({
   connectTimeout: positiveDuration.optional().describe('Time to connect to a backend; 10s by default.'),
@@ -68,6 +77,9 @@ const limits = fields({
   bodyTimeout: positiveDuration
     .optional()
     .describe('Longest pause within a body; 1m by default. Over it: 408.'),
+  tunnelIdleTimeout: positiveDuration
+    .optional()
+    .describe('Time a tunnel (WebSocket) may stay open while no byte moves; 1h by default.'),
   maxConnections: count.optional().describe('Open client connections; 50000 by default.'),
   maxMcpSessions: count.optional().describe('Live MCP sessions; 10000 by default.'),
   maxChildren: count.optional().describe('Child processes of stdio targets; 256 by default.'),
@@ -81,7 +93,7 @@ const headers = fields({
   xForwardedFor: toggle('Add the address of the client to x-forwarded-for'),
   xForwardedProto: toggle('Set x-forwarded-proto'),
   xForwardedHost: toggle('Set x-forwarded-host'),
-  xRequestId: toggle('Send a request id to the backend and back to the client'),
+  xRequestId: toggle('Send a request id to the backend: the one of the client where it is sane'),
   upstreamServiceTime: toggle('Answer with x-envoy-upstream-service-time, the milliseconds the backend took'),
   server: toggle('Answer with server: portcullis where the backend sent no server header'),
 });
