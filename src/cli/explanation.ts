@@ -69,7 +69,7 @@ function matchCells({ path, method, headers, query }: Match): string[] {
 
 function routeLines(route: Route): string[] {
   const total = route.backends.reduce((sum, { weight }) => sum + weight, 0);
-  const direct = route.policies.some(({ name }) => name === 'directResponse');
+  const direct = route.policies.some(({ name }) => name === 'directResponse' || name === 'requestRedirect');
   return [
     `route ${route.name} (${where(route.place)})`,
     ...indent([

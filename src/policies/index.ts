@@ -7,7 +7,9 @@ import { mcpAuthentication } from './mcpAuthentication/index.ts';
 import { mcpAuthorization } from './mcpAuthorization/index.ts';
 import type { Policy } from './policy.ts';
 import type { PolicyName } from './schemas.ts';
+import { requestRedirect } from './requestRedirect/index.ts';
 import { timeout } from './timeout/index.ts';
+import { urlRewrite } from './urlRewrite/index.ts';
 
 export type { ApiKeyHolder, Exchange, HostRewrite, Identity, Policy, PolicyTools, Steps } from './policy.ts';
 export { policiesNotBuilt, policySchemas, type PolicyName } from './schemas.ts';
@@ -25,6 +27,8 @@ const rows: readonly { readonly policy: Policy; readonly why: string }[] = [
   { policy: mcpAuthorization, why: 'as authorization' },
   { policy: requestHeaderModifier, why: 'after the credential was removed, so that a new one can be set' },
   { policy: responseHeaderModifier, why: 'the last word about the answer, errors included' },
+  { policy: requestRedirect, why: 'where it stands there is no backend' },
+  { policy: urlRewrite, why: 'after everything that judges the path: rules see what the client asked for' },
   { policy: directResponse, why: 'it takes the place of the backend, so it comes where the backend would' },
 ];
 

@@ -6,7 +6,9 @@ import { requestHeaderModifierSchema, responseHeaderModifierSchema } from './hea
 import { jwtAuthSchema } from './jwtAuth/schema.ts';
 import { mcpAuthenticationSchema } from './mcpAuthentication/schema.ts';
 import { mcpAuthorizationSchema } from './mcpAuthorization/schema.ts';
+import { requestRedirectSchema } from './requestRedirect/schema.ts';
 import { timeoutSchema } from './timeout/schema.ts';
+import { urlRewriteSchema } from './urlRewrite/schema.ts';
 
 /**
  * Policy name → shape of its settings. Stands apart from the policies themselves so that whoever only reads
@@ -21,6 +23,8 @@ export const policySchemas = {
   mcpAuthorization: mcpAuthorizationSchema,
   requestHeaderModifier: requestHeaderModifierSchema,
   responseHeaderModifier: responseHeaderModifierSchema,
+  requestRedirect: requestRedirectSchema,
+  urlRewrite: urlRewriteSchema,
   directResponse: directResponseSchema,
 } as const satisfies Record<string, z.ZodType>;
 
@@ -28,16 +32,7 @@ export type PolicyName = keyof typeof policySchemas;
 
 /** Policies of the format that are refused by name. */
 export const policiesNotBuilt: readonly string[] = [
-  ...[
-    'requestRedirect',
-    'urlRewrite',
-    'requestMirror',
-    'mcpGuardrails',
-    'a2a',
-    'ai',
-    'backendTLS',
-    'backendTunnel',
-  ],
+  ...['requestMirror', 'mcpGuardrails', 'a2a', 'ai', 'backendTLS', 'backendTunnel'],
   ...[
     'backendAuth',
     'localRateLimit',

@@ -166,7 +166,30 @@ function checkMcp(mcp: Node, gateways: Gateways, report: Report): void {
 
 function checkRoutes(routes: readonly Node[], report: Report): void {
   unique(routes, 'name', 'another route beside it has this name', report);
-  for (const route of routes) checkRules(field(route, 'policies'), report);
+  for (const route of routes) {
+    checkRules(field(route, 'policies'), report);
+    checkPrefixes(route, report);
+  }
+}
+
+/** A path prefix can be replaced only where one was matched. */
+function checkPrefixes(route: Node, report: Report): void {
+  const matches = items(field(route, 'matches'));
+  const others = matches.some((match) => {
+    const path = field(match, 'path');
+    return path.value !== undefined && field(path, 'pathPrefix').value === undefined;
+  });
+  if (!others) return;
+  for (const policy of ['requestRedirect', 'urlRewrite']) {
+    const prefix = field(field(field(field(route, 'policies'), policy), 'path'), 'prefix');
+    if (prefix.value === undefined) continue;
+    report(
+      prefix.path,
+      'key',
+      'needs a route that matches by path prefix only',
+      'use path.full, or make a route of its own for the other matches',
+    );
+  }
 }
 
 /** Rules may stand in either of two places, but not different ones in both: it would be unclear which count. */

@@ -71,8 +71,15 @@ function warnOfListener(listener: Listener, warn: Warn): void {
   }
 }
 
+/** Policies about a request that is forwarded over HTTP. */
+const aboutForwarding = new Set(['urlRewrite', 'requestMirror', 'retry', 'buffer', 'backendAuth']);
+
 function warnOfRoute(route: Route, warn: Warn): void {
-  if (route.policies.some((policy) => policy.name === 'directResponse')) return;
+  if (route.policies.some(({ name }) => name === 'directResponse' || name === 'requestRedirect')) return;
+  if (route.backends.some((backend) => backend.kind === 'mcp'))
+    for (const { name, place } of route.policies)
+      if (aboutForwarding.has(name))
+        warn(place, 'does nothing for MCP servers: no HTTP request is sent to them');
   if (route.backends.length === 0) warn(route.place, 'has no backend: every request is answered with 500');
   else if (route.backends.every((backend) => backend.weight === 0))
     warn(route.place, 'has only backends of weight 0: every request is answered with 500');

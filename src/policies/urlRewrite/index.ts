@@ -1,0 +1,26 @@
+import type { Policy } from '../policy.ts';
+import { rewrittenPath, withQuery } from '../rewrite/path.ts';
+import { urlRewriteSchema, type UrlRewriteSettings } from './schema.ts';
+
+export const urlRewrite: Policy<UrlRewriteSettings> = {
+  name: 'urlRewrite',
+  schema: urlRewriteSchema,
+  prepare({ authority, path }) {
+    const host = authority === undefined || authority.kind === 'none' ? undefined : authority;
+    return {
+      onRequest(x) {
+        if (host !== undefined) x.forwardHost = host;
+        // Earlier policies may have changed the query (a key taken out of it): only the path is ours. `OPTIONS *`
+        // has none.
+        if (path !== undefined && x.request.path !== '*') {
+          const mark = x.forwardTarget.indexOf('?');
+          x.forwardTarget = withQuery(
+            rewrittenPath(path, x),
+            mark < 0 ? '' : x.forwardTarget.slice(mark + 1),
+          );
+        }
+        return undefined;
+      },
+    };
+  },
+};

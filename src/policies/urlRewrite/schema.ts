@@ -1,0 +1,11 @@
+import { z } from 'zod';
+import { authorityRewrite, pathRewrite } from '../rewrite/schema.ts';
+
+export const urlRewriteSchema = z
+  .strictObject({
+    authority: authorityRewrite('Another `Host` for the backend.').optional(),
+    path: pathRewrite.optional(),
+  })
+  .meta({ description: 'Changes what the backend is asked for; the client does not see it.' });
+
+export type UrlRewriteSettings = z.output<typeof urlRewriteSchema>;

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FakeExchange, type FakeRequest } from '../exchange.testing.ts';
+import { prepared } from '../tools.testing.ts';
+import { urlRewrite } from './index.ts';
+
+function rewritten(settings: object, request: FakeRequest = {}): FakeExchange {
+  const x = new FakeExchange(request);
+  assert.equal(prepared(urlRewrite, settings).onRequest?.(x), undefined);
+  return x;
+}
+
+test('the path is replaced as a whole or by its prefix, and the query stays', () => {
+  assert.equal(rewritten({ path: { full: '/x' } }, { target: '/a/b?c=d' }).forwardTarget, '/x?c=d');
+  const prefix = { path: { prefix: '/v2' } };
+  assert.equal(rewritten(prefix, { target: '/v1/a?b', matchedPrefix: '/v1' }).forwardTarget, '/v2/a?b');
+  assert.equal(rewritten({ authority: 'auto' }, { target: '/a?b' }).forwardTarget, '/a?b');
+});
+
+test('a query that an earlier policy changed stays changed', () => {
+  const x = new FakeExchange({ target: '/a?key=secret&b=1' });
+  x.forwardTarget = '/a?b=1';
+  void prepared(urlRewrite, { path: { full: '/x' } }).onRequest?.(x);
+  assert.equal(x.forwardTarget, '/x?b=1');
+});
+
+test('the question about the server itself has no path to rewrite', () => {
+  assert.equal(rewritten({ path: { full: '/x' } }, { target: '*' }).forwardTarget, '*');
+});
+
+test('the host is noted for the time when the backend is known', () => {
+  const noted = (authority: unknown) => rewritten({ authority }).forwardHost;
+  assert.deepEqual(noted({ full: 'A.test:81' }), { kind: 'full', authority: 'a.test:81' });
+  assert.deepEqual(noted({ host: 'a.test' }), { kind: 'host', host: 'a.test' });
+  assert.deepEqual(noted({ port: 81 }), { kind: 'port', port: 81 });
+  assert.deepEqual(noted('auto'), { kind: 'auto' });
+  assert.equal(noted('none'), undefined);
+});
+
+test('what is no host and no path is refused when it is loaded', () => {
+  for (const settings of [
+    { authority: 'self' },
+    { authority: { full: 'http://a' } },
+    { authority: { host: '' } },
+    { path: '/x' },
+    { path: { full: 'x' } },
+    { host: 'a' },
+  ])
+    assert.equal(urlRewrite.schema.safeParse(settings).success, false, JSON.stringify(settings));
+});
