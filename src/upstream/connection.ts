@@ -149,11 +149,13 @@ export class UpstreamConnection {
   }
 
   /**
-   * Lets the caller hold on to the bytes of the running `onBody` call until it calls the returned function.
-   * @returns undefined where the bytes lie in the shared buffer and must be copied
+   * Lets the caller hold on to the bytes of the running `onBody` call until it calls the returned function. Once for
+   * each read: a buffer given back twice would be read into by two connections, and bytes of one answer end up in
+   * another.
+   * @returns undefined where the bytes lie in the shared buffer, or are lent already, and must be copied
    */
   lend(bytes: Buffer): (() => void) | undefined {
-    if (bytes === shared || bytes !== this.current) return undefined;
+    if (bytes === shared || bytes !== this.current || this.next !== this.current) return undefined;
     this.next = takeBuffer();
     return () => giveBuffer(bytes);
   }
