@@ -1,12 +1,14 @@
-import { celEnv, celType, isCelError, plan, type CelEnv, type CelFunc } from '@bufbuild/cel';
+import { celType, type CelFunc, type CelValue } from '@bufbuild/cel';
 import { dottedName, stringConstant, type Expr, type Parsed } from './ast.ts';
 import { Refusal, type Declared, type Members } from './declare.ts';
-import { argumentProblem, functions, refusedFunctions } from './functions.ts';
-import { refill } from './limits.ts';
+import { environment } from './evaluate/library.ts';
+import { planned } from './evaluate/plan.ts';
+import { Failure } from './failure.ts';
+import { boundName, formOf, type Form } from './forms.ts';
+import { addressTypes } from './functions/addresses.ts';
+import { argumentProblem, refusedFunctions, volatileFunctions } from './functions.ts';
+import { exhausted, refill } from './limits.ts';
 import { connectives, contradicts, type Fact } from './truth.ts';
-
-/** The one environment: functions are the same for every expression. */
-export const environment: CelEnv = celEnv({ funcs: [...functions] });
 
 const overloads = new Map<string, CelFunc[]>();
 for (const func of environment.funcs) {
@@ -18,6 +20,8 @@ for (const func of environment.funcs) {
 const unknown: Fact = { type: 'dyn', constant: false, canBeTrue: true, canBeFalse: true };
 const numbers = new Set(['int', 'uint', 'double']);
 const operator = /^[@_!]|^-_$/;
+/** Texts at run time, but types of their own before (`functions/addresses.ts`). */
+const addresses = new Set(['ip', 'cidr']);
 
 /** Walks a tree once: refuses what cannot work, and says what the rest can come to. */
 export class Analysis {
@@ -25,6 +29,8 @@ export class Analysis {
   readonly used = new Set<string>();
   /** Ids of the expressions that are a map of header fields. */
   readonly headers = new Set<bigint>();
+  /** Does it come to something else each time? */
+  isVolatile = false;
   private readonly variables: Members;
   private readonly positions: Readonly<Record<string, number>>;
 
@@ -38,7 +44,7 @@ export class Analysis {
     const fact = this.shape(expr, scope);
     if (fact.declared?.kind === 'headers') this.headers.add(expr.id);
     if (!fact.constant || expr.exprKind.case === 'constExpr') return fact;
-    return { ...fact, ...this.evaluated(expr, scope) };
+    return { ...fact, ...this.evaluated(expr, fact, scope) };
   }
 
   private refuse(expr: Expr, message: string, notBuilt = false): never {
@@ -46,12 +52,14 @@ export class Analysis {
   }
 
   /** A constant expression is run now: what fails always is a mistake, not a rule. */
-  private evaluated(expr: Expr, scope: ReadonlyMap<string, Fact>): Partial<Fact> {
+  private evaluated(expr: Expr, fact: Fact, scope: ReadonlyMap<string, Fact>): Partial<Fact> {
     if (scope.size > 0) return {};
     refill();
-    const value = plan(environment, expr)();
-    if (isCelError(value)) this.refuse(expr, `always fails: ${value.message}`);
-    const type = celType(value).name;
+    const value = planned(expr)({});
+    if (value instanceof Failure) this.refuse(expr, `always fails: ${value.message}`);
+    if (exhausted()) this.refuse(expr, 'always fails: too many steps of loops');
+    const { name } = celType(value as CelValue);
+    const type = addresses.has(fact.type) ? fact.type : name;
     return { type, canBeTrue: value === true, canBeFalse: value === false };
   }
 
@@ -108,11 +116,11 @@ export class Analysis {
   private identifier(expr: Expr, written: string, scope: ReadonlyMap<string, Fact>): Fact {
     const name = written.replace(/^\./, '');
     const local = scope.get(name);
-    if (local !== undefined && !written.startsWith('.')) return local;
+    if (local !== undefined && !written.startsWith('.')) return { ...local, bound: true };
     if (Object.hasOwn(this.variables, name))
       return this.declared(expr, name, this.variables[name] as Declared);
     if (typeNames.has(name)) return { ...unknown, type: 'type', constant: true };
-    return this.refuse(expr, `unknown variable ${name}; known are ${known(this.variables)}`);
+    return this.refuse(expr, `unknown variable ${name}; known are ${known(this.variables).join(', ')}`);
   }
 
   private declared(expr: Expr, path: string, declared: Declared): Fact {
@@ -128,9 +136,11 @@ export class Analysis {
     const { declared, path } = operand;
     if (declared?.kind === 'object' && path !== undefined) {
       if (!Object.hasOwn(declared.members, name))
-        this.refuse(expr, `${path} has no member ${name}; it has ${known(declared.members)}`);
-      this.used.delete(path);
-      return this.declared(expr, `${path}.${name}`, declared.members[name] as Declared);
+        this.refuse(expr, `${path} has no member ${name}; it has ${known(declared.members).join(', ')}`);
+      // A variable that a form bound to the whole object needs the whole object.
+      if (operand.bound !== true) this.used.delete(path);
+      const fact = this.declared(expr, `${path}.${name}`, declared.members[name] as Declared);
+      return operand.bound === true ? { ...fact, bound: true } : fact;
     }
     if (declared?.kind === 'claims' && path !== undefined) {
       const why = Object.hasOwn(declared.absent, name) ? declared.absent[name] : undefined;
@@ -170,6 +180,8 @@ export class Analysis {
   private call(expr: Expr, scope: ReadonlyMap<string, Fact>): Fact {
     if (expr.exprKind.case !== 'callExpr') return unknown;
     const call = expr.exprKind.value;
+    const form = formOf(expr);
+    if (form !== undefined) return this.form(expr, form, scope);
     const special = connectives.get(call.function);
     if (special !== undefined) {
       const facts = call.args.map((arg) => this.fact(arg, scope));
@@ -182,6 +194,28 @@ export class Analysis {
     if (call.function === '_[_]') return this.index(expr, call.args, scope);
     if (call.function.includes('?')) this.refuse(expr, 'optional values are not built yet', true);
     return this.overload(expr, scope);
+  }
+
+  private form(expr: Expr, form: Form, scope: ReadonlyMap<string, Fact>): Fact {
+    if (expr.exprKind.case !== 'callExpr') return unknown;
+    const { target, args } = expr.exprKind.value;
+    const { name, least, most } = form;
+    if (args.length < least || args.length > most)
+      this.refuse(expr, `${name} takes ${least === most ? least : `${least} to ${most}`} arguments`);
+    if (name === 'variables') for (const one of known(this.variables)) this.used.add(one);
+    const on = form.method && target !== undefined ? this.fact(target, scope) : undefined;
+    const loops = name === 'mapValues' || name === 'filterKeys';
+    if (loops && !isType(on, 'map')) this.refuse(expr, `${name} wants a map, found ${on?.type}`);
+    const bound = form.binds ? boundName(args[0]) : undefined;
+    if (form.binds && bound === undefined) this.refuse(expr, `${name} wants the name of a variable first`);
+    const value = { ...unknown, ...(loops ? {} : on), constant: on?.constant ?? false };
+    const inner = bound === undefined ? scope : new Map(scope).set(bound, value);
+    const facts = args.slice(form.binds ? 1 : 0).map((arg) => this.fact(arg, inner));
+    if (name === 'filterKeys' && !isType(facts[0], 'bool'))
+      this.refuse(expr, `filterKeys wants a bool, found ${facts[0]?.type}`);
+    const varies = name === 'fail' || name === 'variables';
+    const constant = !varies && facts.every((fact) => fact.constant) && (on?.constant ?? true);
+    return { ...unknown, ...outcome(form, facts), constant };
   }
 
   private index(expr: Expr, args: readonly Expr[], scope: ReadonlyMap<string, Fact>): Fact {
@@ -210,23 +244,27 @@ export class Analysis {
     const qualified = qualifier === undefined ? undefined : `${qualifier}.${call.function}`;
     const isQualified = qualified !== undefined && overloads.has(qualified);
     const name = isQualified ? qualified : call.function;
-    for (const candidate of [qualified, call.function])
-      if (candidate !== undefined && refusedFunctions.has(candidate) && !overloads.has(name))
-        this.refuse(expr, `the function ${candidate} is known, but not built yet`, true);
+    const why = refusedFunctions.get(call.function);
+    if (why !== undefined)
+      this.refuse(expr, `the function ${call.function} is known, but not built yet: ${why}`, true);
     const group = overloads.get(name);
     if (group === undefined) return this.refuse(expr, `unknown function ${name}`);
 
     const target = isQualified || call.target === undefined ? undefined : this.fact(call.target, scope);
     const args = call.args.map((arg) => this.fact(arg, scope));
     if (name === '_==_' || name === '_!=_') this.comparable(expr, args);
+    const special = addressTypes.get(target === undefined ? name : `.${name}`);
+    const asText = special !== undefined || name === 'string';
+    const fits = (fact: Fact | undefined, type: string): boolean =>
+      isType(fact, type) || (asText && type === 'string' && addresses.has(fact?.type ?? ''));
     const fitting = group.filter(
       (func) =>
         (func.target === undefined) === (target === undefined) &&
-        (func.target === undefined || isType(target, func.target.name)) &&
+        (func.target === undefined || fits(target, func.target.name)) &&
         func.arguments.length === args.length &&
-        func.arguments.every((type, i) => isType(args[i], type.name)),
+        func.arguments.every((type, i) => fits(args[i], type.name)),
     );
-    if (fitting.length === 0) {
+    if (fitting.length === 0 || (special?.target !== undefined && !isType(target, special.target))) {
       const on = target === undefined ? '' : `${target.type}.`;
       const shown = operator.test(name) ? `operator ${name.replace(/[@_]/g, '').trim()}` : `function ${name}`;
       this.refuse(expr, `no ${shown} takes ${on}(${args.map((arg) => arg.type).join(', ')})`);
@@ -234,11 +272,13 @@ export class Analysis {
     if (name === '@in') this.possibleElement(expr, args);
     this.writtenArgument(name, call.args);
     const results = new Set(fitting.map((func) => func.result.name));
-    const constant = args.every((arg) => arg.constant) && (target?.constant ?? true);
+    const varies = volatileFunctions.has(name);
+    if (varies) this.isVolatile = true;
+    const constant = !varies && args.every((arg) => arg.constant) && (target?.constant ?? true);
     const headers = target?.declared?.kind === 'headers' && results.has('map');
     return {
       ...unknown,
-      type: results.size === 1 ? ([...results][0] as string) : 'dyn',
+      type: special?.result ?? (results.size === 1 ? ([...results][0] as string) : 'dyn'),
       constant,
       ...(headers ? { declared: target.declared, path: target.path ?? '' } : {}),
     };
@@ -246,7 +286,7 @@ export class Analysis {
 
   /** Patterns and address ranges that are written out are tried now, not at the first request. */
   private writtenArgument(name: string, args: readonly Expr[]): void {
-    // `matches(text, pattern)` and `text.matches(pattern)`; the other two have it first.
+    // `matches(text, pattern)` and `text.matches(pattern)`; the others have it first.
     const arg = name === 'matches' ? args.at(-1) : args[0];
     const text = stringConstant(arg);
     const problem = text === undefined ? undefined : argumentProblem(name, text);
@@ -276,11 +316,34 @@ export class Analysis {
 const isType = (fact: Fact | undefined, type: string): boolean =>
   fact === undefined || fact.type === 'dyn' || type === 'dyn' || fact.type === type;
 
-const known = (members: Members): string =>
+const known = (members: Members): string[] =>
   Object.entries(members)
     .filter(([, declared]) => declared.kind !== 'absent')
-    .map(([name]) => name)
-    .join(', ');
+    .map(([name]) => name);
+
+/** What a form comes to. */
+function outcome({ name }: Form, facts: readonly Fact[]): Partial<Fact> {
+  const types = new Set(facts.map((fact) => fact.type));
+  switch (name) {
+    case 'default':
+    case 'coalesce':
+      return {
+        type: types.size === 1 ? ([...types][0] as string) : 'dyn',
+        canBeTrue: facts.some((fact) => fact.canBeTrue),
+        canBeFalse: facts.some((fact) => fact.canBeFalse),
+      };
+    case 'with':
+      return { ...facts[0] };
+    case 'mapValues':
+    case 'filterKeys':
+    case 'variables':
+      return { type: 'map' };
+    case 'fail':
+      return { canBeTrue: false, canBeFalse: false };
+    default:
+      return {};
+  }
+}
 
 const typeNames = new Set([
   'int',

@@ -1,8 +1,10 @@
-import { isCelError, parse, plan, type CelInput } from '@bufbuild/cel';
-import { Analysis, environment } from './analyse.ts';
+import { parse, type CelInput } from '@bufbuild/cel';
+import { Analysis } from './analyse.ts';
 import { Refusal, type CelProblem, type Members } from './declare.ts';
-import { checkLimits, limits, refill } from './limits.ts';
-import { lowerHeaderNames, rewrite } from './rewrite.ts';
+import { planned } from './evaluate/plan.ts';
+import { Failure } from './failure.ts';
+import { checkLimits, exhausted, limits, refill } from './limits.ts';
+import { lowerHeaderNames } from './rewrite.ts';
 
 /** A checked expression, ready to run any number of times. */
 export interface Program {
@@ -15,6 +17,8 @@ export interface Program {
   readonly type: string;
   /** False when no data whatsoever can make it `true`. */
   readonly canBeTrue: boolean;
+  /** Comes to something else each time (`random`, `uuid`), whatever the context. */
+  readonly isVolatile: boolean;
   /**
    * Evaluates it. `context` holds each declared top-level name; leave out those that have no value now.
    * Never throws: a failed evaluation (missing member, wrong type, too many steps) returns an Error.
@@ -43,29 +47,32 @@ function compiled(source: string, variables: Members): Program {
   if (source.trim() === '') throw new Refusal('the expression is empty', 0);
   const parsed = parse(source);
   checkLimits(parsed.expr);
-  rewrite(parsed.expr);
   const analysis = new Analysis(parsed, variables);
   const fact = analysis.fact(parsed.expr, new Map());
   lowerHeaderNames(parsed.expr, analysis.headers);
-  const planned = plan(environment, parsed.expr) as (context: CelContext) => unknown;
+  const run = planned(parsed.expr);
   const used = [...analysis.used].sort();
   return {
     source,
     variables: used,
     uses: (name) => used.some((path) => path === name || path.startsWith(`${name}.`)),
     type: fact.type,
+    isVolatile: analysis.isVolatile,
     canBeTrue: fact.canBeTrue && (fact.type === 'bool' || fact.type === 'dyn'),
     run(context) {
       refill();
       try {
-        const value = planned(context);
-        return isCelError(value) ? new Error(value.message) : value;
+        const value = run(context);
+        if (exhausted()) return outOfSteps;
+        return value instanceof Failure ? value.error : value;
       } catch (error) {
         return error instanceof Error ? error : new Error(String(error));
       }
     },
   };
 }
+
+const outOfSteps = new Error(`more than ${limits.steps} comprehension steps`);
 
 function asProblem(error: unknown): CelProblem {
   if (error instanceof Refusal)

@@ -1,4 +1,3 @@
 export { compile, isProblem, type CelContext, type Program } from './compile.ts';
 export type { CelProblem, Declared, Members, ValueType } from './declare.ts';
-export { fromCel } from './functions.ts';
-export { toCel } from './values.ts';
+export { fromCel, toCel } from './values.ts';

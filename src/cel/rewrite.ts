@@ -1,26 +1,9 @@
 import { children, stringConstant, type Expr } from './ast.ts';
-import { internal } from './functions.ts';
 
 /**
- * Changes a parsed tree in place, before it is checked: every comprehension counts its steps (the library has no
- * cost limit), and `cidr(a).containsIP(b)` becomes one call, because the library has no type for an address range.
+ * Header names become lower case, as the header map has them, and views of views the last one. `headers` holds the ids
+ * of the header maps of the tree.
  */
-export function rewrite(expr: Expr): void {
-  for (const child of children(expr)) rewrite(child);
-  const node = expr.exprKind;
-  if (node.case === 'comprehensionExpr' && node.value.loopCondition !== undefined) {
-    const condition = node.value.loopCondition;
-    node.value.loopCondition = call(condition.id, internal.step, [condition]);
-  }
-  if (node.case !== 'callExpr' || node.value.function !== 'containsIP') return;
-  const range = soleArgument(node.value.target, 'cidr');
-  const [address, ...rest] = node.value.args;
-  if (range === undefined || address === undefined || rest.length > 0) return;
-  const args = [range, soleArgument(address, 'ip') ?? address];
-  expr.exprKind = call(expr.id, internal.cidrContains, args).exprKind;
-}
-
-/** Header names become lower case, as the header map has them. `headers` holds the ids of the header maps of the tree. */
 export function lowerHeaderNames(expr: Expr, headers: ReadonlySet<bigint>): void {
   if (headers.size === 0) return;
   for (const child of children(expr)) lowerHeaderNames(child, headers);
@@ -30,8 +13,22 @@ export function lowerHeaderNames(expr: Expr, headers: ReadonlySet<bigint>): void
     node.value.field = node.value.field.toLowerCase();
   if (node.case !== 'callExpr') return;
   const { function: name, args } = node.value;
+  if (views.has(name) && isHeaders(node.value.target)) dropViews(node.value);
   if (name === '_[_]' && isHeaders(args[0])) lowerKey(args, 1);
   if (name === '@in' && isHeaders(args[1])) lowerKey(args, 0);
+}
+
+/** Of these only the last one counts. */
+const views = new Set(['raw', 'split', 'join']);
+
+/** `headers.join().redacted().raw()` becomes `headers.redacted().raw()`. */
+function dropViews(call: { target?: Expr | undefined }): void {
+  const node = call.target?.exprKind;
+  if (node?.case !== 'callExpr') return;
+  if (views.has(node.value.function)) {
+    call.target = node.value.target;
+    dropViews(call);
+  } else if (node.value.function === 'redacted') dropViews(node.value);
 }
 
 /** A constant key is changed now, any other when it runs. */
@@ -42,12 +39,6 @@ function lowerKey(args: Expr[], index: number): void {
   if (constant !== undefined && key.exprKind.case === 'constExpr')
     key.exprKind.value.constantKind = { case: 'stringValue', value: constant.toLowerCase() };
   else args[index] = call(key.id, 'lowerAscii', [], key);
-}
-
-function soleArgument(expr: Expr | undefined, name: string): Expr | undefined {
-  if (expr?.exprKind.case !== 'callExpr') return undefined;
-  const { function: called, target, args } = expr.exprKind.value;
-  return called === name && target === undefined && args.length === 1 ? args[0] : undefined;
 }
 
 function call(id: bigint, name: string, args: Expr[], target?: Expr): Expr {

@@ -8,6 +8,8 @@ export interface Fact {
   readonly declared?: Declared;
   /** Dotted name of a declared variable or member. */
   readonly path?: string;
+  /** Stands for a variable that a form bound, not for the declared one itself. */
+  readonly bound?: boolean;
   /** Uses no variable, so it was evaluated already. */
   readonly constant: boolean;
   readonly canBeTrue: boolean;

@@ -1,4 +1,4 @@
-import { celList, celMap } from '@bufbuild/cel';
+import { isCelList, isCelMap, isCelUint } from '@bufbuild/cel';
 import type { CelInput } from '@bufbuild/cel';
 
 /**
@@ -16,9 +16,30 @@ export function toCel(value: unknown): CelInput {
       return Number.isSafeInteger(value) ? BigInt(value) : value;
     case 'object':
       if (value === null) return null;
-      if (Array.isArray(value)) return celList(value.map(toCel));
-      return celMap(new Map(Object.entries(value).map(([key, item]) => [key, toCel(item)])));
+      if (Array.isArray(value)) return value.map(toCel);
+      return new Map(Object.entries(value).map(([key, item]) => [key, toCel(item)]));
     default:
       throw new TypeError(`not JSON data: ${typeof value}`);
   }
 }
+
+/**
+ * Back to what JSON can say.
+ * @throws Error for anything else, such as a time
+ */
+export function fromCel(value: unknown): unknown {
+  if (value === null || ['string', 'boolean', 'number'].includes(typeof value)) return value;
+  if (typeof value === 'bigint') {
+    if (value > BigInt(Number.MAX_SAFE_INTEGER) || value < BigInt(Number.MIN_SAFE_INTEGER))
+      throw new Error('integer out of range for JSON');
+    return Number(value);
+  }
+  if (isCelUint(value)) return fromCel(value.value);
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
+  if (Array.isArray(value) || isCelList(value)) return [...value].map(fromCel);
+  if (value instanceof Map || isCelMap(value))
+    return Object.fromEntries([...value.entries()].map(([key, item]) => [keyText(key), fromCel(item)]));
+  throw new Error('the value has no JSON form');
+}
+
+const keyText = (key: unknown): string => (isCelUint(key) ? String(key.value) : String(key));

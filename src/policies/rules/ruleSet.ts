@@ -70,7 +70,10 @@ const anonymous: Identity = { issuer: '', subject: '', claims: {} };
 
 /** The same for every request of one verified token (and the process's environment)? */
 const onlyClaims = (rules: readonly Prepared[]): boolean =>
-  rules.every((rule) => rule.program.variables.every((path) => /^(?:jwt|auth|env|mcp)(?:\.|$)/.test(path)));
+  rules.every(
+    ({ program }) =>
+      !program.isVolatile && program.variables.every((path) => /^(?:jwt|auth|env|mcp)(?:\.|$)/.test(path)),
+  );
 
 function gateOf(rules: readonly Prepared[]): (x: Exchange) => string | undefined {
   const context = contextFor(rules.map((rule) => rule.program));

@@ -228,3 +228,18 @@ test('items are never more open than by the rules taken one by one', () => {
           }
   assert.equal(sets, 675);
 });
+
+test('a rule that comes out differently each time is asked each time, also about one caller', () => {
+  const caller = who({ a: 1 });
+  const steps = prepared(authorization, { rules: ['jwt.a == 1 && random() < 0.5'] });
+  const answers = new Set<boolean>();
+  for (let i = 0; i < 200 && answers.size < 2; i++) {
+    try {
+      steps.onRequest?.(new FakeExchange({ identity: caller }));
+      answers.add(true);
+    } catch {
+      answers.add(false);
+    }
+  }
+  assert.equal(answers.size, 2);
+});

@@ -1,0 +1,24 @@
+/**
+ * What an expression came to instead of a value. Made when it is planned where the text is known then: failures are the
+ * ordinary case of rules about claims that a caller lacks, and must cost nothing.
+ */
+export class Failure {
+  readonly message: string;
+  /** What is not there: a key of a map, or the whole variable. */
+  readonly lacks: 'key' | 'variable' | undefined;
+  #error: Error | undefined;
+
+  constructor(message: string, lacks?: 'key' | 'variable') {
+    this.message = message;
+    this.lacks = lacks;
+  }
+
+  /** The same object each time: nobody reads its stack. */
+  get error(): Error {
+    this.#error ??= new Error(this.message);
+    return this.#error;
+  }
+}
+
+/** Thrown by functions that look something up by name. */
+export class NoSuchKey extends Error {}
