@@ -113,6 +113,38 @@ test('a 20 MB answer ends for an HTTP/1.0 client with the connection, chunks tak
   plane.close();
 });
 
+test('chunks taken out for many HTTP/1.0 clients at once do not mix', async () => {
+  // Several chunks in one read: each is written by itself, all lie in one buffer.
+  const bodies = Array.from({ length: 8 }, () => randomBytes(6_000_000));
+  const plane = await TestPlane.start({
+    routes: await Promise.all(
+      bodies.map(async (body, i) => {
+        const pieces = [Buffer.from('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')];
+        for (let at = 0; at < body.length; at += 20_000)
+          pieces.push(Buffer.from('4e20\r\n'), body.subarray(at, at + 20_000), Buffer.from('\r\n'));
+        const { port } = await bulkBackend(Buffer.concat([...pieces, Buffer.from('0\r\n\r\n')]));
+        return { prefix: `/${i}`, to: port };
+      }),
+    ),
+  });
+  const read: string[] = [];
+  // First as fast as can be, then with writes that have to wait while other connections read.
+  for (const slowly of [false, true]) {
+    const clients = await Promise.all(bodies.map(() => plane.client()));
+    for (const [i, client] of clients.entries()) {
+      if (slowly) client.socket.pause();
+      client.send(`GET /${i} HTTP/1.0\r\nhost: a\r\n\r\n`);
+    }
+    if (slowly) await until('all answers are under way', () => plane.upstreamConnections === bodies.length);
+    for (const client of clients) {
+      client.socket.resume();
+      read.push(hash((await client.answer()).body));
+    }
+  }
+  assert.deepEqual(read, [...bodies, ...bodies].map(hash));
+  plane.close();
+});
+
 test('5 MB cross in both directions at once, byte for byte', async () => {
   const body = randomBytes(5_000_000);
   const server = createServer((socket) => {
