@@ -13,8 +13,10 @@ export interface RawSession {
   readonly id: string;
   /** The message goes out with this session's id; `token` replaces the session's own. */
   send(method: 'POST' | 'GET' | 'DELETE', message?: Message, token?: string): Promise<Response>;
+  /** Resolves to the answer, result or error. */
+  request(method: string, params?: object): Promise<Message>;
   /** Calls a tool and resolves to the answer, result or error. */
-  call(name: string, args?: object, signal?: AbortSignal): Promise<Message>;
+  call(name: string, args?: object): Promise<Message>;
   close(): Promise<void>;
 }
 
@@ -56,17 +58,15 @@ export async function openSession(
   assert.notEqual(id, '', text);
   const initialized = await send('POST', { method: 'notifications/initialized' });
   assert.equal(initialized.status, 202, await initialized.text());
+  const request: RawSession['request'] = async (method, params = {}) => {
+    const response = await send('POST', { id: ++lastId, method, params });
+    return answerOf(await response.text());
+  };
   return {
     id,
     send,
-    async call(name, args = {}) {
-      const response = await send('POST', {
-        id: ++lastId,
-        method: 'tools/call',
-        params: { name, arguments: args },
-      });
-      return answerOf(await response.text());
-    },
+    request,
+    call: (name, args = {}) => request('tools/call', { name, arguments: args }),
     async close() {
       const ended = await send('DELETE');
       assert.ok(ended.ok, await ended.text());

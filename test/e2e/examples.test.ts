@@ -1,0 +1,175 @@
+/** Every configuration under examples/ runs as it stands there and does what its first line says. */
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { startDevIdp, type DevIdp } from '../../apps/dev-idp/src/index.ts';
+import { loadConfig } from '../../apps/dev-idp/src/config.ts';
+import { startEcho, type Echo } from '../../apps/echo/src/index.ts';
+import { startGateway, type GatewayProcess } from './gateway.testing.ts';
+import { ask as askHost } from './http.testing.ts';
+import { openSession } from './session.testing.ts';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
+interface Stage {
+  readonly gateway: GatewayProcess;
+  /** Tokens of a member of the group, and of somebody else. */
+  readonly member: string;
+  readonly guest: string;
+  ask(path: string, init?: RequestInit & { token?: string }): Promise<Response>;
+  /** Opens a session and lists its tools. */
+  tools(token: string): Promise<string[]>;
+}
+
+const statusOf = async (asked: Promise<Response>): Promise<number> => {
+  const response = await asked;
+  await response.body?.cancel();
+  return response.status;
+};
+const initialize = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' };
+
+const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
+  'examples/quickstart/config.yaml': async ({ ask, tools, member, guest, gateway }) => {
+    assert.equal(await statusOf(ask('/mcp', initialize)), 401);
+    assert.equal(await statusOf(ask('/mcp', { ...initialize, token: guest })), 403);
+    assert.ok((await tools(member)).includes('echo'));
+    for (const host of ['www.example.com', 'echo.localhost']) {
+      const echo = await askHost(`${gateway.url}/headers`, { headers: { host } });
+      assert.equal(echo.status, 200);
+      assert.deepEqual((JSON.parse(echo.body) as { headers: Record<string, unknown> }).headers['Host'], [
+        host,
+      ]);
+    }
+  },
+  'examples/policies/authorization.yaml': async ({ ask, member, guest }) => {
+    assert.equal(await statusOf(ask('/anything', { token: member })), 200);
+    assert.equal(await statusOf(ask('/anything', { token: guest })), 403);
+    assert.equal(await statusOf(ask('/anything')), 403);
+    assert.equal(await statusOf(ask('/anything/public/x')), 200);
+    assert.equal(await statusOf(ask('/anything/public/x', { method: 'POST' })), 403);
+    assert.equal(await statusOf(ask('/anything', { method: 'DELETE', token: member })), 403);
+  },
+  'examples/policies/cors.yaml': async ({ ask }) => {
+    const preflight = (origin: string): Promise<Response> =>
+      ask('/post', { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'POST' } });
+    const allowed = await preflight('https://app.example.com');
+    assert.equal(allowed.headers.get('access-control-allow-origin'), 'https://app.example.com');
+    assert.equal(allowed.headers.get('access-control-max-age'), '600');
+    const local = await preflight('http://localhost:5173');
+    assert.equal(local.headers.get('access-control-allow-origin'), 'http://localhost:5173');
+    const foreign = await preflight('https://evil.example');
+    assert.equal(foreign.headers.get('access-control-allow-origin'), null);
+    const answer = await ask('/get', { headers: { origin: 'https://app.example.com' } });
+    assert.equal(answer.headers.get('access-control-allow-origin'), 'https://app.example.com');
+    assert.match(answer.headers.get('access-control-expose-headers') ?? '', /x-request-id/i);
+  },
+  'examples/policies/directResponse.yaml': async ({ ask }) => {
+    const status = await ask('/status');
+    assert.equal(status.headers.get('cache-control'), 'no-store');
+    assert.deepEqual(await status.json(), { path: '/status', client: '127.0.0.1' });
+    const closed = await ask('/');
+    assert.equal(closed.status, 503);
+    assert.equal(await closed.text(), 'back in an hour');
+  },
+  'examples/policies/jwtAuth.yaml': async ({ ask, member, guest }) => {
+    const refused = await ask('/headers');
+    assert.equal(refused.status, 401);
+    assert.match(refused.headers.get('www-authenticate') ?? '', /^Bearer/);
+    await refused.body?.cancel();
+    assert.equal(await statusOf(ask('/headers', { token: guest })), 200);
+    assert.equal(await statusOf(ask('/headers', { token: member })), 200);
+  },
+  'examples/policies/mcpAuthentication.yaml': async ({ ask, tools, member, guest }) => {
+    const refused = await ask('/mcp', initialize);
+    assert.equal(refused.status, 401);
+    const [, url = ''] =
+      /resource_metadata="([^"]+)"/.exec(refused.headers.get('www-authenticate') ?? '') ?? [];
+    assert.partialDeepStrictEqual(await (await fetch(url)).json(), {
+      scopes_supported: ['mcp'],
+      resource_documentation: 'https://example.com/docs',
+    });
+    assert.equal(await statusOf(ask('/mcp', { ...initialize, token: guest })), 403);
+    assert.ok((await tools(member)).includes('echo'));
+  },
+  'examples/policies/mcpAuthorization.yaml': async ({ tools, member, guest }) => {
+    assert.deepEqual(await tools(guest), ['echo']);
+    const seen = await tools(member);
+    assert.ok(seen.includes('get-sum'));
+    assert.ok(!seen.includes('get-env'));
+  },
+  'examples/policies/requestHeaderModifier.yaml': async ({ ask }) => {
+    const { headers } = (await (await ask('/headers', { headers: { cookie: 'a=b' } })).json()) as {
+      headers: Record<string, string[]>;
+    };
+    assert.deepEqual(headers['X-Api-Key'], ['example-key']);
+    assert.deepEqual(headers['X-Via'], ['gateway']);
+    assert.equal(headers['Cookie'], undefined);
+  },
+  'examples/policies/responseHeaderModifier.yaml': async ({ ask }) => {
+    const response = await ask('/get');
+    assert.equal(response.headers.get('strict-transport-security'), 'max-age=31536000');
+    assert.equal(response.headers.get('x-content-type-options'), 'nosniff');
+    await response.body?.cancel();
+  },
+  'examples/policies/timeout.yaml': async ({ ask }) => {
+    assert.equal(await statusOf(ask('/delay/0.1')), 200);
+    assert.equal(await statusOf(ask('/delay/5')), 504);
+  },
+};
+
+/** Configurations of the gateway; those of its companions have no ports to bind. */
+const configurations = globSync('examples/**/*.{yaml,yml}', { cwd: root })
+  .filter((file) => !file.includes('/.'))
+  .filter((file) => /^(?:binds|gateways|mcp|routes):/m.test(readFileSync(root + file, 'utf8')))
+  .sort();
+
+test('every example has its walk', () => {
+  assert.deepEqual(configurations, Object.keys(walks).sort());
+});
+
+describe('the example', { concurrency: 2 }, () => {
+  let idp: DevIdp;
+  let echo: Echo;
+  let member: string;
+  let guest: string;
+
+  before(async () => {
+    idp = await startDevIdp({ port: 0, config: await loadConfig(`${root}examples/quickstart/idp.yaml`) });
+    echo = await startEcho({ port: 0 });
+    member = await idp.issueToken({ user: 'alice' });
+    guest = await idp.issueToken({ client: 'guest' });
+  });
+  after(async () => {
+    await echo?.close();
+    await idp?.close();
+  });
+
+  for (const [file, walk] of Object.entries(walks))
+    test(file, async () => {
+      await using gateway = await startGateway('', {
+        args: ['-f', root + file],
+        env: { GATEWAY_PORT: '0', IDP_ISSUER: idp.issuer, ECHO_HOST: `127.0.0.1:${echo.port}` },
+      });
+      await gateway.keysReady();
+      await walk({
+        gateway,
+        member,
+        guest,
+        ask: (path, { token, headers, ...init } = {}) =>
+          fetch(`${gateway.url}${path}`, {
+            ...init,
+            headers: {
+              ...(headers as Record<string, string> | undefined),
+              ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+            },
+          }),
+        tools: async (token) => {
+          const session = await openSession(`${gateway.url}/mcp`, token);
+          const { result } = await session.request('tools/list');
+          await session.close();
+          return (result?.['tools'] as { name: string }[]).map(({ name }) => name);
+        },
+      });
+    });
+});
