@@ -171,6 +171,13 @@ export const catalogue = {
     'upstream connect failed',
     'The backend refused the connection, its name did not resolve, or it did not answer within connectTimeout.',
   ),
+  upstream_tls_failed: entry(
+    'upstream',
+    503,
+    'later',
+    'upstream connect failed',
+    'The backend was reached, but TLS with it failed: its certificate is not trusted, has expired or is for another name, or it wants a client certificate; the log says which. See backendTLS.',
+  ),
   upstream_reset: entry(
     'upstream',
     503,

@@ -41,7 +41,7 @@ const upstream: UpstreamSettings = {
   connectTimeoutMs: 10_000,
   poolIdleTimeoutMs: 90_000,
   poolMaxSize: 1_024,
-  keepAlive: { enabled: true, timeMs: 180_000 },
+  keepAlive: { enabled: true, timeMs: 180_000, intervalMs: 180_000, retries: 9 },
 };
 
 /** What holds where the configuration is silent. */

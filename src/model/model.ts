@@ -90,6 +90,28 @@ export interface HttpBackend extends BackendBase {
   readonly kind: 'http';
   readonly host: string;
   readonly port: number;
+  /** Connections are encrypted; absent: plain TCP. */
+  readonly tls?: BackendTls;
+}
+
+/** Text in the PEM form (RFC 7468): in a file, or right here. */
+export type Pem = { readonly file: string } | { readonly inline: string };
+
+export interface BackendTls {
+  /** Name to ask for (SNI) and to find in the certificate; the host of the backend by default. */
+  readonly hostname?: string;
+  /** Authorities to trust instead of those of the system. */
+  readonly root?: Pem;
+  /** What the gateway shows of itself. */
+  readonly client?: { readonly cert: Pem; readonly key: Pem };
+  /** Take any certificate, whoever signed it, for whatever name. */
+  readonly insecure: boolean;
+  /** Take a trusted certificate for whatever name. */
+  readonly insecureHost: boolean;
+  /** Further names (or URIs, with `://`) of which the certificate may hold one instead of `hostname`. */
+  readonly subjectAltNames: readonly string[];
+  /** Groups for the key exchange, by the names of OpenSSL, the best first; those of the platform by default. */
+  readonly groups?: readonly string[];
 }
 
 export interface McpBackend extends BackendBase {
@@ -188,5 +210,15 @@ export interface UpstreamSettings {
   readonly poolIdleTimeoutMs: number;
   /** Idle connections kept for one endpoint. */
   readonly poolMaxSize: number;
-  readonly keepAlive: { readonly enabled: boolean; readonly timeMs: number };
+  readonly keepAlive: TcpKeepAlive;
+}
+
+/** Probes of the system for a peer that went away without a word. */
+export interface TcpKeepAlive {
+  readonly enabled: boolean;
+  /** Idle time before the first probe. */
+  readonly timeMs: number;
+  readonly intervalMs: number;
+  /** Unanswered probes before the connection is given up. */
+  readonly retries: number;
 }

@@ -1,7 +1,7 @@
 import { GatewayError } from '../errors.ts';
 import type { Caller, McpHandler, McpRuntime } from '../mcp/index.ts';
 import type { Backend, HttpBackend, McpBackend, ProcessSettings } from '../model/index.ts';
-import type { Endpoint, Endpoints } from '../upstream/index.ts';
+import type { Destination, Endpoints } from '../upstream/index.ts';
 import type { LiveExchange } from './exchange.ts';
 import { Forward } from './forward.ts';
 
@@ -9,8 +9,8 @@ import { Forward } from './forward.ts';
 export interface BackendTools {
   readonly endpoints: Endpoints;
   readonly mcp: Pick<McpRuntime, 'backend'>;
-  /** Told which endpoints and MCP backends a snapshot uses, so that the others can be let go. */
-  readonly uses: { readonly endpoints: Set<Endpoint>; readonly mcp: Set<string> };
+  /** Told which destinations and MCP backends a snapshot uses, so that the others can be let go. */
+  readonly uses: { readonly destinations: Set<Destination>; readonly mcp: Set<string> };
 }
 
 type Serve = (x: LiveExchange) => void;
@@ -53,9 +53,10 @@ function compileHttp(
   settings: ProcessSettings,
   { endpoints, uses }: BackendTools,
 ): Serve {
-  const endpoint = endpoints.use(backend.host, backend.port, settings.upstream, settings.limits);
-  uses.endpoints.add(endpoint);
-  return (x) => new Forward(x, endpoint).start();
+  const { kind: _kind, weight: _weight, key: _key, place: _place, ...target } = backend;
+  const destination = endpoints.use(target, settings.upstream, settings.limits);
+  uses.destinations.add(destination);
+  return (x) => new Forward(x, destination).start();
 }
 
 function compileMcp(backend: McpBackend, _settings: ProcessSettings, { mcp, uses }: BackendTools): Serve {

@@ -2,7 +2,7 @@ import type { McpRuntime } from '../mcp/index.ts';
 import { defaults, type Limits, type Model } from '../model/index.ts';
 import type { PolicyTools } from '../policies/index.ts';
 import type { AccessLog, Logger, Metrics } from '../telemetry/index.ts';
-import { Endpoints, type Endpoint } from '../upstream/index.ts';
+import { Endpoints, type Destination } from '../upstream/index.ts';
 import { Live } from './live.ts';
 import { exposeMetrics } from './metrics.ts';
 import { Port } from './port.ts';
@@ -31,7 +31,7 @@ export interface BindView {
  * before the swap, so that a model is in use wholly or not at all.
  */
 export class DataPlane {
-  readonly endpoints = new Endpoints();
+  readonly endpoints: Endpoints;
   private readonly options: DataPlaneOptions;
   private readonly live = new Live();
   private readonly ports = new Map<string, Port>();
@@ -46,10 +46,11 @@ export class DataPlane {
   private accessLogKind: 'json' | 'text' | 'none' = 'none';
   private limitsInUse: Limits = defaults.limits;
   private model: Model | undefined;
-  private uses = { endpoints: new Set<Endpoint>(), mcp: new Set<string>() };
+  private uses = { destinations: new Set<Destination>(), mcp: new Set<string>() };
 
   constructor(options: DataPlaneOptions) {
     this.options = options;
+    this.endpoints = new Endpoints(options.log);
     exposeMetrics(options.metrics, {
       wire: this.wire,
       routes: () => this.stats.values(),
@@ -79,7 +80,7 @@ export class DataPlane {
    * @throws Error when a new port cannot be bound; nothing has changed then
    */
   async apply(model: Model): Promise<void> {
-    const uses = { endpoints: new Set<Endpoint>(), mcp: new Set<string>() };
+    const uses = { destinations: new Set<Destination>(), mcp: new Set<string>() };
     const { limits } = model.process;
     const snapshot = new Snapshot(model, {
       log: this.options.log,
@@ -115,7 +116,7 @@ export class DataPlane {
       else this.retire(key, port);
     }
     this.useAccessLog(model.process.accessLog);
-    this.endpoints.retireOthers(uses.endpoints);
+    this.endpoints.retireOthers(uses.destinations);
     this.options.mcp.retire(uses.mcp);
   }
 
@@ -160,8 +161,8 @@ export class DataPlane {
   private restore(): void {
     if (this.model === undefined) return;
     const { upstream, limits } = this.model.process;
-    for (const { host, port } of this.uses.endpoints) this.endpoints.use(host, port, upstream, limits);
-    this.endpoints.retireOthers(this.uses.endpoints);
+    for (const { target } of this.uses.destinations) this.endpoints.use(target, upstream, limits);
+    this.endpoints.retireOthers(this.uses.destinations);
     this.options.mcp.retire(this.uses.mcp);
   }
 

@@ -1,6 +1,6 @@
 import { GatewayError, type ErrorCode } from '../errors.ts';
 import { Body, FRAMING, httpDate, KIND, renderFields, statusLine, type Head } from '../http/index.ts';
-import type { Endpoint, UpstreamConnection, UpstreamUser } from '../upstream/index.ts';
+import type { Destination, UpstreamConnection, UpstreamUser } from '../upstream/index.ts';
 import type { BodyConsumer, LiveExchange } from './exchange.ts';
 import { connectionLine, TOGETHER } from './reply.ts';
 import { rewrittenHost } from './rewrittenHost.ts';
@@ -21,7 +21,7 @@ export class Forward implements UpstreamUser, BodyConsumer {
   /** The body crosses with its framing. */
   readonly raw = true;
   private readonly x: LiveExchange;
-  private readonly endpoint: Endpoint;
+  private readonly destination: Destination;
   private upstream: UpstreamConnection;
   /** The request head while it waits for the first piece of the body. */
   private waiting: string | undefined;
@@ -31,16 +31,16 @@ export class Forward implements UpstreamUser, BodyConsumer {
   private mode: (bytes: Buffer, from: number, to: number, done: boolean) => boolean = () => true;
   private dechunker: Body | undefined;
 
-  constructor(x: LiveExchange, endpoint: Endpoint) {
+  constructor(x: LiveExchange, destination: Destination) {
     this.x = x;
-    this.endpoint = endpoint;
-    this.upstream = endpoint.take();
+    this.destination = destination;
+    this.upstream = destination.take();
     this.bodyless = x.body.done;
   }
 
   start(): void {
     const { x } = this;
-    x.backendChosen(this.endpoint.name);
+    x.backendChosen(this.destination.name);
     x.cancel = () => this.upstream.abandon();
     x.drained = () => this.upstream.resume();
     this.send();
@@ -49,7 +49,7 @@ export class Forward implements UpstreamUser, BodyConsumer {
   private send(): void {
     const { x, upstream } = this;
     upstream.begin(this, x.method === 'HEAD');
-    const head = requestHead(x, this.endpoint.name);
+    const head = requestHead(x, this.destination.name);
     if (this.bodyless) {
       upstream.write(head);
       upstream.sent();
@@ -173,12 +173,12 @@ export class Forward implements UpstreamUser, BodyConsumer {
     const stale = fresh && this.upstream.reused && !this.retried;
     if (stale && this.bodyless && idempotent.has(x.method) && !x.closed) {
       this.retried = true;
-      this.upstream = this.endpoint.take(true);
+      this.upstream = this.destination.take(true);
       this.send();
       return;
     }
-    this.endpoint.stats.failed++;
-    x.abort(new GatewayError(code, { detail: `${this.endpoint.name}: ${detail}` }));
+    this.upstream.endpoint.stats.failed++;
+    x.abort(new GatewayError(code, { detail: `${this.upstream.endpoint.name}: ${detail}` }));
   }
 
   // Ways to write the answer's body

@@ -1,4 +1,4 @@
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { ErrorCode } from '../errors.ts';
 import {
   Body,
@@ -13,6 +13,7 @@ import {
 } from '../http/index.ts';
 import { giveBuffer, shared, takeBuffer } from './buffers.ts';
 import type { Endpoint } from './endpoint.ts';
+import { openPlain, openTls, type Reading } from './open.ts';
 
 /** Who waits for the answer of one request. All calls are synchronous; bytes are valid during the call only. */
 export interface UpstreamUser {
@@ -45,6 +46,8 @@ export class UpstreamConnection {
   reused = false;
   /** When it became idle, by the endpoint's clock. */
   idleSince = 0;
+  /** Which reading of the TLS files it was opened with. */
+  readonly generation: number;
   /** How long it may stay idle: the pool's limit or the backend's own hint. */
   idleLimitMs: number;
   private user: UpstreamUser | undefined;
@@ -55,7 +58,9 @@ export class UpstreamConnection {
   private current = shared;
   private next = shared;
   private attached = false;
+  /** Ready to carry a request: for TLS, once the backend has shown who it is. */
   private connected = false;
+  private reached = false;
   private dead = false;
   private headRequest = false;
   private answering = false;
@@ -71,26 +76,40 @@ export class UpstreamConnection {
     this.limits = limits;
     this.idleLimitMs = settings.poolIdleTimeoutMs;
     this.head = new Head(endpoint.maxHeaders);
-    this.socket = connect({
-      host: endpoint.host,
-      port: endpoint.port,
-      noDelay: true,
-      keepAlive: settings.keepAlive.enabled,
-      keepAliveInitialDelay: settings.keepAlive.timeMs,
-      onread: {
-        buffer: () => this.nextBuffer(),
-        callback: (length, bytes) => this.onData(bytes as Buffer, length),
-      },
-    });
+    this.generation = endpoint.tls?.generation ?? 0;
+    this.socket = this.open();
     this.connectTimer = setTimeout(() => this.end('connect timeout'), settings.connectTimeoutMs);
-    this.socket.on('connect', () => {
-      this.connected = true;
-      clearTimeout(this.connectTimer);
-    });
+    this.socket.on('connect', () => this.onReached());
     this.socket.on('drain', () => this.user?.onWritable());
     this.socket.on('end', () => this.end('closed by the backend'));
-    this.socket.on('error', (error: NodeJS.ErrnoException) => this.end(error.code ?? error.message));
+    this.socket.on('error', (error: NodeJS.ErrnoException) => this.onError(error));
     this.socket.on('close', () => this.end('closed'));
+  }
+
+  private open(): Socket {
+    const { endpoint } = this;
+    const reading: Reading = {
+      buffer: () => this.nextBuffer(),
+      callback: (length, bytes) => this.onData(bytes as Buffer, length),
+    };
+    if (endpoint.tls === undefined) return openPlain(endpoint, reading);
+    const socket = openTls(endpoint, reading, endpoint.tls.options(), endpoint.session(this.generation));
+    socket.on('secureConnect', () => this.onConnected());
+    socket.on('session', (session) => endpoint.keepSession(session, this.generation));
+    return socket;
+  }
+
+  private onReached(): void {
+    const { tls, settings } = this.endpoint;
+    const { enabled, timeMs, intervalMs, retries } = settings.keepAlive;
+    this.reached = true;
+    if (enabled) this.socket.setKeepAlive(true, timeMs, intervalMs, retries);
+    if (tls === undefined) this.onConnected();
+  }
+
+  private onConnected(): void {
+    this.connected = true;
+    clearTimeout(this.connectTimer);
   }
 
   /** True when it can take a request now. */
@@ -301,17 +320,33 @@ export class UpstreamConnection {
     user?.onFailure(code, detail, silent);
   }
 
+  private onError(error: NodeJS.ErrnoException): void {
+    const { code = '', message } = error;
+    const encrypted = this.endpoint.tls !== undefined && this.reached;
+    // A backend that refuses our certificate says so behind the handshake (RFC 8446 §4.4.2.4).
+    const refused = code.startsWith('ERR_SSL');
+    // What the system says has a code that says it all; what TLS says needs its sentence.
+    if (encrypted && (refused || (!this.connected && error.syscall === undefined)))
+      this.end(
+        code === '' || message.startsWith(code) ? message : `${code}: ${message}`,
+        'upstream_tls_failed',
+      );
+    else this.end(code === '' ? message : code);
+  }
+
   /** The socket is over, for whatever reason. */
-  private end(reason: string): void {
+  private end(reason: string, code?: ErrorCode): void {
     if (this.dead) return;
     const { user } = this;
     if (user === undefined) {
       this.close();
       return;
     }
-    if (!this.connected) {
-      this.fail('upstream_connect_failed', reason);
-    } else if (this.answering && this.body.kind === FRAMING.close && reason === 'closed by the backend') {
+    if (code !== undefined) this.fail(code, reason);
+    else if (!this.connected && this.reached)
+      this.fail('upstream_tls_failed', `${reason} during the TLS handshake`);
+    else if (!this.connected) this.fail('upstream_connect_failed', reason);
+    else if (this.answering && this.body.kind === FRAMING.close && reason === 'closed by the backend') {
       // The end of the connection is the end of such a body (RFC 9112 §6.3).
       this.user = undefined;
       this.close();

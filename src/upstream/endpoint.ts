@@ -1,5 +1,6 @@
 import type { Limits, UpstreamSettings } from '../model/index.ts';
 import { UpstreamConnection } from './connection.ts';
+import type { TlsMaterial } from './tls.ts';
 
 /** What an endpoint counts, as plain numbers (read when /metrics is). */
 export interface EndpointStats {
@@ -17,15 +18,25 @@ export class Endpoint {
   /** `host:port`, IPv6 in brackets. */
   readonly name: string;
   readonly stats: EndpointStats = { opened: 0, failed: 0 };
+  /** Absent for plain TCP. */
+  readonly tls: TlsMaterial | undefined;
   settings: UpstreamSettings;
   limits: Limits;
   private readonly idle: UpstreamConnection[] = [];
   private readonly open = new Set<UpstreamConnection>();
   private retired = false;
+  private lastSession: { readonly ticket: Buffer; readonly generation: number } | undefined;
 
-  constructor(host: string, port: number, settings: UpstreamSettings, limits: Limits) {
+  constructor(
+    host: string,
+    port: number,
+    tls: TlsMaterial | undefined,
+    settings: UpstreamSettings,
+    limits: Limits,
+  ) {
     this.host = host;
     this.port = port;
+    this.tls = tls;
     this.name = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
     this.settings = settings;
     this.limits = limits;
@@ -58,7 +69,8 @@ export class Endpoint {
   }
 
   give(connection: UpstreamConnection): void {
-    if (this.retired || this.idle.length >= this.settings.poolMaxSize) {
+    const outdated = this.tls !== undefined && connection.generation !== this.tls.generation;
+    if (this.retired || outdated || this.idle.length >= this.settings.poolMaxSize) {
       connection.close();
       return;
     }
@@ -72,6 +84,21 @@ export class Endpoint {
     if (index !== -1) this.idle.splice(index, 1);
   }
 
+  /** The TLS session to resume, unless the certificates have changed since. */
+  session(generation: number): Buffer | undefined {
+    return this.lastSession?.generation === generation ? this.lastSession.ticket : undefined;
+  }
+
+  keepSession(ticket: Buffer, generation: number): void {
+    if (generation === this.tls?.generation) this.lastSession = { ticket, generation };
+  }
+
+  /** The certificates have changed: idle connections go now, busy ones when they are done. */
+  renew(): void {
+    this.lastSession = undefined;
+    this.closeIdle();
+  }
+
   /** Closes what has been idle for too long. */
   sweep(now: number): void {
     for (const connection of this.idle.filter((idle) => now - idle.idleSince >= idle.idleLimitMs))
@@ -81,7 +108,7 @@ export class Endpoint {
   /** No route uses it any more: idle connections go now, busy ones when they are done. */
   retire(): void {
     this.retired = true;
-    for (const connection of [...this.idle]) connection.close();
+    this.closeIdle();
   }
 
   revive(): void {
@@ -91,5 +118,9 @@ export class Endpoint {
   close(): void {
     this.retired = true;
     for (const connection of [...this.open]) connection.close();
+  }
+
+  private closeIdle(): void {
+    for (const connection of [...this.idle]) connection.close();
   }
 }

@@ -1,52 +1,57 @@
 import type { Limits, UpstreamSettings } from '../model/index.ts';
-import { Endpoint } from './endpoint.ts';
+import type { Logger } from '../telemetry/index.ts';
+import { Destination, type Target } from './destination.ts';
+import type { Endpoint } from './endpoint.ts';
 
 const SWEEP_MS = 1_000;
 
-/** All endpoints of the process, shared over snapshots so that a reload keeps the warm connections. */
+/** All destinations of the process, shared over snapshots so that a reload keeps the warm connections. */
 export class Endpoints {
-  private readonly byName = new Map<string, Endpoint>();
+  private readonly log: Logger;
+  private readonly byKey = new Map<string, Destination>();
   private readonly timer: NodeJS.Timeout;
 
-  constructor() {
+  constructor(log: Logger) {
+    this.log = log;
     this.timer = setInterval(() => this.sweep(), SWEEP_MS);
     this.timer.unref();
   }
 
-  /** The endpoint of an address; the settings of the latest caller hold. */
-  use(host: string, port: number, settings: UpstreamSettings, limits: Limits): Endpoint {
-    const key = `${host}\n${port}`;
-    let endpoint = this.byName.get(key);
-    if (endpoint === undefined) {
-      endpoint = new Endpoint(host, port, settings, limits);
-      this.byName.set(key, endpoint);
-    }
-    endpoint.settings = settings;
-    endpoint.limits = limits;
-    endpoint.revive();
-    return endpoint;
+  /**
+   * The destination of a backend; the settings of the latest caller hold.
+   * @throws Error when a file of its TLS settings cannot be used
+   */
+  use(target: Target, settings: UpstreamSettings, limits: Limits): Destination {
+    // A connection that was checked against one certificate must never carry what asked for another.
+    const key = JSON.stringify(target);
+    let destination = this.byKey.get(key);
+    if (destination === undefined) {
+      destination = new Destination(target, settings, limits, this.log);
+      this.byKey.set(key, destination);
+    } else destination.configure(settings, limits);
+    return destination;
   }
 
   /** After a reload: everything that is not in `live` has no route any more. */
-  retireOthers(live: ReadonlySet<Endpoint>): void {
-    for (const [key, endpoint] of this.byName) {
-      if (live.has(endpoint)) continue;
-      endpoint.retire();
-      this.byName.delete(key);
+  retireOthers(live: ReadonlySet<Destination>): void {
+    for (const [key, destination] of this.byKey) {
+      if (live.has(destination)) continue;
+      destination.retire();
+      this.byKey.delete(key);
     }
   }
 
-  all(): Iterable<Endpoint> {
-    return this.byName.values();
+  *all(): Iterable<Endpoint> {
+    for (const destination of this.byKey.values()) yield* destination.endpoints;
   }
 
   close(): void {
     clearInterval(this.timer);
-    for (const endpoint of this.byName.values()) endpoint.close();
+    for (const destination of this.byKey.values()) destination.close();
   }
 
   private sweep(): void {
     const now = Date.now();
-    for (const endpoint of this.byName.values()) endpoint.sweep(now);
+    for (const destination of this.byKey.values()) destination.sweep(now);
   }
 }

@@ -44,6 +44,8 @@ export function buildProcess(document: DocumentSettings, overrides: Overrides): 
       keepAlive: {
         enabled: config.backend?.keepalives?.enabled ?? upstream.keepAlive.enabled,
         timeMs: config.backend?.keepalives?.time ?? upstream.keepAlive.timeMs,
+        intervalMs: config.backend?.keepalives?.interval ?? upstream.keepAlive.intervalMs,
+        retries: config.backend?.keepalives?.retries ?? upstream.keepAlive.retries,
       },
     },
   };

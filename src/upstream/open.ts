@@ -1,0 +1,37 @@
+import { connect as connectPlain, type OnReadOpts, type Socket } from 'node:net';
+import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
+import type { TlsOptions } from './tls.ts';
+
+/** What the platform calls with the bytes it read, and asks for the buffer of the next read. */
+export type Reading = OnReadOpts;
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+export const openPlain = (address: Address, onread: Reading): Socket =>
+  connectPlain({ ...address, noDelay: true, onread });
+
+/** @param session of an earlier connection to the same address with the same settings, to be resumed */
+export function openTls(
+  address: Address,
+  onread: Reading,
+  tls: TlsOptions,
+  session: Buffer | undefined,
+): TLSSocket {
+  // `onread` works as for plain sockets (documented for tls.connect); the types have not heard of it.
+  const options: ConnectionOptions & { onread: Reading } = {
+    ...address,
+    onread,
+    secureContext: tls.secureContext,
+    servername: tls.servername,
+    rejectUnauthorized: tls.rejectUnauthorized,
+    checkServerIdentity: tls.checkServerIdentity,
+    ALPNProtocols: [...tls.ALPNProtocols],
+    ...(session === undefined ? {} : { session }),
+  };
+  const socket = connectTls(options);
+  socket.setNoDelay(true);
+  return socket;
+}

@@ -1,0 +1,148 @@
+import { readFileSync, statSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import { checkServerIdentity, createSecureContext, type PeerCertificate, type SecureContext } from 'node:tls';
+import type { BackendTls, Pem } from '../model/index.ts';
+import type { Logger } from '../telemetry/index.ts';
+
+const maxFileBytes = 1_048_576;
+
+/** What a connection needs to be encrypted, for `tls.connect`. */
+export interface TlsOptions {
+  readonly secureContext: SecureContext;
+  readonly servername: string;
+  readonly rejectUnauthorized: boolean;
+  readonly checkServerIdentity: (host: string, certificate: PeerCertificate) => Error | undefined;
+  readonly ALPNProtocols: readonly string[];
+}
+
+/**
+ * The TLS settings of a backend with what their files hold. The files are looked at every second or so: a certificate
+ * that was renewed is used by the next connection, one that cannot be read leaves the last good one in use.
+ */
+export class TlsMaterial {
+  /** Counts what was read; a connection or session of another generation is not used again. */
+  generation = 0;
+  private readonly settings: BackendTls;
+  private readonly host: string;
+  private readonly log: Logger;
+  private readonly files: readonly string[];
+  private readonly rest: Omit<TlsOptions, 'secureContext'>;
+  private context: SecureContext;
+  private seen: string;
+  private looking = false;
+
+  /**
+   * @param host of the backend: what the certificate must be for where `hostname` says nothing else
+   * @throws Error naming the file that cannot be read or holds something else
+   */
+  constructor(settings: BackendTls, host: string, log: Logger) {
+    this.settings = settings;
+    this.host = host;
+    this.log = log;
+    this.files = [settings.root, settings.client?.cert, settings.client?.key].flatMap((pem) =>
+      pem !== undefined && 'file' in pem ? [pem.file] : [],
+    );
+    const name = settings.hostname ?? host;
+    this.rest = {
+      // A server name is never an address (RFC 6066 §3); the certificate is compared with it all the same.
+      servername: isIP(name) === 0 ? name : '',
+      rejectUnauthorized: !settings.insecure,
+      checkServerIdentity: (_asked, certificate) => this.checkIdentity(name, certificate),
+      ALPNProtocols: ['http/1.1'],
+    };
+    // The marks are taken before the reading, so that no change falls in between.
+    this.seen = this.files.map(markNow).join();
+    this.context = this.read();
+  }
+
+  options(): TlsOptions {
+    return { ...this.rest, secureContext: this.context };
+  }
+
+  /** Reads the files again where they changed. Never rejects. @returns true when something else is in use now */
+  async look(): Promise<boolean> {
+    if (this.files.length === 0 || this.looking) return false;
+    this.looking = true;
+    const marks = await Promise.all(this.files.map((file) => stat(file).then(mark, () => 'absent')));
+    this.looking = false;
+    const now = marks.join();
+    if (now === this.seen) return false;
+    this.seen = now;
+    try {
+      this.context = this.read();
+    } catch (error) {
+      const problem = error instanceof Error ? error.message : String(error);
+      this.log.error('TLS files of a backend cannot be used; the last good ones stay in use', {
+        backend: this.host,
+        problem,
+      });
+      return false;
+    }
+    this.generation++;
+    this.log.info('TLS files of a backend were read anew', { backend: this.host });
+    return true;
+  }
+
+  private read(): SecureContext {
+    const { root, client, groups } = this.settings;
+    return createSecureContext({
+      minVersion: 'TLSv1.2',
+      ...(root === undefined ? {} : { ca: certificates(root, 'root') }),
+      ...(client === undefined
+        ? {}
+        : { cert: certificates(client.cert, 'cert'), key: textOf(client.key, 'key') }),
+      ...(groups === undefined ? {} : { ecdhCurve: groups.join(':') }),
+    });
+  }
+
+  private checkIdentity(name: string, certificate: PeerCertificate): Error | undefined {
+    const { insecureHost, subjectAltNames } = this.settings;
+    if (insecureHost) return undefined;
+    const problem = checkServerIdentity(name, certificate);
+    if (problem === undefined) return undefined;
+    const held = uris(certificate);
+    const accepted = subjectAltNames.some((other) =>
+      other.includes('://') ? held.has(other) : checkServerIdentity(other, certificate) === undefined,
+    );
+    return accepted ? undefined : problem;
+  }
+}
+
+function textOf(pem: Pem, field: string): string {
+  if ('inline' in pem) return pem.inline;
+  try {
+    if (statSync(pem.file).size > maxFileBytes) throw new Error(`is over ${maxFileBytes} bytes`);
+    return readFileSync(pem.file, 'utf8');
+  } catch (error) {
+    throw new Error(
+      `backendTLS.${field}: ${pem.file}: ${error instanceof Error ? error.message : String(error)}`,
+      { cause: error },
+    );
+  }
+}
+
+/** A file without a certificate would silently mean "trust nobody" or "show nothing". */
+function certificates(pem: Pem, field: string): string {
+  const text = textOf(pem, field);
+  if (!text.includes('-----BEGIN CERTIFICATE-----'))
+    throw new Error(`backendTLS.${field}: ${'file' in pem ? pem.file : 'the text'} holds no certificate`);
+  return text;
+}
+
+/** URIs among the alternative names. Commas within one are quoted by the platform (CVE-2021-44532). */
+function uris(certificate: PeerCertificate): Set<string> {
+  const text = certificate.subjectaltname ?? '';
+  return new Set([...text.matchAll(/(?:^|, )URI:([^",]+)(?=,|$)/g)].map((match) => match[1] ?? ''));
+}
+
+const mark = (stats: { ino: number; size: number; mtimeMs: number }): string =>
+  `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
+
+function markNow(file: string): string {
+  try {
+    return mark(statSync(file));
+  } catch {
+    return 'absent';
+  }
+}
