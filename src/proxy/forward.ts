@@ -2,6 +2,7 @@ import { GatewayError, type ErrorCode } from '../errors.ts';
 import { Body, FRAMING, httpDate, KIND, renderFields, statusLine, type Head } from '../http/index.ts';
 import type { Destination, UpstreamConnection, UpstreamUser } from '../upstream/index.ts';
 import type { BodyConsumer, LiveExchange } from './exchange.ts';
+import { fitsPage, givePage, takePage } from './pages.ts';
 import { connectionLine, TOGETHER } from './reply.ts';
 import { rewrittenHost } from './rewrittenHost.ts';
 
@@ -150,6 +151,15 @@ export class Forward implements UpstreamUser, BodyConsumer {
     if (this.mode === this.writeRaw && length <= SMALL) {
       x.responseBytes += length;
       more = connection.write(length === 0 ? out : out + bytes.toString('latin1', from, to));
+      if (body.done) x.finish();
+      return more;
+    }
+    if (this.mode === this.writeRaw && fitsPage(out.length + length)) {
+      x.responseBytes += length;
+      const page = takePage();
+      page.latin1Write(out, 0);
+      bytes.copy(page, out.length, from, to);
+      more = connection.writeLent(page.subarray(0, out.length + length), () => givePage(page));
       if (body.done) x.finish();
       return more;
     }
