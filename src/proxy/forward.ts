@@ -157,7 +157,7 @@ export class Forward implements UpstreamUser, BodyConsumer {
     if (this.mode === this.writeRaw && fitsPage(out.length + length)) {
       x.responseBytes += length;
       const page = takePage();
-      page.latin1Write(out, 0);
+      page.write(out, 0, 'latin1');
       bytes.copy(page, out.length, from, to);
       more = connection.writeLent(page.subarray(0, out.length + length), () => givePage(page));
       if (body.done) x.finish();
