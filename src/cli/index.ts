@@ -13,11 +13,15 @@ import { version } from './version.ts';
 
 const commands: Readonly<Record<string, Command>> = { run, check, explain, schema, token, idp };
 
-const realTerminal: Terminal = {
-  out: (text) => void process.stdout.write(text),
-  err: (text) => void process.stderr.write(text),
-  env: process.env,
-};
+function realTerminal(): Terminal {
+  const { stdout, stderr, env } = process;
+  // Whoever reads may have seen enough (`portcullis schema | head`): that is no failure of ours.
+  for (const stream of [stdout, stderr])
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+    });
+  return { out: (text) => void stdout.write(text), err: (text) => void stderr.write(text), env };
+}
 
 /**
  * The command line of Portcullis.
@@ -25,7 +29,7 @@ const realTerminal: Terminal = {
  * @param args Without the program itself.
  * @returns the exit code (`exitCode.ts`); never throws.
  */
-export async function main(args: readonly string[], terminal: Terminal = realTerminal): Promise<number> {
+export async function main(args: readonly string[], terminal: Terminal = realTerminal()): Promise<number> {
   try {
     return await dispatch(args, terminal);
   } catch (error) {

@@ -49,6 +49,13 @@ test('an invalid configuration is checked with 1, and all its problems go to sta
   }
 });
 
+test('a reader who has seen enough is no failure', async (t) => {
+  const program = started(t, ['schema']);
+  program.child.stdout?.destroy();
+  const { code, err } = await program.ended;
+  assert.deepEqual({ code, err }, { code: 0, err: '' });
+});
+
 test('a wrong command line is answered with 2 and a pointer to the help', async () => {
   const cases: [string[], RegExp][] = [
     [[], /name a configuration: -f config\.yaml/],
