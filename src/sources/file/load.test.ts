@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'node:test';
@@ -186,4 +186,17 @@ test('whatever the text is, loading answers with a model or with problems that h
     }),
     { numRuns: 500 },
   );
+});
+
+test('bytes that are no text are refused in one line', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-load-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  for (const bytes of [Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0xff]), Buffer.from('binds: []', 'utf16le')]) {
+    const file = join(folder, 'c.yaml');
+    writeFileSync(file, bytes);
+    assert.deepEqual(loadFile(file, {}), {
+      ok: false,
+      problems: [{ file, path: '', message: 'this is not a text file in UTF-8' }],
+    });
+  }
 });

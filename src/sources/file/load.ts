@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import type { Model, Place } from '../../model/index.ts';
 import { buildModel } from './build/model.ts';
@@ -80,10 +81,15 @@ export function loadFile(path: string, env: Environment): LoadResult {
 
 /** The text of a file, or why it cannot be read. */
 export function readText(path: string): { readonly text: string } | { readonly problem: Problem } {
+  const problem = (message: string) => ({ problem: { file: path, path: '', message } });
   try {
-    return { text: readFileSync(path, 'utf8') };
+    const bytes = readFileSync(path);
+    // Otherwise a program, an archive or UTF-16 would be a page of errors with its bytes in them.
+    return isUtf8(bytes) && !bytes.includes(0)
+      ? { text: bytes.toString('utf8') }
+      : problem('this is not a text file in UTF-8');
   } catch (error) {
-    return { problem: { file: path, path: '', message: unreadable(error) } };
+    return problem(unreadable(error));
   }
 }
 
