@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { startGateway } from './gateway.testing.ts';
 import { startLoad } from './load.testing.ts';
 import { openSession, resultText } from './session.testing.ts';
-import { inline, node, rogue, startEchoApp } from './stage.testing.ts';
+import { authentication, inline, mcpRoute, node, rogue, startEchoApp, startIdp } from './stage.testing.ts';
 import { until } from './until.testing.ts';
 
 /** A configuration with the echo app on every path and, before it, these paths answered by the gateway. */
@@ -133,4 +133,34 @@ binds:
   await until('the end of the child', () => gateway.children().length === 0);
   const response = await session.send('POST', { id: 9, method: 'tools/list' });
   assert.equal(response.status, 404, 'the echo app knows no /mcp');
+});
+
+test('a rule that a reload brings holds for the sessions that are open', async () => {
+  await using idp = await startIdp();
+  const withRule = (rule: string): string => `
+binds:
+- port: 0
+  listeners:
+  - routes:
+${mcpRoute({
+  idp,
+  path: '/mcp',
+  target: { cmd: node, args: [rogue] },
+  policies: { mcpAuthentication: authentication(idp, { authorization: { rules: [rule] } }) },
+})}
+`;
+  await using gateway = await startGateway(withRule('jwt.sub == "alice"'));
+  await gateway.keysReady();
+  const session = await openSession(`${gateway.url}/mcp`, await idp.issueToken({ user: 'alice' }));
+  const status = async (): Promise<number> => {
+    const response = await session.send('POST', { id: 9, method: 'ping' });
+    await response.body?.cancel();
+    return response.status;
+  };
+  assert.equal(await status(), 200);
+  gateway.rewrite(withRule('jwt.sub == "carol"'));
+  await until('the new rule', async () => (await status()) === 403);
+  gateway.rewrite(withRule('jwt.sub == "alice"'));
+  await until('the old rule', async () => (await status()) === 200);
+  await session.close();
 });
