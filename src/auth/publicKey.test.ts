@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
+import { verifySignature } from './algorithms.ts';
 import { readPublicKey } from './publicKey.ts';
 import { makeKey } from './token.testing.ts';
 import { isRoca } from './weakRsa.ts';
@@ -107,4 +108,22 @@ test('points that are not on the curve or of another length are skipped', () => 
   assert.match(reason({ ...ec, y: undefined }), /32 bytes/);
   assert.match(reason({ ...ed, x: Buffer.alloc(33, 1).toString('base64url') }), /32 bytes/);
   assert.match(reason({ ...ec, crv: 'P-384' }), /48 bytes/);
+});
+
+test('for Ed25519 points of small order nobody can make up signatures', () => {
+  // By the bare equations of RFC 8032 one of these signatures fits every text, or every eighth.
+  const zero = '00'.repeat(32);
+  const one = `01${'00'.repeat(31)}`;
+  const minusOne = `ec${'ff'.repeat(30)}7f`;
+  const orderEight = '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05';
+  for (const point of [zero, one, minusOne, orderEight]) {
+    const x = Buffer.from(point, 'hex').toString('base64url');
+    const read = readPublicKey({ kty: 'OKP', crv: 'Ed25519', kid: 'a', x });
+    if ('skipped' in read) continue;
+    for (let i = 0; i < 32; i += 1)
+      for (const r of [zero, one, minusOne, orderEight]) {
+        const signature = Buffer.from(r + zero, 'hex');
+        assert.equal(verifySignature('EdDSA', read.key, Buffer.from(`text ${i}`), signature), false, point);
+      }
+  }
 });

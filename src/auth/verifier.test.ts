@@ -63,6 +63,35 @@ test('a good token of every algorithm is verified, and one changed bit of its si
   }
 });
 
+test('a signature of zeros, or of the order of the curve, fits no key', () => {
+  for (const name of Object.keys(algorithms).filter(isAlgorithm)) {
+    const facts = algorithms[name];
+    const kind: KeyKind = 'curve' in facts ? facts.curve : 'RSA';
+    const key = all.find((one) => one.kid === kind) ?? assert.fail(kind);
+    const [head, body] = makeToken(name, key).split('.');
+    const length = 'bytes' in facts ? facts.bytes : 256;
+    for (const fill of [0, 1, 0xff]) {
+      const made = Buffer.alloc(length, fill).toString('base64url');
+      assert.equal(judge(`${head}.${body}.${made}`), 'signature', `${name} ${fill}`);
+    }
+  }
+  const order = 'ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551';
+  const [head, body] = makeToken('ES256', p256).split('.');
+  for (const parts of [order + order, '00'.repeat(32) + order, order + '00'.repeat(32)])
+    assert.equal(judge(`${head}.${body}.${Buffer.from(parts, 'hex').toString('base64url')}`), 'signature');
+});
+
+test('encrypted tokens and the JSON forms are refused', () => {
+  const token = makeToken('RS256', rsa);
+  const [protectedHeader, payload, signature] = token.split('.');
+  assert.equal(judge(`${token}.AAAA.AAAA`), 'malformed');
+  for (const form of [
+    { protected: protectedHeader, payload, signature },
+    { payload, signatures: [{ protected: protectedHeader, signature }] },
+  ])
+    assert.equal(judge(JSON.stringify(form)), 'malformed');
+});
+
 test('a verified token gives issuer, subject and claims, and the same object as long as it is remembered', () => {
   const check = verifier();
   const token = makeToken('RS256', rsa, { claims: { groups: ['a'] } });
