@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import {
@@ -7,6 +9,8 @@ import {
   type Notification,
 } from '@modelcontextprotocol/sdk/types.js';
 import { answers, testFeatures, type Connected, type McpClient } from './features.testing.ts';
+import { startGateway } from './gateway.testing.ts';
+import { everything, mcpRoute, node, startIdp } from './stage.testing.ts';
 
 async function connect(url: URL, token: string): Promise<Connected> {
   const client = new Client(
@@ -43,3 +47,42 @@ async function connect(url: URL, token: string): Promise<Connected> {
 }
 
 testFeatures('the TypeScript SDK 1.x client', connect);
+
+test('a tool that runs as a task is asked after until its result is there', async () => {
+  await using idp = await startIdp();
+  await using gateway = await startGateway(`
+binds:
+- port: 0
+  listeners:
+  - routes:
+${mcpRoute({ idp, path: '/mcp', target: { cmd: node, args: [everything, 'stdio'] } })}
+`);
+  const client = new Client(
+    { name: 'sdk1', version: '1.0.0' },
+    { capabilities: { elicitation: { form: {} } } },
+  );
+  client.setRequestHandler(ElicitRequestSchema, () => ({
+    action: 'accept' as const,
+    content: { interpretation: 'historical' },
+  }));
+  const transport = new StreamableHTTPClientTransport(new URL('/mcp', gateway.url), {
+    requestInit: { headers: { authorization: `Bearer ${await idp.issueToken({ user: 'alice' })}` } },
+  });
+  await client.connect(transport as Parameters<typeof client.connect>[0]);
+  await client.listTools();
+  const seen: string[] = [];
+  let report = '';
+  for await (const message of client.experimental.tasks.callToolStream({
+    name: 'simulate-research-query',
+    arguments: { topic: 'gateways', ambiguous: true },
+  })) {
+    seen.push(message.type === 'taskStatus' ? message.task.status : message.type);
+    if (message.type === 'result') report = JSON.stringify(message.result.content);
+    if (message.type === 'error') throw message.error;
+  }
+  assert.equal(seen[0], 'taskCreated');
+  assert.equal(seen.at(-1), 'result');
+  assert.match(report, /gateways \(historical\)/, 'the question of the task has found its way to the client');
+  await transport.terminateSession();
+  await client.close();
+});
