@@ -115,7 +115,13 @@ export const catalogue = {
     'not implemented',
     'A transfer coding other than chunked, or the CONNECT method.',
   ),
-  overloaded: entry('gateway', 503, 'later', 'overloaded', 'limits.maxConnections is reached.'),
+  overloaded: entry(
+    'gateway',
+    503,
+    'later',
+    'overloaded',
+    'limits.maxConnections is reached, or more passwords wait for basicAuth than can be checked; the log says which.',
+  ),
 
   // Routing
   route_not_found: entry(
@@ -215,6 +221,27 @@ export const catalogue = {
     'the token is not valid',
     'A token was presented and refused; the log says why (signature, issuer, audience, lifetime, shape).',
   ),
+  credentials_missing: entry(
+    'client',
+    401,
+    'no',
+    'credentials required',
+    'The route has basicAuth or apiKey in strict mode and the request carries neither password nor key where they are looked for.',
+  ),
+  credentials_invalid: entry(
+    'client',
+    401,
+    'no',
+    'the credentials are not valid',
+    'A password or an API key was presented and refused; the log says why, without naming user or key.',
+  ),
+  rate_limited: entry(
+    'client',
+    429,
+    'later',
+    'rate limit exceeded',
+    'The bucket of localRateLimit is empty; x-ratelimit-reset says in how many seconds it is filled again.',
+  ),
   authorization_denied: entry(
     'client',
     403,
@@ -241,7 +268,7 @@ export const catalogue = {
     500,
     'no',
     'a policy of the route failed',
-    'An expression of directResponse could not be evaluated for this request, or made something that is no header value; the log says which.',
+    'An expression of a policy could not be evaluated for this request or made something unusable, or a file that a policy needs was never readable; the log says which.',
   ),
   origin_refused: entry(
     'client',

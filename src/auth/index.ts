@@ -11,3 +11,4 @@ export {
   type VerifiedToken,
   type Verifier,
 } from './verifier.ts';
+export { TokenCache } from './tokenCache.ts';

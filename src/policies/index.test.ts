@@ -64,6 +64,10 @@ test('checked settings survive JSON, because the model travels as JSON', () => {
     ['authorization', { rules: ['jwt.a == 1', { deny: 'jwt.b == 1', name: 'n' }] }],
     ['requestHeaderModifier', { set: { a: 'b' } }],
     ['directResponse', { status: 200, body: 'x' }],
+    ['requestRedirect', { authority: { host: 'a.test' }, path: { prefix: '/x' } }],
+    ['urlRewrite', { authority: 'auto', path: { full: '/x' } }],
+    ['basicAuth', { htpasswd: { file: 'f' }, authorizationLocation: { cookie: { name: 'c' } } }],
+    ['apiKey', { keys: [{ key: 'k', metadata: { a: [1, { b: null }] } }] }],
   ];
   for (const [name, written] of samples) {
     const settings = policySchemas[name].parse(written);

@@ -1,4 +1,6 @@
+import { apiKey } from './apiKey/index.ts';
 import { authorization } from './authorization/index.ts';
+import { basicAuth } from './basicAuth/index.ts';
 import { cors } from './cors/index.ts';
 import { directResponse } from './directResponse/index.ts';
 import { requestHeaderModifier, responseHeaderModifier } from './headerModifier/index.ts';
@@ -23,6 +25,8 @@ const rows: readonly { readonly policy: Policy; readonly why: string }[] = [
     policy: mcpAuthentication,
     why: 'as jwtAuth; where both stand, both must be content and this one counts',
   },
+  { policy: basicAuth, why: 'as jwtAuth' },
+  { policy: apiKey, why: 'as jwtAuth' },
   { policy: authorization, why: 'what a caller may not do must cost no more work' },
   { policy: mcpAuthorization, why: 'as authorization' },
   { policy: requestHeaderModifier, why: 'after the credential was removed, so that a new one can be set' },

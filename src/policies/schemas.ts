@@ -1,5 +1,7 @@
 import type { z } from 'zod';
+import { apiKeySchema } from './apiKey/schema.ts';
 import { authorizationSchema } from './authorization/schema.ts';
+import { basicAuthSchema } from './basicAuth/schema.ts';
 import { corsSchema } from './cors/schema.ts';
 import { directResponseSchema } from './directResponse/schema.ts';
 import { requestHeaderModifierSchema, responseHeaderModifierSchema } from './headerModifier/schema.ts';
@@ -19,6 +21,8 @@ export const policySchemas = {
   cors: corsSchema,
   jwtAuth: jwtAuthSchema,
   mcpAuthentication: mcpAuthenticationSchema,
+  basicAuth: basicAuthSchema,
+  apiKey: apiKeySchema,
   authorization: authorizationSchema,
   mcpAuthorization: mcpAuthorizationSchema,
   requestHeaderModifier: requestHeaderModifierSchema,
@@ -33,15 +37,6 @@ export type PolicyName = keyof typeof policySchemas;
 /** Policies of the format that are refused by name. */
 export const policiesNotBuilt: readonly string[] = [
   ...['requestMirror', 'mcpGuardrails', 'a2a', 'ai', 'backendTLS', 'backendTunnel'],
-  ...[
-    'backendAuth',
-    'localRateLimit',
-    'remoteRateLimit',
-    'oidc',
-    'basicAuth',
-    'apiKey',
-    'extAuthz',
-    'extProc',
-  ],
+  ...['backendAuth', 'localRateLimit', 'remoteRateLimit', 'oidc', 'extAuthz', 'extProc'],
   ...['transformations', 'csrf', 'buffer', 'retry', 'delay'],
 ];

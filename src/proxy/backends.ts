@@ -70,9 +70,15 @@ function compileMcp(backend: McpBackend, _settings: ProcessSettings, { mcp, uses
 
 /** Who the session belongs to, and what the route's rules let them use. */
 function callerOf(x: LiveExchange): Caller {
-  const { identity } = x;
-  const principal = identity === undefined ? undefined : `${identity.issuer}\n${identity.subject}`;
+  const principal = principalOf(x);
   const rules = x.route?.allowMcpItem ?? [];
   if (rules.length === 0) return { principal };
   return { principal, mayUse: (item) => rules.every((rule) => rule(x, item)) };
+}
+
+/** Everything that was proven about the caller; undefined for an anonymous one. */
+function principalOf({ identity, user, apiKey }: LiveExchange): string | undefined {
+  const token = identity === undefined ? undefined : `${identity.issuer}\n${identity.subject}`;
+  if (user === undefined && apiKey === undefined) return token;
+  return JSON.stringify([token ?? null, user ?? null, apiKey?.id ?? null]);
 }

@@ -8,6 +8,7 @@ import { loadConfig } from '../../apps/dev-idp/src/config.ts';
 import { startEcho, type Echo } from '../../apps/echo/src/index.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { ask as askHost } from './http.testing.ts';
+import { policyWalks } from './policyWalks.testing.ts';
 import { openSession } from './session.testing.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -30,6 +31,7 @@ const statusOf = async (asked: Promise<Response>): Promise<number> => {
 const initialize = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' };
 
 const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
+  ...policyWalks,
   'examples/quickstart/config.yaml': async ({ ask, tools, member, guest, gateway }) => {
     assert.equal(await statusOf(ask('/mcp', initialize)), 401);
     assert.equal(await statusOf(ask('/mcp', { ...initialize, token: guest })), 403);

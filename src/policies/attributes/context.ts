@@ -1,6 +1,6 @@
 import { toCel, type CelContext, type Program } from '../../cel/index.ts';
 import type { McpItem } from '../../mcp/contract.ts';
-import type { Exchange, Identity } from '../policy.ts';
+import type { ApiKeyHolder, Exchange, Identity } from '../policy.ts';
 
 type Value = CelContext[string];
 type Reader = (x: Exchange) => Value | undefined;
@@ -47,6 +47,8 @@ export function contextFor(programs: readonly Program[]): ContextOf {
     return whole || wanted.length > 0 ? [{ group, members: wanted }] : [];
   });
   const claims = uses('jwt') || uses('auth');
+  const apiKey = uses('apiKey');
+  const basicAuth = uses('basicAuth');
   const mcp = uses('mcp');
 
   return (x, item) => {
@@ -64,6 +66,8 @@ export function contextFor(programs: readonly Program[]): ContextOf {
       context.jwt = jwt;
       context.auth = new Map([['claims', jwt]]);
     }
+    if (apiKey && x.apiKey !== undefined) context.apiKey = metadataOf(x.apiKey);
+    if (basicAuth && x.user !== undefined) context.basicAuth = new Map([['username', x.user]]);
     if (mcp && item !== undefined) context.mcp = itemMap(item);
     return context;
   };
@@ -83,17 +87,20 @@ export function withEveryKind(context: CelContext, item: McpItem): CelContext {
   return { ...context, mcp };
 }
 
-/** Claims become CEL values once for each verified token. */
-const converted = new WeakMap<Identity, Value>();
+/** Claims become CEL values once for each verified token, metadata once for each key. */
+const converted = new WeakMap<object, Value>();
 
-function claimsOf(identity: Identity): Value {
-  let claims = converted.get(identity);
-  if (claims === undefined) {
-    claims = toCel(identity.claims);
-    converted.set(identity, claims);
+function convertedOnce(owner: object, data: unknown): Value {
+  let value = converted.get(owner);
+  if (value === undefined) {
+    value = toCel(data);
+    converted.set(owner, value);
   }
-  return claims;
+  return value;
 }
+
+const claimsOf = (identity: Identity): Value => convertedOnce(identity, identity.claims);
+const metadataOf = (holder: ApiKeyHolder): Value => convertedOnce(holder, holder.metadata);
 
 /** One line gives a string, several give a list. */
 function headerMap(x: Exchange): Value {

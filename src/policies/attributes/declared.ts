@@ -38,6 +38,8 @@ export const requestAttributes: Members = {
   }),
   jwt: claims,
   auth: object({ claims }),
+  apiKey: { kind: 'claims', absent: { key: 'expressions never see the key itself' } },
+  basicAuth: object({ username: text }),
   source: object({
     address: text,
     port: whole,
@@ -61,8 +63,6 @@ export const requestAttributes: Members = {
   env: object({ podName: text, namespace: text, gateway: text }),
 
   mcp: absent('only the rules of mcpAuthorization and mcpAuthentication see MCP items'),
-  apiKey: notHere,
-  basicAuth: notHere,
   proxy: absent('timings and names of the route are not given to expressions'),
   backend: absent('no backend is chosen yet when policies run'),
   response: answer,

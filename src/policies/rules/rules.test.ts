@@ -47,6 +47,27 @@ test('a group rule lets in whoever has the group in a list, and nobody else', ()
   assert.equal(enters(rules), false);
 });
 
+test('rules see the metadata of an API key and the name of a user, but not the key', () => {
+  const rules = ['apiKey.team == "a"', 'basicAuth.username == "alice"'];
+  const judge = (apiKey: FakeExchange['apiKey'], user: string | undefined): boolean => {
+    const x = new FakeExchange();
+    x.apiKey = apiKey;
+    x.user = user;
+    try {
+      void prepared(authorization, { rules }).onRequest?.(x);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  assert.equal(judge({ id: '1', metadata: { team: 'a' } }, undefined), true);
+  assert.equal(judge({ id: '1', metadata: { team: 'b' } }, undefined), false);
+  assert.equal(judge({ id: '1', metadata: {} }, 'alice'), true);
+  assert.equal(judge(undefined, 'bob'), false);
+  assert.equal(judge(undefined, undefined), false);
+  assert.equal(authorization.schema.safeParse({ rules: ['apiKey.key == "x"'] }).success, false);
+});
+
 test('every way of writing a rule means the same', () => {
   for (const rule of [
     'jwt.a == 1',

@@ -9,8 +9,10 @@ export interface CredentialReader {
   strip(x: Exchange): void;
 }
 
-export const credentialReader = (location: Location): CredentialReader =>
-  location.kind === 'header' ? headerReader(location.name, location.prefix) : cookieReader(location.name);
+export function credentialReader(location: Location): CredentialReader {
+  if (location.kind === 'header') return headerReader(location.name, location.prefix);
+  return location.kind === 'cookie' ? cookieReader(location.name) : queryReader(location.name);
+}
 
 function headerReader(name: string, prefix: string): CredentialReader {
   const scheme = prefix.trimEnd().toLowerCase();
@@ -50,6 +52,28 @@ function cookieReader(name: string): CredentialReader {
       const kept = pairs(x).filter((pair) => !isOurs(pair));
       if (kept.length === 0) x.requestHeaders.remove('cookie');
       else x.requestHeaders.set('cookie', kept.join('; '));
+    },
+  };
+}
+
+function queryReader(name: string): CredentialReader {
+  const isOurs = (pair: string): boolean => new URLSearchParams(pair).has(name);
+  return {
+    read(x) {
+      const { query } = x.request;
+      if (query === '') return undefined;
+      const [first, ...others] = new URLSearchParams(query).getAll(name);
+      return others.length > 0 ? '' : first;
+    },
+    strip(x) {
+      const mark = x.forwardTarget.indexOf('?');
+      if (mark < 0) return;
+      const kept = x.forwardTarget
+        .slice(mark + 1)
+        .split('&')
+        .filter((pair) => !isOurs(pair));
+      const path = x.forwardTarget.slice(0, mark);
+      x.forwardTarget = kept.length === 0 ? path : `${path}?${kept.join('&')}`;
     },
   };
 }

@@ -97,48 +97,69 @@ export const validation = z
 /** Where the token stands in the request. */
 export type Location =
   | { readonly kind: 'header'; readonly name: string; readonly prefix: string }
-  | { readonly kind: 'cookie'; readonly name: string };
+  | { readonly kind: 'cookie'; readonly name: string }
+  | { readonly kind: 'query'; readonly name: string };
 
 export const bearer: Location = { kind: 'header', name: 'authorization', prefix: 'Bearer ' };
 
-export const location = z
+const queryParameter = z
   .strictObject({
-    header: z
-      .strictObject({
-        name: headerName(),
-        prefix: z
-          .string()
-          .max(64)
-          .meta({ description: 'Taken off before the token, in any case.' })
-          .optional(),
-      })
-      .meta({ description: 'The token is in a header.' })
-      .optional(),
-    cookie: z
-      .strictObject({
-        name: z
-          .string()
-          .regex(tokenPattern, 'not a cookie name')
-          .meta({ description: 'Name of the cookie.' }),
-      })
-      .meta({ description: 'The token is in a cookie.' })
-      .optional(),
-    queryParameter: notBuilt('a token in a URL ends up in logs and in referers (RFC 9700 §2.6, MCP)'),
-    expression: notBuilt('a token from an expression'),
+    name: z.string().min(1).max(256).meta({ description: 'Name of the parameter, decoded.' }),
   })
-  .transform((value, ctx): Location => {
-    if ((value.header === undefined) === (value.cookie === undefined))
-      ctx.addIssue({ code: 'custom', message: 'expected exactly one of header, cookie' });
-    if (value.header !== undefined)
-      return { kind: 'header', name: value.header.name.toLowerCase(), prefix: value.header.prefix ?? '' };
-    return { kind: 'cookie', name: value.cookie?.name ?? '' };
-  })
-  .meta({ description: 'Where the token stands; `Authorization: Bearer …` where this is left out.' });
+  .meta({ description: 'The credential is in a parameter of the query.' });
+
+/** Where a credential stands. `query` says whether a parameter of the URL is accepted, or why not. */
+export const credentialLocation = (description: string, query: 'accepted' | { readonly refused: string }) =>
+  z
+    .strictObject({
+      header: z
+        .strictObject({
+          name: headerName(),
+          prefix: z
+            .string()
+            .max(64)
+            .meta({ description: 'Taken off before the credential, in any case.' })
+            .optional(),
+        })
+        .meta({ description: 'The credential is in a header.' })
+        .optional(),
+      cookie: z
+        .strictObject({
+          name: z
+            .string()
+            .regex(tokenPattern, 'not a cookie name')
+            .meta({ description: 'Name of the cookie.' }),
+        })
+        .meta({ description: 'The credential is in a cookie.' })
+        .optional(),
+      queryParameter: query === 'accepted' ? queryParameter.optional() : notBuilt(query.refused),
+      expression: notBuilt('a credential from an expression'),
+    })
+    .transform((value, ctx): Location => {
+      const { header, cookie } = value;
+      const parameter = value.queryParameter as z.output<typeof queryParameter> | undefined;
+      if ([header, cookie, parameter].filter((place) => place !== undefined).length !== 1) {
+        const places = query === 'accepted' ? 'header, cookie, queryParameter' : 'header, cookie';
+        ctx.addIssue({ code: 'custom', message: `expected exactly one of ${places}` });
+      }
+      if (header !== undefined)
+        return { kind: 'header', name: header.name.toLowerCase(), prefix: header.prefix ?? '' };
+      if (parameter !== undefined) return { kind: 'query', name: parameter.name };
+      return { kind: 'cookie', name: cookie?.name ?? '' };
+    })
+    .meta({ description });
+
+export const location = credentialLocation(
+  'Where the token stands; `Authorization: Bearer …` where this is left out.',
+  { refused: 'a token in a URL ends up in logs and in referers (RFC 9700 §2.6, MCP)' },
+);
 
 export const modes = ['strict', 'optional', 'permissive'] as const;
 
-export const mode = (byDefault: (typeof modes)[number]) =>
-  z.enum(modes).default(byDefault).meta({
-    description:
-      'strict: a valid token is needed. optional: no token passes without claims, a bad one is refused. permissive: nobody is refused here, bad tokens count as none.',
-  });
+export const mode = (byDefault: (typeof modes)[number], credential: 'token' | 'key' = 'token') =>
+  z
+    .enum(modes)
+    .default(byDefault)
+    .meta({
+      description: `strict: a valid ${credential} is needed. optional: a request without one passes as nobody, a bad one is refused. permissive: nobody is refused here, bad ones count as none.`,
+    });

@@ -85,14 +85,23 @@ function warnOfRoute(route: Route, warn: Warn): void {
     warn(route.place, 'has only backends of weight 0: every request is answered with 500');
 }
 
+/** What a policy asks callers for. */
+const credentials: Readonly<Record<string, string>> = {
+  mcpAuthentication: 'token',
+  jwtAuth: 'token',
+  basicAuth: 'password',
+  apiKey: 'key',
+};
+
 /** Without a strict mode callers come in without a token; only a rule can then keep them out. */
 function warnOfMode(policy: PolicyUse, beside: readonly PolicyUse[], warn: Warn): void {
-  if (policy.name !== 'mcpAuthentication' && policy.name !== 'jwtAuth') return;
+  const credential = credentials[policy.name];
+  if (credential === undefined) return;
   const mode = member(policy.settings, 'mode');
   if (typeof mode !== 'string' || mode === 'strict' || hasRules(beside)) return;
   warn(
     policy.place,
-    `mode ${mode} lets callers in without a token, and there is no authorization rule`,
+    `mode ${mode} lets callers in without a ${credential}, and there is no authorization rule`,
     'set mode: strict, or add rules',
   );
 }

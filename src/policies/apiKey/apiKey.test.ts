@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import { GatewayError } from '../../errors.ts';
+import { FakeExchange, type FakeRequest } from '../exchange.testing.ts';
+import { prepared } from '../tools.testing.ts';
+import { apiKey } from './index.ts';
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+const keys = [
+  { key: 'key-of-alice-0001', metadata: { team: 'a', level: 3 } },
+  { keyHash: `sha256:${sha256('key-of-bob-000002').toUpperCase()}`, metadata: { team: 'b' } },
+  { key: 'key-of-nobody-003' },
+];
+
+function call(settings: object, request: FakeRequest): { x: FakeExchange; error: GatewayError | undefined } {
+  const x = new FakeExchange(request);
+  try {
+    assert.equal(prepared(apiKey, settings).onRequest?.(x), undefined);
+    return { x, error: undefined };
+  } catch (error) {
+    assert.ok(error instanceof GatewayError);
+    return { x, error };
+  }
+}
+const bearer = (key: string): FakeRequest => ({ headers: [['Authorization', `Bearer ${key}`]] });
+
+test('a key that is written or given by its digest lets its holder in, and the backend does not get it', () => {
+  const alice = call({ keys, mode: 'strict' }, bearer('key-of-alice-0001'));
+  assert.equal(alice.error, undefined);
+  assert.deepEqual(alice.x.apiKey?.metadata, { team: 'a', level: 3 });
+  assert.deepEqual(alice.x.requestHeaders.apply(alice.x.request.headerLines()), []);
+  assert.deepEqual(call({ keys }, bearer('key-of-bob-000002')).x.apiKey?.metadata, { team: 'b' });
+  assert.deepEqual(call({ keys }, bearer('key-of-nobody-003')).x.apiKey?.metadata, {});
+});
+
+test('holders can be told apart by an id that gives nothing of the key away', () => {
+  const id = (key: string) => call({ keys }, bearer(key)).x.apiKey?.id ?? '';
+  assert.notEqual(id('key-of-alice-0001'), id('key-of-bob-000002'));
+  assert.equal(id('key-of-alice-0001'), id('key-of-alice-0001'));
+  assert.ok(!sha256('key-of-alice-0001').includes(id('key-of-alice-0001')));
+});
+
+test('the modes differ in what they do without a key and with an unknown one', () => {
+  const unknown = [
+    bearer('key-of-alice-0002'),
+    bearer(''),
+    bearer('k'.repeat(5000)),
+    bearer(sha256('key-of-bob-000002')),
+  ];
+  for (const request of unknown) {
+    for (const mode of ['strict', 'optional']) {
+      const { error, x } = call({ keys, mode }, request);
+      assert.equal(error?.code, 'credentials_invalid', JSON.stringify(request).slice(0, 80));
+      assert.deepEqual(error.headers, [['www-authenticate', 'Bearer']]);
+      assert.deepEqual(x.annotations, { credentials: 'unknown API key' });
+    }
+    const permissive = call({ keys, mode: 'permissive' }, request);
+    assert.equal(permissive.error, undefined);
+    assert.equal(permissive.x.apiKey, undefined);
+    assert.deepEqual(permissive.x.requestHeaders.apply(permissive.x.request.headerLines()), []);
+  }
+  assert.equal(call({ keys, mode: 'strict' }, {}).error?.code, 'credentials_missing');
+  for (const settings of [{ keys }, { keys, mode: 'permissive' }])
+    assert.equal(call(settings, {}).error, undefined);
+});
+
+test('a key may stand in another header or in a cookie', () => {
+  const header = { keys, mode: 'strict', location: { header: { name: 'X-Api-Key' } } };
+  const found = call(header, { headers: [['x-api-key', 'key-of-alice-0001']] });
+  assert.equal(found.x.apiKey?.metadata['team'], 'a');
+  assert.deepEqual(found.x.requestHeaders.apply(found.x.request.headerLines()), []);
+  assert.deepEqual(call(header, bearer('key-of-alice-0001')).error?.headers, [
+    ['www-authenticate', 'ApiKey'],
+  ]);
+  const cookie = { keys, location: { cookie: { name: 'key' } } };
+  assert.equal(
+    call(cookie, { headers: [['cookie', 'key=key-of-alice-0001']] }).x.apiKey?.metadata['team'],
+    'a',
+  );
+});
+
+test('a key in the query is taken out of what is forwarded, and two of them count as none', () => {
+  const query = { keys, location: { queryParameter: { name: 'api key' } } };
+  const rows: [string, string][] = [
+    ['/p?a=1&api%20key=key-of-alice-0001&b=%41', '/p?a=1&b=%41'],
+    ['/p?api+key=key-of-alice-0001', '/p'],
+    ['/p?api+key=key%2Dof-alice-0001&c', '/p?c'],
+  ];
+  for (const [target, forwarded] of rows) {
+    const { x, error } = call(query, { target });
+    assert.equal(error, undefined, target);
+    assert.equal(x.apiKey?.metadata['team'], 'a');
+    assert.equal(x.forwardTarget, forwarded);
+  }
+  const twice = call(query, { target: '/p?api+key=key-of-alice-0001&api+key=x' });
+  assert.equal(twice.error?.code, 'credentials_invalid');
+  assert.equal(call(query, { target: '/p?apikey=key-of-alice-0001' }).x.apiKey, undefined);
+});
+
+test('checked settings hold no key', () => {
+  const settings = apiKey.schema.parse({ keys });
+  assert.doesNotMatch(JSON.stringify(settings), /key-of/);
+});
+
+test('settings that are ambiguous or cannot work are refused', () => {
+  const messages = (settings: object): string =>
+    (apiKey.schema.safeParse(settings).error?.issues ?? []).map((issue) => issue.message).join('; ');
+  assert.match(messages({ keys: [{}] }), /exactly one of key, keyHash/);
+  assert.match(messages({ keys: [{ key: 'a', keyHash: `sha256:${sha256('a')}` }] }), /exactly one/);
+  assert.match(messages({ keys: [{ keyHash: 'md5:abc' }] }), /sha256:/);
+  assert.match(messages({ keys: [{ key: 'a' }, { keyHash: `sha256:${sha256('a')}` }] }), /twice/);
+  assert.match(messages({ keys: [{ key: 'a', metadata: { key: 'b' } }] }), /never see/);
+  assert.match(messages({ keys: [{ key: 'a', allowedModels: [] }] }), /not built yet/);
+  assert.match(messages({ keys, location: {} }), /exactly one of header, cookie, queryParameter/);
+  assert.match(messages({ keys, location: { expression: 'request.path' } }), /not built yet/);
+  assert.notEqual(messages({ keys: [] }), '');
+  assert.notEqual(messages({}), '');
+});

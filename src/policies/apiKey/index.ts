@@ -1,0 +1,57 @@
+import { createHmac, hash, randomBytes } from 'node:crypto';
+import { GatewayError } from '../../errors.ts';
+import type { ApiKeyHolder, Exchange, Policy } from '../policy.ts';
+import { credentialReader } from '../token/credential.ts';
+import { bearer } from '../token/schema.ts';
+import { apiKeySchema, type AcceptedKey, type ApiKeySettings } from './schema.ts';
+
+const maxKeyLength = 4096;
+
+export const apiKey: Policy<ApiKeySettings> = {
+  name: 'apiKey',
+  schema: apiKeySchema,
+  prepare({ keys, mode, location = bearer }) {
+    const credential = credentialReader(location);
+    const holderOf = keyTable(keys);
+    // RFC 9110 §11.6.1: a 401 names a scheme. There is none for keys outside of Authorization.
+    const scheme =
+      location.kind === 'header' && location.prefix.toLowerCase() === 'bearer ' ? 'Bearer' : 'ApiKey';
+    const headers = [['www-authenticate', scheme]] as const;
+
+    function refused(x: Exchange, reason: string): GatewayError {
+      x.request.annotate('credentials', reason);
+      return new GatewayError('credentials_invalid', { headers, detail: reason });
+    }
+
+    return {
+      onRequest(x) {
+        const presented = credential.read(x);
+        if (presented === undefined) {
+          if (mode === 'strict') throw new GatewayError('credentials_missing', { headers });
+          return undefined;
+        }
+        credential.strip(x);
+        x.apiKey = presented.length > maxKeyLength ? undefined : holderOf(presented);
+        if (x.apiKey === undefined && mode !== 'permissive') throw refused(x, 'unknown API key');
+        return undefined;
+      },
+    };
+  },
+};
+
+/**
+ * Finds the holder of a key. The table is looked up by a digest with a secret of this process: nobody outside can
+ * tell how near a guess came, however exactly the lookup is timed.
+ */
+function keyTable(keys: readonly AcceptedKey[]): (key: string) => ApiKeyHolder | undefined {
+  const secret = randomBytes(32);
+  const blind = (digest: string): string => createHmac('sha256', secret).update(digest).digest('base64');
+  const holders = new Map(
+    keys.map(({ digest, metadata }): [string, ApiKeyHolder] => [
+      blind(digest),
+      // Digests of keys that somebody thought up can be reversed by trying: no part of one may show.
+      { id: hash('sha256', `id of ${digest}`).slice(0, 16), metadata },
+    ]),
+  );
+  return (key) => holders.get(blind(hash('sha256', key)));
+}

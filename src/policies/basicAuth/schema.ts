@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import { textSource } from '../text/schema.ts';
+import { credentialLocation } from '../token/schema.ts';
+import { readHtpasswd } from './htpasswd.ts';
+
+function htpasswdProblem(text: string): string | undefined {
+  try {
+    readHtpasswd(text);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+export const basicAuthSchema = z
+  .strictObject({
+    htpasswd: textSource(
+      'Users and the hashes of their passwords, in the format of htpasswd: written here, or `{file: …}`.',
+      htpasswdProblem,
+    ),
+    realm: z
+      .string()
+      .min(1)
+      .max(256)
+      .regex(/^[\x20\x21\x23-\x5b\x5d-\x7e]+$/, 'expected visible ASCII without quotes and backslashes')
+      .default('Restricted')
+      .meta({ description: 'Shown by browsers when they ask for the password.' }),
+    mode: z.enum(['strict', 'optional']).default('optional').meta({
+      description:
+        'strict: valid credentials are needed. optional: a request without any passes, bad ones are refused.',
+    }),
+    authorizationLocation: credentialLocation(
+      'Where the credentials stand; `Authorization: Basic …` where this is left out.',
+      { refused: 'a password in a URL ends up in logs and in referers' },
+    ).optional(),
+  })
+  .meta({ description: 'Checks user names and passwords (RFC 7617).' });
+
+export type BasicAuthSettings = z.output<typeof basicAuthSchema>;

@@ -1,0 +1,84 @@
+import { readFileSync, statSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { GatewayError } from '../../errors.ts';
+import type { Logger } from '../../telemetry/index.ts';
+import type { TextSource } from './schema.ts';
+
+export interface WatchOptions<T> {
+  /** For log and error, such as `basicAuth.htpasswd`. */
+  readonly name: string;
+  /** Makes the text usable; an Error says what is wrong and must not quote the text, which may be secret. */
+  readonly read: (text: string) => T;
+  readonly log: Logger;
+  /** Milliseconds between two looks at the file. */
+  readonly pollMs?: number;
+}
+
+const maxBytes = 1_048_576;
+
+/**
+ * A text of the configuration or of a file, in usable form. A file is polled, which also sees the symlink swap of a
+ * mounted Secret; a change that cannot be used leaves the last good one in force.
+ */
+export class WatchedText<T> {
+  private readonly options: WatchOptions<T>;
+  private readonly file: string | undefined;
+  private readonly timer: NodeJS.Timeout | undefined;
+  private current: { readonly value: T } | undefined;
+  private problem = '';
+  private seen = '';
+
+  /** @throws Error where a text of the configuration cannot be used */
+  constructor(source: TextSource, options: WatchOptions<T>) {
+    this.options = options;
+    if (source.kind === 'inline') {
+      this.file = undefined;
+      this.current = { value: options.read(source.text) };
+      return;
+    }
+    this.file = source.file;
+    this.reread(source.file);
+    this.timer = setInterval(() => void this.look(source.file), options.pollMs ?? 2_000);
+    this.timer.unref();
+  }
+
+  /** @throws GatewayError policy_failed as long as the file was never usable: nobody passes until it is */
+  get value(): T {
+    if (this.current !== undefined) return this.current.value;
+    throw new GatewayError('policy_failed', {
+      detail: `${this.options.name}: ${this.file ?? ''}: ${this.problem}`,
+    });
+  }
+
+  close(): void {
+    clearInterval(this.timer);
+  }
+
+  private async look(file: string): Promise<void> {
+    const now = await stat(file).then(mark, () => 'absent');
+    if (now !== this.seen) this.reread(file);
+  }
+
+  private reread(file: string): void {
+    const { name, read, log } = this.options;
+    // Taken before the reading, so that no change falls in between.
+    this.seen = 'absent';
+    try {
+      const stats = statSync(file);
+      this.seen = mark(stats);
+      if (stats.size > maxBytes) throw new Error(`the file is over ${maxBytes} bytes`);
+      this.current = { value: read(readFileSync(file, 'utf8')) };
+    } catch (error) {
+      this.problem = error instanceof Error ? error.message : String(error);
+      log.error('a file of a policy cannot be used', {
+        policy: name,
+        file,
+        problem: this.problem,
+        inForce: this.current === undefined ? 'nothing: requests are refused' : 'the last good one',
+      });
+    }
+  }
+}
+
+const mark = (stats: { ino: number; size: number; mtimeMs: number }): string =>
+  `${stats.ino} ${stats.size} ${stats.mtimeMs}`;

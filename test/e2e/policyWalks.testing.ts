@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import type { GatewayProcess } from './gateway.testing.ts';
+
+/** What a walk through an example of a policy needs. */
+export interface PolicyStage {
+  readonly gateway: GatewayProcess;
+  /** Token of a member of the group. */
+  readonly member: string;
+  ask(path: string, init?: RequestInit & { token?: string }): Promise<Response>;
+}
+
+const statusOf = async (asked: Promise<Response>): Promise<number> => {
+  const response = await asked;
+  await response.body?.cancel();
+  return response.status;
+};
+
+const basic = (pair: string) => ({ authorization: `Basic ${Buffer.from(pair).toString('base64')}` });
+
+/** What the echo app saw. */
+interface Seen {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string[]>>;
+}
+const seen = async (asked: Promise<Response>): Promise<Seen> => (await (await asked).json()) as Seen;
+
+/** One walk for each example of a policy about plain HTTP; `examples.test.ts` takes them. */
+export const policyWalks: Readonly<Record<string, (stage: PolicyStage) => Promise<void>>> = {
+  'examples/policies/requestRedirect.yaml': async ({ ask, gateway }) => {
+    const old = await ask('/old/get?a=b', { redirect: 'manual' });
+    assert.equal(old.status, 308);
+    assert.equal(old.headers.get('location'), `${gateway.url}/anything/get?a=b`);
+    const secure = await ask('/secure/x', { redirect: 'manual' });
+    assert.equal(secure.status, 301);
+    assert.equal(secure.headers.get('location'), 'https://www.example.com/secure/x');
+    assert.equal(await statusOf(ask('/old/get')), 200);
+  },
+  'examples/policies/urlRewrite.yaml': async ({ ask }) => {
+    const { url, headers } = await seen(ask('/api/v1/users?a=b'));
+    assert.equal(url, 'http://backend.internal/anything/users?a=b');
+    assert.deepEqual(headers['Host'], ['backend.internal']);
+    const { headers: own } = await seen(ask('/whoami'));
+    assert.match(own['Host']?.[0] ?? '', /^127\.0\.0\.1:\d+$/);
+    assert.notDeepEqual(own['X-Forwarded-Host'], own['Host']);
+  },
+  'examples/policies/basicAuth.yaml': async ({ ask }) => {
+    const refused = await ask('/anything');
+    assert.equal(refused.status, 401);
+    assert.equal(refused.headers.get('www-authenticate'), 'Basic realm="Example", charset="UTF-8"');
+    await refused.body?.cancel();
+    assert.equal(await statusOf(ask('/anything', { headers: basic('alice:builder') })), 401);
+    const { headers } = await seen(ask('/anything', { method: 'POST', headers: basic('alice:wonderland') }));
+    assert.equal(headers['Authorization'], undefined);
+    assert.equal(await statusOf(ask('/anything', { headers: basic('bob:builder') })), 200);
+    assert.equal(await statusOf(ask('/anything', { method: 'POST', headers: basic('bob:builder') })), 403);
+  },
+  'examples/policies/apiKey.yaml': async ({ ask }) => {
+    const withKey = (path: string, key: string) => ask(path, { headers: { 'x-api-key': key } });
+    assert.equal(await statusOf(ask('/anything/red')), 401);
+    assert.equal(await statusOf(withKey('/anything/red', '5f0e9d3a7c1b48e3')), 401);
+    assert.equal((await seen(withKey('/anything/red', '5f0e9d3a7c1b48e2'))).headers['X-Api-Key'], undefined);
+    assert.equal(await statusOf(withKey('/anything/blue', '5f0e9d3a7c1b48e2')), 403);
+    assert.equal(await statusOf(withKey('/anything/blue', 'c2a98e77d1504b3f')), 200);
+  },
+};
