@@ -163,19 +163,34 @@ test('a port that is taken leaves everything as it was', async () => {
 });
 
 test('limits of a new model hold for connections that are open already', async () => {
-  const backend = await named('x');
+  const waiting: BackendConnection[] = [];
+  const backend = await RawBackend.start({
+    onRequest: (request, connection) => {
+      if (request.start.includes('/slow')) waiting.push(connection);
+      else connection.send(ok('x'));
+    },
+  });
   const routes = [{ to: backend.port }];
   const plane = await TestPlane.start({ routes });
   const client = await plane.client();
-  const many = get('/', ...Array.from({ length: 50 }, (_, i) => `X-${i}: y`));
-  assert.equal(status(await client.ask(many)), 200);
+  const many = (count: number): string => get('/', ...Array.from({ length: count }, (_, i) => `X-${i}: y`));
+  assert.equal(status(await client.ask(many(50))), 200);
+  // One request is under way while the limit changes.
+  client.send(get('/slow'));
+  await backend.until('it is there', () => waiting.length === 1);
   await plane.apply({ routes, limits: { maxHeaders: 20 } });
+  waiting[0]?.send(ok('x'));
+  assert.equal(status(await client.answer()), 200);
   assert.equal(status(await client.ask(get())), 200);
-  assert.equal(status(await client.ask(many)), 431);
-  await plane.apply({ routes, limits: { maxHeaders: 200 } });
-  const more = get('/', ...Array.from({ length: 150 }, (_, i) => `X-${i}: y`));
+  assert.equal(status(await client.ask(many(50))), 431);
+
   const other = await plane.client();
-  for (let i = 0; i < 3; i++) assert.equal(status(await other.ask(more)), 200);
+  other.send(get('/slow'));
+  await backend.until('it is there', () => waiting.length === 2);
+  await plane.apply({ routes, limits: { maxHeaders: 200 } });
+  waiting[1]?.send(ok('x'));
+  assert.equal(status(await other.answer()), 200);
+  for (let i = 0; i < 3; i++) assert.equal(status(await other.ask(many(150))), 200);
   plane.close();
   await backend.close();
 });
