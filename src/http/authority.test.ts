@@ -72,7 +72,7 @@ test('what is remembered of a host does not keep the head alive that it came in'
   };
   const before = used();
   for (let i = 0; i < 600; i++) {
-    const head = Buffer.from(`${'x'.repeat(65_536)}host-number-${i}.example.com`).toString('latin1');
+    const head = Buffer.from(`${'x'.repeat(65_536)}host-number-${i}.example.com:8080`).toString('latin1');
     assert.ok(parseAuthority(head.substring(65_536)) !== undefined);
   }
   const kept = (used() - before) / 600;
