@@ -22,10 +22,7 @@ export function parseAuthority(text: string): Authority | undefined {
   const parts = grammar.exec(authority);
   if (parts === null || Number(parts[2] ?? 0) > 65_535) return undefined;
   const host = (parts[1] as string).replace(/\.$/, '');
-  if (known.size >= KNOWN_MOST) return { host, authority };
-  // `text` may be a slice of a whole request head, which the table would keep alive: a copy goes in.
-  const copy = Buffer.from(text, 'latin1').toString('latin1');
-  const parsed = { host: Buffer.from(host).toString(), authority: copy.toLowerCase() };
-  known.set(copy, parsed);
+  const parsed = { host, authority };
+  if (known.size < KNOWN_MOST) known.set(text, parsed);
   return parsed;
 }
