@@ -43,3 +43,11 @@ export function fromCel(value: unknown): unknown {
 }
 
 const keyText = (key: unknown): string => (isCelUint(key) ? String(key.value) : String(key));
+
+/** Milliseconds of a CEL duration; undefined for any other value. */
+export function durationMs(value: unknown): number | undefined {
+  if (typeof value !== 'object' || value === null || !('message' in value)) return undefined;
+  const { message } = value as { message?: { $typeName?: string; seconds?: bigint; nanos?: number } };
+  if (message?.$typeName !== 'google.protobuf.Duration') return undefined;
+  return Number(message.seconds ?? 0n) * 1000 + (message.nanos ?? 0) / 1e6;
+}

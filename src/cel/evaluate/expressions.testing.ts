@@ -23,7 +23,7 @@ const member = fc
   .tuple(fc.constantFrom('m', 'm', 'm', 's', 'nope'), fc.array(name, { minLength: 1, maxLength: 3 }))
   .map(([root, path]) => [root, ...path].join('.'));
 
-export const { expression } = fc.letrec<{ expression: string; bool: string; list: string; call: string }>(
+const { expression, bool } = fc.letrec<{ expression: string; bool: string; list: string; call: string }>(
   (tie) => {
     const any = tie('expression');
     const bool = tie('bool');
@@ -104,6 +104,9 @@ export const { expression } = fc.letrec<{ expression: string; bool: string; list
     };
   },
 );
+
+/** Half of them are conditions, as rules are. */
+export const source = fc.oneof(expression, bool);
 
 /** Data of a request or a token; never null. */
 const { value } = fc.letrec<{ value: unknown }>((tie) => ({
