@@ -67,6 +67,9 @@ test('checked settings survive JSON, because the model travels as JSON', () => {
     ['requestRedirect', { authority: { host: 'a.test' }, path: { prefix: '/x' } }],
     ['urlRewrite', { authority: 'auto', path: { full: '/x' } }],
     ['basicAuth', { htpasswd: { file: 'f' }, authorizationLocation: { cookie: { name: 'c' } } }],
+    ['localRateLimit', [{ maxTokens: 1, tokensPerFill: 1, fillInterval: '1s', key: 'jwt.sub' }]],
+    ['delay', { duration: 'duration("1s")' }],
+    ['abort', { status: 500 }],
     ['apiKey', { keys: [{ key: 'k', metadata: { a: [1, { b: null }] } }] }],
   ];
   for (const [name, written] of samples) {

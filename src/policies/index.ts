@@ -1,10 +1,13 @@
+import { abort } from './abort/index.ts';
 import { apiKey } from './apiKey/index.ts';
 import { authorization } from './authorization/index.ts';
 import { basicAuth } from './basicAuth/index.ts';
 import { cors } from './cors/index.ts';
+import { delay } from './delay/index.ts';
 import { directResponse } from './directResponse/index.ts';
 import { requestHeaderModifier, responseHeaderModifier } from './headerModifier/index.ts';
 import { jwtAuth } from './jwtAuth/index.ts';
+import { localRateLimit } from './localRateLimit/index.ts';
 import { mcpAuthentication } from './mcpAuthentication/index.ts';
 import { mcpAuthorization } from './mcpAuthorization/index.ts';
 import type { Policy } from './policy.ts';
@@ -29,8 +32,14 @@ const rows: readonly { readonly policy: Policy; readonly why: string }[] = [
   { policy: apiKey, why: 'as jwtAuth' },
   { policy: authorization, why: 'what a caller may not do must cost no more work' },
   { policy: mcpAuthorization, why: 'as authorization' },
+  {
+    policy: localRateLimit,
+    why: 'only who may come in draws from the bucket: strangers cannot empty it for the others',
+  },
   { policy: requestHeaderModifier, why: 'after the credential was removed, so that a new one can be set' },
   { policy: responseHeaderModifier, why: 'the last word about the answer, errors included' },
+  { policy: delay, why: 'a slow backend is played before whatever answers in its place' },
+  { policy: abort, why: 'a failing backend may be slow, too' },
   { policy: requestRedirect, why: 'where it stands there is no backend' },
   { policy: urlRewrite, why: 'after everything that judges the path: rules see what the client asked for' },
   { policy: directResponse, why: 'it takes the place of the backend, so it comes where the backend would' },

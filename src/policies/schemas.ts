@@ -1,11 +1,14 @@
 import type { z } from 'zod';
+import { abortSchema } from './abort/schema.ts';
 import { apiKeySchema } from './apiKey/schema.ts';
 import { authorizationSchema } from './authorization/schema.ts';
 import { basicAuthSchema } from './basicAuth/schema.ts';
 import { corsSchema } from './cors/schema.ts';
+import { delaySchema } from './delay/schema.ts';
 import { directResponseSchema } from './directResponse/schema.ts';
 import { requestHeaderModifierSchema, responseHeaderModifierSchema } from './headerModifier/schema.ts';
 import { jwtAuthSchema } from './jwtAuth/schema.ts';
+import { localRateLimitSchema } from './localRateLimit/schema.ts';
 import { mcpAuthenticationSchema } from './mcpAuthentication/schema.ts';
 import { mcpAuthorizationSchema } from './mcpAuthorization/schema.ts';
 import { requestRedirectSchema } from './requestRedirect/schema.ts';
@@ -25,8 +28,11 @@ export const policySchemas = {
   apiKey: apiKeySchema,
   authorization: authorizationSchema,
   mcpAuthorization: mcpAuthorizationSchema,
+  localRateLimit: localRateLimitSchema,
   requestHeaderModifier: requestHeaderModifierSchema,
   responseHeaderModifier: responseHeaderModifierSchema,
+  delay: delaySchema,
+  abort: abortSchema,
   requestRedirect: requestRedirectSchema,
   urlRewrite: urlRewriteSchema,
   directResponse: directResponseSchema,
@@ -37,6 +43,6 @@ export type PolicyName = keyof typeof policySchemas;
 /** Policies of the format that are refused by name. */
 export const policiesNotBuilt: readonly string[] = [
   ...['requestMirror', 'mcpGuardrails', 'a2a', 'ai', 'backendTLS', 'backendTunnel'],
-  ...['backendAuth', 'localRateLimit', 'remoteRateLimit', 'oidc', 'extAuthz', 'extProc'],
-  ...['transformations', 'csrf', 'buffer', 'retry', 'delay'],
+  ...['backendAuth', 'remoteRateLimit', 'oidc', 'extAuthz', 'extProc'],
+  ...['transformations', 'csrf', 'buffer', 'retry'],
 ];

@@ -63,4 +63,31 @@ export const policyWalks: Readonly<Record<string, (stage: PolicyStage) => Promis
     assert.equal(await statusOf(withKey('/anything/blue', '5f0e9d3a7c1b48e2')), 403);
     assert.equal(await statusOf(withKey('/anything/blue', 'c2a98e77d1504b3f')), 200);
   },
+  'examples/policies/localRateLimit.yaml': async ({ ask }) => {
+    const remaining: (string | null)[] = [];
+    for (let i = 0; i < 3; i++) {
+      const response = await ask('/get');
+      assert.equal(response.status, 200);
+      await response.body?.cancel();
+      assert.equal(response.headers.get('x-ratelimit-limit'), '3');
+      remaining.push(response.headers.get('x-ratelimit-remaining'));
+    }
+    assert.deepEqual(remaining, ['2', '1', '0']);
+    const refused = await ask('/get');
+    assert.equal(refused.status, 429);
+    assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/);
+    await refused.body?.cancel();
+  },
+  'examples/policies/delay.yaml': async ({ ask }) => {
+    const started = performance.now();
+    assert.equal(await statusOf(ask('/post', { method: 'POST' })), 200);
+    // A timer may be a little early, never by much.
+    assert.ok(performance.now() - started > 290);
+    assert.equal(await statusOf(ask('/get')), 200);
+  },
+  'examples/policies/abort.yaml': async ({ ask }) => {
+    const statuses = await Promise.all(Array.from({ length: 60 }, () => statusOf(ask('/flaky'))));
+    assert.deepEqual([...new Set(statuses)].sort(), [200, 503]);
+    assert.equal(await statusOf(ask('/get')), 200);
+  },
 };

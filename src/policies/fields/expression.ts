@@ -37,7 +37,7 @@ function checkExpression(
 }
 
 /** `offset` counts from the start of the expression's text. */
-function addProblem(
+export function addProblem(
   ctx: z.RefinementCtx,
   path: readonly string[],
   message: string,

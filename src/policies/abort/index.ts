@@ -1,0 +1,19 @@
+import { drawn } from '../fields/share.ts';
+import type { Policy } from '../policy.ts';
+import { abortSchema, type AbortSettings } from './schema.ts';
+
+export const abort: Policy<AbortSettings> = {
+  name: 'abort',
+  schema: abortSchema,
+  prepare: ({ status, percentage }) => ({
+    onRequest(x) {
+      if (!drawn(percentage)) return undefined;
+      x.request.annotate('fault', 'abort');
+      return {
+        status,
+        headers: [['content-type', 'text/plain; charset=utf-8']],
+        body: 'fault injected by the gateway\n',
+      };
+    },
+  }),
+};

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { GatewayError } from '../../errors.ts';
+import { FakeExchange, type FakeRequest } from '../exchange.testing.ts';
+import { prepared } from '../tools.testing.ts';
+import { delay } from './index.ts';
+
+async function waits(settings: object, request: FakeRequest = {}): Promise<readonly number[]> {
+  const x = new FakeExchange(request);
+  assert.equal(await prepared(delay, settings).onRequest?.(x), undefined);
+  return x.waits;
+}
+
+test('a request is held for a fixed time, and the log says so', async () => {
+  assert.deepEqual(await waits({ duration: '1s500ms' }), [1_500]);
+  const x = new FakeExchange();
+  await prepared(delay, { duration: '20ms' }).onRequest?.(x);
+  assert.deepEqual(x.annotations, { delayMs: 20 });
+});
+
+test('an expression decides for each request how long, and for nothing it does not even wait', async () => {
+  const duration = 'request.method == "GET" ? duration("0s") : duration("1s250ms")';
+  assert.equal(prepared(delay, { duration }).onRequest?.(new FakeExchange()), undefined);
+  assert.deepEqual(await waits({ duration }, { method: 'POST' }), [1_250]);
+  const asked = { duration: 'request.headers["x-delay"]' };
+  assert.deepEqual(await waits(asked, { headers: [['x-delay', '30ms']] }), [30]);
+});
+
+test('nobody can ask for more than an hour, or for less than nothing', async () => {
+  assert.deepEqual(await waits({ duration: 'duration("48h")' }), [3_600_000]);
+  assert.deepEqual(await waits({ duration: 'duration("-5s")' }), []);
+});
+
+test('an expression that fails, or comes to no duration, is an error of the policy', () => {
+  for (const headers of [[], [['x-delay', 'soon']]] as [string, string][][])
+    assert.throws(
+      () =>
+        prepared(delay, { duration: 'request.headers["x-delay"]' }).onRequest?.(
+          new FakeExchange({ headers }),
+        ),
+      (error) => error instanceof GatewayError && error.code === 'policy_failed',
+    );
+});
+
+test('a share of the requests is held', async () => {
+  assert.deepEqual(await waits({ duration: '1s', percentage: 0 }), []);
+  const steps = prepared(delay, { duration: '1s', percentage: 0.5 });
+  let held = 0;
+  for (let i = 0; i < 2_000; i++) {
+    const x = new FakeExchange();
+    await steps.onRequest?.(x);
+    held += x.waits.length;
+  }
+  assert.ok(held > 800 && held < 1_200, String(held));
+});
+
+test('what is no duration is refused when it is loaded', () => {
+  for (const settings of [
+    {},
+    { duration: '' },
+    { duration: 5 },
+    { duration: '2h' },
+    { duration: '5 seconds' },
+    { duration: '1 + 1' },
+    { duration: 'request.nothing' },
+    { duration: '1s', percentage: 50 },
+    { duration: '1s', percentage: -0.1 },
+    { delay: '1s' },
+  ])
+    assert.equal(delay.schema.safeParse(settings).success, false, JSON.stringify(settings));
+});

@@ -1,0 +1,40 @@
+import { compile, durationMs, isProblem } from '../../cel/index.ts';
+import { GatewayError } from '../../errors.ts';
+import { parseDuration } from '../../model/index.ts';
+import { contextFor } from '../attributes/context.ts';
+import { requestAttributes } from '../attributes/declared.ts';
+import { drawn } from '../fields/share.ts';
+import type { Exchange, Policy } from '../policy.ts';
+import { delaySchema, maxDelayMs, type Delay, type DelaySettings } from './schema.ts';
+
+export const delay: Policy<DelaySettings> = {
+  name: 'delay',
+  schema: delaySchema,
+  prepare({ duration, percentage }) {
+    const length = lengthOf(duration);
+    return {
+      onRequest(x) {
+        if (!drawn(percentage)) return undefined;
+        const ms = length(x);
+        if (ms <= 0) return undefined;
+        x.request.annotate('delayMs', Math.round(ms));
+        return x.wait(ms).then(() => undefined);
+      },
+    };
+  },
+};
+
+/** @throws Error for an expression that does not compile */
+function lengthOf(duration: Delay): (x: Exchange) => number {
+  if (duration.kind === 'fixed') return () => duration.ms;
+  const program = compile(duration.source, requestAttributes);
+  if (isProblem(program)) throw new Error(`delay.duration: ${program.message}`);
+  const context = contextFor([program]);
+  return (x) => {
+    const value = program.run(context(x));
+    const ms = typeof value === 'string' ? parseDuration(value) : durationMs(value);
+    if (ms !== undefined) return Math.min(ms, maxDelayMs);
+    const problem = value instanceof Error ? value.message : 'neither a duration nor the text of one';
+    throw new GatewayError('policy_failed', { detail: `delay: ${duration.source}: ${problem}` });
+  };
+}

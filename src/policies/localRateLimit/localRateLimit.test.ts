@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { GatewayError } from '../../errors.ts';
+import { FakeExchange, type FakeRequest } from '../exchange.testing.ts';
+import { prepared, toolsWith } from '../tools.testing.ts';
+import { localRateLimit } from './index.ts';
+
+interface Answer {
+  readonly allowed: boolean;
+  readonly limit: string | undefined;
+  readonly remaining: string | undefined;
+  readonly reset: string | undefined;
+  readonly retryAfter: string | undefined;
+}
+
+/** A limiter with a clock that the test moves. */
+function limiter(settings: unknown) {
+  let clock = 1_000_000;
+  const steps = prepared(localRateLimit, settings, { ...toolsWith([]), now: () => clock });
+  const ask = (request: FakeRequest = {}): Answer => {
+    const x = new FakeExchange(request);
+    let error: GatewayError | undefined;
+    try {
+      assert.equal(steps.onRequest?.(x), undefined);
+    } catch (thrown) {
+      assert.ok(thrown instanceof GatewayError && thrown.code === 'rate_limited');
+      error = thrown;
+    }
+    const headers = Object.fromEntries(x.responseHeaders.lines);
+    return {
+      allowed: error === undefined,
+      limit: headers['x-ratelimit-limit'],
+      remaining: headers['x-ratelimit-remaining'],
+      reset: headers['x-ratelimit-reset'],
+      retryAfter: Object.fromEntries(error?.headers ?? [])['retry-after'],
+    };
+  };
+  return {
+    ask,
+    allowed: (request?: FakeRequest): boolean => ask(request).allowed,
+    pass: (ms: number) => void (clock += ms),
+  };
+}
+
+const from = (client: string): FakeRequest => ({ headers: [['x-client', client]] });
+
+test('a bucket lets through what it holds, then 429, and every answer says where the client stands', () => {
+  const { ask, pass } = limiter([{ maxTokens: 2, tokensPerFill: 1, fillInterval: '10s' }]);
+  const base = { limit: '2', reset: '10', retryAfter: undefined };
+  assert.deepEqual(ask(), { ...base, allowed: true, remaining: '1' });
+  assert.deepEqual(ask(), { ...base, allowed: true, remaining: '0' });
+  pass(3_500);
+  assert.deepEqual(ask(), { ...base, allowed: false, remaining: '0', reset: '7', retryAfter: '7' });
+});
+
+test('each interval fills the bucket by what is written, up to what it holds', () => {
+  const { allowed, ask, pass } = limiter([{ maxTokens: 3, tokensPerFill: 2, fillInterval: '1s' }]);
+  for (let i = 0; i < 3; i++) assert.equal(allowed(), true);
+  pass(999);
+  assert.equal(allowed(), false);
+  pass(1);
+  assert.deepEqual([allowed(), allowed(), allowed()], [true, true, false]);
+  pass(60_000);
+  assert.equal(ask().remaining, '2');
+});
+
+test('a clock that is set back does not stop the filling', () => {
+  const { allowed, pass } = limiter([{ maxTokens: 1, tokensPerFill: 1, fillInterval: '1s' }]);
+  assert.equal(allowed(), true);
+  pass(-3_600_000);
+  assert.equal(allowed(), false);
+  pass(1_000);
+  assert.equal(allowed(), true);
+});
+
+test('several limits must all allow a request, and a refused one costs no token of the others', () => {
+  const { allowed, ask, pass } = limiter([
+    { maxTokens: 1, tokensPerFill: 1, fillInterval: '1s' },
+    { maxTokens: 3, tokensPerFill: 3, fillInterval: '1h' },
+  ]);
+  assert.equal(allowed(), true);
+  for (let i = 0; i < 10; i++) assert.equal(allowed(), false);
+  for (let i = 0; i < 2; i++) {
+    pass(1_000);
+    assert.equal(allowed(), true);
+  }
+  pass(1_000);
+  const last = ask();
+  assert.equal(last.allowed, false);
+  assert.equal(last.limit, '3', 'told is the limit that refuses');
+});
+
+test('each key has a bucket of its own, and requests without a key share one', () => {
+  const { allowed } = limiter([
+    { maxTokens: 1, tokensPerFill: 1, fillInterval: '1h', key: 'request.headers["x-client"]' },
+  ]);
+  assert.deepEqual([allowed(from('a')), allowed(from('a'))], [true, false]);
+  assert.deepEqual([allowed(from('b')), allowed(from('b'))], [true, false]);
+  assert.deepEqual([allowed(), allowed()], [true, false]);
+  const long = 'x'.repeat(5_000);
+  assert.deepEqual(
+    [allowed(from(`${long}1`)), allowed(from(`${long}2`)), allowed(from(`${long}1`))],
+    [true, true, false],
+  );
+});
+
+test('keys of different types are different keys', () => {
+  const { allowed } = limiter([
+    {
+      maxTokens: 1,
+      tokensPerFill: 1,
+      fillInterval: '1h',
+      key: 'request.method == "GET" ? dyn(1) : dyn("1")',
+    },
+  ]);
+  assert.deepEqual([allowed(), allowed({ method: 'POST' }), allowed()], [true, true, false]);
+});
+
+test('beyond the number of keys the bucket that was not used for longest is forgotten', () => {
+  const { allowed } = limiter([
+    { maxTokens: 1, tokensPerFill: 1, fillInterval: '1h', key: 'request.headers["x-client"]', maxKeys: 2 },
+  ]);
+  assert.equal(allowed(from('a')), true);
+  assert.equal(allowed(from('b')), true);
+  assert.equal(allowed(from('a')), false);
+  assert.equal(allowed(from('c')), true);
+  assert.equal(allowed(from('a')), false, 'was used after b');
+  assert.equal(allowed(from('b')), true, 'was forgotten');
+});
+
+test('what would allow nothing or everything, and what is not built, is refused', () => {
+  const good = { maxTokens: 1, tokensPerFill: 1, fillInterval: '1s' };
+  const issues = (settings: unknown) => localRateLimit.schema.safeParse(settings).error?.issues ?? [];
+  for (const settings of [
+    [],
+    [{ ...good, maxTokens: 0 }],
+    [{ ...good, tokensPerFill: 0 }],
+    [{ maxTokens: 1, tokensPerFill: 1 }],
+    [{ ...good, fillInterval: '0s' }],
+    [{ ...good, type: 'bytes' }],
+    [{ ...good, key: 'request.nothing' }],
+    [{ ...good, burst: 1 }],
+    good,
+    {},
+  ])
+    assert.notEqual(issues(settings).length, 0, JSON.stringify(settings));
+  assert.match(issues([{ ...good, type: 'tokens' }])[0]?.message ?? '', /not built yet/);
+  assert.match(
+    JSON.stringify(issues({ conditional: [{ ...good, condition: 'true' }] })),
+    /conditional limits/,
+  );
+  assert.deepEqual(issues([{ ...good, type: 'requests' }]), []);
+});

@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import { requestAttributes } from '../attributes/declared.ts';
+import { duration } from '../fields/duration.ts';
+import { expression } from '../fields/expression.ts';
+import { notBuilt } from '../fields/notBuilt.ts';
+
+const count = (description: string) => z.int().min(1).max(1_000_000_000).meta({ description });
+
+const limitShape = z
+  .strictObject({
+    maxTokens: count('Requests that may come at once: what the bucket holds, and what it holds at first.'),
+    tokensPerFill: count('Requests that each interval allows anew.'),
+    fillInterval: duration('Length of an interval.'),
+    type: z
+      .string()
+      .superRefine((type, ctx) => {
+        if (type === 'tokens')
+          ctx.addIssue({
+            code: 'custom',
+            message: 'known, but not built yet: tokens of language models',
+            params: { notBuilt: true },
+          });
+        else if (type !== 'requests') ctx.addIssue({ code: 'custom', message: 'expected requests' });
+      })
+      .default('requests')
+      .meta({ description: 'What is counted: `requests`.', enum: ['requests'] }),
+    key: expression(
+      requestAttributes,
+      'CEL expression; each value has a bucket of its own. One bucket for all where it is left out.',
+    ).optional(),
+    maxKeys: z
+      .int()
+      .min(1)
+      .max(1_000_000)
+      .default(10_000)
+      .meta({ description: 'Buckets that are kept; the one that was not used for longest makes room.' }),
+  })
+  .transform(({ type: _, ...limit }) => limit);
+
+/** One limit, a list of them, or the conditional form, which is refused by name. */
+export const localRateLimitSchema = z
+  .union([
+    z.array(limitShape).min(1).max(16).meta({ description: 'Limits that must all allow the request.' }),
+    z.strictObject({ conditional: notBuilt('conditional limits') }),
+  ])
+  .transform((value, ctx) => {
+    if (Array.isArray(value)) return { limits: value };
+    ctx.addIssue({ code: 'custom', message: 'expected a list of limits' });
+    return z.NEVER;
+  })
+  .meta({ description: 'Limits how many requests pass, counted in this process.' });
+
+export type LocalRateLimitSettings = z.output<typeof localRateLimitSchema>;
+export type Limit = LocalRateLimitSettings['limits'][number];
