@@ -38,10 +38,9 @@ export function dispatch(x: Dispatch, request: Envelope): void {
   x.http.annotate('mcp.method', request.method.slice(0, maxShown));
   const item = itemOf(request);
   const token = progressToken(request);
-  if (item === 'ambiguous' || token === 'ambiguous') {
-    const error = new GatewayError('mcp_invalid_request', {
-      message: 'invalid request: a member is repeated',
-    });
+  if (typeof item === 'string' || token === 'ambiguous') {
+    const why = item === 'malformed' ? 'the name is not a string' : 'a member is repeated';
+    const error = new GatewayError('mcp_invalid_request', { message: `invalid request: ${why}` });
     x.answer.respond(errorResponse(error, idText));
     return;
   }

@@ -40,27 +40,33 @@ const references: ReadonlyMap<string, Place> = new Map([
   ['ref/resource', { kind: 'resource', member: 'uri' }],
 ]);
 
+/** Why a request's item cannot be told. */
+export type UnclearItem = 'ambiguous' | 'malformed';
+
 /**
  * Finds the item of a request; undefined where it is about none, or names none (the server will say so).
- * `ambiguous`: the name stands there twice, and the server might read the other one.
+ * `ambiguous`: the name stands there twice, and the server might read the other one. `malformed`: it is no string,
+ * and some servers make one of it (`["a"]` is `a` as a key of a JavaScript object).
  */
-export function itemOf(message: Envelope): NamedItem | 'ambiguous' | undefined {
+export function itemOf(message: Envelope): NamedItem | UnclearItem | undefined {
   const place = places.get(message.method);
   if (place !== undefined) return named(message.text, message.body, place);
   if (message.method !== 'completion/complete') return undefined;
   const ref = memberOf(message.text, message.body, 'ref');
   if (ref === 'ambiguous') return ref;
   const type = memberOf(message.text, ref, 'type');
-  if (type === 'ambiguous') return type;
-  const target = references.get(stringValue(message.text, type) ?? '');
+  if (type === undefined || type === 'ambiguous') return type;
+  const kind = stringValue(message.text, type);
+  if (kind === undefined) return 'malformed';
+  const target = references.get(kind);
   return target === undefined ? undefined : named(message.text, ref, target);
 }
 
-function named(text: string, body: Span | undefined, place: Place): NamedItem | 'ambiguous' | undefined {
+function named(text: string, body: Span | undefined, place: Place): NamedItem | UnclearItem | undefined {
   const span = memberOf(text, body, place.member);
-  if (span === 'ambiguous') return span;
+  if (span === undefined || span === 'ambiguous') return span;
   const name = stringValue(text, span);
-  return span === undefined || name === undefined ? undefined : { kind: place.kind, name, span };
+  return name === undefined ? 'malformed' : { kind: place.kind, name, span };
 }
 
 /** Where the items of a list result stand. */

@@ -7,6 +7,7 @@ import { itemOf, listShape } from './items.ts';
 import { viewList } from './listView.ts';
 import { originAllowed } from './origin.ts';
 import { Outbox } from './outbox.ts';
+import { readPost } from './readPost.ts';
 import { SessionSeal } from './sessionId.ts';
 
 for (const [accept, json, events, prefersEvents = false] of [
@@ -137,8 +138,20 @@ test('the item of a request is found in its place, and a second name for it is a
   ]);
   assert.equal(call('tools/call', '{"name":"a","name":"b"}'), 'ambiguous');
   assert.equal(call('tools/call', '{"name":"a","Name":"b"}'), 'ambiguous');
+  for (const name of ['["a"]', '5', 'null', '{"name":"a"}'])
+    assert.equal(call('tools/call', `{"name":${name}}`), 'malformed', name);
+  assert.equal(call('completion/complete', '{"ref":{"type":["ref/prompt"],"name":"a"}}'), 'malformed');
   assert.equal(call('tools/call', '{}'), undefined);
   assert.equal(call('ping', '{"name":"a"}'), undefined);
+});
+
+test('no message within a string is a line of its own, whatever a server takes for a line break', () => {
+  const inner = '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"b"}}';
+  const sent = { jsonrpc: '2.0', id: 1, method: 'ping', params: { a: `é\u2028${inner}\u2029\u0085\r\n` } };
+  const [message] = readPost(Buffer.from(JSON.stringify(sent))).messages;
+  assert.doesNotMatch(message!.text, /[\r\n\u0085\u2028\u2029]/);
+  assert.match(message!.text, /é/);
+  assert.deepEqual(JSON.parse(message!.text), sent);
 });
 
 test('a filtered list keeps the bytes of what stays', () => {

@@ -33,6 +33,9 @@ export function readPost(body: Buffer): Post {
   }
   // A message is one line on stdio. In JSON text a line break can only be white space.
   if (text.includes('\n') || text.includes('\r')) text = text.replaceAll(/[\r\n]/g, ' ');
+  // These can stand only in strings. Some readers of lines, Node's readline among them, end a line there: a message
+  // within a string would be one of its own to such a server, past every rule.
+  if (text.length !== body.length) text = text.replaceAll(/[\u0085\u2028\u2029]/g, escaped);
   const at = skipSpace(text, 0);
   if (text.charCodeAt(at) !== 0x5b) return single(message(text));
   const messages: Envelope[] = [];
@@ -51,6 +54,8 @@ export function readPost(body: Buffer): Post {
     idText: undefined,
   };
 }
+
+const escaped = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 function single(one: Envelope): Post {
   const { text, idSpan, kind } = one;

@@ -42,6 +42,15 @@ for (const [method, params, code, message] of [
     assert.deepEqual(answer.json, { jsonrpc: '2.0', id: 'h', error: { code, message } });
   });
 
+test('a name that is no string reaches no server, which might make a hidden one of it', async () => {
+  const answer = await client.post(client.request('tools/call', { name: ['crash'] }));
+  assert.deepEqual(answer.json.error, {
+    code: -32600,
+    message: 'invalid request: the name is not a string',
+  });
+  assert.equal(await client.call('echo', { text: 'alive' }), 'alive');
+});
+
 test('the answer for a hidden tool is the one for a tool that the server does not have', async () => {
   const none = await client.post(client.tool('nothing'));
   assert.deepEqual(none.json.error, { code: -32602, message: 'Unknown tool: nothing' });
