@@ -256,9 +256,10 @@ test('a rule that comes out differently each time is asked each time, also about
   const answers = new Set<boolean>();
   for (let i = 0; i < 200 && answers.size < 2; i++) {
     try {
-      steps.onRequest?.(new FakeExchange({ identity: caller }));
+      assert.equal(steps.onRequest?.(new FakeExchange({ identity: caller })), undefined);
       answers.add(true);
-    } catch {
+    } catch (error) {
+      assert.ok(error instanceof GatewayError);
       answers.add(false);
     }
   }
