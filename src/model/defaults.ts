@@ -22,6 +22,7 @@ const limits: Limits = {
   headTimeoutMs: 10_000,
   bodyTimeoutMs: 60_000,
   idleTimeoutMs: 10 * minutes,
+  tunnelIdleTimeoutMs: 60 * minutes,
   maxConnections: 50_000,
   maxMcpSessions: 10_000,
   maxChildren: 256,

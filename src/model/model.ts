@@ -188,6 +188,8 @@ export interface Limits {
   readonly bodyTimeoutMs: number;
   /** A kept-alive connection without a request. */
   readonly idleTimeoutMs: number;
+  /** A tunnel (after an upgrade) in which no byte moves. */
+  readonly tunnelIdleTimeoutMs: number;
   readonly maxConnections: number;
   readonly maxMcpSessions: number;
   readonly maxChildren: number;

@@ -12,9 +12,11 @@ import {
   statusLine,
   type Head,
 } from '../http/index.ts';
+import type { UpstreamConnection } from '../upstream/index.ts';
 import { LiveExchange, type BodyConsumer } from './exchange.ts';
 import { handle } from './handle.ts';
 import type { Port } from './port.ts';
+import { Tunnel, type TunnelClient } from './tunnel.ts';
 
 /** What the deadline of a connection is for. */
 const IDLE = 0;
@@ -23,6 +25,7 @@ const BODY = 2;
 const STALLED = 3;
 const CLOSING = 4;
 const BLOCKED = 5;
+const TUNNEL = 6;
 
 /** A refused or answered-early request: how much of it is read so that the client sees the answer, and how long. */
 const LINGER_BYTES = 262_144;
@@ -39,7 +42,7 @@ const LF = 10;
  * The client's side of one connection: reads heads, hands each request to `handle`, and moves body bytes to whoever
  * consumes them. One request at a time; pipelined ones wait in `stash`, and until the client has read enough.
  */
-export class ClientConnection {
+export class ClientConnection implements TunnelClient {
   readonly port: Port;
   readonly socket: Socket;
   readonly remoteAddress: string;
@@ -68,6 +71,8 @@ export class ClientConnection {
   private held = false;
   /** Bytes the client had not taken when that was last looked at. */
   private owed = 0;
+  /** What the connection has become after a 101. */
+  private tunnel: Tunnel | undefined;
 
   constructor(port: Port, socket: Socket) {
     this.port = port;
@@ -172,6 +177,33 @@ export class ClientConnection {
     return x.body.remaining > LINGER_BYTES;
   }
 
+  /** The exchange has switched protocols: from here on the bytes of both sides pass as they are. */
+  tunnelTo(x: LiveExchange, upstream: UpstreamConnection, bytes: Buffer, from: number, to: number): void {
+    if (this.gone) return;
+    const tunnel = new Tunnel(this, upstream, this.port.limits.bodyTimeoutMs);
+    this.tunnel = tunnel;
+    this.untilClose = true;
+    this.port.tunnelOpened();
+    x.tunnelled(tunnel);
+    this.phase = TUNNEL;
+    this.touch();
+    if (!tunnel.onBytes(bytes, from, to)) upstream.pause();
+    // What the client sent without waiting for the 101.
+    const early = this.stash;
+    this.stash = undefined;
+    this.socket.resume();
+    if (early !== undefined) tunnel.fromClient(early);
+  }
+
+  touch(): void {
+    this.deadline = Date.now() + this.port.limits.tunnelIdleTimeoutMs;
+  }
+
+  cut(error: GatewayError): void {
+    this.exchange?.noteError(error);
+    this.destroy();
+  }
+
   /** Time is up for what the connection was doing. */
   expire(): void {
     switch (this.phase) {
@@ -192,6 +224,10 @@ export class ClientConnection {
         // Slow is not dead: as long as the client takes something, it gets the rest.
         if (this.socket.writableLength > 0 && this.socket.writableLength < this.owed) this.flushing();
         else this.destroy();
+        break;
+      case TUNNEL:
+        this.exchange?.noteReason('the tunnel was idle');
+        this.destroy();
         break;
       default:
         this.destroy();
@@ -215,6 +251,7 @@ export class ClientConnection {
       this.socket.resetAndDestroy();
     else this.socket.destroy();
     exchange?.lost();
+    if (this.tunnel !== undefined) this.port.tunnelClosed();
     this.releaseHead();
     this.port.closed(this);
   }
@@ -227,6 +264,10 @@ export class ClientConnection {
 
   /** The client keeps its end open and is silent, or has hung up. */
   private onEnd(): void {
+    if (this.tunnel !== undefined) {
+      this.tunnel.endOfClient();
+      return;
+    }
     // What is answered already is still delivered; an answer under way is for nobody.
     if (this.exchange === undefined && this.socket.writableLength > 0) this.closeGracefully();
     else this.destroy();
@@ -264,6 +305,7 @@ export class ClientConnection {
     if (x === undefined) {
       if (this.gather(bytes)) this.run();
     } else if (x.consumer !== undefined && !x.body.done) this.feed(x, x.consumer, bytes);
+    else if (this.tunnel !== undefined) this.tunnel.fromClient(bytes);
     else {
       this.stash = this.stash === undefined ? bytes : Buffer.concat([this.stash, bytes]);
       if (this.stash.length >= AHEAD_BYTES) this.socket.pause();

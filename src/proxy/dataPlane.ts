@@ -40,7 +40,14 @@ export class DataPlane {
     string,
     { readonly labels: Record<string, string>; readonly stats: RouteStats }
   >();
-  private readonly wire: WireStats = { connections: 0, accepted: 0, refused: 0, errors: new Map() };
+  private readonly wire: WireStats = {
+    connections: 0,
+    accepted: 0,
+    refused: 0,
+    tunnels: 0,
+    tunnelled: 0,
+    errors: new Map(),
+  };
   private readonly unrouted = new RouteStats();
   private accessLog: AccessLog | undefined;
   private accessLogKind: 'json' | 'text' | 'none' = 'none';

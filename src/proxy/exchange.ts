@@ -17,6 +17,7 @@ import { openStream } from './replyStream.ts';
 import { sendError } from './sendError.ts';
 import type { CompiledRule } from './router.ts';
 import type { CompiledListener, CompiledRoute, Snapshot } from './snapshot.ts';
+import type { Tunnel } from './tunnel.ts';
 import { WholeBody } from './wholeBody.ts';
 
 /** Who takes the bytes of the request body. */
@@ -90,6 +91,7 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
   private timers: NodeJS.Timeout[] | undefined;
   private requestId: string | undefined;
   private released = false;
+  private left = false;
 
   constructor(
     connection: ClientConnection,
@@ -287,8 +289,28 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
 
   noteError(error: GatewayError): void {
     this.error ??= error.code;
-    this.reason ??=
-      error.detail ?? (error.message === catalogue[error.code].message ? undefined : error.message);
+    this.noteReason(
+      error.detail ?? (error.message === catalogue[error.code].message ? undefined : error.message),
+    );
+  }
+
+  noteReason(reason: string | undefined): void {
+    this.reason ??= reason;
+  }
+
+  /**
+   * The exchange goes on as a tunnel. Its time limits were for the answer, which was the 101; and it may outlive many
+   * configurations, so it does not keep the one it came in with.
+   */
+  tunnelled(tunnel: Tunnel): void {
+    this.clearTimers();
+    this.cancel = () => {
+      this.requestBytes += tunnel.up;
+      this.responseBytes += tunnel.down;
+      tunnel.close();
+    };
+    this.drained = () => tunnel.drained();
+    this.leaveSnapshot();
   }
 
   /**
@@ -328,12 +350,22 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
     this.closed = true;
     this.drained = undefined;
     this.cancel = undefined;
-    if (this.timers !== undefined) for (const timer of this.timers) clearTimeout(timer);
+    this.clearTimers();
     const listeners = this.closeListeners;
     this.closeListeners = undefined;
     this.connection.port.finished(this);
     this.released = true;
-    this.snapshot.leave();
+    this.leaveSnapshot();
     if (listeners !== undefined) for (const listener of listeners) listener();
+  }
+
+  private leaveSnapshot(): void {
+    if (this.left) return;
+    this.left = true;
+    this.snapshot.leave();
+  }
+
+  private clearTimers(): void {
+    if (this.timers !== undefined) for (const timer of this.timers) clearTimeout(timer);
   }
 }

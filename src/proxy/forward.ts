@@ -5,6 +5,7 @@ import type { BodyConsumer, LiveExchange } from './exchange.ts';
 import { fitsPage, givePage, takePage } from './pages.ts';
 import { connectionLine, TOGETHER } from './reply.ts';
 import { rewrittenHost } from './rewrittenHost.ts';
+import { neededUpgrade, switchProtocols, upgradeFields, wantedUpgrade } from './upgrade.ts';
 
 /** Pieces of a body up to this size are cheaper to copy as text than to hand over as buffers. */
 const SMALL = 2_048;
@@ -27,6 +28,8 @@ export class Forward implements UpstreamUser, BodyConsumer {
   /** The request head while it waits for the first piece of the body. */
   private waiting: string | undefined;
   private bodyless: boolean;
+  /** Protocols the client would rather speak than HTTP. */
+  private readonly upgrade: string | undefined;
   private retried = false;
   /** How the answer's body is written to the client. */
   private mode: (bytes: Buffer, from: number, to: number, done: boolean) => boolean = () => true;
@@ -37,6 +40,7 @@ export class Forward implements UpstreamUser, BodyConsumer {
     this.destination = destination;
     this.upstream = destination.take();
     this.bodyless = x.body.done;
+    this.upgrade = x.head.upgrade ? wantedUpgrade(x) : undefined;
   }
 
   start(): void {
@@ -49,8 +53,8 @@ export class Forward implements UpstreamUser, BodyConsumer {
 
   private send(): void {
     const { x, upstream } = this;
-    upstream.begin(this, x.method === 'HEAD');
-    const head = requestHead(x, this.destination.name);
+    upstream.begin(this, x.method === 'HEAD', this.upgrade !== undefined);
+    const head = requestHead(x, this.destination.name, this.upgrade);
     if (this.bodyless) {
       upstream.write(head);
       upstream.sent();
@@ -104,6 +108,11 @@ export class Forward implements UpstreamUser, BodyConsumer {
     );
   }
 
+  onSwitch(head: Head, bytes: Buffer, from: number, to: number): void {
+    this.x.upstreamMs = performance.now() - this.x.upstreamTick;
+    switchProtocols(this.x, this.upstream, this.upgrade ?? '', { head, bytes, from, to });
+  }
+
   onAnswer(head: Head, bytes: Buffer, from: number, to: number, body: Body): boolean {
     const { x } = this;
     const { drop, settings } = x.snapshot;
@@ -142,6 +151,7 @@ export class Forward implements UpstreamUser, BodyConsumer {
         ? 'server: portcullis\r\n'
         : '') +
       (seen(head, KIND.date) ? '' : `date: ${httpDate(Date.now())}\r\n`) +
+      (seen(head, KIND.upgrade) ? neededUpgrade(head) : '') +
       connectionLine(x) +
       '\r\n';
     const length = to - from;
@@ -235,7 +245,7 @@ function answerLine(head: Head): string {
 }
 
 /** The request head as the backend gets it; what a policy said about a field goes before our own line. */
-function requestHead(x: LiveExchange, backend: string): string {
+function requestHead(x: LiveExchange, backend: string, upgrade: string | undefined): string {
   const { head, snapshot, connection } = x;
   const { headers } = snapshot.settings;
   const edits = x.pendingRequestEdits;
@@ -262,7 +272,7 @@ function requestHead(x: LiveExchange, backend: string): string {
       ? `x-forwarded-host: ${x.authority}\r\n`
       : '') +
     (headers.requestId && edits?.dropsName('x-request-id') !== true ? `x-request-id: ${x.id}\r\n` : '') +
-    '\r\n'
+    (upgrade === undefined ? '\r\n' : `${upgradeFields(upgrade)}\r\n`)
   );
 }
 

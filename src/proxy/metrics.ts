@@ -71,6 +71,20 @@ export function exposeMetrics(metrics: Metrics, sources: MetricSources): void {
     [],
     one(() => wire.refused),
   );
+  metrics.collect(
+    'upgraded_connections',
+    'Open client connections that have switched to another protocol, such as WebSocket.',
+    'gauge',
+    [],
+    one(() => wire.tunnels),
+  );
+  metrics.collect(
+    'upgraded_connections_total',
+    'Client connections that have switched to another protocol.',
+    'counter',
+    [],
+    one(() => wire.tunnelled),
+  );
   metrics.collect('errors_total', 'Failures by code of the catalogue.', 'counter', ['code'], () =>
     [...wire.errors].map(([code, value]) => ({ labels: { code }, value })),
   );

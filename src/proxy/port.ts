@@ -106,6 +106,15 @@ export class Port {
     if (this.draining && this.connections.size === 0) for (const settle of this.settled.splice(0)) settle();
   }
 
+  tunnelOpened(): void {
+    this.tools.wire.tunnels++;
+    this.tools.wire.tunnelled++;
+  }
+
+  tunnelClosed(): void {
+    this.tools.wire.tunnels--;
+  }
+
   /** An exchange is over: counted and logged. */
   finished(x: LiveExchange): void {
     const ms = performance.now() - x.startedTick;

@@ -29,6 +29,9 @@ export interface WireStats {
   connections: number;
   accepted: number;
   refused: number;
+  /** Connections that are tunnels now, and that have become one since the start. */
+  tunnels: number;
+  tunnelled: number;
   /** Failures by code of the catalogue. */
   readonly errors: Map<string, number>;
 }

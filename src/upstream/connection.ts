@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import type { ErrorCode } from '../errors.ts';
 import {
   Body,
@@ -13,12 +14,17 @@ import {
 } from '../http/index.ts';
 import { giveBuffer, shared, takeBuffer } from './buffers.ts';
 import type { Endpoint } from './endpoint.ts';
-import { openPlain, openTls, type Reading } from './open.ts';
+import { openPlain, openTls, tlsProblem, type Reading } from './open.ts';
 
 /** Who waits for the answer of one request. All calls are synchronous; bytes are valid during the call only. */
 export interface UpstreamUser {
   /** A 1xx answer other than 101. */
   onInformational(head: Head): void;
+  /**
+   * The backend switched protocols (101), as `begin` said that was asked for; `bytes[from..to)` came behind the head.
+   * Whoever takes them calls `tunnel` at once: what follows is no HTTP.
+   */
+  onSwitch?(head: Head, bytes: Buffer, from: number, to: number): void;
   /**
    * The head of the answer with the part of the body that came along, `bytes[from..to)`.
    * @returns false to pause the reading until `resume`
@@ -29,6 +35,16 @@ export interface UpstreamUser {
   /** The exchange is over before the answer was complete. `fresh`: not a byte of the answer had come. */
   onFailure(code: ErrorCode, detail: string, fresh: boolean): void;
   /** The backend takes bytes again after a `write` that returned false. */
+  onWritable(): void;
+}
+
+/** Who takes the bytes of a connection that is a tunnel. All calls are synchronous; bytes are valid during the call only. */
+export interface TunnelUser {
+  /** @returns false to pause the reading until `resume` */
+  onBytes(bytes: Buffer, from: number, to: number): boolean;
+  /** The backend sends nothing more; it may still take bytes. */
+  onEnd(): void;
+  onFailure(code: ErrorCode, detail: string): void;
   onWritable(): void;
 }
 
@@ -51,6 +67,7 @@ export class UpstreamConnection {
   /** How long it may stay idle: the pool's limit or the backend's own hint. */
   idleLimitMs: number;
   private user: UpstreamUser | undefined;
+  private passenger: TunnelUser | undefined;
   private readonly body = new Body();
   private readonly head: Head;
   private readonly limits: HeadLimits;
@@ -63,6 +80,8 @@ export class UpstreamConnection {
   private reached = false;
   private dead = false;
   private headRequest = false;
+  /** The request asks for another protocol: a 101 may come. */
+  private maySwitch = false;
   private answering = false;
   private silent = true;
   private informational = 0;
@@ -80,8 +99,11 @@ export class UpstreamConnection {
     this.socket = this.open();
     this.connectTimer = setTimeout(() => this.end('connect timeout'), settings.connectTimeoutMs);
     this.socket.on('connect', () => this.onReached());
-    this.socket.on('drain', () => this.user?.onWritable());
-    this.socket.on('end', () => this.end('closed by the backend'));
+    this.socket.on('drain', () => (this.user ?? this.passenger)?.onWritable());
+    this.socket.on('end', () => {
+      if (this.passenger === undefined) this.end('closed by the backend');
+      else this.passenger.onEnd();
+    });
     this.socket.on('error', (error: NodeJS.ErrnoException) => this.onError(error));
     this.socket.on('close', () => this.end('closed'));
   }
@@ -117,10 +139,15 @@ export class UpstreamConnection {
     return !this.dead && this.user === undefined && !this.socket.readableEnded && !this.socket.destroyed;
   }
 
-  /** Takes the connection for one exchange; `headRequest`: the answer has no body whatever it says (RFC 9112 §6.3). */
-  begin(user: UpstreamUser, headRequest: boolean): void {
+  /**
+   * Takes the connection for one exchange.
+   * @param headRequest the answer has no body whatever it says (RFC 9112 §6.3)
+   * @param maySwitch the request asks for another protocol
+   */
+  begin(user: UpstreamUser, headRequest: boolean, maySwitch: boolean): void {
     this.user = user;
     this.headRequest = headRequest;
+    this.maySwitch = maySwitch;
     this.answering = false;
     this.silent = true;
     this.informational = 0;
@@ -151,6 +178,34 @@ export class UpstreamConnection {
 
   resume(): void {
     this.socket.resume();
+  }
+
+  /** Makes the connection a tunnel for the rest of its life. */
+  tunnel(passenger: TunnelUser): void {
+    this.user = undefined;
+    this.passenger = passenger;
+    this.keep = false;
+    // Each side of a tunnel ends for itself.
+    this.socket.allowHalfOpen = true;
+  }
+
+  /** Both sides of the tunnel have ended: what is written still goes out, for so many milliseconds at most. */
+  leave(ms: number): void {
+    if (this.dead) return;
+    this.passenger = undefined;
+    this.socket.setTimeout(ms, () => this.close());
+    this.socket.destroySoon();
+  }
+
+  /** The tunnel broke: the backend learns that by a reset. */
+  reset(): void {
+    if (this.dead) return;
+    this.dead = true;
+    clearTimeout(this.connectTimer);
+    this.endpoint.gone(this);
+    // Under TLS an end without a close_notify says the same.
+    if (this.socket instanceof TLSSocket) this.socket.destroy();
+    else this.socket.resetAndDestroy();
   }
 
   /** The user lost interest: an answer under way cannot be skipped, so the connection goes. */
@@ -190,6 +245,10 @@ export class UpstreamConnection {
     this.attached = true;
     const { user } = this;
     if (user === undefined) {
+      if (this.passenger !== undefined) {
+        this.passBytes(this.passenger, bytes, 0, length);
+        return true;
+      }
       // Bytes that answer no request: a confused or hostile backend.
       this.close();
       return true;
@@ -228,7 +287,7 @@ export class UpstreamConnection {
       head.text = bytes.toString('latin1', from, from + head.length);
       from += head.length;
       if (head.status === 101) {
-        this.fail('upstream_protocol', 'an upgrade that nobody asked for');
+        this.switchProtocols(user, bytes, from, length);
         return;
       }
       if (head.status >= 200) break;
@@ -264,6 +323,24 @@ export class UpstreamConnection {
     if (to < length) this.keep = false;
     const more = user.onAnswer(head, bytes, from, to, body);
     this.afterBytes(user, more);
+  }
+
+  private switchProtocols(user: UpstreamUser, bytes: Buffer, from: number, length: number): void {
+    const { head } = this;
+    if (!this.maySwitch || user.onSwitch === undefined)
+      this.fail('upstream_protocol', 'an upgrade that nobody asked for');
+    else if (!head.upgrade || (head.seen & (1 << KIND.upgrade)) === 0)
+      this.fail('upstream_protocol', 'an upgrade to nothing');
+    else user.onSwitch(head, bytes, from, length);
+  }
+
+  private passBytes(passenger: TunnelUser, bytes: Buffer, from: number, to: number): void {
+    if (this.next === shared && to - from >= BULK) this.next = takeBuffer();
+    try {
+      if (!passenger.onBytes(bytes, from, to)) this.socket.pause();
+    } catch (error) {
+      this.fail('internal_error', error instanceof Error ? (error.stack ?? error.message) : String(error));
+    }
   }
 
   private passBody(user: UpstreamUser, bytes: Buffer, from: number, length: number): void {
@@ -314,23 +391,20 @@ export class UpstreamConnection {
   }
 
   private fail(code: ErrorCode, detail: string): void {
-    const { user, silent } = this;
+    const { user, passenger, silent } = this;
     this.user = undefined;
+    this.passenger = undefined;
     this.close();
     user?.onFailure(code, detail, silent);
+    passenger?.onFailure(code, detail);
   }
 
   private onError(error: NodeJS.ErrnoException): void {
     const { code = '', message } = error;
-    const encrypted = this.endpoint.tls !== undefined && this.reached;
+    const problem = this.endpoint.tls === undefined || !this.reached ? undefined : tlsProblem(error);
     // A backend that refuses our certificate says so behind the handshake (RFC 8446 §4.4.2.4).
-    const refused = code.startsWith('ERR_SSL');
-    // What the system says has a code that says it all; what TLS says needs its sentence.
-    if (encrypted && (refused || (!this.connected && error.syscall === undefined)))
-      this.end(
-        code === '' || message.startsWith(code) ? message : `${code}: ${message}`,
-        'upstream_tls_failed',
-      );
+    if (problem !== undefined && (!this.connected || code.startsWith('ERR_SSL')))
+      this.end(problem, 'upstream_tls_failed');
     else this.end(code === '' ? message : code);
   }
 
@@ -338,7 +412,7 @@ export class UpstreamConnection {
   private end(reason: string, code?: ErrorCode): void {
     if (this.dead) return;
     const { user } = this;
-    if (user === undefined) {
+    if (user === undefined && this.passenger === undefined) {
       this.close();
       return;
     }
@@ -346,7 +420,12 @@ export class UpstreamConnection {
     else if (!this.connected && this.reached)
       this.fail('upstream_tls_failed', `${reason} during the TLS handshake`);
     else if (!this.connected) this.fail('upstream_connect_failed', reason);
-    else if (this.answering && this.body.kind === FRAMING.close && reason === 'closed by the backend') {
+    else if (
+      user !== undefined &&
+      this.answering &&
+      this.body.kind === FRAMING.close &&
+      reason === 'closed by the backend'
+    ) {
       // The end of the connection is the end of such a body (RFC 9112 §6.3).
       this.user = undefined;
       this.close();

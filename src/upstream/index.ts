@@ -1,4 +1,4 @@
-export type { UpstreamConnection, UpstreamUser } from './connection.ts';
+export type { TunnelUser, UpstreamConnection, UpstreamUser } from './connection.ts';
 export type { Destination, Target } from './destination.ts';
 export type { Endpoint } from './endpoint.ts';
 export { Endpoints } from './endpoints.ts';

@@ -9,6 +9,7 @@ const client = 'src/proxy/clientFaults.test.ts';
 const expect = 'src/proxy/expect.test.ts';
 const bodies = 'src/proxy/bigBodies.test.ts';
 const replies = 'src/proxy/localReplies.test.ts';
+const upgrade = 'src/proxy/upgrade.test.ts';
 const reload = 'src/proxy/reload.test.ts';
 
 /** What crosses the gateway over real sockets, and what happens when a side misbehaves. */
@@ -342,6 +343,64 @@ export const forwarding: readonly Requirement[] = [
       'a drain lets answers end and takes nobody new',
       ours('docs/observability.md'),
       [reload, 'a drain lets answers end and says close, takes nobody new, and settles when all are gone'],
+    ],
+  ]),
+  ...area('upgrade', [
+    [
+      'tunnel',
+      'after a 101 that was asked for, bytes cross both ways',
+      rfc(9110, '7.8'),
+      [
+        upgrade,
+        'a request for another protocol and its 101 cross with the fields of this hop, and then bytes do',
+      ],
+      [
+        'test/e2e/webSocket.test.ts',
+        'a WebSocket client talks to a WebSocket server, and the tunnel is one request in the end',
+      ],
+      [upgrade, 'a side that reads nothing holds the other back, and both get everything in the end'],
+    ],
+    [
+      'early',
+      'what comes before the 101 is not lost and not taken for HTTP',
+      rfc(9110, '7.8'),
+      [upgrade, 'bytes that a client sends without waiting for the 101 arrive behind its request'],
+    ],
+    [
+      'refused',
+      'a server may go on with HTTP, or say which protocol it needs',
+      rfc(9110, '15.5.22'),
+      [upgrade, 'a refused upgrade is an ordinary answer, and the connections go on'],
+      [upgrade, '426 names the protocol that is needed'],
+    ],
+    [
+      'asked',
+      'a server switches only to what was asked for',
+      rfc(9110, '7.8'),
+      [upgrade, 'a 101 that nobody asked for, or to another protocol, is 502'],
+    ],
+    [
+      'no-http',
+      'no tunnel carries HTTP past the rules',
+      promises,
+      [
+        upgrade,
+        'no tunnel is asked for that could carry HTTP past the rules, nor where the request has a body',
+      ],
+    ],
+    [
+      'end',
+      'each side ends for itself, a reset ends both, idleness too',
+      design,
+      [upgrade, 'each side of a tunnel ends for itself'],
+      [upgrade, 'a reset of one side reaches the other as a reset'],
+      [upgrade, 'a tunnel in which nothing moves is ended'],
+    ],
+    [
+      'counted',
+      'a tunnel is one request in log and metrics',
+      ours('docs/observability.md'),
+      [upgrade, 'a tunnel is counted and logged once, with its bytes, when it ends'],
     ],
   ]),
 ];

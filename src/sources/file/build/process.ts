@@ -64,6 +64,7 @@ function buildLimits(document: DocumentSettings): Limits {
     headTimeoutMs: given?.headTimeout ?? limits.headTimeoutMs,
     bodyTimeoutMs: given?.bodyTimeout ?? limits.bodyTimeoutMs,
     idleTimeoutMs: http?.http1IdleTimeout ?? limits.idleTimeoutMs,
+    tunnelIdleTimeoutMs: given?.tunnelIdleTimeout ?? limits.tunnelIdleTimeoutMs,
     maxConnections: given?.maxConnections ?? limits.maxConnections,
     maxMcpSessions: given?.maxMcpSessions ?? limits.maxMcpSessions,
     maxChildren: given?.maxChildren ?? limits.maxChildren,
