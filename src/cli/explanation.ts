@@ -91,7 +91,7 @@ function backendLines(backend: Backend, total: number): string[] {
   const part = share === 100 ? '' : `, ${share} % of the requests`;
   if (backend.kind === 'http') {
     const host = backend.host.includes(':') ? `[${backend.host}]` : backend.host;
-    return [`backend http://${host}:${backend.port}${part}`];
+    return [`backend http${backend.tls === undefined ? '' : 's'}://${host}:${backend.port}${part}`];
   }
   return [`backend MCP${part}`, ...indent(backend.targets.map(targetLine))];
 }

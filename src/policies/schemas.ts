@@ -42,7 +42,7 @@ export type PolicyName = keyof typeof policySchemas;
 
 /** Policies of the format that are refused by name. */
 export const policiesNotBuilt: readonly string[] = [
-  ...['requestMirror', 'mcpGuardrails', 'a2a', 'ai', 'backendTLS', 'backendTunnel'],
+  ...['requestMirror', 'mcpGuardrails', 'a2a', 'ai', 'backendTunnel'],
   ...['backendAuth', 'remoteRateLimit', 'oidc', 'extAuthz', 'extProc'],
   ...['transformations', 'csrf', 'buffer', 'retry'],
 ];

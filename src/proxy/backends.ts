@@ -1,7 +1,7 @@
 import { GatewayError } from '../errors.ts';
 import type { Caller, McpHandler, McpRuntime } from '../mcp/index.ts';
 import type { Backend, HttpBackend, McpBackend, ProcessSettings } from '../model/index.ts';
-import type { Destination, Endpoints } from '../upstream/index.ts';
+import { targetOf, type Destination, type Endpoints } from '../upstream/index.ts';
 import type { LiveExchange } from './exchange.ts';
 import { Forward } from './forward.ts';
 
@@ -53,8 +53,7 @@ function compileHttp(
   settings: ProcessSettings,
   { endpoints, uses }: BackendTools,
 ): Serve {
-  const { kind: _kind, weight: _weight, key: _key, place: _place, ...target } = backend;
-  const destination = endpoints.use(target, settings.upstream, settings.limits);
+  const destination = endpoints.use(targetOf(backend), settings.upstream, settings.limits);
   uses.destinations.add(destination);
   return (x) => new Forward(x, destination).start();
 }

@@ -12,6 +12,7 @@ import {
   type UpstreamSettings,
 } from '../model/index.ts';
 import { createMetrics, type AccessRecord, type Fields, type Logger } from '../telemetry/index.ts';
+import type { Target } from '../upstream/index.ts';
 import { DataPlane } from './dataPlane.ts';
 import { RawClient } from './wire.testing.ts';
 
@@ -31,6 +32,8 @@ export interface RouteInShort {
   /** Port, or the backends by weight. */
   readonly to?: number | readonly { readonly port: number; readonly weight: number }[];
   readonly handler?: LocalHandler;
+  /** HTTP backends with all their settings, in place of `to`. */
+  readonly targets?: readonly Target[];
 }
 
 export interface ModelInShort {
@@ -198,7 +201,15 @@ function backendsOf(route: RouteInShort, key: string): Backend[] {
       },
     ];
   }
-  const { to = [] } = route;
+  const { to = [], targets } = route;
+  if (targets !== undefined)
+    return targets.map((target, index) => ({
+      kind: 'http',
+      weight: 1,
+      key: `${key}#${index}`,
+      place,
+      ...target,
+    }));
   const ports = typeof to === 'number' ? [{ port: to, weight: 1 }] : to;
   return ports.map(({ port, weight }, index) => ({
     kind: 'http',

@@ -1,11 +1,9 @@
-import type { HttpBackend, Limits, UpstreamSettings } from '../model/index.ts';
+import type { Limits, UpstreamSettings } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import type { UpstreamConnection } from './connection.ts';
 import { Endpoint } from './endpoint.ts';
+import type { Target } from './target.ts';
 import { TlsMaterial } from './tls.ts';
-
-/** The part of a backend that says where its requests go and how. */
-export type Target = Omit<HttpBackend, 'kind' | 'weight' | 'key' | 'place'>;
 
 /** Where the requests of a backend go. Routes that name the same target share it, over reloads too. */
 export class Destination {

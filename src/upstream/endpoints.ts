@@ -1,7 +1,8 @@
 import type { Limits, UpstreamSettings } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
-import { Destination, type Target } from './destination.ts';
+import { Destination } from './destination.ts';
 import type { Endpoint } from './endpoint.ts';
+import type { Target } from './target.ts';
 
 const SWEEP_MS = 1_000;
 

@@ -1,4 +1,5 @@
 export type { TunnelUser, UpstreamConnection, UpstreamUser } from './connection.ts';
-export type { Destination, Target } from './destination.ts';
+export type { Destination } from './destination.ts';
 export type { Endpoint } from './endpoint.ts';
 export { Endpoints } from './endpoints.ts';
+export { targetOf, type Target } from './target.ts';

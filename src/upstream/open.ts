@@ -35,3 +35,13 @@ export function openTls(
   socket.setNoDelay(true);
   return socket;
 }
+
+/** What TLS has to say against the other side; undefined where it was the network. */
+export function tlsProblem({ code = '', message, syscall }: NodeJS.ErrnoException): string | undefined {
+  if (code === 'EPROTO') {
+    const [, reason] = /:error:[^:]*:[^:]*:[^:]*:([^:]+):/.exec(message) ?? [];
+    return `ERR_SSL: ${reason ?? message}`;
+  }
+  if (syscall !== undefined) return undefined;
+  return code === '' || message.startsWith(code) ? message : `${code}: ${message}`;
+}

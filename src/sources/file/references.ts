@@ -235,7 +235,17 @@ function checkBackends(top: Node, report: Report): void {
   for (const route of routes)
     for (const backend of items(field(route, 'backends'))) {
       const { value, path } = field(backend, 'backend');
-      if (typeof value === 'string' && !names.includes(value))
+      if (typeof value !== 'string') continue;
+      if (!names.includes(value))
         report(path, 'value', `there is no backend ${JSON.stringify(value)}`, suggestion(value, names));
+      const policies = field(backend, 'policies');
+      if (policies.value === undefined) continue;
+      const referred = named.find((one) => field(one, 'name').value === value);
+      if (referred !== undefined && field(referred, 'mcp').value !== undefined)
+        report(
+          policies.path,
+          'key',
+          'policies of an MCP backend are known, but not built yet in this version',
+        );
     }
 }

@@ -75,6 +75,13 @@ function warnOfListener(listener: Listener, warn: Warn): void {
 const aboutForwarding = new Set(['urlRewrite', 'requestMirror', 'retry', 'buffer', 'backendAuth']);
 
 function warnOfRoute(route: Route, warn: Warn): void {
+  for (const backend of route.backends)
+    if (backend.kind === 'http' && backend.tls?.insecure === true)
+      warn(
+        backend.place,
+        'backendTLS.insecure: whoever can answer at its address gets its requests; the certificate is not verified',
+        'name the authority with `root`',
+      );
   if (route.policies.some(({ name }) => name === 'directResponse' || name === 'requestRedirect')) return;
   if (route.backends.some((backend) => backend.kind === 'mcp'))
     for (const { name, place } of route.policies)

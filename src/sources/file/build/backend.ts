@@ -1,7 +1,9 @@
 import type { Backend, McpBackend, McpTarget, Place } from '../../../model/index.ts';
 import type { Path } from '../path.ts';
+import type { BackendPolicySettings } from '../schema/backendPolicies.ts';
 import type { McpSettings } from '../schema/mcp.ts';
 import type { BackendSettings, NamedBackendSettings } from '../schema/route.ts';
+import { buildTarget as buildHttp } from './target.ts';
 
 const startTimeoutMs = 60_000;
 
@@ -12,12 +14,16 @@ export interface Surroundings {
   readonly named: ReadonlyMap<string, NamedBackendSettings>;
 }
 
-/** @param key Identity of the backend; a reference to a named backend has the identity of that one instead. */
+/**
+ * @param key Identity of the backend; a reference to a named backend has the identity of that one instead.
+ * @param ofRoute policies of the route that are about its backends
+ */
 export function buildBackend(
   settings: BackendSettings,
   key: string,
   path: Path,
   around: Surroundings,
+  ofRoute: BackendPolicySettings = {},
 ): Backend {
   const reference = settings.backend;
   const found = reference === undefined ? settings : around.named.get(reference);
@@ -26,7 +32,11 @@ export function buildBackend(
     key: reference === undefined ? key : `backend/${reference}`,
     place: around.place(path),
   };
-  if (found?.host !== undefined) return { kind: 'http', ...base, ...found.host };
+  if (found?.host !== undefined) {
+    // What stands closer to the backend wins.
+    const policies = { ...ofRoute, ...found.policies, ...settings.policies };
+    return { kind: 'http', ...base, ...buildHttp(found.host, policies) };
+  }
   if (found?.mcp !== undefined) return { ...base, ...buildMcp(found.mcp) };
   throw new Error('a backend without a kind passed the checks');
 }

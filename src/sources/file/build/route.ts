@@ -1,5 +1,6 @@
 import type { Match, PathMatch, PolicyUse, Route, ValueMatch } from '../../../model/index.ts';
 import type { Path } from '../path.ts';
+import { backendPolicyNames } from '../schema/policies.ts';
 import type { MatchSettings, RouteSettings } from '../schema/route.ts';
 import { buildBackend, type Surroundings } from './backend.ts';
 
@@ -25,7 +26,9 @@ export function buildRoute(
         : settings.matches.map(buildMatch),
     policies: buildPolicies(settings.policies, [...path, 'policies'], around),
     backends: (settings.backends ?? []).map((backend, index) =>
-      buildBackend(backend, `${owner}/${name}/backend${index}`, [...path, 'backends', index], around),
+      buildBackend(backend, `${owner}/${name}/backend${index}`, [...path, 'backends', index], around, {
+        backendTLS: settings.policies?.backendTLS,
+      }),
     ),
     place: around.place(path),
   };
@@ -38,7 +41,7 @@ export function buildPolicies(
   around: Surroundings,
 ): readonly PolicyUse[] {
   return Object.entries(settings ?? {})
-    .filter(([, value]) => value !== undefined)
+    .filter(([name, value]) => value !== undefined && !backendPolicyNames.includes(name))
     .map(([name, value]) => ({ name, settings: value, place: around.place([...path, name]) }));
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { choice, fields, notBuilt } from './fields.ts';
 import { mcpFields } from './mcp.ts';
-import { inlinePolicies, inlinePoliciesUnbuilt, listenerPolicies, routePolicies } from './policies.ts';
+import { inlinePolicies, inlinePoliciesUnbuilt, listenerPolicies, mcpPolicies } from './policies.ts';
 import { frontendSchema, processSchema } from './process.ts';
 import { attachedRoute, gatewayRefs, namedBackend, route } from './route.ts';
 import { hostname, listenPort, objectName } from './scalars.ts';
@@ -72,7 +72,7 @@ const simpleMcp = fields({
   gateways: gatewayRefs.optional().describe('Gateways that serve it; the gateway `default` by default.'),
   port: listenPort.optional().describe('A port of its own instead of a gateway.'),
   ...mcpFields,
-  policies: routePolicies.optional().describe('What is checked and changed on the way.'),
+  policies: mcpPolicies.optional().describe('What is checked and changed on the way.'),
 });
 
 /** The whole file. */

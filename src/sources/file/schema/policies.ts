@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { policiesNotBuilt, policySchemas } from '../../../policies/schemas.ts';
+import { backendTls } from './backendTls.ts';
 import { fields } from './fields.ts';
 
 type PolicyFields = Record<string, z.ZodOptional<z.ZodType>>;
@@ -24,7 +25,14 @@ const built: PolicyFields = Object.fromEntries(
   ]),
 );
 
-export const routePolicies = fields(built, policiesNotBuilt).meta({ id: 'Policies' });
+/** Policies of the way to a backend: no steps of a request, but part of the backends of the route. */
+const ofBackends = { backendTLS: backendTls.optional() };
+export const backendPolicyNames: readonly string[] = Object.keys(ofBackends);
+
+export const routePolicies = fields({ ...built, ...ofBackends }, policiesNotBuilt).meta({ id: 'Policies' });
+
+/** Policies of routes that have stdio servers only: there is no connection to encrypt. */
+export const mcpPolicies = fields(built, [...policiesNotBuilt, ...backendPolicyNames]);
 
 /** Policies written right on a gateway, among its other fields. */
 export const inlinePolicies: PolicyFields = Object.fromEntries(

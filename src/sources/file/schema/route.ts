@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { fields, notBuilt, oneOf, parsed } from './fields.ts';
+import { backendPolicies } from './backendPolicies.ts';
+import { fields, oneOf, parsed } from './fields.ts';
 import { mcpBackend } from './mcp.ts';
 import { routePolicies } from './policies.ts';
 import { headerName, hostAndPort, hostname, method, objectName, regex } from './scalars.ts';
@@ -58,32 +59,51 @@ const weight = z
 
 const backendKinds = ['host', 'mcp', 'backend'];
 
-const routeBackend = oneOf(
-  fields(
-    {
-      host: hostAndPort.optional().describe('An HTTP app, as name:port.'),
-      mcp: mcpBackend.optional().describe('MCP servers.'),
-      backend: z.string().optional().describe('Name of an entry of the top-level `backends`.'),
-      weight,
-      policies: notBuilt('policies of a single backend'),
-    },
-    ['service', 'internal', 'dynamic', 'ai', 'aws', 'routeGroup', 'invalid'],
+/** Servers behind stdio have no connection that such policies could be about. */
+function policiesOfHttp<Schema extends z.ZodType<{ mcp?: unknown; policies?: unknown }>>(
+  schema: Schema,
+): Schema {
+  return schema.superRefine(({ mcp, policies }, context) => {
+    if (mcp === undefined || policies === undefined) return;
+    context.addIssue({
+      code: 'custom',
+      path: ['policies'],
+      message:
+        'policies of an MCP backend are known, but not built yet in this version; those of the route hold',
+    });
+  });
+}
+
+const routeBackend = policiesOfHttp(
+  oneOf(
+    fields(
+      {
+        host: hostAndPort.optional().describe('An HTTP app, as name:port or https://name.'),
+        mcp: mcpBackend.optional().describe('MCP servers.'),
+        backend: z.string().optional().describe('Name of an entry of the top-level `backends`.'),
+        weight,
+        policies: backendPolicies.optional().describe('How connections to this backend are made.'),
+      },
+      ['service', 'internal', 'dynamic', 'ai', 'aws', 'routeGroup', 'invalid'],
+    ),
+    backendKinds,
   ),
-  backendKinds,
 );
 
 /** An entry of the top-level `backends`. */
-export const namedBackend = oneOf(
-  fields(
-    {
-      name: objectName.describe('What routes refer to.'),
-      host: hostAndPort.optional().describe('An HTTP app, as name:port.'),
-      mcp: mcpBackend.optional().describe('MCP servers.'),
-      policies: notBuilt('policies of a single backend'),
-    },
-    ['internal', 'ai', 'aws'],
+export const namedBackend = policiesOfHttp(
+  oneOf(
+    fields(
+      {
+        name: objectName.describe('What routes refer to.'),
+        host: hostAndPort.optional().describe('An HTTP app, as name:port or https://name.'),
+        mcp: mcpBackend.optional().describe('MCP servers.'),
+        policies: backendPolicies.optional().describe('How connections to this backend are made.'),
+      },
+      ['internal', 'ai', 'aws'],
+    ),
+    ['host', 'mcp'],
   ),
-  ['host', 'mcp'],
 );
 
 const routeFields = {

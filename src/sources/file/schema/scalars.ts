@@ -60,20 +60,21 @@ export const hostname = parsed(
 export interface HostAndPort {
   readonly host: string;
   readonly port: number;
+  /** Written as https://… */
+  readonly https?: boolean;
 }
 
 function parseHostAndPort(text: string): HostAndPort | undefined {
   const [, scheme, host = '', digits, rest] =
     /^(?:([a-z]+):\/\/)?(\[[0-9a-f:.]+\]|[^:/@?#[\]\s]+)(?::(\d{1,5}))?(\/.*)?$/i.exec(text) ?? [];
-  if (scheme?.toLowerCase() === 'https')
-    throw new Error('https to a backend is known, but not built yet in this version');
-  if (scheme !== undefined && scheme.toLowerCase() !== 'http') return undefined;
+  const https = scheme?.toLowerCase() === 'https';
+  if (scheme !== undefined && !https && scheme.toLowerCase() !== 'http') return undefined;
   if (rest !== undefined && (scheme === undefined || rest !== '/'))
     throw new Error('expected name:port without a path; the path of the request is kept');
-  const port = digits === undefined && scheme !== undefined ? 80 : Number(digits);
+  const port = digits === undefined && scheme !== undefined ? (https ? 443 : 80) : Number(digits);
   if (!(port >= 1 && port <= 65_535)) return undefined;
   const bare = host.startsWith('[') ? host.slice(1, -1) : host.toLowerCase();
-  return host.startsWith('[') || name.test(bare) ? { host: bare, port } : undefined;
+  return host.startsWith('[') || name.test(bare) ? { host: bare, port, ...(https && { https }) } : undefined;
 }
 
 /** Where an HTTP backend is reached. */

@@ -1,0 +1,53 @@
+/** The configurations under examples/upstream run as they stand there, each before the backends it is about. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttps } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import type { TLSSocket } from 'node:tls';
+import { fileURLToPath } from 'node:url';
+import { authority } from '../../src/proxy/certificates.testing.ts';
+import { startGateway, type GatewayProcess } from './gateway.testing.ts';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
+const start = (file: string, env: Readonly<Record<string, string>>): Promise<GatewayProcess> =>
+  startGateway('', { args: ['-f', `${root}examples/upstream/${file}`], env: { GATEWAY_PORT: '0', ...env } });
+
+const walks: Readonly<Record<string, (t: TestContext) => Promise<void>>> = {
+  'backendTls.yaml': async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'portcullis-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const files = (name: string): string => join(folder, name);
+    const ca = authority();
+    const client = ca.issue({ name: 'the gateway' });
+    writeFileSync(files('ca.pem'), ca.cert);
+    writeFileSync(files('client.pem'), client.cert);
+    writeFileSync(files('client.key'), client.key);
+    const shop = createHttps(
+      { ...ca.issue({ names: ['shop.example.com'] }), ca: ca.cert, requestCert: true },
+      (request, response) => {
+        const socket = request.socket as TLSSocket & { servername: string };
+        response.end(`${socket.servername} for ${String(socket.getPeerCertificate().subject.CN)}`);
+      },
+    ).listen(0, '127.0.0.1');
+    t.after(() => shop.close());
+    await once(shop, 'listening');
+    await using gateway = await start('backendTls.yaml', {
+      SHOP_HOST: `127.0.0.1:${(shop.address() as AddressInfo).port}`,
+      CA_FILE: files('ca.pem'),
+      CLIENT_CERT: files('client.pem'),
+      CLIENT_KEY: files('client.key'),
+    });
+    assert.equal(await (await fetch(gateway.url)).text(), 'shop.example.com for the gateway');
+  },
+};
+
+test('every example has its walk', () => {
+  assert.deepEqual(globSync('*.yaml', { cwd: `${root}examples/upstream` }).sort(), Object.keys(walks).sort());
+});
+
+for (const [file, walk] of Object.entries(walks)) test(`examples/upstream/${file}`, walk);
