@@ -70,6 +70,7 @@ test('checked settings survive JSON, because the model travels as JSON', () => {
     ['localRateLimit', [{ maxTokens: 1, tokensPerFill: 1, fillInterval: '1s', key: 'jwt.sub' }]],
     ['delay', { duration: 'duration("1s")' }],
     ['abort', { status: 500 }],
+    ['backendAuth', { key: { file: 'f' }, credentials: [{ key: 'k', location: { cookie: { name: 'c' } } }] }],
     ['apiKey', { keys: [{ key: 'k', metadata: { a: [1, { b: null }] } }] }],
   ];
   for (const [name, written] of samples) {

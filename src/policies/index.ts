@@ -1,6 +1,7 @@
 import { abort } from './abort/index.ts';
 import { apiKey } from './apiKey/index.ts';
 import { authorization } from './authorization/index.ts';
+import { backendAuth } from './backendAuth/index.ts';
 import { basicAuth } from './basicAuth/index.ts';
 import { cors } from './cors/index.ts';
 import { delay } from './delay/index.ts';
@@ -43,6 +44,7 @@ const rows: readonly { readonly policy: Policy; readonly why: string }[] = [
   { policy: requestRedirect, why: 'where it stands there is no backend' },
   { policy: urlRewrite, why: 'after everything that judges the path: rules see what the client asked for' },
   { policy: directResponse, why: 'it takes the place of the backend, so it comes where the backend would' },
+  { policy: backendAuth, why: 'the last word about what the backend gets' },
 ];
 
 /** Policy name → policy. */

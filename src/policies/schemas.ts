@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { abortSchema } from './abort/schema.ts';
 import { apiKeySchema } from './apiKey/schema.ts';
 import { authorizationSchema } from './authorization/schema.ts';
+import { backendAuthSchema } from './backendAuth/schema.ts';
 import { basicAuthSchema } from './basicAuth/schema.ts';
 import { corsSchema } from './cors/schema.ts';
 import { delaySchema } from './delay/schema.ts';
@@ -36,6 +37,7 @@ export const policySchemas = {
   requestRedirect: requestRedirectSchema,
   urlRewrite: urlRewriteSchema,
   directResponse: directResponseSchema,
+  backendAuth: backendAuthSchema,
 } as const satisfies Record<string, z.ZodType>;
 
 export type PolicyName = keyof typeof policySchemas;
@@ -43,6 +45,6 @@ export type PolicyName = keyof typeof policySchemas;
 /** Policies of the format that are refused by name. */
 export const policiesNotBuilt: readonly string[] = [
   ...['requestMirror', 'mcpGuardrails', 'a2a', 'ai', 'backendTunnel'],
-  ...['backendAuth', 'remoteRateLimit', 'oidc', 'extAuthz', 'extProc'],
+  ...['remoteRateLimit', 'oidc', 'extAuthz', 'extProc'],
   ...['transformations', 'csrf', 'buffer', 'retry'],
 ];

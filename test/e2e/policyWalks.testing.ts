@@ -90,4 +90,12 @@ export const policyWalks: Readonly<Record<string, (stage: PolicyStage) => Promis
     assert.deepEqual([...new Set(statuses)].sort(), [200, 503]);
     assert.equal(await statusOf(ask('/get')), 200);
   },
+  'examples/policies/backendAuth.yaml': async ({ ask, member }) => {
+    const { headers, url } = await seen(ask('/anything?a=b', { headers: { 'x-api-key': 'forged' } }));
+    assert.deepEqual(headers['X-Api-Key'], ['key-of-the-backend']);
+    assert.match(url, /\/anything\?a=b$/);
+    const { headers: user } = await seen(ask('/user/headers', { token: member }));
+    assert.deepEqual(user['Authorization'], [`Bearer ${member}`]);
+    assert.equal(await statusOf(ask('/user/headers')), 401);
+  },
 };

@@ -45,9 +45,10 @@ export function createAuthenticator(settings: AuthenticationSettings, tools: Pol
   const credential = credentialReader(settings.location ?? bearer);
   const { mode, refuse } = settings;
 
-  function settle(x: Exchange, verdict: Verdict): void {
+  function settle(x: Exchange, token: string, verdict: Verdict): void {
     if (verdict.kind === 'verified') {
       x.identity = verdict.token;
+      x.token = token;
       return;
     }
     if (verdict.kind === 'refused') {
@@ -68,8 +69,8 @@ export function createAuthenticator(settings: AuthenticationSettings, tools: Pol
       }
       credential.strip(x);
       const verdict = verifier.verify(token);
-      if (verdict instanceof Promise) return verdict.then((late) => settle(x, late));
-      return settle(x, verdict);
+      if (verdict instanceof Promise) return verdict.then((late) => settle(x, token, late));
+      return settle(x, token, verdict);
     },
     close() {
       for (const lease of leases) lease.release();

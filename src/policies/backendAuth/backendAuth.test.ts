@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { issuerName, makeKey, makeToken } from '../../auth/token.testing.ts';
+import { redactDump } from '../../admin/redactDump.ts';
+import type { HeaderLine } from '../../http/index.ts';
+import { FakeExchange, type FakeRequest } from '../exchange.testing.ts';
+import { jwtAuth } from '../jwtAuth/index.ts';
+import { prepared, toolsWith } from '../tools.testing.ts';
+import { backendAuth } from './index.ts';
+
+function sent(
+  settings: object,
+  request: FakeRequest = {},
+  token?: string,
+): { headers: HeaderLine[]; target: string } {
+  const x = new FakeExchange(request);
+  x.token = token;
+  const steps = prepared(backendAuth, settings);
+  assert.equal(steps.onRequest?.(x), undefined);
+  steps.close?.();
+  return { headers: x.requestHeaders.apply(x.request.headerLines()), target: x.forwardTarget };
+}
+
+test('a key is sent as a bearer token, in place of what the client sent there', () => {
+  const client: FakeRequest = {
+    headers: [
+      ['Authorization', 'Bearer mine'],
+      ['x-other', '1'],
+    ],
+  };
+  for (const key of ['backend-key', { value: 'backend-key' }])
+    assert.deepEqual(sent({ key }, client).headers, [
+      ['x-other', '1'],
+      ['authorization', 'Bearer backend-key'],
+    ]);
+});
+
+test('a key from a file is sent without the line break at its end', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'key-'));
+  const file = join(folder, 'key');
+  writeFileSync(file, 'from-file\n');
+  for (const key of [{ file }, { value: { file } }])
+    assert.deepEqual(sent({ key }).headers, [['authorization', 'Bearer from-file']]);
+  rmSync(folder, { recursive: true });
+});
+
+test('a key may go into another header, a cookie or the query, where the client has no say', () => {
+  const at = (location: object) => ({ key: { value: 'k&1', location } });
+  assert.deepEqual(
+    sent(at({ header: { name: 'X-Key' } }), {
+      headers: [
+        ['x-key', 'mine'],
+        ['X-KEY', 'mine too'],
+      ],
+    }).headers,
+    [['x-key', 'k&1']],
+  );
+  assert.deepEqual(
+    sent(at({ cookie: { name: 'key' } }), {
+      headers: [
+        ['cookie', 'a=1; key=mine'],
+        ['cookie', 'b=2'],
+      ],
+    }).headers,
+    [['cookie', 'a=1; b=2; key=k&1']],
+  );
+  const query = at({ queryParameter: { name: 'api key' } });
+  assert.equal(sent(query, { target: '/p?a=%41&api+key=mine&b' }).target, '/p?a=%41&b&api%20key=k%261');
+  assert.equal(sent(query, { target: '/p' }).target, '/p?api%20key=k%261');
+  assert.equal(sent(query, { target: '*' }).target, '*');
+});
+
+test('several credentials go to their places', () => {
+  const settings = {
+    key: 'one',
+    credentials: [
+      { key: 'two', location: { header: { name: 'x-two' } } },
+      { key: 'three', location: { cookie: { name: 'c' } } },
+    ],
+  };
+  assert.deepEqual(sent(settings).headers, [
+    ['authorization', 'Bearer one'],
+    ['x-two', 'two'],
+    ['cookie', 'c=three'],
+  ]);
+});
+
+test('a verified token is sent on, and without one nothing stands at its place', () => {
+  assert.deepEqual(sent({ passthrough: {} }, {}, 'verified').headers, [['authorization', 'Bearer verified']]);
+  const elsewhere = { passthrough: { location: { header: { name: 'x-user-token' } } } };
+  assert.deepEqual(sent(elsewhere, { headers: [['x-user-token', 'forged']] }, 'verified').headers, [
+    ['x-user-token', 'verified'],
+  ]);
+  assert.deepEqual(sent(elsewhere, { headers: [['x-user-token', 'forged']] }).headers, []);
+});
+
+test('the token that goes on is the one that was verified, and no other', () => {
+  const key = makeKey('P-256', 'k1');
+  const good = makeToken('ES256', key, {});
+  const tools = toolsWith([key]);
+  const settings = {
+    mode: 'permissive',
+    issuer: issuerName,
+    audiences: ['api://test'],
+    jwks: { url: 'http://idp.test/k' },
+  };
+  const verify = prepared(jwtAuth, settings, tools);
+  const forward = prepared(backendAuth, { passthrough: {} }, tools);
+  const outcome = (token: string): HeaderLine[] => {
+    const x = new FakeExchange({ headers: [['authorization', `Bearer ${token}`]] });
+    void verify.onRequest?.(x);
+    void forward.onRequest?.(x);
+    return x.requestHeaders.apply(x.request.headerLines());
+  };
+  assert.deepEqual(outcome(good), [['authorization', `Bearer ${good}`]]);
+  assert.deepEqual(outcome(`${good}x`), []);
+});
+
+test('a dump of the settings shows no secret', () => {
+  const settings = backendAuth.schema.parse({
+    key: 'top-secret-1',
+    credentials: [{ key: 'top-secret-2', location: { header: { name: 'x' } } }],
+  });
+  assert.doesNotMatch(JSON.stringify(redactDump({ name: 'backendAuth', settings })), /top-secret/);
+});
+
+test('what cannot be sent, is ambiguous or not built is refused', () => {
+  const messages = (settings: object): string =>
+    (backendAuth.schema.safeParse(settings).error?.issues ?? [])
+      .map((issue) => JSON.stringify(issue))
+      .join('; ');
+  assert.match(messages({}), /expected key, credentials or passthrough/);
+  assert.match(messages({ key: 'a', passthrough: {} }), /exclude each other/);
+  assert.match(
+    messages({ key: 'a', credentials: [{ key: 'b', location: { header: { name: 'Authorization' } } }] }),
+    /two credentials/,
+  );
+  assert.match(messages({ key: 'a\r\nb: c' }), /cannot stand in a header/);
+  assert.doesNotMatch(messages({ key: 'a\r\nsecret' }), /secret\\"|a\\r/);
+  assert.match(messages({ key: '' }), /empty/);
+  assert.match(messages({ key: { value: 'a', location: { expression: 'jwt.sub' } } }), /not built yet/);
+  for (const kind of ['gcp', 'aws', 'azure', 'copilot', 'jwtSign', 'oauthTokenExchange', 'crossAppAccess'])
+    assert.match(messages({ [kind]: {} }), /not built yet/, kind);
+});

@@ -1,0 +1,46 @@
+import type { Exchange } from '../policy.ts';
+import type { Location } from '../token/schema.ts';
+
+/** Puts a credential into the request for the backend, or takes out what stands at its place. */
+export type Place = (x: Exchange, credential: string | undefined) => void;
+
+/** What the client wrote at the place never goes on: the backend may rely on what stands there. */
+export function placeOf(location: Location): Place {
+  const { name } = location;
+  if (location.kind === 'header') {
+    const { prefix } = location;
+    return (x, credential) => {
+      if (credential === undefined) x.requestHeaders.remove(name);
+      else x.requestHeaders.set(name, prefix + credential);
+    };
+  }
+  return location.kind === 'cookie' ? cookiePlace(name) : queryPlace(name);
+}
+
+const cookiePlace =
+  (name: string): Place =>
+  (x, credential) => {
+    const { requestHeaders } = x;
+    const edited = requestHeaders.lines.find(([known]) => known === 'cookie')?.[1];
+    const sent = edited ?? (requestHeaders.dropsName('cookie') ? '' : (x.request.header('cookie') ?? ''));
+    const pairs = sent
+      .split(/[;,]/)
+      .map((pair) => pair.trim())
+      .filter((pair) => pair !== '' && !pair.startsWith(`${name}=`));
+    if (credential !== undefined) pairs.push(`${name}=${credential}`);
+    if (pairs.length === 0) requestHeaders.remove('cookie');
+    else requestHeaders.set('cookie', pairs.join('; '));
+  };
+
+const queryPlace =
+  (name: string): Place =>
+  (x, credential) => {
+    if (x.forwardTarget === '*') return;
+    const mark = x.forwardTarget.indexOf('?');
+    const path = mark < 0 ? x.forwardTarget : x.forwardTarget.slice(0, mark);
+    const pairs = (mark < 0 ? '' : x.forwardTarget.slice(mark + 1))
+      .split('&')
+      .filter((pair) => pair !== '' && !new URLSearchParams(pair).has(name));
+    if (credential !== undefined) pairs.push(`${encodeURIComponent(name)}=${encodeURIComponent(credential)}`);
+    x.forwardTarget = pairs.length === 0 ? path : `${path}?${pairs.join('&')}`;
+  };
