@@ -17,7 +17,20 @@ import { requestRedirect } from './requestRedirect/index.ts';
 import { timeout } from './timeout/index.ts';
 import { urlRewrite } from './urlRewrite/index.ts';
 
-export type { ApiKeyHolder, Exchange, HostRewrite, Identity, Policy, PolicyTools, Steps } from './policy.ts';
+export type {
+  ApiKeyHolder,
+  BodyLimit,
+  BufferPlan,
+  Exchange,
+  Forwarding,
+  HostRewrite,
+  Identity,
+  MirrorPlan,
+  Policy,
+  PolicyTools,
+  RetryPlan,
+  Steps,
+} from './policy.ts';
 export { policiesNotBuilt, policySchemas, type PolicyName } from './schemas.ts';
 
 /** Every policy, in the order in which they act on a request, with the reason for each place. */

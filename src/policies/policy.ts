@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { KeySets } from '../auth/index.ts';
-import type { HeaderEdits, HttpRequest, Reply } from '../http/index.ts';
+import type { HeaderEdits, HeaderLine, HttpRequest, Reply } from '../http/index.ts';
 import type { McpItem } from '../mcp/contract.ts';
 import type { Logger } from '../telemetry/index.ts';
 
@@ -25,6 +25,60 @@ export interface PolicyTools {
   readonly now: () => number;
 }
 
+/**
+ * What is done with requests and answers while they are forwarded. Plans, not steps: the data plane carries them out,
+ * and routes without a plan are forwarded by code that knows nothing of it.
+ */
+export interface Forwarding {
+  readonly retry?: RetryPlan;
+  readonly mirrors?: readonly MirrorPlan[];
+  readonly buffer?: BufferPlan;
+}
+
+export interface RetryPlan {
+  /** The first try included. */
+  readonly attempts: number;
+  readonly backoffMs: number;
+  /** Larger bodies are not kept, so their requests are not repeated. */
+  readonly maxBodyBytes: number;
+  /** May this request be repeated at all? Asked before the first try. */
+  applies(x: Exchange): boolean;
+  /** May it be repeated where the backend may have acted on it without answering? */
+  repeatable(x: Exchange): boolean;
+  /** Is this answer a reason to try again? */
+  wants(x: Exchange, answer: AnswerHead): boolean;
+  /** Notes a first try. */
+  noteRequest(): void;
+  /** @returns false where there were too many repetitions lately */
+  takeRetry(): boolean;
+}
+
+export interface AnswerHead {
+  readonly status: number;
+  lines(): readonly HeaderLine[];
+}
+
+/** A copy of requests goes there. */
+export interface MirrorPlan {
+  readonly host: string;
+  readonly port: number;
+  /** Of the requests, from 0 to 1. */
+  readonly share: number;
+}
+
+/** What is gathered in memory before it goes on. */
+export interface BufferPlan {
+  readonly request?: BodyLimit;
+  readonly response?: BodyLimit;
+}
+
+export interface BodyLimit {
+  /** Undefined: the limit of the process for bodies in memory. */
+  readonly maxBytes: number | undefined;
+  /** Larger bodies go on unbuffered instead of being refused. */
+  readonly failOpen: boolean;
+}
+
 /** Steps that are left out cost nothing. A step that need not wait returns its value, not a promise. */
 export interface Steps {
   /** Answer early, or carry on. Throwing answers with the catalogue's entry. */
@@ -42,6 +96,7 @@ export interface Steps {
   allowMcpItem?(x: Exchange, item: McpItem): boolean;
   /** Runs when the head of the answer is known (upstream's or our own), before it is written. */
   onResponse?(x: Exchange, status: number): void;
+  readonly forwarding?: Forwarding;
   /** Runs when the snapshot retires. */
   close?(): void;
 }

@@ -11,7 +11,7 @@ import { neededUpgrade, switchProtocols, upgradeFields, wantedUpgrade } from './
 const SMALL = 2_048;
 
 /** Methods that may be sent twice (RFC 9110 §9.2.2). */
-const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']);
+export const idempotent: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']);
 
 const seen = (head: Head, kind: number): boolean => (head.seen & (1 << kind)) !== 0;
 
@@ -22,14 +22,14 @@ const seen = (head: Head, kind: number): boolean => (head.seen & (1 << kind)) !=
 export class Forward implements UpstreamUser, BodyConsumer {
   /** The body crosses with its framing. */
   readonly raw = true;
-  private readonly x: LiveExchange;
-  private readonly destination: Destination;
-  private upstream: UpstreamConnection;
+  protected readonly x: LiveExchange;
+  protected readonly destination: Destination;
+  protected upstream!: UpstreamConnection;
   /** The request head while it waits for the first piece of the body. */
   private waiting: string | undefined;
-  private bodyless: boolean;
+  protected readonly bodyless: boolean;
   /** Protocols the client would rather speak than HTTP. */
-  private readonly upgrade: string | undefined;
+  protected readonly upgrade: string | undefined;
   private retried = false;
   /** How the answer's body is written to the client. */
   private mode: (bytes: Buffer, from: number, to: number, done: boolean) => boolean = () => true;
@@ -38,7 +38,6 @@ export class Forward implements UpstreamUser, BodyConsumer {
   constructor(x: LiveExchange, destination: Destination) {
     this.x = x;
     this.destination = destination;
-    this.upstream = destination.take();
     this.bodyless = x.body.done;
     this.upgrade = x.head.upgrade ? wantedUpgrade(x) : undefined;
   }
@@ -48,13 +47,14 @@ export class Forward implements UpstreamUser, BodyConsumer {
     x.backendChosen(this.destination.name);
     x.cancel = () => this.upstream.abandon();
     x.drained = () => this.upstream.resume();
-    this.send();
+    this.send(this.destination.take());
   }
 
-  private send(): void {
-    const { x, upstream } = this;
+  protected send(upstream: UpstreamConnection): void {
+    const { x } = this;
+    this.upstream = upstream;
     upstream.begin(this, x.method === 'HEAD', this.upgrade !== undefined);
-    const head = requestHead(x, this.destination.name, this.upgrade);
+    const head = requestHead(x, this.destination, this.upgrade);
     if (this.bodyless) {
       upstream.write(head);
       upstream.sent();
@@ -114,22 +114,34 @@ export class Forward implements UpstreamUser, BodyConsumer {
   }
 
   onAnswer(head: Head, bytes: Buffer, from: number, to: number, body: Body): boolean {
+    return this.answer(head, bytes, from, to, body.kind, body.done);
+  }
+
+  /** Writes the head of the answer and the first part of its body; `kind` is a value of `FRAMING`. */
+  protected answer(
+    head: Head,
+    bytes: Buffer,
+    from: number,
+    to: number,
+    kind: number,
+    done: boolean,
+  ): boolean {
     const { x } = this;
     const { drop, settings } = x.snapshot;
     x.upstreamMs = performance.now() - x.upstreamTick;
     if (!x.begin(head.status)) return true;
     let table = drop.response;
     let framing = '';
-    if (body.kind === FRAMING.close && !x.head.http10) {
+    if (kind === FRAMING.close && !x.head.http10) {
       table = drop.responseNewFraming;
       framing = 'transfer-encoding: chunked\r\n';
       this.mode = this.writeChunk;
-    } else if (x.head.http10 && (body.kind === FRAMING.chunked || body.kind === FRAMING.close)) {
+    } else if (x.head.http10 && (kind === FRAMING.chunked || kind === FRAMING.close)) {
       // An HTTP/1.0 client finds the end of such a body by the end of the connection.
       table = drop.responseNewFraming;
       x.keepAlive = false;
       x.connection.untilClose = true;
-      if (body.kind === FRAMING.chunked) {
+      if (kind === FRAMING.chunked) {
         this.dechunker = new Body();
         this.dechunker.startChunked();
         this.mode = this.writePayload;
@@ -161,7 +173,7 @@ export class Forward implements UpstreamUser, BodyConsumer {
     if (this.mode === this.writeRaw && length <= SMALL) {
       x.responseBytes += length;
       more = connection.write(length === 0 ? out : out + bytes.toString('latin1', from, to));
-      if (body.done) x.finish();
+      if (done) x.finish();
       return more;
     }
     if (this.mode === this.writeRaw && fitsPage(out.length + length)) {
@@ -170,14 +182,14 @@ export class Forward implements UpstreamUser, BodyConsumer {
       page.write(out, 0, 'latin1');
       bytes.copy(page, out.length, from, to);
       more = connection.writeLent(page.subarray(0, out.length + length), () => givePage(page));
-      if (body.done) x.finish();
+      if (done) x.finish();
       return more;
     }
     connection.socket.cork();
     connection.write(out);
-    more = this.mode(bytes, from, to, body.done);
+    more = this.mode(bytes, from, to, done);
     connection.socket.uncork();
-    if (body.done) x.finish();
+    if (done) x.finish();
     return more;
   }
 
@@ -193,8 +205,7 @@ export class Forward implements UpstreamUser, BodyConsumer {
     const stale = fresh && this.upstream.reused && !this.retried;
     if (stale && this.bodyless && idempotent.has(x.method) && !x.closed) {
       this.retried = true;
-      this.upstream = this.destination.take(true);
-      this.send();
+      this.send(this.destination.take(true));
       return;
     }
     this.upstream.endpoint.stats.failed++;
@@ -245,7 +256,7 @@ function answerLine(head: Head): string {
 }
 
 /** The request head as the backend gets it; what a policy said about a field goes before our own line. */
-function requestHead(x: LiveExchange, backend: string, upgrade: string | undefined): string {
+export function requestHead(x: LiveExchange, destination: Destination, upgrade: string | undefined): string {
   const { head, snapshot, connection } = x;
   const { headers } = snapshot.settings;
   const edits = x.pendingRequestEdits;
@@ -261,7 +272,7 @@ function requestHead(x: LiveExchange, backend: string, upgrade: string | undefin
     line +
     renderFields(head, addHost ? snapshot.drop.requestNewHost : snapshot.drop.request, edits) +
     // Only HTTP/1.0 does without a host; its request is about the backend itself.
-    (addHost ? `host: ${hostFor(x, backend)}\r\n` : '') +
+    (addHost ? `host: ${hostFor(x, destination)}\r\n` : '') +
     (headers.forwardedFor && edits?.dropsName('x-forwarded-for') !== true
       ? forwardedFor(head, connection.forwardedFor)
       : '') +
@@ -276,10 +287,10 @@ function requestHead(x: LiveExchange, backend: string, upgrade: string | undefin
   );
 }
 
-function hostFor(x: LiveExchange, backend: string): string {
+function hostFor(x: LiveExchange, destination: Destination): string {
   const { forwardHost, authority } = x;
-  if (forwardHost !== undefined) return rewrittenHost(forwardHost, authority, backend);
-  return authority === '' ? backend : authority;
+  if (forwardHost !== undefined) return rewrittenHost(forwardHost, authority, destination);
+  return authority === '' ? destination.name : authority;
 }
 
 /** The client's address, behind those that earlier proxies noted. */

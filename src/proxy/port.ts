@@ -140,7 +140,7 @@ export class Port {
       route: route === undefined || route.name === '' ? undefined : route.name,
       backend: x.backend,
       upstreamMs: x.upstreamMs,
-      subject: x.identity?.subject,
+      subject: x.identity?.subject ?? x.user,
       error: x.error,
       reason: x.reason,
       extra: x.extra,
