@@ -253,6 +253,51 @@ test('a client that sends request after request and reads no answer is not answe
   });
 });
 
+test('a client that sends requests faster than they are answered is not read ahead without end', async () => {
+  let most = 600;
+  const script: BackendScript = {
+    onRequest: (_request, connection, index) => {
+      if (index < most) connection.send(ok(''));
+    },
+  };
+  await withPlane(script, {}, async (plane, backend) => {
+    const client = await plane.client();
+    const piece = Buffer.from(get().repeat(1_500));
+    const all = 1_000 * piece.length;
+    for (let i = 0; i < 1_000; i++) client.send(piece);
+    await backend.until('the last one waits', () => backend.requests.length === most + 1);
+    const taken = (): number => all - client.socket.writableLength;
+    let before = -1;
+    await until('nothing more is taken', () => {
+      const waits = taken() === before;
+      before = taken();
+      return waits;
+    });
+    // One read for each answer would be 40 MB; what was taken lies in the kernel's buffers.
+    assert.ok(taken() < 24_000_000, `${taken()} bytes of requests were taken`);
+    client.close();
+    // With so much ahead of it the end of the connection is seen only when the gateway goes on.
+    most = Infinity;
+    for (const connection of backend.connections) connection.send(ok(''));
+  });
+});
+
+test('a pipeline of 100 kB is answered to its end, white space between the requests included', async () => {
+  await withPlane(echo, {}, async (plane) => {
+    const client = await plane.client();
+    const requests = [
+      get().repeat(2_000),
+      '\r\n'.repeat(50_000),
+      get().repeat(2_000),
+      '\r\n'.repeat(50_000),
+      get(),
+    ];
+    client.send(requests.join(''));
+    for (let i = 0; i < 4_001; i++) assert.equal(status(await client.answer()), 200);
+    client.close();
+  });
+});
+
 test('once such a client reads, it gets every answer', async () => {
   const script: BackendScript = {
     onRequest: (request, connection) => connection.send(ok(`${request.start}${'x'.repeat(10_000)}`)),

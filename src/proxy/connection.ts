@@ -336,6 +336,8 @@ export class ClientConnection implements TunnelClient {
       if (!this.readRequest(this.stash)) break;
     }
     this.running = false;
+    // What is left is no whole head.
+    if (this.exchange === undefined && !this.held && this.phase !== CLOSING) this.readOn();
   }
 
   /** @returns false when more bytes are needed */
@@ -459,8 +461,14 @@ export class ClientConnection implements TunnelClient {
       return;
     }
     this.expect(IDLE, this.port.limits.idleTimeoutMs);
-    if (this.socket.isPaused()) this.socket.resume();
+    // One more read for each answer would let the stash of a client that pipelines grow without end, and each read
+    // copies all of it.
+    if (this.stash === undefined || this.stash.length < AHEAD_BYTES) this.readOn();
     this.run();
+  }
+
+  private readOn(): void {
+    if (this.socket.isPaused()) this.socket.resume();
   }
 
   private onDrain(): void {
