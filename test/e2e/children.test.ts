@@ -1,6 +1,7 @@
 /** Servers behind the gateway that die, hang, flood, and lie. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
@@ -10,6 +11,7 @@ import { inline, node, rogue } from './stage.testing.ts';
 import { until } from './until.testing.ts';
 
 const MiB = 1_048_576;
+const closing = fileURLToPath(new URL('./fixtures/closing.ts', import.meta.url));
 
 interface Target {
   readonly args?: readonly string[];
@@ -26,6 +28,7 @@ const targets: Readonly<Record<string, Target>> = {
   deaf: { args: ['deaf'] },
   absent: { stdio: { cmd: '/no/such/program' } },
   own: { stdio: { env: { TOLD: 'yes' }, cwd: '/' } },
+  closing: { stdio: { args: [closing] } },
   bare: { stdio: { clear_env: true, env: { TOLD: 'yes' } } },
 };
 
@@ -109,6 +112,23 @@ describe('a child that dies', () => {
     await session.close();
     assert.ok(((await gateway.metric('portcullis_mcp_child_restarts_total')) ?? 0) >= 3);
   });
+
+  for (const pipe of ['closeOutput', 'closeInput'])
+    test(`to the world, by ${pipe}, counts as dead and is replaced`, async () => {
+      const session = await open('closing');
+      const pid = await text(session, 'pid');
+      const closing = session.call(pipe);
+      // A closed input shows with the next message: then whatever the child was asked fails.
+      await until('a successor', async () => {
+        const answer = await session.call('pid');
+        return answer.error === undefined && resultText(answer) !== pid;
+      });
+      const { error } = await closing;
+      assert.equal(error?.code, -32603);
+      assert.match(error.message, /closing-target/);
+      assert.ok(!gateway.children().some((child) => String(child.pid) === pid));
+      await session.close();
+    });
 
   test('takes no other session with it', async () => {
     const [dying, living] = await Promise.all([open('rogue'), open('rogue')]);

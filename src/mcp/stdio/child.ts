@@ -64,12 +64,15 @@ export class Child {
     this.process.on('exit', (code, signal) => this.onExit(code, signal));
     this.process.on('close', () => this.onClose());
     // A write to a child that has just died fails; the exit that follows says why.
-    this.process.stdin.on('error', () => undefined);
+    this.process.stdin.on('error', () => this.onPipeLost('closed its input'));
     this.process.stdout.on('error', () => undefined);
     this.process.stderr.on('error', () => undefined);
     const lines = new LineSplitter(maxLineBytes, events);
     this.process.stdout.on('data', (chunk: Buffer) => lines.push(chunk));
-    this.process.stdout.on('end', () => lines.end());
+    this.process.stdout.on('end', () => {
+      lines.end();
+      this.onPipeLost('closed its output');
+    });
     const errors = new LineSplitter(() => maxStderrLine, {
       onLine: (text) => events.onStderr(text),
       onTooLong: (head, _tail, bytes) => events.onStderr(`${head}… (${bytes} bytes)`),
@@ -144,6 +147,15 @@ export class Child {
     this.exited = true;
     this.setDown(why);
     this.resolveGone();
+  }
+
+  /** Usually its exit comes next and says more; a child that lives on can hear or say nothing any more. */
+  private onPipeLost(reason: string): void {
+    if (this.exited || this.stopping) return;
+    this.arm(drainMs, () => {
+      this.setDown(reason);
+      this.stop(orphanMs);
+    });
   }
 
   private onExit(code: number | null, signal: NodeJS.Signals | null): void {
