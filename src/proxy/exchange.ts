@@ -152,13 +152,27 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
     return this.requestId;
   }
 
+  /**
+   * Is the target in absolute form? Then it names the host, and whatever Host says is not what the backend gets
+   * (RFC 9112 §3.2.2): no rule may be judged by it.
+   */
+  get targetNamesHost(): boolean {
+    const { text, targetStart } = this.head;
+    return text.charCodeAt(targetStart) !== 47 && this.target !== '*';
+  }
+
   header(name: string): string | undefined {
     // The head is on loan: after the end it may hold somebody else's request.
-    return this.closed ? undefined : this.head.get(name.toLowerCase());
+    if (this.closed) return undefined;
+    const key = name.toLowerCase();
+    return key === 'host' && this.targetNamesHost ? this.authority : this.head.get(key);
   }
 
   headerLines(): HeaderLine[] {
-    return this.closed ? [] : this.head.lines();
+    if (this.closed) return [];
+    const lines = this.head.lines();
+    if (!this.targetNamesHost) return lines;
+    return [['host', this.authority], ...lines.filter(([name]) => name !== 'host')];
   }
 
   readBody(limitBytes: number): Promise<Buffer> {

@@ -261,13 +261,11 @@ export function requestHead(x: LiveExchange, destination: Destination, upgrade: 
   const { headers } = snapshot.settings;
   const edits = x.pendingRequestEdits;
   const rewritten = x.forwardTarget !== head.target;
-  // A target in absolute form names the host itself (RFC 9112 §3.2.2).
-  const newHost = rewritten && x.target !== '*' && head.text.charCodeAt(head.targetStart) !== 47;
   const line =
     rewritten || head.http10
       ? `${x.method} ${x.forwardTarget} HTTP/1.1\r\n`
       : head.text.substring(0, head.lineEnd);
-  const addHost = newHost || head.host === -1 || x.forwardHost !== undefined;
+  const addHost = x.targetNamesHost || head.host === -1 || x.forwardHost !== undefined;
   return (
     line +
     renderFields(head, addHost ? snapshot.drop.requestNewHost : snapshot.drop.request, edits) +

@@ -412,3 +412,25 @@ test('a policy that cannot be prepared closes its route and no other', async () 
   );
   plane.close();
 });
+
+test('policies see the host that the backend would get: that of the target where it names one', async () => {
+  const handler: LocalHandler = (request, reply) =>
+    reply.send({
+      status: 200,
+      body: JSON.stringify([
+        request.host,
+        request.header('Host'),
+        request.headerLines().filter(([name]) => name === 'host'),
+      ]),
+    });
+  await withHandler(handler, async (plane) => {
+    for (const [line, host] of [
+      ['GET http://A.test:81/ HTTP/1.1\r\nHost: b.test', 'a.test:81'],
+      ['GET http://a.test/ HTTP/1.0', 'a.test'],
+      ['GET / HTTP/1.1\r\nHost: b.test', 'b.test'],
+    ] as const) {
+      const { body } = await plane.ask(`${line}\r\n\r\n`);
+      assert.deepEqual(JSON.parse(body.toString()), [host.split(':')[0], host, [['host', host]]]);
+    }
+  });
+});
