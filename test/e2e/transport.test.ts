@@ -152,6 +152,35 @@ describe('a session', () => {
     await session.close();
   });
 
+  test('that ends answers what is still under way', async () => {
+    const session = await openSession(`${gateway.url}/mcp`);
+    const hanging = session.call('hang');
+    assert.equal(resultText(await session.call('echo', { text: 'the call above has arrived' })).length, 26);
+    await session.close();
+    assert.equal((await hanging).error?.code, -32603);
+  });
+
+  test('is unknown to another gateway, even one with the same key', async () => {
+    const yaml = `
+config: { session: { key: ${'cd'.repeat(32)} } }
+binds:
+- port: 0
+  listeners:
+  - routes:
+    - { name: all, backends: [{ mcp: { targets: [{ name: target, stdio: ${inline({ cmd: node, args: [rogue] })} }] } }] }
+`;
+    await using one = await startGateway(yaml);
+    await using other = await startGateway(yaml);
+    const session = await openSession(`${one.url}/mcp`);
+    const answer = await ask(`${other.url}/mcp`, {
+      method: 'POST',
+      headers: { 'content-type': json, accept: json, 'mcp-session-id': session.id },
+      body: inline(ping),
+    });
+    assert.equal(answer.status, 404, 'then its client initializes again');
+    await session.close();
+  });
+
   test('goes on when the client loses an answer, which it can ask for again', async () => {
     const session = await openSession(`${gateway.url}/mcp`);
     const leaving = new AbortController();
