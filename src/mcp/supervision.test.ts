@@ -40,20 +40,26 @@ async function connect(harness: Harness): Promise<RawClient> {
 
 const targetOf = (harness: Harness) => harness.runtime.view().sessions[0]!.targets[0]!;
 
-test('a missing command is a JSON-RPC error that names the target and the command', async () => {
+test('a missing command is a JSON-RPC error that names the target; only the log names the command', async () => {
   const harness = await start({ name: 'weather', cmd: 'no-such-command' });
   const answer = await new RawClient(harness.url).initialize();
   assert.equal(answer.status, 200);
   assert.equal(answer.headers.get('mcp-session-id'), null);
   assert.equal(answer.json.error?.code, -32603);
-  assert.equal(answer.json.error.message, 'target "weather" the command "no-such-command" was not found');
+  assert.equal(answer.json.error.message, 'target "weather" could not be started');
+  assert.ok(
+    harness.log.some(({ fields }) => fields['detail'] === 'the command "no-such-command" was not found'),
+  );
   assert.equal(harness.runtime.view().sessions.length, 0);
 });
 
 test('a missing working directory is not mistaken for a missing command', async () => {
   const harness = await start({ cwd: '/no/such/directory' });
   const answer = await new RawClient(harness.url).initialize();
-  assert.match(answer.json.error!.message, /working directory "\/no\/such\/directory" does not exist/);
+  assert.equal(answer.json.error?.message, 'target "fixture" could not be started');
+  assert.ok(
+    harness.log.some(({ fields }) => /"\/no\/such\/directory" does not exist/.test(String(fields['detail']))),
+  );
 });
 
 test('arguments that the system refuses are an error, not a crash', async () => {

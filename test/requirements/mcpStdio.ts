@@ -14,7 +14,10 @@ export const mcpStdio: readonly Requirement[] = [
       'missing',
       'a missing command is an error that names it',
       page,
-      [supervision, 'a missing command is a JSON-RPC error that names the target and the command'],
+      [
+        supervision,
+        'a missing command is a JSON-RPC error that names the target; only the log names the command',
+      ],
       [supervision, 'a missing working directory is not mistaken for a missing command'],
     ],
     [

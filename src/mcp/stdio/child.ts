@@ -9,7 +9,8 @@ export interface ChildEvents extends LineReader {
   /** One line of stderr. */
   onStderr(line: string): void;
   /** The child is of no more use: it could not start or its leader ended. Called once. */
-  onDown(reason: string): void;
+  /** @param detail what only the operator may know, such as a path */
+  onDown(reason: string, detail?: string): void;
 }
 
 /** A line of stderr longer than this is cut. */
@@ -139,13 +140,11 @@ export class Child {
     if (this.pid !== undefined) return;
     // A missing working directory and a missing command are the same error to the system.
     const missingCwd = error.code === 'ENOENT' && target.cwd !== undefined && !existsSync(target.cwd);
-    const why = missingCwd
+    const detail = missingCwd
       ? `the working directory "${target.cwd}" does not exist`
-      : error.code === 'ENOENT'
-        ? `the command "${target.cmd}" was not found`
-        : `the command "${target.cmd}" could not be started (${error.code ?? 'unknown error'})`;
+      : `the command "${target.cmd}" ${error.code === 'ENOENT' ? 'was not found' : `failed with ${error.code ?? 'an unknown error'}`}`;
     this.exited = true;
-    this.setDown(why);
+    this.setDown('could not be started', detail);
     this.resolveGone();
   }
 
@@ -200,10 +199,10 @@ export class Child {
     this.resolveGone();
   }
 
-  private setDown(reason: string): void {
+  private setDown(reason: string, detail?: string): void {
     if (this.down) return;
     this.down = true;
-    this.events.onDown(reason);
+    this.events.onDown(reason, detail);
   }
 
   /**

@@ -203,8 +203,8 @@ export class StdioConnection implements TargetConnection {
         if (child === this.child) this.onTooLong(head, tail, bytes);
       },
       onStderr: (line) => this.stderr.line(line),
-      onDown: (reason) => {
-        if (child === this.child) this.onDown(reason);
+      onDown: (reason, detail) => {
+        if (child === this.child) this.onDown(reason, detail);
       },
     };
     try {
@@ -262,16 +262,16 @@ export class StdioConnection implements TargetConnection {
       ?.failed(targetError('mcp_message_too_large', this.name, 'answered with a message that is too large'));
   }
 
-  private onDown(reason: string): void {
+  private onDown(reason: string, detail?: string): void {
     const child = this.child!;
     this.child = undefined;
     this.lastError = reason;
     if (this.state === 'closed') return;
     const first = this.state === 'starting';
     clearTimeout(this.timer);
-    this.options.log.warn(`the target ${reason}`, { pid: child.pid, stderr: this.stderr.last() });
+    this.options.log.warn(`the target ${reason}`, { pid: child.pid, detail, stderr: this.stderr.last() });
     if (!first) this.state = 'restarting';
-    this.calling.fail(targetError('mcp_target_failed', this.name, reason));
+    this.calling.fail(targetError('mcp_target_failed', this.name, reason, detail));
     this.options.listener.onDown(this);
     // The next one starts when nothing of this one is left: they may share files or ports.
     if (!first) void child.gone.then(() => this.afterFailure());
