@@ -1,7 +1,7 @@
 import type { GatewayError } from '../errors.ts';
 import type { Answer } from './answer.ts';
 import { viewList, type ListView } from './listView.ts';
-import type { Envelope, RpcId } from './json/envelope.ts';
+import { cut, type Envelope, type RpcId } from './json/envelope.ts';
 import type { CallCell } from './measure.ts';
 import { errorResponse, targetError } from './sendError.ts';
 import type { Waiter } from './target.ts';
@@ -32,7 +32,7 @@ export class Call implements Waiter {
     const { text, idSpan, id, method } = start.request;
     this.answer = start.answer;
     this.id = id!;
-    this.idText = text.slice(idSpan.start, idSpan.end);
+    this.idText = cut(text, idSpan);
     this.method = method;
     this.tokenText = start.tokenText;
     this.cell = start.cell;

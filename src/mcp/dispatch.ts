@@ -4,8 +4,8 @@ import type { McpBackend } from '../model/index.ts';
 import type { Answer } from './answer.ts';
 import { Call } from './call.ts';
 import type { Caller } from './contract.ts';
-import { itemOf, listShape, unknownItem, type NamedItem } from './items.ts';
-import { memberOf, type Envelope, type Span } from './json/envelope.ts';
+import { itemOf, listShape, unknownItem, type NamedItem, type UnclearItem } from './items.ts';
+import { cut, maxIdLength, memberOf, type Envelope, type Span } from './json/envelope.ts';
 import type { Edit } from './json/scan.ts';
 import type { ListView } from './listView.ts';
 import type { Measure } from './measure.ts';
@@ -23,6 +23,13 @@ export function namePrefix(settings: McpBackend, target: string): string {
   return settings.prefixMode === 'always' ? target + delimiter : '';
 }
 
+/** Why a request is refused before anybody looks at what it asks for. */
+const faults: Readonly<Record<UnclearItem | 'long', string>> = {
+  ambiguous: 'a member is repeated',
+  malformed: 'the name is not a string',
+  long: 'the progress token is too long',
+};
+
 export interface Dispatch {
   readonly settings: McpBackend;
   readonly session: Session;
@@ -38,8 +45,8 @@ export function dispatch(x: Dispatch, request: Envelope): void {
   x.http.annotate('mcp.method', request.method.slice(0, maxShown));
   const item = itemOf(request);
   const token = progressToken(request);
-  if (typeof item === 'string' || token === 'ambiguous') {
-    const why = item === 'malformed' ? 'the name is not a string' : 'a member is repeated';
+  if (typeof item === 'string' || typeof token === 'string') {
+    const why = typeof item === 'string' ? faults[item] : faults[token as keyof typeof faults];
     const error = new GatewayError('mcp_invalid_request', { message: `invalid request: ${why}` });
     x.answer.respond(errorResponse(error, idText));
     return;
@@ -68,7 +75,7 @@ export function dispatch(x: Dispatch, request: Envelope): void {
     answer: x.answer,
     request,
     cell,
-    tokenText: token === undefined ? undefined : request.text.slice(token.start, token.end),
+    tokenText: token === undefined ? undefined : cut(request.text, token),
     list: listView(x, request.method, target.name),
   });
   x.session.send(target, { envelope: request, token, edits }, call);
@@ -94,7 +101,9 @@ function listView(x: Dispatch, method: string, target: string): ListView | undef
   return mayUse === undefined && prefix === '' ? undefined : { shape, target, prefix, mayUse };
 }
 
-function progressToken(request: Envelope): Span | 'ambiguous' | undefined {
+function progressToken(request: Envelope): Span | 'ambiguous' | 'long' | undefined {
   const meta = memberOf(request.text, request.body, '_meta');
-  return meta === undefined || meta === 'ambiguous' ? meta : memberOf(request.text, meta, 'progressToken');
+  if (meta === undefined || meta === 'ambiguous') return meta;
+  const token = memberOf(request.text, meta, 'progressToken');
+  return typeof token === 'object' && token.end - token.start > maxIdLength ? 'long' : token;
 }

@@ -2,7 +2,7 @@ import { GatewayError } from '../errors.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { Call } from './call.ts';
 import { ClientStreams } from './clientStreams.ts';
-import { memberOf, type Envelope, type RpcId } from './json/envelope.ts';
+import { cut, memberOf, type Envelope, type RpcId } from './json/envelope.ts';
 import { splice } from './json/scan.ts';
 import { errorResponse } from './sendError.ts';
 import { ServerRequests } from './serverRequests.ts';
@@ -149,7 +149,7 @@ export class Session implements TargetListener {
       const askedId = this.asked.add({
         target: target.name,
         generation: target.generation,
-        idText: text.slice(idSpan.start, idSpan.end),
+        idText: cut(text, idSpan),
         id: message.id!,
       });
       if (askedId === undefined) {

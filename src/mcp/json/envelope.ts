@@ -28,8 +28,8 @@ export interface Envelope {
 /** Why a text is not a message. */
 export type Fault = 'not_json' | 'not_message' | 'ambiguous';
 
-/** Ids are echoed and kept for the life of a call. */
-const maxIdLength = 256;
+/** Ids and progress tokens are echoed and kept for the life of a call, or of its task. */
+export const maxIdLength = 256;
 const noSpan: Span = { start: 0, end: 0 };
 
 /** Members that decide what a message is. Readers that disagree on a repeated one could be played against each other. */
@@ -107,7 +107,10 @@ function classify(text: string, spans: readonly (Span | undefined)[]): Envelope 
 function readId(text: string, span: Span): RpcId | undefined {
   if (span.end - span.start > maxIdLength) return undefined;
   const c = text.charCodeAt(span.start);
-  if (c === 0x22) return decodeString(text, span.start, span.end);
+  if (c === 0x22) {
+    const own = cut(text, span);
+    return decodeString(own, 0, own.length);
+  }
   if (c !== 0x2d && !(c >= 0x30 && c <= 0x39)) return undefined;
   const id = Number(text.slice(span.start, span.end));
   return Number.isNaN(id) ? undefined : id;
@@ -136,4 +139,13 @@ export function memberOf(text: string, span: Span | undefined, name: string): Sp
 /** The string value at a span, or undefined where it is something else. */
 export function stringValue(text: string, span: Span | undefined): string | undefined {
   return span === undefined ? undefined : stringAt(text, span);
+}
+
+/**
+ * The text at a span, to be kept: a mere slice would keep the whole message alive that it was cut from. (Slices this
+ * short are copies already.)
+ */
+export function cut(text: string, span: Span): string {
+  const piece = text.slice(span.start, span.end);
+  return piece.length < 13 ? piece : Buffer.from(piece).toString();
 }

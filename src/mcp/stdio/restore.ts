@@ -1,11 +1,14 @@
 import type { Envelope } from '../json/envelope.ts';
 
 const maxSubscriptions = 1_024;
+/** Characters of all of them together. */
+const maxLength = 1_048_576;
 
 /** What a client asked a server to remember, so that a restarted one can be told again. */
 export class Restore {
   private level: string | undefined;
   private readonly subscriptions = new Set<string>();
+  private length = 0;
 
   /** Notes a request that the server accepted; `undefined` where there is nothing to note. */
   note(request: Envelope): (() => void) | undefined {
@@ -15,15 +18,24 @@ export class Restore {
     }
     if (request.method === 'resources/subscribe') {
       const uri = parameter(request, 'uri');
-      return uri === undefined
-        ? undefined
-        : () => void (this.subscriptions.size < maxSubscriptions && this.subscriptions.add(uri));
+      return uri === undefined ? undefined : () => this.subscribed(uri);
     }
     if (request.method === 'resources/unsubscribe') {
       const uri = parameter(request, 'uri');
-      return uri === undefined ? undefined : () => void this.subscriptions.delete(uri);
+      return uri === undefined ? undefined : () => this.unsubscribed(uri);
     }
     return undefined;
+  }
+
+  private subscribed(uri: string): void {
+    this.unsubscribed(uri);
+    if (this.subscriptions.size >= maxSubscriptions || this.length + uri.length > maxLength) return;
+    this.subscriptions.add(uri);
+    this.length += uri.length;
+  }
+
+  private unsubscribed(uri: string): void {
+    if (this.subscriptions.delete(uri)) this.length -= uri.length;
   }
 
   /** The requests to say again: method and `params` as JSON. */

@@ -1,0 +1,85 @@
+/** What a session keeps of what its client sends is little, however much the client sends. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { startHarness, type Harness } from './harness.testing.ts';
+import { cut, memberOf } from './json/envelope.ts';
+import { RawClient } from './rawClient.testing.ts';
+import { readPost } from './readPost.ts';
+import { Restore } from './stdio/restore.ts';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+/** Bytes in use, garbage left out. */
+function used(): number {
+  collect();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+const request = (method: string, params: object, id: unknown = 1) =>
+  readPost(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params }))).messages[0]!;
+
+test('an id and a token that are kept do not keep their message', () => {
+  const kept: unknown[] = [];
+  const padding = 'x'.repeat(2_000_000);
+  const start = used();
+  for (let i = 0; i < 50; i++) {
+    const message = request(
+      'ping',
+      { padding, token: `a token of some length ${i}` },
+      `an id of some length ${i}`,
+    );
+    const token = memberOf(message.text, message.body, 'token');
+    assert.ok(typeof token === 'object');
+    kept.push(message.id, cut(message.text, message.idSpan), cut(message.text, token));
+  }
+  const grown = used() - start;
+  assert.deepEqual(kept.slice(0, 3), [
+    'an id of some length 0',
+    '"an id of some length 0"',
+    '"a token of some length 0"',
+  ]);
+  assert.ok(grown < 20_000_000, `${grown} bytes are kept of 100 MB`);
+});
+
+test('subscriptions are remembered for a restarted server up to a million characters', () => {
+  const restore = new Restore();
+  const note = (method: string, uri: string): void => restore.note(request(method, { uri }))?.();
+  const long = 'x'.repeat(400_000);
+  for (const uri of ['a:', 'b:', 'c:', 'd:', 'a:']) note('resources/subscribe', uri + long);
+  assert.equal([...restore.requests()].length, 2);
+  note('resources/unsubscribe', `a:${long}`);
+  note('resources/subscribe', `c:${long}`);
+  note('resources/subscribe', 'short:');
+  const uris = [...restore.requests()].map(([, params]) =>
+    (JSON.parse(params) as { uri: string }).uri.slice(0, 2),
+  );
+  assert.deepEqual(uris, ['b:', 'c:', 'sh']);
+});
+
+let harness: Harness;
+before(async () => {
+  harness = await startHarness({});
+});
+after(() => harness.close());
+
+test('a progress token longer than an id may be is refused', async () => {
+  const client = new RawClient(harness.url);
+  await client.initialize();
+  const call = (token: string) =>
+    client.post(
+      client.request('tools/call', {
+        name: 'echo',
+        arguments: { text: 'x' },
+        _meta: { progressToken: token },
+      }),
+    );
+  assert.ok((await call('t'.repeat(200))).json.result);
+  assert.deepEqual((await call('t'.repeat(300))).json.error, {
+    code: -32600,
+    message: 'invalid request: the progress token is too long',
+  });
+});
