@@ -96,6 +96,8 @@ function gateOf(rules: readonly Prepared[]): (x: Exchange) => string | undefined
 
 /** Answers kept for one caller; then they are forgotten and made anew. */
 const maxItems = 4096;
+/** Names come from clients: none this long (with kind and target) is kept. */
+const maxItemLength = 1024;
 
 function itemJudge(rules: readonly Prepared[]): (x: Exchange, item: McpItem) => boolean {
   const context = contextFor(rules.map((rule) => rule.program));
@@ -109,6 +111,7 @@ function itemJudge(rules: readonly Prepared[]): (x: Exchange, item: McpItem) => 
       answers.set(caller, known);
     }
     const id = `${item.kind}\n${item.target}\n${item.name}`;
+    if (id.length > maxItemLength) return allows(rules, context, x, item);
     let answer = known.get(id);
     if (answer === undefined) {
       answer = allows(rules, context, x, item);

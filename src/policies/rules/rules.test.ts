@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { GatewayError } from '../../errors.ts';
 import type { McpItem } from '../../mcp/contract.ts';
 import { authorization } from '../authorization/index.ts';
@@ -171,6 +173,23 @@ function seen(rules: unknown[], items: McpItem[], claims: Record<string, unknown
   );
   return once;
 }
+
+test('answers about names of any length are right, and long names are not kept in memory', () => {
+  const steps = prepared(mcpAuthorization, { rules: ['mcp.tool.name.endsWith("yes")'] });
+  const x = new FakeExchange({ identity: who({}) });
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  collect();
+  const start = process.memoryUsage().heapUsed;
+  for (let i = 0; i < 50; i += 1) {
+    const name = Buffer.alloc(500_000, 'x').toString('latin1') + String(i);
+    assert.equal(steps.allowMcpItem?.(x, tool(`${name} yes`)), true);
+    assert.equal(steps.allowMcpItem?.(x, tool(`${name} no`)), false);
+  }
+  collect();
+  const grown = process.memoryUsage().heapUsed - start;
+  assert.ok(grown < 10_000_000, `${grown} bytes are kept of 50 MB`);
+});
 
 test('rules about items show what they allow and hide the rest', () => {
   const items = [tool('echo'), tool('add'), prompt];
