@@ -169,6 +169,21 @@ export const catalogue = {
     -32603,
   ),
 
+  misdirected: entry(
+    'client',
+    421,
+    'now',
+    'misdirected request',
+    'The host of the request belongs to another listener of this port than the one whose certificate the connection was opened with (RFC 9110 §15.5.20); clients ask again on a connection of its own.',
+  ),
+  tls_required: entry(
+    'client',
+    400,
+    'no',
+    'this port speaks HTTPS',
+    'Plain HTTP was spoken to a port whose listeners all speak TLS.',
+  ),
+
   // Backends
   upstream_connect_failed: entry(
     'upstream',

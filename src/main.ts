@@ -270,6 +270,7 @@ class Assembly implements Gateway {
       keySets: () => this.keySets?.view() ?? [],
       binds: () => this.binds,
       brokenRoutes: () => this.dataPlane?.broken ?? [],
+      certificates: () => this.dataPlane?.certificates ?? [],
       mcp: () => this.mcp?.view(),
       readiness: () => this.readiness,
       logLevel: () => this.log.level,

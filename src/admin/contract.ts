@@ -11,6 +11,7 @@ export interface AdminViews {
   keySets(): readonly KeySetState[];
   binds(): readonly BindState[];
   brokenRoutes(): readonly BrokenRoute[];
+  certificates(): readonly CertificateState[];
   /** Sessions and children of the MCP side, as plain data. */
   mcp(): unknown;
   readiness(): Readiness;
@@ -58,4 +59,15 @@ export interface BindState {
 export interface BrokenRoute {
   readonly route: string;
   readonly problem: string;
+}
+
+/** A certificate shown to clients; the same shape as the views of `proxy`. */
+export interface CertificateState {
+  /** Its file, or `inline`. */
+  readonly certificate: string;
+  /** `stale`: an older one is in use than its files hold; `broken`: there is none, connections are refused. */
+  readonly state: 'ready' | 'stale' | 'broken';
+  readonly problem: string | undefined;
+  /** End of its lifetime, as `Date.now()` has it. */
+  readonly expiresAt: number | undefined;
 }

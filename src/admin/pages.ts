@@ -13,6 +13,9 @@ const configOf = (views: AdminViews) => {
   return { ...rest, loadedAt: isoTime(loadedAt) };
 };
 
+const certificatesOf = (views: AdminViews) =>
+  views.certificates().map(({ expiresAt, ...rest }) => ({ ...rest, expiresAt: isoTime(expiresAt) }));
+
 /** Everything that runs, and what is wrong with it; secrets replaced. */
 const dump = (views: AdminViews): Answer =>
   json(
@@ -24,6 +27,7 @@ const dump = (views: AdminViews): Answer =>
       config: configOf(views),
       binds: views.binds(),
       brokenRoutes: views.brokenRoutes(),
+      certificates: certificatesOf(views),
       keySets: views.keySets(),
       mcp: views.mcp(),
       model: views.model() ?? null,
@@ -109,6 +113,7 @@ export const readinessPages = (views: AdminViews): readonly Page[] => [
           config: configOf(views),
           binds: views.binds(),
           brokenRoutes: views.brokenRoutes(),
+          certificates: certificatesOf(views),
           keySets: views.keySets(),
         }),
       );

@@ -46,6 +46,14 @@ const start = async (
     keySets: () => [{ source: 'http://idp/keys', keys: 0, state: 'waiting', problem: 'connection refused' }],
     binds: () => [{ key: '3000', port: 3000, connections: 2 }],
     brokenRoutes: () => now.broken,
+    certificates: () => [
+      {
+        certificate: '/tls/a.pem',
+        state: 'ready',
+        problem: undefined,
+        expiresAt: Date.parse('2027-01-01T00:00:00Z'),
+      },
+    ],
     mcp: () => ({ sessions: 0, children: [] }),
     readiness: () => now.readiness,
     logLevel: () => now.level,

@@ -26,6 +26,8 @@ export interface HttpRequest {
   readonly remotePort: number;
   readonly localAddress: string;
   readonly localPort: number;
+  /** What the client showed of itself in the TLS handshake, verified; absent where it was not asked to. */
+  readonly clientCertificate?: ClientCertificate | undefined;
   /** The request id: the client's where sane, otherwise a fresh one. */
   readonly id: string;
   /** `Date.now()` when the head was complete. */
@@ -44,6 +46,16 @@ export interface HttpRequest {
 
   /** Adds a field to the access log line of this request (no secrets). */
   annotate(field: string, value: string | number): void;
+}
+
+/** A certificate (X.509). Names are written as `C=…, O=…, CN=…`, in the order of the certificate. */
+export interface ClientCertificate {
+  readonly subject: string;
+  readonly issuer: string;
+  readonly subjectCn: string | undefined;
+  /** Host names, addresses, mail addresses and URIs (`spiffe://…`), without their types. */
+  readonly subjectAltNames: readonly string[];
+  readonly pem: string;
 }
 
 /** A complete answer. `content-length`, `date` and `server` are added by the wire. */

@@ -1,7 +1,15 @@
 export { parseAuthority, type Authority } from './authority.ts';
 export { Body, FRAMING, type ChunkSink } from './body.ts';
+export { HANDSHAKE, readClientHello, type ClientHello } from './clientHello.ts';
 export { HeaderEdits } from './edits.ts';
-export type { HeaderLine, HttpReply, HttpRequest, Reply, ReplyStream } from './exchange.ts';
+export type {
+  ClientCertificate,
+  HeaderLine,
+  HttpReply,
+  HttpRequest,
+  Reply,
+  ReplyStream,
+} from './exchange.ts';
 export { KIND } from './fields.ts';
 export { Head, HeadPool } from './head.ts';
 export { COMPLETE, INCOMPLETE, parseRequest, parseResponse, refusal, type HeadLimits } from './parse.ts';

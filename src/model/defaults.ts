@@ -20,6 +20,7 @@ const limits: Limits = {
   maxBodyBytes: 0,
   maxBufferBytes: 2_097_152,
   headTimeoutMs: 10_000,
+  handshakeTimeoutMs: 15_000,
   bodyTimeoutMs: 60_000,
   idleTimeoutMs: 10 * minutes,
   tunnelIdleTimeoutMs: 60 * minutes,

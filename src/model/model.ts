@@ -28,7 +28,9 @@ export interface Listener {
   readonly name: string;
   /** Exact (`api.example.com`), wildcard (`*.example.com`), or absent for every host. Lower case. */
   readonly hostname?: string;
-  readonly protocol: 'HTTP';
+  readonly protocol: 'HTTP' | 'HTTPS';
+  /** Where the protocol is HTTPS, and only there. */
+  readonly tls?: ServerTls;
   /** Policies that stand on the listener (gateway) itself; they run before those of the route. */
   readonly policies: readonly PolicyUse[];
   readonly routes: readonly Route[];
@@ -96,6 +98,22 @@ export interface HttpBackend extends BackendBase {
 
 /** Text in the PEM form (RFC 7468): in a file, or right here. */
 export type Pem = { readonly file: string } | { readonly inline: string };
+
+/** How the gateway shows itself to clients. Ciphers and groups go by the names of OpenSSL, the best first. */
+export interface ServerTls {
+  /** With its chain. */
+  readonly cert: Pem;
+  readonly key: Pem;
+  /** Authorities of client certificates; where there are any, every client must show one. */
+  readonly root?: Pem;
+  readonly ciphers: readonly string[];
+  readonly minVersion: TlsVersion;
+  readonly maxVersion: TlsVersion;
+  /** Groups for the key exchange; those of the platform by default. */
+  readonly groups?: readonly string[];
+}
+
+export type TlsVersion = 'TLSv1.2' | 'TLSv1.3';
 
 export interface BackendTls {
   /** Name to ask for (SNI) and to find in the certificate; the host of the backend by default. */
@@ -184,6 +202,8 @@ export interface Limits {
   readonly maxBufferBytes: number;
   /** First byte of a request to the end of its head. */
   readonly headTimeoutMs: number;
+  /** First byte of a connection to the end of its TLS handshake. */
+  readonly handshakeTimeoutMs: number;
   /** Longest pause within a request or response body that someone waits for. */
   readonly bodyTimeoutMs: number;
   /** A kept-alive connection without a request. */

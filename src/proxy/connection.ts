@@ -10,9 +10,11 @@ import {
   readTarget,
   refusal,
   statusLine,
+  type ClientCertificate,
   type Head,
 } from '../http/index.ts';
 import type { UpstreamConnection } from '../upstream/index.ts';
+import { clientCertificateOf, type Arrival } from './arrival.ts';
 import { LiveExchange, type BodyConsumer } from './exchange.ts';
 import { handle } from './handle.ts';
 import type { Port } from './port.ts';
@@ -45,6 +47,8 @@ const LF = 10;
 export class ClientConnection implements TunnelClient {
   readonly port: Port;
   readonly socket: Socket;
+  /** Absent where the connection is plain TCP. */
+  readonly arrival: Arrival | undefined;
   readonly remoteAddress: string;
   /** The end of an X-Forwarded-For line for this client. */
   readonly forwardedFor: string;
@@ -73,10 +77,12 @@ export class ClientConnection implements TunnelClient {
   private owed = 0;
   /** What the connection has become after a 101. */
   private tunnel: Tunnel | undefined;
+  private certificate: { readonly found: ClientCertificate | undefined } | undefined;
 
-  constructor(port: Port, socket: Socket) {
+  constructor(port: Port, socket: Socket, arrival: Arrival | undefined) {
     this.port = port;
     this.socket = socket;
+    this.arrival = arrival;
     const address = socket.remoteAddress ?? '';
     this.remoteAddress = address.startsWith('::ffff:') ? address.slice(7) : address;
     this.forwardedFor = `${this.remoteAddress}\r\n`;
@@ -105,6 +111,12 @@ export class ClientConnection implements TunnelClient {
   /** True while no request is being read or answered. */
   get idle(): boolean {
     return this.exchange === undefined && this.stash === undefined && this.pieces === undefined;
+  }
+
+  /** What the client showed in the handshake, verified; read when it is asked for. */
+  get clientCertificate(): ClientCertificate | undefined {
+    if (this.arrival === undefined) return undefined;
+    return (this.certificate ??= { found: clientCertificateOf(this.arrival) }).found;
   }
 
   /** @returns false when the client reads slower than we write */
@@ -247,13 +259,23 @@ export class ClientConnection implements TunnelClient {
     this.exchange = undefined;
     this.stash = undefined;
     this.pieces = undefined;
-    if (this.untilClose && (exchange !== undefined || this.socket.writableLength > 0))
-      this.socket.resetAndDestroy();
+    if (this.untilClose && (exchange !== undefined || this.socket.writableLength > 0)) this.reset();
     else this.socket.destroy();
     exchange?.lost();
     if (this.tunnel !== undefined) this.port.tunnelClosed();
     this.releaseHead();
     this.port.closed(this);
+  }
+
+  /** The client sees that what it got is not all. */
+  private reset(): void {
+    const { arrival, socket } = this;
+    // The platform resets TCP only; under TLS the connection below is reset.
+    if (arrival === undefined) socket.resetAndDestroy();
+    else {
+      arrival.raw.resetAndDestroy();
+      socket.destroy();
+    }
   }
 
   /** A defect of ours: it ends this connection and nothing else. */

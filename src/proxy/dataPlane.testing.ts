@@ -9,6 +9,7 @@ import {
   type Model,
   type PolicyUse,
   type Route,
+  type ServerTls,
   type UpstreamSettings,
 } from '../model/index.ts';
 import { createMetrics, type AccessRecord, type Fields, type Logger } from '../telemetry/index.ts';
@@ -36,7 +37,15 @@ export interface RouteInShort {
   readonly targets?: readonly Target[];
 }
 
+export interface ListenerInShort {
+  readonly hostname?: string;
+  readonly tls?: ServerTls;
+  readonly routes: readonly RouteInShort[];
+}
+
 export interface ModelInShort {
+  /** In the place of the one listener that `hostname`, `policies` and `routes` describe. */
+  readonly listeners?: readonly ListenerInShort[];
   readonly limits?: Partial<Limits>;
   readonly headers?: Partial<HeaderSettings>;
   readonly upstream?: Partial<UpstreamSettings>;
@@ -134,14 +143,20 @@ export class TestPlane {
   }
 
   private modelOf(model: ModelInShort): Model {
-    const routes = (model.routes ?? []).map((route, index) => this.routeOf(route, index));
-    const listener: Listener = {
-      name: 'listener0',
-      protocol: 'HTTP',
+    const short: readonly ListenerInShort[] = model.listeners ?? [
+      {
+        routes: model.routes ?? [],
+        ...(model.hostname === undefined ? {} : { hostname: model.hostname }),
+      },
+    ];
+    const listeners = short.map(({ hostname, tls, routes }, at): Listener => ({
+      name: `listener${at}`,
+      ...(hostname === undefined ? {} : { hostname }),
+      protocol: tls === undefined ? 'HTTP' : 'HTTPS',
+      ...(tls === undefined ? {} : { tls }),
       policies: uses(model.policies),
-      routes,
-      ...(model.hostname === undefined ? {} : { hostname: model.hostname }),
-    };
+      routes: routes.map((route, index) => this.routeOf(route, index, at)),
+    }));
     return {
       process: {
         ...defaults,
@@ -150,12 +165,12 @@ export class TestPlane {
         headers: { ...defaults.headers, ...model.headers },
         upstream: { ...defaults.upstream, ...model.upstream },
       },
-      binds: (model.ports ?? [0]).map((port) => ({ port, listeners: [listener] })),
+      binds: (model.ports ?? [0]).map((port) => ({ port, listeners })),
     };
   }
 
-  private routeOf(route: RouteInShort, index: number): Route {
-    const name = route.name ?? `route${index}`;
+  private routeOf(route: RouteInShort, index: number, listener: number): Route {
+    const name = route.name ?? `${listener === 0 ? '' : `listener${listener}.`}route${index}`;
     if (route.handler !== undefined) this.handlers.set(name, route.handler);
     return {
       name,

@@ -3,9 +3,12 @@ import { defaults, type Limits, type Model } from '../model/index.ts';
 import type { PolicyTools } from '../policies/index.ts';
 import type { AccessLog, Logger, Metrics } from '../telemetry/index.ts';
 import { Endpoints, type Destination } from '../upstream/index.ts';
+import { doorsOf, type Doors } from './door.ts';
+import type { Door } from './entrance.ts';
 import { Live } from './live.ts';
 import { exposeMetrics } from './metrics.ts';
 import { Port } from './port.ts';
+import { ServerIdentities, type IdentityView } from './serverIdentity.ts';
 import { bindKey, Snapshot } from './snapshot.ts';
 import { RouteStats, type WireStats } from './stats.ts';
 
@@ -32,6 +35,8 @@ export interface BindView {
  */
 export class DataPlane {
   readonly endpoints: Endpoints;
+  private readonly identities: ServerIdentities;
+  private doors: Doors = { byBind: new Map(), identities: new Set() };
   private readonly options: DataPlaneOptions;
   private readonly live = new Live();
   private readonly ports = new Map<string, Port>();
@@ -46,6 +51,7 @@ export class DataPlane {
     refused: 0,
     tunnels: 0,
     tunnelled: 0,
+    handshakes: new Map(),
     errors: new Map(),
   };
   private readonly unrouted = new RouteStats();
@@ -58,11 +64,13 @@ export class DataPlane {
   constructor(options: DataPlaneOptions) {
     this.options = options;
     this.endpoints = new Endpoints(options.log);
+    this.identities = new ServerIdentities(options.log);
     exposeMetrics(options.metrics, {
       wire: this.wire,
       routes: () => this.stats.values(),
       unrouted: this.unrouted,
       endpoints: () => this.endpoints.all(),
+      identities: () => this.identities.views,
     });
   }
 
@@ -72,6 +80,11 @@ export class DataPlane {
 
   get binds(): readonly BindView[] {
     return [...this.ports.values()].map(({ key, port, open }) => ({ key, port, connections: open }));
+  }
+
+  /** What listeners show to clients of TLS. */
+  get certificates(): readonly IdentityView[] {
+    return this.identities.views;
   }
 
   /** Routes that are closed because they could not be prepared, with the reason. */
@@ -97,6 +110,7 @@ export class DataPlane {
       mcp: this.options.mcp,
       uses,
     });
+    const doors = doorsOf(model, this.identities);
     const wanted = new Map(model.binds.map((bind, index) => [bindKey(bind, index), bind.port]));
     const opened = new Map<string, Port>();
     // A port must not accept before there is something to serve: on the very first model the swap goes first.
@@ -105,7 +119,7 @@ export class DataPlane {
       if (first) this.live.swap(snapshot);
       for (const [key, port] of wanted) {
         if (this.ports.has(key)) continue;
-        opened.set(key, await this.open(key, port, limits));
+        opened.set(key, await this.open(key, port, limits, doors.byBind.get(key)));
       }
     } catch (error) {
       for (const port of opened.values()) port.destroy();
@@ -115,11 +129,13 @@ export class DataPlane {
     }
     if (!first) this.live.swap(snapshot);
     this.uses = uses;
+    this.doors = doors;
+    this.identities.retireOthers(doors.identities);
     this.model = model;
     this.limitsInUse = limits;
     for (const [key, port] of opened) this.ports.set(key, port);
     for (const [key, port] of this.ports) {
-      if (wanted.has(key)) port.configure(limits);
+      if (wanted.has(key)) port.configure(limits, doors.byBind.get(key));
       else this.retire(key, port);
     }
     this.useAccessLog(model.process.accessLog);
@@ -138,12 +154,13 @@ export class DataPlane {
     this.ports.clear();
     this.leaving.clear();
     this.endpoints.close();
+    this.identities.close();
     this.live.close();
     this.accessLog?.close();
   }
 
-  private async open(key: string, port: number, limits: Limits): Promise<Port> {
-    const opened = new Port(key, limits, {
+  private async open(key: string, port: number, limits: Limits, door: Door | undefined): Promise<Port> {
+    const opened = new Port(key, limits, door, {
       live: this.live,
       log: this.options.log,
       accessLog: () => this.accessLog,
@@ -166,6 +183,7 @@ export class DataPlane {
 
   /** Takes back what the preparation of a model left behind that did not come into use. */
   private restore(): void {
+    this.identities.retireOthers(this.doors.identities);
     if (this.model === undefined) return;
     const { upstream, limits } = this.model.process;
     for (const { target } of this.uses.destinations) this.endpoints.use(target, upstream, limits);

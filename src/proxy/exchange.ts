@@ -3,6 +3,7 @@ import { catalogue, GatewayError } from '../errors.ts';
 import {
   Body,
   HeaderEdits,
+  type ClientCertificate,
   type Head,
   type HeaderLine,
   type HttpReply,
@@ -121,7 +122,11 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
   }
 
   get scheme(): 'http' | 'https' {
-    return 'http';
+    return this.connection.arrival === undefined ? 'http' : 'https';
+  }
+
+  get clientCertificate(): ClientCertificate | undefined {
+    return this.connection.clientCertificate;
   }
 
   get version(): string {

@@ -17,9 +17,15 @@ import { wellKnownRoute } from './wellKnown.ts';
  * All of it is synchronous unless a policy has to wait (for a key set, say).
  */
 export function handle(x: LiveExchange, bind: string): void {
-  const listener = x.snapshot.bind(bind)?.find(x.host);
+  const { arrival } = x.connection;
+  const listener = x.snapshot.bind(bind, arrival !== undefined)?.find(x.host);
   if (listener === undefined) {
     x.fail(new GatewayError('listener_not_found'));
+    return;
+  }
+  // Another listener may ask for client certificates that this connection was never asked for.
+  if (arrival !== undefined && arrival.listener !== listener.name) {
+    x.fail(new GatewayError('misdirected', { detail: `${arrival.listener} is not ${listener.name}` }));
     return;
   }
   x.listener = listener;

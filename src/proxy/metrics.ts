@@ -1,5 +1,6 @@
 import type { Metrics, Sample } from '../telemetry/index.ts';
 import type { Endpoint } from '../upstream/index.ts';
+import type { IdentityView } from './serverIdentity.ts';
 import { durationBuckets, type RouteStats, type WireStats } from './stats.ts';
 
 /** The plain numbers of the data plane, read when somebody asks for metrics. */
@@ -11,6 +12,7 @@ export interface MetricSources {
   }>;
   readonly unrouted: RouteStats;
   readonly endpoints: () => Iterable<Endpoint>;
+  readonly identities: () => readonly IdentityView[];
 }
 
 const routeLabels = ['bind', 'listener', 'route'] as const;
@@ -70,6 +72,25 @@ export function exposeMetrics(metrics: Metrics, sources: MetricSources): void {
     'counter',
     [],
     one(() => wire.refused),
+  );
+  metrics.collect(
+    'tls_handshakes_total',
+    'TLS handshakes with clients by result.',
+    'counter',
+    ['result'],
+    () => [...wire.handshakes].map(([result, value]) => ({ labels: { result }, value })),
+  );
+  metrics.collect(
+    'tls_certificate_expiry_timestamp_seconds',
+    'End of the lifetime of a certificate shown to clients.',
+    'gauge',
+    ['certificate'],
+    () =>
+      sources
+        .identities()
+        .flatMap(({ certificate, expiresAt }) =>
+          expiresAt === undefined ? [] : [{ labels: { certificate }, value: expiresAt / 1_000 }],
+        ),
   );
   metrics.collect(
     'upgraded_connections',

@@ -3,7 +3,9 @@ import { catalogue, type ErrorCode } from '../errors.ts';
 import { HeadPool } from '../http/index.ts';
 import type { Limits } from '../model/index.ts';
 import type { AccessLog, Logger } from '../telemetry/index.ts';
+import type { Arrival } from './arrival.ts';
 import { ClientConnection } from './connection.ts';
+import { Entrance, type Door, type Entry } from './entrance.ts';
 import type { LiveExchange } from './exchange.ts';
 import type { Live } from './live.ts';
 import type { RouteStats, WireStats } from './stats.ts';
@@ -26,17 +28,21 @@ export class Port {
   readonly log: Logger;
   heads: HeadPool;
   limits: Limits;
+  private door: Door | undefined;
   private readonly tools: PortTools;
   private readonly server: Server;
   private readonly connections = new Set<ClientConnection>();
+  /** Connections that are not yet of HTTP. */
+  private readonly entering = new Set<Entrance>();
   private readonly timer: NodeJS.Timeout;
   private draining = false;
   private readonly settled: (() => void)[] = [];
 
-  constructor(key: string, limits: Limits, tools: PortTools) {
+  constructor(key: string, limits: Limits, door: Door | undefined, tools: PortTools) {
     this.key = key;
     this.log = tools.log;
     this.limits = limits;
+    this.door = door;
     this.heads = new HeadPool(limits.maxHeaders);
     this.tools = tools;
     // Half-open, so that an answer can still be written while we decide what the end of the client's side means.
@@ -65,10 +71,11 @@ export class Port {
   }
 
   get open(): number {
-    return this.connections.size;
+    return this.connections.size + this.entering.size;
   }
 
-  configure(limits: Limits): void {
+  configure(limits: Limits, door: Door | undefined): void {
+    this.door = door;
     if (limits.maxHeaders !== this.limits.maxHeaders) this.heads = new HeadPool(limits.maxHeaders);
     this.limits = limits;
   }
@@ -88,22 +95,40 @@ export class Port {
     this.stopAccepting();
     this.draining = true;
     for (const connection of this.connections) connection.drain();
-    return this.connections.size === 0
-      ? Promise.resolve()
-      : new Promise((resolve) => void this.settled.push(resolve));
+    return this.open === 0 ? Promise.resolve() : new Promise((resolve) => void this.settled.push(resolve));
   }
 
   /** Ends everything now. */
   destroy(): void {
     this.stopAccepting();
     clearInterval(this.timer);
+    for (const entrance of this.entering) entrance.destroy();
     for (const connection of this.connections) connection.destroy();
   }
 
   closed(connection: ClientConnection): void {
-    if (!this.connections.delete(connection)) return;
+    if (this.connections.delete(connection)) this.departed();
+  }
+
+  /** One connection less. */
+  departed(): void {
     this.tools.wire.connections--;
-    if (this.draining && this.connections.size === 0) for (const settle of this.settled.splice(0)) settle();
+    if (this.draining && this.open === 0) for (const settle of this.settled.splice(0)) settle();
+  }
+
+  /** The way in of a connection has ended; the caller says what becomes of it. */
+  entered(entrance: Entrance, entry: Entry | undefined): void {
+    this.entering.delete(entrance);
+    if (entry === undefined) return;
+    const { handshakes } = this.tools.wire;
+    handshakes.set(entry, (handshakes.get(entry) ?? 0) + 1);
+  }
+
+  /** Serves a connection whose bytes are HTTP. */
+  admit(socket: Socket, arrival: Arrival | undefined): void {
+    const connection = new ClientConnection(this, socket, arrival);
+    this.connections.add(connection);
+    if (this.draining) connection.drain();
   }
 
   tunnelOpened(): void {
@@ -202,13 +227,13 @@ export class Port {
       return;
     }
     wire.connections++;
-    const connection = new ClientConnection(this, socket);
-    this.connections.add(connection);
-    if (this.draining) connection.drain();
+    if (this.door === undefined) this.admit(socket, undefined);
+    else this.entering.add(new Entrance(this, socket, this.door));
   }
 
   private sweep(): void {
     const now = Date.now();
+    for (const entrance of this.entering) if (now >= entrance.deadline) entrance.expire();
     for (const connection of this.connections) if (now >= connection.deadline) connection.expire();
   }
 }

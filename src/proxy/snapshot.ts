@@ -54,6 +54,8 @@ export class Snapshot {
   readonly drop: DropTables;
   readonly routes: readonly CompiledRoute[];
   private readonly binds: ReadonlyMap<string, HostTable<CompiledListener>>;
+  /** The same for connections under TLS. */
+  private readonly secureBinds: ReadonlyMap<string, HostTable<CompiledListener>>;
   private readonly steps: readonly Steps[];
   private inside = 0;
   private retired = false;
@@ -63,21 +65,24 @@ export class Snapshot {
     this.settings = model.process;
     this.drop = dropTables(model.process.headers);
     const compiler = new Compiler(tools, model.process);
-    this.binds = new Map(
-      model.binds.map((bind, index) => {
-        const key = bindKey(bind, index);
-        const listeners = bind.listeners.map(
-          (listener) => [listener.hostname, compiler.listener(key, listener)] as const,
-        );
-        return [key, new HostTable(listeners)];
-      }),
-    );
+    const tables = (secure: boolean): Map<string, HostTable<CompiledListener>> =>
+      new Map(
+        model.binds.map((bind, index) => {
+          const key = bindKey(bind, index);
+          const listeners = bind.listeners
+            .filter(({ protocol }) => (protocol === 'HTTPS') === secure)
+            .map((listener) => [listener.hostname, compiler.listener(key, listener)] as const);
+          return [key, new HostTable(listeners)];
+        }),
+      );
+    this.binds = tables(false);
+    this.secureBinds = tables(true);
     this.routes = compiler.routes;
     this.steps = compiler.steps;
   }
 
-  bind(key: string): HostTable<CompiledListener> | undefined {
-    return this.binds.get(key);
+  bind(key: string, secure: boolean): HostTable<CompiledListener> | undefined {
+    return (secure ? this.secureBinds : this.binds).get(key);
   }
 
   enter(): void {

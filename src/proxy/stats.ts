@@ -32,6 +32,8 @@ export interface WireStats {
   /** Connections that are tunnels now, and that have become one since the start. */
   tunnels: number;
   tunnelled: number;
+  /** Ends of TLS handshakes by what came of them. */
+  readonly handshakes: Map<string, number>;
   /** Failures by code of the catalogue. */
   readonly errors: Map<string, number>;
 }

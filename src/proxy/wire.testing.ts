@@ -4,6 +4,7 @@
  */
 import { EventEmitter, once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 
 export interface Message {
   /** Request line or status line. */
@@ -215,6 +216,22 @@ export class RawClient extends Wire {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
     const client = new RawClient(socket);
     await once(socket, 'connect');
+    return client;
+  }
+
+  /** The same under TLS. @throws Error where the handshake fails */
+  static async secure(port: number, options: ConnectionOptions = {}): Promise<RawClient> {
+    // The types have not heard of `allowHalfOpen` here.
+    const given: ConnectionOptions & { allowHalfOpen: boolean } = {
+      port,
+      host: '127.0.0.1',
+      rejectUnauthorized: false,
+      allowHalfOpen: true,
+      ...options,
+    };
+    const socket = connectTls(given);
+    const client = new RawClient(socket);
+    await once(socket, 'secureConnect');
     return client;
   }
 

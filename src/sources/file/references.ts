@@ -61,8 +61,11 @@ function uniqueHostnames(listeners: readonly Node[], report: Report): void {
   const seen = new Set<string>();
   for (const listener of listeners) {
     const hostname = field(listener, 'hostname');
-    const text = typeof hostname.value === 'string' ? hostname.value.toLowerCase() : '';
-    if (seen.has(text) && text === '')
+    const name = typeof hostname.value === 'string' ? hostname.value.toLowerCase() : '';
+    // A port may speak TLS and plain HTTP side by side: they are told apart by the first byte.
+    const secure = field(listener, 'tls').value !== undefined;
+    const text = `${secure ? 'tls' : ''} ${name}`;
+    if (seen.has(text) && name === '')
       report(
         listener.path,
         'value',

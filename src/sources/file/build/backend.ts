@@ -2,6 +2,7 @@ import type { Backend, McpBackend, McpTarget, Place } from '../../../model/index
 import type { Path } from '../path.ts';
 import type { BackendPolicySettings } from '../schema/backendPolicies.ts';
 import type { McpSettings } from '../schema/mcp.ts';
+import type { FrontendTls } from './serverTls.ts';
 import type { BackendSettings, NamedBackendSettings } from '../schema/route.ts';
 import { buildTarget as buildHttp } from './target.ts';
 
@@ -12,6 +13,8 @@ export interface Surroundings {
   place(path: Path): Place;
   /** Top-level `backends` by name. */
   readonly named: ReadonlyMap<string, NamedBackendSettings>;
+  /** TLS of all listeners that say nothing else. */
+  readonly frontendTls: FrontendTls;
 }
 
 /**

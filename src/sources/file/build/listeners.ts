@@ -2,8 +2,10 @@ import { reachableHostnames, type Bind, type Listener, type Route } from '../../
 import type { Path } from '../path.ts';
 import type { BindSettings, DocumentSettings, GatewaySettings } from '../schema/document.ts';
 import { inlinePolicies } from '../schema/policies.ts';
+import type { ServerTlsSettings } from '../schema/serverTls.ts';
 import { buildMcp, type Surroundings } from './backend.ts';
 import { buildPolicies, buildRoute, names } from './route.ts';
+import { buildProtocol } from './serverTls.ts';
 
 /** The low-level form: everything that a port serves stands below it. */
 export function buildBind(settings: BindSettings, index: number, around: Surroundings): Bind {
@@ -27,7 +29,7 @@ export function buildBind(settings: BindSettings, index: number, around: Surroun
       return {
         name,
         ...(listener.hostname === undefined ? {} : { hostname: listener.hostname }),
-        protocol: 'HTTP',
+        ...buildProtocol(listener.tls, around.frontendTls),
         policies: buildPolicies(listener.policies, [...here, 'policies'], around),
         routes: routes.map((route, number) =>
           buildRoute(
@@ -100,7 +102,7 @@ export function buildGateway(
   function buildListener(
     full: string,
     hostname: string | undefined,
-    fields: Readonly<Record<string, unknown>>,
+    fields: Readonly<Record<string, unknown>> & { readonly tls?: ServerTlsSettings | undefined },
     here: Path,
   ): Listener {
     const policies = Object.fromEntries(
@@ -113,7 +115,7 @@ export function buildGateway(
     return {
       name: full,
       ...(hostname === undefined ? {} : { hostname }),
-      protocol: 'HTTP',
+      ...buildProtocol(fields.tls, around.frontendTls),
       policies: buildPolicies(policies, here, around),
       routes,
     };

@@ -22,6 +22,7 @@ export function buildModel(
 ): Built {
   const around: Surroundings = {
     place: (path: Path): Place => ({ file, ...tree.place(path, 'key'), path: formatPath(path) }),
+    frontendTls: document.frontendPolicies?.tls,
     named: new Map((document.backends ?? []).map((backend) => [backend.name, backend])),
   };
   const attachments = buildAttachments(document, around);

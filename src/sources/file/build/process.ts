@@ -62,6 +62,7 @@ function buildLimits(document: DocumentSettings): Limits {
     maxBodyBytes: given?.maxBodyBytes ?? limits.maxBodyBytes,
     maxBufferBytes: http?.maxBufferSize ?? limits.maxBufferBytes,
     headTimeoutMs: given?.headTimeout ?? limits.headTimeoutMs,
+    handshakeTimeoutMs: document.frontendPolicies?.tls?.handshakeTimeout ?? limits.handshakeTimeoutMs,
     bodyTimeoutMs: given?.bodyTimeout ?? limits.bodyTimeoutMs,
     idleTimeoutMs: http?.http1IdleTimeout ?? limits.idleTimeoutMs,
     tunnelIdleTimeoutMs: given?.tunnelIdleTimeout ?? limits.tunnelIdleTimeoutMs,

@@ -9,9 +9,9 @@ const isPem = (text: string): boolean => text.includes('-----BEGIN ');
 const certificatePem = (text: string): Pem | undefined =>
   isPem(text) ? { inline: text } : text === '' || text.includes('\0') ? undefined : { file: text };
 
-const certificate = parsed('the path of a PEM file, or its text', certificatePem);
+export const certificate = parsed('the path of a PEM file, or its text', certificatePem);
 
-const keyFile = parsed('the path of a PEM file', (text): Pem | undefined => {
+export const keyFile = parsed('the path of a PEM file', (text): Pem | undefined => {
   if (isPem(text)) throw new Error('expected the path of a file: a private key does not belong in here');
   return certificatePem(text);
 });
@@ -23,6 +23,16 @@ const groups: Readonly<Record<string, string>> = {
   'P-384': 'P-384',
   X25519_MLKEM768: 'X25519MLKEM768',
 };
+
+export const keyExchangeGroups = z
+  .array(
+    parsed(`one of ${Object.keys(groups).join(', ')}`, (text) =>
+      Object.hasOwn(groups, text) ? groups[text] : undefined,
+    ),
+  )
+  .min(1, { error: 'expected at least one group' })
+  .optional()
+  .describe('Groups for the key exchange, the best first; those of the platform by default.');
 
 const serverName = parsed('a host name or an address, without scheme and port', (text) => {
   const name = text.toLowerCase();
@@ -71,15 +81,7 @@ export const backendTls = fields(
       .array(alternativeName)
       .optional()
       .describe('Names, addresses or URIs of which the certificate may hold one instead of `hostname`.'),
-    keyExchangeGroups: z
-      .array(
-        parsed(`one of ${Object.keys(groups).join(', ')}`, (text) =>
-          Object.hasOwn(groups, text) ? groups[text] : undefined,
-        ),
-      )
-      .min(1, { error: 'expected at least one group' })
-      .optional()
-      .describe('Groups for the key exchange, the best first; those of the platform by default.'),
+    keyExchangeGroups,
   },
   ['spiffe'],
 )

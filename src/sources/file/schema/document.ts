@@ -1,30 +1,47 @@
 import { z } from 'zod';
-import { choice, fields, notBuilt } from './fields.ts';
+import { choice, fields } from './fields.ts';
 import { mcpFields } from './mcp.ts';
 import { inlinePolicies, inlinePoliciesUnbuilt, listenerPolicies, mcpPolicies } from './policies.ts';
 import { frontendSchema, processSchema } from './process.ts';
 import { attachedRoute, gatewayRefs, namedBackend, route } from './route.ts';
+import { serverTls } from './serverTls.ts';
 import { hostname, listenPort, objectName } from './scalars.ts';
 
 const listenerHost = hostname
   .optional()
   .describe('Host name it serves, *.example.com for all below; every host by default.');
-const tls = notBuilt(
-  'TLS comes in a later version; put the gateway behind something that ends TLS until then',
-);
+const protocolHelp = 'HTTP, or HTTPS with `tls`; by default what `tls` says.';
+const tls = serverTls.optional().describe('Speak TLS, with this certificate.');
 
-const listener = fields(
-  {
-    name: objectName
-      .optional()
-      .describe('Names the listener in logs and metrics; listener0, listener1, … by default.'),
-    hostname: listenerHost,
-    protocol: choice(['HTTP'], ['HTTPS', 'TLS', 'TCP', 'HBONE']).optional().describe('HTTP, the default.'),
-    tls,
-    routes: z.array(route).optional().describe('Routes of this listener.'),
-    policies: listenerPolicies.optional().describe('What is checked before a route is chosen.'),
-  },
-  ['namespace', 'tcpRoutes'],
+/** TLS and the protocol say the same, or one of them says nothing. */
+const agreeing = <Schema extends z.ZodType<{ protocol?: string | undefined; tls?: object | undefined }>>(
+  schema: Schema,
+): Schema =>
+  schema.superRefine(({ protocol, tls: given }, context) => {
+    if (protocol === 'HTTPS' && given === undefined)
+      context.addIssue({ code: 'custom', path: ['protocol'], message: 'HTTPS needs `tls` beside it' });
+    if (protocol === 'HTTP' && given !== undefined)
+      context.addIssue({
+        code: 'custom',
+        path: ['protocol'],
+        message: 'expected HTTPS, since `tls` is given',
+      });
+  });
+
+const listener = agreeing(
+  fields(
+    {
+      name: objectName
+        .optional()
+        .describe('Names the listener in logs and metrics; listener0, listener1, … by default.'),
+      hostname: listenerHost,
+      protocol: choice(['HTTP', 'HTTPS'], ['TLS', 'TCP', 'HBONE']).optional().describe(protocolHelp),
+      tls,
+      routes: z.array(route).optional().describe('Routes of this listener.'),
+      policies: listenerPolicies.optional().describe('What is checked before a route is chosen.'),
+    },
+    ['namespace', 'tcpRoutes'],
+  ),
 );
 
 const bind = fields({
@@ -38,34 +55,38 @@ const bind = fields({
     .describe('standard, the default: a port of the system.'),
 });
 
-const gatewayProtocol = choice(['HTTP'], ['HTTPS', 'TCP', 'TLS']).optional().describe('HTTP, the default.');
+const gatewayProtocol = choice(['HTTP', 'HTTPS'], ['TCP', 'TLS']).optional().describe(protocolHelp);
 
-const gatewayListener = fields(
-  {
-    name: objectName.optional().describe('What routes refer to as gateway/listener.'),
-    hostname: listenerHost,
-    protocol: gatewayProtocol,
-    tls,
-    ...inlinePolicies,
-  },
-  inlinePoliciesUnbuilt,
+const gatewayListener = agreeing(
+  fields(
+    {
+      name: objectName.optional().describe('What routes refer to as gateway/listener.'),
+      hostname: listenerHost,
+      protocol: gatewayProtocol,
+      tls,
+      ...inlinePolicies,
+    },
+    inlinePoliciesUnbuilt,
+  ),
 );
 
-const gateway = fields(
-  {
-    port: listenPort.describe('Port to listen on; 0 lets the system choose one.'),
-    listeners: z
-      .array(gatewayListener)
-      .min(1, {
-        error: 'expected at least one listener; leave the field out for a gateway without host names',
-      })
-      .optional()
-      .describe('What is served on the port, by host name; beside it only `port` may stand.'),
-    protocol: gatewayProtocol,
-    tls,
-    ...inlinePolicies,
-  },
-  inlinePoliciesUnbuilt,
+const gateway = agreeing(
+  fields(
+    {
+      port: listenPort.describe('Port to listen on; 0 lets the system choose one.'),
+      listeners: z
+        .array(gatewayListener)
+        .min(1, {
+          error: 'expected at least one listener; leave the field out for a gateway without host names',
+        })
+        .optional()
+        .describe('What is served on the port, by host name; beside it only `port` may stand.'),
+      protocol: gatewayProtocol,
+      tls,
+      ...inlinePolicies,
+    },
+    inlinePoliciesUnbuilt,
+  ),
 );
 
 const simpleMcp = fields({

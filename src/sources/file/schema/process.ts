@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { choice, fields, parsed } from './fields.ts';
+import { frontendTlsFields, frontendVersionsInOrder } from './serverTls.ts';
 import { duration, listenAddress, positiveDuration, positiveSize, size } from './scalars.ts';
 
 const count = z.int().min(1).max(100_000_000);
@@ -200,10 +201,25 @@ export const frontendSchema = fields(
     )
       .optional()
       .describe('Limits of client connections.'),
+    tls: fields(
+      {
+        handshakeTimeout: positiveDuration
+          .optional()
+          .describe('First byte of a connection to the end of its TLS handshake; 15s by default.'),
+        ...frontendTlsFields,
+      },
+      ['alpn'],
+    )
+      .refine(frontendVersionsInOrder, {
+        path: ['maxVersion'],
+        error: 'is older than the oldest version allowed',
+      })
+      .optional()
+      .describe('TLS of clients, where a listener says nothing else.'),
     accessLog: loggingPolicy
       .optional()
       .describe('Changes to the access log; none are built yet, see config.logging.accessLog.'),
     logging: loggingPolicy.optional().describe('Older name of accessLog.'),
   },
-  ['tls', 'tcp', 'networkAuthorization', 'networkExtAuthz', 'proxy', 'proxyProtocol', 'connect', 'tracing'],
+  ['tcp', 'networkAuthorization', 'networkExtAuthz', 'proxy', 'proxyProtocol', 'connect', 'tracing'],
 );

@@ -1,0 +1,35 @@
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import type { ClientCertificate } from '../http/index.ts';
+
+/** How a connection came in, where that was by TLS. */
+export interface Arrival {
+  /** The connection below. */
+  readonly raw: Socket;
+  readonly secure: TLSSocket;
+  /** Whose certificate was shown. */
+  readonly listener: string;
+}
+
+/** The certificate that a client showed and that one of the listener's authorities has signed. */
+export function clientCertificateOf({ secure }: Arrival): ClientCertificate | undefined {
+  const certificate = secure.authorized ? secure.getPeerX509Certificate() : undefined;
+  if (certificate === undefined) return undefined;
+  const { subject, issuer, subjectAltName } = certificate;
+  return {
+    subject: oneLine(subject),
+    issuer: oneLine(issuer),
+    subjectCn: /^CN=(.*)$/m.exec(subject)?.[1],
+    subjectAltNames: alternativeNames(subjectAltName ?? ''),
+    pem: certificate.toString(),
+  };
+}
+
+/** The platform gives one attribute a line. */
+const oneLine = (name: string): string => name.trim().split('\n').join(', ');
+
+/** `DNS:a, URI:b`; values with a comma or quote stand in quotes (CVE-2021-44532). */
+const alternativeNames = (text: string): string[] =>
+  Array.from(text.matchAll(/(?:^|, )[A-Za-z ]+:("(?:[^"\\]|\\.)*"|[^,]*)/g), ([, value = '']) =>
+    value.startsWith('"') ? (JSON.parse(value) as string) : value,
+  );

@@ -1,0 +1,219 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import type { Socket } from 'node:net';
+import { createServer, type Server, type TLSSocket } from 'node:tls';
+import type { Pem, ServerTls } from '../model/index.ts';
+import type { Logger } from '../telemetry/index.ts';
+
+const MAX_FILE_BYTES = 1_048_576;
+
+/** Who waits for the end of a handshake. Exactly one of these is called, once. */
+export interface Handshaking {
+  established(socket: TLSSocket): void;
+  /** @param reason for the log */
+  failed(reason: string): void;
+}
+
+/** What an identity looks like from outside. */
+export interface IdentityView {
+  /** The file of the certificate, or `inline`. */
+  readonly certificate: string;
+  /** `stale`: its files changed to something that cannot be used; `broken`: they never held anything else. */
+  readonly state: 'ready' | 'stale' | 'broken';
+  readonly problem: string | undefined;
+  /** End of the certificate's lifetime, as `Date.now()` has it. */
+  readonly expiresAt: number | undefined;
+}
+
+/**
+ * A certificate with its key as clients see it, and the handshakes under it. The files are looked at every second or
+ * so: a certificate that was renewed is shown to the next connection; files that cannot be used leave the last good
+ * ones in use, and nobody is let in where there never were any.
+ */
+export class ServerIdentity {
+  private readonly settings: ServerTls;
+  private readonly log: Logger;
+  private readonly files: readonly string[];
+  /** Handshakes under way, by the two ends of their connections. */
+  private readonly waiting = new Map<string, Handshaking>();
+  /** Never listens: connections are handed to it. Each reading of the files has one of its own. */
+  private server: Server | undefined;
+  private problem: string | undefined;
+  private expiresAt: number | undefined;
+  private seen: string;
+  private looking = false;
+
+  constructor(settings: ServerTls, log: Logger) {
+    this.settings = settings;
+    this.log = log;
+    this.files = [settings.cert, settings.key, settings.root].flatMap((pem) =>
+      pem !== undefined && 'file' in pem ? [pem.file] : [],
+    );
+    // The marks are taken before the reading, so that no change falls in between.
+    this.seen = this.files.map(markNow).join();
+    this.load();
+  }
+
+  get view(): IdentityView {
+    const { problem, expiresAt } = this;
+    return {
+      certificate: this.name,
+      state: problem === undefined ? 'ready' : this.server === undefined ? 'broken' : 'stale',
+      problem,
+      expiresAt,
+    };
+  }
+
+  /** Begins the handshake of a connection from which nothing was taken yet. */
+  accept(socket: Socket, handshaking: Handshaking): void {
+    if (this.server === undefined) {
+      handshaking.failed('there is no usable certificate');
+      return;
+    }
+    const key = endsOf(socket);
+    this.waiting.set(key, handshaking);
+    socket.once('close', () => this.settle(key)?.failed('the client left'));
+    this.server.emit('connection', socket);
+  }
+
+  /** Reads the files again where they changed. Never rejects. */
+  async look(): Promise<void> {
+    if (this.files.length === 0 || this.looking) return;
+    this.looking = true;
+    const marks = await Promise.all(this.files.map((file) => stat(file).then(mark, () => 'absent')));
+    this.looking = false;
+    const now = marks.join();
+    if (now === this.seen) return;
+    this.seen = now;
+    if (this.load()) this.log.info('certificate was read anew', { certificate: this.name });
+  }
+
+  private get name(): string {
+    return 'file' in this.settings.cert ? this.settings.cert.file : 'inline';
+  }
+
+  private load(): boolean {
+    try {
+      const { cert, key, root, ciphers, minVersion, maxVersion, groups } = this.settings;
+      const chain = certificates(cert, 'cert');
+      const server = createServer({
+        cert: chain,
+        key: textOf(key, 'key'),
+        ...(root === undefined
+          ? {}
+          : { ca: certificates(root, 'root'), requestCert: true, rejectUnauthorized: true }),
+        ...(groups === undefined ? {} : { ecdhCurve: groups.join(':') }),
+        ciphers: ciphers.join(':'),
+        honorCipherOrder: true,
+        minVersion,
+        maxVersion,
+        ALPNProtocols: ['http/1.1'],
+        // The port's own clock ends what takes too long.
+        handshakeTimeout: 0,
+      });
+      server.on('secureConnection', (socket) => {
+        const handshaking = this.settle(endsOf(socket));
+        if (handshaking === undefined) socket.destroy();
+        else handshaking.established(socket);
+      });
+      server.on('tlsClientError', (error: NodeJS.ErrnoException, socket) => {
+        this.settle(endsOf(socket))?.failed(error.code ?? error.message);
+        socket.destroy();
+      });
+      this.expiresAt = new X509Certificate(chain).validToDate.getTime();
+      this.server = server;
+      this.problem = undefined;
+      return true;
+    } catch (error) {
+      this.problem = error instanceof Error ? error.message : String(error);
+      this.log.error(
+        this.server === undefined
+          ? 'certificate of a listener cannot be used: its connections are refused'
+          : 'certificate of a listener cannot be used; the last good one stays in use',
+        { certificate: this.name, problem: this.problem },
+      );
+      return false;
+    }
+  }
+
+  private settle(key: string): Handshaking | undefined {
+    const handshaking = this.waiting.get(key);
+    this.waiting.delete(key);
+    return handshaking;
+  }
+}
+
+/** All identities of the process, shared over snapshots so that a reload keeps sessions and files in view. */
+export class ServerIdentities {
+  private readonly byContent = new Map<string, ServerIdentity>();
+  private readonly log: Logger;
+  private readonly timer: NodeJS.Timeout;
+
+  /** @param lookMs how often the files are looked at */
+  constructor(log: Logger, lookMs = 1_000) {
+    this.log = log;
+    this.timer = setInterval(() => {
+      for (const identity of this.byContent.values()) void identity.look();
+    }, lookMs);
+    this.timer.unref();
+  }
+
+  get views(): readonly IdentityView[] {
+    return [...this.byContent.values()].map(({ view }) => view);
+  }
+
+  use(settings: ServerTls): ServerIdentity {
+    const key = JSON.stringify(settings);
+    let identity = this.byContent.get(key);
+    if (identity === undefined) {
+      identity = new ServerIdentity(settings, this.log);
+      this.byContent.set(key, identity);
+    }
+    return identity;
+  }
+
+  /** After a reload: forgets what no listener shows any more. */
+  retireOthers(live: ReadonlySet<ServerIdentity>): void {
+    for (const [key, identity] of this.byContent) if (!live.has(identity)) this.byContent.delete(key);
+  }
+
+  close(): void {
+    clearInterval(this.timer);
+  }
+}
+
+/** Tells one connection from all others that are open. */
+const endsOf = ({ remoteAddress, remotePort, localAddress, localPort }: Socket): string =>
+  [remoteAddress, remotePort, localAddress, localPort].join(' ');
+
+function textOf(pem: Pem, field: string): string {
+  if ('inline' in pem) return pem.inline;
+  try {
+    if (statSync(pem.file).size > MAX_FILE_BYTES) throw new Error(`is over ${MAX_FILE_BYTES} bytes`);
+    return readFileSync(pem.file, 'utf8');
+  } catch (error) {
+    throw new Error(`tls.${field}: ${pem.file}: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** A file without a certificate would silently mean "trust nobody" or "show nothing". */
+function certificates(pem: Pem, field: string): string {
+  const text = textOf(pem, field);
+  if (!text.includes('-----BEGIN CERTIFICATE-----'))
+    throw new Error(`tls.${field}: ${'file' in pem ? pem.file : 'the text'} holds no certificate`);
+  return text;
+}
+
+const mark = (stats: { ino: number; size: number; mtimeMs: number }): string =>
+  `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
+
+function markNow(file: string): string {
+  try {
+    return mark(statSync(file));
+  } catch {
+    return 'absent';
+  }
+}
