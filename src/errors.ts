@@ -84,7 +84,7 @@ export const catalogue = {
     413,
     'no',
     'content too large',
-    'The request body is over limits.maxBodyBytes, or over frontendPolicies.http.maxBufferSize where it must be held in memory.',
+    'The request body is over limits.maxBodyBytes, over buffer.request.maxBytes of the route, or over frontendPolicies.http.maxBufferSize where it must be held in memory.',
   ),
   uri_too_long: entry('client', 414, 'no', 'uri too long', 'The request target is over limits.maxUriBytes.'),
   expectation_failed: entry(
@@ -212,6 +212,13 @@ export const catalogue = {
     'no',
     'upstream protocol error',
     'The backend answered with something that is not valid HTTP/1.1; the log names the rule.',
+  ),
+  upstream_too_large: entry(
+    'upstream',
+    502,
+    'no',
+    'upstream answer too large',
+    'The route has buffer.response, and the answer of the backend is over its maxBytes.',
   ),
   upstream_timeout: entry(
     'upstream',

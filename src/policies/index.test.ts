@@ -71,6 +71,9 @@ test('checked settings survive JSON, because the model travels as JSON', () => {
     ['delay', { duration: 'duration("1s")' }],
     ['abort', { status: 500 }],
     ['backendAuth', { key: { file: 'f' }, credentials: [{ key: 'k', location: { cookie: { name: 'c' } } }] }],
+    ['buffer', { request: { maxBytes: 5 }, response: { maxBytes: 5 } }],
+    ['requestMirror', [{ backend: { host: 'a:1' }, percentage: 0.5 }]],
+    ['retry', { codes: [503], attempts: 2, backoff: '1s', condition: 'response.code == 500' }],
     ['apiKey', { keys: [{ key: 'k', metadata: { a: [1, { b: null }] } }] }],
   ];
   for (const [name, written] of samples) {

@@ -3,6 +3,7 @@ import { apiKey } from './apiKey/index.ts';
 import { authorization } from './authorization/index.ts';
 import { backendAuth } from './backendAuth/index.ts';
 import { basicAuth } from './basicAuth/index.ts';
+import { buffer } from './buffer/index.ts';
 import { cors } from './cors/index.ts';
 import { delay } from './delay/index.ts';
 import { directResponse } from './directResponse/index.ts';
@@ -13,7 +14,9 @@ import { mcpAuthentication } from './mcpAuthentication/index.ts';
 import { mcpAuthorization } from './mcpAuthorization/index.ts';
 import type { Policy } from './policy.ts';
 import type { PolicyName } from './schemas.ts';
+import { requestMirror } from './requestMirror/index.ts';
 import { requestRedirect } from './requestRedirect/index.ts';
+import { retry } from './retry/index.ts';
 import { timeout } from './timeout/index.ts';
 import { urlRewrite } from './urlRewrite/index.ts';
 
@@ -58,6 +61,9 @@ const rows: readonly { readonly policy: Policy; readonly why: string }[] = [
   { policy: urlRewrite, why: 'after everything that judges the path: rules see what the client asked for' },
   { policy: directResponse, why: 'it takes the place of the backend, so it comes where the backend would' },
   { policy: backendAuth, why: 'the last word about what the backend gets' },
+  { policy: buffer, why: 'a plan for the forwarding itself, as the two that follow' },
+  { policy: requestMirror, why: 'the copy is of what the backend gets' },
+  { policy: retry, why: 'each try sends what all others have made of the request' },
 ];
 
 /** Policy name → policy. */

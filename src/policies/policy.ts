@@ -74,7 +74,7 @@ export interface BufferPlan {
 
 export interface BodyLimit {
   /** Undefined: the limit of the process for bodies in memory. */
-  readonly maxBytes: number | undefined;
+  readonly maxBytes?: number;
   /** Larger bodies go on unbuffered instead of being refused. */
   readonly failOpen: boolean;
 }

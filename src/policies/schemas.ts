@@ -4,6 +4,7 @@ import { apiKeySchema } from './apiKey/schema.ts';
 import { authorizationSchema } from './authorization/schema.ts';
 import { backendAuthSchema } from './backendAuth/schema.ts';
 import { basicAuthSchema } from './basicAuth/schema.ts';
+import { bufferSchema } from './buffer/schema.ts';
 import { corsSchema } from './cors/schema.ts';
 import { delaySchema } from './delay/schema.ts';
 import { directResponseSchema } from './directResponse/schema.ts';
@@ -12,7 +13,9 @@ import { jwtAuthSchema } from './jwtAuth/schema.ts';
 import { localRateLimitSchema } from './localRateLimit/schema.ts';
 import { mcpAuthenticationSchema } from './mcpAuthentication/schema.ts';
 import { mcpAuthorizationSchema } from './mcpAuthorization/schema.ts';
+import { requestMirrorSchema } from './requestMirror/schema.ts';
 import { requestRedirectSchema } from './requestRedirect/schema.ts';
+import { retrySchema } from './retry/schema.ts';
 import { timeoutSchema } from './timeout/schema.ts';
 import { urlRewriteSchema } from './urlRewrite/schema.ts';
 
@@ -38,13 +41,16 @@ export const policySchemas = {
   urlRewrite: urlRewriteSchema,
   directResponse: directResponseSchema,
   backendAuth: backendAuthSchema,
+  buffer: bufferSchema,
+  requestMirror: requestMirrorSchema,
+  retry: retrySchema,
 } as const satisfies Record<string, z.ZodType>;
 
 export type PolicyName = keyof typeof policySchemas;
 
 /** Policies of the format that are refused by name. */
 export const policiesNotBuilt: readonly string[] = [
-  ...['requestMirror', 'mcpGuardrails', 'a2a', 'ai', 'backendTunnel'],
+  ...['mcpGuardrails', 'a2a', 'ai', 'backendTunnel'],
   ...['remoteRateLimit', 'oidc', 'extAuthz', 'extProc'],
-  ...['transformations', 'csrf', 'buffer', 'retry'],
+  ...['transformations', 'csrf'],
 ];

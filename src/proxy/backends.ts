@@ -1,9 +1,12 @@
 import { GatewayError } from '../errors.ts';
 import type { Caller, McpHandler, McpRuntime } from '../mcp/index.ts';
 import type { Backend, HttpBackend, McpBackend, ProcessSettings } from '../model/index.ts';
+import type { Forwarding } from '../policies/index.ts';
 import { targetOf, type Destination, type Endpoints } from '../upstream/index.ts';
 import type { LiveExchange } from './exchange.ts';
 import { Forward } from './forward.ts';
+import { compilePlan, type Plan } from './plan.ts';
+import { PlannedForward } from './plannedForward.ts';
 
 /** What backends need of the process. */
 export interface BackendTools {
@@ -21,6 +24,7 @@ const kinds: {
     backend: Extract<Backend, { kind: Kind }>,
     settings: ProcessSettings,
     tools: BackendTools,
+    plan: Plan | undefined,
   ) => Serve;
 } = { http: compileHttp, mcp: compileMcp };
 
@@ -29,9 +33,11 @@ export function compileBackends(
   backends: readonly Backend[],
   settings: ProcessSettings,
   tools: BackendTools,
+  forwarding?: Forwarding,
 ): Serve {
+  const plan = forwarding === undefined ? undefined : compilePlan(forwarding, settings, tools);
   const live = backends.filter((backend) => backend.weight > 0);
-  const serves = live.map((backend) => compile(backend, settings, tools));
+  const serves = live.map((backend) => compile(backend, settings, tools, plan));
   const [only] = serves;
   if (only === undefined) return (x) => x.fail(new GatewayError('no_backend'));
   if (serves.length === 1) return only;
@@ -44,18 +50,27 @@ export function compileBackends(
   };
 }
 
-function compile(backend: Backend, settings: ProcessSettings, tools: BackendTools): Serve {
-  return backend.kind === 'http' ? kinds.http(backend, settings, tools) : kinds.mcp(backend, settings, tools);
+function compile(
+  backend: Backend,
+  settings: ProcessSettings,
+  tools: BackendTools,
+  plan: Plan | undefined,
+): Serve {
+  return backend.kind === 'http'
+    ? kinds.http(backend, settings, tools, plan)
+    : kinds.mcp(backend, settings, tools, plan);
 }
 
 function compileHttp(
   backend: HttpBackend,
   settings: ProcessSettings,
   { endpoints, uses }: BackendTools,
+  plan: Plan | undefined,
 ): Serve {
   const destination = endpoints.use(targetOf(backend), settings.upstream, settings.limits);
   uses.destinations.add(destination);
-  return (x) => new Forward(x, destination).start();
+  if (plan === undefined) return (x) => new Forward(x, destination).start();
+  return (x) => new PlannedForward(x, destination, plan).start();
 }
 
 function compileMcp(backend: McpBackend, _settings: ProcessSettings, { mcp, uses }: BackendTools): Serve {

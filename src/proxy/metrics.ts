@@ -53,6 +53,32 @@ export function exposeMetrics(metrics: Metrics, sources: MetricSources): void {
     each((stats, labels) => [{ labels, value: stats.responseBytes }]),
   );
   metrics.collect(
+    'retries_total',
+    'Further tries of requests: made, or refused by the retry budget.',
+    'counter',
+    [...routeLabels, 'result'],
+    () =>
+      each((stats, labels) => [
+        ...(stats.retries === 0 ? [] : [{ labels: { ...labels, result: 'made' }, value: stats.retries }]),
+        ...(stats.retriesRefused === 0
+          ? []
+          : [{ labels: { ...labels, result: 'refused' }, value: stats.retriesRefused }]),
+      ]),
+  );
+  metrics.collect(
+    'mirrored_requests_total',
+    'Copies of requests for mirrors: sent, or failed on the way.',
+    'counter',
+    [...routeLabels, 'result'],
+    () =>
+      each((stats, labels) => [
+        ...(stats.mirrored === 0 ? [] : [{ labels: { ...labels, result: 'sent' }, value: stats.mirrored }]),
+        ...(stats.mirrorsFailed === 0
+          ? []
+          : [{ labels: { ...labels, result: 'failed' }, value: stats.mirrorsFailed }]),
+      ]),
+  );
+  metrics.collect(
     'downstream_connections',
     'Open client connections.',
     'gauge',

@@ -1,6 +1,12 @@
 import type { Bind, Listener, Model, PolicyUse, ProcessSettings, Route } from '../model/index.ts';
 import { GatewayError } from '../errors.ts';
-import { policyOrder, policyTable, type PolicyTools, type Steps } from '../policies/index.ts';
+import {
+  policyOrder,
+  policyTable,
+  type Forwarding,
+  type PolicyTools,
+  type Steps,
+} from '../policies/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { compileBackends, type BackendTools } from './backends.ts';
 import type { LiveExchange } from './exchange.ts';
@@ -121,21 +127,15 @@ class Compiler {
     return {
       name: listener.name,
       router: new Router(listener, (index) => compiled[index] as CompiledRoute),
-      unrouted: this.assemble(bind, listener.name, '', listener.policies, (x) =>
-        x.fail(new GatewayError('route_not_found')),
-      ),
+      unrouted: this.assemble(bind, listener.name, '', listener.policies, () => notFound),
     };
   }
 
   private route(bind: string, listener: Listener, route: Route): CompiledRoute {
-    let serve: CompiledRoute['serve'];
-    try {
-      serve = compileBackends(route.backends, this.settings, this.tools);
-    } catch (error) {
-      return this.closed(bind, listener.name, route.name, error);
-    }
     const policies = [...inOrder(listener.policies), ...inOrder(route.policies)];
-    return this.assemble(bind, listener.name, route.name, policies, serve);
+    return this.assemble(bind, listener.name, route.name, policies, (plan) =>
+      compileBackends(route.backends, this.settings, this.tools, plan),
+    );
   }
 
   private assemble(
@@ -143,11 +143,13 @@ class Compiler {
     listener: string,
     name: string,
     policies: readonly PolicyUse[],
-    serve: CompiledRoute['serve'],
+    serveBy: (plan: Forwarding | undefined) => CompiledRoute['serve'],
   ): CompiledRoute {
     const prepared: Steps[] = [];
+    let serve: CompiledRoute['serve'];
     try {
       for (const use of policies) prepared.push(prepare(use, this.tools.policyTools));
+      serve = serveBy(planOf(prepared));
     } catch (error) {
       for (const steps of prepared) steps.close?.();
       return this.closed(bind, listener, name, error);
@@ -191,6 +193,14 @@ class Compiler {
     this.routes.push(route);
     return route;
   }
+}
+
+const notFound: CompiledRoute['serve'] = (x) => x.fail(new GatewayError('route_not_found'));
+
+/** What all policies together want done while requests are forwarded; undefined where none wants anything. */
+function planOf(all: readonly Steps[]): Forwarding | undefined {
+  const plans = all.flatMap(({ forwarding }) => (forwarding === undefined ? [] : [forwarding]));
+  return plans.length === 0 ? undefined : Object.assign({}, ...plans);
 }
 
 function prepare(use: PolicyUse, tools: PolicyTools): Steps {

@@ -10,6 +10,12 @@ export class RouteStats {
   seconds = 0;
   requestBytes = 0;
   responseBytes = 0;
+  /** Further tries of requests, and those that the budget did not allow. */
+  retries = 0;
+  retriesRefused = 0;
+  /** Copies sent to mirrors, and those that were not delivered. */
+  mirrored = 0;
+  mirrorsFailed = 0;
 
   /** One finished exchange; `status` 0 stands for a client that left before an answer. */
   note(status: number, milliseconds: number, requestBytes: number, responseBytes: number): void {

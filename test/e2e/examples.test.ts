@@ -153,7 +153,12 @@ describe('the example', { concurrency: 2 }, () => {
     test(file, async () => {
       await using gateway = await startGateway('', {
         args: ['-f', root + file],
-        env: { GATEWAY_PORT: '0', IDP_ISSUER: idp.issuer, ECHO_HOST: `127.0.0.1:${echo.port}` },
+        env: {
+          GATEWAY_PORT: '0',
+          IDP_ISSUER: idp.issuer,
+          ECHO_HOST: `127.0.0.1:${echo.port}`,
+          MIRROR_HOST: `127.0.0.1:${echo.port}`,
+        },
       });
       await gateway.keysReady();
       await walk({

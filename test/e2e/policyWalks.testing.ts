@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { GatewayProcess } from './gateway.testing.ts';
+import { until } from './until.testing.ts';
 
 /** What a walk through an example of a policy needs. */
 export interface PolicyStage {
@@ -97,5 +98,29 @@ export const policyWalks: Readonly<Record<string, (stage: PolicyStage) => Promis
     const { headers: user } = await seen(ask('/user/headers', { token: member }));
     assert.deepEqual(user['Authorization'], [`Bearer ${member}`]);
     assert.equal(await statusOf(ask('/user/headers')), 401);
+  },
+  'examples/policies/retry.yaml': async ({ ask, gateway }) => {
+    const made = () => gateway.metric('portcullis_retries_total', { result: 'made' });
+    assert.equal(await statusOf(ask('/status/503')), 503);
+    assert.equal(await made(), 2);
+    assert.equal(await statusOf(ask('/status/503', { method: 'POST' })), 503);
+    assert.equal(await statusOf(ask('/status/409')), 409);
+    assert.equal(await made(), 2);
+    assert.equal(await statusOf(ask('/status/409', { method: 'PUT', body: 'x' })), 409);
+    assert.equal(await made(), 4);
+    assert.equal(await statusOf(ask('/get')), 200);
+  },
+  'examples/policies/requestMirror.yaml': async ({ ask, gateway }) => {
+    for (let i = 0; i < 5; i++)
+      assert.equal(await statusOf(ask('/post', { method: 'POST', body: 'x' })), 200);
+    const sent = () => gateway.metric('portcullis_mirrored_requests_total', { result: 'sent' });
+    await until('every copy is counted', async () => ((await sent()) ?? 0) >= 5);
+  },
+  'examples/policies/buffer.yaml': async ({ ask }) => {
+    const upload = (bytes: number): Promise<Response> =>
+      ask('/post', { method: 'POST', body: 'x'.repeat(bytes) });
+    assert.equal(await statusOf(upload(10_000)), 200);
+    assert.equal(await statusOf(upload(10_001)), 413);
+    assert.equal((await (await ask('/bytes/200000')).arrayBuffer()).byteLength, 200_000);
   },
 };

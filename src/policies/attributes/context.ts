@@ -1,6 +1,7 @@
 import { toCel, type CelContext, type Program } from '../../cel/index.ts';
 import type { McpItem } from '../../mcp/contract.ts';
-import type { ApiKeyHolder, Exchange, Identity } from '../policy.ts';
+import type { HeaderLine } from '../../http/index.ts';
+import type { AnswerHead, ApiKeyHolder, Exchange, Identity } from '../policy.ts';
 
 type Value = CelContext[string];
 type Reader = (x: Exchange) => Value | undefined;
@@ -15,7 +16,7 @@ const readers: Readonly<Record<string, Readonly<Record<string, Reader>>>> = {
     path: (x) => x.request.path,
     pathAndQuery: (x) => x.request.target,
     version: (x) => x.request.version,
-    headers: headerMap,
+    headers: (x) => headerMap(x),
     startTime: (x) => new Date(x.request.startedAt).toISOString(),
   },
   source: {
@@ -102,10 +103,19 @@ function convertedOnce(owner: object, data: unknown): Value {
 const claimsOf = (identity: Identity): Value => convertedOnce(identity, identity.claims);
 const metadataOf = (holder: ApiKeyHolder): Value => convertedOnce(holder, holder.metadata);
 
+/** `response`, where an answer is judged. */
+export const answerContext = (answer: AnswerHead): Value =>
+  new Map<string, Value>([
+    ['code', BigInt(answer.status)],
+    ['headers', linesMap(answer.lines())],
+  ]);
+
+const headerMap = (x: Exchange): Value => linesMap(x.request.headerLines());
+
 /** One line gives a string, several give a list. */
-function headerMap(x: Exchange): Value {
+function linesMap(lines: readonly HeaderLine[]): Value {
   const map = new Map<string, string | string[]>();
-  for (const [name, value] of x.request.headerLines()) {
+  for (const [name, value] of lines) {
     const known = map.get(name);
     if (known === undefined) map.set(name, value);
     else if (typeof known === 'string') map.set(name, [known, value]);

@@ -74,6 +74,18 @@ export const requestAttributes: Members = {
   metadata: notHere,
 };
 
+/** Available where the head of the backend's answer is judged. */
+export const answerAttributes: Members = {
+  ...requestAttributes,
+  response: object({
+    code: whole,
+    headers: { kind: 'headers' },
+    grpcStatus: absent('trailers are not read'),
+    body,
+    bodyPrefix: body,
+  }),
+};
+
 /** Available where one MCP item is judged: exactly one of `tool`, `prompt`, `resource` is set. */
 export const itemAttributes: Members = {
   ...requestAttributes,

@@ -10,6 +10,15 @@ export const expression = (attributes: Members, description: string) =>
     })
     .meta({ description });
 
+/** A CEL expression that can come to `true`. */
+export const condition = (attributes: Members, description: string) =>
+  z
+    .string()
+    .superRefine((source, ctx) => {
+      checkCondition(source, attributes, ctx);
+    })
+    .meta({ description });
+
 /** Notes every reason why `source` cannot be a rule: it must be able to come to `true`. */
 export function checkCondition(
   source: string,

@@ -1,0 +1,9 @@
+import type { Policy } from '../policy.ts';
+import { bufferSchema, type BufferSettings } from './schema.ts';
+
+/** The data plane gathers the bodies (`proxy/plannedForward.ts`). */
+export const buffer: Policy<BufferSettings> = {
+  name: 'buffer',
+  schema: bufferSchema,
+  prepare: (settings) => ({ forwarding: { buffer: settings } }),
+};

@@ -1,0 +1,9 @@
+import type { Policy } from '../policy.ts';
+import { requestMirrorSchema, type RequestMirrorSettings } from './schema.ts';
+
+/** The data plane copies the requests (`proxy/mirror.ts`). */
+export const requestMirror: Policy<RequestMirrorSettings> = {
+  name: 'requestMirror',
+  schema: requestMirrorSchema,
+  prepare: ({ mirrors }) => ({ forwarding: { mirrors } }),
+};

@@ -1,0 +1,56 @@
+import { compile, isProblem, type Members, type Program } from '../../cel/index.ts';
+import { answerContext, contextFor } from '../attributes/context.ts';
+import { answerAttributes, requestAttributes } from '../attributes/declared.ts';
+import type { AnswerHead, Exchange, Policy } from '../policy.ts';
+import { RetryBudget } from './budget.ts';
+import { retrySchema, type RetrySettings } from './schema.ts';
+
+/** Methods that may be sent twice (RFC 9110 §9.2.2). */
+const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']);
+
+/** The data plane makes the further tries (`proxy/plannedForward.ts`). */
+export const retry: Policy<RetrySettings> = {
+  name: 'retry',
+  schema: retrySchema,
+  prepare(settings, { now }) {
+    const { attempts, backoff = 0, maxBodyBytes, precondition, condition } = settings;
+    const codes = new Set(settings.codes);
+    const budget = new RetryBudget(settings.budget.percent, settings.budget.minRetryRate, now);
+    const mayBe = precondition === undefined ? undefined : requestTest(precondition);
+    const shouldBe = condition === undefined ? undefined : answerTest(condition);
+    return {
+      forwarding: {
+        retry: {
+          attempts,
+          backoffMs: backoff,
+          maxBodyBytes,
+          applies: (x) => attempts > 1 && (mayBe === undefined || mayBe(x)),
+          // Who writes a precondition has said which requests may be sent twice.
+          repeatable: (x) => mayBe !== undefined || idempotent.has(x.request.method),
+          wants: (x, answer) => codes.has(answer.status) || shouldBe?.(x, answer) === true,
+          noteRequest: () => budget.noteRequest(),
+          takeRetry: () => budget.take(),
+        },
+      },
+    };
+  },
+};
+
+function compiled(source: string, attributes: Members): Program {
+  const program = compile(source, attributes);
+  if (isProblem(program)) throw new Error(`retry: expression ${source}: ${program.message}`);
+  return program;
+}
+
+/** An expression that fails is false: nothing is sent twice by mistake. */
+function requestTest(source: string): (x: Exchange) => boolean {
+  const program = compiled(source, requestAttributes);
+  const context = contextFor([program]);
+  return (x) => program.run(context(x)) === true;
+}
+
+function answerTest(source: string): (x: Exchange, answer: AnswerHead) => boolean {
+  const program = compiled(source, answerAttributes);
+  const context = contextFor([program]);
+  return (x, answer) => program.run({ ...context(x), response: answerContext(answer) }) === true;
+}

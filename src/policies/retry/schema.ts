@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { answerAttributes, requestAttributes } from '../attributes/declared.ts';
+import { duration } from '../fields/duration.ts';
+import { condition } from '../fields/expression.ts';
+
+export const retrySchema = z
+  .strictObject({
+    attempts: z
+      .int()
+      .min(1)
+      .max(10)
+      .default(1)
+      .meta({ description: 'How often a request is tried at most, the first time included.' }),
+    backoff: duration('Pause before each further try; none where left out.')
+      .refine((ms) => ms <= 30_000, 'longer than 30s')
+      .optional(),
+    codes: z
+      .array(z.int().min(200).max(599))
+      .min(1)
+      .max(64)
+      .meta({ description: 'Status codes of answers that are a reason to try again.' }),
+    precondition: condition(
+      requestAttributes,
+      'CEL expression about the request; only where it is true, the request is tried again.',
+    ).optional(),
+    condition: condition(
+      answerAttributes,
+      'CEL expression about request and answer; where it is true, that too is a reason to try again.',
+    ).optional(),
+    maxBodyBytes: z
+      .int()
+      .min(0)
+      .max(67_108_864)
+      .default(65_536)
+      .meta({ description: 'Requests with a larger body are not kept in memory and not tried again.' }),
+    budget: z
+      .strictObject({
+        percent: z.number().min(0).max(100).default(20).meta({
+          description: 'Further tries that are allowed, in percent of the requests of the last seconds.',
+        }),
+        minRetryRate: z
+          .number()
+          .min(0)
+          .max(10_000)
+          .default(10)
+          .meta({ description: 'Further tries a second that are allowed in any case.' }),
+      })
+      .default({ percent: 20, minRetryRate: 10 })
+      .meta({ description: 'Keeps a failing backend from drowning in further tries.' }),
+  })
+  .meta({ description: 'Tries requests again that the backend failed.' });
+
+export type RetrySettings = z.output<typeof retrySchema>;

@@ -1,0 +1,37 @@
+import type { ProcessSettings } from '../model/index.ts';
+import type { BodyLimit, Forwarding, RetryPlan } from '../policies/index.ts';
+import type { BackendTools } from './backends.ts';
+import { Mirror } from './mirror.ts';
+
+/** A body that is gathered in memory, up to so many bytes. */
+export interface Hold {
+  readonly maxBytes: number;
+  readonly failOpen: boolean;
+}
+
+/** What the policies of a route want done while requests are forwarded, ready to use. */
+export interface Plan {
+  readonly retry: RetryPlan | undefined;
+  readonly mirrors: readonly { readonly share: number; readonly mirror: Mirror }[];
+  readonly request: Hold | undefined;
+  readonly response: Hold | undefined;
+}
+
+export function compilePlan(forwarding: Forwarding, settings: ProcessSettings, tools: BackendTools): Plan {
+  const { retry, mirrors = [], buffer } = forwarding;
+  const { limits, upstream } = settings;
+  const hold = (limit: BodyLimit | undefined): Hold | undefined =>
+    limit === undefined
+      ? undefined
+      : { maxBytes: limit.maxBytes ?? limits.maxBufferBytes, failOpen: limit.failOpen };
+  return {
+    retry,
+    mirrors: mirrors.map(({ host, port, share }) => {
+      const destination = tools.endpoints.use({ host, port }, upstream, limits);
+      tools.uses.destinations.add(destination);
+      return { share, mirror: new Mirror(destination) };
+    }),
+    request: hold(buffer?.request),
+    response: hold(buffer?.response),
+  };
+}
