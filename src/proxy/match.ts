@@ -34,6 +34,34 @@ export function prefixOf(value: string): string {
   return normal.endsWith('/') ? normal.slice(0, -1) : normal;
 }
 
+/**
+ * The whole segments with which every path begins that a regular expression can match, without a slash at their end:
+ * a router need not try it on others. Empty where the expression may begin with anything, or where telling would take
+ * more than a look.
+ */
+export function beginningOf(regex: string): string {
+  const text = regex.startsWith('^/') ? regex.slice(1) : regex;
+  if (text.charCodeAt(0) !== 47 || hasAlternatives(text)) return '';
+  const literal = /^[^\\.+*?()[\]{}^$|]*/.exec(text)?.[0] ?? '';
+  // What may be left out, or repeated from zero times on, is not sure to be there.
+  const sure = /[*?{]/.test(text.charAt(literal.length)) ? literal.slice(0, -1) : literal;
+  return sure.slice(0, Math.max(0, sure.lastIndexOf('/')));
+}
+
+/** Is there a `|` outside all groups? May say so where it is not. */
+function hasAlternatives(regex: string): boolean {
+  if (!regex.includes('|')) return false;
+  if (regex.includes('\\Q')) return true;
+  const plain = regex.replaceAll(/\\./gs, 'x').replaceAll(/\[\^?\]?(?:\[:\^?\w+:\]|[^\]])*\]/g, 'x');
+  let depth = 0;
+  for (const character of plain) {
+    if (character === '(') depth++;
+    else if (character === ')') depth--;
+    else if (character === '|' && depth <= 0) return true;
+  }
+  return false;
+}
+
 const paths: Record<PathMatch['kind'], (value: string) => (path: string) => boolean> = {
   exact: (value) => (path) => path === value,
   prefix: (value) => {

@@ -113,10 +113,7 @@ test('a route can be looked for by its path alone, or by its host alone', () => 
     route('a', [], at('prefix', '/a', { method: 'POST' })),
     route('b', ['x.example.com'], at('prefix', '/b')),
   ];
-  const router = new Router(
-    { name: 'l', protocol: 'HTTP', policies: [], routes },
-    (index) => routes[index]?.name,
-  );
+  const router = new Router({ routes }, (index) => routes[index]?.name);
   const every = (): boolean => true;
   assert.equal(router.findByPath('x.example.com', '/a/c', every), 'a');
   assert.equal(router.findByPath('x.example.com', '/c', every), undefined);

@@ -2,6 +2,8 @@ import type { Reply } from '../http/index.ts';
 import type { LiveExchange } from './exchange.ts';
 import type { CompiledListener, CompiledRoute } from './snapshot.ts';
 
+type Answer = Reply | Promise<Reply | undefined>;
+
 /**
  * The route whose policies answer `/.well-known/<name><resource path>` (RFC 8615; RFC 9728 §3.1): the one that serves
  * the resource path, or, for the bare form, the first of the host that has such a document. A route that matches the
@@ -10,24 +12,27 @@ import type { CompiledListener, CompiledRoute } from './snapshot.ts';
 export function wellKnownRoute(
   x: LiveExchange,
   listener: CompiledListener,
-): { route: CompiledRoute; answer: Reply | undefined | Promise<Reply | undefined> } | undefined {
+): { route: CompiledRoute; answer: Answer } | undefined {
   const [, name, rest] = /^\/\.well-known\/([\w-]+)(\/.*)?$/.exec(x.path) ?? [];
   if (name === undefined) return undefined;
   const explicit = listener.router.find(x, x.host, x.path);
   if (explicit?.written.startsWith('/.well-known/') === true && explicit.route.onWellKnown.length === 0)
     return undefined;
-  const candidates: CompiledRoute[] = [];
-  const note = (route: CompiledRoute): false => {
-    if (route.onWellKnown.length > 0 && !candidates.includes(route)) candidates.push(route);
+  let answer: Answer | undefined;
+  let asked: CompiledRoute | undefined;
+  const answers = (route: CompiledRoute): boolean => {
+    // A route comes once for each of its matches, mostly in a row.
+    if (route === asked || route.onWellKnown.length === 0) return false;
+    asked = route;
+    for (const step of route.onWellKnown) {
+      answer = step(x, name, rest ?? '');
+      if (answer !== undefined) return true;
+    }
     return false;
   };
-  if (rest === undefined || rest === '/') listener.router.findAny(x.host, note);
-  else listener.router.findByPath(x.host, rest, (route) => route.onWellKnown.length > 0 && note(route));
-  for (const route of candidates) {
-    for (const step of route.onWellKnown) {
-      const answer = step(x, name, rest ?? '');
-      if (answer !== undefined) return { route, answer };
-    }
-  }
-  return undefined;
+  const route =
+    rest === undefined || rest === '/'
+      ? listener.router.findAny(x.host, answers)
+      : listener.router.findByPath(x.host, rest, answers);
+  return route === undefined || answer === undefined ? undefined : { route, answer };
 }
