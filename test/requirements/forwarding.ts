@@ -10,6 +10,7 @@ const expect = 'src/proxy/expect.test.ts';
 const bodies = 'src/proxy/bigBodies.test.ts';
 const replies = 'src/proxy/localReplies.test.ts';
 const upgrade = 'src/proxy/upgrade.test.ts';
+const tls = 'src/proxy/tls.test.ts';
 const reload = 'src/proxy/reload.test.ts';
 
 /** What crosses the gateway over real sockets, and what happens when a side misbehaves. */
@@ -401,6 +402,61 @@ export const forwarding: readonly Requirement[] = [
       'a tunnel is one request in log and metrics',
       ours('docs/observability.md'),
       [upgrade, 'a tunnel is counted and logged once, with its bytes, when it ends'],
+    ],
+  ]),
+  ...area('tls', [
+    [
+      'name',
+      'the server name chooses certificate and listener',
+      rfc(6066, '3'),
+      [
+        tls,
+        'the server name chooses the certificate and the listener: exact, wildcard, the one for every host',
+      ],
+      [tls, 'a name that no listener has ends before any certificate is shown'],
+      ['src/http/clientHello.test.ts', 'what is no sound hello is refused'],
+      ['src/http/clientHello.test.ts', 'a hello is read however it is cut, and never before it is whole'],
+    ],
+    [
+      'misdirected',
+      'a request for the host of another listener is 421',
+      rfc(9110, '15.5.20'),
+      [tls, 'a request for the host of another listener is 421, for a host of none 404'],
+      [tls, 'a host under stricter rules cannot be reached on a connection that was opened for another one'],
+    ],
+    [
+      'versions',
+      'TLS below 1.2 is refused',
+      rfc(8996, '2'),
+      [tls, 'TLS below 1.2 and suites that were not chosen are refused; HTTP/1.1 is negotiated'],
+    ],
+    [
+      'clients',
+      'with authorities for clients, every client shows a certificate of theirs',
+      ours('docs/tls.md'),
+      [tls, 'with authorities for clients, only those with a certificate of theirs come in'],
+      ['test/e2e/tls.test.ts', 'examples/tls/listeners.yaml'],
+    ],
+    [
+      'renewal',
+      'renewed files are used, broken ones leave the last good pair',
+      ours('docs/tls.md'),
+      [tls, 'renewed files serve new connections and leave open ones alone; broken ones change nothing'],
+      [tls, 'a listener whose files were never good lets nobody in, and opens when they are'],
+      [tls, 'a new configuration changes listeners and certificates under open connections'],
+    ],
+    [
+      'plain',
+      'plain HTTP on a port that speaks TLS is told so, or served where the port has both',
+      ours('docs/tls.md'),
+      [tls, 'plain HTTP on a TLS port is told so, anything else is closed'],
+      [tls, 'plain HTTP and TLS may share a port, each with its own listeners'],
+    ],
+    [
+      'time',
+      'a handshake has bounded time and bytes',
+      promises,
+      [tls, 'a hello in small pieces is read; one that never ends is given up in time'],
     ],
   ]),
 ];
