@@ -112,7 +112,9 @@ test('a client that names event streams first gets one at once, begun so that it
 
 test('an older client gets its stream without the event that it would not understand', async () => {
   const client = await open('2025-06-18');
-  const events = await client.stream(client.tool('echo', { text: 'x' }), { accept: 'text/event-stream, application/json' });
+  const events = await client.stream(client.tool('echo', { text: 'x' }), {
+    accept: 'text/event-stream, application/json',
+  });
   assert.match((await events.nextBlock()) ?? '', /^event: message\n/);
 });
 
