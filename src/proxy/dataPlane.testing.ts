@@ -1,5 +1,6 @@
 import { createKeySets } from '../auth/index.ts';
 import type { HttpReply, HttpRequest } from '../http/index.ts';
+import type { Caller } from '../mcp/index.ts';
 import {
   defaults,
   type Backend,
@@ -20,7 +21,7 @@ import { RawClient } from './wire.testing.ts';
 const place = { file: 'test', line: 1, column: 1, path: '' };
 
 /** A local handler in the place of an MCP backend. */
-export type LocalHandler = (request: HttpRequest, reply: HttpReply) => void;
+export type LocalHandler = (request: HttpRequest, reply: HttpReply, caller: Caller) => void;
 
 /** A route in short; its backend is an HTTP port of the loopback interface, or a handler of this process. */
 export interface RouteInShort {
@@ -83,7 +84,7 @@ export class TestPlane {
       policyTools: { log, keySets: this.keySets, now: Date.now },
       mcp: {
         backend: ({ key }) => ({
-          serve: (request, reply) => (this.handlers.get(key) as LocalHandler)(request, reply),
+          serve: (request, reply, caller) => (this.handlers.get(key) as LocalHandler)(request, reply, caller),
         }),
         retire: () => undefined,
       },

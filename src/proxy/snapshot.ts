@@ -199,8 +199,9 @@ const notFound: CompiledRoute['serve'] = (x) => x.fail(new GatewayError('route_n
 
 /** What all policies together want done while requests are forwarded; undefined where none wants anything. */
 function planOf(all: readonly Steps[]): Forwarding | undefined {
-  const plans = all.flatMap(({ forwarding }) => (forwarding === undefined ? [] : [forwarding]));
-  return plans.length === 0 ? undefined : Object.assign({}, ...plans);
+  let plan: Forwarding | undefined;
+  for (const { forwarding } of all) if (forwarding !== undefined) plan = { ...plan, ...forwarding };
+  return plan;
 }
 
 function prepare(use: PolicyUse, tools: PolicyTools): Steps {

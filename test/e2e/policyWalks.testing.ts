@@ -88,7 +88,7 @@ export const policyWalks: Readonly<Record<string, (stage: PolicyStage) => Promis
   },
   'examples/policies/abort.yaml': async ({ ask }) => {
     const statuses = await Promise.all(Array.from({ length: 60 }, () => statusOf(ask('/flaky'))));
-    assert.deepEqual([...new Set(statuses)].sort(), [200, 503]);
+    assert.deepEqual(new Set(statuses), new Set([200, 503]));
     assert.equal(await statusOf(ask('/get')), 200);
   },
   'examples/policies/backendAuth.yaml': async ({ ask, member }) => {

@@ -1,4 +1,4 @@
-import { area, ours, rfc, type Requirement } from './requirement.ts';
+import { area, gatewayApi, ours, rfc, type Requirement } from './requirement.ts';
 
 const page = ours('docs/configuration.md');
 const fetchStandard = 'https://fetch.spec.whatwg.org/#http-cors-protocol';
@@ -122,6 +122,227 @@ export const policies: readonly Requirement[] = [
       [
         'src/policies/timeout/timeout.test.ts',
         'a timeout of nothing, of another form or under another name is refused',
+      ],
+    ],
+  ]),
+  ...area('redirect', [
+    [
+      'address',
+      'a redirect says where to ask instead, with prefixes replaced by whole segments',
+      gatewayApi('reference/api-spec/main/spec/#httprequestredirectfilter'),
+      ['src/policies/requestRedirect/requestRedirect.test.ts', 'a prefix is replaced by whole segments'],
+    ],
+    [
+      'host',
+      'no redirect leads to another host by accident',
+      rfc(9110, '10.2.2'),
+      [
+        'src/policies/requestRedirect/requestRedirect.test.ts',
+        'without a host the address is relative, and never one of another host',
+      ],
+    ],
+  ]),
+  ...area('rewrite', [
+    [
+      'path',
+      'the backend is asked for another path, the query stays',
+      gatewayApi('reference/api-spec/main/spec/#httpurlrewritefilter'),
+      [
+        'src/policies/urlRewrite/urlRewrite.test.ts',
+        'the path is replaced as a whole or by its prefix, and the query stays',
+      ],
+    ],
+    [
+      'host',
+      'the backend gets another host',
+      gatewayApi('reference/api-spec/main/spec/#httpurlrewritefilter'),
+      [
+        'src/proxy/rewrittenHost.test.ts',
+        'the host for a backend is rewritten as a whole, by host or by port',
+      ],
+    ],
+  ]),
+  ...area('basic-auth', [
+    [
+      'right',
+      'the right password lets in, and is not forwarded',
+      rfc(7617, '2'),
+      [
+        'src/policies/basicAuth/basicAuth.test.ts',
+        'a user with the right password comes in, and the backend does not get the password',
+      ],
+    ],
+    [
+      'alike',
+      'unknown users and wrong passwords cannot be told apart',
+      rfc(7617, '4'),
+      [
+        'src/policies/basicAuth/basicAuth.test.ts',
+        'wrong passwords, unknown users and malformed credentials are refused alike',
+      ],
+    ],
+    [
+      'guessing',
+      'guessing is slowed down',
+      ours('docs/policies/basicAuth.md'),
+      [
+        'src/policies/basicAuth/basicAuth.test.ts',
+        'who guesses faster than passwords can be checked is sent away',
+      ],
+    ],
+    [
+      'hashes',
+      'hashes of htpasswd are understood',
+      ours('docs/policies/basicAuth.md'),
+      [
+        'src/policies/basicAuth/checkPassword.test.ts',
+        'the schemes of crypt agree with those of OpenSSL, at every length that matters',
+      ],
+    ],
+  ]),
+  ...area('api-key', [
+    [
+      'known',
+      'a known key lets in, and is not forwarded',
+      ours('docs/policies/apiKey.md'),
+      [
+        'src/policies/apiKey/apiKey.test.ts',
+        'a key that is written or given by its digest lets its holder in, and the backend does not get it',
+      ],
+    ],
+    [
+      'secret',
+      'settings hold no key',
+      ours('docs/policies/apiKey.md'),
+      ['src/policies/apiKey/apiKey.test.ts', 'checked settings hold no key'],
+    ],
+    [
+      'session',
+      'sessions belong to the key that opened them',
+      ours('docs/policies/apiKey.md'),
+      [
+        'src/proxy/callers.test.ts',
+        'a session belongs to the API key and the user that were proven, not only to a token',
+      ],
+    ],
+  ]),
+  ...area('rate-limit', [
+    [
+      'bucket',
+      'a bucket limits and says where the client stands',
+      rfc(6585, '4'),
+      [
+        'src/policies/localRateLimit/localRateLimit.test.ts',
+        'a bucket lets through what it holds, then 429, and every answer says where the client stands',
+      ],
+    ],
+    [
+      'keys',
+      'keys have buckets of their own, in bounded memory',
+      ours('docs/policies/localRateLimit.md'),
+      [
+        'src/policies/localRateLimit/localRateLimit.test.ts',
+        'beyond the number of keys the bucket that was not used for longest is forgotten',
+      ],
+    ],
+  ]),
+  ...area('backend-auth', [
+    [
+      'passthrough',
+      'only a verified token is sent on',
+      ours('docs/policies/backendAuth.md'),
+      [
+        'src/policies/backendAuth/backendAuth.test.ts',
+        'the token that goes on is the one that was verified, and no other',
+      ],
+    ],
+    [
+      'place',
+      'clients have no say about what the backend trusts',
+      ours('docs/policies/backendAuth.md'),
+      [
+        'src/policies/backendAuth/backendAuth.test.ts',
+        'a key may go into another header, a cookie or the query, where the client has no say',
+      ],
+    ],
+  ]),
+  ...area('retry', [
+    [
+      'again',
+      'failed requests are tried again, with their body',
+      ours('docs/policies/retry.md'),
+      ['src/proxy/retry.test.ts', 'a body is sent again as it came, in one piece or in many, chunked or not'],
+    ],
+    [
+      'harm',
+      'what may not be done twice is not',
+      rfc(9110, '9.2.2'),
+      [
+        'src/proxy/retry.test.ts',
+        'a connection that breaks before an answer is tried again where that does no harm',
+      ],
+    ],
+    [
+      'budget',
+      'tries do not multiply the load of a failing backend',
+      gatewayApi('geps/gep-3388/'),
+      [
+        'src/proxy/retry.test.ts',
+        'the budget ends further tries, and the answer that there is goes to the client',
+      ],
+    ],
+  ]),
+  ...area('mirror', [
+    [
+      'copy',
+      'a mirror gets the same request, the client no answer of it',
+      gatewayApi('reference/api-spec/main/spec/#httprequestmirrorfilter'),
+      ['src/proxy/mirror.test.ts', 'a copy with head and body goes to the mirror, and its answer to nobody'],
+    ],
+    [
+      'slow',
+      'a slow mirror slows nobody down',
+      gatewayApi('reference/api-spec/main/spec/#httprequestmirrorfilter'),
+      [
+        'src/proxy/mirror.test.ts',
+        'a mirror that takes nothing slows nobody down, and gets no more than it may keep waiting',
+      ],
+    ],
+  ]),
+  ...area('buffer', [
+    [
+      'request',
+      'gathered requests reach the backend whole or not at all',
+      ours('docs/policies/buffer.md'),
+      ['src/proxy/buffer.test.ts', 'a larger request is refused with 413 and never reaches the backend'],
+    ],
+    [
+      'response',
+      'gathered answers reach the client whole or not at all',
+      ours('docs/policies/buffer.md'),
+      [
+        'src/proxy/buffer.test.ts',
+        'an answer that breaks off while it is gathered is an error and no half answer, and may be tried again',
+      ],
+    ],
+  ]),
+  ...area('fault', [
+    [
+      'delay',
+      'requests are held for a while',
+      ours('docs/policies/delay.md'),
+      [
+        'src/policies/delay/delay.test.ts',
+        'an expression decides for each request how long, and for nothing it does not even wait',
+      ],
+    ],
+    [
+      'abort',
+      'requests are answered with an error',
+      ours('docs/policies/abort.md'),
+      [
+        'src/policies/abort/abort.test.ts',
+        'a request is answered with the status, and the log tells it from a real failure',
       ],
     ],
   ]),

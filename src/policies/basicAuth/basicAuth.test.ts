@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { hashSync } from 'bcryptjs';
+import { redactDump } from '../../admin/redactDump.ts';
 import { GatewayError } from '../../errors.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import { FakeExchange } from '../exchange.testing.ts';
@@ -140,6 +141,11 @@ test('the credentials may stand in another header or in a cookie', async () => {
   const { x } = await call(cookie, [['cookie', `a=1; login=${encoded('bob:password')}`]]);
   assert.equal(x.user, 'bob');
   assert.deepEqual(x.requestHeaders.apply(x.request.headerLines()), [['cookie', 'a=1']]);
+});
+
+test('a dump of the settings shows no hash', () => {
+  const settings = basicAuth.schema.parse({ htpasswd });
+  assert.doesNotMatch(JSON.stringify(redactDump({ name: 'basicAuth', settings })), /SHA|\$2|alice/);
 });
 
 test('settings that cannot work are refused without showing a hash', () => {

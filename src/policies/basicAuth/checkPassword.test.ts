@@ -1,46 +1,30 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { hashSync } from 'bcryptjs';
 import { checkPassword, hashProblem } from './checkPassword.ts';
 
-/** Made by OpenSSL, so that not our own code says what is right. */
-const openssl = (flag: string, salt: string, password: string): string =>
-  execFileSync('openssl', ['passwd', flag, '-salt', salt, '-stdin'], {
-    input: `${password}\n`,
-    encoding: 'utf8',
-  }).trim();
-
-const passwords = [
-  'x',
-  'hello',
-  'pässwört ✓',
-  ...[15, 16, 17, 31, 32, 33, 63, 64, 65, 128, 200].map((n) => 'ab3'.repeat(n).slice(0, n)),
-];
+/** Made by `openssl passwd`, so that not our own code says what is right. */
+const samples = JSON.parse(readFileSync(new URL('testdata/openssl.json', import.meta.url), 'utf8')) as {
+  password: string;
+  hash: string;
+}[];
 
 test('the schemes of crypt agree with those of OpenSSL, at every length that matters', () => {
-  for (const flag of ['-apr1', '-1', '-5', '-6'])
-    for (const password of passwords) {
-      const written = openssl(flag, 'saltSALT', password);
-      assert.equal(hashProblem(written), undefined);
-      assert.equal(checkPassword(password, written), true, `${flag} ${password}`);
-      assert.equal(checkPassword(`${password}x`, written), false, `${flag} ${password}`);
-    }
+  assert.equal(samples.length, 62);
+  for (const { password, hash } of samples) {
+    assert.equal(hashProblem(hash), undefined, hash);
+    assert.equal(checkPassword(password, hash), true, hash);
+    assert.equal(checkPassword(`${password}x`, hash), false, hash);
+  }
 });
 
-test('salts of every length and other numbers of rounds work', () => {
-  for (const salt of ['a', 'abcdefgh', 'abcdefghijklmnop']) {
-    assert.equal(checkPassword('pw', openssl('-6', salt, 'pw')), true);
-    assert.equal(checkPassword('pw', openssl('-5', salt, 'pw')), true);
-  }
-  // From the specification.
-  assert.equal(
-    checkPassword(
-      'Hello world!',
-      '$6$rounds=10000$saltstringsaltst$OW1/O6BYHV6BcXZu8QVeXbDWra3Oeqh0sbHbbMCVNSnCM/UrjmM0Dp8vOuZeHBy/YTBmSK6H9qs/y3RnOaw5v.',
-    ),
-    true,
-  );
+test('another number of rounds works', () => {
+  // From the specification of SHA-crypt.
+  const hash =
+    '$6$rounds=10000$saltstringsaltst$OW1/O6BYHV6BcXZu8QVeXbDWra3Oeqh0sbHbbMCVNSnCM/UrjmM0Dp8vOuZeHBy/YTBmSK6H9qs/y3RnOaw5v.';
+  assert.equal(checkPassword('Hello world!', hash), true);
+  assert.equal(checkPassword('Hello world?', hash), false);
 });
 
 test('bcrypt and {SHA} work', () => {
