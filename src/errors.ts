@@ -77,7 +77,7 @@ export const catalogue = {
     408,
     'now',
     'request timeout',
-    'The client began a request and did not finish its head or body in time (limits.headTimeout, limits.bodyTimeout).',
+    'The client began a request and did not finish its head or body in time (limits.headTimeout, limits.bodyTimeout, limits.minBodyRate).',
   ),
   body_too_large: entry(
     'client',
@@ -120,7 +120,7 @@ export const catalogue = {
     503,
     'later',
     'overloaded',
-    'limits.maxConnections is reached, or more passwords wait for basicAuth than can be checked; the log says which.',
+    'limits.maxConnections or limits.maxRequests is reached, the process is over a threshold of limits.overload, or more passwords wait for basicAuth than can be checked; the log says which.',
   ),
 
   // Routing
