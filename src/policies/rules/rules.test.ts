@@ -174,7 +174,7 @@ function seen(rules: unknown[], items: McpItem[], claims: Record<string, unknown
   return once;
 }
 
-test('answers about names of any length are right, and long names are not kept in memory', () => {
+test('answers about names of any length are right, and long names are not kept in memory', async () => {
   const steps = prepared(mcpAuthorization, { rules: ['mcp.tool.name.endsWith("yes")'] });
   const x = new FakeExchange({ identity: who({}) });
   setFlagsFromString('--expose-gc');
@@ -186,9 +186,15 @@ test('answers about names of any length are right, and long names are not kept i
     assert.equal(steps.allowMcpItem?.(x, tool(`${name} yes`)), true);
     assert.equal(steps.allowMcpItem?.(x, tool(`${name} no`)), false);
   }
-  collect();
-  const grown = process.memoryUsage().heapUsed - start;
-  assert.ok(grown < 10_000_000, `${grown} bytes are kept of 50 MB`);
+  // Swept in the background: what is garbage may count for a moment longer.
+  const end = performance.now() + 10_000;
+  const grown = (): number => {
+    collect();
+    return process.memoryUsage().heapUsed - start;
+  };
+  while (grown() > 10_000_000 && performance.now() < end) await new Promise(setImmediate);
+  assert.ok(grown() < 10_000_000, `${grown()} bytes are kept of 50 MB`);
+  assert.equal(steps.allowMcpItem?.(x, tool('yes')), true);
 });
 
 test('rules about items show what they allow and hide the rest', () => {
