@@ -21,6 +21,12 @@ export interface DataPlaneOptions {
   readonly openAccessLog: (kind: 'json' | 'text' | 'none') => AccessLog | undefined;
 }
 
+/** What the system's codes mean here. */
+const bindHints: ReadonlyMap<string, string> = new Map([
+  ['EADDRINUSE', 'another program listens there'],
+  ['EACCES', 'this user may not open it; ports below 1024 take a privilege'],
+]);
+
 /** What a bound port looks like from outside. */
 export interface BindView {
   /** The bind's port in the model, with its place in the list where that is 0. */
@@ -171,12 +177,11 @@ export class DataPlane {
       await opened.listen(port);
     } catch (error) {
       opened.destroy();
-      throw new Error(
-        `port ${port} cannot be bound: ${(error as NodeJS.ErrnoException).code ?? String(error)}`,
-        {
-          cause: error,
-        },
-      );
+      const code = (error as NodeJS.ErrnoException).code ?? String(error);
+      const hint = bindHints.get(code);
+      throw new Error(`port ${port} cannot be bound: ${code}${hint === undefined ? '' : ` (${hint})`}`, {
+        cause: error,
+      });
     }
     return opened;
   }
