@@ -199,6 +199,20 @@ export const catalogue = {
     'upstream connect failed',
     'The backend was reached, but TLS with it failed: its certificate is not trusted, has expired or is for another name, or it wants a client certificate; the log says which. See backendTLS.',
   ),
+  upstream_unhealthy: entry(
+    'upstream',
+    503,
+    'later',
+    'no healthy upstream',
+    'The health checks of the backend find none of its addresses healthy; the log tells when each was last judged.',
+  ),
+  upstream_overloaded: entry(
+    'gateway',
+    503,
+    'later',
+    'upstream overloaded',
+    'All connections that policies.connections.maxConnections allows are busy and maxPendingRequests others wait, or a request has waited for one as long as connectTimeout.',
+  ),
   upstream_reset: entry(
     'upstream',
     503,

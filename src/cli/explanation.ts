@@ -90,8 +90,9 @@ function backendLines(backend: Backend, total: number): string[] {
   const share = total === 0 ? 0 : Math.round((backend.weight / total) * 1000) / 10;
   const part = share === 100 ? '' : `, ${share} % of the requests`;
   if (backend.kind === 'http') {
+    const at = backend.addresses === undefined ? '' : `, at ${backend.addresses.length} addresses`;
     const host = backend.host.includes(':') ? `[${backend.host}]` : backend.host;
-    return [`backend http${backend.tls === undefined ? '' : 's'}://${host}:${backend.port}${part}`];
+    return [`backend http${backend.tls === undefined ? '' : 's'}://${host}:${backend.port}${part}${at}`];
   }
   return [`backend MCP${part}`, ...indent(backend.targets.map(targetLine))];
 }

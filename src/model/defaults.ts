@@ -44,6 +44,7 @@ const upstream: UpstreamSettings = {
   poolIdleTimeoutMs: 90_000,
   poolMaxSize: 1_024,
   keepAlive: { enabled: true, timeMs: 180_000, intervalMs: 180_000, retries: 9 },
+  lookupFamily: 'V4Preferred',
 };
 
 /** What holds where the configuration is silent. */

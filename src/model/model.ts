@@ -92,8 +92,55 @@ export interface HttpBackend extends BackendBase {
   readonly kind: 'http';
   readonly host: string;
   readonly port: number;
+  /** Where `host` is served; absent: at every address that its name has. */
+  readonly addresses?: readonly BackendAddress[];
   /** Connections are encrypted; absent: plain TCP. */
   readonly tls?: BackendTls;
+  /** Answers count as signs of health; absent: only whether it can be connected to. */
+  readonly eviction?: Eviction;
+  /** Requests of the gateway's own that tell whether an address works; absent: none are made. */
+  readonly check?: HealthCheck;
+  readonly connections?: ConnectionLimits;
+  /** In place of what holds for all backends. */
+  readonly tcp?: Partial<Pick<UpstreamSettings, 'connectTimeoutMs' | 'keepAlive'>>;
+}
+
+export interface BackendAddress {
+  /** A name (all its addresses are used), or an address without brackets. */
+  readonly host: string;
+  readonly port: number;
+  /** Where it runs; addresses of the gateway's own zone are preferred. */
+  readonly zone?: string;
+}
+
+/** Takes an address out of the choice for a while after failures in a row (5xx, or no answer at all). */
+export interface Eviction {
+  readonly consecutiveFailures: number;
+  /** The first time; longer each time that it fails again soon, at most ten times as long. */
+  readonly durationMs: number;
+  /** No more of the addresses are out at a time, in percent. */
+  readonly maxEjectedPercent: number;
+}
+
+export interface HealthCheck {
+  readonly path: string;
+  /** `Host` of the checks; that of the backend by default. */
+  readonly host?: string;
+  readonly intervalMs: number;
+  readonly timeoutMs: number;
+  /** Failures, or answers, in a row that change the verdict. */
+  readonly unhealthyThreshold: number;
+  readonly healthyThreshold: number;
+  /** Status codes that count as well, both ends included. */
+  readonly statuses: readonly { readonly from: number; readonly to: number }[];
+}
+
+/** For each address of the backend, and each process of the gateway. */
+export interface ConnectionLimits {
+  readonly maxConnections?: number;
+  /** Requests that wait for a connection, over all addresses of the backend. */
+  readonly maxPendingRequests: number;
+  readonly maxRequestsPerConnection?: number;
 }
 
 /** Text in the PEM form (RFC 7468): in a file, or right here. */
@@ -233,7 +280,14 @@ export interface UpstreamSettings {
   /** Idle connections kept for one endpoint. */
   readonly poolMaxSize: number;
   readonly keepAlive: TcpKeepAlive;
+  /** Which addresses of a name are used. */
+  readonly lookupFamily: LookupFamily;
+  /** Where the gateway itself runs. */
+  readonly zone?: string;
 }
+
+/** `V4Preferred` keeps those of IPv6 for when no other works. */
+export type LookupFamily = 'All' | 'V4Preferred' | 'V4Only' | 'V6Only';
 
 /** Probes of the system for a peer that went away without a word. */
 export interface TcpKeepAlive {

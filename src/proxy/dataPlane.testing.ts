@@ -14,7 +14,7 @@ import {
   type UpstreamSettings,
 } from '../model/index.ts';
 import { createMetrics, type AccessRecord, type Fields, type Logger } from '../telemetry/index.ts';
-import type { Target } from '../upstream/index.ts';
+import type { LookupTools, Target } from '../upstream/index.ts';
 import { DataPlane } from './dataPlane.ts';
 import { RawClient } from './wire.testing.ts';
 
@@ -75,11 +75,12 @@ export class TestPlane {
   private readonly clients: RawClient[] = [];
   private readonly keySets;
 
-  constructor() {
+  constructor(lookup?: LookupTools) {
     const log = this.logger();
     this.keySets = createKeySets({ log });
     this.plane = new DataPlane({
       log,
+      ...(lookup && { lookup }),
       metrics: this.metrics,
       policyTools: { log, keySets: this.keySets, now: Date.now },
       mcp: {
@@ -92,8 +93,8 @@ export class TestPlane {
     });
   }
 
-  static async start(model: ModelInShort): Promise<TestPlane> {
-    const plane = new TestPlane();
+  static async start(model: ModelInShort, lookup?: LookupTools): Promise<TestPlane> {
+    const plane = new TestPlane(lookup);
     await plane.apply(model);
     return plane;
   }

@@ -2,7 +2,7 @@ import type { McpRuntime } from '../mcp/index.ts';
 import { defaults, type Limits, type Model } from '../model/index.ts';
 import type { PolicyTools } from '../policies/index.ts';
 import type { AccessLog, Logger, Metrics } from '../telemetry/index.ts';
-import { Endpoints, type Destination } from '../upstream/index.ts';
+import { Endpoints, type Destination, type LookupTools } from '../upstream/index.ts';
 import { doorsOf, type Doors } from './door.ts';
 import type { Door } from './entrance.ts';
 import { Live } from './live.ts';
@@ -13,6 +13,8 @@ import { bindKey, Snapshot } from './snapshot.ts';
 import { RouteStats, type WireStats } from './stats.ts';
 
 export interface DataPlaneOptions {
+  /** How names of backends are looked up; the resolver of the system unless given. */
+  readonly lookup?: LookupTools;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly policyTools: PolicyTools;
@@ -69,13 +71,13 @@ export class DataPlane {
 
   constructor(options: DataPlaneOptions) {
     this.options = options;
-    this.endpoints = new Endpoints(options.log);
+    this.endpoints = new Endpoints({ log: options.log, ...(options.lookup && { lookup: options.lookup }) });
     this.identities = new ServerIdentities(options.log);
     exposeMetrics(options.metrics, {
       wire: this.wire,
       routes: () => this.stats.values(),
       unrouted: this.unrouted,
-      endpoints: () => this.endpoints.all(),
+      destinations: () => this.endpoints.destinations(),
       identities: () => this.identities.views,
     });
   }

@@ -83,7 +83,7 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
   extra: Record<string, string | number> | undefined;
 
   /** Ends what works on the answer (an upstream request) when the client leaves or time is up. */
-  cancel: (() => void) | undefined;
+  cancel: ((why?: GatewayError) => void) | undefined;
   /** The client takes bytes again. */
   drained: (() => void) | undefined;
   private requestEdits: HeaderEdits | undefined;
@@ -291,7 +291,7 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
   /** Ends the exchange with an error: as an answer where none has begun, otherwise by cutting it short. */
   abort(error: GatewayError): void {
     if (this.closed) return;
-    this.stop();
+    this.stop(error);
     if (this.started) {
       this.noteError(error);
       this.connection.destroy();
@@ -299,11 +299,11 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
   }
 
   /** Whoever works on the answer stops. */
-  stop(): void {
+  stop(why?: GatewayError): void {
     const { cancel } = this;
     this.cancel = undefined;
     this.drained = undefined;
-    cancel?.();
+    cancel?.(why);
   }
 
   noteError(error: GatewayError): void {

@@ -1,6 +1,6 @@
 import { GatewayError, type ErrorCode } from '../errors.ts';
 import { Body, FRAMING, httpDate, KIND, renderFields, statusLine, type Head } from '../http/index.ts';
-import type { Destination, UpstreamConnection, UpstreamUser } from '../upstream/index.ts';
+import type { Destination, Endpoint, UpstreamConnection, UpstreamUser, Waiter } from '../upstream/index.ts';
 import type { BodyConsumer, LiveExchange } from './exchange.ts';
 import { fitsPage, givePage, takePage } from './pages.ts';
 import { connectionLine, TOGETHER } from './reply.ts';
@@ -19,12 +19,16 @@ const seen = (head: Head, kind: number): boolean => (head.seen & (1 << kind)) !=
  * One request on its way to an HTTP backend and its answer on the way back. Heads are rewritten as text, small bodies
  * travel in the same write, larger ones chunk by chunk: each side is paused while the other cannot take more.
  */
-export class Forward implements UpstreamUser, BodyConsumer {
+export class Forward implements UpstreamUser, Waiter, BodyConsumer {
   /** The body crosses with its framing. */
   readonly raw = true;
   protected readonly x: LiveExchange;
   protected readonly destination: Destination;
+  /** Not there while the request waits for a connection. */
   protected upstream!: UpstreamConnection;
+  private queued = false;
+  /** Where no connection could be made. */
+  private tried: Endpoint[] | undefined;
   /** The request head while it waits for the first piece of the body. */
   private waiting: string | undefined;
   protected readonly bodyless: boolean;
@@ -45,9 +49,41 @@ export class Forward implements UpstreamUser, BodyConsumer {
   start(): void {
     const { x } = this;
     x.backendChosen(this.destination.name);
-    x.cancel = () => this.upstream.abandon();
-    x.drained = () => this.upstream.resume();
-    this.send(this.destination.take());
+    x.cancel = (why) => this.cancel(why);
+    x.drained = () => {
+      if (!this.queued) this.upstream.resume();
+    };
+    this.connect(false);
+  }
+
+  private connect(fresh: boolean): void {
+    const upstream = this.destination.take(fresh);
+    if (upstream !== undefined) {
+      this.send(upstream);
+      return;
+    }
+    this.queued = true;
+    this.destination.wait(this);
+  }
+
+  private cancel(why: GatewayError | undefined): void {
+    if (this.queued) {
+      this.destination.waiting.forget(this);
+      return;
+    }
+    if (why?.code === 'upstream_timeout') this.upstream.tooSlow();
+    this.upstream.abandon();
+  }
+
+  // Waiter
+
+  onReady(upstream: UpstreamConnection): void {
+    this.queued = false;
+    this.send(upstream);
+  }
+
+  onRefused(code: ErrorCode, detail: string): void {
+    this.x.abort(new GatewayError(code, { detail }));
   }
 
   protected send(upstream: UpstreamConnection): void {
@@ -63,6 +99,21 @@ export class Forward implements UpstreamUser, BodyConsumer {
     }
     this.waiting = head;
     x.upstreamTick = performance.now();
+    // The body is not touched before there is a connection: where there will be none, another address can have it.
+    if (upstream.connected) this.sendBody(upstream);
+  }
+
+  /** There is a body, and nothing of it was asked for yet. */
+  protected get untouched(): boolean {
+    return this.waiting !== undefined;
+  }
+
+  onConnected(): void {
+    if (this.waiting !== undefined) this.sendBody(this.upstream);
+  }
+
+  private sendBody(upstream: UpstreamConnection): void {
+    const { x } = this;
     x.connection.consume(x, this);
     // No byte of the body is here yet: the head does not wait for it.
     if (this.waiting !== undefined && !x.closed && !x.started) {
@@ -200,16 +251,32 @@ export class Forward implements UpstreamUser, BodyConsumer {
   }
 
   onFailure(code: ErrorCode, detail: string, fresh: boolean): void {
-    const { x } = this;
+    const { x, upstream } = this;
+    if (!upstream.connected && this.moveOn(upstream)) return;
     // A kept-alive connection that died before it answered says nothing about the backend: once, another is tried.
-    const stale = fresh && this.upstream.reused && !this.retried;
+    const stale = fresh && upstream.reused && !this.retried;
     if (stale && this.bodyless && idempotent.has(x.method) && !x.closed) {
       this.retried = true;
-      this.send(this.destination.take(true));
+      this.connect(true);
       return;
     }
-    this.upstream.endpoint.stats.failed++;
-    x.abort(new GatewayError(code, { detail: `${this.upstream.endpoint.name}: ${detail}` }));
+    upstream.endpoint.stats.failed++;
+    x.abort(new GatewayError(code, { detail: `${upstream.endpoint.name}: ${detail}` }));
+  }
+
+  /** Nothing was sent yet: any request, with or without a body, may go to another address. */
+  private moveOn(failed: UpstreamConnection): boolean {
+    if (this.x.closed) return false;
+    const other = this.other(failed);
+    if (other === undefined) return false;
+    this.send(other);
+    return true;
+  }
+
+  /** A connection to where this request has not yet failed to connect to. */
+  protected other(failed: UpstreamConnection): UpstreamConnection | undefined {
+    (this.tried ??= []).push(failed.endpoint);
+    return this.destination.takeOther(this.tried);
   }
 
   // Ways to write the answer's body

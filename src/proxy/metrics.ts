@@ -1,7 +1,8 @@
 import type { Metrics, Sample } from '../telemetry/index.ts';
-import type { Endpoint } from '../upstream/index.ts';
+import type { Destination } from '../upstream/index.ts';
 import type { IdentityView } from './serverIdentity.ts';
 import { durationBuckets, type RouteStats, type WireStats } from './stats.ts';
+import { exposeUpstream } from './upstreamMetrics.ts';
 
 /** The plain numbers of the data plane, read when somebody asks for metrics. */
 export interface MetricSources {
@@ -11,7 +12,7 @@ export interface MetricSources {
     readonly stats: RouteStats;
   }>;
   readonly unrouted: RouteStats;
-  readonly endpoints: () => Iterable<Endpoint>;
+  readonly destinations: () => Iterable<Destination>;
   readonly identities: () => readonly IdentityView[];
 }
 
@@ -135,29 +136,7 @@ export function exposeMetrics(metrics: Metrics, sources: MetricSources): void {
   metrics.collect('errors_total', 'Failures by code of the catalogue.', 'counter', ['code'], () =>
     [...wire.errors].map(([code, value]) => ({ labels: { code }, value })),
   );
-  const endpoint = (read: (endpoint: Endpoint) => number) => (): Iterable<Sample> =>
-    [...sources.endpoints()].map((at) => ({ labels: { endpoint: at.name }, value: read(at) }));
-  metrics.collect(
-    'upstream_connections',
-    'Open connections to a backend.',
-    'gauge',
-    ['endpoint'],
-    endpoint((at) => at.connections),
-  );
-  metrics.collect(
-    'upstream_connections_total',
-    'Connections opened to a backend.',
-    'counter',
-    ['endpoint'],
-    endpoint((at) => at.stats.opened),
-  );
-  metrics.collect(
-    'upstream_failures_total',
-    'Requests that failed at a backend without an answer.',
-    'counter',
-    ['endpoint'],
-    endpoint((at) => at.stats.failed),
-  );
+  exposeUpstream(metrics, sources.destinations);
 }
 
 function* durationSamples(stats: RouteStats, labels: Readonly<Record<string, string>>): Iterable<Sample> {

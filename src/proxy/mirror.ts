@@ -28,8 +28,13 @@ export class Mirror {
       stats.mirrorsFailed++;
       return undefined;
     }
+    const upstream = this.destination.take();
+    if (upstream === undefined) {
+      stats.mirrorsFailed++;
+      return undefined;
+    }
     this.underWay++;
-    return new MirroredRequest(x, this.destination, (delivered) => {
+    return new MirroredRequest(x, this.destination, upstream, (delivered) => {
       this.underWay--;
       if (delivered) stats.mirrored++;
       else stats.mirrorsFailed++;
@@ -48,11 +53,16 @@ export class MirroredRequest implements UpstreamUser {
   private complete = false;
   private over = false;
 
-  constructor(x: LiveExchange, destination: Destination, ended: (delivered: boolean) => void) {
+  constructor(
+    x: LiveExchange,
+    destination: Destination,
+    upstream: UpstreamConnection,
+    ended: (delivered: boolean) => void,
+  ) {
     this.ended = ended;
     this.timer = setTimeout(() => this.giveUp(), LIMIT_MS);
     this.timer.unref();
-    this.upstream = destination.take();
+    this.upstream = upstream;
     this.upstream.begin(this, x.method === 'HEAD', false);
     this.upstream.write(requestHead(x, destination, undefined));
     if (x.body.done) this.sent();

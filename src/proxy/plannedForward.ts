@@ -11,6 +11,9 @@ import { WholeBody } from './wholeBody.ts';
 
 const EMPTY = Buffer.alloc(0);
 
+/** Nothing of the request was sent. */
+const refused: ReadonlySet<ErrorCode> = new Set(['upstream_unhealthy', 'upstream_overloaded']);
+
 /** Framing that a body in many small chunks may have besides its payload. */
 const FRAMING_MOST = 65_536;
 
@@ -48,8 +51,10 @@ export class PlannedForward extends Forward {
   override start(): void {
     const { x, plan } = this;
     x.backend = this.destination.name;
-    x.cancel = () => {
-      if (!this.between) this.upstream.abandon();
+    x.cancel = (why) => {
+      if (this.between) return;
+      if (why?.code === 'upstream_timeout') this.upstream.tooSlow();
+      this.upstream.abandon();
     };
     x.drained = () => {
       if (!this.between) this.upstream.resume();
@@ -68,8 +73,7 @@ export class PlannedForward extends Forward {
       return;
     }
     if (this.retry !== undefined) this.kept = new WholeBody(-1);
-    this.begin(this.destination.take());
-    super.send(this.upstream);
+    if (this.begin(this.destination.take())) super.send(this.upstream);
   }
 
   private prepareRetry(retry: RetryPlan): void {
@@ -89,13 +93,22 @@ export class PlannedForward extends Forward {
     }
   }
 
-  /** A try is under way from here; its own time limit runs. */
-  private begin(upstream: UpstreamConnection): void {
+  /**
+   * A try is under way from here; its own time limit runs. Where there is no connection to be had the try has failed:
+   * such requests do not wait for one, they hold enough as it is.
+   */
+  private begin(upstream: UpstreamConnection | undefined): boolean {
     const { x } = this;
+    this.tries++;
+    if (upstream === undefined) {
+      const { code, detail } = this.destination.refusal();
+      this.failed(code, detail);
+      return false;
+    }
     this.upstream = upstream;
     this.between = false;
-    this.tries++;
     if (x.backendMs !== undefined) this.tryTimer = x.after(x.backendMs, () => this.expired());
+    return true;
   }
 
   // The request body
@@ -137,7 +150,7 @@ export class PlannedForward extends Forward {
     }
     if (!done && !tooLarge) return;
     this.holding = false;
-    this.begin(this.destination.take());
+    if (!this.begin(this.destination.take())) return;
     this.replay();
     // What was gathered up to its end may be sent again; what goes on streaming is judged by the limit for that.
     if (!done && kept.length > (this.retry?.maxBodyBytes ?? 0)) {
@@ -239,6 +252,21 @@ export class PlannedForward extends Forward {
       this.again(true);
       return;
     }
+    // What was not sent at all may go to another address without counting as a try.
+    if (
+      !upstream.connected &&
+      !x.started &&
+      !x.closed &&
+      (this.bodyless || this.untouched || this.kept !== undefined)
+    ) {
+      const other = this.other(upstream);
+      if (other !== undefined) {
+        this.tries--;
+        this.begin(other);
+        this.resend();
+        return;
+      }
+    }
     endpoint.stats.failed++;
     this.failed(code, `${endpoint.name}: ${detail}`);
   }
@@ -253,6 +281,7 @@ export class PlannedForward extends Forward {
     }
     this.endTry();
     this.held = undefined;
+    this.upstream.tooSlow();
     this.upstream.abandon();
     this.failed('upstream_timeout', 'timeout.backendRequestTimeout');
   }
@@ -260,7 +289,8 @@ export class PlannedForward extends Forward {
   private failed(code: ErrorCode, detail: string): void {
     const { x, retry } = this;
     const error = new GatewayError(code, { detail });
-    const harmless = code === 'upstream_connect_failed';
+    const harmless =
+      code === 'upstream_connect_failed' || code === 'upstream_tls_failed' || refused.has(code);
     const worthIt = catalogue[code].retry !== 'no';
     if (retry !== undefined && worthIt && (harmless || retry.repeatable(x)) && this.mayTryAgain()) {
       this.tryLater(retry, error);
@@ -297,7 +327,11 @@ export class PlannedForward extends Forward {
   private again(fresh: boolean): void {
     const { x } = this;
     if (x.closed || x.started) return;
-    this.begin(this.destination.take(fresh));
-    this.replay();
+    if (this.begin(this.destination.take(fresh))) this.resend();
+  }
+
+  private resend(): void {
+    if (this.untouched) super.send(this.upstream);
+    else this.replay();
   }
 }

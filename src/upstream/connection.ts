@@ -36,6 +36,8 @@ export interface UpstreamUser {
   onFailure(code: ErrorCode, detail: string, fresh: boolean): void;
   /** The backend takes bytes again after a `write` that returned false. */
   onWritable(): void;
+  /** The connection, which was still being opened when it was taken, is there. */
+  onConnected?(): void;
 }
 
 /** Who takes the bytes of a connection that is a tunnel. All calls are synchronous; bytes are valid during the call only. */
@@ -75,14 +77,15 @@ export class UpstreamConnection {
   private current = shared;
   private next = shared;
   private attached = false;
-  /** Ready to carry a request: for TLS, once the backend has shown who it is. */
-  private connected = false;
+  /** Ready to carry a request (for TLS, once the backend has shown who it is): until then not a byte of it is sent. */
+  connected = false;
   private reached = false;
   private dead = false;
   private headRequest = false;
   /** The request asks for another protocol: a 101 may come. */
   private maySwitch = false;
   private answering = false;
+  private served = 0;
   private silent = true;
   private informational = 0;
   private keep = false;
@@ -132,6 +135,8 @@ export class UpstreamConnection {
   private onConnected(): void {
     this.connected = true;
     clearTimeout(this.connectTimer);
+    this.endpoint.health.connected();
+    this.user?.onConnected?.();
   }
 
   /** True when it can take a request now. */
@@ -206,6 +211,11 @@ export class UpstreamConnection {
     // Under TLS an end without a close_notify says the same.
     if (this.socket instanceof TLSSocket) this.socket.destroy();
     else this.socket.resetAndDestroy();
+  }
+
+  /** The user has waited for an answer as long as it may. */
+  tooSlow(): void {
+    if (this.silent && this.connected && this.endpoint.watched) this.endpoint.health.failed();
   }
 
   /** The user lost interest: an answer under way cannot be skipped, so the connection goes. */
@@ -305,6 +315,7 @@ export class UpstreamConnection {
   private answer(user: UpstreamUser, bytes: Buffer, from: number, length: number): void {
     const { head, body } = this;
     this.answering = true;
+    if (this.endpoint.watched) this.endpoint.health.answered(head.status);
     this.keep = !head.close && (!head.http10 || head.keepAlive);
     this.noteIdleHint();
     if (this.headRequest || hasNoBody(head.status)) body.startNone();
@@ -365,7 +376,7 @@ export class UpstreamConnection {
   private finish(): void {
     this.user = undefined;
     this.leaveBulk();
-    if (this.keep && this.requestSent && !this.dead) {
+    if (this.keep && this.requestSent && !this.dead && ++this.served < this.endpoint.maxRequests) {
       this.reused = true;
       this.answering = false;
       this.endpoint.give(this);
@@ -394,6 +405,10 @@ export class UpstreamConnection {
     const { user, passenger, silent } = this;
     this.user = undefined;
     this.passenger = undefined;
+    if (!this.connected) this.endpoint.connectFailed();
+    // A kept connection that was closed between two requests is no sign of anything.
+    else if (this.endpoint.watched && user !== undefined && !(silent && this.reused))
+      this.endpoint.health.failed();
     this.close();
     user?.onFailure(code, detail, silent);
     passenger?.onFailure(code, detail);

@@ -1,56 +1,245 @@
+import type { ErrorCode } from '../errors.ts';
 import type { Limits, UpstreamSettings } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
+import { choices, pick } from './balance.ts';
+import { Checks } from './check.ts';
 import type { UpstreamConnection } from './connection.ts';
-import { Endpoint } from './endpoint.ts';
+import { Endpoint, nameOf, type EndpointShare } from './endpoint.ts';
+import { Health } from './health.ts';
+import { Resolution, type Found, type LookupTools } from './resolve.ts';
 import type { Target } from './target.ts';
 import { TlsMaterial } from './tls.ts';
+import { Waiting, type Waiter } from './waiting.ts';
 
-/** Where the requests of a backend go. Routes that name the same target share it, over reloads too. */
+/** Addresses that one request tries to connect to, at most. */
+const TRIES_MOST = 3;
+
+export interface DestinationTools {
+  readonly log: Logger;
+  readonly lookup: LookupTools;
+}
+
+/**
+ * Where the requests of a backend go: its addresses, which of them work, and who is next. Routes that name the same
+ * target share it, over reloads too.
+ */
 export class Destination {
   readonly target: Target;
   /** `host:port` as configured, IPv6 in brackets. */
   readonly name: string;
   readonly tls: TlsMaterial | undefined;
-  endpoints: readonly Endpoint[];
+  readonly waiting = new Waiting();
+  readonly resolution: Resolution;
+  /** Connections that failed and were made to another address instead. */
+  moved = 0;
+  private readonly tools: DestinationTools;
+  private readonly share: EndpointShare;
+  private settings: UpstreamSettings;
+  private limits: Limits;
+  private readonly byName = new Map<string, Endpoint>();
+  private readonly checks = new Map<Endpoint, Checks>();
+  /** Addresses that are gone, until their last request is. */
+  private readonly leaving = new Set<Endpoint>();
+  /** Those that requests may go to now. */
+  private ready: readonly Endpoint[] = [];
+  private wake: NodeJS.Timeout | undefined;
+  private retired = false;
 
   /** @throws Error when a file of its TLS settings cannot be used */
-  constructor(target: Target, settings: UpstreamSettings, limits: Limits, log: Logger) {
-    const { host, port, tls } = target;
+  constructor(target: Target, settings: UpstreamSettings, limits: Limits, tools: DestinationTools) {
+    const { host, port, tls, connections } = target;
     this.target = target;
-    this.name = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
-    this.tls = tls === undefined ? undefined : new TlsMaterial(tls, host, log);
-    this.endpoints = [new Endpoint(host, port, this.tls, settings, limits)];
+    this.name = nameOf(host, port);
+    this.tools = tools;
+    this.settings = settings;
+    this.limits = limits;
+    this.tls = tls === undefined ? undefined : new TlsMaterial(tls, host, tools.log);
+    this.share = {
+      tls: this.tls,
+      limits: connections,
+      onFree: connections?.maxConnections === undefined ? undefined : (free) => this.serveNext(free),
+    };
+    this.resolution = new Resolution(tools.lookup, tools.log, (found) => this.useAddresses(found));
+    this.configure(settings, limits);
   }
 
+  /** The settings of the latest model; also brings a retired one back. */
   configure(settings: UpstreamSettings, limits: Limits): void {
-    for (const endpoint of this.endpoints) {
-      endpoint.settings = settings;
+    this.settings = { ...settings, ...this.target.tcp };
+    this.limits = limits;
+    this.retired = false;
+    for (const endpoint of this.byName.values()) {
+      endpoint.settings = this.settings;
       endpoint.limits = limits;
       endpoint.revive();
+      this.watch(endpoint);
     }
+    const { host, port, addresses = [{ host, port }] } = this.target;
+    this.resolution.use(addresses, settings);
   }
 
-  /** A connection to use at once: an idle one, or one that is being opened. `fresh` asks for a new one. */
-  take(fresh = false): UpstreamConnection {
-    return (this.endpoints[0] as Endpoint).take(fresh);
+  /** Every address, those that are only being left included. */
+  *endpoints(): Iterable<Endpoint> {
+    yield* this.byName.values();
+    yield* this.leaving;
+  }
+
+  /** True where requests may go to the endpoint now. */
+  isReady(endpoint: Endpoint): boolean {
+    return this.ready.includes(endpoint);
+  }
+
+  /**
+   * A connection to use at once: an idle one, or one that is being opened.
+   * @param fresh asks for a new one
+   * @returns undefined where there is none: see `wait`
+   */
+  take(fresh = false): UpstreamConnection | undefined {
+    const { ready } = this;
+    const endpoint = ready.length === 1 ? ready[0] : pick(ready);
+    if (endpoint === undefined) return undefined;
+    if (endpoint.hasRoom) return endpoint.take(fresh);
+    return pick(ready.filter(({ hasRoom }) => hasRoom))?.take(fresh);
+  }
+
+  /** For whom `take` had nothing: the waiter hears of a connection, or that there will be none, now or later. */
+  wait(waiter: Waiter): void {
+    const most = this.target.connections?.maxPendingRequests ?? 0;
+    if (this.ready.length > 0 && this.waiting.length < most) {
+      this.waiting.add(waiter, Date.now() + this.settings.connectTimeoutMs);
+      return;
+    }
+    const { code, detail } = this.refusal();
+    waiter.onRefused(code, detail);
+  }
+
+  /** Why there is no connection for somebody who does not wait; counts as a refusal. */
+  refusal(): { readonly code: ErrorCode; readonly detail: string } {
+    const { name, waiting } = this;
+    if (this.ready.length === 0)
+      return { code: 'upstream_unhealthy', detail: `${name}: ${this.byName.size} addresses, none healthy` };
+    waiting.refused++;
+    return {
+      code: 'upstream_overloaded',
+      detail: `${name}: all connections are busy, ${waiting.length} requests wait for one`,
+    };
+  }
+
+  /**
+   * Another address for a request that could not be sent at all.
+   * @param tried where it was not possible to connect to
+   */
+  takeOther(tried: readonly Endpoint[]): UpstreamConnection | undefined {
+    if (tried.length >= TRIES_MOST) return undefined;
+    const others = [...this.byName.values()].filter(
+      (endpoint) => !tried.includes(endpoint) && endpoint.hasRoom,
+    );
+    const endpoint = pick(choices(others, Date.now()));
+    if (endpoint !== undefined) this.moved++;
+    return endpoint?.take();
   }
 
   /** Closes what is idle for too long, and looks for new certificates. */
   sweep(now: number): void {
-    for (const endpoint of this.endpoints) endpoint.sweep(now);
+    for (const endpoint of this.byName.values()) endpoint.sweep(now);
+    for (const endpoint of this.leaving) if (endpoint.connections === 0) this.leaving.delete(endpoint);
+    this.waiting.sweep(now);
     if (this.tls !== undefined) void this.renew(this.tls);
   }
 
   /** No route uses it any more: idle connections go now, busy ones when they are done. */
   retire(): void {
-    for (const endpoint of this.endpoints) endpoint.retire();
+    this.stop();
+    for (const endpoint of this.byName.values()) endpoint.retire();
   }
 
   close(): void {
-    for (const endpoint of this.endpoints) endpoint.close();
+    this.stop();
+    this.waiting.close();
+    for (const endpoint of this.endpoints()) endpoint.close();
+  }
+
+  private stop(): void {
+    this.retired = true;
+    this.resolution.close();
+    clearTimeout(this.wake);
+    this.wake = undefined;
+    for (const checks of this.checks.values()) checks.stop();
+    this.checks.clear();
+  }
+
+  private useAddresses(found: readonly Found[]): void {
+    const wanted = new Set<string>();
+    for (const address of found) {
+      const name = nameOf(address.host, address.port);
+      wanted.add(name);
+      const known = this.byName.get(name);
+      if (known !== undefined) known.tier = address.tier;
+      else this.add(name, address);
+    }
+    for (const [name, endpoint] of this.byName) {
+      if (wanted.has(name)) continue;
+      this.byName.delete(name);
+      this.checks.get(endpoint)?.stop();
+      this.checks.delete(endpoint);
+      // Its requests end in peace.
+      endpoint.retire();
+      if (endpoint.connections > 0) this.leaving.add(endpoint);
+    }
+    this.refresh();
+  }
+
+  private add(name: string, address: Found): void {
+    const { eviction } = this.target;
+    const health = new Health(
+      eviction,
+      () => this.mayEject(),
+      () => this.refresh(),
+    );
+    const { settings, limits } = this;
+    const watched = eviction !== undefined;
+    const endpoint = new Endpoint(address, this.share, health, watched, settings, limits);
+    this.byName.set(name, endpoint);
+    this.watch(endpoint);
+  }
+
+  private watch(endpoint: Endpoint): void {
+    const { check } = this.target;
+    if (check === undefined || this.retired || this.checks.has(endpoint)) return;
+    this.checks.set(endpoint, new Checks(endpoint, check, this.name, this.tools.log));
+  }
+
+  private mayEject(): boolean {
+    const all = [...this.byName.values()];
+    const out = all.filter(({ health }) => health.isEjected(Date.now())).length;
+    return out + 1 <= (all.length * (this.target.eviction?.maxEjectedPercent ?? 0)) / 100;
+  }
+
+  /** Who may be chosen, and when that has to be looked at again. */
+  private refresh(): void {
+    const now = Date.now();
+    const all = [...this.byName.values()];
+    this.ready = choices(all, now);
+    clearTimeout(this.wake);
+    this.wake = undefined;
+    if (this.retired) return;
+    const back = Math.min(...all.map(({ health }) => health.backAt).filter((at) => at > now));
+    if (back === Infinity) return;
+    this.wake = setTimeout(() => this.refresh(), back - now);
+    this.wake.unref();
+  }
+
+  private serveNext(free: UpstreamConnection | undefined): boolean {
+    if (this.waiting.length === 0) return false;
+    const connection = free ?? this.take();
+    if (connection === undefined) return false;
+    const waiter = this.waiting.next();
+    if (waiter === undefined) return false;
+    waiter.onReady(connection);
+    return true;
   }
 
   private async renew(tls: TlsMaterial): Promise<void> {
-    if (await tls.look()) for (const endpoint of this.endpoints) endpoint.renew();
+    if (await tls.look()) for (const endpoint of this.byName.values()) endpoint.renew();
   }
 }

@@ -1,11 +1,23 @@
-import type { Limits, UpstreamSettings } from '../model/index.ts';
+import type { ConnectionLimits, Limits, UpstreamSettings } from '../model/index.ts';
 import { UpstreamConnection } from './connection.ts';
+import type { Health } from './health.ts';
 import type { TlsMaterial } from './tls.ts';
 
 /** What an endpoint counts, as plain numbers (read when /metrics is). */
 export interface EndpointStats {
   opened: number;
   failed: number;
+  connectFailed: number;
+  checksPassed: number;
+  checksFailed: number;
+}
+
+/** What all endpoints of a destination have in common. */
+export interface EndpointShare {
+  readonly tls: TlsMaterial | undefined;
+  readonly limits: ConnectionLimits | undefined;
+  /** Somebody may wait for a connection: told when one is free, or may be opened. @returns true where it was taken */
+  readonly onFree: ((connection: UpstreamConnection | undefined) => boolean) | undefined;
 }
 
 /**
@@ -17,29 +29,52 @@ export class Endpoint {
   readonly port: number;
   /** `host:port`, IPv6 in brackets. */
   readonly name: string;
-  readonly stats: EndpointStats = { opened: 0, failed: 0 };
-  /** Absent for plain TCP. */
-  readonly tls: TlsMaterial | undefined;
+  /** Lower is better; others count only when none of the better ones works. */
+  tier: number;
+  readonly health: Health;
+  /** True where answers are to be noted, too. */
+  readonly watched: boolean;
+  readonly stats: EndpointStats = {
+    opened: 0,
+    failed: 0,
+    connectFailed: 0,
+    checksPassed: 0,
+    checksFailed: 0,
+  };
+  readonly maxRequests: number;
   settings: UpstreamSettings;
   limits: Limits;
+  private readonly share: EndpointShare;
+  private readonly maxConnections: number;
   private readonly idle: UpstreamConnection[] = [];
   private readonly open = new Set<UpstreamConnection>();
   private retired = false;
   private lastSession: { readonly ticket: Buffer; readonly generation: number } | undefined;
 
   constructor(
-    host: string,
-    port: number,
-    tls: TlsMaterial | undefined,
+    address: { readonly host: string; readonly port: number; readonly tier: number },
+    share: EndpointShare,
+    health: Health,
+    watched: boolean,
     settings: UpstreamSettings,
     limits: Limits,
   ) {
+    const { host, port } = address;
     this.host = host;
     this.port = port;
-    this.tls = tls;
-    this.name = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+    this.name = nameOf(host, port);
+    this.tier = address.tier;
+    this.share = share;
+    this.maxConnections = share.limits?.maxConnections ?? Infinity;
+    this.maxRequests = share.limits?.maxRequestsPerConnection ?? Infinity;
+    this.health = health;
+    this.watched = watched;
     this.settings = settings;
     this.limits = limits;
+  }
+
+  get tls(): TlsMaterial | undefined {
+    return this.share.tls;
   }
 
   get maxHeaders(): number {
@@ -54,6 +89,16 @@ export class Endpoint {
     return this.idle.length;
   }
 
+  /** Requests (and tunnels) under way. */
+  get load(): number {
+    return this.open.size - this.idle.length;
+  }
+
+  /** False where the limit of connections is reached and none is idle. */
+  get hasRoom(): boolean {
+    return this.idle.length > 0 || this.open.size < this.maxConnections;
+  }
+
   /** A connection to use at once: an idle one, or one that is being opened. `fresh` asks for a new one. */
   take(fresh = false): UpstreamConnection {
     while (!fresh) {
@@ -62,10 +107,22 @@ export class Endpoint {
       if (connection.usable && Date.now() - connection.idleSince < connection.idleLimitMs) return connection;
       connection.close();
     }
+    // An idle one makes room for the new one that was asked for.
+    if (this.open.size >= this.maxConnections) this.idle[0]?.close();
+    return this.connect();
+  }
+
+  /** A new connection beside the pool and its limits, for a health check. */
+  connect(): UpstreamConnection {
     this.stats.opened++;
     const connection = new UpstreamConnection(this, this.limits);
     this.open.add(connection);
     return connection;
+  }
+
+  connectFailed(): void {
+    this.stats.connectFailed++;
+    this.health.connectFailed();
   }
 
   give(connection: UpstreamConnection): void {
@@ -74,6 +131,7 @@ export class Endpoint {
       connection.close();
       return;
     }
+    if (this.share.onFree?.(connection) === true) return;
     connection.idleSince = Date.now();
     this.idle.push(connection);
   }
@@ -82,6 +140,7 @@ export class Endpoint {
     this.open.delete(connection);
     const index = this.idle.lastIndexOf(connection);
     if (index !== -1) this.idle.splice(index, 1);
+    this.share.onFree?.(undefined);
   }
 
   /** The TLS session to resume, unless the certificates have changed since. */
@@ -105,7 +164,7 @@ export class Endpoint {
       connection.close();
   }
 
-  /** No route uses it any more: idle connections go now, busy ones when they are done. */
+  /** No request comes any more: idle connections go now, busy ones when they are done. */
   retire(): void {
     this.retired = true;
     this.closeIdle();
@@ -124,3 +183,6 @@ export class Endpoint {
     for (const connection of [...this.idle]) connection.close();
   }
 }
+
+export const nameOf = (host: string, port: number): string =>
+  host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;

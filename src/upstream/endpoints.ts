@@ -1,19 +1,19 @@
 import type { Limits, UpstreamSettings } from '../model/index.ts';
-import type { Logger } from '../telemetry/index.ts';
-import { Destination } from './destination.ts';
+import { Destination, type DestinationTools } from './destination.ts';
 import type { Endpoint } from './endpoint.ts';
+import { systemLookup } from './resolve.ts';
 import type { Target } from './target.ts';
 
 const SWEEP_MS = 1_000;
 
 /** All destinations of the process, shared over snapshots so that a reload keeps the warm connections. */
 export class Endpoints {
-  private readonly log: Logger;
+  private readonly tools: DestinationTools;
   private readonly byKey = new Map<string, Destination>();
   private readonly timer: NodeJS.Timeout;
 
-  constructor(log: Logger) {
-    this.log = log;
+  constructor(tools: Pick<DestinationTools, 'log'> & Partial<DestinationTools>) {
+    this.tools = { lookup: systemLookup, ...tools };
     this.timer = setInterval(() => this.sweep(), SWEEP_MS);
     this.timer.unref();
   }
@@ -27,7 +27,7 @@ export class Endpoints {
     const key = JSON.stringify(target);
     let destination = this.byKey.get(key);
     if (destination === undefined) {
-      destination = new Destination(target, settings, limits, this.log);
+      destination = new Destination(target, settings, limits, this.tools);
       this.byKey.set(key, destination);
     } else destination.configure(settings, limits);
     return destination;
@@ -43,7 +43,11 @@ export class Endpoints {
   }
 
   *all(): Iterable<Endpoint> {
-    for (const destination of this.byKey.values()) yield* destination.endpoints;
+    for (const destination of this.byKey.values()) yield* destination.endpoints();
+  }
+
+  destinations(): Iterable<Destination> {
+    return this.byKey.values();
   }
 
   close(): void {

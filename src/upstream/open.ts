@@ -10,19 +10,20 @@ export interface Address {
   readonly port: number;
 }
 
-export const openPlain = (address: Address, onread: Reading): Socket =>
-  connectPlain({ ...address, noDelay: true, onread });
+export const openPlain = ({ host, port }: Address, onread: Reading): Socket =>
+  connectPlain({ host, port, noDelay: true, onread });
 
 /** @param session of an earlier connection to the same address with the same settings, to be resumed */
 export function openTls(
-  address: Address,
+  { host, port }: Address,
   onread: Reading,
   tls: TlsOptions,
   session: Buffer | undefined,
 ): TLSSocket {
   // `onread` works as for plain sockets (documented for tls.connect); the types have not heard of it.
   const options: ConnectionOptions & { onread: Reading } = {
-    ...address,
+    host,
+    port,
     onread,
     secureContext: tls.secureContext,
     servername: tls.servername,

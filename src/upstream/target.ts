@@ -6,7 +6,12 @@ export type Target = Omit<HttpBackend, 'kind' | 'weight' | 'key' | 'place'>;
 const names: readonly string[] = Object.keys({
   host: true,
   port: true,
+  addresses: true,
   tls: true,
+  eviction: true,
+  check: true,
+  connections: true,
+  tcp: true,
 } satisfies Record<keyof Target, true>);
 
 export const targetOf = (backend: HttpBackend): Target =>

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttp } from 'node:http';
 import { createServer as createHttps } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -43,6 +44,40 @@ const walks: Readonly<Record<string, (t: TestContext) => Promise<void>>> = {
       CLIENT_KEY: files('client.key'),
     });
     assert.equal(await (await fetch(gateway.url)).text(), 'shop.example.com for the gateway');
+  },
+  'balancing.yaml': async (t) => {
+    const healthy = [true, true];
+    const apps = await Promise.all(
+      healthy.map(async (_, index) => {
+        const app = createHttp((request, response) => {
+          if (request.url === '/healthz') response.statusCode = healthy[index] === true ? 204 : 503;
+          response.end(
+            response.statusCode === 204 ? undefined : `${index} as ${String(request.headers.host)}`,
+          );
+        }).listen(0, '127.0.0.1');
+        t.after(() => {
+          app.close();
+          app.closeAllConnections();
+        });
+        await once(app, 'listening');
+        return `127.0.0.1:${(app.address() as AddressInfo).port}`;
+      }),
+    );
+    const [first = '', second = ''] = apps;
+    await using gateway = await start('balancing.yaml', { FIRST_ADDRESS: first, SECOND_ADDRESS: second });
+    const answer = async (): Promise<string> => (await fetch(gateway.url)).text();
+    const seen = new Set<string>();
+    while (seen.size < 2) seen.add((await answer()).slice(0, 1));
+    healthy[0] = false;
+    const ready = (): Promise<number | undefined> =>
+      gateway.metric('portcullis_upstream_endpoint_ready', {
+        backend: 'shop.example.com:80',
+        endpoint: first,
+      });
+    while ((await ready()) !== 0) await answer();
+    for (let i = 0; i < 10; i++) assert.match(await answer(), /^1/);
+    healthy[0] = true;
+    while ((await ready()) !== 1) await answer();
   },
 };
 

@@ -10,6 +10,8 @@ export interface Overrides {
   readonly stats?: ListenAddress;
   readonly readiness?: ListenAddress;
   readonly sessionKey?: string;
+  /** Where the gateway runs. */
+  readonly zone?: string;
   readonly terminationDeadlineMs?: number;
   readonly minTerminationDeadlineMs?: number;
   /** From the time that the platform gives a process to stop; only where nothing else sets the deadline. */
@@ -33,11 +35,15 @@ function graceDeadline(text: string): number | undefined {
   return Math.max(1_000, Number(text) * 1_000 - marginMs);
 }
 
+/** `region/zone/subzone`, as service meshes write it. */
+const zone = (text: string): string | undefined => text.split('/')[1];
+
 /** Environment variable → setting. */
 const rows: Readonly<Record<string, Row>> = {
   ADMIN_ADDR: { setting: 'admin', read: parseListenAddress, expected: address },
   STATS_ADDR: { setting: 'stats', read: parseListenAddress, expected: address },
   READINESS_ADDR: { setting: 'readiness', read: parseListenAddress, expected: address },
+  LOCALITY: { setting: 'zone', read: zone, expected: 'region/zone or region/zone/subzone' },
   SESSION_KEY: { setting: 'sessionKey', read: parseSessionKey, expected: '64 hexadecimal digits' },
   CONNECTION_TERMINATION_DEADLINE: {
     setting: 'terminationDeadlineMs',

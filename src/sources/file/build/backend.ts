@@ -38,7 +38,7 @@ export function buildBackend(
   if (found?.host !== undefined) {
     // What stands closer to the backend wins.
     const policies = { ...ofRoute, ...found.policies, ...settings.policies };
-    return { kind: 'http', ...base, ...buildHttp(found.host, policies) };
+    return { kind: 'http', ...base, ...buildHttp(found.host, found.addresses, policies) };
   }
   if (found?.mcp !== undefined) return { ...base, ...buildMcp(found.mcp) };
   throw new Error('a backend without a kind passed the checks');

@@ -47,6 +47,11 @@ export function buildProcess(document: DocumentSettings, overrides: Overrides): 
         intervalMs: config.backend?.keepalives?.interval ?? upstream.keepAlive.intervalMs,
         retries: config.backend?.keepalives?.retries ?? upstream.keepAlive.retries,
       },
+      lookupFamily:
+        config.dns?.lookupFamily === undefined || config.dns.lookupFamily === 'Auto'
+          ? upstream.lookupFamily
+          : config.dns.lookupFamily,
+      ...(overrides.zone === undefined ? {} : { zone: overrides.zone }),
     },
   };
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { choice, fields, parsed } from './fields.ts';
+import { keepalives } from './keepalives.ts';
 import { frontendTlsFields, frontendVersionsInOrder } from './serverTls.ts';
 import { duration, listenAddress, positiveDuration, positiveSize, size } from './scalars.ts';
 
@@ -37,23 +38,6 @@ const logging = fields(
   },
   ['filter', 'fields', 'database'],
 );
-
-/** What the system counts in seconds, at most 32767 of them (TCP_KEEPIDLE, TCP_KEEPINTVL). */
-const wholeSeconds = positiveDuration.refine((ms) => ms % 1_000 === 0 && ms <= 32_767_000, {
-  error: 'expected whole seconds, at most 32767',
-});
-
-const keepalives = fields({
-  enabled: z.boolean().optional().describe('Send TCP keep-alive probes to backends; true by default.'),
-  time: wholeSeconds.optional().describe('Idle time before the first probe; 3m by default.'),
-  interval: wholeSeconds.optional().describe('Time between probes; 3m by default.'),
-  retries: z
-    .int()
-    .min(1)
-    .max(127)
-    .optional()
-    .describe('Unanswered probes before the connection is given up; 9 by default.'),
-});
 
 const backend = fields({
   connectTimeout: positiveDuration.optional().describe('Time to connect to a backend; 10s by default.'),
@@ -131,13 +115,24 @@ export const processSchema = fields(
       .optional()
       .describe('How long new connections are still accepted after the order to stop; 0s by default.'),
     logging: logging.optional().describe('The log and the access log.'),
+    dns: fields(
+      {
+        lookupFamily: choice(['All', 'Auto', 'V4Preferred', 'V4Only', 'V6Only'])
+          .optional()
+          .describe(
+            'Which addresses of a name are used; V4Preferred, which Auto stands for, by default: those of IPv6 when no other works.',
+          ),
+      },
+      ['edns0'],
+    )
+      .optional()
+      .describe('How names of backends are looked up.'),
     backend: backend.optional().describe('Connections to HTTP backends.'),
     limits: limits.optional().describe('What clients and servers can make grow, and how long they may take.'),
     headers: headers.optional().describe('Headers that the gateway adds by itself.'),
   },
   [
     'enableIpv6',
-    'dns',
     'localXdsPath',
     'modelCatalog',
     'database',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { backendPolicies } from './backendPolicies.ts';
+import { backendAddresses, backendPolicies } from './backendPolicies.ts';
 import { fields, oneOf, parsed } from './fields.ts';
 import { mcpBackend } from './mcp.ts';
 import { routePolicies } from './policies.ts';
@@ -59,11 +59,21 @@ const weight = z
 
 const backendKinds = ['host', 'mcp', 'backend'];
 
+const addresses = backendAddresses.describe(
+  'Where `host` is served, when not at the addresses that its name has; requests are spread over all of them.',
+);
+
 /** Servers behind stdio have no connection that such policies could be about. */
-function policiesOfHttp<Schema extends z.ZodType<{ mcp?: unknown; policies?: unknown }>>(
-  schema: Schema,
-): Schema {
-  return schema.superRefine(({ mcp, policies }, context) => {
+function policiesOfHttp<
+  Schema extends z.ZodType<{ host?: unknown; addresses?: unknown; mcp?: unknown; policies?: unknown }>,
+>(schema: Schema): Schema {
+  return schema.superRefine(({ host, addresses: given, mcp, policies }, context) => {
+    if (given !== undefined && host === undefined)
+      context.addIssue({
+        code: 'custom',
+        path: ['addresses'],
+        message: 'belongs to `host`, which is missing',
+      });
     if (mcp === undefined || policies === undefined) return;
     context.addIssue({
       code: 'custom',
@@ -79,6 +89,7 @@ const routeBackend = policiesOfHttp(
     fields(
       {
         host: hostAndPort.optional().describe('An HTTP app, as name:port or https://name.'),
+        addresses: addresses.optional(),
         mcp: mcpBackend.optional().describe('MCP servers.'),
         backend: z.string().optional().describe('Name of an entry of the top-level `backends`.'),
         weight,
@@ -97,6 +108,7 @@ export const namedBackend = policiesOfHttp(
       {
         name: objectName.describe('What routes refer to.'),
         host: hostAndPort.optional().describe('An HTTP app, as name:port or https://name.'),
+        addresses: addresses.optional(),
         mcp: mcpBackend.optional().describe('MCP servers.'),
         policies: backendPolicies.optional().describe('How connections to this backend are made.'),
       },
