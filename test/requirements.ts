@@ -9,6 +9,7 @@ import { operation } from './requirements/operation.ts';
 import { policies } from './requirements/policies.ts';
 import type { Requirement } from './requirements/requirement.ts';
 import { tokens } from './requirements/tokens.ts';
+import { upstream } from './requirements/upstream.ts';
 import { wire } from './requirements/wire.ts';
 
 /** Every behaviour that a standard or a decision of ours demands, with the test that proves it. */
@@ -16,6 +17,7 @@ export const requirements: readonly Requirement[] = [
   ...configuration,
   ...wire,
   ...forwarding,
+  ...upstream,
   ...tokens,
   ...policies,
   ...modelContextProtocol,

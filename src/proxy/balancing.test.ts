@@ -380,6 +380,24 @@ test('a request that waits is forgotten when its client leaves, and refused in t
   assert.match(gateway.access.at(-1)?.reason ?? '', /too long/);
 });
 
+test('a request that waits for a backend without a route any more is refused in time, too', async (t) => {
+  const app = await startApp(t);
+  app.behave = () => undefined;
+  const gateway = await plane(
+    t,
+    { ...listed([app]), connections: { maxConnections: 1, maxPendingRequests: 5 } },
+    { upstream: { connectTimeoutMs: 300 } },
+  );
+  const [of] = [...gateway.plane.endpoints.destinations()];
+  const holder = await gateway.client();
+  holder.send(get());
+  await until('it is busy', () => app.busy === 1);
+  const waiting = gateway.ask(get());
+  await until('it waits', () => of?.waiting.length === 1);
+  await gateway.apply({ routes: [] });
+  assert.equal(status(await waiting), 503);
+});
+
 test('a connection is closed after as many requests as it may carry', async (t) => {
   const app = await startApp(t);
   const gateway = await plane(t, {

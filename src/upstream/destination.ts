@@ -84,6 +84,13 @@ export class Destination {
     yield* this.leaving;
   }
 
+  /** No connection is open, and nobody waits for one. */
+  get isIdle(): boolean {
+    if (this.waiting.length > 0) return false;
+    for (const endpoint of this.endpoints()) if (endpoint.connections > 0) return false;
+    return true;
+  }
+
   /** True where requests may go to the endpoint now. */
   isReady(endpoint: Endpoint): boolean {
     return this.ready.includes(endpoint);
@@ -144,7 +151,7 @@ export class Destination {
     for (const endpoint of this.byName.values()) endpoint.sweep(now);
     for (const endpoint of this.leaving) if (endpoint.connections === 0) this.leaving.delete(endpoint);
     this.waiting.sweep(now);
-    if (this.tls !== undefined) void this.renew(this.tls);
+    if (this.tls !== undefined && !this.retired) void this.renew(this.tls);
   }
 
   /** No route uses it any more: idle connections go now, busy ones when they are done. */

@@ -10,6 +10,8 @@ const SWEEP_MS = 1_000;
 export class Endpoints {
   private readonly tools: DestinationTools;
   private readonly byKey = new Map<string, Destination>();
+  /** Without a route, until their last request is done. */
+  private readonly leaving = new Set<Destination>();
   private readonly timer: NodeJS.Timeout;
 
   constructor(tools: Pick<DestinationTools, 'log'> & Partial<DestinationTools>) {
@@ -38,6 +40,7 @@ export class Endpoints {
     for (const [key, destination] of this.byKey) {
       if (live.has(destination)) continue;
       destination.retire();
+      this.leaving.add(destination);
       this.byKey.delete(key);
     }
   }
@@ -52,11 +55,12 @@ export class Endpoints {
 
   close(): void {
     clearInterval(this.timer);
-    for (const destination of this.byKey.values()) destination.close();
+    for (const destination of [...this.byKey.values(), ...this.leaving]) destination.close();
   }
 
   private sweep(): void {
     const now = Date.now();
-    for (const destination of this.byKey.values()) destination.sweep(now);
+    for (const destination of [...this.byKey.values(), ...this.leaving]) destination.sweep(now);
+    for (const destination of this.leaving) if (destination.isIdle) this.leaving.delete(destination);
   }
 }

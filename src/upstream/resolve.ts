@@ -18,12 +18,30 @@ export interface LookupTools {
   readonly everyMs: number;
 }
 
+/** The resolver of the system blocks a thread of four that files and keys need as well: it gets two of them. */
+const LOOKUPS_MOST = 2;
+const queue: (() => void)[] = [];
+let lookups = 0;
+
+async function systemAddresses(name: string): Promise<{ address: string; family: number }[]> {
+  if (lookups >= LOOKUPS_MOST) await new Promise<void>((resolve) => queue.push(resolve));
+  else lookups++;
+  try {
+    return await lookup(name, { all: true, order: 'verbatim' });
+  } finally {
+    // The place goes to whoever is next.
+    const next = queue.shift();
+    if (next === undefined) lookups--;
+    else next();
+  }
+}
+
 /**
  * The resolver of the system, so that the hosts file and search domains count; it does not tell how long an answer
  * holds, hence the fixed time between looks.
  */
 export const systemLookup: LookupTools = {
-  lookup: (name) => lookup(name, { all: true, order: 'verbatim' }),
+  lookup: systemAddresses,
   everyMs: 5_000,
 };
 

@@ -1,0 +1,126 @@
+import { area, ours, rfc, type Requirement } from './requirement.ts';
+
+const page = ours('docs/upstream.md');
+const tls = 'src/proxy/backendTls.test.ts';
+const balancing = 'src/proxy/balancing.test.ts';
+const health = 'src/upstream/health.test.ts';
+const examples = 'test/e2e/upstream.test.ts';
+
+/** How backends are reached, and what happens when their addresses misbehave. */
+export const upstream: readonly Requirement[] = [
+  ...area('backend-tls', [
+    [
+      'verified',
+      'the certificate of a backend is verified, name and time included',
+      rfc(9110, '4.3.4'),
+      [tls, 'a backend with a certificate of the authority is served, asked for by its name'],
+      [tls, 'an address is no server name, and the certificate must hold it'],
+      [
+        tls,
+        'a certificate that nobody trusts, for another name or past its time is refused, with the reason in the log',
+      ],
+      [examples, 'examples/upstream/backendTls.yaml'],
+    ],
+    [
+      'insecure-only-when-said',
+      'verification is left out only where the configuration says so, and connections are not shared with others',
+      page,
+      [tls, 'insecure takes any certificate, insecureHost a trusted one for any name'],
+      [tls, 'another name or URI of the certificate counts where the settings name it'],
+      [tls, 'a connection that was not verified is never used by a route that verifies'],
+    ],
+    [
+      'client-certificate',
+      'the gateway shows its certificate; a refusal is a failure of TLS',
+      page,
+      [
+        tls,
+        'the certificate of the gateway is shown, and a backend that wants one and gets none is a failure of TLS',
+      ],
+      [tls, 'TLS to a plain port, or no answer to the handshake, is a failure of TLS'],
+    ],
+    [
+      'rotation',
+      'files are read anew, and what cannot be used leaves the last good ones in use',
+      page,
+      [tls, 'files are read anew when they change; what cannot be read leaves the last good ones in use'],
+      [tls, 'a route whose files cannot be read is closed and says so; the others are served'],
+    ],
+    [
+      'pooled',
+      'connections are pooled and sessions resumed',
+      page,
+      [tls, 'connections are pooled, and a new one resumes the session of an earlier one'],
+      [tls, 'large bodies cross both ways'],
+    ],
+  ]),
+  ...area('balancing', [
+    [
+      'least-requests',
+      'requests go to all addresses, fewer to those that are busy',
+      page,
+      [balancing, 'requests go to every address of a backend'],
+      [balancing, 'an address that is busy gets fewer requests'],
+    ],
+    [
+      'names',
+      'names are followed as their addresses change, without cutting a request',
+      page,
+      [balancing, 'a name is served at all its addresses, and follows them as they change'],
+      [balancing, 'a request under way at an address that is gone comes to its end'],
+    ],
+    [
+      'preferences',
+      'IPv4 before IPv6, the own zone before others, while they work',
+      page,
+      [balancing, 'addresses of IPv6 are used when those of IPv4 do not work'],
+      [balancing, 'addresses of the own zone are preferred while one of them works'],
+    ],
+    [
+      'other-address',
+      'what could not be sent to one address goes to another',
+      page,
+      [balancing, 'a request that cannot be sent to one address goes to another, with its body'],
+      [balancing, 'a request that is forwarded by a plan goes to another address, too'],
+      [balancing, 'where no address can be connected to the answer is 503, after three tries'],
+      [balancing, 'no request fails while addresses come and go'],
+    ],
+    [
+      'eviction',
+      'addresses that fail are left out, for longer each time, but never too many',
+      page,
+      [balancing, 'an address that answers with errors is left out for a while, and comes back'],
+      [balancing, 'no more addresses are left out than the share that may be'],
+      [balancing, 'an address that takes requests and never answers is left out by the time limit'],
+      [
+        health,
+        'it is out for longer each time it fails again soon, up to ten times, and begins anew when it has behaved',
+      ],
+    ],
+    [
+      'checks',
+      'health checks find out who works, half-open addresses included',
+      page,
+      [balancing, 'health checks find out who works, before requests do'],
+      [
+        balancing,
+        'a half-open address, which accepts and never answers, fails its checks; with none left the answer is 503',
+      ],
+      [balancing, 'checks end with the backend that they are about'],
+      [examples, 'examples/upstream/balancing.yaml'],
+    ],
+    [
+      'limits',
+      'connections are limited, and so are those who wait for one',
+      page,
+      [
+        balancing,
+        'connections over the limit wait, first come first served, and over that limit are refused',
+      ],
+      [balancing, 'a request that waits is forgotten when its client leaves, and refused in time'],
+      [balancing, 'a request that waits for a backend without a route any more is refused in time, too'],
+      [balancing, 'a request that is forwarded by a plan does not wait for a connection'],
+      [balancing, 'a connection is closed after as many requests as it may carry'],
+    ],
+  ]),
+];
