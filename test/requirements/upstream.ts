@@ -4,7 +4,6 @@ const page = ours('docs/upstream.md');
 const tls = 'src/proxy/backendTls.test.ts';
 const balancing = 'src/proxy/balancing.test.ts';
 const health = 'src/upstream/health.test.ts';
-const examples = 'test/e2e/upstream.test.ts';
 
 /** How backends are reached, and what happens when their addresses misbehave. */
 export const upstream: readonly Requirement[] = [
@@ -19,7 +18,6 @@ export const upstream: readonly Requirement[] = [
         tls,
         'a certificate that nobody trusts, for another name or past its time is refused, with the reason in the log',
       ],
-      [examples, 'examples/upstream/backendTls.yaml'],
     ],
     [
       'insecure-only-when-said',
@@ -107,7 +105,6 @@ export const upstream: readonly Requirement[] = [
         'a half-open address, which accepts and never answers, fails its checks; with none left the answer is 503',
       ],
       [balancing, 'checks end with the backend that they are about'],
-      [examples, 'examples/upstream/balancing.yaml'],
     ],
     [
       'limits',
