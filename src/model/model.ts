@@ -258,10 +258,30 @@ export interface Limits {
   /** A tunnel (after an upgrade) in which no byte moves. */
   readonly tunnelIdleTimeoutMs: number;
   readonly maxConnections: number;
+  /** Requests under way at the same time, over all connections; tunnels are among them. */
+  readonly maxRequests: number;
+  /** Of one connection, which ends after the last; 0 is no limit. */
+  readonly maxRequestsPerConnection: number;
+  /** Age from which a client connection ends after the present request; 0 is no limit. */
+  readonly maxConnectionAgeMs: number;
+  /** Bytes a second that a request body someone waits for must bring, on average over the window; 0 is no limit. */
+  readonly minBodyRate: number;
+  readonly minBodyRateWindowMs: number;
+  readonly overload: OverloadLimits;
   readonly maxMcpSessions: number;
   readonly maxChildren: number;
   /** One message (line) of an MCP server. */
   readonly maxMcpMessageBytes: number;
+}
+
+/** When the process has more to do than it can. 0 switches a threshold off. */
+export interface OverloadLimits {
+  /** How late the event loop may be before connections end after their request, and before new requests get 503. */
+  readonly closeLagMs: number;
+  readonly shedLagMs: number;
+  /** The same for the memory in use: its share, 0 to 1, of what the process may have. */
+  readonly closeMemory: number;
+  readonly shedMemory: number;
 }
 
 /** Which headers the gateway adds by itself. */

@@ -75,6 +75,12 @@ export class ClientConnection implements TunnelClient {
   private held = false;
   /** Bytes the client had not taken when that was last looked at. */
   private owed = 0;
+  /** Requests begun. */
+  private served = 0;
+  private readonly openedAt = Date.now();
+  /** Where the rate of the present body is measured from; 0: from the next look on. */
+  private rateSince = 0;
+  private rateFrom = 0;
   /** What the connection has become after a 101. */
   private tunnel: Tunnel | undefined;
   private certificate: { readonly found: ClientCertificate | undefined } | undefined;
@@ -216,6 +222,39 @@ export class ClientConnection implements TunnelClient {
     this.destroy();
   }
 
+  /** One look of the coarse clock. */
+  sweep(now: number): void {
+    if (now >= this.deadline) {
+      this.expire();
+      return;
+    }
+    if (this.phase === BODY) this.checkRate(now);
+    const { maxConnectionAgeMs } = this.port.limits;
+    if (maxConnectionAgeMs === 0 || this.draining || now - this.openedAt < maxConnectionAgeMs) return;
+    this.port.ended('age');
+    this.drain();
+  }
+
+  /** A body may come slowly, but not a byte at a time for hours. Pauses that we ask for do not count. */
+  private checkRate(now: number): void {
+    const { minBodyRate, minBodyRateWindowMs } = this.port.limits;
+    const x = this.exchange;
+    if (minBodyRate === 0 || x === undefined || x.consumer === undefined || x.body.done) return;
+    if (this.rateSince !== 0) {
+      const ms = now - this.rateSince;
+      if (ms < minBodyRateWindowMs) return;
+      if ((x.requestBytes - this.rateFrom) * 1_000 < minBodyRate * ms) {
+        this.port.ended('rate');
+        this.giveUp(
+          new GatewayError('request_timeout', { detail: 'the body came at less than limits.minBodyRate' }),
+        );
+        return;
+      }
+    }
+    this.rateSince = now;
+    this.rateFrom = x.requestBytes;
+  }
+
   /** Time is up for what the connection was doing. */
   expire(): void {
     switch (this.phase) {
@@ -314,6 +353,7 @@ export class ClientConnection implements TunnelClient {
     // Nothing leads back from there: what still comes in belongs to no request.
     if (this.phase === CLOSING) return;
     this.phase = phase;
+    this.rateSince = 0;
     this.deadline = Date.now() + ms;
   }
 
@@ -417,6 +457,16 @@ export class ClientConnection implements TunnelClient {
     this.deadline = Number.POSITIVE_INFINITY;
     if (head.chunked) x.body.startChunked();
     else x.body.startLength(Math.max(0, head.contentLength));
+    const last = this.port.lastRequest(++this.served);
+    if (last !== undefined && !this.draining) {
+      this.port.ended(last);
+      this.draining = true;
+    }
+    const tooMuch = this.port.tooMuch();
+    if (tooMuch !== undefined) {
+      x.fail(new GatewayError('overloaded', { detail: tooMuch }));
+      return;
+    }
     const { maxBodyBytes } = this.port.limits;
     if (maxBodyBytes !== 0 && head.contentLength > maxBodyBytes) x.fail(new GatewayError('body_too_large'));
     else handle(x, this.port.key);

@@ -16,6 +16,7 @@ import {
 import { createMetrics, type AccessRecord, type Fields, type Logger } from '../telemetry/index.ts';
 import type { LookupTools, Target } from '../upstream/index.ts';
 import { DataPlane } from './dataPlane.ts';
+import { Overload } from './overload.ts';
 import { RawClient } from './wire.testing.ts';
 
 const place = { file: 'test', line: 1, column: 1, path: '' };
@@ -70,16 +71,22 @@ export class TestPlane {
   readonly plane: DataPlane;
   readonly access: AccessRecord[] = [];
   readonly log: LogLine[] = [];
+  /** Hears of a load by `note` alone. */
+  readonly overload: Overload;
   private readonly metrics = createMetrics();
   private readonly handlers = new Map<string, LocalHandler>();
   private readonly clients: RawClient[] = [];
   private readonly keySets;
 
-  constructor(lookup?: LookupTools) {
+  /** @param openFiles how many files the process may have open */
+  constructor(openFiles = Number.POSITIVE_INFINITY, lookup?: LookupTools) {
     const log = this.logger();
+    this.overload = new Overload(defaults.limits.overload, log, false);
     this.keySets = createKeySets({ log });
     this.plane = new DataPlane({
       log,
+      openFiles,
+      overload: this.overload,
       ...(lookup && { lookup }),
       metrics: this.metrics,
       policyTools: { log, keySets: this.keySets, now: Date.now },
@@ -94,7 +101,7 @@ export class TestPlane {
   }
 
   static async start(model: ModelInShort, lookup?: LookupTools): Promise<TestPlane> {
-    const plane = new TestPlane(lookup);
+    const plane = new TestPlane(undefined, lookup);
     await plane.apply(model);
     return plane;
   }

@@ -7,6 +7,8 @@ import { doorsOf, type Doors } from './door.ts';
 import type { Door } from './entrance.ts';
 import { Live } from './live.ts';
 import { exposeMetrics } from './metrics.ts';
+import { openFilesLimit, withinOpenFiles } from './openFiles.ts';
+import { Overload } from './overload.ts';
 import { Port } from './port.ts';
 import { ServerIdentities, type IdentityView } from './serverIdentity.ts';
 import { bindKey, Snapshot } from './snapshot.ts';
@@ -21,6 +23,10 @@ export interface DataPlaneOptions {
   readonly mcp: Pick<McpRuntime, 'backend' | 'retire'>;
   /** Opens the access log a model asks for; undefined for none. */
   readonly openAccessLog: (kind: 'json' | 'text' | 'none') => AccessLog | undefined;
+  /** Files and sockets the process may have open; the system says unless given. */
+  readonly openFiles?: number;
+  /** Watches the process unless given. */
+  readonly overload?: Overload;
 }
 
 /** What the system's codes mean here. */
@@ -57,12 +63,18 @@ export class DataPlane {
     connections: 0,
     accepted: 0,
     refused: 0,
+    acceptFailures: 0,
+    requests: 0,
+    shed: new Map(),
+    ended: new Map(),
     tunnels: 0,
     tunnelled: 0,
     handshakes: new Map(),
     errors: new Map(),
   };
   private readonly unrouted = new RouteStats();
+  private readonly overload: Overload;
+  private readonly openFiles: number | undefined;
   private accessLog: AccessLog | undefined;
   private accessLogKind: 'json' | 'text' | 'none' = 'none';
   private limitsInUse: Limits = defaults.limits;
@@ -73,7 +85,10 @@ export class DataPlane {
     this.options = options;
     this.endpoints = new Endpoints({ log: options.log, ...(options.lookup && { lookup: options.lookup }) });
     this.identities = new ServerIdentities(options.log);
+    this.overload = options.overload ?? new Overload(defaults.limits.overload, options.log);
+    this.openFiles = options.openFiles ?? openFilesLimit();
     exposeMetrics(options.metrics, {
+      overload: this.overload,
       wire: this.wire,
       routes: () => this.stats.values(),
       unrouted: this.unrouted,
@@ -109,7 +124,7 @@ export class DataPlane {
    */
   async apply(model: Model): Promise<void> {
     const uses = { destinations: new Set<Destination>(), mcp: new Set<string>() };
-    const { limits } = model.process;
+    const limits = withinOpenFiles(model.process.limits, this.openFiles, this.options.log);
     const snapshot = new Snapshot(model, {
       log: this.options.log,
       policyTools: this.options.policyTools,
@@ -141,6 +156,7 @@ export class DataPlane {
     this.identities.retireOthers(doors.identities);
     this.model = model;
     this.limitsInUse = limits;
+    this.overload.limits = limits.overload;
     for (const [key, port] of opened) this.ports.set(key, port);
     for (const [key, port] of this.ports) {
       if (wanted.has(key)) port.configure(limits, doors.byBind.get(key));
@@ -163,6 +179,7 @@ export class DataPlane {
     this.leaving.clear();
     this.endpoints.close();
     this.identities.close();
+    this.overload.close();
     this.live.close();
     this.accessLog?.close();
   }
@@ -174,6 +191,7 @@ export class DataPlane {
       accessLog: () => this.accessLog,
       wire: this.wire,
       unrouted: this.unrouted,
+      overload: this.overload,
     });
     try {
       await opened.listen(port);

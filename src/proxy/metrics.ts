@@ -1,12 +1,14 @@
 import type { Metrics, Sample } from '../telemetry/index.ts';
 import type { Destination } from '../upstream/index.ts';
 import type { IdentityView } from './serverIdentity.ts';
+import type { Overload, OverloadLevel } from './overload.ts';
 import { durationBuckets, type RouteStats, type WireStats } from './stats.ts';
 import { exposeUpstream } from './upstreamMetrics.ts';
 
 /** The plain numbers of the data plane, read when somebody asks for metrics. */
 export interface MetricSources {
   readonly wire: WireStats;
+  readonly overload: Overload;
   readonly routes: () => Iterable<{
     readonly labels: Readonly<Record<string, string>>;
     readonly stats: RouteStats;
@@ -19,6 +21,8 @@ export interface MetricSources {
 const routeLabels = ['bind', 'listener', 'route'] as const;
 const nowhere = { bind: '', listener: '', route: '' };
 
+const levels: Record<OverloadLevel, number> = { none: 0, close: 1, shed: 2 };
+
 export function exposeMetrics(metrics: Metrics, sources: MetricSources): void {
   const { wire } = sources;
   const each = function* (
@@ -28,6 +32,9 @@ export function exposeMetrics(metrics: Metrics, sources: MetricSources): void {
     for (const { stats, labels } of sources.routes()) yield* read(stats, labels);
   };
   const one = (value: () => number) => (): Iterable<Sample> => [{ labels: {}, value: value() }];
+
+  const counted = (label: string, counts: ReadonlyMap<string, number>) => (): Iterable<Sample> =>
+    [...counts].map(([key, value]) => ({ labels: { [label]: key }, value }));
 
   metrics.collect(
     'requests_total',
@@ -118,6 +125,55 @@ export function exposeMetrics(metrics: Metrics, sources: MetricSources): void {
         .flatMap(({ certificate, expiresAt }) =>
           expiresAt === undefined ? [] : [{ labels: { certificate }, value: expiresAt / 1_000 }],
         ),
+  );
+  metrics.collect(
+    'accept_failures_total',
+    'Connections that the system would not hand over, for want of file descriptors.',
+    'counter',
+    [],
+    one(() => wire.acceptFailures),
+  );
+  metrics.collect(
+    'downstream_connections_ended_total',
+    'Client connections that the gateway brought to their end: after so many requests, at their age, because of overload, or because a body came too slowly.',
+    'counter',
+    ['reason'],
+    counted('reason', wire.ended),
+  );
+  metrics.collect(
+    'requests_in_flight',
+    'Requests under way, tunnels among them.',
+    'gauge',
+    [],
+    one(() => wire.requests),
+  );
+  metrics.collect(
+    'requests_shed_total',
+    'Requests refused with 503 by limits.maxRequests, or by limits.overload because of lag or memory.',
+    'counter',
+    ['reason'],
+    counted('reason', wire.shed),
+  );
+  metrics.collect(
+    'overload_level',
+    '1 while connections end after their request (limits.overload.close…), 2 while new requests are refused, too (shed…).',
+    'gauge',
+    [],
+    one(() => levels[sources.overload.level]),
+  );
+  metrics.collect(
+    'overload_lag_seconds',
+    'How late the event loop is, by the best of the last three looks.',
+    'gauge',
+    [],
+    one(() => sources.overload.load.lagMs / 1_000),
+  );
+  metrics.collect(
+    'overload_memory_ratio',
+    'Memory in use as a share of what the process may have.',
+    'gauge',
+    [],
+    one(() => sources.overload.load.memory),
   );
   metrics.collect(
     'upgraded_connections',

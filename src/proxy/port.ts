@@ -8,6 +8,7 @@ import { ClientConnection } from './connection.ts';
 import { Entrance, type Door, type Entry } from './entrance.ts';
 import type { LiveExchange } from './exchange.ts';
 import type { Live } from './live.ts';
+import type { Overload } from './overload.ts';
 import type { RouteStats, WireStats } from './stats.ts';
 
 /** What a port shares with the others. */
@@ -18,9 +19,15 @@ export interface PortTools {
   readonly wire: WireStats;
   /** Counts what no route of a listener took. */
   readonly unrouted: RouteStats;
+  readonly overload: Overload;
 }
 
+/** Why the gateway ends a connection that could have served further requests, or the present one. */
+export type EndReason = 'requests' | 'age' | 'overload' | 'rate';
+
 const SWEEP_MS = 500;
+/** Failures to accept come in floods: one line tells of all within this time. */
+const ACCEPT_LOG_MS = 10_000;
 
 /** One bound port: its socket, its connections, and the coarse clock that ends the slow ones. */
 export class Port {
@@ -37,6 +44,8 @@ export class Port {
   private readonly timer: NodeJS.Timeout;
   private draining = false;
   private readonly settled: (() => void)[] = [];
+  private acceptLogged = Number.NEGATIVE_INFINITY;
+  private acceptFailures = 0;
 
   constructor(key: string, limits: Limits, door: Door | undefined, tools: PortTools) {
     this.key = key;
@@ -60,9 +69,7 @@ export class Port {
       if (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL') throw error;
       await this.bind(port, '0.0.0.0');
     }
-    this.server.on('error', (error) =>
-      this.log.error('listening socket failed', { bind: this.key, problem: error.message }),
-    );
+    this.server.on('error', (error) => this.acceptFailed(error));
     return this.port;
   }
 
@@ -80,9 +87,36 @@ export class Port {
     this.limits = limits;
   }
 
-  /** The snapshot a request runs on. */
+  /** The snapshot a request runs on. Whoever enters is `finished` later. */
   enter(): ReturnType<Live['enter']> {
+    this.tools.wire.requests++;
     return this.tools.live.enter();
+  }
+
+  /** Why a request that has just entered is not served, if there is too much to do. */
+  tooMuch(): string | undefined {
+    const { wire, overload } = this.tools;
+    const cause =
+      overload.level === 'shed'
+        ? overload.reason
+        : wire.requests > this.limits.maxRequests
+          ? 'maxRequests'
+          : undefined;
+    if (cause === undefined) return undefined;
+    wire.shed.set(cause, (wire.shed.get(cause) ?? 0) + 1);
+    return cause === 'maxRequests' ? 'limits.maxRequests' : `limits.overload: ${cause}`;
+  }
+
+  /** Why a connection that has got its `served`th request gets no further one. */
+  lastRequest(served: number): EndReason | undefined {
+    const { maxRequestsPerConnection } = this.limits;
+    if (maxRequestsPerConnection !== 0 && served >= maxRequestsPerConnection) return 'requests';
+    return this.tools.overload.level === 'none' ? undefined : 'overload';
+  }
+
+  ended(reason: EndReason): void {
+    const { ended } = this.tools.wire;
+    ended.set(reason, (ended.get(reason) ?? 0) + 1);
   }
 
   /** Takes no more connections. */
@@ -142,6 +176,7 @@ export class Port {
 
   /** An exchange is over: counted and logged. */
   finished(x: LiveExchange): void {
+    this.tools.wire.requests--;
     const ms = performance.now() - x.startedTick;
     const { route } = x;
     (route?.stats ?? this.tools.unrouted).note(x.status, ms, x.requestBytes, x.responseBytes);
@@ -231,9 +266,24 @@ export class Port {
     else this.entering.add(new Entrance(this, socket, this.door));
   }
 
+  /** Out of file descriptors, as a rule: the system goes on by itself as soon as one is free. */
+  private acceptFailed(error: Error): void {
+    this.tools.wire.acceptFailures++;
+    this.acceptFailures++;
+    const now = performance.now();
+    if (now - this.acceptLogged < ACCEPT_LOG_MS) return;
+    this.acceptLogged = now;
+    this.log.error('connections could not be accepted', {
+      bind: this.key,
+      problem: error.message,
+      failures: this.acceptFailures,
+    });
+    this.acceptFailures = 0;
+  }
+
   private sweep(): void {
     const now = Date.now();
     for (const entrance of this.entering) if (now >= entrance.deadline) entrance.expire();
-    for (const connection of this.connections) if (now >= connection.deadline) connection.expire();
+    for (const connection of this.connections) connection.sweep(now);
   }
 }

@@ -35,6 +35,14 @@ export interface WireStats {
   connections: number;
   accepted: number;
   refused: number;
+  /** Connections the system would not hand over, for want of file descriptors. */
+  acceptFailures: number;
+  /** Exchanges under way. */
+  requests: number;
+  /** Requests refused because there was too much to do, by what was too much. */
+  readonly shed: Map<string, number>;
+  /** Connections that the gateway has brought to their end, by reason. */
+  readonly ended: Map<string, number>;
   /** Connections that are tunnels now, and that have become one since the start. */
   tunnels: number;
   tunnelled: number;

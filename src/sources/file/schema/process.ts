@@ -52,6 +52,25 @@ const backend = fields({
   keepalives: keepalives.optional().describe('TCP keep-alive towards backends.'),
 });
 
+const share = z.number().min(0).max(1);
+
+const overload = fields({
+  closeLag: duration
+    .optional()
+    .describe('Event loop this late: connections end after their request; 500ms by default, 0s is never.'),
+  shedLag: duration
+    .optional()
+    .describe('Event loop this late: new requests get 503; 1s by default, 0s is never.'),
+  closeMemory: share
+    .optional()
+    .describe(
+      'This share of the memory in use: connections end after their request; 0.9 by default, 0 is never.',
+    ),
+  shedMemory: share
+    .optional()
+    .describe('This share of the memory in use: new requests get 503; 0.95 by default, 0 is never.'),
+});
+
 const limits = fields({
   maxHeadBytes: positiveSize.optional().describe('Request line and headers; 64KiB by default. Over it: 431.'),
   maxUriBytes: positiveSize.optional().describe('Request target; 16KiB by default. Over it: 414.'),
@@ -65,7 +84,24 @@ const limits = fields({
   tunnelIdleTimeout: positiveDuration
     .optional()
     .describe('Time a tunnel (WebSocket) may stay open while no byte moves; 1h by default.'),
-  maxConnections: count.optional().describe('Open client connections; 50000 by default.'),
+  maxConnections: count
+    .optional()
+    .describe('Open client connections; 50000 by default, and at most half of what the process may open.'),
+  maxRequests: count
+    .optional()
+    .describe('Requests under way at the same time; 50000 by default. Over it: 503.'),
+  maxRequestsPerConnection: z
+    .int()
+    .min(0)
+    .optional()
+    .describe('Requests of one client connection, which ends after the last; 0, the default, is no limit.'),
+  minBodyRate: size
+    .optional()
+    .describe('Bytes a second that a request body must bring; 100 by default, 0 is no limit. Under it: 408.'),
+  minBodyRateWindow: positiveDuration
+    .optional()
+    .describe('Time over which minBodyRate is averaged; 30s by default.'),
+  overload: overload.optional().describe('When the process has more to do than it can.'),
   maxMcpSessions: count.optional().describe('Live MCP sessions; 10000 by default.'),
   maxChildren: count.optional().describe('Child processes of stdio targets; 256 by default.'),
   maxMcpMessageBytes: positiveSize.optional().describe('One message of an MCP server; 16MiB by default.'),
@@ -182,6 +218,9 @@ export const frontendSchema = fields(
         http1IdleTimeout: positiveDuration
           .optional()
           .describe('Time a client connection may stay open without a request; 10m by default.'),
+        maxConnectionDuration: positiveDuration
+          .optional()
+          .describe('Age at which a client connection ends, after the present request; no limit by default.'),
       },
       [
         'http1HeaderCase',
@@ -191,7 +230,6 @@ export const frontendSchema = fields(
         'http2MaxHeaderSize',
         'http2KeepaliveInterval',
         'http2KeepaliveTimeout',
-        'maxConnectionDuration',
       ],
     )
       .optional()

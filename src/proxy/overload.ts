@@ -1,0 +1,96 @@
+import { getHeapStatistics } from 'node:v8';
+import type { OverloadLimits } from '../model/index.ts';
+import type { Logger } from '../telemetry/index.ts';
+
+/** How the process fares. */
+export interface Load {
+  /** Milliseconds by which the event loop is late. */
+  readonly lagMs: number;
+  /** Memory in use as a share of what the process may have. */
+  readonly memory: number;
+}
+
+/** `close`: connections end after their request. `shed`: new requests are refused, too. */
+export type OverloadLevel = 'none' | 'close' | 'shed';
+
+/** Time between two looks. */
+const TICK_MS = 250;
+/** A single pause (a collection of garbage, a new configuration) is no overload: it takes as many looks in a row. */
+const LOOKS = 3;
+
+/**
+ * Watches the process, and says when it has more to do than it can: new work is then refused first, so that what is
+ * under way ends well. Requests only read `level` and `reason`.
+ */
+export class Overload {
+  level: OverloadLevel = 'none';
+  /** What is over its threshold. */
+  reason: 'lag' | 'memory' = 'lag';
+  load: Load = { lagMs: 0, memory: 0 };
+  limits: OverloadLimits;
+  private readonly log: Logger;
+  private readonly looks: Load[] = [];
+  private readonly timer: NodeJS.Timeout | undefined;
+  private due = performance.now() + TICK_MS;
+
+  /** @param watch false: somebody else calls `note` */
+  constructor(limits: OverloadLimits, log: Logger, watch = true) {
+    this.limits = limits;
+    this.log = log;
+    if (!watch) return;
+    this.timer = setInterval(() => this.look(), TICK_MS);
+    this.timer.unref();
+  }
+
+  /** Judges by the best of the last looks. */
+  note(load: Load): void {
+    this.looks.push(load);
+    if (this.looks.length > LOOKS) this.looks.shift();
+    const lagMs = this.looks.length < LOOKS ? 0 : Math.min(...this.looks.map((look) => look.lagMs));
+    const memory = this.looks.length < LOOKS ? 0 : Math.min(...this.looks.map((look) => look.memory));
+    this.load = { lagMs, memory };
+    const { limits } = this;
+    if (over(lagMs, limits.shedLagMs)) this.become('shed', 'lag');
+    else if (over(memory, limits.shedMemory)) this.become('shed', 'memory');
+    else if (over(lagMs, limits.closeLagMs)) this.become('close', 'lag');
+    else if (over(memory, limits.closeMemory)) this.become('close', 'memory');
+    else this.become('none', this.reason);
+  }
+
+  close(): void {
+    clearInterval(this.timer);
+  }
+
+  private look(): void {
+    const now = performance.now();
+    const lagMs = Math.max(0, now - this.due);
+    this.due = now + TICK_MS;
+    this.note({ lagMs, memory: memoryShare() });
+  }
+
+  private become(level: OverloadLevel, reason: 'lag' | 'memory'): void {
+    const before = this.level;
+    this.level = level;
+    this.reason = reason;
+    if (level === before) return;
+    const fields = {
+      reason,
+      lagMs: Math.round(this.load.lagMs),
+      memory: Math.round(this.load.memory * 100) / 100,
+    };
+    if (level === 'shed') this.log.error('overloaded: new requests are refused', fields);
+    else if (level === 'close') this.log.warn('overloaded: connections end after their request', fields);
+    else this.log.info('no longer overloaded', fields);
+  }
+}
+
+const over = (value: number, threshold: number): boolean => threshold > 0 && value >= threshold;
+
+/** The nearer of two ends: that of the heap, and that of the memory the system grants (a container's limit). */
+function memoryShare(): number {
+  const { used_heap_size: used, heap_size_limit: most } = getHeapStatistics();
+  const granted = process.constrainedMemory();
+  // Without a limit the system names none, or more than any machine has.
+  const limited = granted > 0 && granted < 2 ** 50;
+  return Math.max(used / most, limited ? process.memoryUsage.rss() / granted : 0);
+}
