@@ -13,6 +13,8 @@ export interface McpItem {
 export interface Caller {
   /** Issuer and subject of the verified token joined by a newline; absent for anonymous callers. Sessions belong to it. */
   readonly principal: string | undefined;
+  /** When the token that proved it ends, in milliseconds since the epoch; a stream of news does not outlive it. */
+  readonly expiresAt?: number;
   /** May the caller see and use the item? Absent where the route has no rule about items. */
   readonly mayUse?: (item: McpItem) => boolean;
 }

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts';
-import { eventStreamHeaders, type HttpReply, type HttpRequest } from '../http/index.ts';
+import { eventStreamHeaders, type HttpReply, type HttpRequest, type ReplyStream } from '../http/index.ts';
 import type { Limits, McpBackend } from '../model/index.ts';
 import { isJson, readAccept, type Accepted } from './accept.ts';
 import { Answer } from './answer.ts';
@@ -161,7 +161,9 @@ export class StreamableHttp implements McpHandler {
     if (place === undefined && session.streams.full) throw new GatewayError('mcp_stream_exists');
     const stream = reply.open(200, eventStreamHeaders);
     const remove = place === undefined ? session.streams.add(stream) : session.streams.resume(stream, place);
+    const over = endAt(stream, caller.expiresAt);
     reply.onClose(() => {
+      clearTimeout(over);
       remove();
       session.touch();
     });
@@ -191,4 +193,14 @@ export class StreamableHttp implements McpHandler {
     sendError(reply, new GatewayError('mcp_version_unsupported'), idText, data);
     return false;
   }
+}
+
+/** A longer timer would fire at once (Node's timers count in 31 bits). */
+const longestTimerMs = 2_147_483_647;
+
+/** A stream of news is opened with a token and ends with it; the client comes back with a fresh one. */
+function endAt(stream: ReplyStream, expiresAt: number | undefined): NodeJS.Timeout | undefined {
+  if (expiresAt === undefined) return undefined;
+  const ms = Math.min(longestTimerMs, Math.max(0, expiresAt - Date.now()));
+  return setTimeout(() => stream.end(), ms).unref();
 }

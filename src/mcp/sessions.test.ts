@@ -177,3 +177,17 @@ test('a stream that is silent gets a comment from the timer', async () => {
   await client.call('release');
   await events.cancel();
 });
+
+test('a stream of news ends with the token that opened it, and the session goes on', async () => {
+  let expiresAt = Date.now() + 3_600_000;
+  const harness = await start({ caller: () => ({ principal: 'issuer\nalice', expiresAt }) });
+  const client = new RawClient(harness.url);
+  await client.initialize();
+  expiresAt = Date.now() + 50;
+  const events = await client.get();
+  while ((await events.nextBlock()) !== undefined);
+  expiresAt = Date.now() + 3_600_000;
+  const again = await client.get();
+  assert.equal(await again.nextBlock(), ': open');
+  await again.cancel();
+});

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts';
-import type { Caller, McpHandler, McpRuntime } from '../mcp/index.ts';
+import type { Caller, McpHandler, McpItem, McpRuntime } from '../mcp/index.ts';
 import type { Backend, HttpBackend, McpBackend, ProcessSettings } from '../model/index.ts';
 import type { Forwarding } from '../policies/index.ts';
 import { targetOf, type Destination, type Endpoints } from '../upstream/index.ts';
@@ -84,10 +84,13 @@ function compileMcp(backend: McpBackend, _settings: ProcessSettings, { mcp, uses
 
 /** Who the session belongs to, and what the route's rules let them use. */
 function callerOf(x: LiveExchange): Caller {
-  const principal = principalOf(x);
   const rules = x.route?.allowMcpItem ?? [];
-  if (rules.length === 0) return { principal };
-  return { principal, mayUse: (item) => rules.every((rule) => rule(x, item)) };
+  const exp = x.identity?.claims['exp'];
+  return {
+    principal: principalOf(x),
+    ...(typeof exp === 'number' ? { expiresAt: exp * 1000 } : {}),
+    ...(rules.length === 0 ? {} : { mayUse: (item: McpItem) => rules.every((rule) => rule(x, item)) }),
+  };
 }
 
 /** Everything that was proven about the caller; undefined for an anonymous one. */

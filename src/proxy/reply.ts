@@ -52,7 +52,7 @@ export function localHead(
     statusLine(status) +
     renderLines(lines) +
     framing +
-    `date: ${httpDate(x.startedAt)}\r\n` +
+    `date: ${httpDate(Date.now())}\r\n` +
     (server ? 'server: portcullis\r\n' : '') +
     connectionLine(x) +
     '\r\n'
