@@ -243,6 +243,9 @@ test('a route whose files cannot be read is closed and says so; the others are s
   assert.equal(status(await gateway.ask(get('/closed'))), 500);
   assert.match(gateway.plane.broken[0]?.problem ?? '', /backendTLS\.root: .*absent\.pem: ENOENT/);
   assert.equal(status(await gateway.ask(get('/'))), 200);
+  const client = { cert: { inline: ca.issue({}).cert }, key: { inline: ca.issue({}).key } };
+  const mismatched = await plane(t, port, { ...strict, client });
+  assert.match(mismatched.plane.broken[0]?.problem ?? '', /^backendTLS: .*mismatch/);
 });
 
 test('a connection that was not verified is never used by a route that verifies', async (t) => {

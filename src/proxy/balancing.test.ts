@@ -359,6 +359,23 @@ test('connections over the limit wait, first come first served, and over that li
   assert.ok(gateway.upstreamConnections <= 2);
 });
 
+test('health checks need no room among the connections of requests', async (t) => {
+  const app = await startApp(t);
+  const held: (() => void)[] = [];
+  app.behave = (request, response) => {
+    if (request.url === '/healthz') held.push(() => void response.end());
+    else response.end('served');
+  };
+  const gateway = await plane(t, {
+    ...listed([app]),
+    check: { ...check, timeoutMs: 10_000 },
+    connections: { maxConnections: 1, maxPendingRequests: 0 },
+  });
+  await until('a check is under way', () => held.length === 1);
+  assert.deepEqual(await answers(gateway, 3), ['served', 'served', 'served']);
+  held[0]?.();
+});
+
 test('a request that waits is forgotten when its client leaves, and refused in time', async (t) => {
   const app = await startApp(t);
   app.behave = () => undefined;

@@ -83,7 +83,7 @@ class Check implements UpstreamUser {
     this.done = done;
     this.timer = setTimeout(() => this.finish(0, 'no answer in time'), timeoutMs);
     this.timer.unref();
-    this.connection = endpoint.connect();
+    this.connection = endpoint.takeForCheck();
     this.connection.begin(this, false, false);
     this.connection.write(request);
     this.connection.sent();

@@ -407,7 +407,12 @@ export class UpstreamConnection {
     this.passenger = undefined;
     if (!this.connected) this.endpoint.connectFailed();
     // A kept connection that was closed between two requests is no sign of anything.
-    else if (this.endpoint.watched && user !== undefined && !(silent && this.reused))
+    else if (
+      this.endpoint.watched &&
+      user !== undefined &&
+      code !== 'internal_error' &&
+      !(silent && this.reused)
+    )
       this.endpoint.health.failed();
     this.close();
     user?.onFailure(code, detail, silent);

@@ -48,6 +48,8 @@ export class Endpoint {
   private readonly maxConnections: number;
   private readonly idle: UpstreamConnection[] = [];
   private readonly open = new Set<UpstreamConnection>();
+  /** Those of them that carry health checks. */
+  private readonly checking = new Set<UpstreamConnection>();
   private retired = false;
   private lastSession: { readonly ticket: Buffer; readonly generation: number } | undefined;
 
@@ -91,12 +93,16 @@ export class Endpoint {
 
   /** Requests (and tunnels) under way. */
   get load(): number {
-    return this.open.size - this.idle.length;
+    return this.carrying - this.idle.length;
   }
 
   /** False where the limit of connections is reached and none is idle. */
   get hasRoom(): boolean {
-    return this.idle.length > 0 || this.open.size < this.maxConnections;
+    return this.idle.length > 0 || this.carrying < this.maxConnections;
+  }
+
+  private get carrying(): number {
+    return this.open.size - this.checking.size;
   }
 
   /** A connection to use at once: an idle one, or one that is being opened. `fresh` asks for a new one. */
@@ -108,12 +114,18 @@ export class Endpoint {
       connection.close();
     }
     // An idle one makes room for the new one that was asked for.
-    if (this.open.size >= this.maxConnections) this.idle[0]?.close();
+    if (this.carrying >= this.maxConnections) this.idle[0]?.close();
     return this.connect();
   }
 
-  /** A new connection beside the pool and its limits, for a health check. */
-  connect(): UpstreamConnection {
+  /** A new connection beside the pool and its limits. */
+  takeForCheck(): UpstreamConnection {
+    const connection = this.connect();
+    this.checking.add(connection);
+    return connection;
+  }
+
+  private connect(): UpstreamConnection {
     this.stats.opened++;
     const connection = new UpstreamConnection(this, this.limits);
     this.open.add(connection);
@@ -138,6 +150,7 @@ export class Endpoint {
 
   gone(connection: UpstreamConnection): void {
     this.open.delete(connection);
+    this.checking.delete(connection);
     const index = this.idle.lastIndexOf(connection);
     if (index !== -1) this.idle.splice(index, 1);
     this.share.onFree?.(undefined);

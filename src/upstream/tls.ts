@@ -1,7 +1,13 @@
 import { readFileSync, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { isIP } from 'node:net';
-import { checkServerIdentity, createSecureContext, type PeerCertificate, type SecureContext } from 'node:tls';
+import {
+  checkServerIdentity,
+  createSecureContext,
+  type PeerCertificate,
+  type SecureContext,
+  type SecureContextOptions,
+} from 'node:tls';
 import type { BackendTls, Pem } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 
@@ -86,14 +92,22 @@ export class TlsMaterial {
 
   private read(): SecureContext {
     const { root, client, groups } = this.settings;
-    return createSecureContext({
+    const options: SecureContextOptions = {
       minVersion: 'TLSv1.2',
       ...(root === undefined ? {} : { ca: certificates(root, 'root') }),
       ...(client === undefined
         ? {}
         : { cert: certificates(client.cert, 'cert'), key: textOf(client.key, 'key') }),
       ...(groups === undefined ? {} : { ecdhCurve: groups.join(':') }),
-    });
+    };
+    try {
+      return createSecureContext(options);
+    } catch (error) {
+      // A key that is not that of the certificate, say.
+      throw new Error(`backendTLS: ${error instanceof Error ? error.message : String(error)}`, {
+        cause: error,
+      });
+    }
   }
 
   private checkIdentity(name: string, certificate: PeerCertificate): Error | undefined {

@@ -118,6 +118,7 @@ export const upstream: readonly Requirement[] = [
       [balancing, 'a request that waits for a backend without a route any more is refused in time, too'],
       [balancing, 'a request that is forwarded by a plan does not wait for a connection'],
       [balancing, 'a connection is closed after as many requests as it may carry'],
+      [balancing, 'health checks need no room among the connections of requests'],
     ],
   ]),
 ];
