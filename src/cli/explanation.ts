@@ -17,8 +17,9 @@ import { policyOrder } from '../policies/index.ts';
 /** What a configuration comes to, for people. No setting of a policy is shown: they may hold secrets. */
 export function explanation(model: Model): string {
   const lines: string[] = [];
-  for (const { port, listeners } of model.binds) {
-    lines.push(`port ${port === 0 ? '0 (the system chooses)' : port}`);
+  for (const { port, address, listeners } of model.binds) {
+    const on = address === undefined ? '' : ` on ${address}`;
+    lines.push(`port ${port === 0 ? '0 (the system chooses)' : port}${on}`);
     for (const listener of listeners.toSorted((a, b) => compareHostnames(a.hostname, b.hostname)))
       lines.push(...indent(listenerLines(listener)));
     lines.push('');

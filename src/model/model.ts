@@ -20,6 +20,8 @@ export interface Model {
 export interface Bind {
   /** 0 asks the system for any free port. */
   readonly port: number;
+  /** The only address it is open on; every address of the machine where absent. */
+  readonly address?: string;
   readonly listeners: readonly Listener[];
 }
 

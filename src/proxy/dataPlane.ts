@@ -1,5 +1,5 @@
 import type { McpRuntime } from '../mcp/index.ts';
-import { defaults, type Limits, type Model } from '../model/index.ts';
+import { defaults, type Bind, type Limits, type Model } from '../model/index.ts';
 import type { PolicyTools } from '../policies/index.ts';
 import type { AccessLog, Logger, Metrics } from '../telemetry/index.ts';
 import { Endpoints, type Destination, type LookupTools } from '../upstream/index.ts';
@@ -134,15 +134,15 @@ export class DataPlane {
       uses,
     });
     const doors = doorsOf(model, this.identities);
-    const wanted = new Map(model.binds.map((bind, index) => [bindKey(bind, index), bind.port]));
+    const wanted = new Map(model.binds.map((bind, index) => [bindKey(bind, index), bind]));
     const opened = new Map<string, Port>();
     // A port must not accept before there is something to serve: on the very first model the swap goes first.
     const first = this.ports.size === 0 && this.leaving.size === 0;
     try {
       if (first) this.live.swap(snapshot);
-      for (const [key, port] of wanted) {
+      for (const [key, bind] of wanted) {
         if (this.ports.has(key)) continue;
-        opened.set(key, await this.open(key, port, limits, doors.byBind.get(key)));
+        opened.set(key, await this.open(key, bind, limits, doors.byBind.get(key)));
       }
     } catch (error) {
       for (const port of opened.values()) port.destroy();
@@ -184,7 +184,7 @@ export class DataPlane {
     this.accessLog?.close();
   }
 
-  private async open(key: string, port: number, limits: Limits, door: Door | undefined): Promise<Port> {
+  private async open(key: string, bind: Bind, limits: Limits, door: Door | undefined): Promise<Port> {
     const opened = new Port(key, limits, door, {
       live: this.live,
       log: this.options.log,
@@ -194,14 +194,18 @@ export class DataPlane {
       overload: this.overload,
     });
     try {
-      await opened.listen(port);
+      await opened.listen(bind.port, bind.address);
     } catch (error) {
       opened.destroy();
       const code = (error as NodeJS.ErrnoException).code ?? String(error);
       const hint = bindHints.get(code);
-      throw new Error(`port ${port} cannot be bound: ${code}${hint === undefined ? '' : ` (${hint})`}`, {
-        cause: error,
-      });
+      const on = bind.address === undefined ? '' : ` on ${bind.address}`;
+      throw new Error(
+        `port ${bind.port}${on} cannot be bound: ${code}${hint === undefined ? '' : ` (${hint})`}`,
+        {
+          cause: error,
+        },
+      );
     }
     return opened;
   }

@@ -60,13 +60,16 @@ export class Port {
     this.timer.unref();
   }
 
-  /** Binds on all addresses, IPv4 alone where IPv6 is off. @throws the system's error, as EADDRINUSE */
-  async listen(port: number): Promise<number> {
+  /**
+   * Binds on one address, or on all of them: IPv4 alone where IPv6 is off.
+   * @throws the system's error, as EADDRINUSE
+   */
+  async listen(port: number, address?: string): Promise<number> {
     try {
-      await this.bind(port, '::');
+      await this.bind(port, address ?? '::');
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      if (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL') throw error;
+      if (address !== undefined || (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL')) throw error;
       await this.bind(port, '0.0.0.0');
     }
     this.server.on('error', (error) => this.acceptFailed(error));

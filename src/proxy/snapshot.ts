@@ -46,9 +46,11 @@ export interface SnapshotTools extends BackendTools {
   readonly stats: (bind: string, listener: string, route: string) => RouteStats;
 }
 
-/** `port` of the model, as a key that survives JSON and port 0. */
-export const bindKey = (bind: Bind, index: number): string =>
-  bind.port === 0 ? `0#${index}` : String(bind.port);
+/** Port and address of the model, as a key that survives JSON and port 0. */
+export const bindKey = ({ port, address }: Bind, index: number): string => {
+  const key = port === 0 ? `0#${index}` : String(port);
+  return address === undefined ? key : `${address.includes(':') ? `[${address}]` : address}:${key}`;
+};
 
 /**
  * The model compiled: what requests run on. A request enters the snapshot that is current when its head is complete

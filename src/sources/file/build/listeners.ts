@@ -17,7 +17,7 @@ export function buildBind(settings: BindSettings, index: number, around: Surroun
   // A port says more than a place in a list, and stays when another bind is put before; port 0 is none.
   const owner = settings.port === 0 ? `bind/#${index}` : `bind/${settings.port}`;
   return {
-    port: settings.port,
+    ...socketOf(settings),
     listeners: settings.listeners.map((listener, at): Listener => {
       const name = listenerNames[at] ?? '';
       const here: Path = [...path, 'listeners', at];
@@ -43,6 +43,17 @@ export function buildBind(settings: BindSettings, index: number, around: Surroun
       };
     }),
   };
+}
+
+/** Where a port is opened. */
+function socketOf({
+  port,
+  address,
+}: {
+  port: number;
+  address?: string | undefined;
+}): Pick<Bind, 'port' | 'address'> {
+  return address === undefined ? { port } : { port, address };
 }
 
 /** A route with the gateways that it attaches to. */
@@ -83,13 +94,13 @@ export function buildGateway(
 ): Bind {
   const path: Path = ['gateways', name];
   if (settings.listeners === undefined)
-    return { port: settings.port, listeners: [buildListener(name, undefined, settings, path)] };
+    return { ...socketOf(settings), listeners: [buildListener(name, undefined, settings, path)] };
   const listenerNames = names(
     settings.listeners.map((listener) => listener.name),
     'listener',
   );
   return {
-    port: settings.port,
+    ...socketOf(settings),
     listeners: settings.listeners.map((listener, index) =>
       buildListener(`${name}/${listenerNames[index] ?? ''}`, listener.hostname, listener, [
         ...path,

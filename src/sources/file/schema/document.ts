@@ -5,11 +5,16 @@ import { inlinePolicies, inlinePoliciesUnbuilt, listenerPolicies, mcpPolicies } 
 import { frontendSchema, processSchema } from './process.ts';
 import { attachedRoute, gatewayRefs, namedBackend, route } from './route.ts';
 import { serverTls } from './serverTls.ts';
-import { hostname, listenPort, objectName } from './scalars.ts';
+import { bindAddress, hostname, listenPort, objectName } from './scalars.ts';
 
 const listenerHost = hostname
   .optional()
   .describe('Host name it serves, *.example.com for all below; every host by default.');
+const address = bindAddress
+  .optional()
+  .describe(
+    'The only address the port is open on, such as 127.0.0.1; by default every address of the machine.',
+  );
 const protocolHelp = 'HTTP, or HTTPS with `tls`; by default what `tls` says.';
 const tls = serverTls.optional().describe('Speak TLS, with this certificate.');
 
@@ -46,6 +51,7 @@ const listener = agreeing(
 
 const bind = fields({
   port: listenPort.describe('Port to listen on; 0 lets the system choose one.'),
+  address,
   listeners: z.array(listener).describe('What is served on the port, by host name.'),
   tunnelProtocol: choice(['direct'], ['hboneWaypoint', 'hboneGateway', 'proxy', 'connect'])
     .optional()
@@ -74,13 +80,14 @@ const gateway = agreeing(
   fields(
     {
       port: listenPort.describe('Port to listen on; 0 lets the system choose one.'),
+      address,
       listeners: z
         .array(gatewayListener)
         .min(1, {
           error: 'expected at least one listener; leave the field out for a gateway without host names',
         })
         .optional()
-        .describe('What is served on the port, by host name; beside it only `port` may stand.'),
+        .describe('What is served on the port, by host name; beside it only `port` and `address` may stand.'),
       protocol: gatewayProtocol,
       tls,
       ...inlinePolicies,

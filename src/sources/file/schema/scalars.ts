@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { RE2JS } from 're2js';
 import { z } from 'zod';
 import { parseDuration, type ListenAddress } from '../../../model/index.ts';
@@ -5,6 +6,11 @@ import { parsed } from './fields.ts';
 
 /** A port to listen on; 0 lets the system choose. */
 export const listenPort = z.int().min(0).max(65_535);
+
+/** The one address a port is open on. */
+export const bindAddress = parsed('an IP address or localhost', (text) =>
+  text === 'localhost' ? '127.0.0.1' : isIP(text) === 0 ? undefined : text,
+);
 
 export const duration = parsed('a duration such as 10s, 1m30s or 500ms, at most 596h', parseDuration).meta({
   description: 'A length of time: 500ms, 10s, 1m30s, 2h.',
