@@ -84,6 +84,8 @@ export class Body {
   private digits = 0;
   private spare = 0;
   private trailerName = '';
+  /** Lines of the trailer section, where somebody wants them. */
+  trailers: string | undefined;
 
   /** A body of a known length; of none when it is 0. */
   startLength(length: number): void {
@@ -217,16 +219,19 @@ export class Body {
             return -1;
           else this.state = TRAILER_VALUE;
           if (++this.spare > MAX_EXTENSION_BYTES) return -1;
+          if (this.trailers !== undefined) this.trailers += String.fromCharCode(code);
           p++;
           break;
         }
         case TRAILER_VALUE:
           if (code === CR) this.state = TRAILER_LF;
           else if (VALUE[code] === 0 || ++this.spare > MAX_EXTENSION_BYTES) return -1;
+          if (this.trailers !== undefined) this.trailers += String.fromCharCode(code);
           p++;
           break;
         case TRAILER_LF:
           if (code !== LF) return -1;
+          if (this.trailers !== undefined) this.trailers += '\n';
           this.state = LINE;
           p++;
           break;

@@ -20,7 +20,7 @@ export interface HttpRequest {
   /** Host and port as sent, lower case. */
   readonly authority: string;
   readonly scheme: 'http' | 'https';
-  /** `HTTP/1.1` or `HTTP/1.0`. */
+  /** `HTTP/2.0`, `HTTP/1.1` or `HTTP/1.0`. */
   readonly version: string;
   readonly remoteAddress: string;
   readonly remotePort: number;

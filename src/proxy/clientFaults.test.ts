@@ -45,7 +45,6 @@ const wrong: readonly (readonly [text: string, code: number])[] = [
   ['GET ftp://a/ HTTP/1.1\r\nHost: a\r\n\r\n', 400],
   ['POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 400],
   ['CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n', 501],
-  ['PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 505],
   [`GET /${'a'.repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, 414],
   [`GET / HTTP/1.1\r\nHost: a\r\nX: ${'a'.repeat(70_000)}\r\n\r\n`, 431],
   [`GET / HTTP/1.1\r\nHost: a\r\n${'X: y\r\n'.repeat(100)}\r\n`, 431],

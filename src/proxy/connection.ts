@@ -5,9 +5,7 @@ import {
   FRAMING,
   httpDate,
   INCOMPLETE,
-  parseAuthority,
   parseRequest,
-  readTarget,
   refusal,
   statusLine,
   type ClientCertificate,
@@ -15,9 +13,10 @@ import {
 } from '../http/index.ts';
 import type { UpstreamConnection } from '../upstream/index.ts';
 import { clientCertificateOf, type Arrival } from './arrival.ts';
+import type { ClientSide } from './clientSide.ts';
 import { LiveExchange, type BodyConsumer } from './exchange.ts';
-import { handle } from './handle.ts';
 import type { Port } from './port.ts';
+import { openExchange, serveExchange } from './receive.ts';
 import { Tunnel, type TunnelClient } from './tunnel.ts';
 
 /** What the deadline of a connection is for. */
@@ -36,6 +35,9 @@ const LINGER_MS = 2_000;
 /** Bytes read ahead of the present request: reading on is how we learn that the client has left. */
 const AHEAD_BYTES = 65_536;
 
+/** How a connection of HTTP/2 begins (RFC 9113 §3.4), as far as it could be a request. */
+const PREFACE = 'PRI * HTTP/2.0\r\n';
+
 const EMPTY = Buffer.alloc(0);
 const CR = 13;
 const LF = 10;
@@ -44,7 +46,8 @@ const LF = 10;
  * The client's side of one connection: reads heads, hands each request to `handle`, and moves body bytes to whoever
  * consumes them. One request at a time; pipelined ones wait in `stash`, and until the client has read enough.
  */
-export class ClientConnection implements TunnelClient {
+export class ClientConnection implements ClientSide, TunnelClient {
+  readonly http2 = false;
   readonly port: Port;
   readonly socket: Socket;
   /** Absent where the connection is plain TCP. */
@@ -83,6 +86,7 @@ export class ClientConnection implements TunnelClient {
   private rateFrom = 0;
   /** What the connection has become after a 101. */
   private tunnel: Tunnel | undefined;
+  private readonly reader: (bytes: Buffer) => void;
   private certificate: { readonly found: ClientCertificate | undefined } | undefined;
 
   constructor(port: Port, socket: Socket, arrival: Arrival | undefined) {
@@ -93,14 +97,15 @@ export class ClientConnection implements TunnelClient {
     this.remoteAddress = address.startsWith('::ffff:') ? address.slice(7) : address;
     this.forwardedFor = `${this.remoteAddress}\r\n`;
     this.deadline = Date.now() + port.limits.idleTimeoutMs;
-    socket.on('data', (bytes: Buffer) => {
+    this.reader = (bytes: Buffer) => {
       // Whatever is thrown in here ends this connection, not the process.
       try {
         this.onData(bytes);
       } catch (error) {
         this.broken(error);
       }
-    });
+    };
+    socket.on('data', this.reader);
     socket.on('drain', () => {
       try {
         this.onDrain();
@@ -325,6 +330,7 @@ export class ClientConnection implements TunnelClient {
 
   /** The client keeps its end open and is silent, or has hung up. */
   private onEnd(): void {
+    if (this.gone) return;
     if (this.tunnel !== undefined) {
       this.tunnel.endOfClient();
       return;
@@ -399,7 +405,7 @@ export class ClientConnection implements TunnelClient {
     }
     this.running = false;
     // What is left is no whole head.
-    if (this.exchange === undefined && !this.held && this.phase !== CLOSING) this.readOn();
+    if (!this.gone && this.exchange === undefined && !this.held && this.phase !== CLOSING) this.readOn();
   }
 
   /** @returns false when more bytes are needed */
@@ -421,6 +427,10 @@ export class ClientConnection implements TunnelClient {
       return false;
     }
     if (result !== COMPLETE) {
+      if (this.arrival === undefined && this.served === 0 && bytes.toString('latin1', 0, 16) === PREFACE) {
+        this.handOver(bytes);
+        return false;
+      }
       this.refuse(refusal(result), head.problem);
       return true;
     }
@@ -430,46 +440,33 @@ export class ClientConnection implements TunnelClient {
     return true;
   }
 
+  /** A client that knows beforehand that HTTP/2 is spoken here (RFC 9113 §3.3). */
+  private handOver(bytes: Buffer): void {
+    const { socket } = this;
+    this.gone = true;
+    this.stash = undefined;
+    this.releaseHead();
+    socket.off('data', this.reader);
+    socket.pause();
+    socket.unshift(bytes);
+    this.port.admitHttp2(this, socket);
+  }
+
   private begin(head: Head): void {
-    const { method } = head;
-    const target = readTarget(head.target, method);
-    if (target === undefined) {
-      this.refuse('bad_request', 'malformed request target');
+    const x = openExchange(this, head);
+    if (!(x instanceof LiveExchange)) {
+      this.refuse(x.code, x.detail);
       return;
     }
-    // The absolute form wins over Host (RFC 9112 §3.2.2), which must be sound all the same.
-    const named = head.host === -1 ? undefined : parseAuthority(head.value(head.host));
-    if (named === undefined && head.host !== -1) {
-      this.refuse('bad_host', 'malformed Host');
-      return;
-    }
-    const authority = target.authority ?? named;
-    const place = {
-      method,
-      target: target.target,
-      path: target.path,
-      query: target.query,
-      host: authority?.host ?? '',
-      authority: authority?.authority ?? '',
-    };
-    const x = new LiveExchange(this, head, this.port.enter(), place);
     this.exchange = x;
     this.deadline = Number.POSITIVE_INFINITY;
-    if (head.chunked) x.body.startChunked();
-    else x.body.startLength(Math.max(0, head.contentLength));
+    this.rateSince = 0;
     const last = this.port.lastRequest(++this.served);
     if (last !== undefined && !this.draining) {
       this.port.ended(last);
       this.draining = true;
     }
-    const tooMuch = this.port.tooMuch();
-    if (tooMuch !== undefined) {
-      x.fail(new GatewayError('overloaded', { detail: tooMuch }));
-      return;
-    }
-    const { maxBodyBytes } = this.port.limits;
-    if (maxBodyBytes !== 0 && head.contentLength > maxBodyBytes) x.fail(new GatewayError('body_too_large'));
-    else handle(x, this.port.key);
+    serveExchange(x);
   }
 
   private feed(x: LiveExchange, consumer: BodyConsumer, bytes: Buffer): void {

@@ -12,7 +12,7 @@ import {
   type ReplyStream,
 } from '../http/index.ts';
 import type { ApiKeyHolder, Exchange, HostRewrite, Identity } from '../policies/index.ts';
-import type { ClientConnection } from './connection.ts';
+import type { ClientSide } from './clientSide.ts';
 import { sendReply } from './reply.ts';
 import { openStream } from './replyStream.ts';
 import { sendError } from './sendError.ts';
@@ -37,7 +37,7 @@ const saneId = /^[\w.~:+/=@-]{1,128}$/;
  * backends see (`Exchange`, `HttpRequest`, `HttpReply`) and where the exchange keeps its state.
  */
 export class LiveExchange implements Exchange, HttpRequest, HttpReply {
-  readonly connection: ClientConnection;
+  readonly connection: ClientSide;
   readonly head: Head;
   readonly snapshot: Snapshot;
   readonly method: string;
@@ -95,7 +95,7 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
   private left = false;
 
   constructor(
-    connection: ClientConnection,
+    connection: ClientSide,
     head: Head,
     snapshot: Snapshot,
     place: { method: string; target: string; path: string; query: string; host: string; authority: string },
@@ -130,6 +130,7 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
   }
 
   get version(): string {
+    if (this.connection.http2) return 'HTTP/2.0';
     return this.head.http10 ? 'HTTP/1.0' : 'HTTP/1.1';
   }
 

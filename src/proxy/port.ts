@@ -5,6 +5,7 @@ import type { Limits } from '../model/index.ts';
 import type { AccessLog, Logger } from '../telemetry/index.ts';
 import type { Arrival } from './arrival.ts';
 import { ClientConnection } from './connection.ts';
+import { Http2Session } from './http2Session.ts';
 import { Entrance, type Door, type Entry } from './entrance.ts';
 import type { LiveExchange } from './exchange.ts';
 import type { Live } from './live.ts';
@@ -23,9 +24,18 @@ export interface PortTools {
 }
 
 /** Why the gateway ends a connection that could have served further requests, or the present one. */
-export type EndReason = 'requests' | 'age' | 'overload' | 'rate';
+export type EndReason = 'requests' | 'age' | 'overload' | 'rate' | 'flood';
 
 const SWEEP_MS = 500;
+/** What a port knows of a connection of any version of HTTP. */
+interface OpenConnection {
+  /** One look of the coarse clock. */
+  sweep(now: number): void;
+  /** Asks for the end, after what is under way. */
+  drain(): void;
+  destroy(): void;
+}
+
 /** Failures to accept come in floods: one line tells of all within this time. */
 const ACCEPT_LOG_MS = 10_000;
 
@@ -38,7 +48,7 @@ export class Port {
   private door: Door | undefined;
   private readonly tools: PortTools;
   private readonly server: Server;
-  private readonly connections = new Set<ClientConnection>();
+  private readonly connections = new Set<OpenConnection>();
   /** Connections that are not yet of HTTP. */
   private readonly entering = new Set<Entrance>();
   private readonly timer: NodeJS.Timeout;
@@ -143,7 +153,7 @@ export class Port {
     for (const connection of this.connections) connection.destroy();
   }
 
-  closed(connection: ClientConnection): void {
+  closed(connection: OpenConnection): void {
     if (this.connections.delete(connection)) this.departed();
   }
 
@@ -163,9 +173,14 @@ export class Port {
 
   /** Serves a connection whose bytes are HTTP. */
   admit(socket: Socket, arrival: Arrival | undefined): void {
-    const connection = new ClientConnection(this, socket, arrival);
-    this.connections.add(connection);
-    if (this.draining) connection.drain();
+    const http2 = arrival?.secure.alpnProtocol === 'h2';
+    this.add(http2 ? new Http2Session(this, socket, arrival) : new ClientConnection(this, socket, arrival));
+  }
+
+  /** A connection turned out to be one of HTTP/2, which takes its place. */
+  admitHttp2(connection: ClientConnection, socket: Socket): void {
+    this.connections.delete(connection);
+    this.add(new Http2Session(this, socket, undefined));
   }
 
   tunnelOpened(): void {
@@ -211,7 +226,7 @@ export class Port {
   }
 
   /** Bytes that are no request were answered with an error. */
-  refused(connection: ClientConnection, code: ErrorCode, reason: string): void {
+  refused(connection: { readonly remoteAddress: string }, code: ErrorCode, reason: string): void {
     this.count(code);
     this.tools.accessLog()?.write({
       time: Date.now(),
@@ -240,6 +255,11 @@ export class Port {
   private count(code: string): void {
     const { errors } = this.tools.wire;
     errors.set(code, (errors.get(code) ?? 0) + 1);
+  }
+
+  private add(connection: OpenConnection): void {
+    this.connections.add(connection);
+    if (this.draining) connection.drain();
   }
 
   private bind(port: number, host: string): Promise<void> {

@@ -108,7 +108,7 @@ export class ServerIdentity {
         honorCipherOrder: true,
         minVersion,
         maxVersion,
-        ALPNProtocols: ['http/1.1'],
+        ALPNProtocols: ['h2', 'http/1.1'],
         // The port's own clock ends what takes too long.
         handshakeTimeout: 0,
       });

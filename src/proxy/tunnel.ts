@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { GatewayError, type ErrorCode } from '../errors.ts';
 import type { TunnelUser, UpstreamConnection } from '../upstream/index.ts';
 
@@ -10,7 +10,7 @@ const BULK = 16_384;
 
 /** Whose connection became the client's side of a tunnel. */
 export interface TunnelClient {
-  readonly socket: Socket;
+  readonly socket: Duplex;
   /** Bytes moved: the tunnel is not idle. */
   touch(): void;
   /** The backend's side broke. */

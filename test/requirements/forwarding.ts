@@ -1,4 +1,4 @@
-import { area, ours, rfc, type Requirement } from './requirement.ts';
+import { area, ours, rfc, type Proof, type Requirement } from './requirement.ts';
 
 const promises = ours('SECURITY.md');
 const page = ours('docs/configuration.md');
@@ -11,6 +11,8 @@ const bodies = 'src/proxy/bigBodies.test.ts';
 const replies = 'src/proxy/localReplies.test.ts';
 const upgrade = 'src/proxy/upgrade.test.ts';
 const tls = 'src/proxy/tls.test.ts';
+const http2 = 'src/proxy/http2.test.ts';
+const floods = 'src/proxy/http2Floods.test.ts';
 const reload = 'src/proxy/reload.test.ts';
 
 /** What crosses the gateway over real sockets, and what happens when a side misbehaves. */
@@ -457,6 +459,73 @@ export const forwarding: readonly Requirement[] = [
       'a handshake has bounded time and bytes',
       promises,
       [tls, 'a hello in small pieces is read; one that never ends is given up in time'],
+    ],
+  ]),
+  ...area('http2', [
+    [
+      'start',
+      'HTTP/2 is spoken by ALPN and by prior knowledge',
+      rfc(9113, '3'),
+      [http2, 'a client that speaks HTTP/2 from its first byte is served on a port of plain HTTP'],
+      [http2, 'ALPN chooses HTTP/2 under TLS'],
+      [http2, 'other prefaces than that of HTTP/2 are refused as ever'],
+    ],
+    [
+      'streams',
+      'requests of one connection are served side by side, each ends for itself',
+      rfc(9113, '5'),
+      [http2, 'many streams of one connection are served side by side'],
+      [http2, 'an answer that breaks off resets its stream and no other'],
+      [http2, 'a client that takes its request back takes its backend connection along'],
+    ],
+    [
+      'messages',
+      'bodies, interim answers and trailers cross',
+      rfc(9113, '8.1'),
+      [http2, 'bodies cross in both directions, with and without a known length'],
+      [http2, 'HEAD, 204 and 304 have no body, interim answers and trailers cross'],
+      [http2, 'trailers of a request cross'],
+    ],
+    [
+      'fields',
+      'what no HTTP/1.1 request could say, no HTTP/2 request can',
+      rfc(9113, '8.2'),
+      ['src/http/http2Message.test.ts', 'fields that HTTP/2 must not have are refused'],
+      ['src/http/http2Message.test.ts', 'a request becomes the text of the one it stands for'],
+      [http2, 'errors of ours, redirects and limits are answered as over HTTP/1.1'],
+    ],
+    [
+      'flow',
+      'a slow side holds the other back',
+      rfc(9113, '5.2'),
+      [http2, 'a slow reader holds its backend back, a slow backend its writer'],
+    ],
+    [
+      'goaway',
+      'a drain says GOAWAY',
+      rfc(9113, '6.8'),
+      [http2, 'a drain lets streams end, says GOAWAY and closes'],
+    ],
+    [
+      'websocket',
+      'extended CONNECT opens a WebSocket',
+      rfc(8441, '4'),
+      [http2, 'a WebSocket over HTTP/2 reaches a backend of HTTP/1.1'],
+    ],
+    [
+      'floods',
+      'frames that cost nothing end their connection',
+      rfc(9113, '10.5'),
+      ...(
+        [
+          'streams that are opened and reset (CVE-2023-44487)',
+          'PING (CVE-2019-9512)',
+          'SETTINGS (CVE-2019-9515)',
+          'CONTINUATION without an end (CVE-2024-27316)',
+          'empty DATA (CVE-2019-9518)',
+        ] as const
+      ).map((row): Proof => [floods, 'a flood ends its connection: ${name}', row]),
+      [floods, 'what a busy client sends is no flood'],
     ],
   ]),
 ];

@@ -1,0 +1,55 @@
+import type { ClientCertificate } from '../http/index.ts';
+import type { UpstreamConnection } from '../upstream/index.ts';
+import type { Arrival } from './arrival.ts';
+import type { BodyConsumer, LiveExchange } from './exchange.ts';
+import type { Port } from './port.ts';
+
+/**
+ * What an exchange needs of the side of its client. Answers are written as HTTP/1.1: to a connection of that as they
+ * are, to a stream of HTTP/2 as the message they stand for. So there is one way to write an answer, one place for
+ * each rule, and nothing is added to the path that most requests take.
+ */
+export interface ClientSide {
+  readonly port: Port;
+  /** What is written can be held back with `cork`, and what the client has not taken yet be counted. */
+  readonly socket: {
+    cork(): void;
+    uncork(): void;
+    readonly writableLength: number;
+    readonly remotePort?: number | undefined;
+    readonly localAddress?: string | undefined;
+    readonly localPort?: number | undefined;
+  };
+  /** Absent where the connection is plain TCP. */
+  readonly arrival: Arrival | undefined;
+  readonly http2: boolean;
+  readonly remoteAddress: string;
+  /** The end of an X-Forwarded-For line for this client. */
+  readonly forwardedFor: string;
+  readonly clientCertificate: ClientCertificate | undefined;
+  /** No further request after the present one. */
+  readonly draining: boolean;
+  /** The end of the connection is the end of the present answer. */
+  untilClose: boolean;
+  /** @returns false when the client reads slower than we write */
+  write(data: string | Buffer): boolean;
+  /** The same for text outside latin1. */
+  writeText(text: string): boolean;
+  /** The same for bytes that belong to somebody else, who gets them back when they are written. */
+  writeLent(bytes: Buffer, release: () => void): boolean;
+  /** Gives the request body to `consumer`, from its first byte. */
+  consume(x: LiveExchange, consumer: BodyConsumer): void;
+  /** The consumer cannot take more for now. */
+  pauseBody(): void;
+  resumeBody(x: LiveExchange): void;
+  /** The answer to the present request is complete. */
+  answered(x: LiveExchange): void;
+  /** Is more of the request to come than we would read to keep the connection? Asked when the answer begins. */
+  restIsTooMuch(x: LiveExchange): boolean;
+  /** The exchange has switched protocols: from here on the bytes of both sides pass as they are. */
+  tunnelTo(x: LiveExchange, upstream: UpstreamConnection, bytes: Buffer, from: number, to: number): void;
+  /** Ends it so that the client sees that the answer is not all there. */
+  destroy(): void;
+  /** A defect of ours: it ends this and nothing else. */
+  broken(error: unknown): void;
+}
