@@ -415,6 +415,55 @@ test('a request that waits for a backend without a route any more is refused in 
   assert.equal(status(await waiting), 503);
 });
 
+test('a reload that changes the addresses keeps what is known of those that stay', async (t) => {
+  const apps = await startApps(t, '127.0.0.1', '127.0.0.2', '127.0.0.3');
+  const [one, two, three] = apps as [App, App, App];
+  const gateway = await plane(t, listed([one, two]));
+  while (one.requests === 0 || two.requests === 0) await answers(gateway, 1);
+  const opened = (): Record<string, number> =>
+    Object.fromEntries([...gateway.plane.endpoints.all()].map(({ host, stats }) => [host, stats.opened]));
+  await gateway.apply({ routes: [{ targets: [listed([two, three])] }] });
+  while (three.requests === 0) await answers(gateway, 1);
+  assert.deepEqual(opened(), { '127.0.0.2': 1, '127.0.0.3': 1 });
+  assert.equal([...gateway.plane.endpoints.destinations()].length, 1);
+
+  // A model that does not come into use changes nothing.
+  const blocker = createServer().listen(0);
+  await once(blocker, 'listening');
+  t.after(() => blocker.close());
+  await assert.rejects(
+    gateway.apply({
+      ports: [0, (blocker.address() as AddressInfo).port],
+      routes: [{ targets: [listed([one])] }],
+    }),
+    /cannot be bound/,
+  );
+  assert.deepEqual([...new Set(await answers(gateway, 40))].sort(), ['127.0.0.2', '127.0.0.3']);
+  assert.deepEqual(opened(), { '127.0.0.2': 1, '127.0.0.3': 1 });
+});
+
+test('backends of one model that differ by their addresses are apart', async (t) => {
+  const [one, two] = (await startApps(t, '127.0.0.1', '127.0.0.2')) as [App, App];
+  const routes = (first: App, second: App): ModelInShort => ({
+    routes: [
+      { prefix: '/first', targets: [listed([first])] },
+      { prefix: '/second', targets: [listed([second])] },
+    ],
+  });
+  const gateway = await TestPlane.start(routes(one, two));
+  t.after(() => gateway.close());
+  for (const [first, second] of [
+    [one, two],
+    [two, one],
+    [one, one],
+    [one, two],
+  ] as const) {
+    await gateway.apply(routes(first, second));
+    assert.deepEqual(await answers(gateway, 1, get('/first')), [first.host]);
+    assert.deepEqual(await answers(gateway, 1, get('/second')), [second.host]);
+  }
+});
+
 test('a connection is closed after as many requests as it may carry', async (t) => {
   const app = await startApp(t);
   const gateway = await plane(t, {

@@ -215,6 +215,7 @@ export class DataPlane {
     this.identities.retireOthers(this.doors.identities);
     if (this.model === undefined) return;
     const { upstream, limits } = this.model.process;
+    this.endpoints.undo();
     for (const { target } of this.uses.destinations) this.endpoints.use(target, upstream, limits);
     this.endpoints.retireOthers(this.uses.destinations);
     this.options.mcp.retire(this.uses.mcp);

@@ -24,7 +24,8 @@ export interface DestinationTools {
  * target share it, over reloads too.
  */
 export class Destination {
-  readonly target: Target;
+  /** Changes by its addresses alone; `configure` takes them into use. */
+  target: Target;
   /** `host:port` as configured, IPv6 in brackets. */
   readonly name: string;
   readonly tls: TlsMaterial | undefined;

@@ -10,6 +10,12 @@ const SWEEP_MS = 1_000;
 export class Endpoints {
   private readonly tools: DestinationTools;
   private readonly byKey = new Map<string, Destination>();
+  /** The same by all of their target but the addresses. */
+  private readonly bySort = new Map<string, Set<Destination>>();
+  /** Used by the model that is being prepared. */
+  private readonly claimed = new Set<Destination>();
+  /** What had other addresses before that model. */
+  private readonly changed = new Map<Destination, Target>();
   /** Without a route, until their last request is done. */
   private readonly leaving = new Set<Destination>();
   private readonly timer: NodeJS.Timeout;
@@ -21,27 +27,49 @@ export class Endpoints {
   }
 
   /**
-   * The destination of a backend; the settings of the latest caller hold.
+   * The destination of a backend; the settings of the latest caller hold. One that differs by its addresses alone goes
+   * on with the new ones: what is known of those that stay is kept, as are their connections.
    * @throws Error when a file of its TLS settings cannot be used
    */
   use(target: Target, settings: UpstreamSettings, limits: Limits): Destination {
     // A connection that was checked against one certificate must never carry what asked for another.
-    const key = JSON.stringify(target);
-    let destination = this.byKey.get(key);
-    if (destination === undefined) {
-      destination = new Destination(target, settings, limits, this.tools);
-      this.byKey.set(key, destination);
-    } else destination.configure(settings, limits);
-    return destination;
+    const known = this.byKey.get(keyOf(target)) ?? this.unclaimed(target);
+    if (known === undefined) {
+      const destination = new Destination(target, settings, limits, this.tools);
+      this.add(destination);
+      this.claimed.add(destination);
+      return destination;
+    }
+    this.claimed.add(known);
+    this.change(known, target);
+    known.configure(settings, limits);
+    return known;
+  }
+
+  /** The model that was being prepared did not come into use. */
+  undo(): void {
+    for (const [destination, target] of this.changed) {
+      // Another may have been made in its place meanwhile; nothing was sent there yet.
+      const other = this.byKey.get(keyOf(target));
+      if (other !== undefined && other !== destination) {
+        this.remove(other);
+        other.close();
+      }
+      this.change(destination, target);
+    }
+    this.changed.clear();
+    this.claimed.clear();
   }
 
   /** After a reload: everything that is not in `live` has no route any more. */
   retireOthers(live: ReadonlySet<Destination>): void {
-    for (const [key, destination] of this.byKey) {
+    this.claimed.clear();
+    this.changed.clear();
+    for (const destination of [...this.byKey.values()]) {
       if (live.has(destination)) continue;
+      this.remove(destination);
       destination.retire();
       this.leaving.add(destination);
-      this.byKey.delete(key);
     }
   }
 
@@ -58,9 +86,44 @@ export class Endpoints {
     for (const destination of [...this.byKey.values(), ...this.leaving]) destination.close();
   }
 
+  private unclaimed(target: Target): Destination | undefined {
+    for (const destination of this.bySort.get(sortOf(target)) ?? [])
+      if (!this.claimed.has(destination)) return destination;
+    return undefined;
+  }
+
+  private change(destination: Destination, target: Target): void {
+    const key = keyOf(target);
+    if (keyOf(destination.target) === key) return;
+    if (!this.changed.has(destination)) this.changed.set(destination, destination.target);
+    this.remove(destination);
+    destination.target = target;
+    this.add(destination);
+  }
+
+  private add(destination: Destination): void {
+    const sort = sortOf(destination.target);
+    const alike = this.bySort.get(sort);
+    if (alike === undefined) this.bySort.set(sort, new Set([destination]));
+    else alike.add(destination);
+    this.byKey.set(keyOf(destination.target), destination);
+  }
+
+  private remove(destination: Destination): void {
+    const sort = sortOf(destination.target);
+    const alike = this.bySort.get(sort);
+    alike?.delete(destination);
+    if (alike?.size === 0) this.bySort.delete(sort);
+    const key = keyOf(destination.target);
+    if (this.byKey.get(key) === destination) this.byKey.delete(key);
+  }
+
   private sweep(): void {
     const now = Date.now();
     for (const destination of [...this.byKey.values(), ...this.leaving]) destination.sweep(now);
     for (const destination of this.leaving) if (destination.isIdle) this.leaving.delete(destination);
   }
 }
+
+const keyOf = (target: Target): string => JSON.stringify(target);
+const sortOf = (target: Target): string => JSON.stringify({ ...target, addresses: undefined });

@@ -66,6 +66,8 @@ export const upstream: readonly Requirement[] = [
       page,
       [balancing, 'a name is served at all its addresses, and follows them as they change'],
       [balancing, 'a request under way at an address that is gone comes to its end'],
+      [balancing, 'a reload that changes the addresses keeps what is known of those that stay'],
+      [balancing, 'backends of one model that differ by their addresses are apart'],
     ],
     [
       'preferences',
