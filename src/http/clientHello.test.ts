@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { connect } from 'node:tls';
 import { readClientHello, type ClientHello } from './clientHello.ts';
@@ -13,7 +13,7 @@ async function helloOf(options: { servername?: string; ALPNProtocols?: string[] 
   const { port } = server.address() as AddressInfo;
   const client = connect({ port, host: '127.0.0.1', rejectUnauthorized: false, ...options });
   client.on('error', () => undefined);
-  const [socket] = (await once(server, 'connection')) as [import('node:net').Socket];
+  const [socket] = (await once(server, 'connection')) as [Socket];
   const [bytes] = (await once(socket, 'data')) as [Buffer];
   socket.destroy();
   client.destroy();

@@ -70,7 +70,7 @@ export const serverTls = fields(
 )
   .superRefine((tls, context) => {
     const issue = (path: string, message: string): void =>
-      void context.addIssue({ code: 'custom', path: [path], message });
+      context.addIssue({ code: 'custom', path: [path], message });
     if (tls.minTLSVersion !== undefined && tls.minTlsVersion !== undefined)
       issue('minTlsVersion', 'is the same field as minTLSVersion: keep one of them');
     if (tls.maxTLSVersion !== undefined && tls.maxTlsVersion !== undefined)
