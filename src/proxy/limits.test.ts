@@ -34,7 +34,7 @@ async function withPlane(
   }
 }
 
-const idle = { lagMs: 0, memory: 0 };
+const idle = { lagMs: 0, memory: 0, outOfFiles: false };
 
 test('a request too many at the same time is told to come back, and its connection goes on', async () => {
   const waiting: BackendConnection[] = [];
@@ -182,14 +182,14 @@ test('overload ends connections first, then refuses new requests, and lets those
       for (let look = 0; look < 3; look++) plane.overload.note(load);
     };
 
-    note({ lagMs: 0, memory: 0.91 });
+    note({ ...idle, memory: 0.91 });
     const closing = await plane.client();
     const last = await closing.ask(get());
     assert.equal(status(last), 200);
     assert.equal(field(last, 'connection'), 'close');
     assert.equal(await closing.closed(), 'fin');
 
-    note({ lagMs: 0, memory: 0.96 });
+    note({ ...idle, memory: 0.96 });
     const served = backend.requests.length;
     const refused = await plane.client();
     const answer = await refused.ask(get());
@@ -199,7 +199,7 @@ test('overload ends connections first, then refuses new requests, and lets those
     assert.equal(backend.requests.length, served);
     held?.send(ok('done'));
     assert.equal((await under.answer()).body.toString(), 'done');
-    assert.match(await plane.metricsText(), /^portcullis_overload_level 2$/m);
+    assert.match(await plane.metricsText(), /^portcullis_overload_level\{reason="memory"\} 2$/m);
 
     note(idle);
     const again = await plane.client();
@@ -210,7 +210,7 @@ test('overload ends connections first, then refuses new requests, and lets those
     const metrics = await plane.metricsText();
     assert.match(metrics, /portcullis_requests_shed_total\{reason="memory"\} 1\n/);
     assert.match(metrics, /portcullis_downstream_connections_ended_total\{reason="overload"\} 2\n/);
-    assert.match(metrics, /^portcullis_overload_level 0$/m);
+    assert.match(metrics, /^portcullis_overload_level\{reason="memory"\} 0$/m);
     assert.deepEqual(
       plane.log.filter(({ message }) => message.includes('overload')).map(({ level }) => level),
       ['warn', 'error', 'info'],

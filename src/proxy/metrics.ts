@@ -1,7 +1,7 @@
 import type { Metrics, Sample } from '../telemetry/index.ts';
 import type { Destination } from '../upstream/index.ts';
 import type { IdentityView } from './serverIdentity.ts';
-import type { Overload, OverloadLevel } from './overload.ts';
+import { overloadReasons, type Overload, type OverloadLevel } from './overload.ts';
 import { durationBuckets, type RouteStats, type WireStats } from './stats.ts';
 import { exposeUpstream } from './upstreamMetrics.ts';
 
@@ -128,7 +128,7 @@ export function exposeMetrics(metrics: Metrics, sources: MetricSources): void {
   );
   metrics.collect(
     'accept_failures_total',
-    'Connections that the system would not hand over, for want of file descriptors.',
+    'Connections that the system failed to hand over.',
     'counter',
     [],
     one(() => wire.acceptFailures),
@@ -156,10 +156,14 @@ export function exposeMetrics(metrics: Metrics, sources: MetricSources): void {
   );
   metrics.collect(
     'overload_level',
-    '1 while connections end after their request (limits.overload.close…), 2 while new requests are refused, too (shed…).',
+    '1 while connections end after their request (limits.overload.close…, or no file descriptor left), 2 while new requests are refused, too (shed…).',
     'gauge',
-    [],
-    one(() => levels[sources.overload.level]),
+    ['reason'],
+    () =>
+      overloadReasons.map((reason) => ({
+        labels: { reason },
+        value: sources.overload.reason === reason ? levels[sources.overload.level] : 0,
+      })),
   );
   metrics.collect(
     'overload_lag_seconds',

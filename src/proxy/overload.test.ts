@@ -12,7 +12,7 @@ const limits = { closeLagMs: 100, shedLagMs: 200, closeMemory: 0.5, shedMemory: 
 /** The level after loads, given as [lag, memory]. */
 function after(loads: readonly (readonly [number, number])[], thresholds = limits): string {
   const overload = new Overload(thresholds, log, false);
-  for (const [lagMs, memory] of loads) overload.note({ lagMs, memory });
+  for (const [lagMs, memory] of loads) overload.note({ lagMs, memory, outOfFiles: false });
   return overload.level === 'none' ? 'none' : `${overload.level} ${overload.reason}`;
 }
 
@@ -46,6 +46,15 @@ test('a threshold of 0 is never reached', () => {
     'none',
   );
   assert.equal(after(thrice(5_000, 1), { ...limits, shedLagMs: 0, shedMemory: 0 }), 'close lag');
+});
+
+test('without a file descriptor connections end at once, those under way as far as they come', () => {
+  const overload = new Overload(limits, log, false);
+  const load = { lagMs: 0, memory: 0 };
+  overload.note({ ...load, outOfFiles: true });
+  assert.deepEqual([overload.level, overload.reason], ['close', 'files']);
+  overload.note({ ...load, outOfFiles: false });
+  assert.equal(overload.level, 'none');
 });
 
 test('by itself it measures how late the event loop is, and how much memory is in use', async () => {

@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs';
 import { getHeapStatistics } from 'node:v8';
 import type { OverloadLimits } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
@@ -8,7 +9,12 @@ export interface Load {
   readonly lagMs: number;
   /** Memory in use as a share of what the process may have. */
   readonly memory: number;
+  /** No file or socket can be opened any more. */
+  readonly outOfFiles: boolean;
 }
+
+export const overloadReasons = ['lag', 'memory', 'files'] as const;
+export type OverloadReason = (typeof overloadReasons)[number];
 
 /** `close`: connections end after their request. `shed`: new requests are refused, too. */
 export type OverloadLevel = 'none' | 'close' | 'shed';
@@ -25,8 +31,8 @@ const LOOKS = 3;
 export class Overload {
   level: OverloadLevel = 'none';
   /** What is over its threshold. */
-  reason: 'lag' | 'memory' = 'lag';
-  load: Load = { lagMs: 0, memory: 0 };
+  reason: OverloadReason = 'lag';
+  load: Load = { lagMs: 0, memory: 0, outOfFiles: false };
   limits: OverloadLimits;
   private readonly log: Logger;
   private readonly looks: Load[] = [];
@@ -48,10 +54,12 @@ export class Overload {
     if (this.looks.length > LOOKS) this.looks.shift();
     const lagMs = this.looks.length < LOOKS ? 0 : Math.min(...this.looks.map((look) => look.lagMs));
     const memory = this.looks.length < LOOKS ? 0 : Math.min(...this.looks.map((look) => look.memory));
-    this.load = { lagMs, memory };
+    this.load = { lagMs, memory, outOfFiles: load.outOfFiles };
     const { limits } = this;
     if (over(lagMs, limits.shedLagMs)) this.become('shed', 'lag');
     else if (over(memory, limits.shedMemory)) this.become('shed', 'memory');
+    // Connections that end give descriptors back.
+    else if (load.outOfFiles) this.become('close', 'files');
     else if (over(lagMs, limits.closeLagMs)) this.become('close', 'lag');
     else if (over(memory, limits.closeMemory)) this.become('close', 'memory');
     else this.become('none', this.reason);
@@ -65,10 +73,10 @@ export class Overload {
     const now = performance.now();
     const lagMs = Math.max(0, now - this.due);
     this.due = now + TICK_MS;
-    this.note({ lagMs, memory: memoryShare() });
+    this.note({ lagMs, memory: memoryShare(), outOfFiles: outOfFiles() });
   }
 
-  private become(level: OverloadLevel, reason: 'lag' | 'memory'): void {
+  private become(level: OverloadLevel, reason: OverloadReason): void {
     const before = this.level;
     this.level = level;
     this.reason = reason;
@@ -79,6 +87,8 @@ export class Overload {
       memory: Math.round(this.load.memory * 100) / 100,
     };
     if (level === 'shed') this.log.error('overloaded: new requests are refused', fields);
+    else if (reason === 'files' && level === 'close')
+      this.log.error('no file descriptor is left: connections are lost, others end after their request');
     else if (level === 'close') this.log.warn('overloaded: connections end after their request', fields);
     else this.log.info('no longer overloaded', fields);
   }
@@ -93,4 +103,18 @@ function memoryShare(): number {
   // Without a limit the system names none, or more than any machine has.
   const limited = granted > 0 && granted < 2 ** 50;
   return Math.max(used / most, limited ? process.memoryUsage.rss() / granted : 0);
+}
+
+/**
+ * Tried, for nobody tells: with no descriptor left, libuv takes a reserved one to accept and close what waits at the
+ * door, so that it does not spin, and says nothing.
+ */
+function outOfFiles(): boolean {
+  try {
+    closeSync(openSync('/dev/null', 'r'));
+    return false;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return code === 'EMFILE' || code === 'ENFILE';
+  }
 }

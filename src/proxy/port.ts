@@ -289,7 +289,7 @@ export class Port {
     else this.entering.add(new Entrance(this, socket, this.door));
   }
 
-  /** Out of file descriptors, as a rule: the system goes on by itself as soon as one is free. */
+  /** The system could not hand over a connection, and goes on by itself. */
   private acceptFailed(error: Error): void {
     this.tools.wire.acceptFailures++;
     this.acceptFailures++;

@@ -35,7 +35,7 @@ export interface WireStats {
   connections: number;
   accepted: number;
   refused: number;
-  /** Connections the system would not hand over, for want of file descriptors. */
+  /** Connections that the system failed to hand over. */
   acceptFailures: number;
   /** Exchanges under way. */
   requests: number;

@@ -17,6 +17,8 @@ export interface GatewayOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Flags in place of `-f FILE`. */
   readonly args?: readonly string[];
+  /** How many files and sockets it may have open. */
+  readonly openFiles?: number;
   /** How long it may take to become ready. */
   readonly readyMs?: number;
 }
@@ -87,7 +89,9 @@ export async function startGateway(yaml: string, options: GatewayOptions = {}): 
   const file = join(directory, 'config.yaml');
   writeFileSync(file, yaml);
   const mark = randomUUID();
-  const child = spawn(process.execPath, [launcher, ...(options.args ?? ['-f', file])], {
+  const command = [process.execPath, launcher, ...(options.args ?? ['-f', file])];
+  const limit = options.openFiles === undefined ? '' : `ulimit -n ${options.openFiles} && `;
+  const child = spawn('/bin/sh', ['-c', `${limit}exec "$@"`, 'sh', ...command], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
