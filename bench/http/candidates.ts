@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { freePorts } from '../../test/support/loopback.ts';
 import { startPinned, waitForPort, type Pinned } from '../processes.ts';
@@ -8,7 +9,7 @@ import { fillIn, startNginx, type Setting } from './setting.ts';
 export interface Candidate {
   readonly name: string;
   readonly title: string;
-  /** Workloads it takes part in; absent is all. */
+  /** Workloads it takes part in; absent is all but that of many routes. */
   readonly workloads?: readonly string[];
   start(setting: Setting): Promise<Running>;
 }
@@ -17,6 +18,8 @@ export interface Running {
   readonly port: number;
   /** Sent with each request where the candidate demands a token. */
   readonly token?: string;
+  /** Routes that requests of the workload `routes` go to, one after the other. */
+  readonly routes?: number;
   /** Absent where nothing stands in between. */
   readonly program?: Pinned;
   /** A line for each request, so that a log which drops lines is not taken for a cheap one. */
@@ -30,9 +33,9 @@ export async function startPortcullis(
   setting: Setting,
   name = 'portcullis',
   nodeOptions: readonly string[] = [],
+  file = fileURLToPath(new URL('../portcullis.yaml', import.meta.url)),
 ): Promise<Running & { readonly jwtPort: number; readonly program: Pinned }> {
   const [port, jwtPort, statsPort] = (await freePorts(3)) as [number, number, number];
-  const file = fileURLToPath(new URL('../portcullis.yaml', import.meta.url));
   const accessLog = `${setting.directory}/${name}.log`;
   const program = startPinned(
     setting.cores[0],
@@ -51,6 +54,28 @@ export async function startPortcullis(
   return { port, jwtPort, program, accessLog };
 }
 
+/** Portcullis with so many further routes on the listener that is measured. */
+const withRoutes = (routes: number): Candidate => ({
+  name: `portcullis-${routes}`,
+  title: `portcullis, ${routes} ${routes === 1 ? 'route' : 'routes'} more`,
+  workloads: ['routes'],
+  start: async (setting) => {
+    const text = readFileSync(new URL('../portcullis.yaml', import.meta.url), 'utf8');
+    const more = Array.from(
+      { length: routes },
+      (_, n) =>
+        `          - matches: [{ path: { pathPrefix: /v2/orders/r${n} } }]\n` +
+        `            backends: [{ host: '127.0.0.1:\${BACKEND_PORT}' }]\n`,
+    );
+    const file = `${setting.directory}/portcullis-${routes}.yaml`;
+    writeFileSync(
+      file,
+      text.replace('routes:\n', (line) => line + more.join('')),
+    );
+    return { ...(await startPortcullis(setting, `portcullis-${routes}`, [], file)), routes };
+  },
+});
+
 export const candidates: readonly Candidate[] = [
   {
     name: 'direct',
@@ -67,6 +92,7 @@ export const candidates: readonly Candidate[] = [
       return { ...running, port: jwtPort, token: setting.token };
     },
   },
+  ...[1, 100, 10_000].map(withRoutes),
   {
     name: 'haproxy',
     title: 'haproxy, 1 thread',

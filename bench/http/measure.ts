@@ -55,6 +55,7 @@ export async function measure(
         BENCH_METHOD: workload.method,
         BENCH_BODY: workload.body ?? '',
         BENCH_TOKEN: running.token ?? '',
+        BENCH_ROUTES: workload.name === 'routes' ? `${running.routes}` : '',
       },
     },
   );

@@ -28,7 +28,11 @@ export async function benchHttp(
   const setting = await openSetting(directory, cores);
   stack.defer(() => setting.close());
 
-  const chosen = candidates.filter(({ name }) => args.candidates?.includes(name) ?? true);
+  const chosen = candidates
+    .filter(({ name }) => args.candidates?.includes(name) ?? true)
+    .filter(
+      ({ workloads: own }) => own === undefined || own.some((name) => args.workloads?.includes(name) ?? true),
+    );
   const cells: { workload: Workload; candidate: Candidate; running: Running; samples: Sample[] }[] = [];
   const requests = new Map<Running, number>();
   const counted = (running: Running, sample: Sample) => {
@@ -43,7 +47,7 @@ export async function benchHttp(
     }
     for (const workload of workloads) {
       if (args.workloads?.includes(workload.name) === false) continue;
-      if (candidate.workloads?.includes(workload.name) === false) continue;
+      if (!(candidate.workloads?.includes(workload.name) ?? workload.name !== 'routes')) continue;
       await check(running, workload, candidate.name !== 'direct');
       cells.push({ workload, candidate, running, samples: [] });
     }

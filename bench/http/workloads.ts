@@ -48,4 +48,11 @@ export const workloads: readonly Workload[] = [
   },
   { name: '10k', title: 'GET, 10 KB answer', method: 'GET', path: '/v2/files/10k', answerBytes: 10_240 },
   { name: '1m', title: 'GET, 1 MB answer', method: 'GET', path: '/v2/files/1m', answerBytes: 1_048_576 },
+  {
+    name: 'routes',
+    title: `GET, ${smallAnswer.length} B answer, every route in turn`,
+    method: 'GET',
+    path: '/v2/orders/r0/4711?expand=items',
+    answerBytes: smallAnswer.length,
+  },
 ];
