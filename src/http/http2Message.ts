@@ -115,3 +115,38 @@ export function trailerFields(text: string): [name: string, value: string][] {
 export function lastChunk(trailers: readonly (readonly [name: string, value: string])[]): string {
   return `0\r\n${trailers.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
 }
+
+/** The fields of a request for a backend of HTTP/2, names and values by turns. */
+export function requestFields(head: Head, scheme: 'http' | 'https'): string[] {
+  const rest: string[] = [];
+  let authority = '';
+  let grpc = false;
+  for (let i = 0; i < head.count; i++) {
+    const name = head.name(i).toLowerCase();
+    const value = head.value(i);
+    if (name === 'host') authority = value;
+    else if (!connectionFields.has(name) && name !== 'te') rest.push(name, value);
+    if (name === 'content-type') grpc ||= value.startsWith('application/grpc');
+  }
+  // gRPC servers take its absence for a proxy that loses trailers.
+  if (grpc) rest.push('te', 'trailers');
+  return [':method', head.method, ':scheme', scheme, ':authority', authority, ':path', head.target, ...rest];
+}
+
+/**
+ * The head of an answer of HTTP/2 as text.
+ * @param fields names and values by turns, `:status` first
+ * @param framing what the text says of the body beside the fields that came
+ */
+export function responseText(fields: readonly string[], framing: 'none' | 'chunked' | 'empty'): string {
+  let text = '';
+  let status = '502';
+  for (let i = 0; i + 1 < fields.length; i += 2) {
+    const name = fields[i] as string;
+    const value = fields[i + 1] as string;
+    if (name === ':status') status = value;
+    else if (!connectionFields.has(name)) text += `${name}: ${value.replaceAll(/[\r\n\0]/g, '?')}\r\n`;
+  }
+  const frames = { none: '', chunked: 'transfer-encoding: chunked\r\n', empty: 'content-length: 0\r\n' };
+  return `HTTP/1.1 ${status} \r\n${text}${frames[framing]}\r\n`;
+}

@@ -12,7 +12,14 @@ export type {
 } from './exchange.ts';
 export { KIND } from './fields.ts';
 export { Head, HeadPool } from './head.ts';
-export { lastChunk, requestText, responseFields, trailerFields } from './http2Message.ts';
+export {
+  lastChunk,
+  requestFields,
+  requestText,
+  responseFields,
+  responseText,
+  trailerFields,
+} from './http2Message.ts';
 export { COMPLETE, INCOMPLETE, parseRequest, parseResponse, refusal, type HeadLimits } from './parse.ts';
 export { normalizePath } from './path.ts';
 export { dropTable, hopByHop, renderFields, renderLines, type DropTable } from './render.ts';

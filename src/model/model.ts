@@ -98,6 +98,8 @@ export interface HttpBackend extends BackendBase {
   readonly addresses?: readonly BackendAddress[];
   /** Connections are encrypted; absent: plain TCP. */
   readonly tls?: BackendTls;
+  /** Spoken to in HTTP/2; absent: HTTP/1.1. */
+  readonly http2?: true;
   /** Answers count as signs of health; absent: only whether it can be connected to. */
   readonly eviction?: Eviction;
   /** Requests of the gateway's own that tell whether an address works; absent: none are made. */

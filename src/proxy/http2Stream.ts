@@ -118,8 +118,10 @@ export class Http2Stream implements ClientSide {
     // The rest of a request that was answered early is not wanted (RFC 9113 §8.1).
     if (x.body.done || this.stream.destroyed) return;
     const { stream } = this;
-    if (stream.writableFinished) stream.close(NO_ERROR);
-    else stream.once('finish', () => stream.close(NO_ERROR));
+    // Not at once: the reset would overtake the answer.
+    const close = (): void => void setImmediate(() => stream.close(NO_ERROR));
+    if (stream.writableFinished) close();
+    else stream.once('finish', close);
   }
 
   /** What is not wanted is refused by itself, without ending the connection. */

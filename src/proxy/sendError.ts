@@ -1,6 +1,7 @@
 import { catalogue, GatewayError } from '../errors.ts';
 import type { HeaderLine } from '../http/index.ts';
 import type { LiveExchange } from './exchange.ts';
+import { grpcHeaders, isGrpc } from './grpc.ts';
 
 /** Seconds a client is asked to wait where the error knows no better. */
 const RETRY_AFTER = 1;
@@ -27,6 +28,10 @@ export function sendError(x: LiveExchange, thrown: unknown): void {
     return;
   }
   const { status, retry } = catalogue[error.code];
+  if (isGrpc(x)) {
+    x.send({ status: 200, headers: [...grpcHeaders(status, error.message), ...(error.headers ?? [])] });
+    return;
+  }
   const type = error.jsonBody === undefined ? 'text/plain; charset=utf-8' : 'application/json';
   const headers: HeaderLine[] = [['content-type', type], ...(error.headers ?? [])];
   if (status === 503 && retry !== 'no')

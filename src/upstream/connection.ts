@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import type { ErrorCode } from '../errors.ts';
 import {
@@ -14,6 +15,7 @@ import {
 } from '../http/index.ts';
 import { giveBuffer, shared, takeBuffer } from './buffers.ts';
 import type { Endpoint } from './endpoint.ts';
+import { Http2Channel } from './http2Channel.ts';
 import { openPlain, openTls, tlsProblem, type Reading } from './open.ts';
 
 /** Who waits for the answer of one request. All calls are synchronous; bytes are valid during the call only. */
@@ -56,10 +58,13 @@ const BULK = 32_768;
 /** Interim answers to one request; more would only be there to fill the client's connection. */
 const INFORMATIONAL_MOST = 32;
 
+/** A socket, or what stands for one. */
+type UpstreamSocket = Socket | Http2Channel;
+
 /** One connection to an endpoint: idle in its pool, or serving one request at a time. */
 export class UpstreamConnection {
   readonly endpoint: Endpoint;
-  readonly socket: Socket;
+  readonly socket: UpstreamSocket;
   /** True once it has answered a request before. */
   reused = false;
   /** When it became idle, by the endpoint's clock. */
@@ -111,8 +116,15 @@ export class UpstreamConnection {
     this.socket.on('close', () => this.end('closed'));
   }
 
-  private open(): Socket {
+  private open(): UpstreamSocket {
     const { endpoint } = this;
+    const { http2 } = endpoint;
+    if (http2 !== undefined) {
+      const channel = new Http2Channel(http2);
+      channel.on('data', (bytes: Buffer) => this.onData(bytes, bytes.length));
+      if (endpoint.tls !== undefined) channel.on('secureConnect', () => this.onConnected());
+      return channel;
+    }
     const reading: Reading = {
       buffer: () => this.nextBuffer(),
       callback: (length, bytes) => this.onData(bytes as Buffer, length),
@@ -161,7 +173,8 @@ export class UpstreamConnection {
 
   /** @returns false when the caller should wait for `onWritable` */
   write(data: string | Buffer): boolean {
-    return typeof data === 'string' ? this.socket.write(data, 'latin1') : this.socket.write(data);
+    const { socket }: { socket: Duplex } = this;
+    return typeof data === 'string' ? socket.write(data, 'latin1') : socket.write(data);
   }
 
   cork(): void {

@@ -58,6 +58,7 @@ export class Destination {
     this.share = {
       tls: this.tls,
       limits: connections,
+      http2: target.http2 === true,
       onFree: connections?.maxConnections === undefined ? undefined : (free) => this.serveNext(free),
     };
     this.resolution = new Resolution(tools.lookup, tools.log, (found) => this.useAddresses(found));

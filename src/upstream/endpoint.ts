@@ -1,6 +1,7 @@
 import type { ConnectionLimits, Limits, UpstreamSettings } from '../model/index.ts';
 import { UpstreamConnection } from './connection.ts';
 import type { Health } from './health.ts';
+import { Http2Sessions } from './http2Sessions.ts';
 import type { TlsMaterial } from './tls.ts';
 
 /** What an endpoint counts, as plain numbers (read when /metrics is). */
@@ -16,6 +17,7 @@ export interface EndpointStats {
 export interface EndpointShare {
   readonly tls: TlsMaterial | undefined;
   readonly limits: ConnectionLimits | undefined;
+  readonly http2: boolean;
   /** Somebody may wait for a connection: told when one is free, or may be opened. @returns true where it was taken */
   readonly onFree: ((connection: UpstreamConnection | undefined) => boolean) | undefined;
 }
@@ -42,6 +44,8 @@ export class Endpoint {
     checksFailed: 0,
   };
   readonly maxRequests: number;
+  /** The connections below ours, where the backend is spoken to in HTTP/2. */
+  readonly http2: Http2Sessions | undefined;
   settings: UpstreamSettings;
   limits: Limits;
   private readonly share: EndpointShare;
@@ -67,6 +71,7 @@ export class Endpoint {
     this.name = nameOf(host, port);
     this.tier = address.tier;
     this.share = share;
+    this.http2 = share.http2 ? new Http2Sessions({ host, port }, share.tls) : undefined;
     this.maxConnections = share.limits?.maxConnections ?? Infinity;
     this.maxRequests = share.limits?.maxRequestsPerConnection ?? Infinity;
     this.health = health;
@@ -169,18 +174,21 @@ export class Endpoint {
   renew(): void {
     this.lastSession = undefined;
     this.closeIdle();
+    this.http2?.retire();
   }
 
   /** Closes what has been idle for too long. */
   sweep(now: number): void {
     for (const connection of this.idle.filter((idle) => now - idle.idleSince >= idle.idleLimitMs))
       connection.close();
+    this.http2?.sweep(now, this.settings.poolIdleTimeoutMs);
   }
 
   /** No request comes any more: idle connections go now, busy ones when they are done. */
   retire(): void {
     this.retired = true;
     this.closeIdle();
+    this.http2?.retire();
   }
 
   revive(): void {
@@ -190,6 +198,7 @@ export class Endpoint {
   close(): void {
     this.retired = true;
     for (const connection of [...this.open]) connection.close();
+    this.http2?.destroy();
   }
 
   private closeIdle(): void {

@@ -8,6 +8,7 @@ const names: readonly string[] = Object.keys({
   port: true,
   addresses: true,
   tls: true,
+  http2: true,
   eviction: true,
   check: true,
   connections: true,

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttp } from 'node:http';
+import { connect as connectHttp2, createServer as createHttp2 } from 'node:http2';
 import { createServer as createHttps } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -78,6 +79,36 @@ const walks: Readonly<Record<string, (t: TestContext) => Promise<void>>> = {
     for (let i = 0; i < 10; i++) assert.match(await answer(), /^1/);
     healthy[0] = true;
     while ((await ready()) !== 1) await answer();
+  },
+  'http2.yaml': async (t) => {
+    const backend = createHttp2((request, response) => {
+      response.addTrailers({ 'grpc-status': '0' });
+      response.setHeader('content-type', 'application/grpc');
+      request.pipe(response);
+    }).listen(0, '127.0.0.1');
+    await once(backend, 'listening');
+    await using gateway = await start('http2.yaml', {
+      GRPC_HOST: `127.0.0.1:${(backend.address() as AddressInfo).port}`,
+    });
+    const session = connectHttp2(gateway.url);
+    t.after(() => {
+      session.destroy();
+      backend.close();
+    });
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': '/test.Echo/Say',
+      'content-type': 'application/grpc',
+      te: 'trailers',
+    });
+    let trailers: Record<string, unknown> = {};
+    let body = '';
+    stream.on('trailers', (given) => (trailers = given));
+    stream.on('data', (chunk: Buffer) => (body += chunk.toString()));
+    stream.end('hello');
+    await once(stream, 'close');
+    assert.equal(body, 'hello');
+    assert.equal(trailers['grpc-status'], '0');
   },
 };
 

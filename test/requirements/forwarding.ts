@@ -13,6 +13,7 @@ const upgrade = 'src/proxy/upgrade.test.ts';
 const tls = 'src/proxy/tls.test.ts';
 const http2 = 'src/proxy/http2.test.ts';
 const floods = 'src/proxy/http2Floods.test.ts';
+const http2Backend = 'src/proxy/http2Backend.test.ts';
 const reload = 'src/proxy/reload.test.ts';
 
 /** What crosses the gateway over real sockets, and what happens when a side misbehaves. */
@@ -526,6 +527,35 @@ export const forwarding: readonly Requirement[] = [
         ] as const
       ).map((row): Proof => [floods, 'a flood ends its connection: ${name}', row]),
       [floods, 'what a busy client sends is no flood'],
+    ],
+  ]),
+  ...area('grpc', [
+    [
+      'trailers',
+      'a call goes through with its trailers, in both directions at a time',
+      ours('docs/upstream.md'),
+      [http2Backend, 'a gRPC call goes through with its trailers'],
+      [http2Backend, 'an answer of trailers alone stays one'],
+      [http2Backend, 'messages go both ways while a call lasts'],
+      ['test/e2e/upstream.test.ts', 'examples/upstream/${file}', 'http2.yaml'],
+    ],
+    [
+      'status',
+      'errors of the gateway come as a status of gRPC',
+      ours('docs/upstream.md'),
+      [http2Backend, 'a backend that cannot be reached is 503, to a client of gRPC as its status'],
+    ],
+    [
+      'backend',
+      'backends of HTTP/2 share connections, hold and are held back, and end single requests',
+      rfc(9113, '5'),
+      [http2Backend, 'many requests share one connection to the backend'],
+      [http2Backend, 'clients of HTTP/1.1 reach a backend of HTTP/2'],
+      [http2Backend, 'large bodies cross, and a side that does not read holds the other back'],
+      [http2Backend, 'a stream that the backend resets is the failure of that request alone'],
+      [http2Backend, 'a call that its client gives up is given up at the backend'],
+      [http2Backend, 'a backend that says GOAWAY gets no further request on that connection'],
+      [http2Backend, 'under TLS the backend is asked for h2, and must speak it'],
     ],
   ]),
 ];

@@ -9,7 +9,7 @@ type Target = Omit<HttpBackend, 'kind' | 'weight' | 'key' | 'place'>;
 export function buildTarget(
   { host, port, https = false }: HostAndPort,
   addresses: BackendAddressSettings | undefined,
-  { backendTLS, health, connections, tcp }: BackendPolicySettings,
+  { backendTLS, health, connections, tcp, http }: BackendPolicySettings,
 ): Target {
   const tls = backendTLS ?? (https ? {} : undefined);
   return {
@@ -17,6 +17,7 @@ export function buildTarget(
     port,
     ...(addresses === undefined ? {} : { addresses: addresses.map(buildAddress) }),
     ...(tls === undefined ? {} : { tls: buildTls(tls) }),
+    ...(http?.version === 'HTTP/2.0' ? { http2: true } : {}),
     ...(health === undefined ? {} : buildHealth(health)),
     ...(connections === undefined ? {} : { connections: buildConnections(connections) }),
     ...(tcp === undefined ? {} : { tcp: buildTcp(tcp) }),

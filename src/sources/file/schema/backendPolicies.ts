@@ -87,10 +87,30 @@ const tcp = fields({
   keepalives: keepalives.optional().describe('TCP keep-alive; that of config.backend by default.'),
 });
 
+const versions: Readonly<Record<string, 'HTTP/1.1' | 'HTTP/2.0'>> = {
+  'HTTP/1.1': 'HTTP/1.1',
+  HTTP1: 'HTTP/1.1',
+  'HTTP/2.0': 'HTTP/2.0',
+  'HTTP/2': 'HTTP/2.0',
+  HTTP2: 'HTTP/2.0',
+};
+
+const http = fields(
+  {
+    version: parsed('HTTP/1.1 or HTTP/2.0', (text) =>
+      Object.hasOwn(versions, text) ? versions[text] : undefined,
+    )
+      .optional()
+      .describe('HTTP/1.1, the default, or HTTP/2.0: with TLS by ALPN, without by prior knowledge.'),
+  },
+  ['requestTimeout'],
+);
+
 /** `policies` of a single backend. */
 export const backendPolicies = fields(
   {
     backendTLS: backendTls.optional().describe('Encrypt connections to it; also for https://.'),
+    http: http.optional().describe('The version of HTTP it is spoken to in.'),
     tcp: tcp.optional().describe('How connections are opened and kept.'),
     health: health.optional().describe('Which addresses of the backend work.'),
     connections: connections.optional().describe('Limits of its connections.'),
@@ -100,7 +120,6 @@ export const backendPolicies = fields(
     'responseHeaderModifier',
     'transformations',
     'backendAuth',
-    'http',
     'backendTunnel',
     'requestRedirect',
     'extAuthz',

@@ -1,0 +1,107 @@
+import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
+import { connect as connectPlain } from 'node:net';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
+import type { Address } from './open.ts';
+import type { TlsMaterial } from './tls.ts';
+
+/** Requests at a time on one connection, where the backend allows more. */
+const STREAMS_MOST = 100;
+
+/** One connection of HTTP/2 to a backend. */
+export interface SharedSession {
+  readonly session: ClientHttp2Session;
+  /** Requests under way or about to be. */
+  streams: number;
+  connected: boolean;
+  /** Who waits for it to stand. */
+  readonly waiting: Set<SessionWaiter>;
+  idleSince: number;
+}
+
+export interface SessionWaiter {
+  ready(): void;
+  failed(error: Error): void;
+}
+
+/** The connections of HTTP/2 to one address; a further one is opened where the others are full. */
+export class Http2Sessions {
+  private readonly address: Address;
+  private readonly tls: TlsMaterial | undefined;
+  private readonly open = new Set<SharedSession>();
+
+  constructor(address: Address, tls: TlsMaterial | undefined) {
+    this.address = address;
+    this.tls = tls;
+  }
+
+  get scheme(): 'http' | 'https' {
+    return this.tls === undefined ? 'http' : 'https';
+  }
+
+  /** One with room, connected or being so. */
+  take(): SharedSession {
+    for (const shared of this.open) {
+      const { session, streams } = shared;
+      const most = Math.min(STREAMS_MOST, session.remoteSettings?.maxConcurrentStreams ?? STREAMS_MOST);
+      if (!session.closed && !session.destroyed && streams < most) return shared;
+    }
+    return this.connect();
+  }
+
+  /** Closes what has carried nothing for so long. */
+  sweep(now: number, idleMs: number): void {
+    for (const shared of this.open)
+      if (shared.streams === 0 && now - shared.idleSince >= idleMs) shared.session.close();
+  }
+
+  /** No further request on those that are open: they end with the requests under way. */
+  retire(): void {
+    for (const { session } of this.open) session.close();
+    this.open.clear();
+  }
+
+  destroy(): void {
+    for (const { session } of this.open) session.destroy();
+    this.open.clear();
+  }
+
+  private connect(): SharedSession {
+    const { host, port } = this.address;
+    const session = connectHttp2(`${this.scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`, {
+      createConnection: () => this.socket(),
+      settings: { enablePush: false },
+      peerMaxConcurrentStreams: STREAMS_MOST,
+      maxSessionMemory: 64,
+    });
+    const waiting = new Set<SessionWaiter>();
+    const shared: SharedSession = { session, streams: 0, connected: false, waiting, idleSince: Date.now() };
+    session.on('connect', () => {
+      shared.connected = true;
+      for (const waiter of waiting) waiter.ready();
+      waiting.clear();
+    });
+    // Whoever has a stream on it hears of the end by the stream.
+    const failed = (error: Error): void => {
+      for (const waiter of waiting) waiter.failed(error);
+      waiting.clear();
+    };
+    session.on('error', failed);
+    session.on('close', () => failed(new Error('closed')));
+    session.on('goaway', () => this.open.delete(shared));
+    session.on('close', () => this.open.delete(shared));
+    this.open.add(shared);
+    return shared;
+  }
+
+  private socket(): ReturnType<typeof connectPlain> {
+    const { host, port } = this.address;
+    if (this.tls === undefined) return connectPlain({ host, port, noDelay: true });
+    const options = { ...this.tls.options(), ALPNProtocols: ['h2'] };
+    const socket: TLSSocket = connectTls({ host, port, ...options });
+    socket.setNoDelay(true);
+    socket.prependOnceListener('secureConnect', () => {
+      if (socket.alpnProtocol !== 'h2') socket.destroy(new Error('the backend does not speak HTTP/2'));
+    });
+    return socket;
+  }
+}
