@@ -280,6 +280,42 @@ test('sessions are resumed', async (t) => {
   second.close();
 });
 
+test('a resumed session still says who the client is', async (t) => {
+  const clients = authority('clients');
+  const { cert, key } = ca.issue({ names: ['app.test'] });
+  const names: (string | undefined)[] = [];
+  const plane = await start(t, {
+    listeners: [
+      {
+        tls: serverTls({ cert: { inline: cert }, key: { inline: key } }, clients.cert),
+        routes: [
+          {
+            handler: (request, reply) => {
+              names.push(request.clientCertificate?.subjectCn);
+              reply.send({ status: 200 });
+            },
+          },
+        ],
+      },
+    ],
+  });
+  const robot = clients.issue({ name: 'robot' });
+  for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+    const options = { servername: 'app.test', maxVersion };
+    const first = await RawClient.secure(plane.port, { ...options, ...robot });
+    const kept = once(first.socket, 'session') as Promise<[Buffer]>;
+    await first.ask(get('/'));
+    const session = maxVersion === 'TLSv1.2' ? (first.socket as TLSSocket).getSession() : (await kept)[0];
+    first.close();
+    assert.ok(session !== undefined);
+    const second = await RawClient.secure(plane.port, { ...options, ...robot, session });
+    assert.equal((second.socket as TLSSocket).isSessionReused(), true, maxVersion);
+    assert.equal(status(await second.ask(get('/'))), 200);
+    second.close();
+  }
+  assert.deepEqual(names, ['robot', 'robot', 'robot', 'robot']);
+});
+
 test('TLS below 1.2 and suites that were not chosen are refused; HTTP/1.1 is negotiated', async (t) => {
   const tls = { ...identityOf('app.test'), ciphers: ['ECDHE-ECDSA-AES256-GCM-SHA384'] };
   const plane = await start(t, { listeners: [listener('tls', tls)] });

@@ -131,7 +131,16 @@ export const backendPolicies = fields(
     'sessionAffinity',
     'ai',
   ],
-).meta({ id: 'BackendPolicies' });
+)
+  .superRefine(({ http: version, backendTLS: tls }, context) => {
+    if (version?.version === 'HTTP/2.0' && tls?.alpn !== undefined)
+      context.addIssue({
+        code: 'custom',
+        path: ['backendTLS', 'alpn'],
+        message: 'says something else than http.version: leave it out, h2 is offered then',
+      });
+  })
+  .meta({ id: 'BackendPolicies' });
 
 const address = z.union(
   [
