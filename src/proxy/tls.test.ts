@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { after, test, type TestContext } from 'node:test';
 import type { ConnectionOptions, TLSSocket } from 'node:tls';
 import { defaults, type ServerTls } from '../model/index.ts';
+import { policySchemas } from '../policies/index.ts';
 import { authority, type Identity } from './certificates.testing.ts';
 import {
   TestPlane,
@@ -278,6 +279,41 @@ test('sessions are resumed', async (t) => {
   assert.equal((second.socket as TLSSocket).isSessionReused(), true);
   assert.equal(status(await second.ask(get('/'))), 200);
   second.close();
+});
+
+test('rules may ask who the client is by its certificate', async (t) => {
+  const clients = authority('clients');
+  const { cert, key } = ca.issue({ names: ['app.test'] });
+  const rules = [
+    'source.subjectCn == "robot" && source.subject == "CN=robot" && source.issuer == "CN=clients"',
+    'source.spiffeId == "spiffe://test/b" && "robot.test" in source.subjectAltNames',
+    'source.certificate.startsWith("-----BEGIN CERTIFICATE-----")',
+  ];
+  const plane = await start(t, {
+    listeners: [
+      {
+        tls: serverTls({ cert: { inline: cert }, key: { inline: key } }, clients.cert),
+        routes: rules.map((rule, index) => ({
+          name: `rule${index}`,
+          prefix: `/${index}`,
+          policies: { authorization: policySchemas.authorization.parse({ rules: [rule] }) },
+          handler: saying('in'),
+        })),
+      },
+    ],
+  });
+  const enter = async (identity: Identity): Promise<number[]> => {
+    const client = await RawClient.secure(plane.port, { servername: 'app.test', ...identity });
+    const codes: number[] = [];
+    for (const index of rules.keys()) codes.push(status(await client.ask(get(`/${index}`))));
+    client.close();
+    return codes;
+  };
+  assert.deepEqual(
+    await enter(clients.issue({ name: 'robot', names: ['robot.test', 'spiffe://test/b'] })),
+    [200, 200, 200],
+  );
+  assert.deepEqual(await enter(clients.issue({ name: 'other' })), [403, 403, 200]);
 });
 
 test('a resumed session still says who the client is', async (t) => {

@@ -24,6 +24,13 @@ const readers: Readonly<Record<string, Readonly<Record<string, Reader>>>> = {
     port: (x) => BigInt(x.request.remotePort),
     rawAddress: (x) => x.request.remoteAddress,
     rawPort: (x) => BigInt(x.request.remotePort),
+    spiffeId: (x) =>
+      x.request.clientCertificate?.subjectAltNames.find((name) => name.startsWith('spiffe://')),
+    subjectAltNames: (x) => alternativeNames(x),
+    issuer: (x) => x.request.clientCertificate?.issuer,
+    subject: (x) => x.request.clientCertificate?.subject,
+    subjectCn: (x) => x.request.clientCertificate?.subjectCn,
+    certificate: (x) => x.request.clientCertificate?.pem,
   },
   destination: {
     address: (x) => x.request.localAddress,
@@ -72,6 +79,11 @@ export function contextFor(programs: readonly Program[]): ContextOf {
     if (mcp && item !== undefined) context.mcp = itemMap(item);
     return context;
   };
+}
+
+function alternativeNames(x: Exchange): Value | undefined {
+  const names = x.request.clientCertificate?.subjectAltNames;
+  return names === undefined ? undefined : toCel([...names]);
 }
 
 function itemMap(item: McpItem): Map<string, Value> {

@@ -3,13 +3,13 @@ import type { Declared, Members } from '../../cel/index.ts';
 /** The attributes that the configuration format knows, and which of them expressions may use here. */
 
 const text: Declared = { kind: 'value', type: 'string' };
+const list: Declared = { kind: 'value', type: 'list' };
 const whole: Declared = { kind: 'value', type: 'int' };
 const absent = (why: string): Declared => ({ kind: 'absent', why });
 const object = (members: Members): Declared => ({ kind: 'object', members });
 
 const body = absent('bodies pass through unread');
 const ended = absent('the request has not ended when policies run');
-const certificate = absent('client certificates are not read');
 const answer = absent('there is no answer yet when policies run');
 const notHere = absent('its policy does not exist here');
 
@@ -45,13 +45,13 @@ export const requestAttributes: Members = {
     port: whole,
     rawAddress: text,
     rawPort: whole,
-    identity: certificate,
-    spiffeId: certificate,
-    subjectAltNames: certificate,
-    issuer: certificate,
-    subject: certificate,
-    subjectCn: certificate,
-    certificate,
+    identity: absent('use spiffeId or subjectAltNames'),
+    spiffeId: text,
+    subjectAltNames: list,
+    issuer: text,
+    subject: text,
+    subjectCn: text,
+    certificate: text,
     unverifiedWorkload: absent('there is no workload discovery'),
     connectHeaders: absent('CONNECT is not served'),
   }),
