@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Limits } from '../model/index.ts';
+import { defaults, type Limits } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 
 /**
@@ -15,6 +15,9 @@ export function openFilesLimit(): number | undefined {
   }
 }
 
+/** Fewer connections than this are soon used up. */
+const FEW = 1_000;
+
 /**
  * A client connection mostly takes a second one, to a backend: more than half of all descriptors must not go to
  * clients, or accepting and connecting fail where nobody is told why.
@@ -23,10 +26,10 @@ export function withinOpenFiles(limits: Limits, openFiles: number | undefined, l
   if (openFiles === undefined) return limits;
   const most = Math.max(1, Math.ceil(openFiles / 2) - 1);
   if (limits.maxConnections <= most) return limits;
-  log.warn('limits.maxConnections lowered: the process may not open as many files', {
-    maxConnections: limits.maxConnections,
-    openFiles,
-    inUse: most,
-  });
+  const fields = { maxConnections: limits.maxConnections, openFiles, inUse: most };
+  const message = 'limits.maxConnections lowered: the process may not open as many files';
+  // Nobody asked for the default, and thousands of connections are left: worth knowing, not worth a warning.
+  if (limits.maxConnections === defaults.limits.maxConnections && most >= FEW) log.info(message, fields);
+  else log.warn(message, fields);
   return { ...limits, maxConnections: most };
 }
