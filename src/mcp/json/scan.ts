@@ -69,23 +69,25 @@ function skipNested(text: string, at: number): number {
   }
 }
 
-/** The members of one object, in order: `while (m.next())` then read `key`, `start` and `end` of the value. */
-export class Members {
-  key = '';
+/** What members and elements have in common: values in a row, with commas between them, up to a bracket. */
+abstract class Sequence {
+  /** Where the value is that `next` came to. */
   start = 0;
   end = 0;
-  /** True when the text is not an object after all. */
-  broken = false;
-  /** After the last member: the index after `}`. */
-  after = 0;
-  private readonly text: string;
+  /** True when the text is not such a row after all. */
+  broken: boolean;
+  /** After the last value: the index after the closing bracket. */
+  after: number;
+  protected readonly text: string;
+  private readonly close: number;
   private first = true;
 
-  /** `at` is the index of `{`. */
-  constructor(text: string, at: number) {
+  /** `at` is the index of the opening bracket. */
+  constructor(text: string, at: number, open: number, close: number) {
     this.text = text;
     this.after = at + 1;
-    if (text.charCodeAt(at) !== OPEN_OBJECT) this.broken = true;
+    this.close = close;
+    this.broken = text.charCodeAt(at) !== open;
   }
 
   next(): boolean {
@@ -93,7 +95,7 @@ export class Members {
     const text = this.text;
     let i = skipSpace(text, this.after);
     const c = text.charCodeAt(i);
-    if (c === CLOSE_OBJECT) {
+    if (c === this.close) {
       this.after = i + 1;
       return false;
     }
@@ -102,22 +104,17 @@ export class Members {
       i = skipSpace(text, i + 1);
     }
     this.first = false;
-    if (text.charCodeAt(i) !== QUOTE) return this.fault();
-    const keyEnd = skipString(text, i);
-    if (keyEnd < 0) return this.fault();
-    const key = decodeString(text, i, keyEnd);
-    if (key === undefined) return this.fault();
-    i = skipSpace(text, keyEnd);
-    if (text.charCodeAt(i) !== COLON) return this.fault();
-    i = skipSpace(text, i + 1);
-    const end = skipValue(text, i);
+    i = this.valueAt(i);
+    const end = i < 0 ? -1 : skipValue(text, i);
     if (end < 0) return this.fault();
-    this.key = key;
     this.start = i;
     this.end = end;
     this.after = end;
     return true;
   }
+
+  /** Where the value begins, `i` being behind the comma; -1 where the text is at fault. */
+  protected abstract valueAt(i: number): number;
 
   private fault(): false {
     this.broken = true;
@@ -125,48 +122,35 @@ export class Members {
   }
 }
 
-/** The elements of one list, in order: `while (e.next())` then read `start` and `end`. */
-export class Elements {
-  start = 0;
-  end = 0;
-  broken = false;
-  /** After the last element: the index after `]`. */
-  after = 0;
-  private readonly text: string;
-  private first = true;
+/** The members of one object, in order: `while (m.next())` then read `key`, `start` and `end` of the value. */
+export class Members extends Sequence {
+  key = '';
 
-  /** `at` is the index of `[`. */
   constructor(text: string, at: number) {
-    this.text = text;
-    this.after = at + 1;
-    if (text.charCodeAt(at) !== OPEN_LIST) this.broken = true;
+    super(text, at, OPEN_OBJECT, CLOSE_OBJECT);
   }
 
-  next(): boolean {
-    if (this.broken) return false;
+  protected override valueAt(i: number): number {
     const text = this.text;
-    let i = skipSpace(text, this.after);
-    const c = text.charCodeAt(i);
-    if (c === CLOSE_LIST) {
-      this.after = i + 1;
-      return false;
-    }
-    if (!this.first) {
-      if (c !== COMMA) return this.fault();
-      i = skipSpace(text, i + 1);
-    }
-    this.first = false;
-    const end = skipValue(text, i);
-    if (end < 0) return this.fault();
-    this.start = i;
-    this.end = end;
-    this.after = end;
-    return true;
+    if (text.charCodeAt(i) !== QUOTE) return -1;
+    const keyEnd = skipString(text, i);
+    if (keyEnd < 0) return -1;
+    const key = decodeString(text, i, keyEnd);
+    const colon = skipSpace(text, keyEnd);
+    if (key === undefined || text.charCodeAt(colon) !== COLON) return -1;
+    this.key = key;
+    return skipSpace(text, colon + 1);
+  }
+}
+
+/** The elements of one list, in order: `while (e.next())` then read `start` and `end`. */
+export class Elements extends Sequence {
+  constructor(text: string, at: number) {
+    super(text, at, OPEN_LIST, CLOSE_LIST);
   }
 
-  private fault(): false {
-    this.broken = true;
-    return false;
+  protected override valueAt(i: number): number {
+    return i;
   }
 }
 
