@@ -1,41 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { TestPlane, type ModelInShort } from './dataPlane.testing.ts';
-import {
-  field,
-  get,
-  ok,
-  post,
-  RawBackend,
-  status,
-  type BackendConnection,
-  type BackendScript,
-} from './wire.testing.ts';
+import type { ModelInShort } from './dataPlane.testing.ts';
+import { field, get, ok, post, status, type BackendConnection, type BackendScript } from './wire.testing.ts';
 import { until } from './until.testing.ts';
-
-const echo: BackendScript = {
-  onRequest: (request, connection) => connection.send(ok(request.body.toString())),
-};
-
-async function withPlane(
-  script: BackendScript,
-  model: ModelInShort,
-  body: (plane: TestPlane, backend: RawBackend) => Promise<void>,
-): Promise<void> {
-  const backend = await RawBackend.start(script);
-  const plane = await TestPlane.start({ routes: [{ to: backend.port }], ...model });
-  try {
-    await body(plane, backend);
-    await until('no client connection is left', () => plane.connections === 0);
-  } finally {
-    plane.close();
-    await backend.close();
-  }
-  assert.deepEqual(
-    plane.log.filter(({ level }) => level === 'error'),
-    [],
-  );
-}
+import { echo, withPlane } from './withPlane.testing.ts';
 
 const wrong: readonly (readonly [text: string, code: number])[] = [
   ['GET / HTTP/1.1\nHost: a\n\n', 400],

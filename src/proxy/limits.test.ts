@@ -1,38 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { TestPlane, type ModelInShort } from './dataPlane.testing.ts';
+import { TestPlane } from './dataPlane.testing.ts';
 import { until } from './until.testing.ts';
-import {
-  field,
-  get,
-  ok,
-  post,
-  RawBackend,
-  status,
-  type BackendConnection,
-  type BackendScript,
-} from './wire.testing.ts';
-
-const echo: BackendScript = {
-  onRequest: (request, connection) => connection.send(ok(request.body.toString())),
-};
-
-async function withPlane(
-  script: BackendScript,
-  model: ModelInShort,
-  body: (plane: TestPlane, backend: RawBackend) => Promise<void>,
-): Promise<void> {
-  const backend = await RawBackend.start(script);
-  const plane = await TestPlane.start({ routes: [{ to: backend.port }], ...model });
-  try {
-    await body(plane, backend);
-    await until('no client connection is left', () => plane.connections === 0);
-    assert.match(await plane.metricsText(), /^portcullis_requests_in_flight 0$/m);
-  } finally {
-    plane.close();
-    await backend.close();
-  }
-}
+import { field, get, ok, post, status, type BackendConnection, type BackendScript } from './wire.testing.ts';
+import { echo, withPlane } from './withPlane.testing.ts';
 
 const idle = { lagMs: 0, memory: 0, outOfFiles: false };
 
@@ -174,48 +145,53 @@ test('overload ends connections first, then refuses new requests, and lets those
       else connection.send(ok('x'));
     },
   };
-  await withPlane(script, {}, async (plane, backend) => {
-    const under = await plane.client();
-    under.send(get('/wait'));
-    await until('a request is under way', () => held !== undefined);
-    const note = (load: typeof idle): void => {
-      for (let look = 0; look < 3; look++) plane.overload.note(load);
-    };
+  await withPlane(
+    script,
+    {},
+    async (plane, backend) => {
+      const under = await plane.client();
+      under.send(get('/wait'));
+      await until('a request is under way', () => held !== undefined);
+      const note = (load: typeof idle): void => {
+        for (let look = 0; look < 3; look++) plane.overload.note(load);
+      };
 
-    note({ ...idle, memory: 0.91 });
-    const closing = await plane.client();
-    const last = await closing.ask(get());
-    assert.equal(status(last), 200);
-    assert.equal(field(last, 'connection'), 'close');
-    assert.equal(await closing.closed(), 'fin');
+      note({ ...idle, memory: 0.91 });
+      const closing = await plane.client();
+      const last = await closing.ask(get());
+      assert.equal(status(last), 200);
+      assert.equal(field(last, 'connection'), 'close');
+      assert.equal(await closing.closed(), 'fin');
 
-    note({ ...idle, memory: 0.96 });
-    const served = backend.requests.length;
-    const refused = await plane.client();
-    const answer = await refused.ask(get());
-    assert.equal(status(answer), 503);
-    assert.equal(field(answer, 'retry-after'), '1');
-    assert.equal(field(answer, 'connection'), 'close');
-    assert.equal(backend.requests.length, served);
-    held?.send(ok('done'));
-    assert.equal((await under.answer()).body.toString(), 'done');
-    assert.match(await plane.metricsText(), /^portcullis_overload_level\{reason="memory"\} 2$/m);
+      note({ ...idle, memory: 0.96 });
+      const served = backend.requests.length;
+      const refused = await plane.client();
+      const answer = await refused.ask(get());
+      assert.equal(status(answer), 503);
+      assert.equal(field(answer, 'retry-after'), '1');
+      assert.equal(field(answer, 'connection'), 'close');
+      assert.equal(backend.requests.length, served);
+      held?.send(ok('done'));
+      assert.equal((await under.answer()).body.toString(), 'done');
+      assert.match(await plane.metricsText(), /^portcullis_overload_level\{reason="memory"\} 2$/m);
 
-    note(idle);
-    const again = await plane.client();
-    const fine = await again.ask(get());
-    assert.equal(status(fine), 200);
-    assert.equal(field(fine, 'connection'), undefined);
-    for (const client of [under, closing, refused, again]) client.close();
-    const metrics = await plane.metricsText();
-    assert.match(metrics, /portcullis_requests_shed_total\{reason="memory"\} 1\n/);
-    assert.match(metrics, /portcullis_downstream_connections_ended_total\{reason="overload"\} 2\n/);
-    assert.match(metrics, /^portcullis_overload_level\{reason="memory"\} 0$/m);
-    assert.deepEqual(
-      plane.log.filter(({ message }) => message.includes('overload')).map(({ level }) => level),
-      ['warn', 'error', 'info'],
-    );
-  });
+      note(idle);
+      const again = await plane.client();
+      const fine = await again.ask(get());
+      assert.equal(status(fine), 200);
+      assert.equal(field(fine, 'connection'), undefined);
+      for (const client of [under, closing, refused, again]) client.close();
+      const metrics = await plane.metricsText();
+      assert.match(metrics, /portcullis_requests_shed_total\{reason="memory"\} 1\n/);
+      assert.match(metrics, /portcullis_downstream_connections_ended_total\{reason="overload"\} 2\n/);
+      assert.match(metrics, /^portcullis_overload_level\{reason="memory"\} 0$/m);
+      assert.deepEqual(
+        plane.log.filter(({ message }) => message.includes('overload')).map(({ level }) => level),
+        ['warn', 'error', 'info'],
+      );
+    },
+    ['overloaded: new requests are refused'],
+  );
 });
 
 test('the cap on connections stays below half of the files the process may open', async () => {

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { startGateway, type GatewayProcess } from './gateway.testing.ts';
-import { everything, mcpRoute, node, startIdp } from './stage.testing.ts';
+import type { GatewayProcess } from './gateway.testing.ts';
+import { node, startBeforeEverything, startIdp } from './stage.testing.ts';
 
 const launcher = fileURLToPath(
   new URL(
@@ -23,13 +23,7 @@ const home = mkdtempSync(join(tmpdir(), 'inspector-home-'));
 
 before(async () => {
   idp = await startIdp();
-  gateway = await startGateway(`
-binds:
-- port: 0
-  listeners:
-  - routes:
-${mcpRoute({ idp, path: '/mcp', target: { cmd: node, args: [everything, 'stdio'] } })}
-`);
+  gateway = await startBeforeEverything(idp);
 });
 after(async () => {
   await gateway?.stop();

@@ -6,21 +6,15 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js';
 import * as sdk2 from '@modelcontextprotocol/client';
 import { openBrowser } from '../../apps/dev-idp/src/browser.testing.ts';
-import { startGateway, type GatewayProcess } from './gateway.testing.ts';
-import { everything, mcpRoute, node, startIdp } from './stage.testing.ts';
+import type { GatewayProcess } from './gateway.testing.ts';
+import { startBeforeEverything, startIdp } from './stage.testing.ts';
 
 let idp: Awaited<ReturnType<typeof startIdp>>;
 let gateway: GatewayProcess;
 
 before(async () => {
   idp = await startIdp();
-  gateway = await startGateway(`
-binds:
-- port: 0
-  listeners:
-  - routes:
-${mcpRoute({ idp, path: '/tools/mcp', target: { cmd: node, args: [everything, 'stdio'] } })}
-`);
+  gateway = await startBeforeEverything(idp, '/tools/mcp');
 });
 after(async () => {
   await gateway?.stop();

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { startGateway, type GatewayProcess } from './gateway.testing.ts';
-import { everything, mcpRoute, node, startIdp } from './stage.testing.ts';
+import type { GatewayProcess } from './gateway.testing.ts';
+import { startBeforeEverything, startIdp } from './stage.testing.ts';
 import { until } from './until.testing.ts';
 
 const requirement = 'mcp==2.3.0';
@@ -58,13 +58,7 @@ describe('the Python SDK’s client', { skip: 'missing' in installed && installe
 
   before(async () => {
     idp = await startIdp();
-    gateway = await startGateway(`
-binds:
-- port: 0
-  listeners:
-  - routes:
-${mcpRoute({ idp, path: '/mcp', target: { cmd: node, args: [everything, 'stdio'] } })}
-`);
+    gateway = await startBeforeEverything(idp);
   });
   after(async () => {
     await gateway?.stop();

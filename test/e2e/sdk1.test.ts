@@ -9,8 +9,7 @@ import {
   type Notification,
 } from '@modelcontextprotocol/sdk/types.js';
 import { answers, testFeatures, type Connected, type McpClient } from './features.testing.ts';
-import { startGateway } from './gateway.testing.ts';
-import { everything, mcpRoute, node, startIdp } from './stage.testing.ts';
+import { startBeforeEverything, startIdp } from './stage.testing.ts';
 
 async function connect(url: URL, token: string): Promise<Connected> {
   const client = new Client(
@@ -50,13 +49,7 @@ testFeatures('the TypeScript SDK 1.x client', connect);
 
 test('a tool that runs as a task is asked after until its result is there', async () => {
   await using idp = await startIdp();
-  await using gateway = await startGateway(`
-binds:
-- port: 0
-  listeners:
-  - routes:
-${mcpRoute({ idp, path: '/mcp', target: { cmd: node, args: [everything, 'stdio'] } })}
-`);
+  await using gateway = await startBeforeEverything(idp);
   const client = new Client(
     { name: 'sdk1', version: '1.0.0' },
     { capabilities: { elicitation: { form: {} } } },

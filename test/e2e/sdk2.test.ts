@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client, StreamableHTTPClientTransport, type Notification } from '@modelcontextprotocol/client';
 import { answers, testFeatures, type Connect, type McpClient } from './features.testing.ts';
-import { startGateway } from './gateway.testing.ts';
-import { everything, mcpRoute, node, startIdp } from './stage.testing.ts';
+import { startBeforeEverything, startIdp } from './stage.testing.ts';
 
 const connect =
   (versionNegotiation: { mode: 'legacy' | 'auto' }): Connect =>
@@ -41,13 +40,7 @@ const connect =
 
 test('a client that first tries the stateless era finds the session era', async () => {
   await using idp = await startIdp();
-  await using gateway = await startGateway(`
-binds:
-- port: 0
-  listeners:
-  - routes:
-${mcpRoute({ idp, path: '/', target: { cmd: node, args: [everything, 'stdio'] } })}
-`);
+  await using gateway = await startBeforeEverything(idp, '/');
   const session = await connect({ mode: 'auto' })(
     new URL('/mcp', gateway.url),
     await idp.issueToken({ user: 'alice' }),

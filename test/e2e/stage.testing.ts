@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { startDevIdp, type DevIdp } from '../../apps/dev-idp/src/index.ts';
 import { startEcho, type Echo } from '../../apps/echo/src/index.ts';
+import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 
 /** What the tests share: an authorization server, and pieces of configuration that fit it. */
 
@@ -64,3 +65,13 @@ export const mcpRoute = ({ idp, path, target, policies }: McpRoute): string => `
       matches: [{ path: { pathPrefix: ${path} } }]
       policies: ${inline({ mcpAuthentication: authentication(idp), ...policies })}
       backends: [{ mcp: { targets: [{ name: target, stdio: ${inline(target)} }] } }]`;
+
+/** A gateway with one route: server-everything behind tokens of `idp`. */
+export const startBeforeEverything = (idp: DevIdp, path = '/mcp'): Promise<GatewayProcess> =>
+  startGateway(`
+binds:
+- port: 0
+  listeners:
+  - routes:
+${mcpRoute({ idp, path, target: { cmd: node, args: [everything, 'stdio'] } })}
+`);
