@@ -1,12 +1,9 @@
 import { X509Certificate } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { createServer, type Server, type TLSSocket } from 'node:tls';
-import type { Pem, ServerTls } from '../model/index.ts';
+import type { ServerTls } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
-
-const MAX_FILE_BYTES = 1_048_576;
+import { PemFiles, pemCertificates, pemText } from '../upstream/index.ts';
 
 /** Who waits for the end of a handshake. Exactly one of these is called, once. */
 export interface Handshaking {
@@ -34,24 +31,18 @@ export interface IdentityView {
 export class ServerIdentity {
   private readonly settings: ServerTls;
   private readonly log: Logger;
-  private readonly files: readonly string[];
+  private readonly files: PemFiles;
   /** Handshakes under way, by the two ends of their connections. */
   private readonly waiting = new Map<string, Handshaking>();
   /** Never listens: connections are handed to it. Each reading of the files has one of its own. */
   private server: Server | undefined;
   private problem: string | undefined;
   private expiresAt: number | undefined;
-  private seen: string;
-  private looking = false;
 
   constructor(settings: ServerTls, log: Logger) {
     this.settings = settings;
     this.log = log;
-    this.files = [settings.cert, settings.key, settings.root].flatMap((pem) =>
-      pem !== undefined && 'file' in pem ? [pem.file] : [],
-    );
-    // The marks are taken before the reading, so that no change falls in between.
-    this.seen = this.files.map(markNow).join();
+    this.files = new PemFiles([settings.cert, settings.key, settings.root]);
     this.load();
   }
 
@@ -79,14 +70,8 @@ export class ServerIdentity {
 
   /** Reads the files again where they changed. Never rejects. */
   async look(): Promise<void> {
-    if (this.files.length === 0 || this.looking) return;
-    this.looking = true;
-    const marks = await Promise.all(this.files.map((file) => stat(file).then(mark, () => 'absent')));
-    this.looking = false;
-    const now = marks.join();
-    if (now === this.seen) return;
-    this.seen = now;
-    if (this.load()) this.log.info('certificate was read anew', { certificate: this.name });
+    if ((await this.files.changed()) && this.load())
+      this.log.info('certificate was read anew', { certificate: this.name });
   }
 
   private get name(): string {
@@ -96,13 +81,13 @@ export class ServerIdentity {
   private load(): boolean {
     try {
       const { cert, key, root, ciphers, minVersion, maxVersion, groups } = this.settings;
-      const chain = certificates(cert, 'cert');
+      const chain = pemCertificates(cert, 'tls.cert');
       const server = createServer({
         cert: chain,
-        key: textOf(key, 'key'),
+        key: pemText(key, 'tls.key'),
         ...(root === undefined
           ? {}
-          : { ca: certificates(root, 'root'), requestCert: true, rejectUnauthorized: true }),
+          : { ca: pemCertificates(root, 'tls.root'), requestCert: true, rejectUnauthorized: true }),
         ...(groups === undefined ? {} : { ecdhCurve: groups.join(':') }),
         ciphers: ciphers.join(':'),
         honorCipherOrder: true,
@@ -186,34 +171,3 @@ export class ServerIdentities {
 /** Tells one connection from all others that are open. */
 const endsOf = ({ remoteAddress, remotePort, localAddress, localPort }: Socket): string =>
   [remoteAddress, remotePort, localAddress, localPort].join(' ');
-
-function textOf(pem: Pem, field: string): string {
-  if ('inline' in pem) return pem.inline;
-  try {
-    if (statSync(pem.file).size > MAX_FILE_BYTES) throw new Error(`is over ${MAX_FILE_BYTES} bytes`);
-    return readFileSync(pem.file, 'utf8');
-  } catch (error) {
-    throw new Error(`tls.${field}: ${pem.file}: ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    });
-  }
-}
-
-/** A file without a certificate would silently mean "trust nobody" or "show nothing". */
-function certificates(pem: Pem, field: string): string {
-  const text = textOf(pem, field);
-  if (!text.includes('-----BEGIN CERTIFICATE-----'))
-    throw new Error(`tls.${field}: ${'file' in pem ? pem.file : 'the text'} holds no certificate`);
-  return text;
-}
-
-const mark = (stats: { ino: number; size: number; mtimeMs: number }): string =>
-  `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
-
-function markNow(file: string): string {
-  try {
-    return mark(statSync(file));
-  } catch {
-    return 'absent';
-  }
-}

@@ -1,5 +1,3 @@
-import { readFileSync, statSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import {
   checkServerIdentity,
@@ -8,10 +6,9 @@ import {
   type SecureContext,
   type SecureContextOptions,
 } from 'node:tls';
-import type { BackendTls, Pem } from '../model/index.ts';
+import type { BackendTls } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
-
-const maxFileBytes = 1_048_576;
+import { PemFiles, pemCertificates, pemText } from './pemFiles.ts';
 
 /** What a connection needs to be encrypted, for `tls.connect`. */
 export interface TlsOptions {
@@ -32,11 +29,9 @@ export class TlsMaterial {
   private readonly settings: BackendTls;
   private readonly host: string;
   private readonly log: Logger;
-  private readonly files: readonly string[];
+  private readonly files: PemFiles;
   private readonly rest: Omit<TlsOptions, 'secureContext'>;
   private context: SecureContext;
-  private seen: string;
-  private looking = false;
 
   /**
    * @param host of the backend: what the certificate must be for where `hostname` says nothing else
@@ -46,9 +41,7 @@ export class TlsMaterial {
     this.settings = settings;
     this.host = host;
     this.log = log;
-    this.files = [settings.root, settings.client?.cert, settings.client?.key].flatMap((pem) =>
-      pem !== undefined && 'file' in pem ? [pem.file] : [],
-    );
+    this.files = new PemFiles([settings.root, settings.client?.cert, settings.client?.key]);
     const name = settings.hostname ?? host;
     this.rest = {
       // A server name is never an address (RFC 6066 §3); the certificate is compared with it all the same.
@@ -57,8 +50,6 @@ export class TlsMaterial {
       checkServerIdentity: (_asked, certificate) => this.checkIdentity(name, certificate),
       ALPNProtocols: ['http/1.1'],
     };
-    // The marks are taken before the reading, so that no change falls in between.
-    this.seen = this.files.map(markNow).join();
     this.context = this.read();
   }
 
@@ -68,13 +59,7 @@ export class TlsMaterial {
 
   /** Reads the files again where they changed. Never rejects. @returns true when something else is in use now */
   async look(): Promise<boolean> {
-    if (this.files.length === 0 || this.looking) return false;
-    this.looking = true;
-    const marks = await Promise.all(this.files.map((file) => stat(file).then(mark, () => 'absent')));
-    this.looking = false;
-    const now = marks.join();
-    if (now === this.seen) return false;
-    this.seen = now;
+    if (!(await this.files.changed())) return false;
     try {
       this.context = this.read();
     } catch (error) {
@@ -94,10 +79,13 @@ export class TlsMaterial {
     const { root, client, groups } = this.settings;
     const options: SecureContextOptions = {
       minVersion: 'TLSv1.2',
-      ...(root === undefined ? {} : { ca: certificates(root, 'root') }),
+      ...(root === undefined ? {} : { ca: pemCertificates(root, 'backendTLS.root') }),
       ...(client === undefined
         ? {}
-        : { cert: certificates(client.cert, 'cert'), key: textOf(client.key, 'key') }),
+        : {
+            cert: pemCertificates(client.cert, 'backendTLS.cert'),
+            key: pemText(client.key, 'backendTLS.key'),
+          }),
       ...(groups === undefined ? {} : { ecdhCurve: groups.join(':') }),
     };
     try {
@@ -123,40 +111,8 @@ export class TlsMaterial {
   }
 }
 
-function textOf(pem: Pem, field: string): string {
-  if ('inline' in pem) return pem.inline;
-  try {
-    if (statSync(pem.file).size > maxFileBytes) throw new Error(`is over ${maxFileBytes} bytes`);
-    return readFileSync(pem.file, 'utf8');
-  } catch (error) {
-    throw new Error(
-      `backendTLS.${field}: ${pem.file}: ${error instanceof Error ? error.message : String(error)}`,
-      { cause: error },
-    );
-  }
-}
-
-/** A file without a certificate would silently mean "trust nobody" or "show nothing". */
-function certificates(pem: Pem, field: string): string {
-  const text = textOf(pem, field);
-  if (!text.includes('-----BEGIN CERTIFICATE-----'))
-    throw new Error(`backendTLS.${field}: ${'file' in pem ? pem.file : 'the text'} holds no certificate`);
-  return text;
-}
-
 /** URIs among the alternative names. Commas within one are quoted by the platform (CVE-2021-44532). */
 function uris(certificate: PeerCertificate): Set<string> {
   const text = certificate.subjectaltname ?? '';
   return new Set([...text.matchAll(/(?:^|, )URI:([^",]+)(?=,|$)/g)].map((match) => match[1] ?? ''));
-}
-
-const mark = (stats: { ino: number; size: number; mtimeMs: number }): string =>
-  `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
-
-function markNow(file: string): string {
-  try {
-    return mark(statSync(file));
-  } catch {
-    return 'absent';
-  }
 }
