@@ -3,6 +3,8 @@ import {
   formatDuration,
   sortedRules,
   type Backend,
+  type HttpListener,
+  type InvalidBackend,
   type Listener,
   type ListenAddress,
   type Match,
@@ -11,6 +13,11 @@ import {
   type Place,
   type PolicyUse,
   type Route,
+  type TcpBackend,
+  type TcpListener,
+  type TcpRoute,
+  type UdpBackend,
+  type UdpListener,
 } from '../model/index.ts';
 import { policyOrder } from '../policies/index.ts';
 
@@ -20,7 +27,7 @@ export function explanation(model: Model): string {
   for (const { port, address, listeners } of model.binds) {
     const on = address === undefined ? '' : ` on ${address}`;
     lines.push(`port ${port === 0 ? '0 (the system chooses)' : port}${on}`);
-    for (const listener of listeners.toSorted((a, b) => compareHostnames(a.hostname, b.hostname)))
+    for (const listener of listeners.toSorted((a, b) => compareHostnames(hostnameOf(a), hostnameOf(b))))
       lines.push(...indent(listenerLines(listener)));
     lines.push('');
   }
@@ -34,7 +41,60 @@ export function explanation(model: Model): string {
   return `${lines.join('\n')}\n`;
 }
 
+const hostnameOf = (listener: Listener): string | undefined =>
+  listener.protocol === 'UDP' ? undefined : listener.hostname;
+
 function listenerLines(listener: Listener): string[] {
+  if ('tcpRoutes' in listener) return tcpLines(listener);
+  if ('udpRoutes' in listener) return udpLines(listener);
+  return httpLines(listener);
+}
+
+function tcpLines({ name, protocol, hostname, tls, tcpRoutes }: TcpListener): string[] {
+  const kind = protocol === 'TCP' ? 'TCP' : tls === undefined ? 'TLS passed through' : 'TLS that ends here';
+  return [
+    `listener ${name}, ${protocol === 'TCP' ? kind : `${hostname ?? 'every server name'}, ${kind}`}`,
+    ...indent(
+      tcpRoutes.length === 0 ? ['no route: every connection is closed'] : tcpRoutes.flatMap(tcpRouteLines),
+    ),
+  ];
+}
+
+const tcpRouteLines = (route: TcpRoute): string[] => [
+  `route ${route.name}${route.hostnames.length === 0 ? '' : `, ${route.hostnames.join(', ')}`} (${where(route.place)})`,
+  ...indent(rawBackendLines(route.backends, 'connections')),
+];
+
+function udpLines({ name, udpRoutes }: UdpListener): string[] {
+  const [route] = udpRoutes;
+  return [
+    `listener ${name}, UDP`,
+    ...indent(
+      route === undefined
+        ? ['no route: datagrams are dropped']
+        : [
+            `route ${route.name} (${where(route.place)})`,
+            ...indent(rawBackendLines(route.backends, 'clients')),
+          ],
+    ),
+  ];
+}
+
+function rawBackendLines(
+  backends: readonly (TcpBackend | UdpBackend | InvalidBackend)[],
+  what: string,
+): string[] {
+  const total = backends.reduce((sum, { weight }) => sum + weight, 0);
+  if (total === 0) return [`no backend: all ${what} are refused`];
+  return backends.map((backend) => {
+    const part = share(backend.weight, total, what);
+    if (backend.kind === 'invalid') return `refused (${backend.problem})${part}`;
+    const tls = backend.kind === 'tcp' && backend.tls !== undefined ? 'tls' : backend.kind;
+    return `backend ${tls}://${atHost(backend)}${part}${atAddresses(backend)}`;
+  });
+}
+
+function httpLines(listener: HttpListener): string[] {
   const rules = sortedRules(listener);
   const routes = [...new Set(rules.map(({ route }) => route))];
   return [
@@ -88,15 +148,24 @@ function policyLines(policies: readonly PolicyUse[]): string[] {
 }
 
 function backendLines(backend: Backend, total: number): string[] {
-  const share = total === 0 ? 0 : Math.round((backend.weight / total) * 1000) / 10;
-  const part = share === 100 ? '' : `, ${share} % of the requests`;
+  const part = share(backend.weight, total, 'requests');
   if (backend.kind === 'http') {
-    const at = backend.addresses === undefined ? '' : `, at ${backend.addresses.length} addresses`;
-    const host = backend.host.includes(':') ? `[${backend.host}]` : backend.host;
-    return [`backend http${backend.tls === undefined ? '' : 's'}://${host}:${backend.port}${part}${at}`];
+    const scheme = backend.tls === undefined ? 'http' : 'https';
+    return [`backend ${scheme}://${atHost(backend)}${part}${atAddresses(backend)}`];
   }
   return [`backend MCP${part}`, ...indent(backend.targets.map(targetLine))];
 }
+
+function share(weight: number, total: number, what: string): string {
+  const percent = total === 0 ? 0 : Math.round((weight / total) * 1000) / 10;
+  return percent === 100 ? '' : `, ${percent} % of the ${what}`;
+}
+
+const atHost = ({ host, port }: { readonly host: string; readonly port: number }): string =>
+  `${host.includes(':') ? `[${host}]` : host}:${port}`;
+
+const atAddresses = ({ addresses }: { readonly addresses?: readonly unknown[] }): string =>
+  addresses === undefined ? '' : `, at ${addresses.length} addresses`;
 
 function targetLine(target: McpTarget): string {
   const { name, cmd, args, env, clearEnv, cwd, startTimeoutMs } = target;

@@ -24,6 +24,8 @@ const limits: Limits = {
   bodyTimeoutMs: 60_000,
   idleTimeoutMs: 10 * minutes,
   tunnelIdleTimeoutMs: 60 * minutes,
+  udpIdleTimeoutMs: minutes,
+  maxUdpFlows: 10_000,
   maxConnections: 50_000,
   maxRequests: 50_000,
   maxRequestsPerConnection: 0,

@@ -22,10 +22,25 @@ export interface Bind {
   readonly port: number;
   /** The only address it is open on; every address of the machine where absent. */
   readonly address?: string;
+  /** Connections begin with a line or block of a proxy in front that says who the client is; absent: they do not. */
+  readonly proxyProtocol?: ProxyProtocol;
+  /**
+   * Told apart by the server name of TLS and by whether TLS is spoken at all; so one of protocol TCP is alone, but for
+   * those of UDP: that is another port of the system, with the same number.
+   */
   readonly listeners: readonly Listener[];
 }
 
-export interface Listener {
+/** The PROXY protocol of haproxy. */
+export interface ProxyProtocol {
+  readonly version: 'v1' | 'v2' | 'all';
+  /** `optional`: connections without it are taken, too. */
+  readonly mode: 'strict' | 'optional';
+}
+
+export type Listener = HttpListener | TcpListener | UdpListener;
+
+export interface HttpListener {
   /** Unique within the bind. */
   readonly name: string;
   /** Exact (`api.example.com`), wildcard (`*.example.com`), or absent for every host. Lower case. */
@@ -36,6 +51,47 @@ export interface Listener {
   /** Policies that stand on the listener (gateway) itself; they run before those of the route. */
   readonly policies: readonly PolicyUse[];
   readonly routes: readonly Route[];
+}
+
+/** Bytes are passed as they come, each connection to a backend of its own. */
+export interface TcpListener {
+  /** Unique within the bind. */
+  readonly name: string;
+  /** TLS: connections are told apart by the server name that the client asks for. TCP: every connection is taken. */
+  readonly protocol: 'TLS' | 'TCP';
+  /** With TLS only: the server names that are taken, as hosts are for HTTP; absent for all of them, and for none. */
+  readonly hostname?: string;
+  /** With TLS only: it ends here (`Terminate`). Absent: the backend gets the handshake of the client (`Passthrough`). */
+  readonly tls?: ServerTls;
+  /** The first one of the most specific host name takes the connection; where there is none it is closed. */
+  readonly tcpRoutes: readonly TcpRoute[];
+}
+
+export interface TcpRoute {
+  /** Unique within the listener. */
+  readonly name: string;
+  /** Server names of TLS, lower case; empty for all of the listener. Always empty where the protocol is TCP. */
+  readonly hostnames: readonly string[];
+  /** Drawn by weight for each connection; where there is none with a weight above 0, connections are closed. */
+  readonly backends: readonly (TcpBackend | InvalidBackend)[];
+  readonly place: Place;
+}
+
+/** Datagrams are passed as they come; those of one client go to the same backend until it has been silent for long. */
+export interface UdpListener {
+  /** Unique within the bind. */
+  readonly name: string;
+  readonly protocol: 'UDP';
+  /** The first one takes everything; without one datagrams are dropped. */
+  readonly udpRoutes: readonly UdpRoute[];
+}
+
+export interface UdpRoute {
+  /** Unique within the listener. */
+  readonly name: string;
+  /** Drawn by weight for each client. */
+  readonly backends: readonly (UdpBackend | InvalidBackend)[];
+  readonly place: Place;
 }
 
 export interface Route {
@@ -107,6 +163,26 @@ export interface HttpBackend extends BackendBase {
   readonly connections?: ConnectionLimits;
   /** In place of what holds for all backends. */
   readonly tcp?: Partial<Pick<UpstreamSettings, 'connectTimeoutMs' | 'keepAlive'>>;
+}
+
+/** What takes the bytes of connections. A health check is asked over HTTP all the same. */
+export interface TcpBackend extends Omit<HttpBackend, 'kind' | 'http2'> {
+  readonly kind: 'tcp';
+}
+
+export interface UdpBackend extends BackendBase {
+  readonly kind: 'udp';
+  readonly host: string;
+  readonly port: number;
+  /** Where `host` is served; absent: at every address that its name has. */
+  readonly addresses?: readonly BackendAddress[];
+}
+
+/** Stands for a backend that does not exist: its share is refused, since nobody else may get it. */
+export interface InvalidBackend extends BackendBase {
+  readonly kind: 'invalid';
+  /** Why, for the log. */
+  readonly problem: string;
 }
 
 export interface BackendAddress {
@@ -181,6 +257,8 @@ export interface BackendTls {
   readonly subjectAltNames: readonly string[];
   /** Groups for the key exchange, by the names of OpenSSL, the best first; those of the platform by default. */
   readonly groups?: readonly string[];
+  /** Protocols to offer (ALPN) where bytes are passed as they come; none by default. HTTP has its own. */
+  readonly alpn?: readonly string[];
 }
 
 export interface McpBackend extends BackendBase {
@@ -253,14 +331,18 @@ export interface Limits {
   readonly maxBufferBytes: number;
   /** First byte of a request to the end of its head. */
   readonly headTimeoutMs: number;
-  /** First byte of a connection to the end of its TLS handshake. */
+  /** Start of a connection to the end of its PROXY header and of its TLS handshake. */
   readonly handshakeTimeoutMs: number;
   /** Longest pause within a request or response body that someone waits for. */
   readonly bodyTimeoutMs: number;
   /** A kept-alive connection without a request. */
   readonly idleTimeoutMs: number;
-  /** A tunnel (after an upgrade) in which no byte moves. */
+  /** A tunnel (after an upgrade, or a TCP route) in which no byte moves. */
   readonly tunnelIdleTimeoutMs: number;
+  /** A client of a UDP listener from whom, and for whom, nothing comes. */
+  readonly udpIdleTimeoutMs: number;
+  /** Clients of UDP listeners at the same time. */
+  readonly maxUdpFlows: number;
   readonly maxConnections: number;
   /** Requests under way at the same time, over all connections; tunnels are among them. */
   readonly maxRequests: number;

@@ -1,4 +1,4 @@
-import type { Listener, Match, PathMatch, Route } from './model.ts';
+import type { HttpListener, Match, PathMatch, Route } from './model.ts';
 
 /** One way into a route: a host name of it (absent: every host of the listener) and one of its matches. */
 export interface Rule {
@@ -18,7 +18,7 @@ export interface Rule {
  *
  * Rules whose host name lies outside that of the listener are left out: no request can reach them.
  */
-export function sortedRules(listener: Pick<Listener, 'hostname' | 'routes'>): readonly Rule[] {
+export function sortedRules(listener: Pick<HttpListener, 'hostname' | 'routes'>): readonly Rule[] {
   const rules: Rule[] = [];
   for (const route of listener.routes) {
     for (const hostname of reachableHostnames(listener.hostname, route.hostnames)) {

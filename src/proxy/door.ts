@@ -22,8 +22,9 @@ export function doorsOf(model: Model, identities: ServerIdentities): Doors {
 }
 
 function doorOf(bind: Bind, identities: ServerIdentities, used: Set<ServerIdentity>): Door | undefined {
-  const secure = bind.listeners.flatMap(({ name, hostname, tls }) => {
-    if (tls === undefined) return [];
+  const secure = bind.listeners.flatMap((listener) => {
+    if (listener.protocol !== 'HTTPS' || listener.tls === undefined) return [];
+    const { name, hostname, tls } = listener;
     const identity = identities.use(tls);
     used.add(identity);
     return [[hostname, { name, identity }] as const];

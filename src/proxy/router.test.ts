@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { Listener, Match, Route } from '../model/index.ts';
+import type { HttpListener, Match, Route } from '../model/index.ts';
 import { HostTable, Router } from './router.ts';
 
 const place = { file: 'test', line: 1, column: 1, path: '' };
@@ -23,7 +23,7 @@ function routerOf(
   routes: Route[],
   hostname?: string,
 ): (host: string, path: string, method?: string) => string | undefined {
-  const listener: Listener = {
+  const listener: HttpListener = {
     name: 'l',
     protocol: 'HTTP',
     policies: [],

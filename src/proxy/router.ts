@@ -1,4 +1,4 @@
-import { sortedRules, type Listener, type Match, type Route as RouteOfModel } from '../model/index.ts';
+import { sortedRules, type HttpListener, type Match, type Route as RouteOfModel } from '../model/index.ts';
 import { compileMatch, prefixOf, type Matchable } from './match.ts';
 import { PathTable, type CompiledRule } from './pathTable.ts';
 
@@ -54,7 +54,7 @@ export class Router<Route> {
   private readonly byHost: HostTable<HostRules<Route>>;
 
   /** @param routeOf the compiled route at a place of `listener.routes` */
-  constructor(listener: Pick<Listener, 'hostname' | 'routes'>, routeOf: (index: number) => Route) {
+  constructor(listener: Pick<HttpListener, 'hostname' | 'routes'>, routeOf: (index: number) => Route) {
     const indexes = new Map(listener.routes.map((route, index) => [route, index]));
     const compile = compileOnce((route) => routeOf(indexes.get(route) ?? -1));
     const gathered = new Map<string | undefined, CompiledRule<Route>[]>();

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import fc from 'fast-check';
 import { normalizePath } from '../http/index.ts';
-import { hostnameMatches, sortedRules, type Listener, type Match, type Route } from '../model/index.ts';
+import { hostnameMatches, sortedRules, type HttpListener, type Match, type Route } from '../model/index.ts';
 import { beginningOf, compileMatch, type Matchable } from './match.ts';
 import { Router } from './router.ts';
 
 /** What the router stands for: every rule in the order of precedence, one after the other. */
-function linear(listener: Pick<Listener, 'hostname' | 'routes'>): {
+function linear(listener: Pick<HttpListener, 'hostname' | 'routes'>): {
   holding: (request: Matchable, host: string) => string[];
   forPath: (host: string, path: string) => string[];
   any: (host: string) => string[];

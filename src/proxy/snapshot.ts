@@ -1,4 +1,4 @@
-import type { Bind, Listener, Model, PolicyUse, ProcessSettings, Route } from '../model/index.ts';
+import type { Bind, HttpListener, Model, PolicyUse, ProcessSettings, Route } from '../model/index.ts';
 import { GatewayError } from '../errors.ts';
 import {
   policyOrder,
@@ -77,9 +77,11 @@ export class Snapshot {
       new Map(
         model.binds.map((bind, index) => {
           const key = bindKey(bind, index);
-          const listeners = bind.listeners
-            .filter(({ protocol }) => (protocol === 'HTTPS') === secure)
-            .map((listener) => [listener.hostname, compiler.listener(key, listener)] as const);
+          const listeners = bind.listeners.flatMap((listener) =>
+            listener.protocol === (secure ? 'HTTPS' : 'HTTP')
+              ? [[listener.hostname, compiler.listener(key, listener)] as const]
+              : [],
+          );
           return [key, new HostTable(listeners)];
         }),
       );
@@ -124,7 +126,7 @@ class Compiler {
     this.settings = settings;
   }
 
-  listener(bind: string, listener: Listener): CompiledListener {
+  listener(bind: string, listener: HttpListener): CompiledListener {
     const compiled = listener.routes.map((route) => this.route(bind, listener, route));
     return {
       name: listener.name,
@@ -133,7 +135,7 @@ class Compiler {
     };
   }
 
-  private route(bind: string, listener: Listener, route: Route): CompiledRoute {
+  private route(bind: string, listener: HttpListener, route: Route): CompiledRoute {
     const policies = [...inOrder(listener.policies), ...inOrder(route.policies)];
     return this.assemble(bind, listener.name, route.name, policies, (plan) =>
       compileBackends(route.backends, this.settings, this.tools, plan),

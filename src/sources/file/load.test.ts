@@ -89,7 +89,9 @@ test('the value of a variable cannot add fields to the configuration', () => {
 test('the keys of backends stay when other parts of the file move', () => {
   const keys = (text: string): string[] =>
     loaded(text).model.binds.flatMap(({ listeners }) =>
-      listeners.flatMap(({ routes }) => routes.flatMap(({ backends }) => backends.map(({ key }) => key))),
+      listeners.flatMap((listener) =>
+        'routes' in listener ? listener.routes.flatMap(({ backends }) => backends.map(({ key }) => key)) : [],
+      ),
     );
   const route = 'routes: [{name: r, backends: [{host: a:1}, {host: b:1}]}]';
   const before = keys(`binds: [{port: 1, listeners: [{${route}}]}]`);

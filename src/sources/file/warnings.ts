@@ -1,7 +1,7 @@
 import {
   reachableHostnames,
   sortedRules,
-  type Listener,
+  type HttpListener,
   type ListenAddress,
   type Model,
   type Place,
@@ -33,6 +33,7 @@ export function warningsOf(
 
   const served = new Set<Route>();
   for (const listener of model.binds.flatMap((bind) => bind.listeners)) {
+    if (!('routes' in listener)) continue;
     warnOfListener(listener, warn);
     for (const route of listener.routes) served.add(route);
   }
@@ -49,7 +50,7 @@ function isExposed(address: ListenAddress): boolean {
   return address.kind === 'tcp' && !address.host.startsWith('127.') && address.host !== '::1';
 }
 
-function warnOfListener(listener: Listener, warn: Warn): void {
+function warnOfListener(listener: HttpListener, warn: Warn): void {
   for (const route of listener.routes) {
     if (reachableHostnames(listener.hostname, route.hostnames).length === 0)
       warn(

@@ -71,6 +71,8 @@ function buildLimits(document: DocumentSettings): Limits {
     bodyTimeoutMs: given?.bodyTimeout ?? limits.bodyTimeoutMs,
     idleTimeoutMs: http?.http1IdleTimeout ?? limits.idleTimeoutMs,
     tunnelIdleTimeoutMs: given?.tunnelIdleTimeout ?? limits.tunnelIdleTimeoutMs,
+    udpIdleTimeoutMs: limits.udpIdleTimeoutMs,
+    maxUdpFlows: limits.maxUdpFlows,
     maxConnections: given?.maxConnections ?? limits.maxConnections,
     maxRequests: given?.maxRequests ?? limits.maxRequests,
     maxRequestsPerConnection: given?.maxRequestsPerConnection ?? limits.maxRequestsPerConnection,

@@ -1,4 +1,4 @@
-import type { Listener, ServerTls } from '../../../model/index.ts';
+import type { HttpListener, ServerTls } from '../../../model/index.ts';
 import type { DocumentSettings } from '../schema/document.ts';
 import { usualSuites, type ServerTlsSettings } from '../schema/serverTls.ts';
 
@@ -8,7 +8,7 @@ export type FrontendTls = NonNullable<DocumentSettings['frontendPolicies']>['tls
 export function buildProtocol(
   settings: ServerTlsSettings | undefined,
   frontend: FrontendTls,
-): Pick<Listener, 'protocol' | 'tls'> {
+): Pick<HttpListener, 'protocol' | 'tls'> {
   return settings === undefined
     ? { protocol: 'HTTP' }
     : { protocol: 'HTTPS', tls: buildServerTls(settings, frontend) };
