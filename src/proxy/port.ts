@@ -1,4 +1,4 @@
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { catalogue, type ErrorCode } from '../errors.ts';
 import { HeadPool } from '../http/index.ts';
 import type { Limits } from '../model/index.ts';
@@ -8,9 +8,11 @@ import { ClientConnection } from './connection.ts';
 import { Http2Session } from './http2Session.ts';
 import { Entrance, type Door, type Entry } from './entrance.ts';
 import type { LiveExchange } from './exchange.ts';
+import { Listening, type SocketHandle } from './listening.ts';
 import type { Live } from './live.ts';
 import type { Overload } from './overload.ts';
 import type { RouteStats, WireStats } from './stats.ts';
+import type { ToldEnds } from './toldEnds.ts';
 
 /** What a port shares with the others. */
 export interface PortTools {
@@ -47,7 +49,7 @@ export class Port {
   limits: Limits;
   private door: Door | undefined;
   private readonly tools: PortTools;
-  private readonly server: Server;
+  private readonly listening: Listening;
   private readonly connections = new Set<OpenConnection>();
   /** Connections that are not yet of HTTP. */
   private readonly entering = new Set<Entrance>();
@@ -64,8 +66,10 @@ export class Port {
     this.door = door;
     this.heads = new HeadPool(limits.maxHeaders);
     this.tools = tools;
-    // Half-open, so that an answer can still be written while we decide what the end of the client's side means.
-    this.server = createServer({ noDelay: true, allowHalfOpen: true }, (socket) => this.accept(socket));
+    this.listening = new Listening(
+      (socket) => this.accept(socket),
+      (error) => this.acceptFailed(error),
+    );
     this.timer = setInterval(() => this.sweep(), SWEEP_MS);
     this.timer.unref();
   }
@@ -75,19 +79,25 @@ export class Port {
    * @throws the system's error, as EADDRINUSE
    */
   async listen(port: number, address?: string): Promise<number> {
-    try {
-      await this.bind(port, address ?? '::');
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (address !== undefined || (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL')) throw error;
-      await this.bind(port, '0.0.0.0');
-    }
-    this.server.on('error', (error) => this.acceptFailed(error));
+    await this.listening.open(port, address);
     return this.port;
   }
 
+  /**
+   * Accepts on a socket that another process holds open.
+   * @throws the system's error
+   */
+  take(handle: SocketHandle): Promise<void> {
+    return this.listening.take(handle);
+  }
+
+  /** Accepts no more on a socket that was taken. */
+  release(handle: SocketHandle): void {
+    this.listening.release(handle);
+  }
+
   get port(): number {
-    return (this.server.address() as AddressInfo | null)?.port ?? 0;
+    return this.listening.port;
   }
 
   get open(): number {
@@ -134,7 +144,7 @@ export class Port {
 
   /** Takes no more connections. */
   stopAccepting(): void {
-    if (this.server.listening) this.server.close();
+    this.listening.close();
   }
 
   /** Lets running exchanges end; resolves when the last connection is gone. */
@@ -172,15 +182,18 @@ export class Port {
   }
 
   /** Serves a connection whose bytes are HTTP. */
-  admit(socket: Socket, arrival: Arrival | undefined): void {
-    const http2 = arrival?.secure.alpnProtocol === 'h2';
-    this.add(http2 ? new Http2Session(this, socket, arrival) : new ClientConnection(this, socket, arrival));
+  admit(socket: Socket, arrival: Arrival | undefined, told: ToldEnds | undefined): void {
+    this.add(
+      arrival?.secure.alpnProtocol === 'h2'
+        ? new Http2Session(this, socket, arrival, told)
+        : new ClientConnection(this, socket, arrival, told),
+    );
   }
 
   /** A connection turned out to be one of HTTP/2, which takes its place. */
   admitHttp2(connection: ClientConnection, socket: Socket): void {
     this.connections.delete(connection);
-    this.add(new Http2Session(this, socket, undefined));
+    this.add(new Http2Session(this, socket, undefined, connection.told));
   }
 
   tunnelOpened(): void {
@@ -262,16 +275,6 @@ export class Port {
     if (this.draining) connection.drain();
   }
 
-  private bind(port: number, host: string): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.server.once('error', reject);
-      this.server.listen({ port, host, backlog: 1024 }, () => {
-        this.server.off('error', reject);
-        resolve();
-      });
-    });
-  }
-
   private accept(socket: Socket): void {
     const { wire } = this.tools;
     wire.accepted++;
@@ -285,7 +288,7 @@ export class Port {
       return;
     }
     wire.connections++;
-    if (this.door === undefined) this.admit(socket, undefined);
+    if (this.door === undefined) this.admit(socket, undefined, undefined);
     else this.entering.add(new Entrance(this, socket, this.door));
   }
 
