@@ -26,6 +26,8 @@ export interface HttpRequest {
   readonly remotePort: number;
   readonly localAddress: string;
   readonly localPort: number;
+  /** Who is really at the other end, where that is a proxy that told of the client (PROXY protocol). */
+  readonly peer?: { readonly address: string; readonly port: number } | undefined;
   /** What the client showed of itself in the TLS handshake, verified; absent where it was not asked to. */
   readonly clientCertificate?: ClientCertificate | undefined;
   /** The request id: the client's where sane, otherwise a fresh one. */

@@ -3,6 +3,7 @@ import type { UpstreamConnection } from '../upstream/index.ts';
 import type { Arrival } from './arrival.ts';
 import type { BodyConsumer, LiveExchange } from './exchange.ts';
 import type { Port } from './port.ts';
+import type { ToldEnds } from './toldEnds.ts';
 
 /**
  * What an exchange needs of the side of its client. Answers are written as HTTP/1.1: to a connection of that as they
@@ -22,6 +23,8 @@ export interface ClientSide {
   };
   /** Absent where the connection is plain TCP. */
   readonly arrival: Arrival | undefined;
+  /** Whom a proxy in front told of; absent where the client itself is at the other end. */
+  readonly told: ToldEnds | undefined;
   readonly http2: boolean;
   readonly remoteAddress: string;
   /** The end of an X-Forwarded-For line for this client. */

@@ -17,6 +17,7 @@ import type { ClientSide } from './clientSide.ts';
 import { LiveExchange, type BodyConsumer } from './exchange.ts';
 import type { Port } from './port.ts';
 import { openExchange, serveExchange } from './receive.ts';
+import { peerOf, type ToldEnds } from './toldEnds.ts';
 import { Tunnel, type TunnelClient } from './tunnel.ts';
 
 /** What the deadline of a connection is for. */
@@ -52,6 +53,7 @@ export class ClientConnection implements ClientSide, TunnelClient {
   readonly socket: Socket;
   /** Absent where the connection is plain TCP. */
   readonly arrival: Arrival | undefined;
+  readonly told: ToldEnds | undefined;
   readonly remoteAddress: string;
   /** The end of an X-Forwarded-For line for this client. */
   readonly forwardedFor: string;
@@ -89,12 +91,12 @@ export class ClientConnection implements ClientSide, TunnelClient {
   private readonly reader: (bytes: Buffer) => void;
   private certificate: { readonly found: ClientCertificate | undefined } | undefined;
 
-  constructor(port: Port, socket: Socket, arrival: Arrival | undefined) {
+  constructor(port: Port, socket: Socket, arrival: Arrival | undefined, told: ToldEnds | undefined) {
     this.port = port;
     this.socket = socket;
     this.arrival = arrival;
-    const address = socket.remoteAddress ?? '';
-    this.remoteAddress = address.startsWith('::ffff:') ? address.slice(7) : address;
+    this.told = told;
+    this.remoteAddress = told?.address ?? peerOf(socket);
     this.forwardedFor = `${this.remoteAddress}\r\n`;
     this.deadline = Date.now() + port.limits.idleTimeoutMs;
     this.reader = (bytes: Buffer) => {

@@ -70,7 +70,7 @@ export class Entrance implements Handshaking {
     }
     this.over = true;
     this.port.entered(this, 'ok');
-    this.port.admit(socket, { raw: this.socket, secure: socket, listener: listener.name });
+    this.port.admit(socket, { raw: this.socket, secure: socket, listener: listener.name }, undefined);
   }
 
   failed(reason: string): void {
@@ -112,7 +112,7 @@ export class Entrance implements Handshaking {
       this.over = true;
       this.handBack(read);
       this.port.entered(this, undefined);
-      this.port.admit(this.socket, undefined);
+      this.port.admit(this.socket, undefined, undefined);
       this.socket.resume();
       return;
     }

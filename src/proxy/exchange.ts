@@ -139,15 +139,22 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
   }
 
   get remotePort(): number {
-    return this.connection.socket.remotePort ?? 0;
+    const { told, socket } = this.connection;
+    return told?.port ?? socket.remotePort ?? 0;
   }
 
   get localAddress(): string {
-    return this.connection.socket.localAddress ?? '';
+    const { told, socket } = this.connection;
+    return told?.localAddress ?? socket.localAddress ?? '';
   }
 
   get localPort(): number {
-    return this.connection.socket.localPort ?? 0;
+    const { told, socket } = this.connection;
+    return told?.localPort ?? socket.localPort ?? 0;
+  }
+
+  get peer(): HttpRequest['peer'] {
+    return this.connection.told?.peer;
   }
 
   get id(): string {

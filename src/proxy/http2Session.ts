@@ -4,6 +4,7 @@ import type { ClientCertificate } from '../http/index.ts';
 import { clientCertificateOf, type Arrival } from './arrival.ts';
 import { Http2Stream } from './http2Stream.ts';
 import type { Port } from './port.ts';
+import { peerOf, type ToldEnds } from './toldEnds.ts';
 
 /** Requests at a time on one connection. */
 const STREAMS_MOST = 100;
@@ -24,6 +25,7 @@ export class Http2Session {
   readonly port: Port;
   readonly socket: Socket;
   readonly arrival: Arrival | undefined;
+  readonly told: ToldEnds | undefined;
   readonly remoteAddress: string;
   readonly remotePort: number | undefined;
   readonly forwardedFor: string;
@@ -43,12 +45,12 @@ export class Http2Session {
   private writtenBefore: number;
   private gone = false;
 
-  constructor(port: Port, socket: Socket, arrival: Arrival | undefined) {
+  constructor(port: Port, socket: Socket, arrival: Arrival | undefined, told: ToldEnds | undefined) {
     this.port = port;
     this.socket = socket;
     this.arrival = arrival;
-    const address = socket.remoteAddress ?? '';
-    this.remoteAddress = address.startsWith('::ffff:') ? address.slice(7) : address;
+    this.told = told;
+    this.remoteAddress = told?.address ?? peerOf(socket);
     this.remotePort = socket.remotePort;
     this.forwardedFor = `${this.remoteAddress}\r\n`;
     this.readBefore = socket.bytesRead;

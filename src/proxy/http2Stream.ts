@@ -18,6 +18,7 @@ import { Http2Answer } from './http2Answer.ts';
 import type { Http2Session } from './http2Session.ts';
 import type { Port } from './port.ts';
 import { openExchange, serveExchange, type Refusal } from './receive.ts';
+import type { ToldEnds } from './toldEnds.ts';
 import { Tunnel } from './tunnel.ts';
 
 /** Codes of RFC 9113 §7. */
@@ -35,6 +36,7 @@ export class Http2Stream implements ClientSide {
   readonly http2 = true;
   readonly port: Port;
   readonly arrival: Arrival | undefined;
+  readonly told: ToldEnds | undefined;
   readonly remoteAddress: string;
   readonly forwardedFor: string;
   untilClose = false;
@@ -56,6 +58,7 @@ export class Http2Stream implements ClientSide {
     this.session = session;
     this.port = session.port;
     this.arrival = session.arrival;
+    this.told = session.told;
     this.remoteAddress = session.remoteAddress;
     this.forwardedFor = session.forwardedFor;
     this.stream = stream;

@@ -22,8 +22,8 @@ const readers: Readonly<Record<string, Readonly<Record<string, Reader>>>> = {
   source: {
     address: (x) => x.request.remoteAddress,
     port: (x) => BigInt(x.request.remotePort),
-    rawAddress: (x) => x.request.remoteAddress,
-    rawPort: (x) => BigInt(x.request.remotePort),
+    rawAddress: (x) => x.request.peer?.address ?? x.request.remoteAddress,
+    rawPort: (x) => BigInt(x.request.peer?.port ?? x.request.remotePort),
     spiffeId: (x) =>
       x.request.clientCertificate?.subjectAltNames.find((name) => name.startsWith('spiffe://')),
     subjectAltNames: (x) => alternativeNames(x),

@@ -1,0 +1,17 @@
+import type { Socket } from 'node:net';
+
+/** The ends of a client's connection to a proxy in front of us, as that proxy tells them (PROXY protocol). */
+export interface ToldEnds {
+  readonly address: string;
+  readonly port: number;
+  readonly localAddress: string;
+  readonly localPort: number;
+  /** That proxy. */
+  readonly peer: { readonly address: string; readonly port: number };
+}
+
+/** The other end of a connection; IPv4 as such on sockets that are open for both families. */
+export function peerOf(socket: Pick<Socket, 'remoteAddress'>): string {
+  const address = socket.remoteAddress ?? '';
+  return address.startsWith('::ffff:') ? address.slice(7) : address;
+}
