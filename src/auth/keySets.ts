@@ -1,4 +1,4 @@
-import type { Logger, Metrics } from '../telemetry/index.ts';
+import type { Logger, Metrics, Sample } from '../telemetry/index.ts';
 import type { KeySet, KeySets, KeySetSource, KeySetView, PublicKey } from './contract.ts';
 import { FileKeys, parse } from './fileKeys.ts';
 import { readKeyList, type KeyList } from './keyList.ts';
@@ -23,9 +23,11 @@ interface Feed {
 export function createKeySets(options: KeySetsOptions): KeySets {
   const open = new Map<string, { set: LiveKeySet; users: number }>();
   const pace = { ...defaultPace, ...options.pace };
-  options.metrics?.collect('jwks_keys', 'Usable keys of a key set.', 'gauge', ['source'], function* () {
+  const keys = function* (): Iterable<Sample> {
     for (const { set } of open.values()) yield { labels: { source: set.name }, value: set.view().keys };
-  });
+  };
+  // A worker without keys shows, whatever the others have.
+  options.metrics?.collect('jwks_keys', 'Usable keys of a key set.', 'gauge', ['source'], keys, 'min');
   const fetches = options.metrics?.counter('jwks_fetches_total', 'Reads of a key set.', ['source', 'result']);
 
   return {

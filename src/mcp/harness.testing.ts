@@ -85,6 +85,7 @@ export function recordingMetrics(): { metrics: Metrics; read: () => Map<string, 
     histogram: (name) => ({ observe: (labels) => add(`${name}_count`, labels, 1) }),
     collect: (name, _help, _type, _labels, read) => void collected.push({ name, read }),
     expose: () => Promise.resolve(''),
+    snapshot: () => Promise.resolve([]),
     contentType: 'text/plain',
   };
   return {

@@ -111,7 +111,9 @@ function collect(
   labels: readonly string[],
   samples: () => Iterable<Sample>,
 ): void {
-  metrics.collect(name, help, kind, labels, () => {
+  // An address that one worker leaves out shows, whatever the others think of it.
+  const across = name.endsWith('_ready') ? 'min' : 'sum';
+  const read = (): Iterable<Sample> => {
     const sums = new Map<string, { labels: Sample['labels']; value: number }>();
     for (const sample of samples()) {
       const key = JSON.stringify(sample.labels);
@@ -120,5 +122,6 @@ function collect(
       else sum.value = name.endsWith('_ready') ? Math.max(sum.value, sample.value) : sum.value + sample.value;
     }
     return sums.values();
-  });
+  };
+  metrics.collect(name, help, kind, labels, read, across);
 }

@@ -81,6 +81,23 @@ const textLine = (r: AccessRecord): string => {
   return `${line} id=${textValue(r.requestId)}\n`;
 };
 
+/** Where access lines go: in batches, and the lines that the destination did not take are counted and warned about. */
+export const accessSink = (options: AccessLogOptions = {}): Sink => {
+  const dropped = options.metrics?.counter(
+    'access_log_dropped_total',
+    'Access log lines that their destination did not take.',
+    [],
+  );
+  return new Sink(options.destination ?? 1, {
+    flushAt,
+    flushMs,
+    onDrop: (lines) => {
+      dropped?.add({}, lines);
+      options.log?.warn('access log lines dropped: their destination does not take them', { lines });
+    },
+  });
+};
+
 /**
  * The access log: one line per finished request, in the order they finished. Lines are gathered and written in
  * batches; a destination that does not keep up costs lines (counted in `portcullis_access_log_dropped_total` and
@@ -91,19 +108,7 @@ export const createAccessLog = (
   options: AccessLogOptions = {},
 ): AccessLog => {
   if (kind === 'none') return { write: () => {}, close: () => {} };
-  const dropped = options.metrics?.counter(
-    'access_log_dropped_total',
-    'Access log lines that their destination did not take.',
-    [],
-  );
-  const sink = new Sink(options.destination ?? 1, {
-    flushAt,
-    flushMs,
-    onDrop: (lines) => {
-      dropped?.add({}, lines);
-      options.log?.warn('access log lines dropped: their destination does not take them', { lines });
-    },
-  });
+  const sink = accessSink(options);
   const format = kind === 'json' ? jsonLine : textLine;
   return {
     write: (record) => sink.write(format(record)),

@@ -46,6 +46,26 @@ export interface Sample {
   readonly suffix?: string;
 }
 
+/** How one series of several processes comes to one number: counters and histograms are always added up. */
+export type AcrossProcesses = 'sum' | 'min' | 'max';
+
+/** All metrics of a process at one moment, as plain data that can be sent to another. */
+export type MetricsSnapshot = readonly MetricSnapshot[];
+
+export interface MetricSnapshot {
+  readonly name: string;
+  readonly help: string;
+  readonly type: string;
+  /** A rule of prom-client: `sum`, `min`, `max`, `average` or `first`. */
+  readonly aggregator: string;
+  readonly values: readonly {
+    readonly value: number;
+    readonly labels: Readonly<Record<string, string | number>>;
+    /** Where a series is called otherwise than its metric: `…_bucket`. */
+    readonly metricName?: string;
+  }[];
+}
+
 /**
  * Metrics of the process. Names come without the prefix `portcullis_`. Asking twice for a name gives the same metric.
  * The hot path keeps plain numbers and hands them over with `collect`, which runs only when /metrics is read.
@@ -60,9 +80,12 @@ export interface Metrics {
     type: 'counter' | 'gauge' | 'histogram',
     labels: readonly string[],
     read: () => Iterable<Sample>,
+    /** For gauges; `sum` unless given. */
+    across?: AcrossProcesses,
   ): void;
   /** Prometheus text exposition format. */
   expose(): Promise<string>;
+  snapshot(): Promise<MetricsSnapshot>;
   readonly contentType: string;
 }
 

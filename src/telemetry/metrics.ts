@@ -24,7 +24,7 @@ interface CollectedValues {
   readonly name: string;
   readonly help: string;
   readonly type: Kind;
-  readonly aggregator: 'sum';
+  readonly aggregator: contract.AcrossProcesses;
   readonly values: readonly { metricName: string; labels: Labels; value: number }[];
 }
 
@@ -66,6 +66,7 @@ class CollectedMetric {
   readonly type: Kind;
   readonly labels: readonly string[];
   readonly #readers: Read[] = [];
+  readonly #across: contract.AcrossProcesses;
   readonly #failed: (name: string) => void;
 
   constructor(
@@ -73,12 +74,14 @@ class CollectedMetric {
     help: string,
     type: Kind,
     labels: readonly string[],
+    across: contract.AcrossProcesses,
     failed: (name: string) => void,
   ) {
     this.name = name;
     this.help = help;
     this.type = type;
     this.labels = labels;
+    this.#across = across;
     this.#failed = failed;
   }
 
@@ -106,7 +109,7 @@ class CollectedMetric {
       name: this.name,
       help: this.help,
       type: this.type,
-      aggregator: 'sum',
+      aggregator: this.#across,
       values: [...values.values()],
     };
   }
@@ -172,9 +175,16 @@ class PrometheusMetrics implements contract.Metrics {
     });
   }
 
-  collect(name: string, help: string, type: Kind, labels: readonly string[], read: Read): void {
+  collect(
+    name: string,
+    help: string,
+    type: Kind,
+    labels: readonly string[],
+    read: Read,
+    across: contract.AcrossProcesses = 'sum',
+  ): void {
     const metric = this.#once(`collected ${type}`, name, labels, (fullName) => {
-      const collected = new CollectedMetric(fullName, help, type, labels, (failed) =>
+      const collected = new CollectedMetric(fullName, help, type, labels, across, (failed) =>
         this.#readFailed(failed),
       );
       // The registry uses a metric's name and `get`, nothing else of its class.
@@ -186,6 +196,10 @@ class PrometheusMetrics implements contract.Metrics {
 
   async expose(): Promise<string> {
     return await this.#registry.metrics();
+  }
+
+  async snapshot(): Promise<contract.MetricsSnapshot> {
+    return (await this.#registry.getMetricsAsJSON()) as unknown as contract.MetricsSnapshot;
   }
 
   #readFailed(metric: string): void {

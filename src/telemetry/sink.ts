@@ -58,7 +58,7 @@ export class Sink {
   /** Takes a text of whole lines, ending in a newline. Never throws and never waits. */
   write(line: string): void {
     if (this.#gathered.length + (this.#rest?.length ?? 0) + this.#backlogOf() > maxBacklog) {
-      this.#dropped += 1;
+      this.#dropped += linesIn(line);
       this.#report();
       return;
     }
