@@ -125,6 +125,7 @@ export function exposeMetrics(metrics: Metrics, sources: MetricSources): void {
         .flatMap(({ certificate, expiresAt }) =>
           expiresAt === undefined ? [] : [{ labels: { certificate }, value: expiresAt / 1_000 }],
         ),
+    'min',
   );
   metrics.collect(
     'accept_failures_total',
@@ -164,6 +165,7 @@ export function exposeMetrics(metrics: Metrics, sources: MetricSources): void {
         labels: { reason },
         value: sources.overload.reason === reason ? levels[sources.overload.level] : 0,
       })),
+    'max',
   );
   metrics.collect(
     'overload_lag_seconds',
@@ -171,6 +173,7 @@ export function exposeMetrics(metrics: Metrics, sources: MetricSources): void {
     'gauge',
     [],
     one(() => sources.overload.load.lagMs / 1_000),
+    'max',
   );
   metrics.collect(
     'overload_memory_ratio',
@@ -178,6 +181,7 @@ export function exposeMetrics(metrics: Metrics, sources: MetricSources): void {
     'gauge',
     [],
     one(() => sources.overload.load.memory),
+    'max',
   );
   metrics.collect(
     'upgraded_connections',
