@@ -5,6 +5,7 @@ import type { AccessLog, Logger, Metrics } from '../telemetry/index.ts';
 import { Endpoints, type Destination, type LookupTools } from '../upstream/index.ts';
 import { doorsOf, type Doors } from './door.ts';
 import type { Door } from './entrance.ts';
+import type { SocketHandle } from './listening.ts';
 import { Live } from './live.ts';
 import { exposeMetrics } from './metrics.ts';
 import { openFilesLimit, withinOpenFiles } from './openFiles.ts';
@@ -27,6 +28,19 @@ export interface DataPlaneOptions {
   readonly openFiles?: number;
   /** Watches the process unless given. */
   readonly overload?: Overload;
+  /** Sockets of a new port, which another process has bound; ports bind their own unless given. */
+  readonly socketsFor?: (key: string) => readonly SocketHandle[];
+}
+
+/** A model that is ready to come into use. */
+export interface Prepared {
+  /**
+   * Swaps at once; what then takes a moment is that handed-over sockets begin to be accepted on.
+   * @throws Error when the system refuses that, with the model in use
+   */
+  commit(): Promise<void>;
+  /** Leaves everything as it was. */
+  abort(): void;
 }
 
 /** What the system's codes mean here. */
@@ -34,6 +48,16 @@ const bindHints: ReadonlyMap<string, string> = new Map([
   ['EADDRINUSE', 'another program listens there'],
   ['EACCES', 'this user may not open it; ports below 1024 take a privilege'],
 ]);
+
+/** Says which port could not be bound, and why. */
+export function bindProblem({ port, address }: Pick<Bind, 'port' | 'address'>, cause: unknown): Error {
+  const code = (cause as NodeJS.ErrnoException).code ?? String(cause);
+  const hint = bindHints.get(code);
+  const on = address === undefined ? '' : ` on ${address}`;
+  return new Error(`port ${port}${on} cannot be bound: ${code}${hint === undefined ? '' : ` (${hint})`}`, {
+    cause,
+  });
+}
 
 /** What a bound port looks like from outside. */
 export interface BindView {
@@ -123,6 +147,14 @@ export class DataPlane {
    * @throws Error when a new port cannot be bound; nothing has changed then
    */
   async apply(model: Model): Promise<void> {
+    await (await this.prepare(model)).commit();
+  }
+
+  /**
+   * Does everything that can fail: what comes back is either committed or aborted, before another model is prepared.
+   * @throws Error when a new port cannot be bound; nothing has changed then
+   */
+  async prepare(model: Model): Promise<Prepared> {
     const uses = { destinations: new Set<Destination>(), mcp: new Set<string>() };
     const limits = withinOpenFiles(model.process.limits, this.openFiles, this.options.log);
     const snapshot = new Snapshot(model, {
@@ -138,6 +170,11 @@ export class DataPlane {
     const opened = new Map<string, Port>();
     // A port must not accept before there is something to serve: on the very first model the swap goes first.
     const first = this.ports.size === 0 && this.leaving.size === 0;
+    const abort = (): void => {
+      for (const port of opened.values()) port.destroy();
+      if (!first) snapshot.retire();
+      this.restore();
+    };
     try {
       if (first) this.live.swap(snapshot);
       for (const [key, bind] of wanted) {
@@ -145,26 +182,41 @@ export class DataPlane {
         opened.set(key, await this.open(key, bind, limits, doors.byBind.get(key)));
       }
     } catch (error) {
-      for (const port of opened.values()) port.destroy();
-      if (!first) snapshot.retire();
-      this.restore();
+      abort();
       throw error;
     }
-    if (!first) this.live.swap(snapshot);
-    this.uses = uses;
-    this.doors = doors;
-    this.identities.retireOthers(doors.identities);
-    this.model = model;
-    this.limitsInUse = limits;
-    this.overload.limits = limits.overload;
-    for (const [key, port] of opened) this.ports.set(key, port);
-    for (const [key, port] of this.ports) {
-      if (wanted.has(key)) port.configure(limits, doors.byBind.get(key));
-      else this.retire(key, port);
-    }
-    this.useAccessLog(model.process.accessLog);
-    this.endpoints.retireOthers(uses.destinations);
-    this.options.mcp.retire(uses.mcp);
+    const commit = async (): Promise<void> => {
+      if (!first) this.live.swap(snapshot);
+      this.uses = uses;
+      this.doors = doors;
+      this.identities.retireOthers(doors.identities);
+      this.model = model;
+      this.limitsInUse = limits;
+      this.overload.limits = limits.overload;
+      for (const [key, port] of opened) this.ports.set(key, port);
+      for (const [key, port] of this.ports) {
+        if (wanted.has(key)) port.configure(limits, doors.byBind.get(key));
+        else this.retire(key, port);
+      }
+      this.useAccessLog(model.process.accessLog);
+      this.endpoints.retireOthers(uses.destinations);
+      this.options.mcp.retire(uses.mcp);
+      // Sockets of others accept from the first moment on which they are listened: so that is done at the very last.
+      for (const [key, port] of opened)
+        for (const handle of this.options.socketsFor?.(key) ?? []) await port.take(handle);
+    };
+    return { commit, abort };
+  }
+
+  /** Accepts on one more socket of a port, for another process that does not accept on it just now. */
+  async takeSocket(key: string, handle: SocketHandle): Promise<void> {
+    const port = this.ports.get(key);
+    if (port === undefined) handle.close();
+    else await port.take(handle);
+  }
+
+  releaseSocket(key: string, handle: SocketHandle): void {
+    this.ports.get(key)?.release(handle);
   }
 
   /** Stops accepting and lets running exchanges end. */
@@ -193,19 +245,12 @@ export class DataPlane {
       unrouted: this.unrouted,
       overload: this.overload,
     });
+    if (this.options.socketsFor !== undefined) return opened;
     try {
       await opened.listen(bind.port, bind.address);
     } catch (error) {
       opened.destroy();
-      const code = (error as NodeJS.ErrnoException).code ?? String(error);
-      const hint = bindHints.get(code);
-      const on = bind.address === undefined ? '' : ` on ${bind.address}`;
-      throw new Error(
-        `port ${bind.port}${on} cannot be bound: ${code}${hint === undefined ? '' : ` (${hint})`}`,
-        {
-          cause: error,
-        },
-      );
+      throw bindProblem(bind, error);
     }
     return opened;
   }

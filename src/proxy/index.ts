@@ -1,1 +1,3 @@
-export { DataPlane, type BindView, type DataPlaneOptions } from './dataPlane.ts';
+export { bindProblem, DataPlane, type BindView, type DataPlaneOptions, type Prepared } from './dataPlane.ts';
+export type { SocketHandle } from './listening.ts';
+export { bindKey } from './snapshot.ts';
