@@ -163,10 +163,19 @@ export interface HttpBackend extends BackendBase {
   readonly connections?: ConnectionLimits;
   /** In place of what holds for all backends. */
   readonly tcp?: Partial<Pick<UpstreamSettings, 'connectTimeoutMs' | 'keepAlive'>>;
+  /** Requests that are alike go to the same address; absent: wherever there is least to do. */
+  readonly affinity?: Affinity;
+}
+
+export interface Affinity {
+  /** CEL expression about the request; what it comes to is what requests have in common. */
+  readonly source: string;
+  /** An address with so many times the average of requests under way is passed by. */
+  readonly loadFactor: number;
 }
 
 /** What takes the bytes of connections. A health check is asked over HTTP all the same. */
-export interface TcpBackend extends Omit<HttpBackend, 'kind' | 'http2'> {
+export interface TcpBackend extends Omit<HttpBackend, 'kind' | 'http2' | 'affinity'> {
   readonly kind: 'tcp';
 }
 

@@ -17,6 +17,7 @@ import type { PolicyName } from './schemas.ts';
 import { requestMirror } from './requestMirror/index.ts';
 import { requestRedirect } from './requestRedirect/index.ts';
 import { retry } from './retry/index.ts';
+import { sessionPersistence } from './sessionPersistence/index.ts';
 import { timeout } from './timeout/index.ts';
 import { urlRewrite } from './urlRewrite/index.ts';
 
@@ -29,11 +30,13 @@ export type {
   HostRewrite,
   Identity,
   MirrorPlan,
+  PersistencePlan,
   Policy,
   PolicyTools,
   RetryPlan,
   Steps,
 } from './policy.ts';
+export { affinityKey, type AffinityKey } from './sessionAffinity/index.ts';
 export { policiesNotBuilt, policySchemas, type PolicyName } from './schemas.ts';
 
 /** Every policy, in the order in which they act on a request, with the reason for each place. */
@@ -64,6 +67,7 @@ const rows: readonly { readonly policy: Policy; readonly why: string }[] = [
   { policy: buffer, why: 'a plan for the forwarding itself, as the two that follow' },
   { policy: requestMirror, why: 'the copy is of what the backend gets' },
   { policy: retry, why: 'each try sends what all others have made of the request' },
+  { policy: sessionPersistence, why: 'a plan for the choice of an address, which is the last thing done' },
 ];
 
 /** Policy name → policy. */

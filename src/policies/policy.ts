@@ -33,6 +33,17 @@ export interface Forwarding {
   readonly retry?: RetryPlan;
   readonly mirrors?: readonly MirrorPlan[];
   readonly buffer?: BufferPlan;
+  readonly persistence?: PersistencePlan;
+}
+
+/** How the requests of one session are known, and for how long. */
+export interface PersistencePlan {
+  /** Of the cookie or header; undefined: one that no other route has. */
+  readonly name: string | undefined;
+  /** Absent where a header carries the session. */
+  readonly cookie: { readonly permanent: boolean; readonly sameSite: 'Lax' | 'Strict' } | undefined;
+  readonly absoluteMs: number | undefined;
+  readonly idleMs: number | undefined;
 }
 
 export interface RetryPlan {

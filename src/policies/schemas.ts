@@ -16,6 +16,8 @@ import { mcpAuthorizationSchema } from './mcpAuthorization/schema.ts';
 import { requestMirrorSchema } from './requestMirror/schema.ts';
 import { requestRedirectSchema } from './requestRedirect/schema.ts';
 import { retrySchema } from './retry/schema.ts';
+import { sessionAffinitySchema } from './sessionAffinity/schema.ts';
+import { sessionPersistenceSchema } from './sessionPersistence/schema.ts';
 import { timeoutSchema } from './timeout/schema.ts';
 import { urlRewriteSchema } from './urlRewrite/schema.ts';
 
@@ -44,7 +46,11 @@ export const policySchemas = {
   buffer: bufferSchema,
   requestMirror: requestMirrorSchema,
   retry: retrySchema,
+  sessionPersistence: sessionPersistenceSchema,
 } as const satisfies Record<string, z.ZodType>;
+
+/** The same for what stands on a single backend: settings of its balancing, no steps of a request. */
+export const backendPolicySchemas = { sessionAffinity: sessionAffinitySchema } as const;
 
 export type PolicyName = keyof typeof policySchemas;
 

@@ -1,12 +1,15 @@
 import { GatewayError } from '../errors.ts';
 import type { Caller, McpHandler, McpItem, McpRuntime } from '../mcp/index.ts';
-import type { Backend, HttpBackend, McpBackend, ProcessSettings } from '../model/index.ts';
-import type { Forwarding } from '../policies/index.ts';
-import { targetOf, type Destination, type Endpoints } from '../upstream/index.ts';
+import type { Affinity, Backend, HttpBackend, McpBackend, ProcessSettings } from '../model/index.ts';
+import { affinityKey, type AffinityKey, type Forwarding } from '../policies/index.ts';
+import { hashOf, targetOf, type Destination, type Endpoints } from '../upstream/index.ts';
+import { byKey, bySession, byWeight, type Choice, type CompiledBackend } from './choice.ts';
 import type { LiveExchange } from './exchange.ts';
 import { Forward } from './forward.ts';
+import { Persistence } from './persistence.ts';
 import { compilePlan, type Plan } from './plan.ts';
 import { PlannedForward } from './plannedForward.ts';
+import { Steering } from './steering.ts';
 
 /** What backends need of the process. */
 export interface BackendTools {
@@ -17,6 +20,7 @@ export interface BackendTools {
 }
 
 type Serve = (x: LiveExchange) => void;
+type Ready = Omit<CompiledBackend, 'backend'>;
 
 /** How each kind of backend is made ready. A new kind is a row here. */
 const kinds: {
@@ -25,29 +29,49 @@ const kinds: {
     settings: ProcessSettings,
     tools: BackendTools,
     plan: Plan | undefined,
-  ) => Serve;
+  ) => Ready;
 } = { http: compileHttp, mcp: compileMcp };
 
-/** Picks a backend by weight for each request and hands the request over. */
+/**
+ * Chooses a backend for each request, and an address of it where that is not left to chance; hands the request over.
+ * @param place tells the route from all others
+ */
 export function compileBackends(
+  place: string,
   backends: readonly Backend[],
   settings: ProcessSettings,
   tools: BackendTools,
-  forwarding?: Forwarding,
+  forwarding: Forwarding = {},
 ): Serve {
-  const plan = forwarding === undefined ? undefined : compilePlan(forwarding, settings, tools);
-  const live = backends.filter((backend) => backend.weight > 0);
-  const serves = live.map((backend) => compile(backend, settings, tools, plan));
-  const [only] = serves;
-  if (only === undefined) return (x) => x.fail(new GatewayError('no_backend'));
-  if (serves.length === 1) return only;
-  const total = live.reduce((sum, backend) => sum + backend.weight, 0);
+  const plan = compilePlan(forwarding, settings, tools);
+  const { persistence } = forwarding;
+  // Sessions stay with a backend whose weight has become 0: it is to lose its clients one by one.
+  const used = backends.filter(({ weight }) => weight > 0 || persistence !== undefined);
+  const all = used.map((backend) => ({ backend, ...compile(backend, settings, tools, plan) }));
+  const live = all.filter(({ backend }) => backend.weight > 0);
+  const [only] = live;
+  if (only === undefined && persistence === undefined) return (x) => x.fail(new GatewayError('no_backend'));
+  if (only !== undefined && live.length === 1 && persistence === undefined) return only.serve;
+  const source = commonSource(live);
+  let choice: Choice = source === undefined ? byWeight(live) : byKey(live, affinityKey(source));
+  if (persistence !== undefined) {
+    const { sessionKey } = settings.fixed;
+    const homes = all.map(({ backend: { key }, destination }) => destination && { key, destination });
+    choice = bySession(all, new Persistence(persistence, sessionKey, place, homes), choice);
+  }
   return (x) => {
-    let ticket = Math.random() * total;
-    let index = 0;
-    while (index < live.length - 1 && (ticket -= (live[index] as Backend).weight) >= 0) index++;
-    (serves[index] as Serve)(x);
+    const chosen = choice(x);
+    if (chosen === undefined) x.fail(new GatewayError('no_backend'));
+    else chosen.serve(x);
   };
+}
+
+/** What all backends go by. */
+function commonSource(live: readonly CompiledBackend[]): string | undefined {
+  const [first, ...others] = live.map(({ backend }) =>
+    backend.kind === 'http' ? backend.affinity?.source : undefined,
+  );
+  return others.every((source) => source === first) ? first : undefined;
 }
 
 function compile(
@@ -55,7 +79,7 @@ function compile(
   settings: ProcessSettings,
   tools: BackendTools,
   plan: Plan | undefined,
-): Serve {
+): Ready {
   return backend.kind === 'http'
     ? kinds.http(backend, settings, tools, plan)
     : kinds.mcp(backend, settings, tools, plan);
@@ -66,19 +90,46 @@ function compileHttp(
   settings: ProcessSettings,
   { endpoints, uses }: BackendTools,
   plan: Plan | undefined,
-): Serve {
+): Ready {
   const destination = endpoints.use(targetOf(backend), settings.upstream, settings.limits);
   uses.destinations.add(destination);
-  if (plan === undefined) return (x) => new Forward(x, destination).start();
-  return (x) => new PlannedForward(x, destination, plan).start();
+  const forward: Serve =
+    plan === undefined
+      ? (x) => new Forward(x, destination).start()
+      : (x) => new PlannedForward(x, destination, plan).start();
+  return {
+    destination,
+    serve: backend.affinity === undefined ? forward : withAffinity(backend.affinity, forward),
+  };
 }
 
-function compileMcp(backend: McpBackend, _settings: ProcessSettings, { mcp, uses }: BackendTools): Serve {
+/** Notes what the request is told apart by, before it is forwarded. */
+function withAffinity({ source, loadFactor }: Affinity, forward: Serve): Serve {
+  const keyOf = affinityKey(source);
+  return (x) => {
+    // The choice of the backend may have gone by it already.
+    const key = x.steering?.key ?? hashed(keyOf(x));
+    if (key !== undefined) {
+      const steering = (x.steering ??= new Steering());
+      steering.key = key;
+      steering.loadFactor = loadFactor;
+    }
+    forward(x);
+  };
+}
+
+const hashed = (key: ReturnType<AffinityKey>): number | undefined =>
+  key === undefined ? undefined : hashOf(key);
+
+function compileMcp(backend: McpBackend, _settings: ProcessSettings, { mcp, uses }: BackendTools): Ready {
   const handler: McpHandler = mcp.backend(backend);
   uses.mcp.add(backend.key);
-  return (x) => {
-    x.backendChosen(backend.key);
-    handler.serve(x, x, callerOf(x));
+  return {
+    destination: undefined,
+    serve: (x) => {
+      x.backendChosen(backend.key);
+      handler.serve(x, x, callerOf(x));
+    },
   };
 }
 

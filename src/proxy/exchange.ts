@@ -18,6 +18,7 @@ import { openStream } from './replyStream.ts';
 import { sendError } from './sendError.ts';
 import type { CompiledRule } from './router.ts';
 import type { CompiledListener, CompiledRoute, Snapshot } from './snapshot.ts';
+import type { Steering } from './steering.ts';
 import type { Tunnel } from './tunnel.ts';
 import { WholeBody } from './wholeBody.ts';
 
@@ -63,6 +64,8 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
   forwardTarget: string;
   forwardHost: HostRewrite | undefined;
   backendMs: number | undefined;
+  /** Absent where it is left to chance which address gets the request. */
+  steering: Steering | undefined;
 
   /** The answer has begun. */
   started = false;

@@ -57,13 +57,19 @@ export class Forward implements UpstreamUser, Waiter, BodyConsumer {
   }
 
   private connect(fresh: boolean): void {
-    const upstream = this.destination.take(fresh);
+    const upstream = this.choose(fresh);
     if (upstream !== undefined) {
       this.send(upstream);
       return;
     }
     this.queued = true;
     this.destination.wait(this);
+  }
+
+  /** A connection to use at once, to the address where the request belongs. */
+  protected choose(fresh: boolean): UpstreamConnection | undefined {
+    const { steering } = this.x;
+    return steering === undefined ? this.destination.take(fresh) : steering.take(this.destination, fresh);
   }
 
   private cancel(why: GatewayError | undefined): void {
@@ -181,6 +187,7 @@ export class Forward implements UpstreamUser, Waiter, BodyConsumer {
     const { drop, settings } = x.snapshot;
     x.upstreamMs = performance.now() - x.upstreamTick;
     if (!x.begin(head.status)) return true;
+    x.steering?.answered(x, this.upstream.endpoint);
     let table = drop.response;
     let framing = '';
     if (kind === FRAMING.close && !x.head.http10) {
@@ -276,6 +283,8 @@ export class Forward implements UpstreamUser, Waiter, BodyConsumer {
   /** A connection to where this request has not yet failed to connect to. */
   protected other(failed: UpstreamConnection): UpstreamConnection | undefined {
     (this.tried ??= []).push(failed.endpoint);
+    const { steering } = this.x;
+    if (steering !== undefined) return steering.takeOther(this.destination, this.tried);
     return this.destination.takeOther(this.tried);
   }
 

@@ -87,6 +87,22 @@ export function exposeMetrics(metrics: Metrics, sources: MetricSources): void {
       ]),
   );
   metrics.collect(
+    'session_persistence_total',
+    'Answers to sessions of sessionPersistence: kept at their address, begun, or moved because it was gone.',
+    'counter',
+    [...routeLabels, 'result'],
+    () =>
+      each((stats, labels) =>
+        (
+          [
+            ['kept', stats.sessionsKept],
+            ['begun', stats.sessionsBegun],
+            ['moved', stats.sessionsMoved],
+          ] as const
+        ).flatMap(([result, value]) => (value === 0 ? [] : [{ labels: { ...labels, result }, value }])),
+      ),
+  );
+  metrics.collect(
     'downstream_connections',
     'Open client connections.',
     'gauge',

@@ -17,8 +17,13 @@ export interface Plan {
   readonly response: Hold | undefined;
 }
 
-export function compilePlan(forwarding: Forwarding, settings: ProcessSettings, tools: BackendTools): Plan {
-  const { retry, mirrors = [], buffer } = forwarding;
+/** @returns undefined where nothing is wanted that needs a plan */
+export function compilePlan(
+  { retry, mirrors = [], buffer }: Forwarding,
+  settings: ProcessSettings,
+  tools: BackendTools,
+): Plan | undefined {
+  if (retry === undefined && mirrors.length === 0 && buffer === undefined) return undefined;
   const { limits, upstream } = settings;
   const hold = (limit: BodyLimit | undefined): Hold | undefined =>
     limit === undefined

@@ -73,7 +73,7 @@ export class PlannedForward extends Forward {
       return;
     }
     if (this.retry !== undefined) this.kept = new WholeBody(-1);
-    if (this.begin(this.destination.take())) super.send(this.upstream);
+    if (this.begin(this.choose(false))) super.send(this.upstream);
   }
 
   private prepareRetry(retry: RetryPlan): void {
@@ -150,7 +150,7 @@ export class PlannedForward extends Forward {
     }
     if (!done && !tooLarge) return;
     this.holding = false;
-    if (!this.begin(this.destination.take())) return;
+    if (!this.begin(this.choose(false))) return;
     this.replay();
     // What was gathered up to its end may be sent again; what goes on streaming is judged by the limit for that.
     if (!done && kept.length > (this.retry?.maxBodyBytes ?? 0)) {
@@ -327,7 +327,7 @@ export class PlannedForward extends Forward {
   private again(fresh: boolean): void {
     const { x } = this;
     if (x.closed || x.started) return;
-    if (this.begin(this.destination.take(fresh))) this.resend();
+    if (this.begin(this.choose(fresh))) this.resend();
   }
 
   private resend(): void {

@@ -138,7 +138,13 @@ class Compiler {
   private route(bind: string, listener: HttpListener, route: Route): CompiledRoute {
     const policies = [...inOrder(listener.policies), ...inOrder(route.policies)];
     return this.assemble(bind, listener.name, route.name, policies, (plan) =>
-      compileBackends(route.backends, this.settings, this.tools, plan),
+      compileBackends(
+        `${bind}\n${listener.name}\n${route.name}`,
+        route.backends,
+        this.settings,
+        this.tools,
+        plan,
+      ),
     );
   }
 

@@ -16,6 +16,10 @@ export class RouteStats {
   /** Copies sent to mirrors, and those that were not delivered. */
   mirrored = 0;
   mirrorsFailed = 0;
+  /** Answers to sessions that stayed where they were, to new ones, and to those whose address was gone. */
+  sessionsKept = 0;
+  sessionsBegun = 0;
+  sessionsMoved = 0;
 
   /** One finished exchange; `status` 0 stands for a client that left before an answer. */
   note(status: number, milliseconds: number, requestBytes: number, responseBytes: number): void {

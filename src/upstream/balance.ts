@@ -12,6 +12,49 @@ export function choices(endpoints: readonly Endpoint[], now: number): readonly E
   return left.every(({ tier }) => tier === best) ? left : left.filter(({ tier }) => tier === best);
 }
 
+/** Up to so many requests under way an address is never passed by, however idle the others are. */
+const ALWAYS_MOST = 16;
+
+/**
+ * The address for a key: the one that draws the highest lot for it (rendezvous hashing). Each address draws for itself,
+ * so that one that comes or goes moves its own keys alone. One that is much busier than the others is passed by
+ * ("bounded loads"), for the next in the order of the lots.
+ * @param loadFactor how many times the average of requests under way one may have
+ */
+export function pickFor(key: number, among: readonly Endpoint[], loadFactor: number): Endpoint | undefined {
+  let load = 1;
+  for (const endpoint of among) load += endpoint.load;
+  const most = Math.max(ALWAYS_MOST, Math.ceil((load * loadFactor) / among.length));
+  let best: Endpoint | undefined;
+  let highest = -1;
+  for (const endpoint of among) {
+    const lot = lotOf(key, endpoint.hash);
+    if (lot <= highest || endpoint.load >= most || !endpoint.hasRoom) continue;
+    best = endpoint;
+    highest = lot;
+  }
+  return best;
+}
+
+/** 32 bits of a text, the same in every process (FNV-1a). */
+export function hashOf(text: string | Uint8Array): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++)
+    hash = Math.imul(
+      hash ^ (typeof text === 'string' ? text.charCodeAt(i) : (text[i] as number)),
+      0x01000193,
+    );
+  return hash >>> 0;
+}
+
+/** What an address draws for a key: every bit of both counts (the last step of MurmurHash3). */
+export function lotOf(key: number, other: number): number {
+  let mixed = Math.imul(key ^ Math.imul(other, 0x9e3779b1), 0x85ebca6b);
+  mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b);
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
+  return (mixed ^ (mixed >>> 16)) >>> 0;
+}
+
 /**
  * The less busy of two drawn by lot ("power of two choices"): nearly as even as looking at all of them, and a crowd
  * of gateways does not fall upon the one that looked best to each.

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../errors.ts';
 import type { Limits, UpstreamSettings } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
-import { choices, pick } from './balance.ts';
+import { choices, pick, pickFor } from './balance.ts';
 import { Checks } from './check.ts';
 import type { UpstreamConnection } from './connection.ts';
 import { Endpoint, nameOf, type EndpointShare } from './endpoint.ts';
@@ -31,6 +31,8 @@ export class Destination {
   readonly tls: TlsMaterial | undefined;
   readonly waiting = new Waiting();
   readonly resolution: Resolution;
+  /** Every address that is not being left; another list whenever that changes. */
+  known: readonly Endpoint[] = [];
   /** Connections that failed and were made to another address instead. */
   moved = 0;
   private readonly tools: DestinationTools;
@@ -111,6 +113,22 @@ export class Destination {
     return pick(ready.filter(({ hasRoom }) => hasRoom))?.take(fresh);
   }
 
+  /**
+   * The same at the address for a key; at another where that is much busier than the others.
+   * @param loadFactor how many times the average of requests under way an address may have
+   */
+  takeFor(key: number, loadFactor: number, fresh = false): UpstreamConnection | undefined {
+    return (pickFor(key, this.ready, loadFactor) ?? pick(this.ready.filter(({ hasRoom }) => hasRoom)))?.take(
+      fresh,
+    );
+  }
+
+  /** May a request that belongs to an address go there? One of another zone will do, too. */
+  accepts(endpoint: Endpoint): boolean {
+    const { health } = endpoint;
+    return (health.healthy && health.isWelcome(Date.now())) || this.ready.includes(endpoint);
+  }
+
   /** For whom `take` had nothing: the waiter hears of a connection, or that there will be none, now or later. */
   wait(waiter: Waiter): void {
     const most = this.target.connections?.maxPendingRequests ?? 0;
@@ -137,13 +155,15 @@ export class Destination {
   /**
    * Another address for a request that could not be sent at all.
    * @param tried where it was not possible to connect to
+   * @param key of its affinity
    */
-  takeOther(tried: readonly Endpoint[]): UpstreamConnection | undefined {
+  takeOther(tried: readonly Endpoint[], key?: number): UpstreamConnection | undefined {
     if (tried.length >= TRIES_MOST) return undefined;
     const others = [...this.byName.values()].filter(
       (endpoint) => !tried.includes(endpoint) && endpoint.hasRoom,
     );
-    const endpoint = pick(choices(others, Date.now()));
+    const left = choices(others, Date.now());
+    const endpoint = key === undefined ? pick(left) : pickFor(key, left, Infinity);
     if (endpoint !== undefined) this.moved++;
     return endpoint?.take();
   }
@@ -195,6 +215,7 @@ export class Destination {
       endpoint.retire();
       if (endpoint.connections > 0) this.leaving.add(endpoint);
     }
+    this.known = [...this.byName.values()];
     this.refresh();
   }
 

@@ -1,4 +1,5 @@
 import type { ConnectionLimits, Limits, UpstreamSettings } from '../model/index.ts';
+import { hashOf } from './balance.ts';
 import { UpstreamConnection } from './connection.ts';
 import type { Health } from './health.ts';
 import { Http2Sessions } from './http2Sessions.ts';
@@ -31,6 +32,7 @@ export class Endpoint {
   readonly port: number;
   /** `host:port`, IPv6 in brackets. */
   readonly name: string;
+  readonly hash: number;
   /** Lower is better; others count only when none of the better ones works. */
   tier: number;
   readonly health: Health;
@@ -69,6 +71,7 @@ export class Endpoint {
     this.host = host;
     this.port = port;
     this.name = nameOf(host, port);
+    this.hash = hashOf(this.name);
     this.tier = address.tier;
     this.share = share;
     this.http2 = share.http2 ? new Http2Sessions({ host, port }, share.tls) : undefined;

@@ -1,3 +1,4 @@
+export { hashOf, lotOf } from './balance.ts';
 export type { TunnelUser, UpstreamConnection, UpstreamUser } from './connection.ts';
 export type { Destination } from './destination.ts';
 export type { Endpoint } from './endpoint.ts';

@@ -19,6 +19,17 @@ export const condition = (attributes: Members, description: string) =>
     })
     .meta({ description });
 
+/** A CEL expression that can come to a text. */
+export const textExpression = (attributes: Members, description: string) =>
+  z
+    .string()
+    .superRefine((source, ctx) => {
+      const program = checkExpression(source, attributes, ctx, []);
+      if (program !== undefined && !['string', 'bytes', 'dyn'].includes(program.type))
+        addProblem(ctx, [], `expected a string or bytes; this is a ${program.type}`, 0);
+    })
+    .meta({ description });
+
 /** Notes every reason why `source` cannot be a rule: it must be able to come to `true`. */
 export function checkCondition(
   source: string,

@@ -1,0 +1,19 @@
+import { compile, isProblem } from '../../cel/index.ts';
+import { contextFor } from '../attributes/context.ts';
+import { requestAttributes } from '../attributes/declared.ts';
+import type { Exchange } from '../policy.ts';
+
+/** What a request is told apart by; undefined where there is nothing, and it may go anywhere. */
+export type AffinityKey = (x: Exchange) => string | Uint8Array | undefined;
+
+/** @throws Error for an expression that does not compile */
+export function affinityKey(source: string): AffinityKey {
+  const program = compile(source, requestAttributes);
+  if (isProblem(program)) throw new Error(`sessionAffinity.source: ${program.message}`);
+  const context = contextFor([program]);
+  return (x) => {
+    const value = program.run(context(x));
+    if (typeof value !== 'string' && !(value instanceof Uint8Array)) return undefined;
+    return value.length === 0 ? undefined : value;
+  };
+}
