@@ -219,6 +219,11 @@ export class DataPlane {
     this.ports.get(key)?.release(handle);
   }
 
+  /** Sessions of TLS are resumed wherever the same secret (32 random bytes) is in use. */
+  useTicketSecret(secret: Buffer): void {
+    this.identities.useTicketSecret(secret);
+  }
+
   /** Stops accepting and lets running exchanges end. */
   async drain(): Promise<void> {
     await Promise.all([...this.ports.values(), ...this.leaving].map((port) => port.drain()));

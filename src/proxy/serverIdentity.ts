@@ -1,9 +1,12 @@
-import { X509Certificate } from 'node:crypto';
+import { createHash, hkdfSync, X509Certificate } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { createServer, type Server, type TLSSocket } from 'node:tls';
 import type { ServerTls } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { PemFiles, pemCertificates, pemText } from '../upstream/index.ts';
+
+/** What `setTicketKeys` of Node takes: a name, and keys to sign and to encrypt, of 16 bytes each. */
+const TICKET_KEYS_LENGTH = 48;
 
 /** Who waits for the end of a handshake. Exactly one of these is called, once. */
 export interface Handshaking {
@@ -36,12 +39,16 @@ export class ServerIdentity {
   private readonly waiting = new Map<string, Handshaking>();
   /** Never listens: connections are handed to it. Each reading of the files has one of its own. */
   private server: Server | undefined;
+  /** Stands for everything a client was let in by; sessions of another fingerprint are not resumed. */
+  private fingerprint = '';
   private problem: string | undefined;
   private expiresAt: number | undefined;
+  private ticketSecret: Buffer | undefined;
 
-  constructor(settings: ServerTls, log: Logger) {
+  constructor(settings: ServerTls, log: Logger, ticketSecret?: Buffer) {
     this.settings = settings;
     this.log = log;
+    this.ticketSecret = ticketSecret;
     this.files = new PemFiles([settings.cert, settings.key, settings.root]);
     this.load();
   }
@@ -74,6 +81,23 @@ export class ServerIdentity {
       this.log.info('certificate was read anew', { certificate: this.name });
   }
 
+  /** From now on tickets are made, and read, with keys of this secret. */
+  useTicketSecret(secret: Buffer): void {
+    this.ticketSecret = secret;
+    this.setTicketKeys();
+  }
+
+  /**
+   * Keys of our own for each fingerprint: a session that began with one certificate, or without a client certificate,
+   * cannot be brought to a listener that asks for more.
+   */
+  private setTicketKeys(): void {
+    const { server, ticketSecret } = this;
+    if (server === undefined || ticketSecret === undefined) return;
+    const about = `portcullis tls tickets 1 ${this.fingerprint}`;
+    server.setTicketKeys(Buffer.from(hkdfSync('sha256', ticketSecret, '', about, TICKET_KEYS_LENGTH)));
+  }
+
   private get name(): string {
     return 'file' in this.settings.cert ? this.settings.cert.file : 'inline';
   }
@@ -82,12 +106,16 @@ export class ServerIdentity {
     try {
       const { cert, key, root, ciphers, minVersion, maxVersion, groups } = this.settings;
       const chain = pemCertificates(cert, 'tls.cert');
+      const ca = root === undefined ? undefined : pemCertificates(root, 'tls.root');
+      const fingerprint = createHash('sha256')
+        .update(JSON.stringify([chain, ca ?? null, this.settings]))
+        .digest('hex');
       const server = createServer({
         cert: chain,
         key: pemText(key, 'tls.key'),
-        ...(root === undefined
-          ? {}
-          : { ca: pemCertificates(root, 'tls.root'), requestCert: true, rejectUnauthorized: true }),
+        ...(ca === undefined ? {} : { ca, requestCert: true, rejectUnauthorized: true }),
+        // Node takes the arguments of the process, which workers of one gateway need not have in common.
+        sessionIdContext: fingerprint.slice(0, 32),
         ...(groups === undefined ? {} : { ecdhCurve: groups.join(':') }),
         ciphers: ciphers.join(':'),
         honorCipherOrder: true,
@@ -108,6 +136,8 @@ export class ServerIdentity {
       });
       this.expiresAt = new X509Certificate(chain).validToDate.getTime();
       this.server = server;
+      this.fingerprint = fingerprint;
+      this.setTicketKeys();
       this.problem = undefined;
       return true;
     } catch (error) {
@@ -134,6 +164,7 @@ export class ServerIdentities {
   private readonly byContent = new Map<string, ServerIdentity>();
   private readonly log: Logger;
   private readonly timer: NodeJS.Timeout;
+  private ticketSecret: Buffer | undefined;
 
   /** @param lookMs how often the files are looked at */
   constructor(log: Logger, lookMs = 1_000) {
@@ -152,10 +183,21 @@ export class ServerIdentities {
     const key = JSON.stringify(settings);
     let identity = this.byContent.get(key);
     if (identity === undefined) {
-      identity = new ServerIdentity(settings, this.log);
+      identity = new ServerIdentity(settings, this.log, this.ticketSecret);
       this.byContent.set(key, identity);
     }
     return identity;
+  }
+
+  /**
+   * Tickets of TLS sessions are made and read with keys of this secret, so that processes that have it in common
+   * resume each other's sessions. Without one each certificate has random keys. Tickets of the secret before are not
+   * read any more: their clients make a full handshake.
+   * @param secret 32 random bytes
+   */
+  useTicketSecret(secret: Buffer): void {
+    this.ticketSecret = secret;
+    for (const identity of this.byContent.values()) identity.useTicketSecret(secret);
   }
 
   /** After a reload: forgets what no listener shows any more. */
