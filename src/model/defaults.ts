@@ -8,6 +8,7 @@ const fixed: FixedSettings = {
   readiness: { kind: 'tcp', host: '::', port: 15021 },
   logLevel: 'info',
   logFormat: 'text',
+  workers: 1,
   sessionTtlMs: 30 * minutes,
   terminationDeadlineMs: 5_000,
   minTerminationDeadlineMs: 0,

@@ -319,6 +319,8 @@ export interface FixedSettings {
   readonly readiness: ListenAddress;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
+  /** Processes that serve: with 1 the main process itself does. `auto`: as many as the machine has processors for. */
+  readonly workers: number | 'auto';
   /** 64 hex digits (AES-256-GCM), or absent: a random key is made at start. */
   readonly sessionKey?: string;
   /** Idle time after which an MCP session ends. */

@@ -1,6 +1,6 @@
 import { parseDuration, type ListenAddress } from '../../model/index.ts';
 import type { Problem } from './problem.ts';
-import { parseSessionKey } from './schema/process.ts';
+import { expectedWorkers, parseSessionKey, parseWorkers } from './schema/process.ts';
 import { parseListenAddress } from './schema/scalars.ts';
 import type { Environment } from './variables.ts';
 
@@ -10,6 +10,7 @@ export interface Overrides {
   readonly stats?: ListenAddress;
   readonly readiness?: ListenAddress;
   readonly sessionKey?: string;
+  readonly workers?: number | 'auto';
   /** Where the gateway runs. */
   readonly zone?: string;
   readonly terminationDeadlineMs?: number;
@@ -45,6 +46,7 @@ const rows: Readonly<Record<string, Row>> = {
   READINESS_ADDR: { setting: 'readiness', read: parseListenAddress, expected: address },
   LOCALITY: { setting: 'zone', read: zone, expected: 'region/zone or region/zone/subzone' },
   SESSION_KEY: { setting: 'sessionKey', read: parseSessionKey, expected: '64 hexadecimal digits' },
+  WORKER_THREADS: { setting: 'workers', read: parseWorkers, expected: expectedWorkers },
   CONNECTION_TERMINATION_DEADLINE: {
     setting: 'terminationDeadlineMs',
     read: parseDuration,

@@ -15,6 +15,7 @@ export function buildProcess(document: DocumentSettings, overrides: Overrides): 
       readiness: overrides.readiness ?? config.readinessAddr ?? fixed.readiness,
       logLevel: config.logging?.level ?? fixed.logLevel,
       logFormat,
+      workers: overrides.workers ?? config.workers ?? config.workerThreads ?? fixed.workers,
       ...(sessionKey === undefined ? {} : { sessionKey }),
       sessionTtlMs: config.mcp?.sessionTtl ?? fixed.sessionTtlMs,
       terminationDeadlineMs:

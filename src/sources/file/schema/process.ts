@@ -11,6 +11,27 @@ export function parseSessionKey(text: string): string | undefined {
   return /^[0-9a-f]{64}$/i.test(text) ? text.toLowerCase() : undefined;
 }
 
+/** More than any machine of today has use for. */
+const maxWorkers = 256;
+
+/** A number or `auto`, as text. */
+export function parseWorkers(text: string): number | 'auto' | undefined {
+  if (text === 'auto') return text;
+  const workers = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  return workers >= 1 && workers <= maxWorkers ? workers : undefined;
+}
+
+export const expectedWorkers = `auto or a number from 1 to ${maxWorkers}`;
+
+const workers = z
+  .union([z.int().min(1).max(maxWorkers), parsed(expectedWorkers, parseWorkers)], {
+    error: `expected ${expectedWorkers}`,
+  })
+  .optional()
+  .describe(
+    'Processes that serve: a number, or auto for as many as the machine has processors; 1 by default.',
+  );
+
 const levels = ['debug', 'info', 'warn', 'error'] as const;
 
 const logLevel = z.union([z.string(), z.array(z.string())]).transform((given, context) => {
@@ -166,6 +187,8 @@ export const processSchema = fields(
     backend: backend.optional().describe('Connections to HTTP backends.'),
     limits: limits.optional().describe('What clients and servers can make grow, and how long they may take.'),
     headers: headers.optional().describe('Headers that the gateway adds by itself.'),
+    workers,
+    workerThreads: workers.describe('Another name of workers.'),
   },
   [
     'enableIpv6',
@@ -190,12 +213,14 @@ export const processSchema = fields(
     'histograms',
     'sensitiveHeaders',
     'customFunctions',
-    'workerThreads',
     'tracing',
     'metrics',
     'hbone',
   ],
-);
+).refine((config) => config.workers === undefined || config.workerThreads === undefined, {
+  path: ['workerThreads'],
+  error: 'is another name of workers: leave one of them out',
+});
 
 const loggingPolicy = fields({}, ['filter', 'add', 'remove', 'otlp', 'database']);
 
