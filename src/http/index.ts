@@ -24,5 +24,6 @@ export { COMPLETE, INCOMPLETE, parseRequest, parseResponse, refusal, type HeadLi
 export { normalizePath } from './path.ts';
 export { dropTable, hopByHop, renderFields, renderLines, type DropTable } from './render.ts';
 export { hasNoBody, httpDate, statusLine } from './status.ts';
+export { readProxyHeader, type ProxiedEnds } from './proxyHeader.ts';
 export { readTarget, type Target } from './target.ts';
 export { eventStreamHeaders, formatComment, formatEvent, type EventOptions } from './sse.ts';

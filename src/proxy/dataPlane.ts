@@ -13,6 +13,7 @@ import { Overload } from './overload.ts';
 import { Port } from './port.ts';
 import { ServerIdentities, type IdentityView } from './serverIdentity.ts';
 import { bindKey, Snapshot } from './snapshot.ts';
+import { RawStats } from './rawStats.ts';
 import { RouteStats, type WireStats } from './stats.ts';
 
 export interface DataPlaneOptions {
@@ -97,6 +98,7 @@ export class DataPlane {
     errors: new Map(),
   };
   private readonly unrouted = new RouteStats();
+  private readonly raw = new RawStats();
   private readonly overload: Overload;
   private readonly openFiles: number | undefined;
   private accessLog: AccessLog | undefined;
@@ -111,6 +113,7 @@ export class DataPlane {
     this.identities = new ServerIdentities(options.log);
     this.overload = options.overload ?? new Overload(defaults.limits.overload, options.log);
     this.openFiles = options.openFiles ?? openFilesLimit();
+    this.raw.expose(options.metrics);
     exposeMetrics(options.metrics, {
       overload: this.overload,
       wire: this.wire,
@@ -136,7 +139,8 @@ export class DataPlane {
 
   /** Routes that are closed because they could not be prepared, with the reason. */
   get broken(): readonly { readonly route: string; readonly problem: string }[] {
-    return this.live.current.routes.flatMap(({ name, broken }) =>
+    const { routes, tcpRoutes } = this.live.current;
+    return [...routes, ...tcpRoutes].flatMap(({ name, broken }) =>
       broken === undefined ? [] : [{ route: name, problem: broken }],
     );
   }
@@ -161,6 +165,7 @@ export class DataPlane {
       log: this.options.log,
       policyTools: this.options.policyTools,
       stats: (bind, listener, route) => this.statsOf(bind, listener, route),
+      tcpStats: (bind, listener, route) => this.raw.tcp.of(bind, listener, route),
       endpoints: this.endpoints,
       mcp: this.options.mcp,
       uses,
@@ -247,6 +252,7 @@ export class DataPlane {
       log: this.options.log,
       accessLog: () => this.accessLog,
       wire: this.wire,
+      raw: this.raw,
       unrouted: this.unrouted,
       overload: this.overload,
     });

@@ -1,5 +1,5 @@
 import type { Bind, Model } from '../model/index.ts';
-import type { Door } from './entrance.ts';
+import type { Door, SecureListener } from './entrance.ts';
 import { HostTable } from './router.ts';
 import type { ServerIdentities, ServerIdentity } from './serverIdentity.ts';
 import { bindKey } from './snapshot.ts';
@@ -22,13 +22,23 @@ export function doorsOf(model: Model, identities: ServerIdentities): Doors {
 }
 
 function doorOf(bind: Bind, identities: ServerIdentities, used: Set<ServerIdentity>): Door | undefined {
-  const secure = bind.listeners.flatMap((listener) => {
-    if (listener.protocol !== 'HTTPS' || listener.tls === undefined) return [];
-    const { name, hostname, tls } = listener;
-    const identity = identities.use(tls);
-    used.add(identity);
-    return [[hostname, { name, identity }] as const];
-  });
-  if (secure.length === 0) return undefined;
-  return { secure: new HostTable(secure), plain: secure.length < bind.listeners.length };
+  const secure: (readonly [hostname: string | undefined, listener: SecureListener])[] = [];
+  let tcp: string | undefined;
+  let plain = false;
+  for (const listener of bind.listeners) {
+    const { name, protocol } = listener;
+    if (protocol === 'HTTP') plain = true;
+    else if (protocol === 'TCP') tcp ??= name;
+    else if (protocol !== 'UDP') {
+      const { tls, hostname } = listener;
+      // ALPN chooses between versions of HTTP; what else is behind TLS we do not know, and promise nothing.
+      const http = protocol === 'HTTPS';
+      const identity = tls === undefined ? undefined : identities.use(tls, http ? ['h2', 'http/1.1'] : []);
+      if (identity !== undefined) used.add(identity);
+      secure.push([hostname, { name, identity, http }]);
+    }
+  }
+  const { proxyProtocol: proxy } = bind;
+  if (proxy === undefined && tcp === undefined && secure.length === 0) return undefined;
+  return { proxy, tcp, plain, secure: secure.length === 0 ? undefined : new HostTable(secure) };
 }

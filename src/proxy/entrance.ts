@@ -1,34 +1,44 @@
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { catalogue } from '../errors.ts';
-import { HANDSHAKE, httpDate, readClientHello, statusLine } from '../http/index.ts';
+import { HANDSHAKE, httpDate, readClientHello, readProxyHeader, statusLine } from '../http/index.ts';
+import type { ProxyProtocol } from '../model/index.ts';
 import type { Port } from './port.ts';
 import type { HostTable } from './router.ts';
 import type { Handshaking, ServerIdentity } from './serverIdentity.ts';
+import { peerOf, type ToldEnds } from './toldEnds.ts';
 
-/** A listener that speaks TLS. */
+/** A listener of connections under TLS. */
 export interface SecureListener {
   readonly name: string;
-  readonly identity: ServerIdentity;
+  /** What it shows; absent where the handshake is passed on to a backend. */
+  readonly identity: ServerIdentity | undefined;
+  /** Under TLS there is HTTP; otherwise the connection is one of a TCP route. */
+  readonly http: boolean;
 }
 
-/** What a port does with a connection before it is one of HTTP; ports of plain HTTP alone have none. */
+/** What a port does with a connection before it is somebody's; ports of plain HTTP alone have none. */
 export interface Door {
-  /** By the server name that the client asks for. */
-  readonly secure: HostTable<SecureListener>;
+  /** Connections begin by saying whom they are from. */
+  readonly proxy: ProxyProtocol | undefined;
+  /** The listener that takes every connection, unseen. */
+  readonly tcp: string | undefined;
+  /** By the server name that the client asks for; absent where no TLS is spoken. */
+  readonly secure: HostTable<SecureListener> | undefined;
   /** Plain HTTP is spoken on this port, too. */
   readonly plain: boolean;
 }
 
-/** How the way in ended, for the metrics. */
-export type Entry = 'ok' | 'failed' | 'timeout' | 'no_listener' | 'not_tls';
+/** How the way in under TLS ended, for the metrics. */
+export type Entry = 'ok' | 'passed' | 'failed' | 'timeout' | 'no_listener' | 'no_route' | 'not_tls';
 
 /** A method and a space, as far as they have come. */
 const plainHttp = /^(?:GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|TRACE|CONNECT|PRI) /;
 
 /**
- * A connection on its way in: its first bytes say which listener it is for, then TLS is negotiated with that
- * listener's certificate. Nothing is answered before that, so everything here is bounded in bytes and time.
+ * A connection on its way in: where a proxy is in front it says whom the connection is from; then the first bytes say
+ * which listener it is for, and TLS is negotiated with that listener's certificate, or passed on as it came. Nothing
+ * is answered before that, so everything here is bounded in bytes and time.
  */
 export class Entrance implements Handshaking {
   /** When `expire` is due, by `Date.now()`. */
@@ -38,12 +48,17 @@ export class Entrance implements Handshaking {
   private readonly door: Door;
   private read: Buffer | undefined;
   private listener: SecureListener | undefined;
+  private serverName: string | undefined;
+  private told: ToldEnds | undefined;
+  /** The PROXY header is yet to come. */
+  private unannounced: boolean;
   private over = false;
 
   constructor(port: Port, socket: Socket, door: Door) {
     this.port = port;
     this.socket = socket;
     this.door = door;
+    this.unannounced = door.proxy !== undefined;
     this.deadline = Date.now() + port.limits.handshakeTimeoutMs;
     socket.on('data', this.onData);
     socket.on('error', this.onGone);
@@ -53,7 +68,8 @@ export class Entrance implements Handshaking {
 
   /** Time is up. */
   expire(): void {
-    this.leave('timeout', 'the handshake took too long');
+    if (this.unannounced) this.unsound('timeout', 'it did not come in time');
+    else this.leave(this.door.secure === undefined ? undefined : 'timeout', 'the handshake took too long');
   }
 
   destroy(): void {
@@ -70,7 +86,10 @@ export class Entrance implements Handshaking {
     }
     this.over = true;
     this.port.entered(this, 'ok');
-    this.port.admit(socket, { raw: this.socket, secure: socket, listener: listener.name }, undefined);
+    const { told, serverName, socket: raw } = this;
+    const { name } = listener;
+    if (listener.http) this.port.admit(socket, { raw, secure: socket, listener: name }, told);
+    else this.port.admitTcp(name, { socket, raw, serverName, protocol: 'TLS', told });
   }
 
   failed(reason: string): void {
@@ -79,7 +98,42 @@ export class Entrance implements Handshaking {
 
   private readonly onData = (bytes: Buffer): void => {
     this.read = this.read === undefined ? bytes : Buffer.concat([this.read, bytes]);
-    const { read } = this;
+    if (this.unannounced && !this.readAnnouncement(this.read)) return;
+    const { secure, tcp } = this.door;
+    if (tcp !== undefined) this.passOn(tcp, 'TCP', undefined);
+    else if (secure === undefined) this.plain(this.read);
+    else if (this.read.length > 0) this.readHello(this.read, secure);
+  };
+
+  /** @returns true when the rest of what was read is of the connection itself */
+  private readAnnouncement(read: Buffer): boolean {
+    const { proxy } = this.door;
+    if (proxy === undefined) return true;
+    const header = readProxyHeader(read, proxy.version);
+    if (header === 'incomplete') return false;
+    if (header === 'none' && proxy.mode === 'strict') {
+      this.unsound('refused', 'there is none');
+      return false;
+    }
+    if (header !== 'none' && 'problem' in header) {
+      this.unsound('refused', header.problem);
+      return false;
+    }
+    this.unannounced = false;
+    if (header === 'none') {
+      this.port.proxyHeader('absent');
+      return true;
+    }
+    this.read = read.subarray(header.length);
+    this.port.proxyHeader(header.ends === undefined ? 'local' : 'told');
+    if (header.ends !== undefined) {
+      const peer = { address: peerOf(this.socket), port: this.socket.remotePort ?? 0 };
+      this.told = { ...header.ends, peer };
+    }
+    return true;
+  }
+
+  private readHello(read: Buffer, secure: HostTable<SecureListener>): void {
     if (read[0] !== HANDSHAKE) {
       this.plain(read);
       return;
@@ -90,29 +144,50 @@ export class Entrance implements Handshaking {
       this.leave('failed', 'no sound ClientHello');
       return;
     }
-    const { serverName = '' } = hello;
-    const listener = this.door.secure.find(serverName);
+    const { serverName } = hello;
+    const listener = secure.find(serverName ?? '');
     if (listener === undefined) {
       this.leave(
         'no_listener',
-        serverName === '' ? 'no server name was asked for' : `no listener for ${serverName}`,
+        serverName === undefined ? 'no server name was asked for' : `no listener for ${serverName}`,
       );
       return;
     }
+    if (!listener.http && !this.port.routesTcp(listener.name, serverName, listener.identity !== undefined)) {
+      this.leave('no_route', `no route of ${listener.name} for ${serverName ?? 'no server name'}`);
+      return;
+    }
     this.listener = listener;
+    this.serverName = serverName;
+    if (listener.identity === undefined) {
+      this.passOn(listener.name, 'TLS', serverName);
+      return;
+    }
     this.handBack(read);
     listener.identity.accept(this.socket, this);
-  };
+  }
 
-  private readonly onGone = (): void => this.leave('failed', 'the client left');
+  /** The bytes are for a backend, from the first one on. */
+  private passOn(listener: string, protocol: 'TLS' | 'TCP', serverName: string | undefined): void {
+    const { read, socket, told } = this;
+    this.over = true;
+    if (read !== undefined) this.handBack(read);
+    this.port.entered(this, protocol === 'TLS' ? 'passed' : undefined);
+    this.port.admitTcp(listener, { socket, raw: undefined, serverName, protocol, told });
+  }
+
+  private readonly onGone = (): void => {
+    if (this.unannounced) this.leave(undefined, 'the client left');
+    else this.leave(this.door.secure === undefined ? undefined : 'failed', 'the client left');
+  };
 
   /** No TLS: for the plain listeners where there are any, otherwise told so as far as it will understand. */
   private plain(read: Buffer): void {
-    if (this.door.plain) {
+    if (this.door.plain || this.door.secure === undefined) {
       this.over = true;
       this.handBack(read);
       this.port.entered(this, undefined);
-      this.port.admit(this.socket, undefined, undefined);
+      this.port.admit(this.socket, undefined, this.told);
       this.socket.resume();
       return;
     }
@@ -141,7 +216,7 @@ export class Entrance implements Handshaking {
   private handBack(read: Buffer): void {
     this.forget();
     this.socket.pause();
-    this.socket.unshift(read);
+    if (read.length > 0) this.socket.unshift(read);
   }
 
   private forget(): void {
@@ -150,6 +225,13 @@ export class Entrance implements Handshaking {
     this.socket.off('close', this.onGone);
     this.socket.off('error', this.onGone);
     this.read = undefined;
+  }
+
+  /** Without a header, or with a broken one, nobody knows whom the connection is from. */
+  private unsound(result: 'refused' | 'timeout', problem: string): void {
+    if (this.over) return;
+    this.port.proxyHeader(result, `${peerOf(this.socket)}: ${problem}`);
+    this.leave(undefined, `PROXY header: ${problem}`);
   }
 
   private leave(entry: Entry | undefined, reason: string): void {
@@ -161,7 +243,7 @@ export class Entrance implements Handshaking {
     if (reason !== '')
       this.port.log.debug('connection refused before its first request', {
         bind: this.port.key,
-        client: this.socket.remoteAddress ?? '',
+        client: this.told?.address ?? peerOf(this.socket),
         reason,
       });
     this.port.entered(this, entry);

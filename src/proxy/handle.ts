@@ -23,9 +23,9 @@ export function handle(x: LiveExchange, bind: string): void {
     x.fail(new GatewayError('listener_not_found'));
     return;
   }
-  // Another listener may ask for client certificates that this connection was never asked for.
-  if (arrival !== undefined && arrival.listener !== listener.name) {
-    x.fail(new GatewayError('misdirected', { detail: `${arrival.listener} is not ${listener.name}` }));
+  // Another listener may ask for client certificates that this connection was never asked for, or not speak HTTP.
+  if ((arrival !== undefined && arrival.listener !== listener.name) || listener.router === undefined) {
+    x.fail(new GatewayError('misdirected', { detail: `${arrival?.listener ?? ''} is not ${listener.name}` }));
     return;
   }
   x.listener = listener;

@@ -11,7 +11,10 @@ import type { LiveExchange } from './exchange.ts';
 import { Listening, type SocketHandle } from './listening.ts';
 import type { Live } from './live.ts';
 import type { Overload } from './overload.ts';
+import type { ProxyHeaderResult, RawStats } from './rawStats.ts';
 import type { RouteStats, WireStats } from './stats.ts';
+import { TcpConnection, type TcpArrival } from './tcpConnection.ts';
+import type { CompiledTcpRoute } from './tcpRoutes.ts';
 import type { ToldEnds } from './toldEnds.ts';
 
 /** What a port shares with the others. */
@@ -20,6 +23,7 @@ export interface PortTools {
   readonly log: Logger;
   readonly accessLog: () => AccessLog | undefined;
   readonly wire: WireStats;
+  readonly raw: RawStats;
   /** Counts what no route of a listener took. */
   readonly unrouted: RouteStats;
   readonly overload: Overload;
@@ -29,7 +33,7 @@ export interface PortTools {
 export type EndReason = 'requests' | 'age' | 'overload' | 'rate' | 'flood';
 
 const SWEEP_MS = 500;
-/** What a port knows of a connection of any version of HTTP. */
+/** What a port knows of a connection of any kind. */
 interface OpenConnection {
   /** One look of the coarse clock. */
   sweep(now: number): void;
@@ -38,8 +42,8 @@ interface OpenConnection {
   destroy(): void;
 }
 
-/** Failures to accept come in floods: one line tells of all within this time. */
-const ACCEPT_LOG_MS = 10_000;
+/** Failures to accept come in floods, as do bad PROXY headers: one line tells of all within this time. */
+const FLOOD_LOG_MS = 10_000;
 
 /** One bound port: its socket, its connections, and the coarse clock that ends the slow ones. */
 export class Port {
@@ -51,13 +55,14 @@ export class Port {
   private readonly tools: PortTools;
   private readonly listening: Listening;
   private readonly connections = new Set<OpenConnection>();
-  /** Connections that are not yet of HTTP. */
+  /** Connections that are not yet anybody's. */
   private readonly entering = new Set<Entrance>();
   private readonly timer: NodeJS.Timeout;
   private draining = false;
   private readonly settled: (() => void)[] = [];
   private acceptLogged = Number.NEGATIVE_INFINITY;
   private acceptFailures = 0;
+  private proxyLogged = Number.NEGATIVE_INFINITY;
 
   constructor(key: string, limits: Limits, door: Door | undefined, tools: PortTools) {
     this.key = key;
@@ -196,6 +201,75 @@ export class Port {
     this.add(new Http2Session(this, socket, undefined, connection.told));
   }
 
+  /** What became of the PROXY header of a connection. @param problem where it was refused */
+  proxyHeader(result: ProxyHeaderResult, problem?: string): void {
+    this.tools.raw.noteProxyHeader(result);
+    const now = performance.now();
+    if (problem === undefined || now - this.proxyLogged < FLOOD_LOG_MS) return;
+    this.proxyLogged = now;
+    this.log.warn('connections without a sound PROXY header are closed', { bind: this.key, problem });
+  }
+
+  /**
+   * May a connection for this server name come in to a listener that passes bytes?
+   * @param handshake it would begin with a handshake of ours
+   */
+  routesTcp(listener: string, serverName: string | undefined, handshake: boolean): boolean {
+    const route = this.tcpRoute(listener, serverName);
+    return route !== undefined && !(handshake && route.closed);
+  }
+
+  /** Passes the bytes of a connection on, and those of a backend back. */
+  admitTcp(listener: string, arrival: TcpArrival): void {
+    const route = this.tcpRoute(listener, arrival.serverName);
+    if (route === undefined) {
+      // There is no such route, or no longer: the configuration may have changed during the handshake.
+      arrival.socket.destroy();
+      this.departed();
+      return;
+    }
+    const connection = new TcpConnection(this, route, arrival);
+    this.add(connection);
+    connection.start();
+  }
+
+  /** Why new work is refused, if it is; counted. */
+  shed(): string | undefined {
+    const { wire, overload } = this.tools;
+    if (overload.level !== 'shed') return undefined;
+    const cause = overload.reason ?? 'lag';
+    wire.shed.set(cause, (wire.shed.get(cause) ?? 0) + 1);
+    return `limits.overload: ${cause}`;
+  }
+
+  /** A connection of a TCP route is over: logged. */
+  finishedTcp(connection: TcpConnection): void {
+    const { arrival, route, error } = connection;
+    if (error !== undefined) this.count(error);
+    this.tools.accessLog()?.write({
+      time: connection.startedAt,
+      durationMs: performance.now() - connection.startedTick,
+      method: arrival.protocol,
+      host: arrival.serverName ?? '-',
+      path: '',
+      status: 0,
+      requestBytes: connection.received,
+      responseBytes: connection.sent,
+      client: connection.remoteAddress,
+      requestId: '-',
+      traceparent: undefined,
+      bind: this.key,
+      listener: route.listener,
+      route: route.name,
+      backend: connection.backend,
+      upstreamMs: connection.upstreamMs,
+      subject: undefined,
+      error,
+      reason: connection.reason,
+      extra: undefined,
+    });
+  }
+
   tunnelOpened(): void {
     this.tools.wire.tunnels++;
     this.tools.wire.tunnelled++;
@@ -281,6 +355,10 @@ export class Port {
     if (wire.connections >= this.limits.maxConnections) {
       wire.refused++;
       socket.on('error', () => socket.destroy());
+      if (this.door !== undefined && !this.door.plain) {
+        socket.destroy();
+        return;
+      }
       socket.end(
         'HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n',
       );
@@ -288,8 +366,22 @@ export class Port {
       return;
     }
     wire.connections++;
-    if (this.door === undefined) this.admit(socket, undefined, undefined);
-    else this.entering.add(new Entrance(this, socket, this.door));
+    const { door } = this;
+    if (door === undefined) this.admit(socket, undefined, undefined);
+    else if (door.tcp !== undefined && door.proxy === undefined)
+      // Not a byte is waited for: in many protocols the server speaks first.
+      this.admitTcp(door.tcp, {
+        socket,
+        raw: undefined,
+        serverName: undefined,
+        protocol: 'TCP',
+        told: undefined,
+      });
+    else this.entering.add(new Entrance(this, socket, door));
+  }
+
+  private tcpRoute(listener: string, serverName: string | undefined): CompiledTcpRoute | undefined {
+    return this.tools.live.current.tcp(this.key, listener)?.routes.find(serverName ?? '');
   }
 
   /** The system could not hand over a connection, and goes on by itself. */
@@ -297,7 +389,7 @@ export class Port {
     this.tools.wire.acceptFailures++;
     this.acceptFailures++;
     const now = performance.now();
-    if (now - this.acceptLogged < ACCEPT_LOG_MS) return;
+    if (now - this.acceptLogged < FLOOD_LOG_MS) return;
     this.acceptLogged = now;
     this.log.error('connections could not be accepted', {
       bind: this.key,

@@ -33,6 +33,7 @@ export interface IdentityView {
  */
 export class ServerIdentity {
   private readonly settings: ServerTls;
+  private readonly protocols: readonly string[];
   private readonly log: Logger;
   private readonly files: PemFiles;
   /** Handshakes under way, by the two ends of their connections. */
@@ -45,8 +46,10 @@ export class ServerIdentity {
   private expiresAt: number | undefined;
   private ticketSecret: Buffer | undefined;
 
-  constructor(settings: ServerTls, log: Logger, ticketSecret?: Buffer) {
+  /** @param protocols offered by ALPN; none at all where the list is empty */
+  constructor(settings: ServerTls, protocols: readonly string[], log: Logger, ticketSecret?: Buffer) {
     this.settings = settings;
+    this.protocols = protocols;
     this.log = log;
     this.ticketSecret = ticketSecret;
     this.files = new PemFiles([settings.cert, settings.key, settings.root]);
@@ -121,7 +124,7 @@ export class ServerIdentity {
         honorCipherOrder: true,
         minVersion,
         maxVersion,
-        ALPNProtocols: ['h2', 'http/1.1'],
+        ...(this.protocols.length === 0 ? {} : { ALPNProtocols: [...this.protocols] }),
         // The port's own clock ends what takes too long.
         handshakeTimeout: 0,
       });
@@ -179,11 +182,11 @@ export class ServerIdentities {
     return [...this.byContent.values()].map(({ view }) => view);
   }
 
-  use(settings: ServerTls): ServerIdentity {
-    const key = JSON.stringify(settings);
+  use(settings: ServerTls, protocols: readonly string[]): ServerIdentity {
+    const key = JSON.stringify([settings, protocols]);
     let identity = this.byContent.get(key);
     if (identity === undefined) {
-      identity = new ServerIdentity(settings, this.log, this.ticketSecret);
+      identity = new ServerIdentity(settings, protocols, this.log, this.ticketSecret);
       this.byContent.set(key, identity);
     }
     return identity;

@@ -13,6 +13,7 @@ import type { LiveExchange } from './exchange.ts';
 import { dropTables, type DropTables } from './headers.ts';
 import { HostTable, Router } from './router.ts';
 import type { RouteStats } from './stats.ts';
+import { compileTcp, type CompiledTcpListener, type CompiledTcpRoute, type TcpTools } from './tcpRoutes.ts';
 
 type Step<Name extends keyof Steps> = Required<Steps>[Name];
 
@@ -39,7 +40,13 @@ export interface CompiledListener {
   readonly unrouted: CompiledRoute;
 }
 
-export interface SnapshotTools extends BackendTools {
+/** The host belongs to a listener of the port that does not speak HTTP. */
+interface Elsewhere {
+  readonly name: string;
+  readonly router?: undefined;
+}
+
+export interface SnapshotTools extends BackendTools, TcpTools {
   readonly log: Logger;
   readonly policyTools: PolicyTools;
   /** Counters live longer than snapshots: the same key gives the same ones. */
@@ -61,9 +68,12 @@ export class Snapshot {
   readonly settings: ProcessSettings;
   readonly drop: DropTables;
   readonly routes: readonly CompiledRoute[];
+  readonly tcpRoutes: readonly CompiledTcpRoute[];
   private readonly binds: ReadonlyMap<string, HostTable<CompiledListener>>;
   /** The same for connections under TLS. */
-  private readonly secureBinds: ReadonlyMap<string, HostTable<CompiledListener>>;
+  private readonly secureBinds: ReadonlyMap<string, HostTable<CompiledListener | Elsewhere>>;
+  /** Listeners that pass bytes, by bind and name. */
+  private readonly tcpBinds: ReadonlyMap<string, ReadonlyMap<string, CompiledTcpListener>>;
   private readonly steps: readonly Steps[];
   private inside = 0;
   private retired = false;
@@ -73,26 +83,44 @@ export class Snapshot {
     this.settings = model.process;
     this.drop = dropTables(model.process.headers);
     const compiler = new Compiler(tools, model.process);
-    const tables = (secure: boolean): Map<string, HostTable<CompiledListener>> =>
-      new Map(
-        model.binds.map((bind, index) => {
-          const key = bindKey(bind, index);
-          const listeners = bind.listeners.flatMap((listener) =>
-            listener.protocol === (secure ? 'HTTPS' : 'HTTP')
-              ? [[listener.hostname, compiler.listener(key, listener)] as const]
-              : [],
-          );
-          return [key, new HostTable(listeners)];
-        }),
-      );
-    this.binds = tables(false);
-    this.secureBinds = tables(true);
+    const binds = new Map<string, HostTable<CompiledListener>>();
+    const secureBinds = new Map<string, HostTable<CompiledListener | Elsewhere>>();
+    const tcpBinds = new Map<string, ReadonlyMap<string, CompiledTcpListener>>();
+    const tcpRoutes: CompiledTcpRoute[] = [];
+    for (const [index, bind] of model.binds.entries()) {
+      const key = bindKey(bind, index);
+      const plain: (readonly [string | undefined, CompiledListener])[] = [];
+      const secure: (readonly [string | undefined, CompiledListener | Elsewhere])[] = [];
+      const tcp = new Map<string, CompiledTcpListener>();
+      for (const listener of bind.listeners) {
+        if (listener.protocol === 'HTTP') plain.push([listener.hostname, compiler.listener(key, listener)]);
+        if (listener.protocol === 'HTTPS') secure.push([listener.hostname, compiler.listener(key, listener)]);
+        if (listener.protocol === 'TLS') secure.push([listener.hostname, { name: listener.name }]);
+        if (listener.protocol === 'TLS' || listener.protocol === 'TCP') {
+          const compiled = compileTcp(key, listener, model.process, tools);
+          tcp.set(listener.name, compiled.listener);
+          tcpRoutes.push(...compiled.routes);
+        }
+      }
+      binds.set(key, new HostTable(plain));
+      secureBinds.set(key, new HostTable(secure));
+      tcpBinds.set(key, tcp);
+    }
+    this.binds = binds;
+    this.secureBinds = secureBinds;
+    this.tcpBinds = tcpBinds;
+    this.tcpRoutes = tcpRoutes;
     this.routes = compiler.routes;
     this.steps = compiler.steps;
   }
 
-  bind(key: string, secure: boolean): HostTable<CompiledListener> | undefined {
+  bind(key: string, secure: boolean): HostTable<CompiledListener | Elsewhere> | undefined {
     return (secure ? this.secureBinds : this.binds).get(key);
+  }
+
+  /** The listener of a connection that is not read as HTTP. */
+  tcp(bind: string, listener: string): CompiledTcpListener | undefined {
+    return this.tcpBinds.get(bind)?.get(listener);
   }
 
   enter(): void {

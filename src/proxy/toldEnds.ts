@@ -1,11 +1,8 @@
 import type { Socket } from 'node:net';
+import type { ProxiedEnds } from '../http/index.ts';
 
 /** The ends of a client's connection to a proxy in front of us, as that proxy tells them (PROXY protocol). */
-export interface ToldEnds {
-  readonly address: string;
-  readonly port: number;
-  readonly localAddress: string;
-  readonly localPort: number;
+export interface ToldEnds extends ProxiedEnds {
   /** That proxy. */
   readonly peer: { readonly address: string; readonly port: number };
 }

@@ -40,6 +40,11 @@ export class Tunnel implements TunnelUser {
     upstream.tunnel(this);
   }
 
+  /** Both sides have said all they had to say; some of it may still be on its way. */
+  get over(): boolean {
+    return this.clientEnded && this.backendEnded;
+  }
+
   // The client's side
 
   fromClient(bytes: Buffer): void {

@@ -6,4 +6,4 @@ export { Endpoints } from './endpoints.ts';
 export { PemFiles, pemCertificates, pemText } from './pemFiles.ts';
 export type { LookupTools } from './resolve.ts';
 export type { Waiter } from './waiting.ts';
-export { targetOf, type Target } from './target.ts';
+export { rawTargetOf, targetOf, type Target } from './target.ts';

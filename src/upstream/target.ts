@@ -1,7 +1,10 @@
-import type { HttpBackend } from '../model/index.ts';
+import type { HttpBackend, TcpBackend } from '../model/index.ts';
 
 /** The part of a backend that says where its requests go and how: all that backends need have in common to share it. */
-export type Target = Omit<HttpBackend, 'kind' | 'weight' | 'key' | 'place'>;
+export type Target = Omit<HttpBackend, 'kind' | 'weight' | 'key' | 'place' | 'affinity'> & {
+  /** Its connections carry what clients send as it comes: each is for one client, and for no request before. */
+  readonly raw?: true;
+};
 
 const names: readonly string[] = Object.keys({
   host: true,
@@ -13,7 +16,15 @@ const names: readonly string[] = Object.keys({
   check: true,
   connections: true,
   tcp: true,
+  raw: true,
 } satisfies Record<keyof Target, true>);
 
-export const targetOf = (backend: HttpBackend): Target =>
+export const targetOf = (backend: HttpBackend | TcpBackend): Target =>
   Object.fromEntries(Object.entries(backend).filter(([name]) => names.includes(name))) as unknown as Target;
+
+/** The same for connections that carry anything; without ALPN unless it is asked for, since we do not know what. */
+export const rawTargetOf = (backend: TcpBackend): Target => ({
+  ...targetOf(backend),
+  ...(backend.tls === undefined ? {} : { tls: { alpn: [], ...backend.tls } }),
+  raw: true,
+});

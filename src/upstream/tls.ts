@@ -48,7 +48,7 @@ export class TlsMaterial {
       servername: isIP(name) === 0 ? name : '',
       rejectUnauthorized: !settings.insecure,
       checkServerIdentity: (_asked, certificate) => this.checkIdentity(name, certificate),
-      ALPNProtocols: ['http/1.1'],
+      ALPNProtocols: settings.alpn ?? ['http/1.1'],
     };
     this.context = this.read();
   }

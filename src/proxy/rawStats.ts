@@ -1,0 +1,29 @@
+import type { Metrics } from '../telemetry/index.ts';
+import { exposeTcp, StatsByRoute, TcpStats } from './tcpStats.ts';
+
+/**
+ * What became of the PROXY header of a connection: it told of a client, or of nobody in particular; there was none,
+ * and need not be; it, or its absence, was refused; it did not come in time.
+ */
+export type ProxyHeaderResult = 'told' | 'local' | 'absent' | 'refused' | 'timeout';
+
+/** Counters of what is not HTTP. */
+export class RawStats {
+  readonly tcp = new StatsByRoute(() => new TcpStats());
+  readonly proxyHeaders = new Map<ProxyHeaderResult, number>();
+
+  noteProxyHeader(result: ProxyHeaderResult): void {
+    this.proxyHeaders.set(result, (this.proxyHeaders.get(result) ?? 0) + 1);
+  }
+
+  expose(metrics: Metrics): void {
+    exposeTcp(metrics, this.tcp);
+    metrics.collect(
+      'proxy_headers_total',
+      'Connections to ports with the PROXY protocol, by what became of its header.',
+      'counter',
+      ['result'],
+      () => [...this.proxyHeaders].map(([result, value]) => ({ labels: { result }, value })),
+    );
+  }
+}

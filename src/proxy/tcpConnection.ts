@@ -1,0 +1,240 @@
+import type { Socket } from 'node:net';
+import { GatewayError, type ErrorCode } from '../errors.ts';
+import type { Destination, Endpoint, UpstreamConnection, UpstreamUser, Waiter } from '../upstream/index.ts';
+import type { Port } from './port.ts';
+import type { TcpResult } from './tcpStats.ts';
+import type { CompiledTcpRoute } from './tcpRoutes.ts';
+import { peerOf, type ToldEnds } from './toldEnds.ts';
+import { Tunnel, type TunnelClient } from './tunnel.ts';
+
+/** How the connection of a client came to a TCP route. */
+export interface TcpArrival {
+  /** What the bytes are read from and written to. */
+  readonly socket: Socket;
+  /** The connection below, where TLS ends here. */
+  readonly raw: Socket | undefined;
+  /** What the client asked for, where it spoke TLS. */
+  readonly serverName: string | undefined;
+  readonly protocol: 'TLS' | 'TCP';
+  readonly told: ToldEnds | undefined;
+}
+
+/**
+ * One connection of a TCP route: first a backend is connected to, while the client waits, then bytes pass both ways.
+ * Nothing of the client is read before, so that another address can be tried with nothing lost.
+ */
+export class TcpConnection implements TunnelClient, UpstreamUser, Waiter {
+  readonly socket: Socket;
+  /** The client, as the log has it. */
+  readonly remoteAddress: string;
+  readonly arrival: TcpArrival;
+  readonly route: CompiledTcpRoute;
+  readonly startedAt = Date.now();
+  readonly startedTick = performance.now();
+  /** For the log. */
+  backend: string | undefined;
+  /** How long it took to connect. */
+  upstreamMs: number | undefined;
+  error: string | undefined;
+  reason: string | undefined;
+  received = 0;
+  sent = 0;
+  private readonly port: Port;
+  private destination: Destination | undefined;
+  private upstream: UpstreamConnection | undefined;
+  private tunnel: Tunnel | undefined;
+  /** Where no connection could be made. */
+  private readonly tried: Endpoint[] = [];
+  /** Waits for a connection that the limits allow. */
+  private queued = false;
+  /** When the tunnel is idle for too long, by `Date.now()`. */
+  private deadline = Number.POSITIVE_INFINITY;
+  private lingers = false;
+  private gone = false;
+
+  constructor(port: Port, route: CompiledTcpRoute, arrival: TcpArrival) {
+    this.port = port;
+    this.route = route;
+    this.arrival = arrival;
+    this.socket = arrival.socket;
+    this.remoteAddress = arrival.told?.address ?? peerOf(this.socket);
+    route.stats.open++;
+  }
+
+  /** Looks for a backend. Called once the port knows the connection. */
+  start(): void {
+    const { socket } = this;
+    socket.pause();
+    socket.on('data', (bytes: Buffer) => this.guard(() => this.tunnel?.fromClient(bytes)));
+    socket.on('drain', () => this.guard(() => this.tunnel?.drained()));
+    socket.on('end', () => this.guard(() => this.tunnel?.endOfClient()));
+    socket.on('error', () => this.end('client_reset'));
+    socket.on('close', () => this.end(this.tunnel?.over === true ? 'ok' : 'client_reset'));
+    const shed = this.port.shed();
+    if (shed !== undefined) this.refuse('overloaded', shed);
+    else this.guard(() => this.connect());
+  }
+
+  private connect(): void {
+    const drawn = this.route.draw();
+    if ('code' in drawn) {
+      this.refuse(drawn.code, drawn.detail);
+      return;
+    }
+    this.destination = drawn;
+    this.backend = drawn.name;
+    const upstream = drawn.take();
+    if (upstream !== undefined) {
+      this.open(upstream);
+      return;
+    }
+    this.queued = true;
+    drawn.wait(this);
+  }
+
+  private open(upstream: UpstreamConnection): void {
+    this.upstream = upstream;
+    upstream.begin(this, false, false);
+    if (upstream.connected) this.onConnected();
+  }
+
+  // Waiter
+
+  onReady(upstream: UpstreamConnection): void {
+    this.queued = false;
+    this.open(upstream);
+  }
+
+  onRefused(code: ErrorCode, detail: string): void {
+    this.queued = false;
+    this.refuse(code, detail);
+  }
+
+  // UpstreamUser, until there is a connection
+
+  onConnected(): void {
+    const { upstream } = this;
+    if (upstream === undefined || this.gone) return;
+    this.upstreamMs = performance.now() - this.startedTick;
+    this.tunnel = new Tunnel(this, upstream, this.port.limits.bodyTimeoutMs);
+    this.touch();
+    this.socket.resume();
+  }
+
+  onFailure(code: ErrorCode, detail: string): void {
+    const { upstream, destination } = this;
+    if (upstream === undefined || destination === undefined || this.gone) return;
+    this.tried.push(upstream.endpoint);
+    const other = destination.takeOther(this.tried);
+    if (other !== undefined) {
+      this.open(other);
+      return;
+    }
+    upstream.endpoint.stats.failed++;
+    this.refuse(code, `${upstream.endpoint.name}: ${detail}`);
+  }
+
+  // No byte is read from a backend as HTTP: the tunnel begins with the connection.
+
+  onInformational(): void {
+    this.onAnswer();
+  }
+
+  onAnswer(): boolean {
+    throw new Error('a backend of a TCP route was read as one of HTTP');
+  }
+
+  onBody(): boolean {
+    return this.onAnswer();
+  }
+
+  onWritable(): void {
+    // Nothing is written before the tunnel.
+  }
+
+  // TunnelClient
+
+  touch(): void {
+    this.deadline = Date.now() + this.port.limits.tunnelIdleTimeoutMs;
+  }
+
+  cut(error: GatewayError): void {
+    this.error = error.code;
+    this.reason = error.detail;
+    this.end('backend_reset');
+  }
+
+  /** One look of the coarse clock. */
+  sweep(now: number): void {
+    this.count();
+    if (this.tunnel?.over === true && !this.lingers) {
+      // Only what the client has yet to take is left.
+      this.lingers = true;
+      this.deadline = Math.min(this.deadline, now + this.port.limits.bodyTimeoutMs);
+    }
+    if (now < this.deadline) return;
+    this.reason = 'no byte moved';
+    this.end('idle');
+  }
+
+  /** What is under way is the whole connection: it ends by itself, or when the time of the drain is up. */
+  drain(): void {
+    // Nothing more will begin here.
+  }
+
+  destroy(): void {
+    this.reason = 'the gateway stops';
+    this.end('closed');
+  }
+
+  private refuse(code: ErrorCode, detail: string): void {
+    this.error = code;
+    this.reason = detail;
+    this.end('refused');
+  }
+
+  private end(result: TcpResult): void {
+    if (this.gone) return;
+    this.gone = true;
+    this.count();
+    if (this.queued) this.destination?.waiting.forget(this);
+    if (this.tunnel !== undefined) this.tunnel.close();
+    else this.upstream?.abandon();
+    this.hangUp(result);
+    this.route.stats.note(result);
+    this.port.finishedTcp(this);
+    this.port.closed(this);
+  }
+
+  /** Whoever got a part only must see that it is no whole. */
+  private hangUp(result: TcpResult): void {
+    const { socket } = this;
+    if (result === 'backend_reset' || result === 'idle' || result === 'closed') {
+      const below = this.arrival.raw ?? socket;
+      below.resetAndDestroy();
+    }
+    socket.destroy();
+  }
+
+  /** Bytes since the last look. */
+  private count(): void {
+    const { tunnel } = this;
+    if (tunnel === undefined) return;
+    const { stats } = this.route;
+    stats.received += tunnel.up - this.received;
+    stats.sent += tunnel.down - this.sent;
+    this.received = tunnel.up;
+    this.sent = tunnel.down;
+  }
+
+  /** A defect of ours ends this connection, not the process. */
+  private guard(run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      this.port.log.error('internal error', { stack: error instanceof Error ? error.stack : String(error) });
+      this.error = 'internal_error';
+      this.end('closed');
+    }
+  }
+}
