@@ -1,0 +1,39 @@
+/** A line that never ends must not take the process down. */
+export class LineTooLong extends Error {
+  override readonly name = 'LineTooLong';
+}
+
+/** The stream ended inside a line: what there is of it cannot be trusted. */
+export class LineCut extends Error {
+  override readonly name = 'LineCut';
+}
+
+const newline = 0x0a;
+
+/**
+ * Divides a stream of bytes into lines of text; empty ones are left out. A line may come in any number of pieces.
+ *
+ * @param maxBytes Longest line.
+ * @throws LineTooLong, LineCut, and what the stream itself throws
+ */
+export async function* lines(stream: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<string> {
+  let pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of stream) {
+    let start = 0;
+    for (;;) {
+      const end = chunk.indexOf(newline, start);
+      const piece = chunk.subarray(start, end < 0 ? chunk.length : end);
+      bytes += piece.length;
+      if (bytes > maxBytes) throw new LineTooLong(`a line is longer than ${String(maxBytes)} bytes`);
+      pieces.push(piece);
+      if (end < 0) break;
+      const line = (pieces.length === 1 ? piece : Buffer.concat(pieces)).toString('utf8');
+      pieces = [];
+      bytes = 0;
+      start = end + 1;
+      if (line.trim() !== '') yield line;
+    }
+  }
+  if (bytes > 0) throw new LineCut('the stream ended inside a line');
+}

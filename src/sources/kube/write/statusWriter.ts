@@ -1,0 +1,132 @@
+import type { Counter, Logger, Metrics } from '../../../telemetry/index.ts';
+import type { KubeApi } from '../api/api.ts';
+import { isConflict, isNotFound } from '../api/apiError.ts';
+import { keyOf } from '../api/object.ts';
+import { apiVersionOf, pathOf, type Resource } from '../api/resource.ts';
+import type { StatusUpdate } from '../translate/contract.ts';
+import type { BackoffOptions } from '../work/backoff.ts';
+import type { Rate } from '../work/tokenBucket.ts';
+import { WorkQueue } from '../work/workQueue.ts';
+
+export interface StatusWriterOptions {
+  readonly api: KubeApi;
+  /** The resource of a kind; kinds that are not here are not written. */
+  readonly resourceOf: (kind: string) => Resource | undefined;
+  /** Whether this process may write now: only the leader does. */
+  readonly mayWrite: () => boolean;
+  /** An object has changed since its status was made: make it again from the new one. */
+  readonly onStale: () => void;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly rate?: Rate;
+  readonly backoff?: BackoffOptions;
+}
+
+/**
+ * Writes the status of objects, each only where it differs and only onto the version it was made from. A write that
+ * comes too late is not repeated, since it may undo what another controller has written: it is made anew.
+ */
+export class StatusWriter {
+  readonly #options: StatusWriterOptions;
+  readonly #queue: WorkQueue;
+  readonly #writes: Counter;
+  readonly #wanted = new Map<string, StatusUpdate>();
+  /** The version that a write was based on, until its result is seen: until then the old version asks for it again. */
+  readonly #writtenFrom = new Map<string, string>();
+
+  constructor(options: StatusWriterOptions) {
+    const { log, metrics, rate = { perSecond: 100, burst: 200 }, backoff } = options;
+    this.#options = options;
+    this.#writes = metrics.counter('kube_status_writes_total', 'Status of objects written', [
+      'kind',
+      'result',
+    ]);
+    this.#queue = new WorkQueue({
+      name: 'status',
+      handle: async (key, signal) => await this.#write(key, signal),
+      log,
+      metrics,
+      rate,
+      maxInFlight: 8,
+      ...(backoff === undefined ? {} : { backoff }),
+    });
+  }
+
+  /** This is all there is to say now; what was said before and is not written yet is forgotten. */
+  submit(report: readonly StatusUpdate[]): void {
+    const named = new Set<string>();
+    for (const update of report) {
+      const key = `${update.kind}/${keyOf(update.namespace, update.name)}`;
+      named.add(key);
+      if (!update.changed || !this.#options.mayWrite()) this.#forget(key);
+      else if (
+        update.resourceVersion === undefined ||
+        this.#writtenFrom.get(key) !== update.resourceVersion
+      ) {
+        this.#writtenFrom.delete(key);
+        this.#wanted.set(key, update);
+        this.#queue.add(key);
+      }
+    }
+    for (const key of [...this.#wanted.keys(), ...this.#writtenFrom.keys()])
+      if (!named.has(key)) this.#forget(key);
+  }
+
+  /** Resolves when everything is written or given up. */
+  async idle(): Promise<void> {
+    await this.#queue.idle();
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.close();
+    this.#wanted.clear();
+    this.#writtenFrom.clear();
+  }
+
+  #forget(key: string): void {
+    this.#wanted.delete(key);
+    this.#writtenFrom.delete(key);
+    this.#queue.forget(key);
+  }
+
+  async #write(key: string, signal: AbortSignal): Promise<void> {
+    const { api, resourceOf, mayWrite, onStale, log } = this.#options;
+    const update = this.#wanted.get(key);
+    if (update === undefined || !mayWrite()) return;
+    const { kind, namespace, name, resourceVersion, status } = update;
+    const resource = resourceOf(kind);
+    if (resource === undefined) return;
+    try {
+      // Replaces the whole status. The server takes nothing else from it, and only onto this very version.
+      await api.request({
+        method: 'PUT',
+        path: pathOf(resource, { namespace, name, subresource: 'status' }),
+        body: {
+          apiVersion: apiVersionOf(resource),
+          kind,
+          metadata: { name, namespace, resourceVersion },
+          status,
+        },
+        signal,
+      });
+    } catch (error) {
+      const stale = isConflict(error);
+      const result = stale ? 'stale' : isNotFound(error) ? 'gone' : 'failed';
+      this.#writes.add({ kind, result });
+      if (result === 'failed') throw error;
+      log.debug('a status was not written', { object: key, result });
+      this.#settled(key, update);
+      if (stale) onStale();
+      return;
+    }
+    this.#writes.add({ kind, result: 'written' });
+    if (this.#settled(key, update) && resourceVersion !== undefined)
+      this.#writtenFrom.set(key, resourceVersion);
+  }
+
+  /** Whether nothing newer is wanted meanwhile. */
+  #settled(key: string, update: StatusUpdate): boolean {
+    if (this.#wanted.get(key) !== update) return false;
+    return this.#wanted.delete(key);
+  }
+}
