@@ -74,6 +74,7 @@ test('checked settings survive JSON, because the model travels as JSON', () => {
     ['buffer', { request: { maxBytes: 5 }, response: { maxBytes: 5 } }],
     ['requestMirror', [{ backend: { host: 'a:1' }, percentage: 0.5 }]],
     ['retry', { codes: [503], attempts: 2, backoff: '1s', condition: 'response.code == 500' }],
+    ['sessionPersistence', { sessionName: 's', absoluteTimeout: '1h', cookieConfig: { sameSite: 'Strict' } }],
     ['apiKey', { keys: [{ key: 'k', metadata: { a: [1, { b: null }] } }] }],
   ];
   for (const [name, written] of samples) {

@@ -4,7 +4,9 @@ import type { Caller } from '../mcp/index.ts';
 import {
   defaults,
   type Backend,
+  type Bind,
   type HeaderSettings,
+  type HttpBackend,
   type Limits,
   type Listener,
   type Model,
@@ -36,7 +38,9 @@ export interface RouteInShort {
   readonly to?: number | readonly { readonly port: number; readonly weight: number }[];
   readonly handler?: LocalHandler;
   /** HTTP backends with all their settings, in place of `to`. */
-  readonly targets?: readonly Target[];
+  readonly targets?: readonly (Target & Pick<HttpBackend, 'affinity'>)[];
+  /** Of `targets`; 1 each unless given. */
+  readonly weights?: readonly number[];
 }
 
 export interface ListenerInShort {
@@ -49,6 +53,7 @@ export interface ModelInShort {
   /** In the place of the one listener that `hostname`, `policies` and `routes` describe. */
   readonly listeners?: readonly ListenerInShort[];
   readonly limits?: Partial<Limits>;
+  readonly sessionKey?: string;
   readonly headers?: Partial<HeaderSettings>;
   readonly upstream?: Partial<UpstreamSettings>;
   readonly routes?: readonly RouteInShort[];
@@ -56,6 +61,8 @@ export interface ModelInShort {
   readonly hostname?: string;
   /** Policies of the listener. */
   readonly policies?: Readonly<Record<string, unknown>>;
+  /** In the place of all ports and listeners. */
+  readonly binds?: readonly Bind[];
   /** Ports to bind; one, any free one, unless given. */
   readonly ports?: readonly number[];
 }
@@ -169,12 +176,13 @@ export class TestPlane {
     return {
       process: {
         ...defaults,
+        fixed: { ...defaults.fixed, ...(model.sessionKey && { sessionKey: model.sessionKey }) },
         accessLog: 'json',
         limits: { ...defaults.limits, ...model.limits },
         headers: { ...defaults.headers, ...model.headers },
         upstream: { ...defaults.upstream, ...model.upstream },
       },
-      binds: (model.ports ?? [0]).map((port) => ({ port, listeners })),
+      binds: model.binds ?? (model.ports ?? [0]).map((port) => ({ port, listeners })),
     };
   }
 
@@ -225,11 +233,11 @@ function backendsOf(route: RouteInShort, key: string): Backend[] {
       },
     ];
   }
-  const { to = [], targets } = route;
+  const { to = [], targets, weights = [] } = route;
   if (targets !== undefined)
     return targets.map((target, index) => ({
       kind: 'http',
-      weight: 1,
+      weight: weights[index] ?? 1,
       key: `${key}#${index}`,
       place,
       ...target,

@@ -123,10 +123,9 @@ export class Destination {
     );
   }
 
-  /** May a request that belongs to an address go there? One of another zone will do, too. */
-  accepts(endpoint: Endpoint): boolean {
-    const { health } = endpoint;
-    return (health.healthy && health.isWelcome(Date.now())) || this.ready.includes(endpoint);
+  /** Does an address work, as far as is known? What belongs there may go there even where others are preferred. */
+  accepts({ health }: Endpoint): boolean {
+    return health.healthy && health.isWelcome(Date.now());
   }
 
   /** For whom `take` had nothing: the waiter hears of a connection, or that there will be none, now or later. */

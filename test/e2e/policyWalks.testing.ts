@@ -28,6 +28,20 @@ const seen = async (asked: Promise<Response>): Promise<Seen> => (await (await as
 
 /** One walk for each example of a policy about plain HTTP; `examples.test.ts` takes them. */
 export const policyWalks: Readonly<Record<string, (stage: PolicyStage) => Promise<void>>> = {
+  'examples/policies/sessionPersistence.yaml': async ({ ask }) => {
+    const told = async (path: string, headers: Record<string, string>): Promise<Headers> => {
+      const answer = await ask(path, { headers });
+      assert.equal(answer.status, 200);
+      await answer.body?.cancel();
+      return answer.headers;
+    };
+    const [cookie = ''] = (await told('/get', {})).getSetCookie();
+    assert.match(cookie, /^visitor=[\w-]{46}; Path=\/get; HttpOnly; SameSite=Lax; Max-Age=28800$/);
+    assert.deepEqual((await told('/get', { cookie: cookie.split(';')[0] ?? '' })).getSetCookie(), []);
+    const session = (await told('/anything', {})).get('x-session') ?? '';
+    assert.match(session, /^[\w-]{46}$/);
+    assert.equal((await told('/anything', { 'x-session': session })).get('x-session'), null);
+  },
   'examples/policies/requestRedirect.yaml': async ({ ask, gateway }) => {
     const old = await ask('/old/get?a=b', { redirect: 'manual' });
     assert.equal(old.status, 308);

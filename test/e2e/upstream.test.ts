@@ -80,6 +80,30 @@ const walks: Readonly<Record<string, (t: TestContext) => Promise<void>>> = {
     healthy[0] = true;
     while ((await ready()) !== 1) await answer();
   },
+  'sessionAffinity.yaml': async (t) => {
+    const addresses = await Promise.all(
+      ['first', 'second'].map(async (name) => {
+        const app = createHttp((_request, response) => response.end(name)).listen(0, '127.0.0.1');
+        t.after(() => {
+          app.close();
+          app.closeAllConnections();
+        });
+        await once(app, 'listening');
+        return `127.0.0.1:${(app.address() as AddressInfo).port}`;
+      }),
+    );
+    const [first = '', second = ''] = addresses;
+    await using gateway = await start('sessionAffinity.yaml', {
+      FIRST_ADDRESS: first,
+      SECOND_ADDRESS: second,
+    });
+    const answer = async (user?: string): Promise<string> =>
+      (await fetch(gateway.url, user === undefined ? {} : { headers: { 'x-user': user } })).text();
+    for (const user of ['alice', 'bob', undefined]) {
+      const place = await answer(user);
+      for (let i = 0; i < 8; i++) assert.equal(await answer(user), place);
+    }
+  },
   'http2.yaml': async (t) => {
     const backend = createHttp2((request, response) => {
       response.addTrailers({ 'grpc-status': '0' });

@@ -1,8 +1,10 @@
-import { area, ours, rfc, type Requirement } from './requirement.ts';
+import { area, gatewayApi, ours, rfc, type Requirement } from './requirement.ts';
 
 const page = ours('docs/upstream.md');
 const tls = 'src/proxy/backendTls.test.ts';
 const balancing = 'src/proxy/balancing.test.ts';
+const affinity = 'src/proxy/affinity.test.ts';
+const sessions = 'src/proxy/persistence.test.ts';
 const health = 'src/upstream/health.test.ts';
 
 /** How backends are reached, and what happens when their addresses misbehave. */
@@ -68,6 +70,44 @@ export const upstream: readonly Requirement[] = [
       [balancing, 'a request under way at an address that is gone comes to its end'],
       [balancing, 'a reload that changes the addresses keeps what is known of those that stay'],
       [balancing, 'backends of one model that differ by their addresses are apart'],
+    ],
+    [
+      'affinity',
+      'requests that are alike go to the same address, which moves as few of them as can be, and never drowns',
+      ours('docs/upstream.md#session-affinity'),
+      [affinity, 'requests with the same key go to the same address, in every process and order of the list'],
+      [affinity, 'an address that goes moves its own keys alone, and gets them back'],
+      [affinity, 'an address that is much busier than the others is passed by'],
+      [
+        affinity,
+        'with the same expression at all of them the key chooses among backends, too, by their weights',
+      ],
+    ],
+    [
+      'persistence',
+      'a session stays at its address, whatever the weights become, until the address is gone',
+      gatewayApi('geps/gep-1619/'),
+      [sessions, 'a session stays at the address that answered its first request'],
+      [sessions, 'a session stays with its backend whatever the weights become, even 0'],
+      [sessions, 'a session whose address is gone goes to another one, and is told so'],
+      [sessions, 'an address that was left out for its failures loses its sessions'],
+      [sessions, 'a header carries the session where that is wanted'],
+      [sessions, 'a permanent cookie says how long it stays'],
+      [sessions, 'a session ends at its age, and when it was idle for too long'],
+      [sessions, 'the path of the cookie is that of the match'],
+    ],
+    [
+      'persistence-sealed',
+      'the token of a session gives nothing away, and cannot be forged',
+      ours('docs/policies/sessionPersistence.md'),
+      [
+        sessions,
+        'the cookie says nothing of the address, and a forged, altered or foreign one begins a new session',
+      ],
+      [
+        sessions,
+        'under TLS the cookie is for TLS only, and processes with the same key know each other’s sessions',
+      ],
     ],
     [
       'preferences',

@@ -38,8 +38,9 @@ export const sessionPersistenceSchema = z
       .optional(),
   })
   .superRefine(({ type, sessionName = '', absoluteTimeout, cookieConfig }, ctx) => {
-    const refuse = (path: string[], message: string): void =>
-      void ctx.addIssue({ code: 'custom', path, message });
+    const refuse = (path: string[], message: string): void => {
+      ctx.addIssue({ code: 'custom', path, message });
+    };
     if (cookieConfig?.lifetimeType === 'Permanent' && absoluteTimeout === undefined)
       refuse(['cookieConfig', 'lifetimeType'], 'Permanent needs absoluteTimeout beside cookieConfig');
     if (type === 'Header' && cookieConfig !== undefined) refuse(['cookieConfig'], 'belongs to type: Cookie');

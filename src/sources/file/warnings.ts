@@ -73,7 +73,14 @@ function warnOfListener(listener: HttpListener, warn: Warn): void {
 }
 
 /** Policies about a request that is forwarded over HTTP. */
-const aboutForwarding = new Set(['urlRewrite', 'requestMirror', 'retry', 'buffer', 'backendAuth']);
+const aboutForwarding = new Set([
+  'urlRewrite',
+  'requestMirror',
+  'retry',
+  'buffer',
+  'backendAuth',
+  'sessionPersistence',
+]);
 
 function warnOfRoute(route: Route, warn: Warn): void {
   for (const backend of route.backends)

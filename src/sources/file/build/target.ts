@@ -9,7 +9,7 @@ type Target = Omit<HttpBackend, 'kind' | 'weight' | 'key' | 'place'>;
 export function buildTarget(
   { host, port, https = false }: HostAndPort,
   addresses: BackendAddressSettings | undefined,
-  { backendTLS, health, connections, tcp, http }: BackendPolicySettings,
+  { backendTLS, health, connections, tcp, http, sessionAffinity }: BackendPolicySettings,
 ): Target {
   const tls = backendTLS ?? (https ? {} : undefined);
   return {
@@ -21,6 +21,7 @@ export function buildTarget(
     ...(health === undefined ? {} : buildHealth(health)),
     ...(connections === undefined ? {} : { connections: buildConnections(connections) }),
     ...(tcp === undefined ? {} : { tcp: buildTcp(tcp) }),
+    ...(sessionAffinity === undefined ? {} : { affinity: sessionAffinity }),
   };
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { backendPolicySchemas } from '../../../policies/schemas.ts';
 import { backendTls } from './backendTls.ts';
 import { fields, parsed } from './fields.ts';
 import { keepalives } from './keepalives.ts';
@@ -114,6 +115,9 @@ export const backendPolicies = fields(
     tcp: tcp.optional().describe('How connections are opened and kept.'),
     health: health.optional().describe('Which addresses of the backend work.'),
     connections: connections.optional().describe('Limits of its connections.'),
+    sessionAffinity: backendPolicySchemas.sessionAffinity
+      .optional()
+      .describe('Which requests are to go to the same address.'),
   },
   [
     'requestHeaderModifier',
@@ -128,7 +132,6 @@ export const backendPolicies = fields(
     'mcpGuardrails',
     'a2a',
     'inferenceRouting',
-    'sessionAffinity',
     'ai',
   ],
 )
