@@ -27,6 +27,7 @@ export type {
   BufferPlan,
   Exchange,
   Forwarding,
+  HedgePlan,
   HostRewrite,
   Identity,
   MirrorPlan,

@@ -62,6 +62,19 @@ export interface RetryPlan {
   noteRequest(): void;
   /** @returns false where there were too many repetitions lately */
   takeRetry(): boolean;
+  /** Absent where a try is waited for before the next one is made. */
+  readonly hedge?: HedgePlan;
+}
+
+/** Further tries while the first is still under way. */
+export interface HedgePlan {
+  /** Before the first further try, and between them. */
+  readonly delayMs: number;
+  /** At most so many beside the first. */
+  readonly further: number;
+  applies(x: Exchange): boolean;
+  /** @returns false where there were too many repetitions lately */
+  take(): boolean;
 }
 
 export interface AnswerHead {

@@ -22,8 +22,8 @@ const seen = (head: Head, kind: number): boolean => (head.seen & (1 << kind)) !=
 export class Forward implements UpstreamUser, Waiter, BodyConsumer {
   /** The body crosses with its framing. */
   readonly raw = true;
-  protected readonly x: LiveExchange;
-  protected readonly destination: Destination;
+  readonly x: LiveExchange;
+  readonly destination: Destination;
   /** Not there while the request waits for a connection. */
   protected upstream!: UpstreamConnection;
   private queued = false;

@@ -75,6 +75,21 @@ export function exposeMetrics(metrics: Metrics, sources: MetricSources): void {
   );
   metrics.collect(
     'mirrored_requests_total',
+  metrics.collect(
+    'hedges_total',
+    'Tries made while another of the same request was under way: won, or lost to another one.',
+    'counter',
+    [...routeLabels, 'result'],
+    () =>
+      each((stats, labels) =>
+        stats.hedges === 0
+          ? []
+          : [
+              { labels: { ...labels, result: 'won' }, value: stats.hedgesWon },
+              { labels: { ...labels, result: 'lost' }, value: stats.hedges - stats.hedgesWon },
+            ],
+      ),
+  );
     'Copies of requests for mirrors: sent, or failed on the way.',
     'counter',
     [...routeLabels, 'result'],

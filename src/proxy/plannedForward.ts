@@ -1,9 +1,10 @@
 import { catalogue, GatewayError, type ErrorCode } from '../errors.ts';
 import type { Body, Head } from '../http/index.ts';
 import type { RetryPlan } from '../policies/index.ts';
-import type { Destination, UpstreamConnection } from '../upstream/index.ts';
+import type { Destination, Endpoint, UpstreamConnection } from '../upstream/index.ts';
 import type { LiveExchange } from './exchange.ts';
 import { Forward, idempotent, requestHead } from './forward.ts';
+import { Hedges, type Hedged } from './hedge.ts';
 import { HeldAnswer } from './heldAnswer.ts';
 import type { MirroredRequest } from './mirror.ts';
 import type { Hold, Plan } from './plan.ts';
@@ -21,7 +22,7 @@ const FRAMING_MOST = 65_536;
  * A request that is forwarded by a plan: tried again after failures, gathered in memory before it is sent, copied to
  * mirrors, its answer gathered. The body of the request is kept while it may have to be sent again.
  */
-export class PlannedForward extends Forward {
+export class PlannedForward extends Forward implements Hedged {
   private readonly plan: Plan;
   /** Set while the request may be tried again. */
   private retry: RetryPlan | undefined;
@@ -40,6 +41,7 @@ export class PlannedForward extends Forward {
   private lastFailure: GatewayError | undefined;
   private tryTimer: NodeJS.Timeout | undefined;
   private held: HeldAnswer | undefined;
+  private hedges: Hedges | undefined;
   private copies: MirroredRequest[] = [];
 
   constructor(x: LiveExchange, destination: Destination, plan: Plan) {
@@ -52,6 +54,7 @@ export class PlannedForward extends Forward {
     const { x, plan } = this;
     x.backend = this.destination.name;
     x.cancel = (why) => {
+      this.hedges?.stop();
       if (this.between) return;
       if (why?.code === 'upstream_timeout') this.upstream.tooSlow();
       this.upstream.abandon();
@@ -108,7 +111,39 @@ export class PlannedForward extends Forward {
     this.upstream = upstream;
     this.between = false;
     if (x.backendMs !== undefined) this.tryTimer = x.after(x.backendMs, () => this.expired());
+    if (this.complete) this.beginHedges();
     return true;
+  }
+
+  private beginHedges(): void {
+    const { x } = this;
+    const hedge = this.retry?.hedge;
+    // A request that belongs to an address has no business at another one.
+    if (hedge === undefined || x.steering?.bound === true || this.upgrade !== undefined) return;
+    if (hedge.applies(x)) this.hedges ??= new Hedges(this, hedge);
+  }
+
+  // Hedged
+
+  get trying(): Endpoint | undefined {
+    return this.between ? undefined : this.upstream.endpoint;
+  }
+
+  get wholeBody(): Buffer | undefined {
+    return this.bodyless ? EMPTY : this.complete ? this.kept?.finish(EMPTY, 0, 0) : undefined;
+  }
+
+  wants(head: Head): boolean {
+    return this.retry?.wants(this.x, head) === true;
+  }
+
+  adopt(upstream: UpstreamConnection, begunAt: number, timer: NodeJS.Timeout | undefined): void {
+    if (!this.between) this.upstream.abandon();
+    clearTimeout(this.tryTimer);
+    this.tryTimer = timer;
+    this.upstream = upstream;
+    this.between = false;
+    this.x.upstreamTick = begunAt;
   }
 
   // The request body
@@ -122,8 +157,10 @@ export class PlannedForward extends Forward {
     }
     if (this.kept !== undefined) this.keep(this.kept, bytes, from, to);
     // Between two tries the body waits in memory, and the client with it.
-    if (!this.between) super.take(bytes, from, to, done);
-    else if (!done) this.x.connection.pauseBody();
+    if (!this.between) {
+      super.take(bytes, from, to, done);
+      if (done) this.beginHedges();
+    } else if (!done) this.x.connection.pauseBody();
   }
 
   private keep(kept: WholeBody, bytes: Buffer, from: number, to: number): void {
@@ -187,15 +224,18 @@ export class PlannedForward extends Forward {
   }
 
   override onAnswer(head: Head, bytes: Buffer, from: number, to: number, body: Body): boolean {
-    const { retry, upstream } = this;
-    if (retry?.wants(this.x, head) === true && this.mayTryAgain()) {
+    const { retry, upstream, hedges } = this;
+    if (retry !== undefined && this.wants(head) && (hedges?.underWay === true || this.mayTryAgain())) {
       this.endTry();
       // A complete answer leaves a connection that is good for others; it goes back by itself.
       if (!body.done) upstream.abandon();
+      // Others may do better; the last of them decides.
+      if (hedges?.underWay === true) return true;
       const detail = `${upstream.endpoint.name}: answered ${head.status}`;
       this.tryLater(retry, new GatewayError('upstream_reset', { detail }));
       return true;
     }
+    hedges?.stop();
     const { response } = this.plan;
     if (response === undefined || body.done) return this.deliver(head, bytes, from, to, body.kind, body.done);
     const held = new HeldAnswer(head, body.kind, response.maxBytes);
@@ -268,11 +308,11 @@ export class PlannedForward extends Forward {
       }
     }
     endpoint.stats.failed++;
-    this.failed(code, `${endpoint.name}: ${detail}`);
+    if (this.hedges?.underWay !== true) this.failed(code, `${endpoint.name}: ${detail}`);
   }
 
   /** One try took too long. */
-  private expired(): void {
+  expired(): void {
     const { x } = this;
     if (this.between) return;
     if (x.started) {
@@ -283,10 +323,10 @@ export class PlannedForward extends Forward {
     this.held = undefined;
     this.upstream.tooSlow();
     this.upstream.abandon();
-    this.failed('upstream_timeout', 'timeout.backendRequestTimeout');
+    if (this.hedges?.underWay !== true) this.failed('upstream_timeout', 'timeout.backendRequestTimeout');
   }
 
-  private failed(code: ErrorCode, detail: string): void {
+  failed(code: ErrorCode, detail: string): void {
     const { x, retry } = this;
     const error = new GatewayError(code, { detail });
     const harmless =

@@ -13,6 +13,9 @@ export class RouteStats {
   /** Further tries of requests, and those that the budget did not allow. */
   retries = 0;
   retriesRefused = 0;
+  /** Tries made while another was under way, and those of them whose answer was the first. */
+  hedges = 0;
+  hedgesWon = 0;
   /** Copies sent to mirrors, and those that were not delivered. */
   mirrored = 0;
   mirrorsFailed = 0;

@@ -123,6 +123,15 @@ export class Destination {
     );
   }
 
+  /**
+   * A connection to another address than these, where there is one that requests may go to.
+   * @param from where tries of the same request are under way
+   */
+  takeApart(from: readonly Endpoint[]): UpstreamConnection | undefined {
+    const others = this.ready.filter((endpoint) => !from.includes(endpoint) && endpoint.hasRoom);
+    return pick(others)?.take() ?? this.take();
+  }
+
   /** Does an address work, as far as is known? What belongs there may go there even where others are preferred. */
   accepts({ health }: Endpoint): boolean {
     return health.healthy && health.isWelcome(Date.now());

@@ -80,6 +80,36 @@ const walks: Readonly<Record<string, (t: TestContext) => Promise<void>>> = {
     healthy[0] = true;
     while ((await ready()) !== 1) await answer();
   },
+  'hedge.yaml': async (t) => {
+    let requests = 0;
+    const addresses = await Promise.all(
+      ['first', 'second'].map(async (name) => {
+        // Whoever is asked first does not answer.
+        const app = createHttp((_request, response) => {
+          if (requests++ > 0) response.end(name);
+        }).listen(0, '127.0.0.1');
+        t.after(() => {
+          app.close();
+          app.closeAllConnections();
+        });
+        await once(app, 'listening');
+        return `127.0.0.1:${(app.address() as AddressInfo).port}`;
+      }),
+    );
+    const [first = '', second = ''] = addresses;
+    await using gateway = await start('hedge.yaml', { FIRST_ADDRESS: first, SECOND_ADDRESS: second });
+    assert.match(await (await fetch(gateway.url)).text(), /^(?:first|second)$/);
+    assert.equal(requests, 2);
+    assert.equal(
+      await gateway.metric('portcullis_hedges_total', {
+        bind: '0#0',
+        listener: 'listener0',
+        route: 'route0',
+        result: 'won',
+      }),
+      1,
+    );
+  },
   'sessionAffinity.yaml': async (t) => {
     const addresses = await Promise.all(
       ['first', 'second'].map(async (name) => {

@@ -4,6 +4,7 @@ const page = ours('docs/upstream.md');
 const tls = 'src/proxy/backendTls.test.ts';
 const balancing = 'src/proxy/balancing.test.ts';
 const affinity = 'src/proxy/affinity.test.ts';
+const hedge = 'src/proxy/hedge.test.ts';
 const sessions = 'src/proxy/persistence.test.ts';
 const health = 'src/upstream/health.test.ts';
 
@@ -70,6 +71,17 @@ export const upstream: readonly Requirement[] = [
       [balancing, 'a request under way at an address that is gone comes to its end'],
       [balancing, 'a reload that changes the addresses keeps what is known of those that stay'],
       [balancing, 'backends of one model that differ by their addresses are apart'],
+    ],
+    [
+      'hedging',
+      'a late answer is raced where the configuration says so; the first answer wins, within the budget',
+      ours('docs/policies/retry.md#hedging'),
+      [hedge, 'an answer that is late is raced by a second try at another address; the loser is cancelled'],
+      [hedge, 'an answer in time is not raced, and without a hedge nothing is'],
+      [hedge, 'the first try may still win; its hedge is cancelled'],
+      [hedge, 'what may not be done twice is not raced, whatever a precondition says'],
+      [hedge, 'the budget of retries holds for races, too'],
+      [hedge, 'a client that leaves ends every try'],
     ],
     [
       'affinity',

@@ -13,7 +13,7 @@ export const retry: Policy<RetrySettings> = {
   name: 'retry',
   schema: retrySchema,
   prepare(settings, { now }) {
-    const { attempts, backoff = 0, maxBodyBytes, precondition, condition } = settings;
+    const { attempts, backoff = 0, maxBodyBytes, precondition, condition, hedge } = settings;
     const codes = new Set(settings.codes);
     const budget = new RetryBudget(settings.budget.percent, settings.budget.minRetryRate, now);
     const mayBe = precondition === undefined ? undefined : requestTest(precondition);
@@ -24,12 +24,23 @@ export const retry: Policy<RetrySettings> = {
           attempts,
           backoffMs: backoff,
           maxBodyBytes,
-          applies: (x) => attempts > 1 && (mayBe === undefined || mayBe(x)),
+          applies: (x) => (attempts > 1 || hedge !== undefined) && (mayBe === undefined || mayBe(x)),
           // Who writes a precondition has said which requests may be sent twice.
           repeatable: (x) => mayBe !== undefined || idempotent.has(x.request.method),
           wants: (x, answer) => codes.has(answer.status) || shouldBe?.(x, answer) === true,
           noteRequest: () => budget.noteRequest(),
           takeRetry: () => budget.take(),
+          ...(hedge === undefined
+            ? {}
+            : {
+                hedge: {
+                  delayMs: hedge.delay,
+                  further: hedge.maxAttempts - 1,
+                  // Both tries may come to their end at the backend, whatever a precondition says.
+                  applies: (x) => idempotent.has(x.request.method),
+                  take: () => budget.take(),
+                },
+              }),
         },
       },
     };

@@ -111,3 +111,32 @@ test('what cannot work is refused', () => {
   ])
     assert.equal(retry.schema.safeParse(settings).success, false, JSON.stringify(settings));
 });
+
+test('a race is for methods that may be sent twice, and draws from the budget', () => {
+  const { applies, hedge, attempts } = plan({
+    codes: [503],
+    hedge: { delay: '50ms', maxAttempts: 3 },
+    precondition: 'request.method == "POST" || request.method == "GET"',
+    budget: { percent: 0, minRetryRate: 0.1 },
+  });
+  assert.equal(attempts, 1);
+  assert.equal(applies(ask('POST')), true);
+  assert.deepEqual([hedge?.delayMs, hedge?.further], [50, 2]);
+  assert.equal(hedge?.applies(ask('POST')), false);
+  assert.equal(hedge?.applies(ask('GET')), true);
+  assert.equal(hedge?.take(), true);
+  assert.equal(hedge?.take(), false);
+  assert.equal(plan({ codes: [503] }).hedge, undefined);
+  for (const wrong of [
+    {},
+    { delay: '0s' },
+    { delay: '2m' },
+    { delay: '1s', maxAttempts: 1 },
+    { delay: '1s', maxAttempts: 6 },
+  ])
+    assert.equal(
+      retry.schema.safeParse({ codes: [503], hedge: wrong }).success,
+      false,
+      JSON.stringify(wrong),
+    );
+});

@@ -33,6 +33,21 @@ export const retrySchema = z
       .max(67_108_864)
       .default(65_536)
       .meta({ description: 'Requests with a larger body are not kept in memory and not tried again.' }),
+    hedge: z
+      .strictObject({
+        delay: duration('An answer that is later than this is raced by a further try.').refine(
+          (ms) => ms <= 60_000,
+          'longer than 1m',
+        ),
+        maxAttempts: z
+          .int()
+          .min(2)
+          .max(5)
+          .default(2)
+          .meta({ description: 'Tries of one request, the first included; one more after each delay.' }),
+      })
+      .meta({ description: 'Makes further tries while the first is still under way; the first answer wins.' })
+      .optional(),
     budget: z
       .strictObject({
         percent: z.number().min(0).max(100).default(20).meta({
