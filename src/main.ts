@@ -1,10 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { startAdmin, type Admin, type AdminViews, type Readiness } from './admin/index.ts';
-import { createKeySets } from './auth/index.ts';
-import { McpRuntime } from './mcp/index.ts';
 import { defaults, type Model } from './model/index.ts';
-import { DataPlane, type BindView } from './proxy/index.ts';
 import {
   FileSource,
   loadText,
@@ -13,7 +10,8 @@ import {
   type LoadResult,
   type Problem,
 } from './sources/index.ts';
-import { createAccessLog, createLogger, createMetrics, type RootLogger } from './telemetry/index.ts';
+import { createLogger, createMetrics, type RootLogger } from './telemetry/index.ts';
+import { Serving, Tree, whyNotSeveral, workerCount, type Plane, type PortView } from './workers/index.ts';
 
 /** Variables that hold secrets of the gateway itself: no child process inherits them. */
 const secretVariables = [
@@ -41,7 +39,7 @@ export interface GatewayOptions {
 
 /** A running gateway. */
 export interface Gateway {
-  readonly binds: readonly BindView[];
+  readonly binds: readonly PortView[];
   readonly addresses: Admin['addresses'];
   /** Resolves when the gateway has ended, whoever asked for it. */
   readonly closed: Promise<void>;
@@ -89,9 +87,7 @@ class Assembly implements Gateway {
   private readonly metrics = createMetrics();
   private log: RootLogger = createLogger({ level: 'info', format: 'text' });
   private source: FileSource | undefined;
-  private keySets: ReturnType<typeof createKeySets> | undefined;
-  private mcp: McpRuntime | undefined;
-  private dataPlane: DataPlane | undefined;
+  private plane: Plane | undefined;
   private admin: Admin | undefined;
   private readiness: Readiness = 'starting';
   private model: Model | undefined;
@@ -111,8 +107,8 @@ class Assembly implements Gateway {
     this.closed = new Promise((resolve) => (this.ended = resolve));
   }
 
-  get binds(): readonly BindView[] {
-    return this.dataPlane?.binds ?? [];
+  get binds(): readonly PortView[] {
+    return this.plane?.ports ?? [];
   }
 
   get addresses(): Admin['addresses'] {
@@ -128,10 +124,18 @@ class Assembly implements Gateway {
     const { fixed } = first.model.process;
     this.log.close();
     this.log = createLogger({ level: fixed.logLevel, format: fixed.logFormat });
-    this.assemble(first.model, first.secretVariables);
+    const workers = workerCount(fixed.workers);
     try {
-      await this.dataPlane?.apply(first.model);
-      this.admin = await startAdmin({ ...fixed, views: this.views(), log: this.log, metrics: this.metrics });
+      const plane = this.planeOf(workers, first.model, first.secretVariables);
+      this.plane = plane;
+      await plane.apply(first.model);
+      this.admin = await startAdmin({
+        ...fixed,
+        views: this.views(plane),
+        log: this.log,
+        metrics: this.metrics,
+        expose: () => plane.expose(),
+      });
     } catch (error) {
       await this.closeNow();
       throw new StartError('system', [error instanceof Error ? error.message : String(error)], error);
@@ -141,6 +145,7 @@ class Assembly implements Gateway {
     const { admin, stats, readiness } = this.addresses;
     this.log.info('ready', {
       ports: this.binds.map(({ port }) => port).join(','),
+      ...(workers === 1 ? {} : { workers }),
       admin: admin ?? 'off',
       stats: stats ?? 'off',
       readiness: readiness ?? 'off',
@@ -154,9 +159,7 @@ class Assembly implements Gateway {
   async closeNow(): Promise<void> {
     this.readiness = 'draining';
     this.source?.close();
-    this.dataPlane?.close();
-    this.keySets?.close();
-    await this.mcp?.close(0);
+    await this.plane?.close(0);
     await this.admin?.close();
     this.log.close();
     this.ended();
@@ -174,27 +177,14 @@ class Assembly implements Gateway {
     return this.source.start();
   }
 
-  private assemble(model: Model, configuredSecrets: readonly string[]): void {
+  /** What serves: this process itself, or a tree of others. */
+  private planeOf(workers: number, model: Model, configuredSecrets: readonly string[]): Plane {
     const { log, metrics } = this;
-    const { fixed } = model.process;
-    const keySets = createKeySets({ log, metrics });
-    this.keySets = keySets;
-    const mcp = new McpRuntime({
-      ...(fixed.sessionKey === undefined ? {} : { sessionKey: fixed.sessionKey }),
-      sessionTtlMs: fixed.sessionTtlMs,
-      limits: () => this.dataPlane?.limits ?? defaults.limits,
-      log,
-      metrics,
-      secrets: [...secretVariables, ...configuredSecrets],
-    });
-    this.mcp = mcp;
-    this.dataPlane = new DataPlane({
-      log,
-      metrics,
-      mcp,
-      policyTools: { log, keySets, now: Date.now },
-      openAccessLog: (kind) => (kind === 'none' ? undefined : createAccessLog(kind, { log, metrics })),
-    });
+    const secrets = [...secretVariables, ...configuredSecrets];
+    if (workers === 1) return new Serving({ log, metrics, secrets, fixed: model.process.fixed });
+    const impossible = whyNotSeveral();
+    if (impossible !== undefined) throw new Error(impossible);
+    return new Tree({ log, metrics, secrets, workers });
   }
 
   /** A new model: taken when the one before it is. */
@@ -207,7 +197,7 @@ class Assembly implements Gateway {
     for (let next = this.waiting; next !== undefined && this.closing === undefined; next = this.waiting) {
       this.waiting = undefined;
       try {
-        if (!isDeepStrictEqual(next.model, this.model)) await this.dataPlane?.apply(next.model);
+        if (!isDeepStrictEqual(next.model, this.model)) await this.plane?.apply(next.model);
         this.taken(next.model, next.warnings);
       } catch (error) {
         this.refuse([`${this.sourceName}: ${error instanceof Error ? error.message : String(error)}`]);
@@ -248,15 +238,13 @@ class Assembly implements Gateway {
       const minimum = timer(minTerminationDeadlineMs);
       await minimum.done;
     }
-    const served = this.dataPlane?.drain();
-    this.mcp?.drain();
-    await Promise.race([served, deadline.done]);
+    await Promise.race([this.plane?.drain(), deadline.done]);
     deadline.cancel();
-    await this.mcp?.close(CHILD_GRACE_MS);
+    await this.plane?.close(CHILD_GRACE_MS);
     await this.closeNow();
   }
 
-  private views(): AdminViews {
+  private views(plane: Plane): AdminViews {
     return {
       version: this.version,
       model: () => this.model,
@@ -267,14 +255,10 @@ class Assembly implements Gateway {
         problems: this.problems,
         warnings: this.warnings,
       }),
-      keySets: () => this.keySets?.view() ?? [],
-      binds: () => this.binds,
-      brokenRoutes: () => this.dataPlane?.broken ?? [],
-      certificates: () => this.dataPlane?.certificates ?? [],
-      mcp: () => this.mcp?.view(),
-      readiness: () => this.readiness,
+      serving: () => plane.view(),
+      readiness: () => (this.readiness === 'ready' && !plane.serving ? 'starting' : this.readiness),
       logLevel: () => this.log.level,
-      setLogLevel: (level) => this.log.setLevel(level),
+      setLogLevel: (level) => plane.setLogLevel(level),
       drain: () => void this.close(),
     };
   }

@@ -1,24 +1,41 @@
 import type { Model } from '../model/index.ts';
 import type { LogLevel } from '../telemetry/index.ts';
 
-/** What the operator's surfaces read and may do; the composition root fills it. Every function returns at once. */
+/** What the operator's surfaces read and may do; the composition root fills it. All but `serving` return at once. */
 export interface AdminViews {
   /** Of the program. */
   readonly version: string;
   /** The model in use; undefined before the first one. */
   model(): Model | undefined;
   configState(): ConfigState;
-  keySets(): readonly KeySetState[];
-  binds(): readonly BindState[];
-  brokenRoutes(): readonly BrokenRoute[];
-  certificates(): readonly CertificateState[];
-  /** Sessions and children of the MCP side, as plain data. */
-  mcp(): unknown;
+  /** Asked of the processes that serve. Never rejects. */
+  serving(): Promise<ServingState>;
   readiness(): Readiness;
   logLevel(): LogLevel;
   setLogLevel(level: LogLevel): void;
   /** Begins the same graceful end as SIGTERM. */
   drain(): void;
+}
+
+export interface ServingState {
+  readonly keySets: readonly KeySetState[];
+  readonly binds: readonly BindState[];
+  readonly brokenRoutes: readonly BrokenRoute[];
+  readonly certificates: readonly CertificateState[];
+  /** Sessions and children of the MCP side, as plain data. */
+  readonly mcp: unknown;
+  /** Empty where the main process itself serves. */
+  readonly workers: readonly WorkerState[];
+}
+
+export interface WorkerState {
+  /** Counts from 1. */
+  readonly worker: number;
+  /** `waiting`: the last one ended too soon after its start, the next one is started in a while. */
+  readonly state: 'starting' | 'serving' | 'waiting';
+  readonly pid: number | undefined;
+  /** How often it had to be replaced. */
+  readonly restarts: number;
 }
 
 /** Only `ready` takes new traffic. */

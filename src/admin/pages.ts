@@ -1,4 +1,3 @@
-import type { Metrics } from '../telemetry/index.ts';
 import { json, text, type Answer, type Page } from './answer.ts';
 import type { AdminViews, Readiness } from './contract.ts';
 import { redactDump } from './redactDump.ts';
@@ -13,26 +12,34 @@ const configOf = (views: AdminViews) => {
   return { ...rest, loadedAt: isoTime(loadedAt) };
 };
 
-const certificatesOf = (views: AdminViews) =>
-  views.certificates().map(({ expiresAt, ...rest }) => ({ ...rest, expiresAt: isoTime(expiresAt) }));
+const servingOf = async (views: AdminViews) => {
+  const { certificates, ...rest } = await views.serving();
+  return {
+    ...rest,
+    certificates: certificates.map(({ expiresAt, ...each }) => ({ ...each, expiresAt: isoTime(expiresAt) })),
+  };
+};
 
 /** Everything that runs, and what is wrong with it; secrets replaced. */
-const dump = (views: AdminViews): Answer =>
-  json(
+const dump = async (views: AdminViews): Promise<Answer> => {
+  const { workers, binds, brokenRoutes, certificates, keySets, mcp } = await servingOf(views);
+  return json(
     200,
     redactDump({
       version: views.version,
       readiness: views.readiness(),
       logLevel: views.logLevel(),
       config: configOf(views),
-      binds: views.binds(),
-      brokenRoutes: views.brokenRoutes(),
-      certificates: certificatesOf(views),
-      keySets: views.keySets(),
-      mcp: views.mcp(),
+      workers,
+      binds,
+      brokenRoutes,
+      certificates,
+      keySets,
+      mcp,
       model: views.model() ?? null,
     }),
   );
+};
 
 const setLevel = (views: AdminViews, wanted: string | null): Answer => {
   const level = levels.find((each) => each === wanted);
@@ -81,12 +88,12 @@ export const adminPages = (views: AdminViews): readonly Page[] => {
 };
 
 /** The stats port: for Prometheus. */
-export const statsPages = (metrics: Metrics): readonly Page[] => [
+export const statsPages = (expose: () => Promise<string>, type: string): readonly Page[] => [
   {
     method: 'GET',
     path: '/metrics',
     about: 'Prometheus text format',
-    answer: async () => ({ status: 200, body: await metrics.expose(), type: metrics.contentType }),
+    answer: async () => ({ status: 200, body: await expose(), type }),
   },
 ];
 
@@ -104,19 +111,10 @@ export const readinessPages = (views: AdminViews): readonly Page[] => [
     method: 'GET',
     path: '/readyz',
     about: 'the same, with details',
-    answer: () => {
+    answer: async () => {
+      const { mcp: _sessions, ...serving } = await servingOf(views);
       const readiness = views.readiness();
-      return json(
-        statusOf[readiness],
-        redactDump({
-          readiness,
-          config: configOf(views),
-          binds: views.binds(),
-          brokenRoutes: views.brokenRoutes(),
-          certificates: certificatesOf(views),
-          keySets: views.keySets(),
-        }),
-      );
+      return json(statusOf[readiness], redactDump({ readiness, config: configOf(views), ...serving }));
     },
   },
 ];

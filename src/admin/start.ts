@@ -14,6 +14,8 @@ export interface AdminOptions {
   readonly views: AdminViews;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** What /metrics answers; that of `metrics` alone unless given. */
+  readonly expose?: () => Promise<string>;
 }
 
 export interface Admin {
@@ -52,7 +54,10 @@ export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
   try {
     const addresses = {
       admin: await openOne('admin', admin),
-      stats: await openOne('stats', serve(statsPages(metrics), log)),
+      stats: await openOne(
+        'stats',
+        serve(statsPages(options.expose ?? (() => metrics.expose()), metrics.contentType), log),
+      ),
       readiness: await openOne('readiness', serve(readinessPages(views), log)),
     };
     return { addresses, close };
@@ -87,9 +92,6 @@ const registerViews = (views: AdminViews, metrics: Metrics): void => {
     [],
     () => [{ labels: {}, value: views.readiness() === 'ready' ? 1 : 0 }],
   );
-  metrics.collect('broken_routes', 'Routes closed because they could not be prepared.', 'gauge', [], () => [
-    { labels: {}, value: views.brokenRoutes().length },
-  ]);
   metrics.collect('build_info', 'Always 1; the label tells the version.', 'gauge', ['version'], () => [
     { labels: { version: views.version }, value: 1 },
   ]);

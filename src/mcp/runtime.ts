@@ -12,6 +12,8 @@ import { StdioConnection } from './stdio/connection.ts';
 export interface McpRuntimeOptions {
   /** 64 hex digits; absent: a random key, and session ids die with the process. */
   readonly sessionKey?: string;
+  /** Names this process in session ids: 16 hex digits, random unless given. */
+  readonly owner?: string;
   /** Idle time after which a session ends, in milliseconds. */
   readonly sessionTtlMs: number;
   /** Asked whenever a limit applies, so that a reload takes effect at once. */
@@ -23,6 +25,8 @@ export interface McpRuntimeOptions {
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
   readonly restart?: RestartPolicy;
+  /** Hears of every process group of a child, by the id of its leader: when it is there, and when nothing is left. */
+  readonly onGroup?: (leader: number, alive: boolean) => void;
 }
 
 export interface McpView {
@@ -53,9 +57,10 @@ export class McpRuntime {
       maxChildren: () => limits().maxChildren,
       maxLineBytes: () => limits().maxMcpMessageBytes,
       secrets: options.secrets,
+      ...(options.onGroup && { onGroup: options.onGroup }),
     });
     const sessions = new Sessions({
-      seal: new SessionSeal(options.sessionKey),
+      seal: new SessionSeal(options.sessionKey, options.owner),
       ttlMs: options.sessionTtlMs,
       limits,
       log: options.log,

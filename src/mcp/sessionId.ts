@@ -25,11 +25,16 @@ const associated = Buffer.from('portcullis mcp session 1');
  */
 export class SessionSeal {
   /** Names this process in the ids it makes. */
-  readonly owner: string = randomBytes(ownerLength).toString('hex');
+  readonly owner: string;
   private readonly key: Buffer;
 
-  /** @param key 64 hex digits; without it a random key is made and ids die with the process. */
-  constructor(key?: string) {
+  /**
+   * @param key 64 hex digits; without it a random key is made and ids die with the process
+   * @param owner 16 hex digits, where others must know this process by them; random ones unless given
+   */
+  constructor(key?: string, owner: string = randomBytes(ownerLength).toString('hex')) {
+    if (!/^[0-9a-f]{16}$/.test(owner)) throw new TypeError('session owner must be 16 hexadecimal digits');
+    this.owner = owner;
     if (key !== undefined && !/^[0-9a-fA-F]{64}$/.test(key))
       throw new TypeError('session key must be 64 hexadecimal digits');
     this.key = key === undefined ? randomBytes(32) : Buffer.from(key, 'hex');

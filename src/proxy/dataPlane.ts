@@ -121,6 +121,7 @@ export class DataPlane {
       unrouted: this.unrouted,
       destinations: () => this.endpoints.destinations(),
       identities: () => this.identities.views,
+      broken: () => this.broken.length,
     });
   }
 

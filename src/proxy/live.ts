@@ -9,6 +9,11 @@ export class Live {
     return this.snapshot;
   }
 
+  /** Of the current snapshot; none while there is none. */
+  get routes(): Snapshot['routes'] {
+    return this.snapshot?.routes ?? [];
+  }
+
   /** The current snapshot, entered: who calls this calls `leave` on it later. */
   enter(): Snapshot {
     const snapshot = this.current;

@@ -16,6 +16,8 @@ export interface MetricSources {
   readonly unrouted: RouteStats;
   readonly destinations: () => Iterable<Destination>;
   readonly identities: () => readonly IdentityView[];
+  /** How many routes are closed. */
+  readonly broken: () => number;
 }
 
 const routeLabels = ['bind', 'listener', 'route'] as const;
@@ -74,8 +76,6 @@ export function exposeMetrics(metrics: Metrics, sources: MetricSources): void {
       ]),
   );
   metrics.collect(
-    'mirrored_requests_total',
-  metrics.collect(
     'hedges_total',
     'Tries made while another of the same request was under way: won, or lost to another one.',
     'counter',
@@ -90,6 +90,8 @@ export function exposeMetrics(metrics: Metrics, sources: MetricSources): void {
             ],
       ),
   );
+  metrics.collect(
+    'mirrored_requests_total',
     'Copies of requests for mirrors: sent, or failed on the way.',
     'counter',
     [...routeLabels, 'result'],
@@ -116,6 +118,15 @@ export function exposeMetrics(metrics: Metrics, sources: MetricSources): void {
           ] as const
         ).flatMap(([result, value]) => (value === 0 ? [] : [{ labels: { ...labels, result }, value }])),
       ),
+  );
+  // Each worker has the same routes.
+  metrics.collect(
+    'broken_routes',
+    'Routes closed because they could not be prepared.',
+    'gauge',
+    [],
+    one(sources.broken),
+    'max',
   );
   metrics.collect(
     'downstream_connections',

@@ -7,6 +7,8 @@ export interface ChildrenOptions {
   readonly maxLineBytes: () => number;
   /** Names of environment variables that children never inherit. */
   readonly secrets: readonly string[];
+  /** Hears of every process group, by the id of its leader: when it is there, and when nothing is left of it. */
+  readonly onGroup?: (leader: number, alive: boolean) => void;
 }
 
 /** Every child process of the gateway: the cap on them, one flush a turn for all, and the last resort at exit. */
@@ -38,8 +40,13 @@ export class Children {
   start(target: StdioTarget, events: ChildEvents): Child {
     const env = childEnvironment(target, this.secrets, process.env);
     const child = new Child(target, env, this.options.maxLineBytes, events);
+    const { pid } = child;
     this.live.add(child);
-    void child.gone.then(() => this.live.delete(child));
+    if (pid !== undefined) this.options.onGroup?.(pid, true);
+    void child.gone.then(() => {
+      this.live.delete(child);
+      if (pid !== undefined) this.options.onGroup?.(pid, false);
+    });
     return child;
   }
 

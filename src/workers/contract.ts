@@ -1,0 +1,54 @@
+import type { KeySetView } from '../auth/contract.ts';
+import type { Model } from '../model/index.ts';
+import type { BindView, DataPlane } from '../proxy/index.ts';
+import type { LogLevel } from '../telemetry/index.ts';
+
+/** What serves: this process, or a tree of them. Models go in, traffic is served, views come out. */
+export interface Plane {
+  /** Ports in use. */
+  readonly ports: readonly PortView[];
+  /** False while nobody could take a connection. */
+  readonly serving: boolean;
+  /**
+   * Takes a model into use, the first one as every other. Models come one after the other.
+   * @throws Error when that fails; the model before it stays in use then, everywhere
+   */
+  apply(model: Model): Promise<void>;
+  /** Never rejects: what a process does not say in time is left out. */
+  view(): Promise<PlaneView>;
+  /** All metrics in the Prometheus text format. */
+  expose(): Promise<string>;
+  setLogLevel(level: LogLevel): void;
+  /** Takes no more connections; resolves when the last request has its answer. */
+  drain(): Promise<void>;
+  /** Ends everything; MCP servers get `graceMs` milliseconds to leave. Resolves (never rejects) when nothing is left. */
+  close(graceMs: number): Promise<void>;
+}
+
+export interface PortView {
+  /** Of the bind: its port in the model, with its place in the list where that is 0. */
+  readonly key: string;
+  readonly port: number;
+}
+
+/** What can be seen from outside, as plain data. */
+export interface PlaneView {
+  readonly binds: readonly BindView[];
+  readonly brokenRoutes: DataPlane['broken'];
+  readonly certificates: DataPlane['certificates'];
+  readonly keySets: readonly KeySetView[];
+  readonly mcp: { readonly sessions: readonly object[]; readonly children: number };
+  /** Empty where there is no process but this one. */
+  readonly workers: readonly WorkerView[];
+}
+
+export interface WorkerView {
+  /** Counts from 1. */
+  readonly worker: number;
+  readonly state: WorkerState;
+  readonly pid: number | undefined;
+  readonly restarts: number;
+}
+
+/** `waiting`: the last one ended too soon after its start, the next one is started in a while. */
+export type WorkerState = 'starting' | 'serving' | 'waiting';

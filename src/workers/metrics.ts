@@ -1,0 +1,14 @@
+import type { Metrics } from '../telemetry/index.ts';
+import type { WorkerView } from './contract.ts';
+
+/** What can be counted of the processes that serve, without asking them. */
+export function exposeWorkers(
+  metrics: Metrics,
+  serving: () => number,
+  workers: () => readonly WorkerView[],
+): void {
+  metrics.collect('workers', 'Processes that serve.', 'gauge', [], () => [{ labels: {}, value: serving() }]);
+  metrics.collect('worker_restarts_total', 'Workers that were replaced.', 'counter', ['worker'], () =>
+    workers().map(({ worker, restarts }) => ({ labels: { worker: String(worker) }, value: restarts })),
+  );
+}

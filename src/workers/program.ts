@@ -1,0 +1,131 @@
+/**
+ * A worker process: serves what the main process tells it to, on sockets that the main process has bound. It is
+ * started by `workerProcess.ts`, never by hand.
+ */
+import type { SocketHandle } from '../proxy/index.ts';
+import { createLogger, createMetrics, type RootLogger } from '../telemetry/index.ts';
+import { Link } from './link.ts';
+import type { Start, ToMain, ToWorker } from './questions.ts';
+import { Serving } from './serving.ts';
+import type { Prepared } from '../proxy/index.ts';
+
+/** What MCP servers get to leave by themselves when the main process is gone. */
+const childGraceMs = 2_000;
+
+class Worker {
+  private readonly metrics = createMetrics();
+  private readonly link: Link<ToMain, ToWorker>;
+  private log: RootLogger | undefined;
+  private serving: Serving | undefined;
+  private deadlineMs = 0;
+  private prepared: Prepared | undefined;
+  /** Sockets that no port has taken yet, by the key of their bind. */
+  private readonly sockets = new Map<string, SocketHandle>();
+  /** Those of other workers, by their number. */
+  private readonly lent = new Map<number, { readonly key: string; readonly socket: SocketHandle }[]>();
+  private ending = false;
+
+  constructor() {
+    this.link = new Link<ToMain, ToWorker>(process, {
+      socket: ({ key }, socket) => {
+        if (socket !== undefined) this.sockets.set(key, socket);
+      },
+      start: (start) => this.start(start),
+      prepare: async (model) => {
+        this.prepared = await this.served.prepare(model);
+      },
+      commit: () => this.commit(),
+      abort: () => this.abort(),
+      lend: ({ key, of }, socket) => this.lend(key, of, socket),
+      takeBack: ({ of }) => this.takeBack(of),
+      ticketSecret: (secret) => this.served.dataPlane.useTicketSecret(Buffer.from(secret)),
+      logLevel: (level) => this.log?.setLevel(level),
+      view: () => this.served.look(),
+      metrics: () => this.metrics.snapshot(),
+      beat: () => undefined,
+      drain: () => this.served.drain(),
+      end: ({ graceMs }) => this.end(graceMs),
+    });
+    process.on('disconnect', () => void this.orphaned());
+    // A terminal, or a service manager, sends these to every process of the gateway. The main process has got it, too,
+    // and says what is to be done.
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
+  }
+
+  private get served(): Serving {
+    if (this.serving === undefined) throw new Error('not started');
+    return this.serving;
+  }
+
+  private async start(start: Start): Promise<void> {
+    const { fixed, worker } = start;
+    process.title = `portcullis: worker ${worker}`;
+    const log = createLogger({ level: start.logLevel, format: fixed.logFormat });
+    this.log = log;
+    this.deadlineMs = fixed.terminationDeadlineMs;
+    const serving = new Serving({
+      log,
+      metrics: this.metrics,
+      fixed,
+      secrets: start.secrets,
+      owner: start.owner,
+      worker,
+      onGroup: (leader, alive) => void this.link.ask('group', { leader, alive }).catch(() => undefined),
+      socketsFor: (key) => this.claim(key),
+    });
+    this.serving = serving;
+    serving.dataPlane.useTicketSecret(Buffer.from(start.ticketSecret));
+    await serving.apply(start.model);
+  }
+
+  private claim(key: string): SocketHandle[] {
+    const socket = this.sockets.get(key);
+    this.sockets.delete(key);
+    return socket === undefined ? [] : [socket];
+  }
+
+  private async commit(): Promise<void> {
+    await this.prepared?.commit();
+    this.prepared = undefined;
+  }
+
+  private abort(): void {
+    this.prepared?.abort();
+    this.prepared = undefined;
+    for (const socket of this.sockets.values()) socket.close();
+    this.sockets.clear();
+  }
+
+  private async lend(key: string, of: number, socket: SocketHandle | undefined): Promise<void> {
+    if (socket === undefined) return;
+    await this.served.dataPlane.takeSocket(key, socket);
+    this.lent.set(of, [...(this.lent.get(of) ?? []), { key, socket }]);
+  }
+
+  private takeBack(of: number): void {
+    for (const { key, socket } of this.lent.get(of) ?? []) this.served.dataPlane.releaseSocket(key, socket);
+    this.lent.delete(of);
+  }
+
+  private async end(graceMs: number): Promise<void> {
+    if (this.ending) return;
+    this.ending = true;
+    await this.serving?.close(graceMs);
+    this.log?.close();
+    process.exit(0);
+  }
+
+  /** The main process is gone, so nobody will ever say what to do: what runs may finish, within its deadline. */
+  private async orphaned(): Promise<void> {
+    if (this.ending) return;
+    this.log?.warn('the main process is gone: this worker ends');
+    const { serving } = this;
+    if (serving !== undefined) {
+      const deadline = new Promise((resolve) => setTimeout(resolve, this.deadlineMs));
+      await Promise.race([serving.drain(), deadline]);
+    }
+    await this.end(childGraceMs);
+  }
+}
+
+new Worker();

@@ -1,0 +1,55 @@
+import type { FixedSettings, Model } from '../model/index.ts';
+import type { LogLevel, MetricsSnapshot } from '../telemetry/index.ts';
+import type { PlaneView } from './contract.ts';
+
+interface Exchange<Question, Answer> {
+  readonly question: Question;
+  readonly answer: Answer;
+}
+
+/** What a worker must know to begin. */
+export interface Start {
+  /** Counts from 1. */
+  readonly worker: number;
+  /** Names this run of the worker in session ids: 16 hex digits. */
+  readonly owner: string;
+  readonly model: Model;
+  /** Of the model, with a session key that all workers have in common. */
+  readonly fixed: FixedSettings;
+  readonly logLevel: LogLevel;
+  /** Names of environment variables that no child process inherits. */
+  readonly secrets: readonly string[];
+  /** 32 bytes; changes now and then. */
+  readonly ticketSecret: Uint8Array;
+}
+
+/** What the main process asks a worker. */
+export interface ToWorker {
+  /** Comes with a socket, before the model that has its port. */
+  socket: Exchange<{ readonly key: string }, void>;
+  start: Exchange<Start, void>;
+  /** Does everything that can fail; then comes either `commit` or `abort`. */
+  prepare: Exchange<Model, void>;
+  commit: Exchange<void, void>;
+  abort: Exchange<void, void>;
+  /** Comes with a socket of a worker that is not there just now. */
+  lend: Exchange<{ readonly key: string; readonly of: number }, void>;
+  /** That worker is there again. */
+  takeBack: Exchange<{ readonly of: number }, void>;
+  ticketSecret: Exchange<Uint8Array, void>;
+  logLevel: Exchange<LogLevel, void>;
+  view: Exchange<void, PlaneView>;
+  metrics: Exchange<void, MetricsSnapshot>;
+  /** Sign of life. */
+  beat: Exchange<void, void>;
+  /** Answered when the last request has its answer. */
+  drain: Exchange<void, void>;
+  /** The process ends, whether or not the answer arrives. */
+  end: Exchange<{ readonly graceMs: number }, void>;
+}
+
+/** What a worker asks the main process. */
+export interface ToMain {
+  /** The process group of an MCP server is there, or nothing is left of it. */
+  group: Exchange<{ readonly leader: number; readonly alive: boolean }, void>;
+}

@@ -1,0 +1,118 @@
+import { createKeySets } from '../auth/index.ts';
+import { McpRuntime } from '../mcp/index.ts';
+import { defaults, type FixedSettings, type Model } from '../model/index.ts';
+import { DataPlane, type DataPlaneOptions, type Prepared } from '../proxy/index.ts';
+import { createAccessLog, type Metrics, type RootLogger } from '../telemetry/index.ts';
+import { exposeWorkers } from './metrics.ts';
+import type { Plane, PlaneView, PortView } from './contract.ts';
+
+export interface ServingOptions extends Pick<DataPlaneOptions, 'socketsFor'> {
+  readonly log: RootLogger;
+  readonly metrics: Metrics;
+  readonly fixed: Pick<FixedSettings, 'sessionKey' | 'sessionTtlMs'>;
+  /** Names of environment variables that no child process inherits. */
+  readonly secrets: readonly string[];
+  /** Names this process in the ids of sessions; random unless given. */
+  readonly owner?: string;
+  /** Hears of the process groups of MCP servers. */
+  readonly onGroup?: (leader: number, alive: boolean) => void;
+  /** Which of several workers this is. */
+  readonly worker?: number;
+}
+
+/** The part that serves: the data plane, the MCP side and the key sets, all in this process. */
+export class Serving implements Plane {
+  readonly dataPlane: DataPlane;
+  private readonly options: ServingOptions;
+  private readonly keySets: ReturnType<typeof createKeySets>;
+  private readonly mcp: McpRuntime;
+  private ready = false;
+
+  constructor(options: ServingOptions) {
+    this.options = options;
+    const { metrics, fixed, worker } = options;
+    const log = worker === undefined ? options.log : options.log.child({ worker });
+    this.keySets = createKeySets({ log, metrics });
+    this.mcp = new McpRuntime({
+      ...(fixed.sessionKey === undefined ? {} : { sessionKey: fixed.sessionKey }),
+      ...(options.owner === undefined ? {} : { owner: options.owner }),
+      ...(options.onGroup && { onGroup: options.onGroup }),
+      sessionTtlMs: fixed.sessionTtlMs,
+      limits: () => (this.ready ? this.dataPlane.limits : defaults.limits),
+      log,
+      metrics,
+      secrets: options.secrets,
+    });
+    this.dataPlane = new DataPlane({
+      log,
+      metrics,
+      mcp: this.mcp,
+      policyTools: { log, keySets: this.keySets, now: Date.now },
+      openAccessLog: (kind) => (kind === 'none' ? undefined : createAccessLog(kind, { log, metrics })),
+      ...(options.socketsFor && { socketsFor: options.socketsFor }),
+    });
+    this.ready = true;
+    // A worker does not count itself: the main process does.
+    if (worker === undefined)
+      exposeWorkers(
+        metrics,
+        () => 1,
+        () => [],
+      );
+  }
+
+  get ports(): readonly PortView[] {
+    return this.dataPlane.binds.map(({ key, port }) => ({ key, port }));
+  }
+
+  /** A process that looks at this looks at itself. */
+  get serving(): boolean {
+    return true;
+  }
+
+  prepare(model: Model): Promise<Prepared> {
+    return this.dataPlane.prepare(model);
+  }
+
+  apply(model: Model): Promise<void> {
+    return this.dataPlane.apply(model);
+  }
+
+  /** As `view`, at once. */
+  look(): PlaneView {
+    const { binds, broken, certificates } = this.dataPlane;
+    return {
+      binds,
+      brokenRoutes: broken,
+      certificates,
+      keySets: this.keySets.view(),
+      mcp: this.mcp.view(),
+      workers: [],
+    };
+  }
+
+  view(): Promise<PlaneView> {
+    return Promise.resolve(this.look());
+  }
+
+  expose(): Promise<string> {
+    return this.options.metrics.expose();
+  }
+
+  setLogLevel(level: RootLogger['level']): void {
+    this.options.log.setLevel(level);
+  }
+
+  async drain(): Promise<void> {
+    const served = this.dataPlane.drain();
+    this.mcp.drain();
+    await served;
+  }
+
+  async close(graceMs: number): Promise<void> {
+    if (graceMs > 0) await this.mcp.close(graceMs);
+    this.dataPlane.close();
+    this.keySets.close();
+    await this.mcp.close(0);
+  }
+}

@@ -1,0 +1,225 @@
+import { randomBytes } from 'node:crypto';
+import type { Model } from '../model/index.ts';
+import {
+  accessSink,
+  addUp,
+  countsOf,
+  exposeSum,
+  Sink,
+  type LogLevel,
+  type Metrics,
+  type MetricsSnapshot,
+  type RootLogger,
+} from '../telemetry/index.ts';
+import type { Plane, PlaneView, PortView } from './contract.ts';
+import { Crew, defaultPace, type Pace } from './crew.ts';
+import { exposeWorkers } from './metrics.ts';
+import { Place } from './place.ts';
+import type { Start } from './questions.ts';
+import { Sockets } from './sockets.ts';
+import { mergeViews } from './views.ts';
+
+export interface TreeOptions {
+  readonly workers: number;
+  readonly log: RootLogger;
+  readonly metrics: Metrics;
+  /** Names of environment variables that no child process inherits. */
+  readonly secrets: readonly string[];
+  /** Tests hurry. */
+  readonly pace?: Partial<Pace>;
+}
+
+/** Life of the secret of TLS tickets, in milliseconds. */
+const ticketMs = 12 * 3_600_000;
+/** How long somebody who asks for metrics or a view waits for one worker. */
+const answerMs = 2_000;
+
+/**
+ * The main process of several workers: it binds the ports and hands them out, brings each model to all workers or to
+ * none, and says of all of them what one process says of itself. No request passes through it.
+ */
+export class Tree implements Plane {
+  private readonly options: TreeOptions;
+  private readonly log: RootLogger;
+  private readonly places: readonly Place[];
+  private readonly sockets: Sockets;
+  private readonly crew: Crew;
+  private readonly out: Sink;
+  private readonly err = new Sink(2, { flushAt: 0, flushMs: 0 });
+  private readonly rotating: NodeJS.Timeout;
+  private model: Model | undefined;
+  /** What workers counted that are no more. */
+  private departed: Promise<MetricsSnapshot> = Promise.resolve([]);
+  /** For all workers, where the configuration has none. */
+  private readonly sessionKey = randomBytes(32).toString('hex');
+  private ticketSecret = randomBytes(32);
+
+  constructor(options: TreeOptions) {
+    this.options = options;
+    const { workers, log, metrics } = options;
+    this.log = log;
+    this.places = Array.from({ length: workers }, (_, index) => new Place(index + 1));
+    this.sockets = new Sockets(workers);
+    this.out = accessSink({ log, metrics });
+    this.crew = new Crew({
+      places: this.places,
+      sockets: this.sockets,
+      out: this.out,
+      err: this.err,
+      log,
+      pace: { ...defaultPace, ...options.pace },
+      startOf: (worker) => this.startOf(worker),
+      onLost: ({ metrics: last }) => this.keepCounts(last),
+    });
+    this.rotating = setInterval(() => this.rotate(), ticketMs).unref();
+    exposeWorkers(
+      metrics,
+      () => this.crew.served.length,
+      () => this.places.map(({ view }) => view),
+    );
+  }
+
+  get ports(): readonly PortView[] {
+    return this.sockets.ports;
+  }
+
+  get serving(): boolean {
+    return this.crew.served.length > 0;
+  }
+
+  async apply(model: Model): Promise<void> {
+    if (this.model !== undefined) {
+      await this.crew.holdStarts(() => this.swap(model));
+      return;
+    }
+    this.sockets.open(model);
+    this.model = model;
+    await this.crew.begin();
+  }
+
+  async view(): Promise<PlaneView> {
+    const views = await Promise.all(
+      this.crew.served.map(async ({ worker, process }) => {
+        const view = await inTime(process.link.ask('view', undefined));
+        return view === undefined ? [] : [[worker, view] as const];
+      }),
+    );
+    return mergeViews(
+      views.flat(),
+      this.places.map(({ view }) => view),
+    );
+  }
+
+  async expose(): Promise<string> {
+    const workers = await Promise.all(
+      this.crew.served.map(async ({ process }) => {
+        // One that is late is counted with what it said last: a sum must not fall.
+        process.metrics = (await inTime(process.link.ask('metrics', undefined))) ?? process.metrics;
+        return process;
+      }),
+    );
+    const own = await this.options.metrics.snapshot();
+    // Who has ended meanwhile is among the departed, and only there.
+    let departed = await this.departed;
+    for (let known; known !== this.departed; departed = await known) known = this.departed;
+    const there = new Set(this.crew.served.map(({ process }) => process));
+    const snapshots = workers.filter((process) => there.has(process)).map(({ metrics }) => metrics);
+    return await exposeSum([own, departed, ...snapshots]);
+  }
+
+  setLogLevel(level: LogLevel): void {
+    this.log.setLevel(level);
+    void this.crew.tell(({ link }) => link.ask('logLevel', level));
+  }
+
+  async drain(): Promise<void> {
+    this.stop();
+    await this.crew.tell(({ link }) => link.ask('drain', undefined));
+  }
+
+  async close(graceMs: number): Promise<void> {
+    this.stop();
+    await this.crew.end(graceMs);
+    this.out.close();
+    this.err.close();
+  }
+
+  private stop(): void {
+    clearInterval(this.rotating);
+    this.crew.stop();
+    // The workers close theirs, too: with that the ports are free.
+    this.sockets.close();
+  }
+
+  /** Every worker prepares the model, and only when all have done so they take it into use. */
+  private async swap(model: Model): Promise<void> {
+    const { served } = this.crew;
+    if (served.length === 0) throw new Error('no worker serves at the moment');
+    const opened = this.sockets.open(model);
+    const prepared = await Promise.allSettled(
+      served.map(async ({ worker, process }) => {
+        process.busy = true;
+        for (const [key, handle] of this.sockets.of(worker, opened))
+          process.link.ask('socket', { key }, handle).catch(() => undefined);
+        await process.link.ask('prepare', model).finally(() => process.settled());
+      }),
+    );
+    const refused = prepared.find((outcome) => outcome.status === 'rejected');
+    if (refused !== undefined) {
+      await this.crew.tell(({ link }) => link.ask('abort', undefined));
+      this.sockets.close(opened);
+      throw refused.reason;
+    }
+    this.model = model;
+    await Promise.all(
+      served.map(async ({ worker, process }) => {
+        try {
+          await process.link.ask('commit', undefined);
+        } catch (error) {
+          // It has the model and lacks a port: its successor gets another try.
+          const problem = error instanceof Error ? error.message : String(error);
+          this.log.error('a worker could not take the configuration into use', { worker, problem });
+          process.kill();
+        }
+      }),
+    );
+    this.sockets.keepOnly(model);
+  }
+
+  private startOf(worker: number): Start {
+    if (this.model === undefined) throw new Error('there is no model yet');
+    const { fixed } = this.model.process;
+    return {
+      worker,
+      owner: randomBytes(8).toString('hex'),
+      model: this.model,
+      fixed: { ...fixed, sessionKey: fixed.sessionKey ?? this.sessionKey },
+      logLevel: this.log.level,
+      secrets: this.options.secrets,
+      ticketSecret: this.ticketSecret,
+    };
+  }
+
+  private keepCounts(last: MetricsSnapshot): void {
+    const before = this.departed;
+    this.departed = before.then((departed) => addUp([departed, countsOf(last)]));
+  }
+
+  private rotate(): void {
+    this.ticketSecret = randomBytes(32);
+    void this.crew.tell(({ link }) => link.ask('ticketSecret', this.ticketSecret));
+  }
+}
+
+/** Undefined where the answer does not come in time, or at all. */
+async function inTime<T>(asked: Promise<T>): Promise<T | undefined> {
+  const late = Promise.withResolvers<undefined>();
+  const timer = setTimeout(late.resolve, answerMs, undefined);
+  try {
+    return await Promise.race([asked, late.promise]);
+  } catch {
+    return undefined;
+  } finally {
+    clearTimeout(timer);
+  }
+}

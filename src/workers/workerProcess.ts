@@ -1,0 +1,97 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { relayLines, type MetricsSnapshot, type Sink } from '../telemetry/index.ts';
+import { Link, type Peer } from './link.ts';
+import type { ToMain, ToWorker } from './questions.ts';
+
+/** The compiled program has it beside it as JavaScript. */
+const program = fileURLToPath(
+  new URL(import.meta.url.endsWith('.ts') ? './program.ts' : './program.js', import.meta.url),
+);
+
+export interface WorkerProcessOptions {
+  readonly worker: number;
+  /** Where its lines go, those of the access log and all others. */
+  readonly out: Pick<Sink, 'write'>;
+  readonly err: Pick<Sink, 'write'>;
+}
+
+/** One run of a worker, as the main process sees it. */
+export class WorkerProcess {
+  readonly link: Link<ToWorker, ToMain>;
+  readonly startedAt = performance.now();
+  /** Resolves (never rejects) with how it ended, when nothing is left of it and of the processes below it. */
+  readonly ended: Promise<string>;
+  /** Of the last time that it told them. */
+  metrics: MetricsSnapshot = [];
+  /** When it last gave a sign of life, by `performance.now()`. */
+  seenAt = performance.now();
+  /** It starts or prepares a configuration, and may be silent for longer. */
+  busy = false;
+  private readonly child: ChildProcess;
+  /** Process groups of its MCP servers, by their leaders. */
+  private readonly groups = new Set<number>();
+
+  constructor({ worker, out, err }: WorkerProcessOptions) {
+    // The number is for people who look at a list of processes.
+    this.child = fork(program, [String(worker)], {
+      serialization: 'advanced',
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
+    this.link = new Link<ToWorker, ToMain>(this.child as Peer, {
+      group: ({ leader, alive }) => {
+        if (alive) this.groups.add(leader);
+        else this.groups.delete(leader);
+      },
+    });
+    if (this.child.stdout !== null) relayLines(this.child.stdout, out);
+    if (this.child.stderr !== null) relayLines(this.child.stderr, err);
+    this.ended = this.end();
+  }
+
+  get pid(): number | undefined {
+    return this.child.pid;
+  }
+
+  /** No longer busy. */
+  settled(): void {
+    this.busy = false;
+    this.seenAt = performance.now();
+  }
+
+  askForLife(): void {
+    this.link.ask('beat', undefined).then(
+      () => (this.seenAt = performance.now()),
+      () => undefined,
+    );
+  }
+
+  kill(): void {
+    this.child.kill('SIGKILL');
+  }
+
+  private async end(): Promise<string> {
+    const { child } = this;
+    const disconnected = new Promise<void>((resolve) => {
+      if (child.connected) child.once('disconnect', resolve);
+      else resolve();
+    });
+    const how = await new Promise<string>((resolve) => {
+      child.once('exit', (code, signal) => resolve(signal === null ? `exit code ${code ?? '?'}` : signal));
+      child.on('error', (error) => {
+        // It could not be started; an error of sending is followed by the exit.
+        if (child.pid === undefined) resolve(error.message);
+      });
+    });
+    // What it told last may still be on its way: which process groups it leaves behind.
+    if (child.pid !== undefined) await disconnected;
+    for (const leader of this.groups) {
+      try {
+        process.kill(-leader, 'SIGKILL');
+      } catch {
+        // It has ended by itself, as its input did.
+      }
+    }
+    return how;
+  }
+}
