@@ -143,7 +143,7 @@ export const catalogue = {
     500,
     'no',
     'no valid backends',
-    'The route has no backend with a weight above 0.',
+    'The route has no backend with a weight above 0, or the one that was drawn does not exist; the log says why.',
   ),
   route_broken: entry(
     'gateway',
@@ -226,6 +226,13 @@ export const catalogue = {
     'no',
     'upstream protocol error',
     'The backend answered with something that is not valid HTTP/1.1; the log names the rule.',
+  ),
+  upstream_no_upgrade: entry(
+    'upstream',
+    501,
+    'no',
+    'not implemented',
+    'A WebSocket was asked for, and the backend, which is spoken to in HTTP/2, does not offer extended CONNECT (RFC 8441); speak to it in HTTP/1.1 (policies.http.version).',
   ),
   upstream_too_large: entry(
     'upstream',

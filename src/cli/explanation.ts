@@ -153,6 +153,7 @@ function backendLines(backend: Backend, total: number): string[] {
     const scheme = backend.tls === undefined ? 'http' : 'https';
     return [`backend ${scheme}://${atHost(backend)}${part}${atAddresses(backend)}`];
   }
+  if (backend.kind === 'invalid') return [`refused (${backend.problem})${part}`];
   return [`backend MCP${part}`, ...indent(backend.targets.map(targetLine))];
 }
 

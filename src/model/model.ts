@@ -103,6 +103,7 @@ export interface Route {
   readonly matches: readonly Match[];
   readonly policies: readonly PolicyUse[];
   readonly backends: readonly Backend[];
+  readonly mirrors?: readonly Mirror[];
   readonly place: Place;
 }
 
@@ -135,7 +136,7 @@ export interface PolicyUse {
   readonly place: Place;
 }
 
-export type Backend = HttpBackend | McpBackend;
+export type Backend = HttpBackend | McpBackend | InvalidBackend;
 
 interface BackendBase {
   /** Relative share of requests; 0 takes none. */
@@ -152,6 +153,8 @@ export interface HttpBackend extends BackendBase {
   readonly port: number;
   /** Where `host` is served; absent: at every address that its name has. */
   readonly addresses?: readonly BackendAddress[];
+  /** Key of the list that `addresses` is filled from (`joinEndpoints`): lists change more often than models. */
+  readonly endpoints?: string;
   /** Connections are encrypted; absent: plain TCP. */
   readonly tls?: BackendTls;
   /** Spoken to in HTTP/2; absent: HTTP/1.1. */
@@ -165,6 +168,17 @@ export interface HttpBackend extends BackendBase {
   readonly tcp?: Partial<Pick<UpstreamSettings, 'connectTimeoutMs' | 'keepAlive'>>;
   /** Requests that are alike go to the same address; absent: wherever there is least to do. */
   readonly affinity?: Affinity;
+  /** Policies for the requests that go here; they run after those of the route. */
+  readonly policies?: readonly PolicyUse[];
+  /** Besides those of the route. */
+  readonly mirrors?: readonly Mirror[];
+}
+
+/** A copy of requests goes there, and what it answers is thrown away. */
+export interface Mirror {
+  /** Of the requests, from 0 to 1. */
+  readonly share: number;
+  readonly backend: HttpBackend;
 }
 
 export interface Affinity {
@@ -175,7 +189,10 @@ export interface Affinity {
 }
 
 /** What takes the bytes of connections. A health check is asked over HTTP all the same. */
-export interface TcpBackend extends Omit<HttpBackend, 'kind' | 'http2' | 'affinity'> {
+export interface TcpBackend extends Omit<
+  HttpBackend,
+  'kind' | 'http2' | 'affinity' | 'policies' | 'mirrors'
+> {
   readonly kind: 'tcp';
 }
 
@@ -185,6 +202,8 @@ export interface UdpBackend extends BackendBase {
   readonly port: number;
   /** Where `host` is served; absent: at every address that its name has. */
   readonly addresses?: readonly BackendAddress[];
+  /** Key of the list that `addresses` is filled from. */
+  readonly endpoints?: string;
 }
 
 /** Stands for a backend that does not exist: its share is refused, since nobody else may get it. */
@@ -240,8 +259,12 @@ export interface ServerTls {
   /** With its chain. */
   readonly cert: Pem;
   readonly key: Pem;
+  /** Further ones, shown to clients who ask for a name that they are for and that fits them better. */
+  readonly more?: readonly { readonly cert: Pem; readonly key: Pem }[];
   /** Authorities of client certificates; where there are any, every client must show one. */
   readonly root?: Pem;
+  /** A client may go without, or show any certificate; only one that `root` has signed says who it is. */
+  readonly rootOptional?: true;
   readonly ciphers: readonly string[];
   readonly minVersion: TlsVersion;
   readonly maxVersion: TlsVersion;
@@ -264,6 +287,8 @@ export interface BackendTls {
   readonly insecureHost: boolean;
   /** Further names (or URIs, with `://`) of which the certificate may hold one instead of `hostname`. */
   readonly subjectAltNames: readonly string[];
+  /** The certificate must hold one of them; `hostname` is only asked for. */
+  readonly subjectAltNamesOnly?: true;
   /** Groups for the key exchange, by the names of OpenSSL, the best first; those of the platform by default. */
   readonly groups?: readonly string[];
   /** Protocols to offer (ALPN) where bytes are passed as they come; none by default. HTTP has its own. */

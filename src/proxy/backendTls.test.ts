@@ -262,3 +262,21 @@ test('a connection that was not verified is never used by a route that verifies'
   assert.equal(status(await client.ask(get('/insecure'))), 200);
   assert.equal(status(await client.ask(get('/'))), 503);
 });
+
+test('where only the alternative names count, the host name chooses the certificate and proves nothing', async (t) => {
+  const root = { inline: ca.cert };
+  const { port } = await backend(t, ca.issue({ names: ['shop.test', 'spiffe://cluster/ns/shop'] }));
+  const only = (...subjectAltNames: string[]): BackendTls => ({
+    ...strict,
+    root,
+    hostname: 'shop.test',
+    subjectAltNames,
+    subjectAltNamesOnly: true,
+  });
+  await refusal(await plane(t, port, only('other.test')), /none of the names other\.test/);
+  await refusal(await plane(t, port, only('spiffe://cluster/ns/other')), /none of the names/);
+  for (const name of ['shop.test', 'spiffe://cluster/ns/shop']) {
+    const { answer } = await asked(await plane(t, port, only('other.test', name)));
+    assert.equal(answer.body.toString(), 'shop.test http/1.1 -', name);
+  }
+});

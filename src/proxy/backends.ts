@@ -1,8 +1,17 @@
 import { GatewayError } from '../errors.ts';
 import type { Caller, McpHandler, McpItem, McpRuntime } from '../mcp/index.ts';
-import type { Affinity, Backend, HttpBackend, McpBackend, ProcessSettings } from '../model/index.ts';
-import { affinityKey, type AffinityKey, type Forwarding } from '../policies/index.ts';
+import type {
+  Affinity,
+  Backend,
+  HttpBackend,
+  InvalidBackend,
+  McpBackend,
+  ProcessSettings,
+  Route,
+} from '../model/index.ts';
+import { affinityKey, type AffinityKey, type Forwarding, type Steps } from '../policies/index.ts';
 import { hashOf, targetOf, type Destination, type Endpoints } from '../upstream/index.ts';
+import { withSteps } from './backendSteps.ts';
 import { byKey, bySession, byWeight, type Choice, type CompiledBackend } from './choice.ts';
 import type { LiveExchange } from './exchange.ts';
 import { Forward } from './forward.ts';
@@ -30,24 +39,32 @@ const kinds: {
     tools: BackendTools,
     plan: Plan | undefined,
   ) => Ready;
-} = { http: compileHttp, mcp: compileMcp };
+} = { http: compileHttp, mcp: compileMcp, invalid: compileInvalid };
 
 /**
  * Chooses a backend for each request, and an address of it where that is not left to chance; hands the request over.
  * @param place tells the route from all others
+ * @param stepsOf the policies of a backend, prepared
  */
 export function compileBackends(
   place: string,
-  backends: readonly Backend[],
+  { backends, mirrors = [] }: Pick<Route, 'backends' | 'mirrors'>,
   settings: ProcessSettings,
   tools: BackendTools,
   forwarding: Forwarding = {},
+  stepsOf: (backend: HttpBackend) => readonly Steps[] = () => [],
 ): Serve {
-  const plan = compilePlan(forwarding, settings, tools);
+  const common = compilePlan(forwarding, settings, tools, mirrors);
   const { persistence } = forwarding;
   // Sessions stay with a backend whose weight has become 0: it is to lose its clients one by one.
   const used = backends.filter(({ weight }) => weight > 0 || persistence !== undefined);
-  const all = used.map((backend) => ({ backend, ...compile(backend, settings, tools, plan) }));
+  const all = used.map((backend): CompiledBackend => {
+    if (backend.kind !== 'http') return { backend, ...compile(backend, settings, tools, common) };
+    const own = backend.mirrors ?? [];
+    const plan = own.length === 0 ? common : compilePlan(forwarding, settings, tools, [...mirrors, ...own]);
+    const { destination, serve } = compile(backend, settings, tools, plan);
+    return { backend, destination, serve: withSteps(stepsOf(backend), serve) };
+  });
   const live = all.filter(({ backend }) => backend.weight > 0);
   const [only] = live;
   if (only === undefined && persistence === undefined) return (x) => x.fail(new GatewayError('no_backend'));
@@ -80,9 +97,14 @@ function compile(
   tools: BackendTools,
   plan: Plan | undefined,
 ): Ready {
-  return backend.kind === 'http'
-    ? kinds.http(backend, settings, tools, plan)
-    : kinds.mcp(backend, settings, tools, plan);
+  switch (backend.kind) {
+    case 'http':
+      return kinds.http(backend, settings, tools, plan);
+    case 'mcp':
+      return kinds.mcp(backend, settings, tools, plan);
+    case 'invalid':
+      return kinds.invalid(backend, settings, tools, plan);
+  }
 }
 
 function compileHttp(
@@ -130,6 +152,14 @@ function compileMcp(backend: McpBackend, _settings: ProcessSettings, { mcp, uses
       x.backendChosen(backend.key);
       handler.serve(x, x, callerOf(x));
     },
+  };
+}
+
+/** Its share of the requests is refused: nobody else may get them. */
+function compileInvalid({ problem }: InvalidBackend): Ready {
+  return {
+    destination: undefined,
+    serve: (x) => x.fail(new GatewayError('no_backend', { detail: problem })),
   };
 }
 

@@ -64,6 +64,8 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
   forwardTarget: string;
   forwardHost: HostRewrite | undefined;
   backendMs: number | undefined;
+  /** What the policies of the backend that was chosen do with its answer. */
+  backendOnResponse: CompiledRoute['onResponse'];
   /** Absent where it is left to chance which address gets the request. */
   steering: Steering | undefined;
 
@@ -351,9 +353,11 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
     this.started = true;
     this.status = status;
     const steps = this.route?.onResponse;
-    if (steps === undefined) return true;
+    const { backendOnResponse } = this;
+    if (steps === undefined && backendOnResponse === undefined) return true;
     try {
-      for (const step of steps) step(this, status);
+      if (steps !== undefined) for (const step of steps) step(this, status);
+      if (backendOnResponse !== undefined) for (const step of backendOnResponse) step(this, status);
       return true;
     } catch (error) {
       this.error ??= 'internal_error';

@@ -1,5 +1,6 @@
-import type { ProcessSettings } from '../model/index.ts';
+import type { Mirror as MirrorOfModel, ProcessSettings } from '../model/index.ts';
 import type { BodyLimit, Forwarding, RetryPlan } from '../policies/index.ts';
+import { targetOf, type Target } from '../upstream/index.ts';
 import type { BackendTools } from './backends.ts';
 import { Mirror } from './mirror.ts';
 
@@ -17,13 +18,21 @@ export interface Plan {
   readonly response: Hold | undefined;
 }
 
-/** @returns undefined where nothing is wanted that needs a plan */
+/**
+ * @param further mirrors that are no matter of policies
+ * @returns undefined where nothing is wanted that needs a plan
+ */
 export function compilePlan(
   { retry, mirrors = [], buffer }: Forwarding,
   settings: ProcessSettings,
   tools: BackendTools,
+  further: readonly MirrorOfModel[] = [],
 ): Plan | undefined {
-  if (retry === undefined && mirrors.length === 0 && buffer === undefined) return undefined;
+  const all: readonly { readonly target: Target; readonly share: number }[] = [
+    ...mirrors.map(({ host, port, share }) => ({ target: { host, port }, share })),
+    ...further.map(({ backend, share }) => ({ target: targetOf(backend), share })),
+  ];
+  if (retry === undefined && all.length === 0 && buffer === undefined) return undefined;
   const { limits, upstream } = settings;
   const hold = (limit: BodyLimit | undefined): Hold | undefined =>
     limit === undefined
@@ -31,8 +40,8 @@ export function compilePlan(
       : { maxBytes: limit.maxBytes ?? limits.maxBufferBytes, failOpen: limit.failOpen };
   return {
     retry,
-    mirrors: mirrors.map(({ host, port, share }) => {
-      const destination = tools.endpoints.use({ host, port }, upstream, limits);
+    mirrors: all.map(({ target, share }) => {
+      const destination = tools.endpoints.use(target, upstream, limits);
       tools.uses.destinations.add(destination);
       return { share, mirror: new Mirror(destination) };
     }),

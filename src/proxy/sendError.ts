@@ -29,7 +29,14 @@ export function sendError(x: LiveExchange, thrown: unknown): void {
   }
   const { status, retry } = catalogue[error.code];
   if (isGrpc(x)) {
-    x.send({ status: 200, headers: [...grpcHeaders(status, error.message), ...(error.headers ?? [])] });
+    // Where HTTP says 500, gRPC says UNAVAILABLE (Gateway API, GRPCRouteRule "backendRefs").
+    x.send({
+      status: 200,
+      headers: [
+        ...grpcHeaders(error.code === 'no_backend' ? 503 : status, error.message),
+        ...(error.headers ?? []),
+      ],
+    });
     return;
   }
   const type = error.jsonBody === undefined ? 'text/plain; charset=utf-8' : 'application/json';

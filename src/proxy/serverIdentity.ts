@@ -1,6 +1,6 @@
 import { createHash, hkdfSync, X509Certificate } from 'node:crypto';
 import type { Socket } from 'node:net';
-import { createServer, type Server, type TLSSocket } from 'node:tls';
+import { createServer, type SecureContextOptions, type Server, type TLSSocket } from 'node:tls';
 import type { ServerTls } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { PemFiles, pemCertificates, pemText } from '../upstream/index.ts';
@@ -52,7 +52,8 @@ export class ServerIdentity {
     this.protocols = protocols;
     this.log = log;
     this.ticketSecret = ticketSecret;
-    this.files = new PemFiles([settings.cert, settings.key, settings.root]);
+    const further = (settings.more ?? []).flatMap(({ cert, key }) => [cert, key]);
+    this.files = new PemFiles([settings.cert, settings.key, settings.root, ...further]);
     this.load();
   }
 
@@ -107,16 +108,20 @@ export class ServerIdentity {
 
   private load(): boolean {
     try {
-      const { cert, key, root, ciphers, minVersion, maxVersion, groups } = this.settings;
+      const { cert, key, more = [], root, rootOptional } = this.settings;
+      const { ciphers, minVersion, maxVersion, groups } = this.settings;
       const chain = pemCertificates(cert, 'tls.cert');
+      const further = more.map((pair) => ({
+        cert: pemCertificates(pair.cert, 'tls.cert'),
+        key: pemText(pair.key, 'tls.key'),
+      }));
       const ca = root === undefined ? undefined : pemCertificates(root, 'tls.root');
       const fingerprint = createHash('sha256')
-        .update(JSON.stringify([chain, ca ?? null, this.settings]))
+        .update(JSON.stringify([chain, ca ?? null, further.map((pair) => pair.cert), this.settings]))
         .digest('hex');
-      const server = createServer({
-        cert: chain,
-        key: pemText(key, 'tls.key'),
-        ...(ca === undefined ? {} : { ca, requestCert: true, rejectUnauthorized: true }),
+      const first = { cert: chain, key: pemText(key, 'tls.key') };
+      const context: SecureContextOptions = {
+        ...(ca === undefined ? {} : { ca }),
         // Node takes the arguments of the process, which workers of one gateway need not have in common.
         sessionIdContext: fingerprint.slice(0, 32),
         ...(groups === undefined ? {} : { ecdhCurve: groups.join(':') }),
@@ -124,10 +129,18 @@ export class ServerIdentity {
         honorCipherOrder: true,
         minVersion,
         maxVersion,
+      };
+      const server = createServer({
+        ...context,
+        ...first,
+        ...(ca === undefined ? {} : { requestCert: true, rejectUnauthorized: rootOptional !== true }),
         ...(this.protocols.length === 0 ? {} : { ALPNProtocols: [...this.protocols] }),
         // The port's own clock ends what takes too long.
         handshakeTimeout: 0,
       });
+      if (further.length > 0)
+        for (const [name, pair] of byName([first, ...further]))
+          server.addContext(name, { ...context, ...pair });
       server.on('secureConnection', (socket) => {
         const handshaking = this.settle(endsOf(socket));
         if (handshaking === undefined) socket.destroy();
@@ -160,6 +173,26 @@ export class ServerIdentity {
     this.waiting.delete(key);
     return handshaking;
   }
+}
+
+interface KeyPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/**
+ * Which pair is shown for which name. Node takes the last one that fits: wildcards come before whole names, which fit
+ * better, and of several with one name the first stays.
+ */
+function byName(pairs: readonly KeyPair[]): readonly (readonly [name: string, pair: KeyPair])[] {
+  const names = new Map<string, KeyPair>();
+  for (const pair of pairs) {
+    const { subjectAltName = '' } = new X509Certificate(pair.cert);
+    for (const [, name = ''] of subjectAltName.matchAll(/DNS:([^,"\s]+)/g))
+      if (!names.has(name.toLowerCase())) names.set(name.toLowerCase(), pair);
+  }
+  const rank = (name: string): number => (name.startsWith('*.') ? name.length : Number.MAX_SAFE_INTEGER);
+  return [...names].sort(([a], [b]) => rank(a) - rank(b));
 }
 
 /** All identities of the process, shared over snapshots so that a reload keeps sessions and files in view. */

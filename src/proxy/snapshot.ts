@@ -1,4 +1,12 @@
-import type { Bind, HttpListener, Model, PolicyUse, ProcessSettings, Route } from '../model/index.ts';
+import type {
+  Bind,
+  HttpBackend,
+  HttpListener,
+  Model,
+  PolicyUse,
+  ProcessSettings,
+  Route,
+} from '../model/index.ts';
 import { GatewayError } from '../errors.ts';
 import {
   policyOrder,
@@ -16,6 +24,8 @@ import type { RouteStats } from './stats.ts';
 import { compileTcp, type CompiledTcpListener, type CompiledTcpRoute, type TcpTools } from './tcpRoutes.ts';
 
 type Step<Name extends keyof Steps> = Required<Steps>[Name];
+/** Prepares policies that close with the snapshot. */
+type PrepareAll = (uses: readonly PolicyUse[]) => readonly Steps[];
 
 /** A route ready to serve. */
 export interface CompiledRoute {
@@ -165,15 +175,11 @@ class Compiler {
 
   private route(bind: string, listener: HttpListener, route: Route): CompiledRoute {
     const policies = [...inOrder(listener.policies), ...inOrder(route.policies)];
-    return this.assemble(bind, listener.name, route.name, policies, (plan) =>
-      compileBackends(
-        `${bind}\n${listener.name}\n${route.name}`,
-        route.backends,
-        this.settings,
-        this.tools,
-        plan,
-      ),
-    );
+    return this.assemble(bind, listener.name, route.name, policies, (plan, prepareAll) => {
+      const place = `${bind}\n${listener.name}\n${route.name}`;
+      const stepsOf = (backend: HttpBackend): readonly Steps[] => prepareAll(inOrder(backend.policies ?? []));
+      return compileBackends(place, route, this.settings, this.tools, plan, stepsOf);
+    });
   }
 
   private assemble(
@@ -181,18 +187,25 @@ class Compiler {
     listener: string,
     name: string,
     policies: readonly PolicyUse[],
-    serveBy: (plan: Forwarding | undefined) => CompiledRoute['serve'],
+    serveBy: (plan: Forwarding | undefined, prepareAll: PrepareAll) => CompiledRoute['serve'],
   ): CompiledRoute {
-    const prepared: Steps[] = [];
+    const all: Steps[] = [];
+    const prepareAll: PrepareAll = (uses) =>
+      uses.map((use) => {
+        const steps = prepare(use, this.tools.policyTools);
+        all.push(steps);
+        return steps;
+      });
+    let prepared: readonly Steps[];
     let serve: CompiledRoute['serve'];
     try {
-      for (const use of policies) prepared.push(prepare(use, this.tools.policyTools));
-      serve = serveBy(planOf(prepared));
+      prepared = prepareAll(policies);
+      serve = serveBy(planOf(prepared), prepareAll);
     } catch (error) {
-      for (const steps of prepared) steps.close?.();
+      for (const steps of all) steps.close?.();
       return this.closed(bind, listener, name, error);
     }
-    this.steps.push(...prepared);
+    this.steps.push(...all);
     const onResponse = pick(prepared, 'onResponse');
     const route: CompiledRoute = {
       name,

@@ -475,3 +475,45 @@ test('a drain lets connections under TLS end in order', async (t) => {
   await plane.plane.drain();
   assert.equal(await idle.closed(), 'fin');
 });
+
+test('of several certificates of a listener the one is shown that fits the name best', async (t) => {
+  const pair = (...names: string[]) => {
+    const { cert, key } = ca.issue({ names, name: names[0] ?? '' });
+    return { cert: { inline: cert }, key: { inline: key } };
+  };
+  const more = [pair('*.example.com'), pair('a.example.com', 'b.test')];
+  const plane = await start(t, { listeners: [listener('all', { ...identityOf('first.test'), more })] });
+  for (const [name, shown] of [
+    ['first.test', 'first.test'],
+    ['a.example.com', 'a.example.com'],
+    ['b.test', 'a.example.com'],
+    ['other.example.com', '*.example.com'],
+    ['unknown.test', 'first.test'],
+  ] as const)
+    assert.equal((await ask(plane, name, { rejectUnauthorized: false })).peer, shown, name);
+});
+
+test('further certificates do not weaken what is asked of clients', async (t) => {
+  const { cert, key } = ca.issue({ names: ['b.test'], name: 'b.test' });
+  const tls: ServerTls = {
+    ...identityOf('a.test'),
+    more: [{ cert: { inline: cert }, key: { inline: key } }],
+    root: { inline: ca.cert },
+  };
+  const plane = await start(t, { listeners: [listener('mtls', tls)] });
+  await refused(plane, { servername: 'b.test', ca: ca.cert });
+  const client = ca.issue({ name: 'me' });
+  assert.equal((await ask(plane, 'b.test', { ca: ca.cert, ...client })).status, 200);
+});
+
+test('where client certificates are optional everybody comes in, and only a signed one says who it is', async (t) => {
+  const tls: ServerTls = { ...identityOf('app.test'), root: { inline: ca.cert }, rootOptional: true };
+  const who: LocalHandler = (request, reply) =>
+    reply.send({ status: 200, body: request.clientCertificate?.subjectCn ?? 'nobody' });
+  const plane = await start(t, { listeners: [{ tls, routes: [{ handler: who }] }] });
+  const stranger = authority('others').issue({ name: 'stranger' });
+  const known = ca.issue({ name: 'known' });
+  assert.equal((await ask(plane, 'app.test', { ca: ca.cert })).body, 'nobody');
+  assert.equal((await ask(plane, 'app.test', { ca: ca.cert, ...stranger })).body, 'nobody');
+  assert.equal((await ask(plane, 'app.test', { ca: ca.cert, ...known })).body, 'known');
+});

@@ -1,7 +1,10 @@
 import type { HttpBackend, TcpBackend } from '../model/index.ts';
 
 /** The part of a backend that says where its requests go and how: all that backends need have in common to share it. */
-export type Target = Omit<HttpBackend, 'kind' | 'weight' | 'key' | 'place' | 'affinity'> & {
+export type Target = Omit<
+  HttpBackend,
+  'kind' | 'weight' | 'key' | 'place' | 'affinity' | 'policies' | 'mirrors'
+> & {
   /** Its connections carry what clients send as it comes: each is for one client, and for no request before. */
   readonly raw?: true;
 };
@@ -10,6 +13,7 @@ const names: readonly string[] = Object.keys({
   host: true,
   port: true,
   addresses: true,
+  endpoints: true,
   tls: true,
   http2: true,
   eviction: true,

@@ -99,9 +99,12 @@ export class TlsMaterial {
   }
 
   private checkIdentity(name: string, certificate: PeerCertificate): Error | undefined {
-    const { insecureHost, subjectAltNames } = this.settings;
+    const { insecureHost, subjectAltNames, subjectAltNamesOnly } = this.settings;
     if (insecureHost) return undefined;
-    const problem = checkServerIdentity(name, certificate);
+    const problem =
+      subjectAltNamesOnly === true
+        ? new Error(`it holds none of the names ${subjectAltNames.join(', ')}`)
+        : checkServerIdentity(name, certificate);
     if (problem === undefined) return undefined;
     const held = uris(certificate);
     const accepted = subjectAltNames.some((other) =>

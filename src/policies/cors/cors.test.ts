@@ -44,6 +44,7 @@ test('a preflight of an allowed origin is answered with 200 and never forwarded'
     vary: 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers',
     'access-control-allow-methods': 'GET, POST',
     'access-control-allow-headers': 'authorization, content-type',
+    'access-control-expose-headers': 'mcp-session-id',
     'access-control-allow-credentials': 'true',
     'access-control-max-age': '600',
   });
@@ -129,6 +130,15 @@ test('wildcards stand for names below a domain and for ports, and not for its ne
     'http://localhost.evil.test:1',
     'http://localhost:1@evil.test',
   ])
+    assert.equal(allowed(origin), false, origin);
+});
+
+test('a scheme with * allows any host of that scheme, with the port that is written', () => {
+  const settings = { allowOrigins: ['https://*', 'http://*:8080'] };
+  const allowed = (origin: string): boolean => 'access-control-allow-origin' in simple(settings, origin);
+  for (const origin of ['https://a.test', 'https://a.b.test', 'http://a.test:8080'])
+    assert.equal(allowed(origin), true, origin);
+  for (const origin of ['http://a.test', 'https://a.test:444', 'http://a.test:80801', 'null'])
     assert.equal(allowed(origin), false, origin);
 });
 

@@ -54,6 +54,8 @@ function preflight(x: Exchange, settings: CorsSettings, origin: string, method: 
   // What is echoed comes from the client: only tokens go back.
   headers.push(...list('access-control-allow-methods', methods));
   headers.push(...list('access-control-allow-headers', names));
+  // Browsers read it on the answer itself; some programs look for it here (Gateway API, HTTPCORSFilter).
+  headers.push(...list('access-control-expose-headers', settings.exposeHeaders));
   if (settings.allowCredentials) headers.push(['access-control-allow-credentials', 'true']);
   if (settings.maxAge !== undefined) headers.push(['access-control-max-age', String(settings.maxAge)]);
   return { status: 200, headers };

@@ -1,7 +1,10 @@
 /** Is this origin one of the configured ones? Patterns are lower case; so is what is asked for. */
 export type OriginTest = (origin: string) => boolean;
 
-/** `*`, exact origins, `scheme://*.example.com` (any name below, not itself) and `scheme://host:*` (any port). */
+/**
+ * `*`, exact origins, `scheme://*.example.com` (any name below, not itself), `scheme://*` (any host) and
+ * `scheme://host:*` (any port).
+ */
 export function originTest(patterns: readonly string[]): OriginTest {
   if (patterns.includes('*')) return () => true;
   const exact = new Set(patterns.filter((pattern) => !pattern.includes('*')));
@@ -29,6 +32,7 @@ function split(origin: string): Parts | undefined {
 function fits(pattern: Parts | undefined, given: Parts | undefined): boolean {
   if (pattern === undefined || given === undefined || pattern.scheme !== given.scheme) return false;
   if (pattern.port !== '*' && pattern.port !== given.port) return false;
+  if (pattern.host === '*') return true;
   if (!pattern.host.startsWith('*.')) return pattern.host === given.host;
   // The dot belongs to the suffix: evilexample.com is not below example.com.
   const suffix = pattern.host.slice(1);

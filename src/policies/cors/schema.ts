@@ -8,9 +8,9 @@ const nameOrStar = (description: string) =>
     .max(256)
     .meta({ description });
 
-/** `*`, `null`, or scheme://host[:port] with at most one `*` in place of the leftmost labels or of the port. */
+/** `*`, `null`, or scheme://host[:port] with `*` in place of the leftmost labels, of the whole host, or of the port. */
 const originPattern =
-  /^(?:\*|null|[a-z][a-z0-9+.-]*:\/\/(?:\*\.)?(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::(?:\d{1,5}|\*))?)$/i;
+  /^(?:\*|null|[a-z][a-z0-9+.-]*:\/\/(?:\*|(?:\*\.)?(?:[a-z0-9._-]+|\[[0-9a-f:.]+\]))(?::(?:\d{1,5}|\*))?)$/i;
 
 const origin = z
   .string()
