@@ -43,8 +43,8 @@ export interface Cluster {
   /** `https://127.0.0.1:port` */
   readonly server: string;
   readonly port: number;
-  /** A kubeconfig of the same administrator that goes to another port of loopback. */
-  kubeconfigFor(port: number): string;
+  /** Path of a kubeconfig that goes another way, or with other credentials. */
+  kubeconfigFor(options: KubeconfigOptions): string;
   /** Runs kubectl; resolves to what it prints. */
   kubectl(args: readonly string[], input?: string): Promise<string>;
   /** Applies a manifest of one or more documents. */
@@ -56,6 +56,13 @@ export interface Cluster {
   /** Lets the store forget everything but the newest version of each object. */
   compact(): Promise<void>;
   stop(): Promise<void>;
+}
+
+export interface KubeconfigOptions {
+  /** Of loopback, instead of the API server's own. */
+  readonly port?: number;
+  /** Instead of the administrator's. */
+  readonly token?: string;
 }
 
 interface Program {
@@ -178,9 +185,9 @@ class LocalCluster implements Cluster {
     await call('compaction', { revision: read.header.revision });
   }
 
-  kubeconfigFor(port: number): string {
-    const file = this.#file(`kubeconfig-${String(port)}`);
-    writeFileSync(file, this.#kubeconfig(port));
+  kubeconfigFor(options: KubeconfigOptions): string {
+    const file = this.#file(`kubeconfig-${randomUUID()}`);
+    writeFileSync(file, this.#kubeconfig(options), { mode: 0o600 });
     return file;
   }
 
@@ -239,12 +246,12 @@ class LocalCluster implements Cluster {
       'accounts.key': accounts.privateKey.export({ type: 'pkcs1', format: 'pem' }).toString(),
       'accounts.pub': accounts.publicKey.export({ type: 'spki', format: 'pem' }).toString(),
       'tokens.csv': `${this.#token},admin,admin,"system:masters"\n`,
-      kubeconfig: this.#kubeconfig(this.port),
+      kubeconfig: this.#kubeconfig({}),
     };
     for (const [name, text] of Object.entries(files)) writeFileSync(this.#file(name), text, { mode: 0o600 });
   }
 
-  #kubeconfig(port: number): string {
+  #kubeconfig({ port = this.port, token = this.#token }: KubeconfigOptions): string {
     return JSON.stringify({
       apiVersion: 'v1',
       kind: 'Config',
@@ -257,7 +264,7 @@ class LocalCluster implements Cluster {
           },
         },
       ],
-      users: [{ name: 'admin', user: { token: this.#token } }],
+      users: [{ name: 'admin', user: { token } }],
       contexts: [{ name: 'test', context: { cluster: 'test', user: 'admin' } }],
       'current-context': 'test',
     });

@@ -17,18 +17,25 @@ export interface Access {
 /** Certificates and tokens on disk are replaced while we run; this is how long old ones may be used. */
 const freshMs = 10_000;
 
+export interface AccessOptions {
+  /** A kubeconfig, instead of those that are looked for. */
+  readonly file?: string | undefined;
+  /** Of the kubeconfig, instead of its current one. */
+  readonly context?: string | undefined;
+}
+
 /**
  * Access by `KUBECONFIG`, `~/.kube/config`, or the ServiceAccount of the pod, in this order.
  *
- * @param context Of the kubeconfig, instead of its current one.
  * @throws Error where the configuration cannot be read or names no cluster
  */
-export async function kubeAccess(context?: string): Promise<Access> {
+export async function kubeAccess({ file, context }: AccessOptions = {}): Promise<Access> {
   // Some 80 MB of generated classes: only a process that talks to a cluster pays for them.
   const library = await import('@kubernetes/client-node');
   return new KubeAccess(() => {
     const config = new library.KubeConfig();
-    config.loadFromDefault();
+    if (file === undefined) config.loadFromDefault();
+    else config.loadFromFile(file);
     if (context !== undefined) config.setCurrentContext(context);
     return config;
   });

@@ -250,7 +250,8 @@ export class ListWatch<T extends KubeObject> {
     // Whether the connection was dead or there was nothing to say is seen when the watch is begun again.
     if (cause === 'silent') return 0;
     this.#failures++;
-    const pauseMs = backoffMs(this.#failures, pace.backoff, random);
+    const asked = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
+    const pauseMs = Math.round(Math.max(asked, backoffMs(this.#failures, pace.backoff, random)));
     if (cause === 'expired') {
       log.info('the last version is forgotten by the API server, everything is listed again', fields);
       this.#inOnePiece = this.#version === undefined;
@@ -261,14 +262,12 @@ export class ListWatch<T extends KubeObject> {
       this.#unreadable = 0;
       this.#startOver('unreadable');
     }
-    // A failed watch is nothing to speak of while it can be resumed; one that fails again and again is.
-    const level = Number.isInteger(Math.log2(this.#failures)) && cause !== 'unreadable' ? 'warn' : 'debug';
-    log[cause === 'unreadable' ? 'error' : this.#failures === 1 ? 'info' : level](
-      'a watch failed, it is resumed',
-      { ...fields, cause, failures: this.#failures, pauseMs: Math.round(pauseMs) },
-    );
+    // What failed once is resumed, and that is all; what fails again and again is said, ever more rarely.
+    const level = cause === 'unreadable' ? 'error' : this.#failures === 1 ? 'info' : 'warn';
+    if (cause === 'unreadable' || Number.isInteger(Math.log2(this.#failures)))
+      log[level]('a watch failed, it is resumed', { ...fields, cause, failures: this.#failures, pauseMs });
     if (this.#state === 'current' && this.#failures > 1) this.#become('behind');
-    return Math.max(pauseMs, error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0);
+    return pauseMs;
   }
 
   #causeOf(error: unknown): RestartCause {

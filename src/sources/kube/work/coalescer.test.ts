@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { memoryLog } from '../../../auth/log.testing.ts';
+import { ManualClock } from './clock.testing.ts';
+import { Coalescer } from './coalescer.ts';
+
+test('a burst of changes becomes one run, when it is over', async () => {
+  const clock = new ManualClock();
+  const at: number[] = [];
+  const coalescer = new Coalescer({
+    run: () => void at.push(clock.now()),
+    log: memoryLog().log,
+    clock,
+    quietMs: 50,
+    maxWaitMs: 1_000,
+  });
+  for (let n = 0; n < 5; n++) {
+    coalescer.mark();
+    await clock.advance(20);
+  }
+  await clock.advance(1_000);
+  assert.deepEqual(at, [130]);
+});
+
+test('changes that never stop do not put the run off for ever', async () => {
+  const clock = new ManualClock();
+  const at: number[] = [];
+  const coalescer = new Coalescer({
+    run: () => void at.push(clock.now()),
+    log: memoryLog().log,
+    clock,
+    quietMs: 50,
+    maxWaitMs: 200,
+  });
+  for (let n = 0; n < 50; n++) {
+    coalescer.mark();
+    await clock.advance(10);
+  }
+  assert.deepEqual(at, [200, 400]);
+  await coalescer.close();
+});
+
+test('runs do not overlap, and a change during one causes another', async () => {
+  const clock = new ManualClock();
+  let running = 0;
+  let runs = 0;
+  let end = (): void => {};
+  const coalescer = new Coalescer({
+    run: async () => {
+      runs++;
+      assert.equal(++running, 1);
+      await new Promise<void>((resolve) => (end = resolve));
+      running--;
+    },
+    log: memoryLog().log,
+    clock,
+  });
+  coalescer.mark();
+  await clock.advance(100);
+  coalescer.mark();
+  await clock.advance(1_000);
+  assert.equal(runs, 1);
+  end();
+  await clock.advance(100);
+  assert.equal(runs, 2);
+  end();
+  await clock.advance(1_000);
+  assert.equal(runs, 2);
+  await coalescer.close();
+});
+
+test('a run that throws is logged, and the next change runs again', async () => {
+  const clock = new ManualClock();
+  const { log, lines } = memoryLog();
+  let runs = 0;
+  const coalescer = new Coalescer({
+    run: () => {
+      if (++runs === 1) throw new Error('broken');
+    },
+    log,
+    clock,
+  });
+  coalescer.mark();
+  await clock.advance(100);
+  coalescer.mark();
+  await clock.advance(100);
+  assert.equal(runs, 2);
+  assert.deepEqual(
+    lines.map(({ level }) => level),
+    ['error'],
+  );
+  await coalescer.close();
+});
+
+test('after the end nothing runs', async () => {
+  const clock = new ManualClock();
+  let runs = 0;
+  const coalescer = new Coalescer({ run: () => void runs++, log: memoryLog().log, clock });
+  coalescer.mark();
+  await coalescer.close();
+  coalescer.mark();
+  await clock.advance(1_000);
+  assert.equal(runs, 0);
+  assert.equal(clock.waiting, 0);
+});
