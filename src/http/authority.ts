@@ -12,11 +12,17 @@ const grammar = /^((?:[a-z0-9_-]+\.)*[a-z0-9_-]+\.?|\[[0-9a-f:.]+\])(?::([0-9]{0
 /** Parsed authorities by their text: clients name few hosts, over and over. */
 const known = new Map<string, Authority>();
 const KNOWN_MOST = 4096;
+/** What was asked for last is mostly what is asked for next, and comparing costs less than a look into a map. */
+let last: Authority = { host: '', authority: '' };
 
 /** @returns undefined where the text is no valid authority */
 export function parseAuthority(text: string): Authority | undefined {
+  if (text === last.authority && text !== '') return last;
   const hit = known.get(text);
-  if (hit !== undefined) return hit;
+  if (hit !== undefined) {
+    last = hit;
+    return hit;
+  }
   if (text.length > 260) return undefined;
   const authority = text.toLowerCase();
   const parts = grammar.exec(authority);

@@ -44,7 +44,6 @@ const LF = 10;
 const SPACE = 32;
 const TAB = 9;
 const COLON = 58;
-const COMMA = 44;
 
 function refuse(head: Head, result: number, problem: string): number {
   head.problem = problem;
@@ -284,11 +283,11 @@ const CHUNKED = 'chunked';
 function noteCoding(bytes: Buffer, from: number, to: number, head: Head): number {
   // White space, but not to everybody: to llhttp a tab behind `chunked` makes it another coding.
   if (tabAround(bytes, from, to)) return refuse(head, BAD_FRAMING, 'a tab around Transfer-Encoding');
-  const coding = bytes.toString('latin1', from, to).toLowerCase();
-  if (coding === CHUNKED) {
+  if (isText(bytes, from, to, CHUNKED)) {
     head.chunked = true;
     return COMPLETE;
   }
+  const coding = bytes.toString('latin1', from, to).toLowerCase();
   // A well-formed list with another coding is merely unknown (RFC 9112 §6.1); all else is an attempt at confusion.
   return /^(?!chunked[ ,])[a-z0-9-]+ *, *chunked$/.test(coding)
     ? refuse(head, NOT_IMPLEMENTED, 'unknown transfer coding')
@@ -318,37 +317,41 @@ const kept = new Set([
   'x-forwarded-proto',
   'x-forwarded-host',
 ]);
-const single = new Map([
-  ['close', (head: Head) => void (head.close = true)],
-  ['keep-alive', (head: Head) => void (head.keepAlive = true)],
-  ['upgrade', (head: Head) => void (head.upgrade = true)],
-]);
+
+const CLOSE = 'close';
+const KEEP_ALIVE = 'keep-alive';
 
 function noteConnection(bytes: Buffer, from: number, to: number, head: Head): number {
-  // The two values nearly everybody sends, told by length and first letter, then confirmed.
-  const length = to - from;
-  if (length === 10 || length === 5) {
-    let comma = false;
-    for (let i = from; i < to; i++) comma ||= bytes[i] === COMMA;
-    if (!comma) {
-      const note = single.get(bytes.toString('latin1', from, to).toLowerCase());
-      if (note !== undefined) {
-        note(head);
-        return COMPLETE;
-      }
-    }
-  }
+  // The two values nearly everybody sends.
+  if (noteOption(bytes, from, to, head)) return COMPLETE;
   for (const part of bytes.toString('latin1', from, to).toLowerCase().split(',')) {
     // Not trim(): it takes the no-break space (0xA0) for white space, too.
     const name = part.replaceAll(/^[ \t]+|[ \t]+$/g, '');
     if (name === '') continue;
-    const note = single.get(name);
-    if (note !== undefined) note(head);
+    if (name === CLOSE) head.close = true;
+    else if (name === KEEP_ALIVE) head.keepAlive = true;
+    else if (name === 'upgrade') head.upgrade = true;
     else if (kept.has(name)) return refuse(head, BAD, 'Connection names an end-to-end field');
     else if ((head.connectionNames ??= []).length < 32) head.connectionNames.push(name);
     else return refuse(head, BAD, 'Connection names too many fields');
   }
   return COMPLETE;
+}
+
+/** @returns false where the value is not just `close` or `keep-alive` */
+function noteOption(bytes: Buffer, from: number, to: number, head: Head): boolean {
+  if (isText(bytes, from, to, KEEP_ALIVE)) head.keepAlive = true;
+  else if (isText(bytes, from, to, CLOSE)) head.close = true;
+  else return false;
+  return true;
+}
+
+/** Are the bytes this text (lower case), in whatever case? */
+function isText(bytes: Buffer, from: number, to: number, lower: string): boolean {
+  if (to - from !== lower.length) return false;
+  for (let i = 0; i < lower.length; i++)
+    if (TOKEN[bytes[from + i] as number] !== lower.charCodeAt(i)) return false;
+  return true;
 }
 
 function checkRequest(bytes: Buffer, start: number, head: Head): number {

@@ -116,14 +116,24 @@ function compileHttp(
   const destination = endpoints.use(targetOf(backend), settings.upstream, settings.limits);
   uses.destinations.add(destination);
   const forward: Serve =
-    plan === undefined
-      ? (x) => new Forward(x, destination).start()
-      : (x) => new PlannedForward(x, destination, plan).start();
+    plan === undefined ? forwardTo(destination) : (x) => new PlannedForward(x, destination, plan).start();
   return {
     destination,
     serve: backend.affinity === undefined ? forward : withAffinity(backend.affinity, forward),
   };
 }
+
+/** One function for all routes to the same place: what they share stays in the caches of the processor. */
+function forwardTo(destination: Destination): Serve {
+  let serve = forwards.get(destination);
+  if (serve === undefined) {
+    serve = (x) => new Forward(x, destination).start();
+    forwards.set(destination, serve);
+  }
+  return serve;
+}
+
+const forwards = new WeakMap<Destination, Serve>();
 
 /** Notes what the request is told apart by, before it is forwarded. */
 function withAffinity({ source, loadFactor }: Affinity, forward: Serve): Serve {

@@ -43,9 +43,9 @@ export function handle(x: LiveExchange, bind: string): void {
       return;
     }
   }
-  const rule = listener.router.find(x, x.host, x.path);
-  const route = rule === undefined ? listener.unrouted : rule.route;
-  x.rule = rule;
+  const found = listener.router.find(x, x.host, x.path);
+  const route = found === undefined ? listener.unrouted : found.route;
+  x.rule = found?.rule;
   x.route = route;
   runPolicies(x, route, 0);
 }

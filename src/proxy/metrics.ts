@@ -45,7 +45,7 @@ export function exposeMetrics(metrics: Metrics, sources: MetricSources): void {
     [...routeLabels, 'status'],
     () =>
       each(function* (stats, labels) {
-        for (const [status, value] of stats.byStatus)
+        for (const [status, value] of stats.byStatus())
           yield { labels: { ...labels, status: String(status) }, value };
       }),
   );

@@ -1,5 +1,12 @@
-import { beginningOf, type CompiledMatch, type Matchable } from './match.ts';
 import { normalizePath } from '../http/index.ts';
+import { beginningOf, type CompiledMatch, type Matchable } from './match.ts';
+import { hashed, TextTable } from './textTable.ts';
+
+/*
+ * Where there are thousands of routes, nearly every request goes to one that no cache holds, and each object it looks
+ * at costs as much as hundreds of instructions. So there are few of them on the way, and in each what is always needed
+ * stands first.
+ */
 
 /** A rule ready to be tried: where it holds, `route` serves. */
 export interface CompiledRule<Route> {
@@ -12,25 +19,38 @@ export interface CompiledRule<Route> {
   readonly prefix: string | undefined;
 }
 
-interface Ranked<Route> {
+/** What a request has found. */
+export interface Found<Route> {
+  readonly route: Route;
+  readonly rule: CompiledRule<Route>;
+}
+
+/** A rule at its place among others for the same paths. */
+interface Ranked<Route> extends Found<Route> {
   /** Place in the order of precedence among the rules of the table. */
   readonly rank: number;
-  readonly rule: CompiledRule<Route>;
+  /** Everything but the path; undefined where the path is all. */
+  readonly rest: CompiledMatch['rest'];
   /** Where the place in the tree says it all (a prefix), the path is not looked at again. */
-  readonly path: ((path: string) => boolean) | undefined;
+  readonly path: CompiledMatch['path'] | undefined;
+  /** The one that is tried after it. */
+  next: Ranked<Route> | undefined;
 }
 
 /** The rules that can only hold for paths beginning with the segments that lead here. */
 interface Node<Route> {
-  readonly ranked: Ranked<Route>[];
+  /** The first of them. */
+  ranked: Ranked<Route> | undefined;
   /** By the segment that follows. */
-  children: Map<string, Node<Route>> | undefined;
+  children: TextTable<Node<Route>> | undefined;
   /** The nearest node above that has rules. */
   wider: Node<Route> | undefined;
   /** The lowest rank here and above. */
-  first: number;
+  lowest: number;
 }
 
+/** Behind all ranks. A small integer: V8 would keep an infinity, and every number in its place, in an object apart. */
+const LAST = 2 ** 30;
 const SLASH = 47;
 
 /**
@@ -42,33 +62,31 @@ const SLASH = 47;
 export class PathTable<Route> {
   /** In the order of precedence. */
   readonly rules: readonly CompiledRule<Route>[];
-  private readonly exact = new Map<string, Ranked<Route>[]>();
+  /** The first rule for each path. */
+  private readonly exact = new TextTable<Ranked<Route>>();
   private readonly root: Node<Route> = node();
 
   /** @param rules in the order of precedence, which has exact paths first */
   constructor(rules: readonly CompiledRule<Route>[]) {
     this.rules = rules;
-    for (const [rank, rule] of rules.entries()) this.add(rank, rule);
+    // The last one first, so that each goes in front of those that come after it.
+    for (let rank = rules.length - 1; rank >= 0; rank--) this.add(rank, rules[rank] as CompiledRule<Route>);
     settle(this.root, undefined);
   }
 
-  find(request: Matchable, path: string): CompiledRule<Route> | undefined {
-    const exact = this.exact.size === 0 ? undefined : this.exact.get(path);
-    if (exact !== undefined) {
-      for (const { rule } of exact)
-        if (rule.match.rest === undefined || rule.match.rest(request)) return rule;
-    }
+  find(request: Matchable, path: string): Found<Route> | undefined {
+    let exact = this.exact.size === 0 ? undefined : this.exact.get(path);
+    for (; exact !== undefined; exact = exact.next)
+      if (exact.rest === undefined || exact.rest(request)) return exact;
     // Mostly the deepest node has the rule that goes first; where another may (a long expression), the ranks decide.
-    let found: CompiledRule<Route> | undefined;
-    let before = Number.POSITIVE_INFINITY;
-    for (let at = this.deepest(path); at !== undefined && at.first < before; at = at.wider) {
-      for (const { rank, rule, path: holds } of at.ranked) {
-        if (rank >= before) break;
-        if (holds !== undefined && !holds(path)) continue;
-        if (rule.match.rest !== undefined && !rule.match.rest(request)) continue;
+    let found: Ranked<Route> | undefined;
+    let before = LAST;
+    for (let at = this.deepest(path); at !== undefined && at.lowest < before; at = at.wider) {
+      for (let rule = at.ranked; rule !== undefined && rule.rank < before; rule = rule.next) {
+        if (rule.path !== undefined && !rule.path(path)) continue;
+        if (rule.rest !== undefined && !rule.rest(request)) continue;
         found = rule;
-        before = rank;
-        break;
+        before = rule.rank;
       }
     }
     return found;
@@ -76,9 +94,9 @@ export class PathTable<Route> {
 
   /** All rules that hold for the path, whatever else they ask of a request, in their order. */
   forPath(path: string): CompiledRule<Route>[] {
-    const ranked = [...(this.exact.get(path) ?? [])];
+    const ranked = [...chain(this.exact.get(path))];
     for (let at = this.deepest(path); at !== undefined; at = at.wider)
-      ranked.push(...at.ranked.filter(({ path: holds }) => holds === undefined || holds(path)));
+      for (const rule of chain(at.ranked)) if (rule.path === undefined || rule.path(path)) ranked.push(rule);
     return ranked.sort((a, b) => a.rank - b.rank).map(({ rule }) => rule);
   }
 
@@ -86,24 +104,21 @@ export class PathTable<Route> {
     const { kind, written, prefix } = rule;
     if (kind === 'exact') {
       const path = normalizePath(written) ?? written;
-      const same = this.exact.get(path);
-      const ranked = { rank, rule, path: undefined };
-      if (same === undefined) this.exact.set(path, [ranked]);
-      else same.push(ranked);
+      this.exact.set(path, ranked(rank, rule, undefined, this.exact.get(path)));
       return;
     }
     const begins = prefix ?? beginningOf(written);
     // Nothing but paths is cut into segments; a rule for anything else (`*`) is compared as it is.
     const rooted = begins === '' || begins.charCodeAt(0) === SLASH;
     const at = rooted ? this.nodeFor(begins) : this.root;
-    at.ranked.push({ rank, rule, path: prefix !== undefined && rooted ? undefined : rule.match.path });
+    at.ranked = ranked(rank, rule, prefix !== undefined && rooted ? undefined : rule.match.path, at.ranked);
   }
 
   private nodeFor(prefix: string): Node<Route> {
     let at = this.root;
     if (prefix === '') return at;
     for (const segment of prefix.slice(1).split('/')) {
-      at.children ??= new Map();
+      at.children ??= new TextTable();
       let next = at.children.get(segment);
       if (next === undefined) at.children.set(segment, (next = node()));
       at = next;
@@ -115,26 +130,38 @@ export class PathTable<Route> {
   private deepest(path: string): Node<Route> | undefined {
     let at = this.root;
     if (path.charCodeAt(0) === SLASH) {
-      let from = 1;
-      while (at.children !== undefined) {
-        const slash = path.indexOf('/', from);
-        const next = at.children.get(slash === -1 ? path.substring(from) : path.substring(from, slash));
+      for (let from = 1; at.children !== undefined && from <= path.length;) {
+        let hash = 0;
+        let to = from;
+        for (let code = 0; to < path.length && (code = path.charCodeAt(to)) !== SLASH; to++)
+          hash = hashed(hash, code);
+        const next = at.children.find(path, from, to, hash);
         if (next === undefined) break;
         at = next;
-        if (slash === -1) break;
-        from = slash + 1;
+        from = to + 1;
       }
     }
-    return at.ranked.length > 0 ? at : at.wider;
+    return at.ranked === undefined ? at.wider : at;
   }
 }
 
 const node = <Route>(): Node<Route> => ({
-  ranked: [],
+  ranked: undefined,
   children: undefined,
   wider: undefined,
-  first: Number.POSITIVE_INFINITY,
+  lowest: LAST,
 });
+
+const ranked = <Route>(
+  rank: number,
+  rule: CompiledRule<Route>,
+  path: CompiledMatch['path'] | undefined,
+  next: Ranked<Route> | undefined,
+): Ranked<Route> => ({ route: rule.route, rule, rank, rest: rule.match.rest, path, next });
+
+function* chain<Route>(first: Ranked<Route> | undefined): Iterable<Ranked<Route>> {
+  for (let at = first; at !== undefined; at = at.next) yield at;
+}
 
 /** Links each node with what stands above it, without recursion: a path may have thousands of segments. */
 function settle<Route>(root: Node<Route>, above: Node<Route> | undefined): void {
@@ -142,12 +169,9 @@ function settle<Route>(root: Node<Route>, above: Node<Route> | undefined): void 
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const [at, wider] = next;
     at.wider = wider;
-    at.first = Math.min(
-      at.ranked[0]?.rank ?? Number.POSITIVE_INFINITY,
-      wider?.first ?? Number.POSITIVE_INFINITY,
-    );
+    at.lowest = Math.min(at.ranked?.rank ?? LAST, wider?.lowest ?? LAST);
     if (at.children === undefined) continue;
-    const nearest = at.ranked.length > 0 ? at : wider;
+    const nearest = at.ranked === undefined ? wider : at;
     for (const child of at.children.values()) open.push([child, nearest]);
   }
 }

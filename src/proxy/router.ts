@@ -1,6 +1,6 @@
 import { sortedRules, type HttpListener, type Match, type Route as RouteOfModel } from '../model/index.ts';
 import { compileMatch, prefixOf, type Matchable } from './match.ts';
-import { PathTable, type CompiledRule } from './pathTable.ts';
+import { PathTable, type CompiledRule, type Found } from './pathTable.ts';
 
 export type { CompiledRule } from './pathTable.ts';
 
@@ -75,10 +75,10 @@ export class Router<Route> {
   }
 
   /** The first rule, in the order of `sortedRules`, that holds for the request. */
-  find(request: Matchable, host: string, path: string): CompiledRule<Route> | undefined {
+  find(request: Matchable, host: string, path: string): Found<Route> | undefined {
     for (let at = this.byHost.find(host); at !== undefined; at = at.wider) {
-      const rule = at.table.find(request, path);
-      if (rule !== undefined) return rule;
+      const found = at.table.find(request, path);
+      if (found !== undefined) return found;
     }
     return undefined;
   }

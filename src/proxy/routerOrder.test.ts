@@ -153,7 +153,7 @@ test('the router finds the rule that a scan of all rules in their order finds', 
         for (const [{ headers, ...rest }, name] of requests) {
           const asked = { ...rest, header: (field: string) => (headers.includes(field) ? '1' : undefined) };
           const found = router.find(asked, name, asked.path);
-          assert.equal(found && `${found.route} ${found.written}`, scan.holding(asked, name)[0]);
+          assert.equal(found && `${found.route} ${found.rule.written}`, scan.holding(asked, name)[0]);
         }
       },
     ),

@@ -27,18 +27,18 @@ type Step<Name extends keyof Steps> = Required<Steps>[Name];
 /** Prepares policies that close with the snapshot. */
 type PrepareAll = (uses: readonly PolicyUse[]) => readonly Steps[];
 
-/** A route ready to serve. */
+/** A route ready to serve; what each request looks at stands first. */
 export interface CompiledRoute {
-  readonly name: string;
-  readonly listener: string;
   readonly onRequest: readonly Step<'onRequest'>[];
-  readonly onWellKnown: readonly Step<'onWellKnown'>[];
-  readonly allowMcpItem: readonly Step<'allowMcpItem'>[];
   /** Absent where no policy looks at answers. */
   readonly onResponse: readonly Step<'onResponse'>[] | undefined;
   /** Hands the request to a backend. */
   readonly serve: (x: LiveExchange) => void;
   readonly stats: RouteStats;
+  readonly name: string;
+  readonly listener: string;
+  readonly onWellKnown: readonly Step<'onWellKnown'>[];
+  readonly allowMcpItem: readonly Step<'allowMcpItem'>[];
   /** Why the route is closed, where it could not be prepared. */
   readonly broken: string | undefined;
 }
@@ -208,14 +208,14 @@ class Compiler {
     this.steps.push(...all);
     const onResponse = pick(prepared, 'onResponse');
     const route: CompiledRoute = {
-      name,
-      listener,
       onRequest: pick(prepared, 'onRequest'),
-      onWellKnown: pick(prepared, 'onWellKnown'),
-      allowMcpItem: pick(prepared, 'allowMcpItem'),
       onResponse: onResponse.length === 0 ? undefined : onResponse,
       serve,
       stats: this.tools.stats(bind, listener, name),
+      name,
+      listener,
+      onWellKnown: pick(prepared, 'onWellKnown'),
+      allowMcpItem: pick(prepared, 'allowMcpItem'),
       broken: undefined,
     };
     this.routes.push(route);
@@ -231,14 +231,14 @@ class Compiler {
       problem: broken,
     });
     const route: CompiledRoute = {
-      name,
-      listener,
       onRequest: [],
-      onWellKnown: [],
-      allowMcpItem: [],
       onResponse: undefined,
       serve: (x) => x.fail(new GatewayError('route_broken', { detail: broken })),
       stats: this.tools.stats(bind, listener, name),
+      name,
+      listener,
+      onWellKnown: [],
+      allowMcpItem: [],
       broken,
     };
     this.routes.push(route);
@@ -264,13 +264,17 @@ function prepare(use: PolicyUse, tools: PolicyTools): Steps {
 const inOrder = (uses: readonly PolicyUse[]): PolicyUse[] =>
   uses.toSorted((a, b) => policyOrder(a.name) - policyOrder(b.name));
 
+/** What most routes have of most kinds of steps: one list for all of them. */
+const noSteps: readonly never[] = [];
+
 /** The steps of one kind, bound to their policy. */
 function pick<Name extends 'onRequest' | 'onResponse' | 'onWellKnown' | 'allowMcpItem'>(
   all: readonly Steps[],
   name: Name,
-): Step<Name>[] {
-  return all.flatMap((steps) => {
-    const step = steps[name];
-    return step === undefined ? [] : [step.bind(steps) as Step<Name>];
+): readonly Step<Name>[] {
+  const steps = all.flatMap((of) => {
+    const step = of[name];
+    return step === undefined ? [] : [step.bind(of) as Step<Name>];
   });
+  return steps.length === 0 ? noSteps : steps;
 }

@@ -16,7 +16,7 @@ export function wellKnownRoute(
   const [, name, rest] = /^\/\.well-known\/([\w-]+)(\/.*)?$/.exec(x.path) ?? [];
   if (name === undefined) return undefined;
   const explicit = listener.router.find(x, x.host, x.path);
-  if (explicit?.written.startsWith('/.well-known/') === true && explicit.route.onWellKnown.length === 0)
+  if (explicit?.rule.written.startsWith('/.well-known/') === true && explicit.route.onWellKnown.length === 0)
     return undefined;
   let answer: Answer | undefined;
   let asked: CompiledRoute | undefined;
