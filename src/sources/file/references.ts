@@ -13,12 +13,21 @@ export function checkReferences(document: unknown, report: Report): void {
   for (const bind of items(field(top, 'binds'))) {
     const listeners = items(field(bind, 'listeners'));
     unique(listeners, 'name', 'another listener of this port has this name', report);
-    uniqueHostnames(listeners, report);
-    for (const listener of listeners) checkRoutes(items(field(listener, 'routes')), report);
+    checkListeners(listeners, report);
+    checkProxied(bind, listeners, report);
+    for (const listener of listeners) {
+      checkRoutes(items(field(listener, 'routes')), report);
+      for (const kind of ['tcpRoutes', 'udpRoutes']) uniqueRoutes(items(field(listener, kind)), report);
+    }
   }
   const routes = items(field(top, 'routes'));
   checkRoutes(routes, report);
-  for (const route of routes) checkGatewayRefs(route, gateways, report);
+  for (const route of routes) checkGatewayRefs(route, 'routes', gateways, report);
+  for (const kind of ['tcpRoutes', 'udpRoutes'] as const) {
+    const raw = items(field(top, kind));
+    uniqueRoutes(raw, report);
+    for (const route of raw) checkGatewayRefs(route, kind, gateways, report);
+  }
   const mcp = field(top, 'mcp');
   if (mcp.value !== undefined) checkMcp(mcp, gateways, report);
   checkBackends(top, report);
@@ -57,14 +66,52 @@ function unique(nodes: readonly Node[], name: string, message: string, report: R
   }
 }
 
-function uniqueHostnames(listeners: readonly Node[], report: Report): void {
+/** What a listener or gateway speaks, whether or not it says so. */
+function protocolOf(listener: Node): string {
+  const { value } = field(listener, 'protocol');
+  if (typeof value === 'string') return value;
+  return field(listener, 'tls').value === undefined ? 'HTTP' : 'HTTPS';
+}
+
+/** Connections of a port are told apart by their first bytes and by host name; datagrams are another port. */
+function checkListeners(listeners: readonly Node[], report: Report): void {
+  const spoken = listeners.map((listener) => ({ listener, protocol: protocolOf(listener) }));
+  const datagrams = spoken.filter(({ protocol }) => protocol === 'UDP');
+  for (const { listener } of datagrams.slice(1))
+    report(listener.path, 'value', 'another listener of this port takes every datagram already');
+  const streams = spoken.filter(({ protocol }) => protocol !== 'UDP');
+  if (streams.length > 1)
+    for (const { listener, protocol } of streams)
+      if (protocol === 'TCP')
+        report(
+          listener.path,
+          'value',
+          'a TCP listener takes every connection of its port, which has other listeners',
+          'give it a port of its own',
+        );
+  uniqueHostnames(
+    streams.filter(({ protocol }) => protocol !== 'TCP'),
+    report,
+  );
+}
+
+function checkProxied(port: Node, listeners: readonly Node[], report: Report): void {
+  const { value, path } = field(port, 'proxyProtocol');
+  if (value === undefined || listeners.length === 0) return;
+  if (listeners.every((listener) => protocolOf(listener) === 'UDP'))
+    report(path, 'key', 'is about connections, and UDP has none');
+}
+
+function uniqueHostnames(
+  listeners: readonly { readonly listener: Node; readonly protocol: string }[],
+  report: Report,
+): void {
   const seen = new Set<string>();
-  for (const listener of listeners) {
+  for (const { listener, protocol } of listeners) {
     const hostname = field(listener, 'hostname');
     const name = typeof hostname.value === 'string' ? hostname.value.toLowerCase() : '';
     // A port may speak TLS and plain HTTP side by side: they are told apart by the first byte.
-    const secure = field(listener, 'tls').value !== undefined;
-    const text = `${secure ? 'tls' : ''} ${name}`;
+    const text = `${protocol === 'HTTP' ? '' : 'tls'} ${name}`;
     if (seen.has(text) && name === '')
       report(
         listener.path,
@@ -94,17 +141,21 @@ function checkPorts(top: Node, report: Report): void {
   }
 }
 
-/** Name of each gateway → names of its listeners. */
-type Gateways = ReadonlyMap<string, readonly string[]>;
+/** Name of each gateway → its listeners: those without a name cannot be referred to. */
+type Gateways = ReadonlyMap<
+  string,
+  readonly { readonly name: string | undefined; readonly protocol: string }[]
+>;
 
 const listenerOnly = ['protocol', 'tls', 'jwtAuth', 'authorization', 'cors'];
 
 function checkGateways(top: Node, report: Report): Gateways {
-  const gateways = new Map<string, readonly string[]>();
+  const gateways = new Map<string, { name: string | undefined; protocol: string }[]>();
   for (const { name, node } of entries(field(top, 'gateways'))) {
     const listeners = items(field(node, 'listeners'));
     unique(listeners, 'name', 'another listener of this gateway has this name', report);
-    uniqueHostnames(listeners, report);
+    checkListeners(listeners, report);
+    checkProxied(node, listeners.length > 0 ? listeners : [node], report);
     if (listeners.length > 0)
       for (const other of listenerOnly) {
         const { value, path } = field(node, other);
@@ -113,13 +164,23 @@ function checkGateways(top: Node, report: Report): Gateways {
       }
     gateways.set(
       name,
-      listeners.map((listener) => field(listener, 'name').value).filter((text) => typeof text === 'string'),
+      (listeners.length > 0 ? listeners : [node]).map((listener) => {
+        const given = listeners.length > 0 ? field(listener, 'name').value : undefined;
+        return { name: typeof given === 'string' ? given : undefined, protocol: protocolOf(listener) };
+      }),
     );
   }
   return gateways;
 }
 
-function checkGatewayRefs(node: Node, gateways: Gateways, report: Report): void {
+/** Field of a route → protocols of the listeners that can serve it. */
+const served: Readonly<Record<'routes' | 'tcpRoutes' | 'udpRoutes', readonly string[]>> = {
+  routes: ['HTTP', 'HTTPS'],
+  tcpRoutes: ['TLS', 'TCP'],
+  udpRoutes: ['UDP'],
+};
+
+function checkGatewayRefs(node: Node, kind: keyof typeof served, gateways: Gateways, report: Report): void {
   const refs = field(node, 'gateways');
   const listed = typeof refs.value === 'string' ? [refs] : items(refs);
   if (listed.length === 0 && !gateways.has('default')) {
@@ -132,7 +193,8 @@ function checkGatewayRefs(node: Node, gateways: Gateways, report: Report): void 
         : `name one of ${[...gateways.keys()].join(', ')} in \`gateways\``,
     );
   }
-  for (const { value, path } of listed) {
+  const implied = listed.length === 0 && gateways.has('default');
+  for (const { value, path } of implied ? [{ value: 'default', path: node.path }] : listed) {
     if (typeof value !== 'string') continue;
     const [gateway = '', listener, ...rest] = value.split('/');
     const listeners = gateways.get(gateway);
@@ -143,14 +205,44 @@ function checkGatewayRefs(node: Node, gateways: Gateways, report: Report): void 
         `there is no gateway ${JSON.stringify(gateway)}`,
         suggestion(gateway, [...gateways.keys()]),
       );
-    } else if (rest.length > 0 || (listener !== undefined && !listeners.includes(listener)))
+      continue;
+    }
+    const meant = listeners.filter(({ name }) => listener === undefined || name === listener);
+    if (rest.length > 0 || meant.length === 0)
       report(
         path,
         'value',
         `the gateway ${gateway} has no listener ${JSON.stringify([listener, ...rest].join('/'))}`,
-        suggestion(listener ?? '', listeners),
+        suggestion(
+          listener ?? '',
+          listeners.flatMap(({ name }) => name ?? []),
+        ),
       );
+    else checkProtocol({ value, path }, node, kind, meant, report);
   }
+}
+
+function checkProtocol(
+  { value, path }: { readonly value: string; readonly path: Path },
+  route: Node,
+  kind: keyof typeof served,
+  listeners: readonly { readonly protocol: string }[],
+  report: Report,
+): void {
+  const protocols = listeners.map(({ protocol }) => protocol).filter((each) => served[kind].includes(each));
+  if (protocols.length === 0)
+    report(
+      path,
+      'value',
+      `${value} speaks ${listeners[0]?.protocol ?? ''}, and ${kind} need ${served[kind].join(' or ')}`,
+    );
+  const hostnames = field(route, 'hostnames');
+  if (kind === 'tcpRoutes' && protocols.includes('TCP') && items(hostnames).length > 0)
+    report(
+      hostnames.path,
+      'key',
+      `${value} speaks TCP and sees no host name; a gateway of protocol TLS does`,
+    );
 }
 
 function suggestion(word: string, known: readonly string[]): string {
@@ -162,13 +254,17 @@ function suggestion(word: string, known: readonly string[]): string {
 function checkMcp(mcp: Node, gateways: Gateways, report: Report): void {
   const port = field(mcp, 'port');
   const refs = field(mcp, 'gateways');
-  if (port.value === undefined) checkGatewayRefs(mcp, gateways, report);
+  if (port.value === undefined) checkGatewayRefs(mcp, 'routes', gateways, report);
   else if (refs.value !== undefined) report(port.path, 'key', 'expected either gateways or port, got both');
   checkRules(field(mcp, 'policies'), report);
 }
 
-function checkRoutes(routes: readonly Node[], report: Report): void {
+function uniqueRoutes(routes: readonly Node[], report: Report): void {
   unique(routes, 'name', 'another route beside it has this name', report);
+}
+
+function checkRoutes(routes: readonly Node[], report: Report): void {
+  uniqueRoutes(routes, report);
   for (const route of routes) {
     checkRules(field(route, 'policies'), report);
     checkPrefixes(route, report);
@@ -229,13 +325,24 @@ function checkBackends(top: Node, report: Report): void {
   const names = named
     .map((backend) => field(backend, 'name').value)
     .filter((name) => typeof name === 'string');
-  const routes = [
+  const routesOf = (kind: string): Node[] => [
     ...items(field(top, 'binds')).flatMap((bind) =>
-      items(field(bind, 'listeners')).flatMap((listener) => items(field(listener, 'routes'))),
+      items(field(bind, 'listeners')).flatMap((listener) => items(field(listener, kind))),
     ),
-    ...items(field(top, 'routes')),
+    ...items(field(top, kind)),
   ];
-  for (const route of routes)
+  const referred = (name: string): Node | undefined => named.find((one) => field(one, 'name').value === name);
+  for (const route of routesOf('tcpRoutes'))
+    for (const backend of items(field(route, 'backends'))) {
+      const { value, path } = field(backend, 'backend');
+      if (typeof value !== 'string') continue;
+      const found = referred(value);
+      if (found === undefined)
+        report(path, 'value', `there is no backend ${JSON.stringify(value)}`, suggestion(value, names));
+      else if (field(found, 'host').value === undefined)
+        report(path, 'value', `${value} is no server with a \`host\`, which tcpRoutes need`);
+    }
+  for (const route of routesOf('routes'))
     for (const backend of items(field(route, 'backends'))) {
       const { value, path } = field(backend, 'backend');
       if (typeof value !== 'string') continue;
@@ -243,8 +350,8 @@ function checkBackends(top: Node, report: Report): void {
         report(path, 'value', `there is no backend ${JSON.stringify(value)}`, suggestion(value, names));
       const policies = field(backend, 'policies');
       if (policies.value === undefined) continue;
-      const referred = named.find((one) => field(one, 'name').value === value);
-      if (referred !== undefined && field(referred, 'mcp').value !== undefined)
+      const found = referred(value);
+      if (found !== undefined && field(found, 'mcp').value !== undefined)
         report(
           policies.path,
           'key',

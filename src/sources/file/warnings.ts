@@ -1,12 +1,18 @@
 import {
   reachableHostnames,
   sortedRules,
+  type HttpBackend,
   type HttpListener,
   type ListenAddress,
   type Model,
   type Place,
   type PolicyUse,
   type Route,
+  type TcpBackend,
+  type TcpListener,
+  type TcpRoute,
+  type UdpListener,
+  type UdpRoute,
 } from '../../model/index.ts';
 import type { Problem } from './problem.ts';
 
@@ -18,7 +24,7 @@ import type { Problem } from './problem.ts';
 export function warningsOf(
   model: Model,
   places: { readonly top: Place; readonly admin: Place },
-  routes: readonly Route[],
+  routes: readonly (Route | TcpRoute)[],
 ): Problem[] {
   const warnings: Problem[] = [];
   const warn = ({ file: where, line, column, path }: Place, message: string, hint?: string): void => {
@@ -32,14 +38,20 @@ export function warningsOf(
     warn(places.admin, 'the admin interface has no login and can be reached from other machines');
 
   const served = new Set<Route>();
+  const raw = new Set<TcpRoute | UdpRoute>();
   for (const listener of model.binds.flatMap((bind) => bind.listeners)) {
-    if (!('routes' in listener)) continue;
-    warnOfListener(listener, warn);
-    for (const route of listener.routes) served.add(route);
+    if ('routes' in listener) {
+      warnOfListener(listener, warn);
+      for (const route of listener.routes) served.add(route);
+    } else {
+      warnOfRawListener(listener, warn);
+      for (const route of 'tcpRoutes' in listener ? listener.tcpRoutes : listener.udpRoutes) raw.add(route);
+    }
   }
   for (const route of served) warnOfRoute(route, warn);
+  for (const route of raw) warnOfRawRoute(route, warn);
   for (const route of routes)
-    if (!served.has(route))
+    if (!served.has(route as Route) && !raw.has(route as TcpRoute))
       warn(route.place, 'no listener of its gateways serves any of its host names; the route is never used');
   return warnings;
 }
@@ -72,6 +84,49 @@ function warnOfListener(listener: HttpListener, warn: Warn): void {
   }
 }
 
+/** Routes that can never be chosen. */
+function warnOfRawListener(listener: TcpListener | UdpListener, warn: Warn): void {
+  const { hostname, routes } =
+    'tcpRoutes' in listener
+      ? { hostname: listener.hostname, routes: listener.tcpRoutes }
+      : { hostname: undefined, routes: listener.udpRoutes };
+  const taken = new Map<string | undefined, TcpRoute | UdpRoute>();
+  for (const route of routes) {
+    const names = reachableHostnames(hostname, 'hostnames' in route ? route.hostnames : []);
+    if (names.length === 0)
+      warn(
+        route.place,
+        `none of its host names belongs to the listener (${hostname ?? ''}); the route is never used`,
+      );
+    for (const name of names) {
+      const first = taken.get(name);
+      if (first === undefined) taken.set(name, route);
+      else
+        warn(
+          route.place,
+          `${name === undefined ? 'takes what' : `serves ${name}, which`} ${first.place.path} takes first`,
+        );
+    }
+  }
+}
+
+function warnOfRawRoute({ backends, place }: TcpRoute | UdpRoute, warn: Warn): void {
+  for (const backend of backends) if (backend.kind === 'tcp') warnOfTls(backend, warn);
+  const lost = 'udp' === backends[0]?.kind ? 'every datagram is dropped' : 'every connection is closed';
+  if (backends.length === 0) warn(place, 'has no backend: nothing gets through');
+  else if (backends.every(({ weight }) => weight === 0))
+    warn(place, `has only backends of weight 0: ${lost}`);
+}
+
+function warnOfTls({ tls, place }: HttpBackend | TcpBackend, warn: Warn): void {
+  if (tls?.insecure !== true) return;
+  warn(
+    place,
+    'backendTLS.insecure: whoever can answer at its address gets its requests; the certificate is not verified',
+    'name the authority with `root`',
+  );
+}
+
 /** Policies about a request that is forwarded over HTTP. */
 const aboutForwarding = new Set([
   'urlRewrite',
@@ -83,13 +138,7 @@ const aboutForwarding = new Set([
 ]);
 
 function warnOfRoute(route: Route, warn: Warn): void {
-  for (const backend of route.backends)
-    if (backend.kind === 'http' && backend.tls?.insecure === true)
-      warn(
-        backend.place,
-        'backendTLS.insecure: whoever can answer at its address gets its requests; the certificate is not verified',
-        'name the authority with `root`',
-      );
+  for (const backend of route.backends) if (backend.kind === 'http') warnOfTls(backend, warn);
   if (route.policies.some(({ name }) => name === 'directResponse' || name === 'requestRedirect')) return;
   if (route.backends.some((backend) => backend.kind === 'mcp'))
     for (const { name, place } of route.policies)

@@ -1,6 +1,7 @@
 import type { Backend, McpBackend, McpTarget, Place } from '../../../model/index.ts';
 import type { Path } from '../path.ts';
 import type { BackendPolicySettings } from '../schema/backendPolicies.ts';
+import type { ProxyProtocolSettings } from '../schema/proxyProtocol.ts';
 import type { McpSettings } from '../schema/mcp.ts';
 import type { FrontendTls } from './serverTls.ts';
 import type { BackendSettings, NamedBackendSettings } from '../schema/route.ts';
@@ -15,6 +16,8 @@ export interface Surroundings {
   readonly named: ReadonlyMap<string, NamedBackendSettings>;
   /** TLS of all listeners that say nothing else. */
   readonly frontendTls: FrontendTls;
+  /** PROXY protocol of all ports that say nothing else. */
+  readonly frontendProxy: ProxyProtocolSettings | undefined;
 }
 
 /**

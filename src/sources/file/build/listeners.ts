@@ -1,11 +1,21 @@
-import { reachableHostnames, type Bind, type Listener, type Route } from '../../../model/index.ts';
+import {
+  reachableHostnames,
+  type Bind,
+  type HttpListener,
+  type Listener,
+  type Route,
+  type TcpRoute,
+  type UdpRoute,
+} from '../../../model/index.ts';
 import type { Path } from '../path.ts';
 import type { BindSettings, DocumentSettings, GatewaySettings } from '../schema/document.ts';
 import { inlinePolicies } from '../schema/policies.ts';
 import type { ServerTlsSettings } from '../schema/serverTls.ts';
 import { buildMcp, type Surroundings } from './backend.ts';
+import { buildSocket } from './proxyProtocol.ts';
+import { buildTcpRoute, buildUdpRoute } from './rawRoute.ts';
 import { buildPolicies, buildRoute, names } from './route.ts';
-import { buildProtocol } from './serverTls.ts';
+import { buildProtocol, buildServerTls } from './serverTls.ts';
 
 /** The low-level form: everything that a port serves stands below it. */
 export function buildBind(settings: BindSettings, index: number, around: Surroundings): Bind {
@@ -17,67 +27,120 @@ export function buildBind(settings: BindSettings, index: number, around: Surroun
   // A port says more than a place in a list, and stays when another bind is put before; port 0 is none.
   const owner = settings.port === 0 ? `bind/#${index}` : `bind/${settings.port}`;
   return {
-    ...socketOf(settings),
+    ...buildSocket(settings, around.frontendProxy),
     listeners: settings.listeners.map((listener, at): Listener => {
       const name = listenerNames[at] ?? '';
       const here: Path = [...path, 'listeners', at];
-      const routes = listener.routes ?? [];
-      const routeNames = names(
-        routes.map((route) => route.name),
-        'route',
-      );
-      return {
-        name,
-        ...(listener.hostname === undefined ? {} : { hostname: listener.hostname }),
-        ...buildProtocol(listener.tls, around.frontendTls),
-        policies: buildPolicies(listener.policies, [...here, 'policies'], around),
-        routes: routes.map((route, number) =>
-          buildRoute(
-            route,
-            routeNames[number] ?? '',
-            `${owner}/${name}`,
-            [...here, 'routes', number],
-            around,
-          ),
-        ),
+      const all = <Settings extends { name?: string | undefined }, Built>(
+        field: string,
+        given: readonly Settings[] | undefined,
+        build: (settings: Settings, name: string, owner: string, path: Path, around: Surroundings) => Built,
+      ): Built[] => {
+        const routeNames = names(
+          (given ?? []).map((route) => route.name),
+          'route',
+        );
+        return (given ?? []).map((route, number) =>
+          build(route, routeNames[number] ?? '', `${owner}/${name}`, [...here, field, number], around),
+        );
       };
+      return buildListener(name, listener, around, {
+        policies: () => buildPolicies(listener.policies, [...here, 'policies'], around),
+        routes: () => all('routes', listener.routes, buildRoute),
+        tcpRoutes: () => all('tcpRoutes', listener.tcpRoutes, buildTcpRoute),
+        udpRoutes: () => all('udpRoutes', listener.udpRoutes, buildUdpRoute),
+      });
     }),
   };
 }
 
-/** Where a port is opened. */
-function socketOf({
-  port,
-  address,
-}: {
-  port: number;
-  address?: string | undefined;
-}): Pick<Bind, 'port' | 'address'> {
-  return address === undefined ? { port } : { port, address };
+interface ListenerFields {
+  readonly hostname?: string | undefined;
+  readonly protocol?: Listener['protocol'] | undefined;
+  readonly tls?: ServerTlsSettings | undefined;
+}
+
+/** What a listener serves; asked for by those whose protocol has it. */
+interface Contents {
+  policies(): HttpListener['policies'];
+  routes(): readonly Route[];
+  tcpRoutes(): readonly TcpRoute[];
+  udpRoutes(): readonly UdpRoute[];
+}
+
+function buildListener(
+  name: string,
+  { protocol, hostname, tls }: ListenerFields,
+  { frontendTls }: Surroundings,
+  contents: Contents,
+): Listener {
+  const base = { name, ...(hostname === undefined ? {} : { hostname }) };
+  switch (protocol) {
+    case 'UDP':
+      return { name, protocol, udpRoutes: contents.udpRoutes() };
+    case 'TCP':
+      return { name, protocol, tcpRoutes: contents.tcpRoutes() };
+    case 'TLS':
+      return {
+        ...base,
+        protocol,
+        ...(tls === undefined ? {} : { tls: buildServerTls(tls, frontendTls) }),
+        tcpRoutes: contents.tcpRoutes(),
+      };
+    default:
+      return {
+        ...base,
+        ...buildProtocol(tls, frontendTls),
+        policies: contents.policies(),
+        routes: contents.routes(),
+      };
+  }
 }
 
 /** A route with the gateways that it attaches to. */
-export interface Attachment {
+interface Attached<Built> {
   readonly gateways: readonly string[];
-  readonly route: Route;
+  readonly route: Built;
 }
 
-/** Top-level `routes`, then the routes that the top-level `mcp` stands for. */
-export function buildAttachments(document: DocumentSettings, around: Surroundings): readonly Attachment[] {
-  const routes = document.routes ?? [];
-  const routeNames = names(
-    routes.map((route) => route.name),
-    'route',
-  );
-  const attached = routes.map((settings, index): Attachment => ({
-    gateways: gatewayNames(settings.gateways),
-    route: buildRoute(settings, routeNames[index] ?? '', 'route', ['routes', index], around),
-  }));
-  if (document.mcp === undefined || document.mcp.port !== undefined) return attached;
-  return [
-    ...attached,
-    { gateways: gatewayNames(document.mcp.gateways), route: buildMcpRoute(document.mcp, around) },
-  ];
+/** Top-level routes of every kind. */
+export interface Attachments {
+  readonly routes: readonly Attached<Route>[];
+  readonly tcpRoutes: readonly Attached<TcpRoute>[];
+  readonly udpRoutes: readonly Attached<UdpRoute>[];
+}
+
+/** What stands at the top level; among `routes` those that the top-level `mcp` stands for. */
+export function buildAttachments(document: DocumentSettings, around: Surroundings): Attachments {
+  const all = <
+    Settings extends { name?: string | undefined; gateways?: string | string[] | undefined },
+    Built,
+  >(
+    field: string,
+    owner: string,
+    given: readonly Settings[] | undefined,
+    build: (settings: Settings, name: string, owner: string, path: Path, around: Surroundings) => Built,
+  ): Attached<Built>[] => {
+    const routeNames = names(
+      (given ?? []).map((route) => route.name),
+      'route',
+    );
+    return (given ?? []).map((settings, index) => ({
+      gateways: gatewayNames(settings.gateways),
+      route: build(settings, routeNames[index] ?? '', owner, [field, index], around),
+    }));
+  };
+  const routes = all('routes', 'route', document.routes, buildRoute);
+  if (document.mcp !== undefined && document.mcp.port === undefined)
+    routes.push({
+      gateways: gatewayNames(document.mcp.gateways),
+      route: buildMcpRoute(document.mcp, around),
+    });
+  return {
+    routes,
+    tcpRoutes: all('tcpRoutes', 'tcpRoute', document.tcpRoutes, buildTcpRoute),
+    udpRoutes: all('udpRoutes', 'udpRoute', document.udpRoutes, buildUdpRoute),
+  };
 }
 
 function gatewayNames(refs: string | string[] | undefined): readonly string[] {
@@ -89,47 +152,47 @@ function gatewayNames(refs: string | string[] | undefined): readonly string[] {
 export function buildGateway(
   name: string,
   settings: GatewaySettings,
-  attachments: readonly Attachment[],
+  attachments: Attachments,
   around: Surroundings,
 ): Bind {
   const path: Path = ['gateways', name];
-  if (settings.listeners === undefined)
-    return { ...socketOf(settings), listeners: [buildListener(name, undefined, settings, path)] };
+  const socket = buildSocket(settings, around.frontendProxy);
+  if (settings.listeners === undefined) return { ...socket, listeners: [attach(name, settings, path)] };
   const listenerNames = names(
     settings.listeners.map((listener) => listener.name),
     'listener',
   );
   return {
-    ...socketOf(settings),
+    ...socket,
     listeners: settings.listeners.map((listener, index) =>
-      buildListener(`${name}/${listenerNames[index] ?? ''}`, listener.hostname, listener, [
-        ...path,
-        'listeners',
-        index,
-      ]),
+      attach(`${name}/${listenerNames[index] ?? ''}`, listener, [...path, 'listeners', index]),
     ),
   };
 
-  function buildListener(
+  function attach(
     full: string,
-    hostname: string | undefined,
-    fields: Readonly<Record<string, unknown>> & { readonly tls?: ServerTlsSettings | undefined },
+    fields: ListenerFields & Readonly<Record<string, unknown>>,
     here: Path,
   ): Listener {
-    const policies = Object.fromEntries(
-      Object.keys(inlinePolicies).map((policy) => [policy, fields[policy]]),
-    );
-    const routes = attachments
-      .filter(({ gateways }) => gateways.includes(name) || gateways.includes(full))
-      .map(({ route }) => route)
-      .filter((route) => reachableHostnames(hostname, route.hostnames).length > 0);
-    return {
-      name: full,
-      ...(hostname === undefined ? {} : { hostname }),
-      ...buildProtocol(fields.tls, around.frontendTls),
-      policies: buildPolicies(policies, here, around),
-      routes,
-    };
+    const attached = <Built extends Route | TcpRoute | UdpRoute>(all: readonly Attached<Built>[]): Built[] =>
+      all
+        .filter(({ gateways }) => gateways.includes(name) || gateways.includes(full))
+        .map(({ route }) => route)
+        .filter(
+          (route) =>
+            reachableHostnames(fields.hostname, 'hostnames' in route ? route.hostnames : []).length > 0,
+        );
+    return buildListener(full, fields, around, {
+      policies: () =>
+        buildPolicies(
+          Object.fromEntries(Object.keys(inlinePolicies).map((policy) => [policy, fields[policy]])),
+          here,
+          around,
+        ),
+      routes: () => attached(attachments.routes),
+      tcpRoutes: () => attached(attachments.tcpRoutes),
+      udpRoutes: () => attached(attachments.udpRoutes),
+    });
   }
 }
 
@@ -138,7 +201,7 @@ type SimpleMcp = NonNullable<DocumentSettings['mcp']>;
 /** The port that the top-level `mcp` opens for itself. */
 export function buildMcpBind(settings: SimpleMcp, port: number, around: Surroundings): Bind {
   return {
-    port,
+    ...buildSocket({ port }, around.frontendProxy),
     listeners: [{ name: 'mcp', protocol: 'HTTP', policies: [], routes: [buildMcpRoute(settings, around)] }],
   };
 }

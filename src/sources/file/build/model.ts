@@ -1,4 +1,4 @@
-import type { Model, Place, Route } from '../../../model/index.ts';
+import type { Model, Place, Route, TcpRoute } from '../../../model/index.ts';
 import type { Overrides } from '../overrides.ts';
 import { formatPath, type Path } from '../path.ts';
 import type { DocumentSettings } from '../schema/document.ts';
@@ -10,7 +10,7 @@ import { buildProcess } from './process.ts';
 export interface Built {
   readonly model: Model;
   /** Routes that attach to gateways by name, whether or not one of them serves the route. */
-  readonly attached: readonly Route[];
+  readonly attached: readonly (Route | TcpRoute)[];
 }
 
 /** Turns a checked document, in any of its forms, into the one model. */
@@ -23,6 +23,7 @@ export function buildModel(
   const around: Surroundings = {
     place: (path: Path): Place => ({ file, ...tree.place(path, 'key'), path: formatPath(path) }),
     frontendTls: document.frontendPolicies?.tls,
+    frontendProxy: document.frontendPolicies?.proxy ?? document.frontendPolicies?.proxyProtocol,
     named: new Map((document.backends ?? []).map((backend) => [backend.name, backend])),
   };
   const attachments = buildAttachments(document, around);
@@ -36,5 +37,6 @@ export function buildModel(
       ...(document.mcp?.port === undefined ? [] : [buildMcpBind(document.mcp, document.mcp.port, around)]),
     ],
   };
-  return { model, attached: attachments.map(({ route }) => route) };
+  const { routes, tcpRoutes } = attachments;
+  return { model, attached: [...routes, ...tcpRoutes].map(({ route }) => route) };
 }

@@ -14,7 +14,7 @@ export function buildProtocol(
     : { protocol: 'HTTPS', tls: buildServerTls(settings, frontend) };
 }
 
-function buildServerTls(settings: ServerTlsSettings, frontend: FrontendTls): ServerTls {
+export function buildServerTls(settings: ServerTlsSettings, frontend: FrontendTls): ServerTls {
   const groups = settings.keyExchangeGroups ?? frontend?.keyExchangeGroups;
   return {
     cert: settings.cert,

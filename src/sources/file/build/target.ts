@@ -25,7 +25,9 @@ export function buildTarget(
   };
 }
 
-function buildAddress(given: BackendAddressSettings[number]): NonNullable<Target['addresses']>[number] {
+export function buildAddress(
+  given: BackendAddressSettings[number],
+): NonNullable<Target['addresses']>[number] {
   if (!('address' in given)) return { host: given.host, port: given.port };
   const { host, port } = given.address;
   return { host, port, ...(given.zone === undefined ? {} : { zone: given.zone }) };
@@ -95,7 +97,7 @@ function buildTcp({
 }
 
 function buildTls(settings: BackendTlsSettings): BackendTls {
-  const { hostname, root, cert, key, keyExchangeGroups } = settings;
+  const { hostname, root, cert, key, keyExchangeGroups, alpn } = settings;
   return {
     ...(hostname === undefined ? {} : { hostname }),
     ...(root === undefined ? {} : { root }),
@@ -104,5 +106,6 @@ function buildTls(settings: BackendTlsSettings): BackendTls {
     insecureHost: settings.insecureHost ?? false,
     subjectAltNames: settings.subjectAltNames ?? [],
     ...(keyExchangeGroups === undefined ? {} : { groups: keyExchangeGroups }),
+    ...(alpn === undefined ? {} : { alpn }),
   };
 }

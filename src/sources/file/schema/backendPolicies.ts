@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { backendPolicySchemas } from '../../../policies/schemas.ts';
-import { backendTls } from './backendTls.ts';
+import { backendTls, rawBackendTls } from './backendTls.ts';
 import { fields, parsed } from './fields.ts';
 import { keepalives } from './keepalives.ts';
 import { hostAndPort, positiveDuration } from './scalars.ts';
@@ -145,6 +145,17 @@ export const backendPolicies = fields(
   })
   .meta({ id: 'BackendPolicies' });
 
+/** The same for a backend of TCP routes. */
+export const rawBackendPolicies = fields(
+  {
+    backendTLS: rawBackendTls.optional().describe('Encrypt connections to it.'),
+    tcp: tcp.optional().describe('How connections are opened and kept.'),
+    health: health.optional().describe('Which addresses of the backend work.'),
+    connections: connections.optional().describe('Limits of its connections.'),
+  },
+  ['backendTunnel'],
+).meta({ id: 'RawBackendPolicies' });
+
 const address = z.union(
   [
     hostAndPort,
@@ -165,4 +176,5 @@ export const backendAddresses = z
   );
 
 export type BackendPolicySettings = z.output<typeof backendPolicies>;
+export type RawBackendPolicySettings = z.output<typeof rawBackendPolicies>;
 export type BackendAddressSettings = z.output<typeof backendAddresses>;

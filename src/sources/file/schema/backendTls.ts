@@ -44,52 +44,79 @@ const alternativeName = parsed('a host name, an address or a URI such as spiffe:
   /^[a-z][a-z0-9+.-]*:\/\/[^\s",]+$/i.test(text) || serverName.safeParse(text).success ? text : undefined,
 );
 
+const common = {
+  hostname: serverName
+    .optional()
+    .describe('Name to ask for (SNI) and to find in the certificate; the host of the backend by default.'),
+  root: certificate
+    .optional()
+    .describe(
+      'Authorities to trust, as a PEM file or text; by default those that Node ships and NODE_EXTRA_CA_CERTS adds.',
+    ),
+  cert: certificate
+    .optional()
+    .describe('Certificate (with its chain) that the gateway shows, as a PEM file or text.'),
+  key: keyFile.optional().describe('File with the private key of `cert`.'),
+  insecure: z
+    .boolean()
+    .optional()
+    .describe('Take any certificate, whoever signed it, for whatever name; false by default.'),
+  insecureHost: z
+    .boolean()
+    .optional()
+    .describe('Take a trusted certificate whatever name it is for; false by default.'),
+  subjectAltNames: z
+    .array(alternativeName)
+    .optional()
+    .describe('Names, addresses or URIs of which the certificate may hold one instead of `hostname`.'),
+  keyExchangeGroups,
+};
+
+function together<Schema extends z.ZodType<{ cert?: unknown; key?: unknown }>>(schema: Schema): Schema {
+  return schema.superRefine(({ cert, key }, context) => {
+    if ((cert === undefined) === (key === undefined)) return;
+    const [there, missing] = cert === undefined ? ['key', 'cert'] : ['cert', 'key'];
+    context.addIssue({ code: 'custom', path: [there], message: `needs ${missing} beside it` });
+  });
+}
+
+const protocols = <Schema extends z.ZodType<string, string>>(one: Schema): z.ZodArray<Schema> =>
+  z.array(one).min(1, { error: 'expected at least one protocol' });
+
 /** `backendTLS`, on a route for all of its HTTP backends, or on a single backend. */
-export const backendTls = fields(
-  {
-    hostname: serverName
-      .optional()
-      .describe('Name to ask for (SNI) and to find in the certificate; the host of the backend by default.'),
-    root: certificate
-      .optional()
-      .describe(
-        'Authorities to trust, as a PEM file or text; by default those that Node ships and NODE_EXTRA_CA_CERTS adds.',
-      ),
-    cert: certificate
-      .optional()
-      .describe('Certificate (with its chain) that the gateway shows, as a PEM file or text.'),
-    key: keyFile.optional().describe('File with the private key of `cert`.'),
-    insecure: z
-      .boolean()
-      .optional()
-      .describe('Take any certificate, whoever signed it, for whatever name; false by default.'),
-    insecureHost: z
-      .boolean()
-      .optional()
-      .describe('Take a trusted certificate whatever name it is for; false by default.'),
-    alpn: z
-      .array(
-        parsed('http/1.1', (text) => {
+export const backendTls = together(
+  fields(
+    {
+      ...common,
+      alpn: protocols(
+        parsed('http/1.1', (text): string | undefined => {
           if (text === 'h2') throw new Error('h2 is known, but not built yet in this version');
           return text === 'http/1.1' ? text : undefined;
         }),
       )
-      .min(1, { error: 'expected at least one protocol' })
-      .optional()
-      .describe('Protocols to offer; http/1.1, the only one in this version, by default.'),
-    subjectAltNames: z
-      .array(alternativeName)
-      .optional()
-      .describe('Names, addresses or URIs of which the certificate may hold one instead of `hostname`.'),
-    keyExchangeGroups,
-  },
-  ['spiffe'],
-)
-  .superRefine(({ cert, key }, context) => {
-    if ((cert === undefined) === (key === undefined)) return;
-    const [there, missing] = cert === undefined ? ['key', 'cert'] : ['cert', 'key'];
-    context.addIssue({ code: 'custom', path: [there], message: `needs ${missing} beside it` });
-  })
-  .meta({ id: 'backendTLS' });
+        .optional()
+        .describe('Protocols to offer; http/1.1, the only one in this version, by default.'),
+    },
+    ['spiffe'],
+  ),
+).meta({ id: 'backendTLS' });
+
+/** The same for connections that carry anything. */
+export const rawBackendTls = together(
+  fields(
+    {
+      ...common,
+      // RFC 7301 §3.1
+      alpn: protocols(
+        parsed('the name of a protocol, at most 255 bytes', (text) =>
+          text !== '' && Buffer.byteLength(text) <= 255 ? text : undefined,
+        ),
+      )
+        .optional()
+        .describe('Protocols to offer (ALPN), the best first; none by default.'),
+    },
+    ['spiffe'],
+  ),
+).meta({ id: 'rawBackendTLS' });
 
 export type BackendTlsSettings = z.output<typeof backendTls>;

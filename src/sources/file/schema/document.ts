@@ -1,8 +1,11 @@
 import { z } from 'zod';
 import { choice, fields } from './fields.ts';
 import { mcpFields } from './mcp.ts';
+import { consistent } from './listenerRules.ts';
 import { inlinePolicies, inlinePoliciesUnbuilt, listenerPolicies, mcpPolicies } from './policies.ts';
 import { frontendSchema, processSchema } from './process.ts';
+import { proxyProtocol } from './proxyProtocol.ts';
+import { attachedTcpRoute, attachedUdpRoute, tcpRoute, udpRoute } from './rawRoute.ts';
 import { attachedRoute, gatewayRefs, namedBackend, route } from './route.ts';
 import { serverTls } from './serverTls.ts';
 import { bindAddress, hostname, listenPort, objectName } from './scalars.ts';
@@ -15,55 +18,49 @@ const address = bindAddress
   .describe(
     'The only address the port is open on, such as 127.0.0.1; by default every address of the machine.',
   );
-const protocolHelp = 'HTTP, or HTTPS with `tls`; by default what `tls` says.';
+const protocolHelp =
+  'HTTP, HTTPS, TLS (told apart by server name; it ends here with `tls`), TCP or UDP; by default HTTP, or HTTPS with `tls`.';
+const protocols = ['HTTP', 'HTTPS', 'TLS', 'TCP', 'UDP'] as const;
+const proxied = proxyProtocol
+  .optional()
+  .describe('Connections begin with a header of the PROXY protocol, which says who the client is.');
 const tls = serverTls.optional().describe('Speak TLS, with this certificate.');
 
-/** TLS and the protocol say the same, or one of them says nothing. */
-const agreeing = <Schema extends z.ZodType<{ protocol?: string | undefined; tls?: object | undefined }>>(
-  schema: Schema,
-): Schema =>
-  schema.superRefine(({ protocol, tls: given }, context) => {
-    if (protocol === 'HTTPS' && given === undefined)
-      context.addIssue({ code: 'custom', path: ['protocol'], message: 'HTTPS needs `tls` beside it' });
-    if (protocol === 'HTTP' && given !== undefined)
-      context.addIssue({
-        code: 'custom',
-        path: ['protocol'],
-        message: 'expected HTTPS, since `tls` is given',
-      });
-  });
-
-const listener = agreeing(
+const listener = consistent(
   fields(
     {
       name: objectName
         .optional()
         .describe('Names the listener in logs and metrics; listener0, listener1, … by default.'),
       hostname: listenerHost,
-      protocol: choice(['HTTP', 'HTTPS'], ['TLS', 'TCP', 'HBONE']).optional().describe(protocolHelp),
+      protocol: choice(protocols, ['HBONE']).optional().describe(protocolHelp),
       tls,
-      routes: z.array(route).optional().describe('Routes of this listener.'),
+      routes: z.array(route).optional().describe('Routes of this listener, for HTTP and HTTPS.'),
+      tcpRoutes: z.array(tcpRoute).optional().describe('Routes of this listener, for TLS and TCP.'),
+      udpRoutes: z.array(udpRoute).optional().describe('Routes of this listener, for UDP.'),
       policies: listenerPolicies.optional().describe('What is checked before a route is chosen.'),
     },
-    ['namespace', 'tcpRoutes'],
+    ['namespace'],
   ),
+  ['policies'],
 );
 
 const bind = fields({
   port: listenPort.describe('Port to listen on; 0 lets the system choose one.'),
   address,
   listeners: z.array(listener).describe('What is served on the port, by host name.'),
-  tunnelProtocol: choice(['direct'], ['hboneWaypoint', 'hboneGateway', 'proxy', 'connect'])
+  proxyProtocol: proxied,
+  tunnelProtocol: choice(['direct', 'proxy'], ['hboneWaypoint', 'hboneGateway', 'connect'])
     .optional()
-    .describe('How clients reach the port: direct, the default.'),
+    .describe('How clients reach the port: direct, the default, or proxy for `proxyProtocol: {}`.'),
   mode: choice(['standard'], ['internal'])
     .optional()
     .describe('standard, the default: a port of the system.'),
 });
 
-const gatewayProtocol = choice(['HTTP', 'HTTPS'], ['TCP', 'TLS']).optional().describe(protocolHelp);
+const gatewayProtocol = choice(protocols).optional().describe(protocolHelp);
 
-const gatewayListener = agreeing(
+const gatewayListener = consistent(
   fields(
     {
       name: objectName.optional().describe('What routes refer to as gateway/listener.'),
@@ -74,9 +71,10 @@ const gatewayListener = agreeing(
     },
     inlinePoliciesUnbuilt,
   ),
+  Object.keys(inlinePolicies),
 );
 
-const gateway = agreeing(
+const gateway = consistent(
   fields(
     {
       port: listenPort.describe('Port to listen on; 0 lets the system choose one.'),
@@ -87,13 +85,17 @@ const gateway = agreeing(
           error: 'expected at least one listener; leave the field out for a gateway without host names',
         })
         .optional()
-        .describe('What is served on the port, by host name; beside it only `port` and `address` may stand.'),
+        .describe(
+          'What is served on the port, by host name; beside it only `port`, `address` and `proxyProtocol` may stand.',
+        ),
+      proxyProtocol: proxied,
       protocol: gatewayProtocol,
       tls,
       ...inlinePolicies,
     },
     inlinePoliciesUnbuilt,
   ),
+  Object.keys(inlinePolicies),
 );
 
 const simpleMcp = fields({
@@ -114,10 +116,18 @@ export const documentSchema = fields(
       .optional()
       .describe('Ports by name; `routes` and `mcp` attach to them.'),
     routes: z.array(attachedRoute).optional().describe('Routes that attach to gateways.'),
+    tcpRoutes: z
+      .array(attachedTcpRoute)
+      .optional()
+      .describe('Routes that attach to gateways of protocol TLS and TCP.'),
+    udpRoutes: z
+      .array(attachedUdpRoute)
+      .optional()
+      .describe('Routes that attach to gateways of protocol UDP.'),
     mcp: simpleMcp.optional().describe('MCP servers, served at /mcp and /sse.'),
     backends: z.array(namedBackend).optional().describe('Backends that several routes can refer to by name.'),
   },
-  ['policies', 'workloads', 'services', 'routeGroups', 'tcpRoutes', 'llm', 'ui'],
+  ['policies', 'workloads', 'services', 'routeGroups', 'llm', 'ui'],
 ).describe('Configuration of Portcullis.');
 
 export type DocumentSettings = z.output<typeof documentSchema>;

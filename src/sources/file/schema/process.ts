@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { choice, fields, parsed } from './fields.ts';
 import { keepalives } from './keepalives.ts';
+import { proxyProtocol } from './proxyProtocol.ts';
 import { frontendTlsFields, frontendVersionsInOrder } from './serverTls.ts';
 import { duration, listenAddress, positiveDuration, positiveSize, size } from './scalars.ts';
 
@@ -104,7 +105,15 @@ const limits = fields({
     .describe('Longest pause within a body; 1m by default. Over it: 408.'),
   tunnelIdleTimeout: positiveDuration
     .optional()
-    .describe('Time a tunnel (WebSocket) may stay open while no byte moves; 1h by default.'),
+    .describe('Time a tunnel (WebSocket, TCP route) may stay open while no byte moves; 1h by default.'),
+  udpIdleTimeout: positiveDuration
+    .optional()
+    .describe('Time after which a silent client of a UDP listener is forgotten; 1m by default.'),
+  maxUdpFlows: count
+    .optional()
+    .describe(
+      'Clients of UDP listeners at the same time; 10000 by default. Over it: the datagram is dropped.',
+    ),
   maxConnections: count
     .optional()
     .describe('Open client connections; 50000 by default, and at most half of what the process may open.'),
@@ -278,6 +287,17 @@ export const frontendSchema = fields(
       .optional()
       .describe('Changes to the access log; none are built yet, see config.logging.accessLog.'),
     logging: loggingPolicy.optional().describe('Older name of accessLog.'),
+    proxy: proxyProtocol
+      .optional()
+      .describe('Every port takes the address of the client from the PROXY protocol.'),
+    proxyProtocol: proxyProtocol.optional().describe('The same as proxy.'),
   },
-  ['tcp', 'networkAuthorization', 'networkExtAuthz', 'proxy', 'proxyProtocol', 'connect', 'tracing'],
-);
+  ['tcp', 'networkAuthorization', 'networkExtAuthz', 'connect', 'tracing'],
+).superRefine(({ proxy, proxyProtocol: same }, context) => {
+  if (proxy !== undefined && same !== undefined)
+    context.addIssue({
+      code: 'custom',
+      path: ['proxyProtocol'],
+      message: 'is the same field as proxy: keep one of them',
+    });
+});

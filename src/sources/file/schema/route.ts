@@ -50,12 +50,8 @@ const match = fields({
     .describe('Query parameters that must all be there with such a value.'),
 });
 
-const weight = z
-  .int()
-  .min(0)
-  .max(1_000_000)
-  .optional()
-  .describe('Share of the requests; 1 by default, 0 takes none.');
+export const weight = (what: string): z.ZodOptional<z.ZodInt> =>
+  z.int().min(0).max(1_000_000).optional().describe(`Share of the ${what}; 1 by default, 0 takes none.`);
 
 const backendKinds = ['host', 'mcp', 'backend'];
 
@@ -92,7 +88,7 @@ const routeBackend = policiesOfHttp(
         addresses: addresses.optional(),
         mcp: mcpBackend.optional().describe('MCP servers.'),
         backend: z.string().optional().describe('Name of an entry of the top-level `backends`.'),
-        weight,
+        weight: weight('requests'),
         policies: backendPolicies.optional().describe('How connections to this backend are made.'),
       },
       ['service', 'internal', 'dynamic', 'ai', 'aws', 'routeGroup', 'invalid'],

@@ -90,6 +90,13 @@ export const hostAndPort = parsed('name:port such as app.internal:8000 or [::1]:
   },
 );
 
+/** The same for what is not spoken to in HTTP. */
+export const plainHostAndPort = parsed('name:port such as db.internal:5432 or [::1]:5432', (text) => {
+  if (text.includes('://'))
+    throw new Error('expected name:port without a scheme; backendTLS says that connections are encrypted');
+  return parseHostAndPort(text);
+}).meta({ examples: ['localhost:5432'] });
+
 /** Reads `off`, `ip:port`, `localhost:port`, `[::]:port` or `unix:/path`. */
 export function parseListenAddress(text: string): ListenAddress | undefined {
   if (text === 'off') return { kind: 'off' };
