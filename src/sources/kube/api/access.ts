@@ -46,7 +46,7 @@ class KubeAccess implements Access {
   readonly namespace: string | undefined;
   readonly #load: () => KubeConfig;
   #config: KubeConfig;
-  #loadedAt = performance.now();
+  #reloadedAt = Number.NEGATIVE_INFINITY;
   #reload = false;
   #agent: { readonly of: string; readonly agent: Agent } | undefined;
   #options: { readonly until: number; readonly options: RequestOptions } | undefined;
@@ -63,9 +63,9 @@ class KubeAccess implements Access {
   async options(): Promise<RequestOptions> {
     const now = performance.now();
     if (this.#options !== undefined && now < this.#options.until) return this.#options.options;
-    if (this.#reload && now - this.#loadedAt > freshMs) {
+    if (this.#reload && now - this.#reloadedAt > freshMs) {
       this.#config = this.#load();
-      this.#loadedAt = now;
+      this.#reloadedAt = now;
       this.#reload = false;
     }
     const config = this.#config;

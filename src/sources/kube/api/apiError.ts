@@ -36,7 +36,7 @@ export class ApiError extends Error {
 
 const hasStatus =
   (status: number) =>
-  (error: unknown): error is ApiError =>
+  (error: unknown): boolean =>
     error instanceof ApiError && error.status === status;
 
 export const isNotFound = hasStatus(404);

@@ -81,8 +81,8 @@ test('a list comes in pages, then a watch goes on where it ended', async (t) => 
 
 test('what nobody reads of an object is not kept, and what it is stands in it', async (t) => {
   const server = await scriptedServer(t);
-  const { apiVersion: _, kind: __, ...bare } = configMap('a', 1) as Record<string, unknown>;
-  server.answers.list = [page([bare], 1)];
+  const { metadata, data } = configMap('a', 1) as Record<string, unknown>;
+  server.answers.list = [page([{ metadata, data }], 1)];
   server.answers.watch = [watch('')];
   const { informer } = follow(t, server);
   await informer.synced;

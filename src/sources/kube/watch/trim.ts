@@ -11,27 +11,13 @@ const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
  * often larger than the object.
  */
 export function trimMetadata(object: KubeObject): KubeObject {
-  const {
-    managedFields: _,
-    selfLink: __,
-    ...metadata
-  } = object.metadata as KubeObject['metadata'] & Readonly<Record<string, unknown>>;
-  const { [lastApplied]: ___, ...annotations } = metadata.annotations ?? {};
-  return {
-    ...object,
-    metadata: {
-      ...metadata,
-      ...(metadata.annotations === undefined ? {} : { annotations }),
-    } as KubeObject['metadata'],
-  };
-}
-
-/** Keeps, besides identity and metadata, these fields only. */
-export function trimTo(...fields: readonly string[]): Trim<KubeObject> {
-  return (object) => {
-    const kept: Record<string, unknown> = {};
-    for (const field of fields) if (object[field] !== undefined) kept[field] = object[field];
-    const { apiVersion, kind, metadata } = trimMetadata(object);
-    return { apiVersion, kind, metadata, ...kept };
-  };
+  const { annotations } = object.metadata;
+  const metadata: Partial<Record<string, unknown>> = { ...object.metadata };
+  delete metadata['managedFields'];
+  if (annotations?.[lastApplied] !== undefined) {
+    const kept: Record<string, string> = { ...annotations };
+    delete kept[lastApplied];
+    metadata['annotations'] = kept;
+  }
+  return { ...object, metadata: metadata as unknown as KubeObject['metadata'] };
 }

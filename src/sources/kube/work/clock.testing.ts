@@ -25,6 +25,11 @@ export class ManualClock implements Clock {
     return this.#timers.size;
   }
 
+  /** The process is stopped for a while: time passes, and no timer runs. */
+  sleep(ms: number): void {
+    this.#now += ms;
+  }
+
   /** Turns the clock, running what falls due in its order; promises settle before each step and after the last. */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms;
