@@ -16,7 +16,7 @@ import {
 import { formatPath, type Path } from './path.ts';
 import type { Problem } from './problem.ts';
 import { readPlain, sourceOffset } from './scalar.ts';
-import { expand, type Environment, type Expansion } from './variables.ts';
+import { expand, mayExpand, type Environment, type Expansion } from './variables.ts';
 
 /** A YAML document as plain data that remembers where each piece of it was written. */
 export interface Tree {
@@ -43,10 +43,15 @@ interface Written {
   readonly variables: readonly string[];
 }
 
+/** Where a field was written. There are as many as values: what they share with the nodes of the text is not copied. */
 interface Spot {
   readonly key: number | undefined;
   readonly value: number;
-  readonly scalar?: { readonly node: Scalar.Parsed; readonly expansion: Expansion };
+  readonly scalar: Scalar.Parsed | undefined;
+  /** Absent where the text names no variable. */
+  readonly expansion: Expansion | undefined;
+  /** Of a map or list, by key or index. */
+  parts: Map<string | number, Spot> | undefined;
 }
 
 /** An alias may repeat a piece, but not without end ("billion laughs"). */
@@ -68,7 +73,8 @@ class TreeReader {
   readonly #lines = new LineCounter();
   readonly #problems: Problem[] = [];
   readonly #faulty = new Set<string>();
-  readonly #spots = new Map<string, Spot>();
+  /** Of the whole document. */
+  #top: Spot | undefined;
   /** What each alias stands for: resolved in one pass, because yaml's own way walks the document every time. */
   readonly #aliases = new Map<Alias, Node>();
   /** Targets that are being read; an alias to one of them would never end. */
@@ -130,11 +136,12 @@ class TreeReader {
     for (const fault of faults.slice(0, maxFaults))
       this.#report(fault.pos[0], [], yamlMessage(fault.code, fault.message));
     if (faults.length > 0 || document.contents === null) return undefined;
-    const value = this.#node(document.contents, [], undefined);
+    const value = this.#node(document.contents, [], undefined, undefined);
     return this.#exhausted ? undefined : value;
   }
 
-  #node(node: ParsedNode, path: Path, key: number | undefined): unknown {
+  /** @param above the spot of what the node stands in */
+  #node(node: ParsedNode, path: Path, key: number | undefined, above: Spot | undefined): unknown {
     this.#nodes += 1;
     if (this.#nodes > maxNodes || path.length > maxDepth) {
       if (!this.#exhausted)
@@ -148,23 +155,29 @@ class TreeReader {
       this.#exhausted = true;
     }
     if (this.#exhausted) return undefined;
-    if (isAlias(node)) return this.#through(node, path, (target) => this.#node(target, path, key));
-    if (isScalar(node)) return this.#scalar(node as Scalar.Parsed, path, key);
-    this.#spots.set(spotKey(path), { key, value: node.range[0] });
+    if (isAlias(node)) return this.#through(node, path, (target) => this.#node(target, path, key, above));
+    if (isScalar(node)) return this.#scalar(node as Scalar.Parsed, path, key, above);
+    const spot = this.#note(path, above, {
+      key,
+      value: node.range[0],
+      scalar: undefined,
+      expansion: undefined,
+      parts: undefined,
+    });
     if (isSeq(node))
       return node.items.map(
-        (item, index) => this.#node(item as ParsedNode, [...path, index], undefined) ?? null,
+        (item, index) => this.#node(item as ParsedNode, [...path, index], undefined, spot) ?? null,
       );
     const target: Record<string, unknown> = {};
-    this.#fill(target, node, path);
+    this.#fill(target, node, path, spot);
     return target;
   }
 
   /** Fields of a map; those that a merge key brings are overridden by the map's own. */
-  #fill(target: Record<string, unknown>, map: YAMLMap.Parsed, path: Path): void {
+  #fill(target: Record<string, unknown>, map: YAMLMap.Parsed, path: Path, spot: Spot): void {
     for (const pair of map.items) {
       const key = pair.key as Scalar.Parsed;
-      if (isMergeKey(key)) this.#merge(target, pair.value, path);
+      if (isMergeKey(key)) this.#merge(target, pair.value, path, spot);
     }
     const own = new Set<string>();
     for (const pair of map.items) {
@@ -180,21 +193,29 @@ class TreeReader {
         this.#report(key.range[0], [...path, name], 'is not a possible field name');
         continue;
       }
-      const value = pair.value === null ? undefined : this.#node(pair.value, [...path, name], key.range[0]);
-      if (pair.value === null)
-        this.#spots.set(spotKey([...path, name]), { key: key.range[0], value: key.range[0] });
-      target[name] = value ?? undefined;
+      const [at] = key.range;
+      const below = [...path, name];
+      if (pair.value === null) {
+        this.#note(below, spot, {
+          key: at,
+          value: at,
+          scalar: undefined,
+          expansion: undefined,
+          parts: undefined,
+        });
+        target[name] = undefined;
+      } else target[name] = this.#node(pair.value, below, at, spot) ?? undefined;
     }
   }
 
-  #merge(target: Record<string, unknown>, node: ParsedNode | null, path: Path): void {
+  #merge(target: Record<string, unknown>, node: ParsedNode | null, path: Path, spot: Spot): void {
     this.#nodes += 1;
     if (node === null || this.#nodes > maxNodes) return;
-    if (isAlias(node)) this.#through(node, path, (source) => this.#merge(target, source, path));
-    else if (isMap(node)) this.#fill(target, node, path);
+    if (isAlias(node)) this.#through(node, path, (source) => this.#merge(target, source, path, spot));
+    else if (isMap(node)) this.#fill(target, node, path, spot);
     // Of several merged maps the first wins, so that the last is filled in first.
     else if (isSeq(node))
-      for (const item of [...node.items].reverse()) this.#merge(target, item as ParsedNode, path);
+      for (const item of [...node.items].reverse()) this.#merge(target, item as ParsedNode, path, spot);
     else this.#report(node.range[0], path, 'a merge key (<<) takes a map or a list of maps');
   }
 
@@ -212,6 +233,7 @@ class TreeReader {
   }
 
   #resolveAliases(document: Document.Parsed): void {
+    if (!this.#text.includes('*')) return;
     const anchors = new Map<string, Node>();
     visit(document, {
       Node: (_key, node) => {
@@ -223,14 +245,22 @@ class TreeReader {
     });
   }
 
-  #scalar(node: Scalar.Parsed, path: Path, key: number | undefined): unknown {
-    const text = typeof node.value === 'string' ? node.value : (node.source ?? '');
-    const expansion = expand(text, this.#env);
-    this.#spots.set(spotKey(path), { key, value: node.range[0], scalar: { node, expansion } });
+  #scalar(node: Scalar.Parsed, path: Path, key: number | undefined, above: Spot | undefined): unknown {
+    const text = textOf(node);
+    const expansion = mayExpand(text) ? expand(text, this.#env) : undefined;
+    this.#note(path, above, { key, value: node.range[0], scalar: node, expansion, parts: undefined });
+    if (expansion === undefined) return node.value;
     for (const fault of expansion.faults)
       this.#report(sourceOffset(node, this.#text, fault.offset), path, fault.message, fault.hint);
     if (!expansion.changed) return node.value;
     return isPlain(node) ? readPlain(expansion.text) : expansion.text;
+  }
+
+  #note(path: Path, above: Spot | undefined, spot: Spot): Spot {
+    const part = path.at(-1);
+    if (above === undefined || part === undefined) this.#top = spot;
+    else (above.parts ??= new Map()).set(part, spot);
+    return spot;
   }
 
   #report(offset: number, path: Path, message: string, hint?: string): void {
@@ -245,25 +275,34 @@ class TreeReader {
   }
 
   #place(path: Path, part: 'key' | 'value', offset?: number): { line: number; column: number } {
-    for (let length = path.length; length >= 0; length--) {
-      const spot = this.#spots.get(spotKey(path.slice(0, length)));
-      if (spot === undefined) continue;
-      const exact = length === path.length;
-      if (exact && part === 'key' && spot.key !== undefined) return this.#lineColumn(spot.key);
-      if (exact && offset !== undefined && spot.scalar !== undefined) {
-        const { node, expansion } = spot.scalar;
-        return this.#lineColumn(sourceOffset(node, this.#text, expansion.origin(offset)));
-      }
-      return this.#lineColumn(spot.value);
+    let spot = this.#top;
+    if (spot === undefined) return { line: 1, column: 1 };
+    for (const step of path) {
+      const next: Spot | undefined = spot.parts?.get(step);
+      if (next === undefined) return this.#lineColumn(spot.value);
+      spot = next;
     }
-    return { line: 1, column: 1 };
+    if (part === 'key' && spot.key !== undefined) return this.#lineColumn(spot.key);
+    const { scalar, expansion } = spot;
+    if (offset === undefined || scalar === undefined) return this.#lineColumn(spot.value);
+    return this.#lineColumn(sourceOffset(scalar, this.#text, expansion?.origin(offset) ?? offset));
   }
 
   #written(path: Path): Written | undefined {
-    const scalar = this.#spots.get(spotKey(path))?.scalar;
-    if (scalar === undefined) return undefined;
-    return { text: scalar.expansion.text, plain: isPlain(scalar.node), variables: scalar.expansion.used };
+    let spot = this.#top;
+    for (const step of path) spot = spot?.parts?.get(step);
+    if (spot?.scalar === undefined) return undefined;
+    const { scalar, expansion } = spot;
+    return {
+      text: expansion?.text ?? textOf(scalar),
+      plain: isPlain(scalar),
+      variables: expansion?.used ?? [],
+    };
   }
+}
+
+function textOf(node: Scalar.Parsed): string {
+  return typeof node.value === 'string' ? node.value : (node.source ?? '');
 }
 
 function isPlain(node: Scalar.Parsed): boolean {
@@ -272,10 +311,6 @@ function isPlain(node: Scalar.Parsed): boolean {
 
 function isMergeKey(key: Scalar.Parsed): boolean {
   return key.type === Scalar.PLAIN && key.source === '<<';
-}
-
-function spotKey(path: Path): string {
-  return JSON.stringify(path);
 }
 
 const ownMessages: Readonly<Record<string, string>> = {

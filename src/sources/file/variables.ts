@@ -29,6 +29,9 @@ interface Piece {
 const reference = /\$(?:\$|\{([^}]*)(\}?)|([A-Za-z_]\w*))/g;
 const braced = /^([A-Za-z_]\w*)(?::-([\s\S]*))?$/;
 
+/** False where `expand` would find nothing to do. */
+export const mayExpand = (original: string): boolean => original.includes('$') || original.startsWith('~/');
+
 /**
  * Puts variables into one scalar value: `$NAME`, `${NAME}`, `${NAME:-default}` (the default stands for an unset or
  * empty variable and is not expanded again), `$$` for a dollar, and a leading `~/` for the home directory.
