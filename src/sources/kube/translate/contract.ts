@@ -1,0 +1,119 @@
+import type { BackendAddress, Model, ProcessSettings } from '../../../model/index.ts';
+import type {
+  BackendTLSPolicy,
+  ConfigMap,
+  EndpointSlice,
+  Gateway,
+  GatewayAddress,
+  GatewayClass,
+  GrpcRoute,
+  HttpRoute,
+  ListenerSet,
+  Namespace,
+  Node,
+  ReferenceGrant,
+  Secret,
+  Service,
+  TcpRoute,
+  TlsRoute,
+  UdpRoute,
+} from '../types/index.ts';
+
+/** Everything the translation reads, as it stood at one moment. Nothing of it is changed. */
+export interface KubeObjects {
+  readonly gatewayClasses: readonly GatewayClass[];
+  readonly gateways: readonly Gateway[];
+  readonly listenerSets: readonly ListenerSet[];
+  readonly httpRoutes: readonly HttpRoute[];
+  readonly grpcRoutes: readonly GrpcRoute[];
+  readonly tlsRoutes: readonly TlsRoute[];
+  readonly tcpRoutes: readonly TcpRoute[];
+  readonly udpRoutes: readonly UdpRoute[];
+  readonly referenceGrants: readonly ReferenceGrant[];
+  readonly backendTLSPolicies: readonly BackendTLSPolicy[];
+  readonly services: readonly Service[];
+  readonly endpointSlices: readonly EndpointSlice[];
+  readonly secrets: readonly Secret[];
+  readonly configMaps: readonly ConfigMap[];
+  readonly namespaces: readonly Namespace[];
+  readonly nodes: readonly Node[];
+}
+
+/** An object that a `parametersRef` may name. */
+export interface Parameters {
+  readonly group: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+  /** Why it cannot be used, where it cannot. */
+  readonly problem?: string;
+}
+
+/** What is known of the proxies that serve a Gateway, and of the ways to them. */
+export interface Infrastructure {
+  /** Where clients reach it now. */
+  readonly addresses: readonly GatewayAddress[];
+  /** Of those that the Gateway asks for, the ones that cannot be had. */
+  readonly unusable?: readonly string[];
+  /** Why it does not serve yet, where it does not. */
+  readonly pending?: string;
+}
+
+export interface TranslateOptions {
+  /** That of our GatewayClasses; everything that belongs to others is left alone. */
+  readonly controllerName: string;
+  /** What is written where a condition changes: RFC 3339, in seconds. */
+  readonly now: string;
+  /** The same for every proxy. */
+  readonly process: ProcessSettings;
+  /** By `namespace/name` of the Gateway; nothing is served yet where there is none. */
+  readonly infrastructure: ReadonlyMap<string, Infrastructure>;
+  readonly parameters: readonly Parameters[];
+  /** Versions of the CRDs of the Gateway API that the cluster holds (annotation `bundle-version`). */
+  readonly bundleVersions: readonly string[];
+}
+
+export interface Translation {
+  /** By `namespace/name`; the Gateways that are accepted. */
+  readonly models: ReadonlyMap<string, GatewayModel>;
+  /** For every key that a model names. */
+  readonly endpoints: EndpointTable;
+  /** Every object of ours, changed or not. */
+  readonly report: readonly StatusUpdate[];
+  /** Objects that broke the translation (a defect of ours); the others are as they would be without them. */
+  readonly defects: readonly { readonly object: string; readonly error: unknown }[];
+}
+
+export interface GatewayModel {
+  /** Its backends name their addresses by key; `joinEndpoints` fills them in. */
+  readonly model: Model;
+  /** The keys it names. */
+  readonly endpoints: ReadonlySet<string>;
+}
+
+/** Addresses of a port of a Service by `namespace/name:port/protocol`. */
+export type EndpointTable = ReadonlyMap<string, readonly BackendAddress[]>;
+
+/** The kinds of `gateway.networking.k8s.io` that have a status of ours. */
+export type StatusKind =
+  | 'GatewayClass'
+  | 'Gateway'
+  | 'ListenerSet'
+  | 'HTTPRoute'
+  | 'GRPCRoute'
+  | 'TLSRoute'
+  | 'TCPRoute'
+  | 'UDPRoute'
+  | 'BackendTLSPolicy';
+
+/** What the `status` of an object ought to be, others' parts of it included. */
+export interface StatusUpdate {
+  readonly kind: StatusKind;
+  readonly namespace?: string;
+  readonly name: string;
+  /** That of the object it was made from: a write with it fails where the object has changed meanwhile. */
+  readonly resourceVersion?: string;
+  readonly status: object;
+  /** False where the object has it already. */
+  readonly changed: boolean;
+}

@@ -1,0 +1,113 @@
+import type { FromNamespaces, Gateway, ListenerSet } from '../types/index.ts';
+import { problem, type Problem } from './conditions.ts';
+import { noteConflicts } from './conflicts.ts';
+import type { Parameters } from './contract.ts';
+import { readListener } from './listeners.ts';
+import { isInsecure, keyPairFor } from './listenerTls.ts';
+import { byAge, GATEWAY_GROUP, keyOfNamed, type Lookup } from './lookup.ts';
+import { selects } from './selector.ts';
+import { namespaceOf, type GatewayState, type SetState } from './state.ts';
+import { parametersProblem } from './parameters.ts';
+
+/** The ListenerSets by `namespace/name` of the Gateway they belong to, the first in order first. */
+export function setsByGateway(sets: readonly ListenerSet[]): ReadonlyMap<string, readonly ListenerSet[]> {
+  const byGateway = new Map<string, ListenerSet[]>();
+  for (const set of sets.toSorted(byAge)) {
+    const { parentRef } = set.spec;
+    if ((parentRef.group ?? GATEWAY_GROUP) !== GATEWAY_GROUP || (parentRef.kind ?? 'Gateway') !== 'Gateway')
+      continue;
+    const key = `${namespaceOf(parentRef, set.metadata.namespace ?? '')}/${parentRef.name}`;
+    const others = byGateway.get(key);
+    if (others === undefined) byGateway.set(key, [set]);
+    else others.push(set);
+  }
+  return byGateway;
+}
+
+/** A Gateway with all that can be said before its routes are looked at. */
+export function readGateway(
+  gateway: Gateway,
+  sets: readonly ListenerSet[],
+  classProblem: Problem | undefined,
+  parameters: readonly Parameters[],
+  lookup: Lookup,
+): GatewayState {
+  const listeners = gateway.spec.listeners.map((spec) =>
+    readListener(spec, { kind: 'Gateway', object: gateway }, gateway, lookup),
+  );
+  const refused = classProblem ?? refusal(gateway, parameters);
+  const states = sets.map((set): SetState => {
+    const why = setRefusal(set, gateway, refused, lookup);
+    const own = why === undefined ? set.spec.listeners : [];
+    return {
+      object: set,
+      refused: why,
+      listeners: own.map((spec) => readListener(spec, { kind: 'ListenerSet', object: set }, gateway, lookup)),
+    };
+  });
+  noteConflicts([listeners, ...states.map((set) => set.listeners)]);
+  return {
+    object: gateway,
+    key: keyOfNamed(gateway),
+    listeners,
+    sets: states,
+    refused,
+    client: clientCertificate(gateway, lookup),
+    insecure: isInsecure(gateway),
+    endpoints: new Set(),
+  };
+}
+
+const addressTypes: ReadonlySet<string> = new Set(['IPAddress', 'Hostname']);
+
+function refusal({ spec, metadata }: Gateway, parameters: readonly Parameters[]): Problem | undefined {
+  const reference = spec.infrastructure?.parametersRef;
+  const namespace = metadata.namespace ?? '';
+  const wrong =
+    reference === undefined ? undefined : parametersProblem({ ...reference, namespace }, parameters);
+  if (wrong !== undefined) return wrong;
+  const other = spec.addresses?.find(({ type = 'IPAddress' }) => !addressTypes.has(type));
+  return other === undefined
+    ? undefined
+    : problem('UnsupportedAddress', `addresses of type ${other.type} are not supported`);
+}
+
+function setRefusal(
+  set: ListenerSet,
+  gateway: Gateway,
+  parent: Problem | undefined,
+  { namespaces }: Lookup,
+): Problem | undefined {
+  const from = gateway.spec.allowedListeners?.namespaces ?? {};
+  const [own, other] = [gateway.metadata.namespace ?? '', set.metadata.namespace ?? ''];
+  if (!admits({ from: 'None', ...from }, own, other, namespaces))
+    return problem(
+      'NotAllowed',
+      `Gateway ${keyOfNamed(gateway)} allows no ListenerSet of namespace ${other}`,
+    );
+  return parent === undefined
+    ? undefined
+    : problem('ParentNotAccepted', `Gateway ${keyOfNamed(gateway)} is not accepted: ${parent.message}`);
+}
+
+/** May objects of a namespace come in? */
+export function admits(
+  { from = 'Same', selector }: FromNamespaces,
+  own: string,
+  other: string,
+  namespaces: Lookup['namespaces'],
+): boolean {
+  if (from === 'All') return true;
+  if (from === 'Same') return own === other;
+  const namespace = namespaces.get(other);
+  if (from !== 'Selector' || selector === undefined || namespace === undefined) return false;
+  return selects(selector, namespace.metadata.labels ?? {});
+}
+
+function clientCertificate({ spec, metadata }: Gateway, lookup: Lookup): GatewayState['client'] {
+  const reference = spec.tls?.backend?.clientCertificateRef;
+  if (reference === undefined) return undefined;
+  const from = { group: GATEWAY_GROUP, kind: 'Gateway', namespace: metadata.namespace ?? '' };
+  const found = keyPairFor(reference, from, lookup, 'InvalidClientCertificateRef');
+  return 'reason' in found ? found : { cert: { inline: found.cert }, key: { inline: found.key } };
+}

@@ -1,0 +1,48 @@
+import { keyOf } from '../api/object.ts';
+import type { ReferenceGrant } from '../types/index.ts';
+
+/** Who refers, or is referred to. */
+export interface Party {
+  readonly group: string;
+  readonly kind: string;
+  readonly namespace: string;
+}
+
+/** What the ReferenceGrants of all namespaces allow. */
+export class Grants {
+  /** By both parties: the names that may be referred to, or all of the kind. */
+  private readonly allowed = new Map<string, Set<string> | 'all'>();
+
+  constructor(grants: readonly ReferenceGrant[]) {
+    for (const { metadata, spec } of grants) {
+      const namespace = metadata.namespace ?? '';
+      for (const from of spec.from) {
+        for (const { group, kind, name } of spec.to) this.add(from, { group, kind, namespace }, name);
+      }
+    }
+  }
+
+  /** Within one namespace everything may refer to everything. */
+  permit(from: Party, to: Party, name: string): boolean {
+    if (from.namespace === to.namespace) return true;
+    const names = this.allowed.get(pair(from, to));
+    return names === 'all' || names?.has(name) === true;
+  }
+
+  private add(from: Party, to: Party, name: string | undefined): void {
+    const key = pair(from, to);
+    const names = this.allowed.get(key);
+    if (names === 'all') return;
+    // The API takes an empty name for none.
+    if (name === undefined || name === '') this.allowed.set(key, 'all');
+    else if (names === undefined) this.allowed.set(key, new Set([name]));
+    else names.add(name);
+  }
+}
+
+const text = ({ group, kind, namespace }: Party): string => `${group}/${kind}/${namespace}`;
+const pair = (from: Party, to: Party): string => `${text(from)} ${text(to)}`;
+
+/** For messages: `Secret default/cert`. */
+export const written = (kind: string, namespace: string | undefined, name: string): string =>
+  `${kind} ${keyOf(namespace, name)}`;

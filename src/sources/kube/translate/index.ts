@@ -1,0 +1,159 @@
+import type { GatewayClass } from '../types/index.ts';
+import { BackendResolver } from './backendRef.ts';
+import { BackendTlsPolicies } from './backendTls.ts';
+import { sameData, type Problem } from './conditions.ts';
+import type { GatewayModel, KubeObjects, StatusUpdate, TranslateOptions, Translation } from './contract.ts';
+import { EndpointFinder } from './endpoints.ts';
+import { modelOf } from './gatewayModel.ts';
+import { readGateway, setsByGateway } from './gateways.ts';
+import { byAge, keyOfNamed, lookupOf, type Lookup } from './lookup.ts';
+import { parametersProblem } from './parameters.ts';
+import { placeRoute, type KindedRoute } from './routes.ts';
+import { isAccepted, parentsOf, type GatewayState } from './state.ts';
+import { gatewayClassStatus, gatewayStatus, listenerSetStatus, policyStatus, update } from './status.ts';
+
+export type {
+  EndpointTable,
+  GatewayModel,
+  Infrastructure,
+  KubeObjects,
+  Parameters,
+  StatusKind,
+  StatusUpdate,
+  TranslateOptions,
+  Translation,
+} from './contract.ts';
+export { EndpointFinder } from './endpoints.ts';
+
+/**
+ * Turns the objects of a cluster into one model for each Gateway of ours, and into the status of every object of ours.
+ * A pure function, but that what is known of a Secret or ConfigMap is remembered as long as that object lives.
+ *
+ * What cannot be done becomes a condition, and answers 500 where it stood; nothing is thrown. An object that breaks the
+ * translation itself is left out and named in `defects`.
+ */
+export function translate(objects: KubeObjects, options: TranslateOptions): Translation {
+  return new Run(objects, options).translate();
+}
+
+class Run {
+  private readonly objects: KubeObjects;
+  private readonly options: TranslateOptions;
+  private readonly lookup: Lookup;
+  private readonly report: StatusUpdate[] = [];
+  private readonly defects: { readonly object: string; readonly error: unknown }[] = [];
+
+  constructor(objects: KubeObjects, options: TranslateOptions) {
+    this.objects = objects;
+    this.options = options;
+    this.lookup = lookupOf(objects);
+  }
+
+  translate(): Translation {
+    const { now, process, infrastructure, controllerName } = this.options;
+    const gateways = this.gateways(this.classes());
+    const policies = new BackendTlsPolicies(this.objects.backendTLSPolicies, this.lookup);
+    this.routes(gateways, policies);
+    const models = new Map<string, GatewayModel>();
+    for (const gateway of gateways) {
+      this.guard(`Gateway ${gateway.key}`, () => {
+        if (isAccepted(gateway))
+          models.set(gateway.key, { model: modelOf(gateway, process), endpoints: gateway.endpoints });
+        this.report.push(gatewayStatus(gateway, infrastructure.get(gateway.key), now));
+        for (const set of gateway.sets) this.report.push(listenerSetStatus(set, now));
+      });
+    }
+    for (const policy of policies.all) {
+      this.guard(`BackendTLSPolicy ${keyOfNamed(policy.object)}`, () => {
+        const status = policyStatus(policy, controllerName, now);
+        if (status !== undefined) this.report.push(status);
+      });
+    }
+    const finder = new EndpointFinder(this.lookup.services, this.objects.endpointSlices, this.objects.nodes);
+    const keys = new Set(gateways.flatMap(({ endpoints }) => [...endpoints]));
+    return { models, endpoints: finder.table(keys), report: this.report, defects: this.defects };
+  }
+
+  /** Our classes by name, with what is wrong with them. */
+  private classes(): ReadonlyMap<string, Problem | undefined> {
+    const { controllerName, parameters, bundleVersions, now } = this.options;
+    const ours = new Map<string, Problem | undefined>();
+    for (const gatewayClass of this.objects.gatewayClasses) {
+      if (gatewayClass.spec.controllerName !== controllerName) continue;
+      const { name } = gatewayClass.metadata;
+      this.guard(`GatewayClass ${name}`, () => {
+        const wrong = classProblem(gatewayClass, parameters);
+        this.report.push(gatewayClassStatus(gatewayClass, wrong, bundleVersions, now));
+        ours.set(name, wrong);
+      });
+    }
+    return ours;
+  }
+
+  private gateways(classes: ReadonlyMap<string, Problem | undefined>): readonly GatewayState[] {
+    const sets = setsByGateway(this.objects.listenerSets);
+    const states: GatewayState[] = [];
+    for (const gateway of this.objects.gateways) {
+      const { gatewayClassName } = gateway.spec;
+      if (!classes.has(gatewayClassName)) continue;
+      const key = keyOfNamed(gateway);
+      this.guard(`Gateway ${key}`, () => {
+        const wrong = classes.get(gatewayClassName);
+        states.push(readGateway(gateway, sets.get(key) ?? [], wrong, this.options.parameters, this.lookup));
+      });
+    }
+    return states;
+  }
+
+  private routes(gateways: readonly GatewayState[], policies: BackendTlsPolicies): void {
+    const { controllerName, now } = this.options;
+    const { lookup } = this;
+    const tools = {
+      lookup,
+      parents: parentsOf(gateways),
+      backends: new BackendResolver(lookup, policies),
+      controllerName,
+      now,
+    };
+    for (const kinded of this.sortedRoutes()) {
+      const { kind, route } = kinded;
+      this.guard(`${kind} ${keyOfNamed(route)}`, () => {
+        const parents = placeRoute(kinded, tools);
+        const known = route.status?.parents ?? [];
+        const ours = parents.length > 0 || known.length > 0;
+        const foreign = ours && parents.every((entry) => entry.controllerName !== controllerName);
+        if (!ours || (foreign && sameData(parents, known))) return;
+        this.report.push(update(kind, route, { ...route.status, parents }));
+      });
+    }
+  }
+
+  /** All routes, the older first: they go into the listeners in this order. */
+  private sortedRoutes(): readonly KindedRoute[] {
+    const { httpRoutes, grpcRoutes, tlsRoutes, tcpRoutes, udpRoutes } = this.objects;
+    return [
+      ...httpRoutes.map((route): KindedRoute => ({ kind: 'HTTPRoute', route })),
+      ...grpcRoutes.map((route): KindedRoute => ({ kind: 'GRPCRoute', route })),
+      ...tlsRoutes.map((route): KindedRoute => ({ kind: 'TLSRoute', route })),
+      ...tcpRoutes.map((route): KindedRoute => ({ kind: 'TCPRoute', route })),
+      ...udpRoutes.map((route): KindedRoute => ({ kind: 'UDPRoute', route })),
+    ].sort((a, b) => byAge(a.route, b.route));
+  }
+
+  /** Whatever goes wrong with one object, the others are served. */
+  private guard(object: string, work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.defects.push({ object, error });
+    }
+  }
+}
+
+function classProblem(
+  { spec }: GatewayClass,
+  parameters: TranslateOptions['parameters'],
+): Problem | undefined {
+  const { parametersRef } = spec;
+  return parametersRef === undefined ? undefined : parametersProblem(parametersRef, parameters);
+}

@@ -1,0 +1,117 @@
+import { RE2JS } from 're2js';
+import type { Match, PathMatch, ValueMatch } from '../../../model/index.ts';
+import type { GrpcRouteMatch, HttpRouteMatch, TypedValue } from '../types/index.ts';
+import { problem, type Problem } from './conditions.ts';
+
+/** `every`: what a rule without matches means. */
+const every: Match = { path: { kind: 'prefix', value: '/' }, headers: [], query: [] };
+
+const pathKinds: Readonly<Record<string, PathMatch['kind']>> = {
+  Exact: 'exact',
+  PathPrefix: 'prefix',
+  RegularExpression: 'regex',
+};
+const valueKinds: Readonly<Record<string, ValueMatch['kind']>> = {
+  Exact: 'exact',
+  RegularExpression: 'regex',
+};
+const methods: ReadonlySet<string> = new Set(
+  ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'].concat(['CONNECT', 'OPTIONS', 'TRACE', 'PATCH']),
+);
+
+/** Thrown and caught within this file: a match that cannot be made. */
+class Unsupported extends Error {}
+
+/** The matches of a rule, or what in them cannot be done. */
+export const httpMatches = (matches: readonly HttpRouteMatch[] = []): readonly Match[] | Problem =>
+  all(matches, httpMatch);
+
+/**
+ * The same for gRPC, which asks for `/package.Service/Method` (gRPC over HTTP/2, "Path"). Precedence comes out right by
+ * itself: a whole path goes before a service, a longer one before a shorter one.
+ */
+export const grpcMatches = (matches: readonly GrpcRouteMatch[] = []): readonly Match[] | Problem =>
+  all(matches, grpcMatch);
+
+function all<Given>(matches: readonly Given[], one: (match: Given) => Match): readonly Match[] | Problem {
+  if (matches.length === 0) return [every];
+  try {
+    return matches.map(one);
+  } catch (error) {
+    if (error instanceof Unsupported) return problem('UnsupportedValue', error.message);
+    throw error;
+  }
+}
+
+function httpMatch({ path = {}, headers = [], queryParams = [], method }: HttpRouteMatch): Match {
+  const { type = 'PathPrefix', value = '/' } = path;
+  if (method !== undefined && !methods.has(method))
+    throw new Unsupported(`method ${method} is not supported`);
+  return {
+    path: { kind: pathKind(type, value), value },
+    ...(method === undefined ? {} : { method }),
+    headers: values('header', headers, (name) => name.toLowerCase()),
+    query: values('query parameter', queryParams, (name) => name),
+  };
+}
+
+function pathKind(type: string, value: string): PathMatch['kind'] {
+  const kind = pathKinds[type];
+  if (kind === undefined) throw new Unsupported(`path type ${type} is not supported`);
+  if (kind === 'regex') checkRegex(value);
+  else if (!value.startsWith('/')) throw new Unsupported(`path ${value} does not begin with a slash`);
+  return kind;
+}
+
+/** Of several with one name the first counts (HTTPHeaderMatch, HTTPQueryParamMatch). */
+function values(what: string, given: readonly TypedValue[], same: (name: string) => string): ValueMatch[] {
+  const seen = new Set<string>();
+  const matches: ValueMatch[] = [];
+  for (const { type = 'Exact', name, value } of given) {
+    const kind = valueKinds[type];
+    if (kind === undefined) throw new Unsupported(`${what} type ${type} is not supported`);
+    if (kind === 'regex') checkRegex(value);
+    if (seen.has(same(name))) continue;
+    seen.add(same(name));
+    matches.push({ name, kind, value });
+  }
+  return matches;
+}
+
+function grpcMatch({ method, headers = [] }: GrpcRouteMatch): Match {
+  return {
+    path: method === undefined ? every.path : grpcPath(method),
+    headers: values('header', headers, (name) => name.toLowerCase()),
+    query: [],
+  };
+}
+
+function grpcPath({
+  type = 'Exact',
+  service = '',
+  method = '',
+}: NonNullable<GrpcRouteMatch['method']>): PathMatch {
+  if (valueKinds[type] === undefined) throw new Unsupported(`method type ${type} is not supported`);
+  if (service === '' && method === '') throw new Unsupported('neither service nor method is named');
+  if (type === 'RegularExpression') {
+    const value = `/${group(service)}/${group(method)}`;
+    checkRegex(value);
+    return { kind: 'regex', value };
+  }
+  if (service === '') return { kind: 'regex', value: `/[^/]+/${RE2JS.quote(method)}` };
+  return method === ''
+    ? { kind: 'prefix', value: `/${service}` }
+    : { kind: 'exact', value: `/${service}/${method}` };
+}
+
+const group = (pattern: string): string => (pattern === '' ? '[^/]+' : `(?:${pattern})`);
+
+function checkRegex(value: string): void {
+  try {
+    RE2JS.compile(value);
+  } catch (error) {
+    throw new Unsupported(
+      `${value} is no regular expression of RE2: ${error instanceof Error ? error.message : ''}`,
+    );
+  }
+}

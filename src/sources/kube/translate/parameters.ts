@@ -1,0 +1,17 @@
+import type { Reference } from '../types/index.ts';
+import { problem, type Problem } from './conditions.ts';
+import type { Parameters } from './contract.ts';
+import { written } from './grants.ts';
+
+/** What is wrong with a `parametersRef`, if anything is. */
+export function parametersProblem(
+  { group = '', kind = '', namespace, name }: Reference,
+  known: readonly Parameters[],
+): Problem | undefined {
+  const found = known.find(
+    (one) => one.group === group && one.kind === kind && one.name === name && one.namespace === namespace,
+  );
+  const what = `${written(kind, namespace, name)} of group ${group === '' ? 'core' : group}`;
+  if (found === undefined) return problem('InvalidParameters', `${what}: there is none that can be used`);
+  return found.problem === undefined ? undefined : problem('InvalidParameters', `${what}: ${found.problem}`);
+}

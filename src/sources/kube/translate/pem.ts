@@ -1,0 +1,66 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import type { ConfigMap, Secret } from '../types/index.ts';
+
+/** A certificate with its key, as text. */
+export interface KeyPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** What was found, or why it cannot be used. */
+export type Checked<Value> =
+  { readonly ok: true; readonly value: Value } | { readonly ok: false; readonly why: string };
+
+const good = <Value>(value: Value): Checked<Value> => ({ ok: true, value });
+const bad = (why: string): Checked<never> => ({ ok: false, why });
+
+/** Objects stay the same between translations until they change: each is checked once. */
+const pairs = new WeakMap<Secret, Checked<KeyPair>>();
+const authorities = new WeakMap<ConfigMap, Checked<string>>();
+
+/** The pair that a Secret of type `kubernetes.io/tls` holds. */
+export function keyPairOf(secret: Secret): Checked<KeyPair> {
+  let checked = pairs.get(secret);
+  if (checked === undefined) pairs.set(secret, (checked = checkPair(secret)));
+  return checked;
+}
+
+/** The certificates of authorities that a ConfigMap holds under `ca.crt`. */
+export function authoritiesOf(map: ConfigMap): Checked<string> {
+  let checked = authorities.get(map);
+  if (checked === undefined) authorities.set(map, (checked = checkAuthorities(map)));
+  return checked;
+}
+
+function checkPair({ data = {} }: Secret): Checked<KeyPair> {
+  const { 'tls.crt': certificate = '', 'tls.key': privateKey = '' } = data;
+  if (certificate === '' || privateKey === '') return bad('it does not hold tls.crt and tls.key');
+  const cert = Buffer.from(certificate, 'base64').toString('utf8');
+  const key = Buffer.from(privateKey, 'base64').toString('utf8');
+  try {
+    const [first] = certificatesIn(cert);
+    if (first === undefined) return bad('tls.crt holds no certificate');
+    // Nothing of the key may get into a status that everybody can read.
+    if (!first.checkPrivateKey(createPrivateKey(key))) return bad('tls.key is not the key of tls.crt');
+    return good({ cert, key });
+  } catch {
+    return bad('tls.crt or tls.key is malformed');
+  }
+}
+
+function checkAuthorities({ data = {} }: ConfigMap): Checked<string> {
+  const text = data['ca.crt'] ?? '';
+  if (text === '') return bad('it does not hold ca.crt');
+  try {
+    return certificatesIn(text).length > 0 ? good(text) : bad('ca.crt holds no certificate');
+  } catch {
+    return bad('ca.crt is malformed');
+  }
+}
+
+/** @throws Error where one of them cannot be read */
+const certificatesIn = (text: string): X509Certificate[] =>
+  Array.from(
+    text.matchAll(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g),
+    ([block]) => new X509Certificate(block),
+  );

@@ -1,0 +1,195 @@
+import type {
+  Backend,
+  InvalidBackend,
+  Match,
+  Mirror,
+  Place,
+  PolicyUse,
+  Route,
+} from '../../../model/index.ts';
+import type {
+  FilteredBackendRef,
+  GrpcRoute,
+  GrpcRouteRule,
+  HttpRoute,
+  HttpRouteRule,
+  MirrorFilter,
+} from '../types/index.ts';
+import type { Asker, BackendResolver, Target } from './backendRef.ts';
+import { problem, type Problem } from './conditions.ts';
+import { readFilters, type Filters } from './filters.ts';
+import { hostnamesOf } from './attach.ts';
+import { grpcMatches, httpMatches } from './matches.ts';
+import { trafficPolicies } from './traffic.ts';
+
+/** The rules of a route as a listener serves them, and what is to be said of them. */
+export interface ReadRules<Item> {
+  readonly items: readonly Item[];
+  /** None of the rules can be served. */
+  readonly refused?: Problem;
+  /** Some of them cannot. */
+  readonly partial?: Problem;
+  /** A reference that cannot be followed. */
+  readonly unresolved?: Problem;
+}
+
+type Kind = 'HTTPRoute' | 'GRPCRoute';
+type Rule = HttpRouteRule | GrpcRouteRule;
+
+const matchesOf: { [K in Kind]: (rule: Rule) => readonly Match[] | Problem } = {
+  HTTPRoute: (rule) => httpMatches((rule as HttpRouteRule).matches),
+  GRPCRoute: (rule) => grpcMatches((rule as GrpcRouteRule).matches),
+};
+
+/** @param port of the listener, which redirects name */
+export function readRules(
+  kind: Kind,
+  route: HttpRoute | GrpcRoute,
+  port: number,
+  asker: Asker,
+  backends: BackendResolver,
+): ReadRules<Route> {
+  const rules: readonly Rule[] = route.spec.rules ?? [];
+  const reader = new RuleReader(kind, route, port, asker, backends);
+  const items: Route[] = [];
+  const dropped: { readonly name: string; readonly why: Problem }[] = [];
+  for (const [index, rule] of rules.entries()) {
+    const read = reader.read(rule, index);
+    if (read.route !== undefined) items.push(read.route);
+    if (read.dropped !== undefined) dropped.push({ name: rule.name ?? `#${index}`, why: read.dropped });
+  }
+  const [first] = dropped;
+  const unresolved = reader.unresolved === undefined ? {} : { unresolved: reader.unresolved };
+  if (first === undefined) return { items, ...unresolved };
+  const told = dropped.map(({ name, why }) => `${name}: ${why.message}`).join('; ');
+  if (dropped.length === rules.length)
+    return { items: [], refused: problem(first.why.reason, told), ...unresolved };
+  // The beginning of the message is the API's ("PartiallyInvalid").
+  return { items, partial: problem(first.why.reason, `Dropped Rule(s) ${told}`), ...unresolved };
+}
+
+/** A rule that cannot be done answers 500 where it is known what it is for, so that its requests reach no other rule. */
+interface ReadRule {
+  readonly route?: Route;
+  readonly dropped?: Problem;
+}
+
+class RuleReader {
+  unresolved: Problem | undefined;
+  private readonly kind: Kind;
+  private readonly route: HttpRoute | GrpcRoute;
+  private readonly port: number;
+  private readonly asker: Asker;
+  private readonly backends: BackendResolver;
+  private readonly id: string;
+  private readonly hostnames: readonly string[];
+
+  constructor(
+    kind: Kind,
+    route: HttpRoute | GrpcRoute,
+    port: number,
+    asker: Asker,
+    backends: BackendResolver,
+  ) {
+    this.kind = kind;
+    this.route = route;
+    this.port = port;
+    this.asker = asker;
+    this.backends = backends;
+    const { namespace, name } = route.metadata;
+    this.id = `${kind}/${namespace}/${name}`;
+    this.hostnames = hostnamesOf(route);
+  }
+
+  read(rule: Rule, index: number): ReadRule {
+    const place = this.place(`spec.rules[${index}]`);
+    const matches = matchesOf[this.kind](rule);
+    if ('reason' in matches) return { dropped: matches };
+    const prefixed = matches.every(({ path }) => path.kind === 'prefix');
+    const filters = readFilters(rule.filters, { place, port: this.port, prefixed });
+    const traffic = 'reason' in filters ? filters : trafficPolicies(rule, place);
+    const base = {
+      name: rule.name === undefined ? `${this.id}#${index}` : `${this.id}/${rule.name}`,
+      hostnames: this.hostnames,
+      matches,
+      place,
+    };
+    if ('reason' in filters || 'reason' in traffic) {
+      const why = 'reason' in filters ? filters : (traffic as Problem);
+      return { route: { ...base, policies: [], backends: [invalid(why, 1, place)] }, dropped: why };
+    }
+    const backends = (rule.backendRefs ?? []).map((ref, at) =>
+      this.backend(ref, this.place(`${place.path}.backendRefs[${at}]`), prefixed),
+    );
+    return {
+      route: {
+        ...base,
+        policies: [...filters.policies, ...traffic],
+        backends,
+        ...mirrorsField(this.mirrors(filters, place)),
+      },
+    };
+  }
+
+  private backend(ref: FilteredBackendRef, place: Place, prefixed: boolean): Backend {
+    const { weight = 1 } = ref;
+    const target = this.backends.resolve(ref, this.asker);
+    if ('reason' in target) {
+      this.unresolved ??= target;
+      return invalid(target, weight, place);
+    }
+    const filters = readFilters(ref.filters, { place, port: this.port, prefixed });
+    if ('reason' in filters) {
+      this.unresolved ??= filters;
+      return invalid(filters, weight, place);
+    }
+    return {
+      ...httpBackend(target, weight, place),
+      ...policiesField(filters.policies),
+      ...mirrorsField(this.mirrors(filters, place)),
+    };
+  }
+
+  private mirrors({ mirrors }: Filters, place: Place): readonly Mirror[] {
+    return mirrors.flatMap((mirror): Mirror[] => {
+      const target = this.backends.resolve(mirror.backendRef, this.asker);
+      if ('reason' in target) {
+        this.unresolved ??= target;
+        return [];
+      }
+      return [{ share: shareOf(mirror), backend: httpBackend(target, 1, place) }];
+    });
+  }
+
+  private place(path: string): Place {
+    const { namespace, name } = this.route.metadata;
+    return { file: `${this.kind} ${namespace}/${name}`, line: 1, column: 1, path };
+  }
+}
+
+const httpBackend = (target: Target, weight: number, place: Place) => ({
+  kind: 'http' as const,
+  weight,
+  key: target.endpoints,
+  place,
+  ...target,
+});
+
+export const invalid = ({ message }: Problem, weight: number, place: Place): InvalidBackend => ({
+  kind: 'invalid',
+  weight,
+  key: `${place.file} ${place.path}`,
+  place,
+  problem: message,
+});
+
+function shareOf({ percent, fraction }: MirrorFilter): number {
+  if (fraction !== undefined) return Math.min(1, fraction.numerator / (fraction.denominator ?? 100));
+  return percent === undefined ? 1 : percent / 100;
+}
+
+const mirrorsField = (mirrors: readonly Mirror[]): { mirrors?: readonly Mirror[] } =>
+  mirrors.length === 0 ? {} : { mirrors };
+
+const policiesField = (policies: readonly PolicyUse[]): { policies?: readonly PolicyUse[] } =>
+  policies.length === 0 ? {} : { policies };

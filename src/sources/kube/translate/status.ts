@@ -1,0 +1,258 @@
+import { keyOf } from '../api/object.ts';
+import type {
+  BackendTLSPolicy,
+  GatewayAddress,
+  GatewayClass,
+  ListenerStatus,
+  Named,
+  PolicyAncestorStatus,
+} from '../types/index.ts';
+import type { PolicyState } from './backendTls.ts';
+import {
+  mergeConditions,
+  problem,
+  sameData,
+  verdict,
+  type Problem,
+  type Stamp,
+  type Verdict,
+} from './conditions.ts';
+import type { Infrastructure, StatusKind, StatusUpdate } from './contract.ts';
+import { supportedFeatures, supportedVersions } from './features.ts';
+import { GATEWAY_GROUP } from './lookup.ts';
+import {
+  isAccepted,
+  isProgrammed,
+  listenersOf,
+  type GatewayState,
+  type ListenerState,
+  type SetState,
+} from './state.ts';
+
+export function update(
+  kind: StatusKind,
+  { metadata, ...object }: Named & { readonly status?: object },
+  status: object,
+): StatusUpdate {
+  const { namespace, name, resourceVersion } = metadata;
+  return {
+    kind,
+    ...(namespace === undefined ? {} : { namespace }),
+    name,
+    ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    status,
+    changed: !sameData(object.status ?? {}, status),
+  };
+}
+
+/** Where nothing is wrong, `reason` is that of True. */
+const accepted = (why: Problem | undefined, reason = 'Accepted'): Verdict => verdict('Accepted', why, reason);
+
+export function gatewayClassStatus(
+  gatewayClass: GatewayClass,
+  wrong: Problem | undefined,
+  versions: readonly string[],
+  now: string,
+): StatusUpdate {
+  const other = versions.find((version) => !supportedVersions.test(version));
+  const stamp = { now, generation: gatewayClass.metadata.generation };
+  const version =
+    other === undefined
+      ? undefined
+      : problem('UnsupportedVersion', `CRDs of ${other} are installed; others may work, with no promise`);
+  return update('GatewayClass', gatewayClass, {
+    ...gatewayClass.status,
+    conditions: mergeConditions(
+      gatewayClass.status?.conditions,
+      [accepted(wrong), verdict('SupportedVersion', version)],
+      stamp,
+    ),
+    supportedFeatures: supportedFeatures.map((name) => ({ name })),
+  });
+}
+
+export function gatewayStatus(
+  state: GatewayState,
+  infrastructure: Infrastructure | undefined,
+  now: string,
+): StatusUpdate {
+  const { object, sets, insecure } = state;
+  const stamp = { now, generation: object.metadata.generation };
+  const wrong = gatewayProblem(state);
+  const conditions = mergeConditions(
+    object.status?.conditions,
+    [
+      accepted(wrong, state.listeners.every(isListenerAccepted) ? 'Accepted' : 'ListenersNotValid'),
+      programmed(state, infrastructure),
+      verdict('ResolvedRefs', referenceProblem(state)),
+      ...(insecure ? [insecureMode] : []),
+    ],
+    stamp,
+    [insecureMode.type],
+  );
+  const addresses = wrong === undefined ? (infrastructure?.addresses ?? []).map(typed) : [];
+  return update('Gateway', object, {
+    ...object.status,
+    addresses,
+    conditions,
+    listeners: listenerStatuses(state.listeners, object.status?.listeners, stamp, state.refused),
+    attachedListenerSets: sets.filter((set) => setProblem(set) === undefined).length,
+  });
+}
+
+const isListenerAccepted = ({ refused, conflict }: ListenerState): boolean =>
+  refused === undefined && conflict === undefined;
+
+const typed = ({ type = 'IPAddress', value }: GatewayAddress): GatewayAddress => ({ type, value });
+
+const insecureMode: Verdict = {
+  type: 'InsecureFrontendValidationMode',
+  status: 'True',
+  reason: 'ConfigurationChanged',
+  message: 'AllowInsecureFallback: clients are let in without a valid certificate',
+};
+
+function gatewayProblem(state: GatewayState): Problem | undefined {
+  if (state.refused !== undefined || isAccepted(state)) return state.refused;
+  return problem('ListenersNotValid', 'none of the listeners is accepted');
+}
+
+function programmed(state: GatewayState, infrastructure: Infrastructure | undefined): Verdict {
+  if (!isAccepted(state))
+    return verdict('Programmed', problem('Invalid', gatewayProblem(state)?.message ?? ''));
+  if (!listenersOf(state).some(isProgrammed))
+    return verdict('Programmed', problem('Invalid', 'none of the listeners can be served'));
+  if (infrastructure === undefined)
+    return { type: 'Programmed', status: 'Unknown', reason: 'Pending', message: 'proxies are being set up' };
+  const { addresses, pending, unusable = [] } = infrastructure;
+  if (unusable.length > 0)
+    return verdict(
+      'Programmed',
+      problem(
+        'AddressNotUsable',
+        `the network does not give ${unusable.join(', ')}; remove it from spec.addresses`,
+      ),
+    );
+  if (pending !== undefined) return verdict('Programmed', problem('Pending', pending));
+  return verdict(
+    'Programmed',
+    addresses.length > 0 ? undefined : problem('AddressNotAssigned', 'the network has given no address yet'),
+  );
+}
+
+function referenceProblem({ client, listeners }: GatewayState): Problem | undefined {
+  if (client !== undefined && 'reason' in client) return client;
+  const names = listeners.filter(({ unresolved }) => unresolved !== undefined).map(({ spec }) => spec.name);
+  return names.length === 0
+    ? undefined
+    : problem('ListenersNotResolved', `references of listeners cannot be followed: ${names.join(', ')}`);
+}
+
+function listenerStatuses(
+  listeners: readonly ListenerState[],
+  before: readonly ListenerStatus[] | undefined,
+  stamp: Stamp,
+  parent?: Problem,
+): readonly ListenerStatus[] {
+  return listeners.map((listener) => ({
+    name: listener.spec.name,
+    supportedKinds: listener.kinds.map((kind) => ({ group: GATEWAY_GROUP, kind })),
+    attachedRoutes: listener.attached.size,
+    conditions: mergeConditions(
+      before?.find(({ name }) => name === listener.spec.name)?.conditions,
+      listenerVerdicts(listener, parent),
+      stamp,
+      [overlapping.type],
+    ),
+  }));
+}
+
+const overlapping: Verdict = {
+  type: 'OverlappingTLSConfig',
+  status: 'True',
+  reason: 'OverlappingHostnames',
+  message:
+    'another listener of this port has host names in common; requests on a connection that was opened for the other get 421',
+};
+
+function listenerVerdicts(listener: ListenerState, parent: Problem | undefined): readonly Verdict[] {
+  const { refused, conflict, unresolved, unusable, overlaps } = listener;
+  const whole = parent === undefined ? undefined : `the Gateway is not accepted: ${parent.message}`;
+  const invalid = refused?.message ?? unusable ?? whole;
+  return [
+    accepted(conflict ?? refused),
+    verdict('Programmed', conflict ?? (invalid === undefined ? undefined : problem('Invalid', invalid))),
+    verdict('ResolvedRefs', unresolved),
+    conflict === undefined
+      ? { type: 'Conflicted', status: 'False', reason: 'NoConflicts', message: '' }
+      : { type: 'Conflicted', status: 'True', ...conflict },
+    ...(overlaps ? [overlapping] : []),
+  ];
+}
+
+export function listenerSetStatus(set: SetState, now: string): StatusUpdate {
+  const { object, refused, listeners } = set;
+  const stamp = { now, generation: object.metadata.generation };
+  const wrong = setProblem(set);
+  const whole = listeners.every(isProgrammed) ? 'Accepted' : 'ListenersNotValid';
+  const notServed =
+    refused?.reason === 'ParentNotAccepted' ? problem('ParentNotProgrammed', refused.message) : wrong;
+  return update('ListenerSet', object, {
+    ...object.status,
+    conditions: mergeConditions(
+      object.status?.conditions,
+      [accepted(wrong, whole), verdict('Programmed', notServed)],
+      stamp,
+    ),
+    listeners: listenerStatuses(listeners, object.status?.listeners, stamp),
+  });
+}
+
+function setProblem({ refused, listeners }: SetState): Problem | undefined {
+  if (refused !== undefined || listeners.some(isProgrammed)) return refused;
+  return problem('ListenersNotValid', 'none of the listeners can be served');
+}
+
+/** The API takes no more of them. */
+const ANCESTORS_MOST = 16;
+
+/** Undefined where the policy is not, and was not, of our concern. */
+export function policyStatus(
+  state: PolicyState,
+  controllerName: string,
+  now: string,
+): StatusUpdate | undefined {
+  const { object, gateways } = state;
+  const before = object.status?.ancestors ?? [];
+  const others = before.filter((entry) => entry.controllerName !== controllerName);
+  if (gateways.size === 0 && others.length === before.length) return undefined;
+  const own = [...gateways.values()]
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
+    .slice(0, ANCESTORS_MOST - others.length)
+    .map((gateway): PolicyAncestorStatus => {
+      const { namespace = '', name } = gateway.object.metadata;
+      const known = before.find(
+        ({ controllerName: writer, ancestorRef }) =>
+          writer === controllerName &&
+          keyOf(ancestorRef.namespace, ancestorRef.name) === gateway.key &&
+          (ancestorRef.kind ?? 'Gateway') === 'Gateway',
+      );
+      return {
+        ancestorRef: { group: GATEWAY_GROUP, kind: 'Gateway', namespace, name },
+        controllerName,
+        conditions: mergeConditions(known?.conditions, policyVerdicts(state), {
+          now,
+          generation: object.metadata.generation,
+        }),
+      };
+    });
+  return update('BackendTLSPolicy', object as BackendTLSPolicy, {
+    ...object.status,
+    ancestors: [...others, ...own],
+  });
+}
+
+const policyVerdicts = ({ conflict, invalid, unresolved }: PolicyState): readonly Verdict[] => [
+  accepted(conflict ?? invalid),
+  verdict('ResolvedRefs', unresolved),
+];

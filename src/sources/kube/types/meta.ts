@@ -1,0 +1,34 @@
+import type { ObjectMeta } from '../api/object.ts';
+
+/** What every object brings, whatever its kind. */
+export interface Named {
+  readonly metadata: ObjectMeta;
+}
+
+export interface Condition {
+  readonly type: string;
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: string;
+  readonly message: string;
+  readonly observedGeneration?: number;
+  /** RFC 3339, in seconds. */
+  readonly lastTransitionTime: string;
+}
+
+export interface LabelSelector {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly {
+    readonly key: string;
+    /** `In`, `NotIn`, `Exists`, `DoesNotExist`. */
+    readonly operator: string;
+    readonly values?: readonly string[];
+  }[];
+}
+
+/** Names another object; what is left out depends on where it stands. */
+export interface Reference {
+  readonly group?: string;
+  readonly kind?: string;
+  readonly namespace?: string;
+  readonly name: string;
+}
