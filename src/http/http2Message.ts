@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import type { Head } from './head.ts';
 
 /**
@@ -116,8 +116,11 @@ export function lastChunk(trailers: readonly (readonly [name: string, value: str
   return `0\r\n${trailers.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
 }
 
-/** The fields of a request for a backend of HTTP/2, names and values by turns. */
-export function requestFields(head: Head, scheme: 'http' | 'https'): string[] {
+/**
+ * The fields of a request for a backend of HTTP/2, names and values by turns.
+ * @param protocol asks for a tunnel of that protocol (RFC 8441 §4)
+ */
+export function requestFields(head: Head, scheme: 'http' | 'https', protocol?: string): string[] {
   const rest: string[] = [];
   let authority = '';
   let grpc = false;
@@ -125,12 +128,38 @@ export function requestFields(head: Head, scheme: 'http' | 'https'): string[] {
     const name = head.name(i).toLowerCase();
     const value = head.value(i);
     if (name === 'host') authority = value;
+    // The key and its answer prove nothing here (RFC 8441 §5).
+    else if (protocol !== undefined && name === 'sec-websocket-key') continue;
     else if (!connectionFields.has(name) && name !== 'te') rest.push(name, value);
     if (name === 'content-type') grpc ||= value.startsWith('application/grpc');
   }
   // gRPC servers take its absence for a proxy that loses trailers.
   if (grpc) rest.push('te', 'trailers');
-  return [':method', head.method, ':scheme', scheme, ':authority', authority, ':path', head.target, ...rest];
+  const method = protocol === undefined ? [head.method] : ['CONNECT', ':protocol', protocol];
+  return [
+    ...[':method', ...method],
+    ...[':scheme', scheme, ':authority', authority, ':path', head.target],
+    ...rest,
+  ];
+}
+
+const ownToSwitch = new Set(['content-length', 'sec-websocket-accept']);
+
+/**
+ * The head of the answer to a request for a tunnel, which was granted, as the text of the 101 that it stands for.
+ * @param fields names and values by turns, as they came
+ * @param key of a WebSocket, as the client sent it (RFC 6455 §4.2.2)
+ */
+export function switchText(fields: readonly string[], protocol: string, key: string | undefined): string {
+  let text = `HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${protocol}\r\n`;
+  if (key !== undefined)
+    text += `sec-websocket-accept: ${hash('sha1', `${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`, 'base64')}\r\n`;
+  for (let i = 0; i + 1 < fields.length; i += 2) {
+    const name = fields[i] as string;
+    if (!name.startsWith(':') && !connectionFields.has(name) && !ownToSwitch.has(name))
+      text += `${name}: ${(fields[i + 1] as string).replaceAll(/[\r\n\0]/g, '?')}\r\n`;
+  }
+  return `${text}\r\n`;
 }
 
 /**

@@ -18,6 +18,7 @@ export {
   requestText,
   responseFields,
   responseText,
+  switchText,
   trailerFields,
 } from './http2Message.ts';
 export { COMPLETE, INCOMPLETE, parseRequest, parseResponse, refusal, type HeadLimits } from './parse.ts';

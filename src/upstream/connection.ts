@@ -15,7 +15,7 @@ import {
 } from '../http/index.ts';
 import { giveBuffer, shared, takeBuffer } from './buffers.ts';
 import type { Endpoint } from './endpoint.ts';
-import { Http2Channel } from './http2Channel.ts';
+import { ChannelError, Http2Channel } from './http2Channel.ts';
 import { openPlain, openTls, tlsProblem, type Reading } from './open.ts';
 
 /** Who waits for the answer of one request. All calls are synchronous; bytes are valid during the call only. */
@@ -57,6 +57,9 @@ const BULK = 32_768;
 
 /** Interim answers to one request; more would only be there to fill the client's connection. */
 const INFORMATIONAL_MOST = 32;
+
+/** Failures that say nothing against the health of the backend. */
+const blameless: ReadonlySet<ErrorCode> = new Set(['internal_error', 'upstream_no_upgrade']);
 
 /** A socket, or what stands for one. */
 type UpstreamSocket = Socket | Http2Channel;
@@ -420,12 +423,7 @@ export class UpstreamConnection {
     this.passenger = undefined;
     if (!this.connected) this.endpoint.connectFailed();
     // A kept connection that was closed between two requests is no sign of anything.
-    else if (
-      this.endpoint.watched &&
-      user !== undefined &&
-      code !== 'internal_error' &&
-      !(silent && this.reused)
-    )
+    else if (this.endpoint.watched && user !== undefined && !blameless.has(code) && !(silent && this.reused))
       this.endpoint.health.failed();
     this.close();
     user?.onFailure(code, detail, silent);
@@ -434,6 +432,10 @@ export class UpstreamConnection {
 
   private onError(error: NodeJS.ErrnoException): void {
     const { code = '', message } = error;
+    if (error instanceof ChannelError) {
+      this.end(message, error.entry);
+      return;
+    }
     const problem = this.endpoint.tls === undefined || !this.reached ? undefined : tlsProblem(error);
     // A backend that refuses our certificate says so behind the handshake (RFC 8446 §4.4.2.4).
     if (problem !== undefined && (!this.connected || code.startsWith('ERR_SSL')))

@@ -1,5 +1,6 @@
 import { constants, type ClientHttp2Stream } from 'node:http2';
 import { Duplex } from 'node:stream';
+import type { ErrorCode } from '../errors.ts';
 import {
   Body,
   COMPLETE,
@@ -10,6 +11,7 @@ import {
   parseRequest,
   requestFields,
   responseText,
+  switchText,
   trailerFields,
 } from '../http/index.ts';
 import type { Http2Sessions, SessionWaiter, SharedSession } from './http2Sessions.ts';
@@ -18,6 +20,16 @@ import type { Http2Sessions, SessionWaiter, SharedSession } from './http2Session
 const noLimits = { maxHeadBytes: 4_194_304, maxUriBytes: 4_194_304 };
 
 const EMPTY = Buffer.alloc(0);
+
+/** A failure that the catalogue has an entry for. */
+export class ChannelError extends Error {
+  readonly entry: ErrorCode;
+
+  constructor(entry: ErrorCode, detail: string) {
+    super(detail);
+    this.entry = entry;
+  }
+}
 
 /**
  * A connection of HTTP/1.1 to a backend of HTTP/2: each request written to it becomes a stream of a connection that
@@ -33,6 +45,8 @@ export class Http2Channel extends Duplex implements SessionWaiter {
   private pending: Buffer = EMPTY;
   private chunked = false;
   private trailers: [name: string, value: string][] = [];
+  /** The backend has granted a tunnel: bytes pass as they are from here on. */
+  private tunnelled = false;
 
   constructor(sessions: Http2Sessions) {
     super({ allowHalfOpen: false });
@@ -49,12 +63,17 @@ export class Http2Channel extends Duplex implements SessionWaiter {
     return this;
   }
 
-  setTimeout(): this {
+  setTimeout(ms: number, late: () => void): this {
+    if (this.tunnelled) this.stream?.setTimeout(ms, late);
     return this;
   }
 
   destroySoon(): void {
-    this.destroy();
+    const { stream } = this;
+    // What was written into a tunnel that has ended still goes out.
+    if (this.tunnelled && stream?.writableEnded === true && !stream.writableFinished)
+      stream.once('close', () => this.destroy());
+    else this.destroy();
   }
 
   resetAndDestroy(): this {
@@ -72,6 +91,11 @@ export class Http2Channel extends Duplex implements SessionWaiter {
     } catch (error) {
       done(error instanceof Error ? error : new Error(String(error)));
     }
+  }
+
+  override _final(done: (error?: Error | null) => void): void {
+    if (this.tunnelled) this.stream?.end();
+    done();
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
@@ -104,26 +128,59 @@ export class Http2Channel extends Duplex implements SessionWaiter {
     if (result !== COMPLETE) throw new Error(`our own request cannot be read: ${head.problem}`);
     head.text = bytes.toString('latin1', 0, head.length);
     this.pending = EMPTY;
-    this.begin();
+    const shared = this.claim();
+    const protocol = head.upgrade ? head.get('upgrade')?.split(',')[0]?.trim() : undefined;
+    if (protocol !== undefined) {
+      this.whenSettled(shared, () => this.ask(shared, protocol));
+      done();
+      return;
+    }
+    this.begin(shared);
     const rest = bytes.subarray(head.length);
     if (rest.length === 0) done();
     else this.writeBody(rest, done);
   }
 
-  private begin(): void {
-    const { head } = this;
+  private claim(): SharedSession {
     let { shared } = this;
     if (shared === undefined) {
       shared = this.shared = this.sessions.take();
       shared.streams++;
     }
+    return shared;
+  }
+
+  private whenSettled(shared: SharedSession, then: () => void): void {
+    const ready = (): void => {
+      if (!this.destroyed && this.shared === shared) then();
+    };
+    // Not before whoever holds this end has heard that it stands.
+    if (shared.settled) process.nextTick(ready);
+    else shared.settling.add({ ready, failed: (error) => this.destroy(error) });
+  }
+
+  /** An upgrade: a stream that becomes a tunnel, where the backend takes such (RFC 8441). */
+  private ask(shared: SharedSession, protocol: string): void {
+    const offered = shared.session.remoteSettings.enableConnectProtocol === true;
+    if (offered) this.begin(shared, protocol.toLowerCase());
+    // Who asks for anything else gets along without it (RFC 9110 §7.8).
+    else if (protocol.toLowerCase() !== 'websocket') this.begin(shared);
+    else
+      this.destroy(
+        new ChannelError('upstream_no_upgrade', 'the backend does not offer extended CONNECT (RFC 8441)'),
+      );
+  }
+
+  /** @param protocol of the tunnel that is asked for */
+  private begin(shared: SharedSession, protocol?: string): void {
+    const { head } = this;
     this.body = new Body();
     if (head.chunked) {
       this.body.startChunked();
       this.body.trailers = '';
     } else this.body.startLength(Math.max(0, head.contentLength));
-    const stream = shared.session.request(requestFields(head, this.sessions.scheme), {
-      endStream: this.body.done,
+    const stream = shared.session.request(requestFields(head, this.sessions.scheme, protocol), {
+      endStream: protocol === undefined && this.body.done,
       waitForTrailers: head.chunked,
     });
     this.stream = stream;
@@ -131,9 +188,15 @@ export class Http2Channel extends Duplex implements SessionWaiter {
     this.trailers = [];
     const headRequest = head.method === 'HEAD';
     const { body } = this;
+    const key = protocol === 'websocket' ? head.get('sec-websocket-key') : undefined;
     stream.on('headers', (_headers, _flags, raw) => this.push(responseText(raw ?? [], 'none'), 'latin1'));
     stream.on('response', (_headers, flags, raw) => {
       const fields = raw ?? [];
+      if (protocol !== undefined && /^2/.test(fields[1] ?? '')) {
+        this.tunnelled = true;
+        this.push(switchText(fields, protocol, key), 'latin1');
+        return;
+      }
       const ended = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
       const bodyless = headRequest || hasNoBody(Number(fields[1]));
       const sized = fields.some((name, i) => i % 2 === 0 && name === 'content-length');
@@ -159,6 +222,12 @@ export class Http2Channel extends Duplex implements SessionWaiter {
     stream.on('end', () => {
       // Without a code other than 0 this is the end of a whole answer.
       if (this.stream !== stream || stream.rstCode !== constants.NGHTTP2_NO_ERROR || stream.aborted) return;
+      if (this.tunnelled) {
+        this.push(null);
+        return;
+      }
+      // A tunnel that was refused: the request ends as well.
+      if (protocol !== undefined) stream.end();
       if (body.done) this.settle();
       if (this.chunked) this.push(lastChunk(this.trailers), 'latin1');
     });
@@ -176,6 +245,10 @@ export class Http2Channel extends Duplex implements SessionWaiter {
       done();
       return;
     }
+    if (this.tunnelled) {
+      this.afterWrite(stream, stream.write(bytes), done);
+      return;
+    }
     const send = (chunk: Buffer, from: number, to: number): void => {
       if (to > from) stream.write(chunk.subarray(from, to));
     };
@@ -187,18 +260,21 @@ export class Http2Channel extends Duplex implements SessionWaiter {
       // The answer was complete before the request.
       if (stream.readableEnded) this.settle();
     }
-    if (!stream.writableNeedDrain) {
+    this.afterWrite(stream, !stream.writableNeedDrain, done);
+  }
+
+  private afterWrite(stream: ClientHttp2Stream, more: boolean, done: () => void): void {
+    if (more) {
       done();
       return;
     }
-    let over = false;
     const once = (): void => {
-      if (over) return;
-      over = true;
+      stream.off('drain', once);
+      stream.off('close', once);
       done();
     };
-    stream.once('drain', once);
-    stream.once('close', once);
+    stream.on('drain', once);
+    stream.on('close', once);
   }
 
   /** The exchange is over; the channel may carry another one, wherever there is room then. */

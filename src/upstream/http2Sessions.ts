@@ -15,6 +15,9 @@ export interface SharedSession {
   connected: boolean;
   /** Who waits for it to stand. */
   readonly waiting: Set<SessionWaiter>;
+  /** What the backend can do is known; who waits for that. */
+  settled: boolean;
+  readonly settling: Set<SessionWaiter>;
   idleSince: number;
 }
 
@@ -74,16 +77,31 @@ export class Http2Sessions {
       maxSessionMemory: 64,
     });
     const waiting = new Set<SessionWaiter>();
-    const shared: SharedSession = { session, streams: 0, connected: false, waiting, idleSince: Date.now() };
+    const settling = new Set<SessionWaiter>();
+    const shared: SharedSession = {
+      session,
+      streams: 0,
+      connected: false,
+      waiting,
+      settled: false,
+      settling,
+      idleSince: Date.now(),
+    };
     session.on('connect', () => {
       shared.connected = true;
       for (const waiter of waiting) waiter.ready();
       waiting.clear();
     });
+    session.on('remoteSettings', () => {
+      shared.settled = true;
+      for (const waiter of settling) waiter.ready();
+      settling.clear();
+    });
     // Whoever has a stream on it hears of the end by the stream.
     const failed = (error: Error): void => {
-      for (const waiter of waiting) waiter.failed(error);
+      for (const waiter of [...waiting, ...settling]) waiter.failed(error);
       waiting.clear();
+      settling.clear();
     };
     session.on('error', failed);
     session.on('close', () => failed(new Error('closed')));

@@ -13,6 +13,7 @@ const upgrade = 'src/proxy/upgrade.test.ts';
 const tls = 'src/proxy/tls.test.ts';
 const http2 = 'src/proxy/http2.test.ts';
 const floods = 'src/proxy/http2Floods.test.ts';
+const tunnel = 'src/proxy/http2Tunnel.test.ts';
 const http2Backend = 'src/proxy/http2Backend.test.ts';
 const reload = 'src/proxy/reload.test.ts';
 
@@ -512,6 +513,18 @@ export const forwarding: readonly Requirement[] = [
       'extended CONNECT opens a WebSocket',
       rfc(8441, '4'),
       [http2, 'a WebSocket over HTTP/2 reaches a backend of HTTP/1.1'],
+      [tunnel, 'a WebSocket of HTTP/1.1 reaches a backend of HTTP/2 as extended CONNECT'],
+      [tunnel, 'a WebSocket of HTTP/2 reaches a backend of HTTP/2'],
+      [tunnel, 'each side of such a tunnel ends for itself'],
+    ],
+    [
+      'websocket-offered',
+      'extended CONNECT is used only where the backend offers it',
+      rfc(8441, '3'),
+      [
+        tunnel,
+        'a backend that does not offer tunnels is not asked for one: 501, and nothing held against it',
+      ],
     ],
     [
       'floods',
