@@ -111,7 +111,7 @@ test('who reads slowly slows the other side down, both ways, and nothing is lost
       socket.pause();
       socket.on('data', (piece: Buffer) => hash.update(piece));
       socket.on('end', () => socket.end(hash.digest('hex')));
-      setImmediate(() => released.then(() => socket.resume()));
+      setImmediate(() => void released.then(() => socket.resume()));
     },
   });
   let release = (): void => undefined;

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { GatewayError, type ErrorCode } from '../errors.ts';
+import type { ErrorCode, GatewayError } from '../errors.ts';
 import type { Destination, Endpoint, UpstreamConnection, UpstreamUser, Waiter } from '../upstream/index.ts';
 import type { Port } from './port.ts';
 import type { TcpResult } from './tcpStats.ts';
