@@ -246,7 +246,7 @@ export const catalogue = {
     504,
     'later',
     'request timeout',
-    'timeout.requestTimeout or timeout.backendRequestTimeout passed before the answer was complete.',
+    'timeout.requestTimeout or timeout.backendRequestTimeout passed before the answer was complete, or limits.responseTimeout before it began.',
   ),
 
   // Tokens and rules (RFC 6750)

@@ -2,6 +2,7 @@ import { apps } from './requirements/apps.ts';
 import { configuration } from './requirements/configuration.ts';
 import { faults } from './requirements/faults.ts';
 import { forwarding } from './requirements/forwarding.ts';
+import { limitsOfPeers } from './requirements/limits.ts';
 import { modelContextProtocol } from './requirements/mcp.ts';
 import { mcpStdio } from './requirements/mcpStdio.ts';
 import { mcpUse } from './requirements/mcpUse.ts';
@@ -18,6 +19,7 @@ export const requirements: readonly Requirement[] = [
   ...wire,
   ...forwarding,
   ...upstream,
+  ...limitsOfPeers,
   ...tokens,
   ...policies,
   ...modelContextProtocol,

@@ -23,6 +23,7 @@ const limits: Limits = {
   headTimeoutMs: 10_000,
   handshakeTimeoutMs: 15_000,
   bodyTimeoutMs: 60_000,
+  responseTimeoutMs: 5 * minutes,
   idleTimeoutMs: 10 * minutes,
   tunnelIdleTimeoutMs: 60 * minutes,
   udpIdleTimeoutMs: minutes,

@@ -371,6 +371,8 @@ export interface Limits {
   readonly handshakeTimeoutMs: number;
   /** Longest pause within a request or response body that someone waits for. */
   readonly bodyTimeoutMs: number;
+  /** From a whole request to the head of its answer, where no policy limits that; 0 is no limit. */
+  readonly responseTimeoutMs: number;
   /** A kept-alive connection without a request. */
   readonly idleTimeoutMs: number;
   /** A tunnel (after an upgrade, or a TCP route) in which no byte moves. */

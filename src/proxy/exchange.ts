@@ -64,6 +64,8 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
   forwardTarget: string;
   forwardHost: HostRewrite | undefined;
   backendMs: number | undefined;
+  /** A policy limits the time of the whole exchange. */
+  limited = false;
   /** What the policies of the backend that was chosen do with its answer. */
   backendOnResponse: CompiledRoute['onResponse'];
   /** Absent where it is left to chance which address gets the request. */
@@ -252,6 +254,7 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
   }
 
   limitRequest(ms: number): void {
+    this.limited = true;
     this.arm(ms, 'timeout.requestTimeout');
   }
 

@@ -2,6 +2,7 @@ import { GatewayError, type ErrorCode } from '../errors.ts';
 import { Body, FRAMING, httpDate, KIND, renderFields, statusLine, type Head } from '../http/index.ts';
 import type { Destination, Endpoint, UpstreamConnection, UpstreamUser, Waiter } from '../upstream/index.ts';
 import type { BodyConsumer, LiveExchange } from './exchange.ts';
+import { isGrpc } from './grpc.ts';
 import { fitsPage, givePage, takePage } from './pages.ts';
 import { connectionLine, TOGETHER } from './reply.ts';
 import { rewrittenHost } from './rewrittenHost.ts';
@@ -261,7 +262,7 @@ export class Forward implements UpstreamUser, Waiter, BodyConsumer {
     const { x, upstream } = this;
     if (!upstream.connected && this.moveOn(upstream)) return;
     // A kept-alive connection that died before it answered says nothing about the backend: once, another is tried.
-    const stale = fresh && upstream.reused && !this.retried;
+    const stale = fresh && upstream.reused && !this.retried && code === 'upstream_reset';
     if (stale && this.bodyless && idempotent.has(x.method) && !x.closed) {
       this.retried = true;
       this.connect(true);
@@ -269,6 +270,12 @@ export class Forward implements UpstreamUser, Waiter, BodyConsumer {
     }
     upstream.endpoint.stats.failed++;
     x.abort(new GatewayError(code, { detail: `${upstream.endpoint.name}: ${detail}` }));
+  }
+
+  /** gRPC has deadlines of its own, and servers that send the head of an answer with its first message. */
+  get patient(): boolean {
+    const { x } = this;
+    return x.limited || x.backendMs !== undefined || isGrpc(x);
   }
 
   /** Nothing was sent yet: any request, with or without a body, may go to another address. */

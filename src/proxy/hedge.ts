@@ -111,6 +111,10 @@ class HedgedTry implements UpstreamUser {
   private readonly owner: Hedged;
   private won = false;
 
+  get patient(): boolean {
+    return this.owner.patient === true;
+  }
+
   constructor(hedges: Hedges, owner: Hedged, upstream: UpstreamConnection) {
     const { x } = owner;
     this.hedges = hedges;

@@ -285,7 +285,8 @@ export class PlannedForward extends Forward implements Hedged {
     this.held = undefined;
     const { endpoint } = upstream;
     // A kept-alive connection that died before it answered says nothing about the backend: such a try is free.
-    const stale = fresh && upstream.reused && !this.staleRetried && this.bodyless && idempotent.has(x.method);
+    const kept = fresh && upstream.reused && code === 'upstream_reset';
+    const stale = kept && !this.staleRetried && this.bodyless && idempotent.has(x.method);
     if (stale && !x.started && !x.closed) {
       this.staleRetried = true;
       this.tries--;

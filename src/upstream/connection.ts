@@ -40,6 +40,8 @@ export interface UpstreamUser {
   onWritable(): void;
   /** The connection, which was still being opened when it was taken, is there. */
   onConnected?(): void;
+  /** The time to the head of its answer is limited by somebody else, or not at all. */
+  readonly patient?: boolean;
 }
 
 /** Who takes the bytes of a connection that is a tunnel. All calls are synchronous; bytes are valid during the call only. */
@@ -98,6 +100,8 @@ export class UpstreamConnection {
   private informational = 0;
   private keep = false;
   private requestSent = false;
+  /** When it was, by the clock of the endpoint; 0 while it is not. */
+  private sentAt = 0;
   private connectTimer: NodeJS.Timeout | undefined;
 
   constructor(endpoint: Endpoint, limits: HeadLimits) {
@@ -172,6 +176,7 @@ export class UpstreamConnection {
     this.silent = true;
     this.informational = 0;
     this.requestSent = false;
+    this.sentAt = 0;
   }
 
   /** @returns false when the caller should wait for `onWritable` */
@@ -191,6 +196,17 @@ export class UpstreamConnection {
   /** The request is completely written: the connection may be used again after its answer. */
   sent(): void {
     this.requestSent = true;
+    this.sentAt = this.endpoint.clock;
+  }
+
+  /**
+   * One look of the coarse clock: was the head of an answer waited for too long?
+   * @param most ticks of the clock that it may take
+   */
+  look(most: number): void {
+    const { user, sentAt } = this;
+    if (sentAt === 0 || user === undefined || this.answering || this.endpoint.clock - sentAt <= most) return;
+    if (this.connected && user.patient !== true) this.fail('upstream_timeout', 'limits.responseTimeout');
   }
 
   pause(): void {
@@ -423,7 +439,12 @@ export class UpstreamConnection {
     this.passenger = undefined;
     if (!this.connected) this.endpoint.connectFailed();
     // A kept connection that was closed between two requests is no sign of anything.
-    else if (this.endpoint.watched && user !== undefined && !blameless.has(code) && !(silent && this.reused))
+    else if (
+      this.endpoint.watched &&
+      user !== undefined &&
+      !blameless.has(code) &&
+      !(silent && this.reused && code === 'upstream_reset')
+    )
       this.endpoint.health.failed();
     this.close();
     user?.onFailure(code, detail, silent);

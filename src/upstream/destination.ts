@@ -178,7 +178,7 @@ export class Destination {
 
   /** Closes what is idle for too long, and looks for new certificates. */
   sweep(now: number): void {
-    for (const endpoint of this.byName.values()) endpoint.sweep(now);
+    for (const endpoint of this.endpoints()) endpoint.sweep(now);
     for (const endpoint of this.leaving) if (endpoint.connections === 0) this.leaving.delete(endpoint);
     this.waiting.sweep(now);
     if (this.tls !== undefined && !this.retired) void this.renew(this.tls);

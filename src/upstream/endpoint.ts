@@ -48,6 +48,8 @@ export class Endpoint {
   readonly maxRequests: number;
   /** The connections below ours, where the backend is spoken to in HTTP/2. */
   readonly http2: Http2Sessions | undefined;
+  /** Sweeps so far, from 1. */
+  clock = 1;
   settings: UpstreamSettings;
   limits: Limits;
   private readonly share: EndpointShare;
@@ -180,8 +182,12 @@ export class Endpoint {
     this.http2?.retire();
   }
 
-  /** Closes what has been idle for too long. */
+  /** Closes what has been idle for too long, and gives up answers that do not begin; once a second. */
   sweep(now: number): void {
+    this.clock++;
+    const { responseTimeoutMs } = this.limits;
+    if (responseTimeoutMs > 0)
+      for (const connection of this.open) connection.look(Math.ceil(responseTimeoutMs / 1_000));
     for (const connection of this.idle.filter((idle) => now - idle.idleSince >= idle.idleLimitMs))
       connection.close();
     this.http2?.sweep(now, this.settings.poolIdleTimeoutMs);

@@ -70,6 +70,7 @@ function buildLimits(document: DocumentSettings): Limits {
     headTimeoutMs: given?.headTimeout ?? limits.headTimeoutMs,
     handshakeTimeoutMs: document.frontendPolicies?.tls?.handshakeTimeout ?? limits.handshakeTimeoutMs,
     bodyTimeoutMs: given?.bodyTimeout ?? limits.bodyTimeoutMs,
+    responseTimeoutMs: given?.responseTimeout ?? limits.responseTimeoutMs,
     idleTimeoutMs: http?.http1IdleTimeout ?? limits.idleTimeoutMs,
     tunnelIdleTimeoutMs: given?.tunnelIdleTimeout ?? limits.tunnelIdleTimeoutMs,
     udpIdleTimeoutMs: given?.udpIdleTimeout ?? limits.udpIdleTimeoutMs,

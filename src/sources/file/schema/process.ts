@@ -103,6 +103,11 @@ const limits = fields({
   bodyTimeout: positiveDuration
     .optional()
     .describe('Longest pause within a body; 1m by default. Over it: 408.'),
+  responseTimeout: duration
+    .optional()
+    .describe(
+      'From a whole request to the head of its answer, where no timeout policy says something else; 5m by default, 0s is no limit. Over it: 504.',
+    ),
   tunnelIdleTimeout: positiveDuration
     .optional()
     .describe('Time a tunnel (WebSocket, TCP route) may stay open while no byte moves; 1h by default.'),

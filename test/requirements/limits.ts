@@ -1,0 +1,72 @@
+import { area, ours, rfc, type Requirement } from './requirement.ts';
+
+const page = ours('docs/configuration.md');
+const limits = 'src/proxy/limits.test.ts';
+const overload = 'src/proxy/overload.test.ts';
+const client = 'src/proxy/clientFaults.test.ts';
+const answers = 'src/proxy/responseTimeout.test.ts';
+
+/** What a peer can make grow, and how long it may take: each has its end, its answer and its place in the metrics. */
+export const limitsOfPeers: readonly Requirement[] = [
+  ...area('limits', [
+    [
+      'requests',
+      'requests under way are limited over all connections: 503, and the connection goes on',
+      page,
+      [limits, 'a request too many at the same time is told to come back, and its connection goes on'],
+    ],
+    [
+      'requests-per-connection',
+      'a connection ends after as many requests as it may have',
+      rfc(9112, '9.6'),
+      [limits, 'a connection ends after as many requests as it may have, with the last answer saying so'],
+    ],
+    [
+      'connection-age',
+      'a connection ends at its age, and never within a request',
+      page,
+      [limits, 'a connection of age ends: at once when idle, otherwise after its request'],
+    ],
+    [
+      'connections',
+      'connections are limited, and never more than the process may have files open for',
+      page,
+      [limits, 'the cap on connections stays below half of the files the process may open'],
+    ],
+    [
+      'body-rate',
+      'a body that trickles is 408; the client is not blamed for a slow backend',
+      page,
+      [limits, 'a body that trickles is 408, though it never pauses'],
+      [limits, 'a client is not blamed for the time in which nobody takes its body'],
+      [limits, 'a small body that comes at once is under no rate'],
+    ],
+    [
+      'answer-time',
+      'an answer that does not begin is 504, and nothing that goes on by itself is ended',
+      rfc(9110, '15.6.5'),
+      [
+        answers,
+        'an answer that does not begin is 504; what goes on by itself, or is limited otherwise, goes on',
+      ],
+      [answers, 'it counts as a failure of the address, and as a reason to try again'],
+      [answers, 'over HTTP/2 the stream alone ends, and calls of gRPC wait for as long as their client does'],
+      [client, 'a backend that stops taking a body is given up with 504'],
+    ],
+    [
+      'overload',
+      'overload ends connections first, then refuses new requests, and lets those under way end',
+      page,
+      [limits, 'overload ends connections first, then refuses new requests, and lets those under way end'],
+      [overload, 'each threshold has its level and its reason, the higher one wins'],
+      [overload, 'a single pause is no overload, and one good look ends one'],
+      [overload, 'by itself it measures how late the event loop is, and how much memory is in use'],
+    ],
+    [
+      'files',
+      'without a file descriptor the gateway sheds connections and goes on',
+      page,
+      [overload, 'without a file descriptor connections end at once, those under way as far as they come'],
+    ],
+  ]),
+];
