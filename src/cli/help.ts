@@ -9,7 +9,7 @@ const exitCodes = `exit codes:
 
 /** Text of `portcullis --help`. */
 export function generalHelp(commands: Readonly<Record<string, Command>>): string {
-  const rows = Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(9)}${summary}\n`);
+  const rows = Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(12)}${summary}\n`);
   return `usage: portcullis [run] -f FILE
        portcullis COMMAND …
 

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { nearest } from '../sources/index.ts';
 import { check } from './check.ts';
 import { UsageError, type Command, type Flags, type Terminal } from './command.ts';
+import { controller } from './controller.ts';
 import { exitCode } from './exitCode.ts';
 import { explain } from './explain.ts';
 import { commandHelp, commonFlags, generalHelp } from './help.ts';
@@ -11,7 +12,15 @@ import { schema } from './schema.ts';
 import { token } from './token.ts';
 import { version } from './version.ts';
 
-const commands: Readonly<Record<string, Command>> = { run, check, explain, schema, token, idp };
+const commands: Readonly<Record<string, Command>> = {
+  run,
+  check,
+  explain,
+  schema,
+  token,
+  idp,
+  controller,
+};
 
 function realTerminal(): Terminal {
   const { stdout, stderr, env } = process;

@@ -4,3 +4,9 @@ export { loadFile, loadText, type LoadOptions, type LoadResult } from './file/lo
 export { nearest } from './file/nearest.ts';
 export { renderProblem, type Problem } from './file/problem.ts';
 export type { Environment } from './file/variables.ts';
+export { parseListenAddress } from './file/schema/scalars.ts';
+export type * from './kube/index.ts';
+
+/** The Kubernetes source. Loaded by those who ask for it: nobody else pays for its code. */
+export const loadKube = async (): Promise<typeof import('./kube/index.ts')> =>
+  await import('./kube/index.ts');

@@ -6,6 +6,7 @@ import {
   mkdtempSync,
   openSync,
   closeSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -24,14 +25,25 @@ import { freePorts } from './loopback.ts';
  * `test/kubernetes/bed/build.sh` fills.
  */
 
-/** The one binary that holds etcd, kube-apiserver, kube-controller-manager and kubectl; or why there is none. */
-export function findBed(): { readonly kube: string } | { readonly missing: string } {
+export interface Bed {
+  /** The one binary that holds etcd, kube-apiserver, kube-controller-manager and kubectl. */
+  readonly kube: string;
+  /** The CRDs of the Gateway API: a folder with `standard` and `experimental`. */
+  readonly crds: string;
+}
+
+const gatewayApiVersion = 'v1.6.3';
+
+/** The bed, or why there is none. */
+export function findBed(): Bed | { readonly missing: string } {
   const { PORTCULLIS_TESTBED, XDG_CACHE_HOME, PORTCULLIS_TESTBED_REQUIRED } = process.env;
   const folder =
     PORTCULLIS_TESTBED ?? join(XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'portcullis', 'testbed');
   const kube = join(folder, 'kube');
-  if (existsSync(kube)) return { kube };
-  const missing = `there is no ${kube}; test/kubernetes/bed/build.sh makes it`;
+  const crds = join(folder, 'crds', gatewayApiVersion);
+  const lacks = [kube, crds].find((path) => !existsSync(path));
+  if (lacks === undefined) return { kube, crds };
+  const missing = `there is no ${lacks}; test/kubernetes/bed/build.sh makes it`;
   // Where the tests decide, a bed that is not there is no excuse.
   if (PORTCULLIS_TESTBED_REQUIRED === '1') throw new Error(missing);
   return { missing };
@@ -49,6 +61,8 @@ export interface Cluster {
   kubectl(args: readonly string[], input?: string): Promise<string>;
   /** Applies a manifest of one or more documents. */
   apply(manifest: string): Promise<void>;
+  /** Installs the CRDs of the Gateway API and waits until they are served. */
+  installGatewayApi(channel?: 'standard' | 'experimental'): Promise<void>;
   /** Kills the API server as a power cut would. */
   killApiServer(): Promise<void>;
   /** Starts it again on the same port; resolves when it is ready. */
@@ -74,7 +88,7 @@ interface Program {
 export async function startCluster({ controllers = false } = {}): Promise<Cluster> {
   const bed = findBed();
   if ('missing' in bed) throw new Error(bed.missing);
-  const cluster = new LocalCluster(bed.kube, controllers);
+  const cluster = new LocalCluster(bed, controllers);
   try {
     await cluster.start();
     return cluster;
@@ -90,6 +104,7 @@ const readyWithinMs = 90_000;
 class LocalCluster implements Cluster {
   port = 0;
   readonly #folder = mkdtempSync(join(tmpdir(), 'portcullis-kube-'));
+  readonly #crds: string;
   readonly #controllers: boolean;
   readonly #programs = new Map<string, Program>();
   readonly #token = randomUUID();
@@ -101,7 +116,8 @@ class LocalCluster implements Cluster {
   #ca = '';
   #etcd = { client: 0, peer: 0 };
 
-  constructor(kube: string, controllers: boolean) {
+  constructor({ kube, crds }: Bed, controllers: boolean) {
+    this.#crds = crds;
     this.#controllers = controllers;
     // The binary runs as the program it is called by.
     for (const name of ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'])
@@ -204,6 +220,14 @@ class LocalCluster implements Cluster {
 
   async apply(manifest: string): Promise<void> {
     await this.kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], manifest);
+  }
+
+  async installGatewayApi(channel: 'standard' | 'experimental' = 'standard'): Promise<void> {
+    const folder = join(this.#crds, channel);
+    // The others are of `gateway.networking.x-k8s.io`, which nobody asks for, or no CRDs.
+    const files = readdirSync(folder).filter((name) => /^gateway\.networking\.k8s\.io_(?!vap_)/.test(name));
+    await this.kubectl(['apply', '--server-side', ...files.flatMap((name) => ['-f', join(folder, name)])]);
+    await this.kubectl(['wait', '--for=condition=established', 'crd', '--all', '--timeout=60s']);
   }
 
   async stop(): Promise<void> {

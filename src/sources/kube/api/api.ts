@@ -20,6 +20,8 @@ export interface Call {
   /** Sent as JSON, which is YAML too. */
   readonly body?: unknown;
   readonly contentType?: string;
+  /** Another form of the answer than the objects as JSON. */
+  readonly accept?: string;
   readonly signal?: AbortSignal;
   /** For the whole answer, or with `open` until its head. */
   readonly timeoutMs?: number;
@@ -143,7 +145,7 @@ export class KubeApi {
           signal,
           headers: {
             ...options.headers,
-            accept: 'application/json',
+            accept: call.accept ?? 'application/json',
             'user-agent': this.#userAgent,
             ...(body === undefined
               ? {}

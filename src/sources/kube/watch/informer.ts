@@ -82,6 +82,11 @@ export class Informer<T extends KubeObject> {
     return order.find((state) => this.#watches.some((watch) => watch.state === state)) ?? 'current';
   }
 
+  /** See `ListWatch.lookAgain`. */
+  lookAgain(): void {
+    for (const watch of this.#watches) watch.lookAgain();
+  }
+
   async close(): Promise<void> {
     this.#settled(false);
     this.#endMetrics();

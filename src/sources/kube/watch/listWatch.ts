@@ -33,6 +33,8 @@ export const defaultWatchPace: WatchPace = {
 };
 
 export interface Selection {
+  /** The server sends no more of each object than its metadata. */
+  readonly metadataOnly?: boolean;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
 }
@@ -56,6 +58,9 @@ export interface ListWatchOptions<T extends KubeObject> extends Selection {
   readonly random?: Random;
 }
 
+const json = 'application/json';
+const partial = (kind: string): string => `application/json;as=${kind};g=meta.k8s.io;v=v1`;
+
 /** A watch that makes no sense so many times in a row is given up for a new list. */
 const maxUnreadable = 3;
 
@@ -69,8 +74,9 @@ class Silent extends Error {
  * resumed from the last version heard whenever it ends; a new list only when the server has forgotten that version.
  */
 export class ListWatch<T extends KubeObject> {
-  readonly #options: Required<Omit<ListWatchOptions<T>, 'labelSelector' | 'fieldSelector' | 'namespace'>>;
-  readonly #query: Selection;
+  readonly #options: Required<Omit<ListWatchOptions<T>, keyof Selection | 'namespace'>>;
+  readonly #query: Omit<Selection, 'metadataOnly'>;
+  readonly #accept: { readonly list: string; readonly watch: string };
   readonly #path: string;
   readonly #namespace: string | undefined;
   readonly #ended = new AbortController();
@@ -84,8 +90,16 @@ export class ListWatch<T extends KubeObject> {
   /** In a row, without an event in between. A list counts for nothing: the watch after it may fail every time. */
   #failures = 0;
   #unreadable = 0;
+  /** Ends the pause under way. */
+  #waiting: AbortController | undefined;
 
-  constructor({ labelSelector, fieldSelector, namespace, ...rest }: ListWatchOptions<T>) {
+  constructor({
+    labelSelector,
+    fieldSelector,
+    metadataOnly = false,
+    namespace,
+    ...rest
+  }: ListWatchOptions<T>) {
     this.#options = {
       pace: defaultWatchPace,
       pageSize: 500,
@@ -98,6 +112,9 @@ export class ListWatch<T extends KubeObject> {
       ...(labelSelector === undefined ? {} : { labelSelector }),
       ...(fieldSelector === undefined ? {} : { fieldSelector }),
     };
+    this.#accept = metadataOnly
+      ? { list: partial('PartialObjectMetadataList'), watch: partial('PartialObjectMetadata') }
+      : { list: json, watch: json };
     this.#namespace = namespace;
     this.#path = pathOf(rest.resource, { namespace });
     this.#done = this.#run();
@@ -105,6 +122,11 @@ export class ListWatch<T extends KubeObject> {
 
   get state(): WatchState {
     return this.#state;
+  }
+
+  /** Asks at once for a kind that was not installed: it may be now. */
+  lookAgain(): void {
+    if (this.#state === 'missing') this.#waiting?.abort();
   }
 
   async close(): Promise<void> {
@@ -120,8 +142,16 @@ export class ListWatch<T extends KubeObject> {
         if (this.#version === undefined) await this.#list();
         await this.#watch();
       } catch (error) {
-        if (!signal.aborted) await pause(this.#options.clock, this.#recover(error), signal);
+        if (!signal.aborted) await this.#wait(this.#recover(error));
       }
+  }
+
+  async #wait(ms: number): Promise<void> {
+    this.#waiting = new AbortController();
+    // Its own signal, so that a pause can be cut short and the watch go on.
+    const signal = AbortSignal.any([this.#ended.signal, this.#waiting.signal]);
+    await pause(this.#options.clock, ms, signal);
+    this.#waiting = undefined;
   }
 
   async #list(): Promise<void> {
@@ -132,6 +162,7 @@ export class ListWatch<T extends KubeObject> {
     do {
       const answer = await api.request({
         path: this.#path,
+        accept: this.#accept.list,
         query: { ...this.#query, limit: this.#inOnePiece ? undefined : pageSize, continue: next },
         signal: this.#ended.signal,
       });
@@ -158,6 +189,7 @@ export class ListWatch<T extends KubeObject> {
     const timeoutSeconds = Math.ceil(jittered(pace.watchMs, random) / 1_000);
     const response = await api.open({
       path: this.#path,
+      accept: this.#accept.watch,
       query: {
         ...this.#query,
         watch: true,

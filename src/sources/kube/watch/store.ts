@@ -1,9 +1,19 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../api/object.ts';
 
 export type Change<T> =
   | { readonly type: 'added'; readonly object: T }
   | { readonly type: 'updated'; readonly object: T; readonly previous: T }
   | { readonly type: 'deleted'; readonly object: T };
+
+/** The version counts every change; the new one is kept, since writes are made with it. */
+const isSameContent = (a: KubeObject, b: KubeObject): boolean =>
+  isDeepStrictEqual(withoutVersion(a), withoutVersion(b));
+
+const withoutVersion = (object: KubeObject): object => ({
+  ...object,
+  metadata: { ...object.metadata, resourceVersion: '' },
+});
 
 /** Runs after the store holds the change. The changes of one list come together. */
 export type Listener<T> = (changes: readonly Change<T>[]) => void;
@@ -52,7 +62,7 @@ export class Store<T extends KubeObject> implements Objects<T> {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** The object is now this; nothing happens where it already is, by its resourceVersion. */
+  /** The object is now this; nobody is told where nothing that is kept of it has changed. */
   put(object: T): void {
     const change = this.#put(object);
     if (change !== undefined) this.#tell([change]);
@@ -94,7 +104,11 @@ export class Store<T extends KubeObject> implements Objects<T> {
     let objects = this.#byNamespace.get(namespace);
     if (objects === undefined) this.#byNamespace.set(namespace, (objects = new Map<string, T>()));
     objects.set(name, object);
-    if (previous !== undefined) return { type: 'updated', object, previous };
+    if (previous !== undefined) {
+      // Most of what changes in a busy cluster (heartbeats of nodes, for one) is in fields that are not kept.
+      if (isSameContent(previous, object)) return undefined;
+      return { type: 'updated', object, previous };
+    }
     this.#size++;
     return { type: 'added', object };
   }

@@ -21,3 +21,14 @@ export function trimMetadata(object: KubeObject): KubeObject {
   }
   return { ...object, metadata: metadata as unknown as KubeObject['metadata'] };
 }
+
+/** Keeps what tells objects apart, and these parts of the metadata besides. */
+export function identityOf(
+  { metadata }: KubeObject,
+  ...parts: readonly (keyof KubeObject['metadata'])[]
+): KubeObject['metadata'] {
+  const kept: Partial<Record<string, unknown>> = {};
+  for (const part of ['name', 'namespace', 'uid', 'resourceVersion', ...parts] as const)
+    if (metadata[part] !== undefined) kept[part] = metadata[part];
+  return kept as unknown as KubeObject['metadata'];
+}

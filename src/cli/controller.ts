@@ -1,0 +1,100 @@
+import { parseListenAddress } from '../sources/index.ts';
+import { UsageError, type Command, type Flags } from './command.ts';
+import { exitCode } from './exitCode.ts';
+import { Stopping } from './stopping.ts';
+
+const levels = ['debug', 'info', 'warn', 'error'] as const;
+const formats = ['text', 'json'] as const;
+
+export const controller: Command = {
+  summary: 'follow the Gateway API of a Kubernetes cluster and write its status',
+  usage: '[--kubeconfig FILE] [--namespace NAME]',
+  flags: {
+    kubeconfig: {
+      type: 'string',
+      value: 'FILE',
+      help: 'how to reach the cluster; else KUBECONFIG, ~/.kube/config, or the service account of the pod',
+    },
+    context: { type: 'string', value: 'NAME', help: 'context of the kubeconfig' },
+    namespace: {
+      type: 'string',
+      value: 'NAME',
+      help: 'where its lease lies; that of the pod or of the context unless given',
+    },
+    'watch-namespaces': {
+      type: 'string',
+      value: 'A,B',
+      help: 'follow the objects of these namespaces only',
+    },
+    'controller-name': {
+      type: 'string',
+      value: 'NAME',
+      help: 'the GatewayClasses that are its own name this (portcullis.dev/gateway)',
+    },
+    'log-level': { type: 'string', value: 'LEVEL', help: `${levels.join(', ')}` },
+    'log-format': { type: 'string', value: 'FORMAT', help: `${formats.join(', ')}` },
+    admin: { type: 'string', value: 'ADDRESS', help: 'port of the operator (127.0.0.1:15000), or off' },
+    stats: { type: 'string', value: 'ADDRESS', help: 'port of the metrics ([::]:15020), or off' },
+    readiness: { type: 'string', value: 'ADDRESS', help: 'port of the probes ([::]:15021), or off' },
+  },
+  positionals: 0,
+  async run(flags, _positionals, terminal) {
+    const options = {
+      kubeconfig: text(flags, 'kubeconfig'),
+      context: text(flags, 'context'),
+      namespace: text(flags, 'namespace'),
+      watchNamespaces: text(flags, 'watch-namespaces')
+        ?.split(',')
+        .map((name) => name.trim())
+        .filter((name) => name !== ''),
+      controllerName: text(flags, 'controller-name'),
+      logLevel: oneOf(flags, 'log-level', levels),
+      logFormat: oneOf(flags, 'log-format', formats),
+      admin: address(flags, 'admin'),
+      stats: address(flags, 'stats'),
+      readiness: address(flags, 'readiness'),
+    };
+    if (options.watchNamespaces?.length === 0) throw new UsageError('--watch-namespaces names none');
+    // Loaded here, so that the other commands start without it.
+    const { startController } = await import('./controllerProcess.ts');
+    const stopping = new Stopping(terminal);
+    try {
+      const running = await startController(options);
+      stopping.started(running);
+      await running.closed;
+      return exitCode.ok;
+    } catch (error) {
+      terminal.err(`portcullis: ${error instanceof Error ? error.message : String(error)}\n`);
+      return exitCode.failed;
+    } finally {
+      stopping.release();
+    }
+  },
+};
+
+function text(flags: Flags, name: string): string | undefined {
+  const value = flags[name];
+  if (value === '') throw new UsageError(`--${name} is empty`);
+  return typeof value === 'string' ? value : undefined;
+}
+
+function oneOf<Value extends string>(
+  flags: Flags,
+  name: string,
+  values: readonly Value[],
+): Value | undefined {
+  const given = text(flags, name);
+  const value = values.find((one) => one === given);
+  if (given !== undefined && value === undefined)
+    throw new UsageError(`--${name} is one of ${values.join(', ')}`);
+  return value;
+}
+
+function address(flags: Flags, name: string): ReturnType<typeof parseListenAddress> {
+  const given = text(flags, name);
+  if (given === undefined) return undefined;
+  const parsed = parseListenAddress(given);
+  if (parsed === undefined)
+    throw new UsageError(`--${name} is off, ip:port, localhost:port, [::]:port or unix:/path`);
+  return parsed;
+}

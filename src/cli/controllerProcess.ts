@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { startAdmin, type Admin } from '../admin/index.ts';
+import { defaults, type ListenAddress } from '../model/index.ts';
+import { loadKube } from '../sources/index.ts';
+import { createLogger, createMetrics, type LogFormat, type LogLevel } from '../telemetry/index.ts';
+import type { Stoppable } from './stopping.ts';
+import { version } from './version.ts';
+
+export interface ControllerSettings {
+  readonly kubeconfig: string | undefined;
+  readonly context: string | undefined;
+  readonly namespace: string | undefined;
+  readonly watchNamespaces: readonly string[] | undefined;
+  readonly controllerName: string | undefined;
+  readonly logLevel: LogLevel | undefined;
+  readonly logFormat: LogFormat | undefined;
+  readonly admin: ListenAddress | undefined;
+  readonly stats: ListenAddress | undefined;
+  readonly readiness: ListenAddress | undefined;
+}
+
+export interface RunningController extends Stoppable {
+  readonly closed: Promise<void>;
+}
+
+/**
+ * Puts the controller together and starts it. It is ready when it knows the whole cluster and has translated it; an API
+ * server that is away does not keep it from starting.
+ *
+ * @throws Error when the cluster's address is not known or a port cannot be bound; nothing is left running then
+ */
+export async function startController(settings: ControllerSettings): Promise<RunningController> {
+  const { fixed } = defaults;
+  const log = createLogger({
+    level: settings.logLevel ?? fixed.logLevel,
+    format: settings.logFormat ?? fixed.logFormat,
+  });
+  const metrics = createMetrics();
+  const kube = await loadKube();
+  const access = await kube.kubeAccess({ file: settings.kubeconfig, context: settings.context });
+  const api = new kube.KubeApi({ access, metrics, userAgent: `portcullis-controller/${version()}` });
+  let draining = false;
+  let ended = (): void => {};
+  const closed = new Promise<void>((resolve) => (ended = resolve));
+
+  const controller = new kube.Controller({
+    api,
+    namespace: settings.namespace ?? access.namespace ?? 'default',
+    // The name of the pod, for people; the rest makes a restarted container another candidate.
+    identity: `${hostname()}_${randomUUID()}`,
+    ...(settings.controllerName === undefined ? {} : { controllerName: settings.controllerName }),
+    watchNamespaces: settings.watchNamespaces,
+    process: defaults,
+    log,
+    metrics,
+  });
+  let admin: Admin | undefined;
+  let finishing: Promise<void> | undefined;
+  const finish = (): Promise<void> =>
+    (finishing ??= (async () => {
+      await admin?.close();
+      api.close();
+      log.close();
+      ended();
+    })());
+  let closing: Promise<void> | undefined;
+  const running: RunningController = {
+    closed,
+    close: async () => {
+      draining = true;
+      await (closing ??= controller.close().then(finish));
+    },
+    // Nobody waits for what is being written; the lease runs out by itself.
+    closeNow: async () => {
+      void controller.close();
+      await finish();
+    },
+  };
+  try {
+    admin = await startAdmin({
+      admin: settings.admin ?? fixed.admin,
+      stats: settings.stats ?? fixed.stats,
+      readiness: settings.readiness ?? fixed.readiness,
+      log,
+      metrics,
+      views: {
+        version: version(),
+        model: () => undefined,
+        configState: () => ({
+          source: 'kubernetes',
+          loadedAt: controller.translatedAt,
+          synchronized: controller.isReady && controller.waitsFor.length === 0,
+          problems: controller.waitsFor.map((kind) => `${kind} objects are not known yet`),
+          warnings: [],
+        }),
+        serving: async () =>
+          await Promise.resolve({
+            keySets: [],
+            binds: [],
+            brokenRoutes: [],
+            certificates: [],
+            mcp: undefined,
+            workers: [],
+          }),
+        readiness: () => (draining ? 'draining' : controller.isReady ? 'ready' : 'starting'),
+        logLevel: () => log.level,
+        setLogLevel: (level) => log.setLevel(level),
+        drain: () => void running.close(),
+      },
+    });
+  } catch (error) {
+    await controller.close();
+    await finish();
+    throw error;
+  }
+  void controller.ready.then(() => {
+    log.info('ready', { gateways: controller.translation?.models.size ?? 0, leader: controller.isLeader });
+  });
+  const { readiness, stats } = admin.addresses;
+  log.info('following the cluster', {
+    server: access.server.origin,
+    namespace: settings.namespace ?? access.namespace ?? 'default',
+    stats: stats ?? 'off',
+    readiness: readiness ?? 'off',
+  });
+  return running;
+}

@@ -1,0 +1,70 @@
+import type { Terminal } from './command.ts';
+import { exitCode } from './exitCode.ts';
+
+/** A program that runs until it is told to stop. */
+export interface Stoppable {
+  /** Lets what is under way finish. */
+  close(): Promise<void>;
+  closeNow(): Promise<void>;
+}
+
+/**
+ * One signal often arrives twice: a terminal sends Ctrl-C to a launcher (npm, our own) and to us, and the launcher
+ * passes it on. So soon after the first it is the same order; later it is impatience.
+ */
+const sameOrderMs = 300;
+
+const signals = ['SIGTERM', 'SIGINT'] as const;
+
+/**
+ * Turns signals into a stop: the first lets running requests finish, the second ends at once. Listens before the
+ * program starts, because whoever sees it ready may stop it in the next moment.
+ */
+export class Stopping {
+  readonly #terminal: Terminal;
+  readonly #listener = (signal: NodeJS.Signals): void => this.#signal(signal);
+  #program: Stoppable | undefined;
+  #orderedAt: number | undefined;
+  #over = false;
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+    for (const signal of signals) process.on(signal, this.#listener);
+  }
+
+  started(program: Stoppable): void {
+    this.#program = program;
+    if (this.#orderedAt !== undefined) end(program.close(), this.#terminal);
+  }
+
+  /** A signal that comes between the end of the program and that of the process must not change the exit code. */
+  release(): void {
+    this.#over = true;
+    if (this.#orderedAt !== undefined) return;
+    for (const signal of signals) process.removeListener(signal, this.#listener);
+  }
+
+  #signal(signal: NodeJS.Signals): void {
+    if (this.#over) return;
+    const now = performance.now();
+    if (this.#orderedAt === undefined) {
+      this.#orderedAt = now;
+      this.#terminal.err(`portcullis: ${signal}: draining; once more ends at once\n`);
+      if (this.#program !== undefined) end(this.#program.close(), this.#terminal);
+    } else if (now - this.#orderedAt > sameOrderMs) {
+      // Still starting: there is nothing yet that would have to be closed.
+      if (this.#program === undefined) process.exit(exitCode.failed);
+      end(this.#program.closeNow(), this.#terminal);
+    }
+  }
+}
+
+/** A stop that fails must still stop: there is nobody left to ask. */
+function end(stopping: Promise<void>, terminal: Terminal): void {
+  stopping.catch((error: unknown) => {
+    terminal.err(
+      `portcullis: cannot stop in order: ${error instanceof Error ? error.message : String(error)}\n`,
+    );
+    process.exit(exitCode.failed);
+  });
+}

@@ -1,0 +1,86 @@
+import type { Logger } from '../../telemetry/index.ts';
+import type { KubeApi } from './api/api.ts';
+import type { KubeObject } from './api/object.ts';
+import { bundleVersionAnnotation, crdResource, trimCrd, watchedKinds, type WatchedKind } from './kinds.ts';
+import type { KubeObjects } from './translate/index.ts';
+import { Informer } from './watch/informer.ts';
+import type { WatchPace } from './watch/listWatch.ts';
+import type { WatchMetrics } from './watch/watchMetrics.ts';
+
+export interface ClusterObjectsOptions {
+  readonly api: KubeApi;
+  /** Objects of these namespaces only; all unless given. */
+  readonly namespaces?: readonly string[] | undefined;
+  /** Something that the translation reads has changed; `addresses` when nothing else has. */
+  readonly onChange: (what: 'addresses' | 'objects') => void;
+  readonly log: Logger;
+  readonly metrics: WatchMetrics;
+  readonly pace?: WatchPace;
+}
+
+/** All objects of a cluster that matter, kept up to date. */
+export class ClusterObjects {
+  readonly #informers: readonly (readonly [WatchedKind, Informer<KubeObject>])[];
+  readonly #crds: Informer<KubeObject>;
+  /** True when every kind is known for the first time; false when it is closed before. */
+  readonly synced: Promise<boolean>;
+
+  constructor({ onChange, ...shared }: ClusterObjectsOptions) {
+    this.#informers = watchedKinds.map((kind) => {
+      const { addressesOnly, ...what } = kind;
+      const informer = new Informer<KubeObject>({ ...shared, ...what });
+      informer.objects.onChange(() => onChange(addressesOnly === true ? 'addresses' : 'objects'));
+      return [kind, informer];
+    });
+    this.#crds = new Informer<KubeObject>({
+      ...shared,
+      resource: crdResource,
+      trim: trimCrd,
+      metadataOnly: true,
+    });
+    this.#crds.objects.onChange(() => {
+      // A kind that was missing may be there now.
+      for (const [, informer] of this.#informers) informer.lookAgain();
+      onChange('objects');
+    });
+    this.synced = Promise.all(this.#all.map(async (informer) => await informer.synced)).then((known) =>
+      known.every(Boolean),
+    );
+  }
+
+  get isSynced(): boolean {
+    return this.#all.every(({ isSynced }) => isSynced);
+  }
+
+  /** Kinds that are not known yet. */
+  get missing(): readonly string[] {
+    return this.#all.filter(({ isSynced }) => !isSynced).map(({ resource }) => resource.kind);
+  }
+
+  /** What there is at this moment. The objects in it are never changed, only replaced in later ones. */
+  snapshot(): KubeObjects {
+    // The API server has checked them against the schemas of their kinds; what it lets through and is wrong all the
+    // same is the translation's to report.
+    return Object.fromEntries(
+      this.#informers.map(([{ field }, { objects }]) => [field, [...objects.list()]]),
+    ) as unknown as KubeObjects;
+  }
+
+  /** Releases of the Gateway API whose CRDs are installed; more than one after half an upgrade. */
+  bundleVersions(): readonly string[] {
+    const versions = new Set<string>();
+    for (const { metadata } of this.#crds.objects.list()) {
+      const version = metadata.annotations?.[bundleVersionAnnotation];
+      if (version !== undefined) versions.add(version);
+    }
+    return [...versions].toSorted();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#all.map(async (informer) => await informer.close()));
+  }
+
+  get #all(): readonly Informer<KubeObject>[] {
+    return [...this.#informers.map(([, informer]) => informer), this.#crds];
+  }
+}

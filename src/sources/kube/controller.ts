@@ -1,0 +1,207 @@
+import type { ProcessSettings } from '../../model/index.ts';
+import type { Counter, Histogram, Logger, Metrics } from '../../telemetry/index.ts';
+import type { KubeApi } from './api/api.ts';
+import { ClusterObjects } from './clusterObjects.ts';
+import { resourceOfKind } from './kinds.ts';
+import { Election, type ElectionPace } from './leader/election.ts';
+import {
+  EndpointFinder,
+  translate,
+  type EndpointTable,
+  type Infrastructure,
+  type KubeObjects,
+  type Translation,
+} from './translate/index.ts';
+import type { WatchPace } from './watch/listWatch.ts';
+import { WatchMetrics } from './watch/watchMetrics.ts';
+import { Coalescer } from './work/coalescer.ts';
+import { StatusWriter } from './write/statusWriter.ts';
+
+/** What the GatewayClasses that are ours name. */
+export const defaultControllerName = 'portcullis.dev/gateway';
+const leaseName = 'portcullis-controller';
+
+export interface ControllerOptions {
+  readonly api: KubeApi;
+  /** Where the lease lies: the namespace of the controller itself. */
+  readonly namespace: string;
+  /** Unlike that of every other controller that ever ran. */
+  readonly identity: string;
+  readonly controllerName?: string;
+  /** Follow these namespaces only. */
+  readonly watchNamespaces?: readonly string[] | undefined;
+  /** The part of every model that is not the Gateway API's. */
+  readonly process: ProcessSettings;
+  /** What serves each Gateway, by `namespace/name`; `changed` says when it is to be asked again. */
+  readonly infrastructure?: () => ReadonlyMap<string, Infrastructure>;
+  /** Everything was translated anew. */
+  readonly onTranslation?: (translation: Translation) => void;
+  /** Only addresses have changed: those of every key that the last translation names. */
+  readonly onAddresses?: (endpoints: EndpointTable) => void;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly watchPace?: WatchPace;
+  readonly electionPace?: ElectionPace;
+}
+
+/**
+ * The control plane: follows the cluster, turns it into models, and, where it leads, writes down what became of each
+ * object. Every replica has the models; one of them writes.
+ */
+export class Controller {
+  readonly #options: ControllerOptions;
+  readonly #objects: ClusterObjects;
+  readonly #election: Election;
+  readonly #status: StatusWriter;
+  readonly #coalescer: Coalescer;
+  readonly #runs: Counter;
+  readonly #duration: Histogram;
+  /** Nothing is written before it is true: half a cluster looks as if the other half had been deleted. */
+  #synced = false;
+  #objectsChanged = true;
+  #translation: Translation | undefined;
+  #translatedAt: number | undefined;
+  #ready: () => void = () => {};
+  /** Resolves when everything was translated for the first time; never, when it is closed before. */
+  readonly ready: Promise<void>;
+
+  constructor(options: ControllerOptions) {
+    const { api, namespace, identity, watchNamespaces, log, metrics, watchPace, electionPace } = options;
+    this.#options = options;
+    this.ready = new Promise((resolve) => (this.#ready = resolve));
+    this.#runs = metrics.counter('kube_translations_total', 'Translations of the cluster', ['what']);
+    this.#duration = metrics.histogram(
+      'kube_translation_duration_seconds',
+      'How long a translation took',
+      ['what'],
+      [0.001, 0.005, 0.02, 0.1, 0.5, 2],
+    );
+    metrics.collect('kube_gateways', 'Gateways of ours that are accepted', 'gauge', [], () => [
+      { labels: {}, value: this.#translation?.models.size ?? 0 },
+    ]);
+    this.#coalescer = new Coalescer({ run: () => this.#run(), log });
+    this.#objects = new ClusterObjects({
+      api,
+      namespaces: watchNamespaces,
+      log,
+      metrics: new WatchMetrics(metrics),
+      onChange: (what) => this.#changed(what),
+      ...(watchPace === undefined ? {} : { pace: watchPace }),
+    });
+    this.#election = new Election({
+      api,
+      namespace,
+      name: leaseName,
+      identity,
+      // What the leader before us did not get to write is ours now.
+      onStartedLeading: () => this.changed(),
+      onStoppedLeading: () => {},
+      log,
+      metrics,
+      ...(electionPace === undefined ? {} : { pace: electionPace }),
+    });
+    this.#status = new StatusWriter({
+      api,
+      resourceOf: resourceOfKind,
+      mayWrite: () => this.#election.isLeader,
+      onStale: () => this.changed(),
+      log,
+      metrics,
+    });
+    void this.#objects.synced.then((synced) => {
+      if (!synced) return;
+      this.#synced = true;
+      this.changed();
+    });
+  }
+
+  get isLeader(): boolean {
+    return this.#election.isLeader;
+  }
+
+  get isReady(): boolean {
+    return this.#translation !== undefined;
+  }
+
+  /** Kinds that are not known yet, and keep it from being ready. */
+  get waitsFor(): readonly string[] {
+    return this.#objects.missing;
+  }
+
+  /** `Date.now()` of the last translation. */
+  get translatedAt(): number | undefined {
+    return this.#translatedAt;
+  }
+
+  get translation(): Translation | undefined {
+    return this.#translation;
+  }
+
+  /** Something that the translation depends on has changed. */
+  changed(): void {
+    this.#changed('objects');
+  }
+
+  /** Ends the watches, gives the lease back, and lets a status that is being written be. */
+  async close(): Promise<void> {
+    await this.#coalescer.close();
+    await this.#status.close();
+    await Promise.all([this.#election.close(), this.#objects.close()]);
+  }
+
+  #changed(what: 'addresses' | 'objects'): void {
+    if (what === 'objects') this.#objectsChanged = true;
+    if (this.#synced) this.#coalescer.mark();
+  }
+
+  #run(): void {
+    const objects = this.#objects.snapshot();
+    const translation = this.#translation;
+    if (this.#objectsChanged || translation === undefined) {
+      this.#timed('objects', () => this.#translate(objects));
+      this.#objectsChanged = false;
+    } else this.#timed('addresses', () => this.#refresh(objects, translation));
+  }
+
+  #translate(objects: KubeObjects): void {
+    const { log, process, infrastructure, onTranslation } = this.#options;
+    const translation = translate(objects, {
+      controllerName: this.#options.controllerName ?? defaultControllerName,
+      now: new Date().toISOString().replace(/\.\d+Z$/, 'Z'),
+      process,
+      infrastructure: infrastructure?.() ?? new Map(),
+      parameters: [],
+      bundleVersions: this.#objects.bundleVersions(),
+    });
+    for (const { object, error } of translation.defects)
+      log.error('an object could not be translated: this is a defect, please report it', {
+        object,
+        reason: error instanceof Error ? (error.stack ?? error.message) : String(error),
+      });
+    this.#translation = translation;
+    onTranslation?.(translation);
+    this.#status.submit(translation.report);
+    this.#ready();
+  }
+
+  #refresh(objects: KubeObjects, translation: Translation): void {
+    const services = new Map(
+      objects.services.map((service) => [
+        `${service.metadata.namespace ?? ''}/${service.metadata.name}`,
+        service,
+      ]),
+    );
+    const finder = new EndpointFinder(services, objects.endpointSlices, objects.nodes);
+    const endpoints = finder.table(translation.endpoints.keys());
+    this.#translation = { ...translation, endpoints };
+    this.#options.onAddresses?.(endpoints);
+  }
+
+  #timed(what: 'addresses' | 'objects', run: () => void): void {
+    const begun = performance.now();
+    run();
+    this.#translatedAt = Date.now();
+    this.#runs.add({ what });
+    this.#duration.observe({ what }, (performance.now() - begun) / 1_000);
+  }
+}

@@ -1,0 +1,4 @@
+export { KubeApi } from './api/api.ts';
+export { kubeAccess, type Access, type AccessOptions } from './api/access.ts';
+export { Controller, defaultControllerName, type ControllerOptions } from './controller.ts';
+export type { Translation } from './translate/index.ts';

@@ -1,0 +1,159 @@
+import { isRecord, type KubeObject } from './api/object.ts';
+import type { Resource } from './api/resource.ts';
+import type { KubeObjects } from './translate/index.ts';
+import type { Selection } from './watch/listWatch.ts';
+import { identityOf, trimMetadata, type Trim } from './watch/trim.ts';
+
+/** A kind that the controller follows. */
+export interface WatchedKind extends Selection {
+  /** Where the translation finds its objects. */
+  readonly field: keyof KubeObjects;
+  readonly resource: Resource;
+  readonly trim: Trim<KubeObject>;
+  /** A change of it changes nothing but the addresses of backends. */
+  readonly addressesOnly?: true;
+}
+
+const gatewayApi = (plural: string, kind: string, version = 'v1'): Resource => ({
+  group: 'gateway.networking.k8s.io',
+  version,
+  plural,
+  kind,
+  namespaced: kind !== 'GatewayClass',
+});
+
+const core = (plural: string, kind: string, namespaced = true): Resource => ({
+  group: '',
+  version: 'v1',
+  plural,
+  kind,
+  namespaced,
+});
+
+/** Where there are thousands, only what is read is kept. */
+const trimMetadataOnly: Trim<KubeObject> = ({ apiVersion, kind, ...object }) => ({
+  apiVersion,
+  kind,
+  metadata: identityOf({ apiVersion, kind, ...object }, 'labels'),
+});
+
+const trimService: Trim<KubeObject> = (object) => {
+  const spec = isRecord(object['spec']) ? object['spec'] : {};
+  const { type, ports, ipFamilies } = spec;
+  return { ...trimMetadataOnly(object), spec: { type, ports, ipFamilies } };
+};
+
+const trimSlice: Trim<KubeObject> = (object) => {
+  const endpoints = Array.isArray(object['endpoints']) ? (object['endpoints'] as readonly unknown[]) : [];
+  return {
+    ...trimMetadataOnly(object),
+    addressType: object['addressType'],
+    ports: object['ports'],
+    endpoints: endpoints.filter(isRecord).map(({ addresses, conditions, nodeName, zone }) => ({
+      addresses,
+      ...(conditions === undefined ? {} : { conditions }),
+      ...(nodeName === undefined ? {} : { nodeName }),
+      ...(zone === undefined ? {} : { zone }),
+    })),
+  };
+};
+
+/** Of the secrets of a whole cluster, nothing is kept in memory but what listeners may be given. */
+const trimData =
+  (...names: readonly string[]): Trim<KubeObject> =>
+  (object) => {
+    const { data, type } = object;
+    const kept = isRecord(data) ? Object.entries(data).filter(([name]) => names.includes(name)) : [];
+    return {
+      ...trimMetadataOnly(object),
+      data: Object.fromEntries(kept),
+      ...(type === undefined ? {} : { type }),
+    };
+  };
+
+/** Everything that the translation reads: a kind is one row here. */
+export const watchedKinds: readonly WatchedKind[] = [
+  { field: 'gatewayClasses', resource: gatewayApi('gatewayclasses', 'GatewayClass'), trim: trimMetadata },
+  { field: 'gateways', resource: gatewayApi('gateways', 'Gateway'), trim: trimMetadata },
+  { field: 'listenerSets', resource: gatewayApi('listenersets', 'ListenerSet'), trim: trimMetadata },
+  { field: 'httpRoutes', resource: gatewayApi('httproutes', 'HTTPRoute'), trim: trimMetadata },
+  { field: 'grpcRoutes', resource: gatewayApi('grpcroutes', 'GRPCRoute'), trim: trimMetadata },
+  { field: 'tlsRoutes', resource: gatewayApi('tlsroutes', 'TLSRoute'), trim: trimMetadata },
+  { field: 'tcpRoutes', resource: gatewayApi('tcproutes', 'TCPRoute'), trim: trimMetadata },
+  { field: 'udpRoutes', resource: gatewayApi('udproutes', 'UDPRoute'), trim: trimMetadata },
+  // Served by every release of the Gateway API there is; v1 is not.
+  {
+    field: 'referenceGrants',
+    resource: gatewayApi('referencegrants', 'ReferenceGrant', 'v1beta1'),
+    trim: trimMetadata,
+  },
+  {
+    field: 'backendTLSPolicies',
+    resource: gatewayApi('backendtlspolicies', 'BackendTLSPolicy'),
+    trim: trimMetadata,
+  },
+  { field: 'services', resource: core('services', 'Service'), trim: trimService },
+  {
+    field: 'endpointSlices',
+    resource: {
+      group: 'discovery.k8s.io',
+      version: 'v1',
+      plural: 'endpointslices',
+      kind: 'EndpointSlice',
+      namespaced: true,
+    },
+    trim: trimSlice,
+    addressesOnly: true,
+  },
+  {
+    field: 'secrets',
+    resource: core('secrets', 'Secret'),
+    trim: trimData('tls.crt', 'tls.key', 'ca.crt'),
+    // The bulk of most clusters: releases of Helm, up to a megabyte each, and tokens.
+    fieldSelector: 'type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token',
+  },
+  { field: 'configMaps', resource: core('configmaps', 'ConfigMap'), trim: trimData('ca.crt') },
+  {
+    field: 'namespaces',
+    resource: core('namespaces', 'Namespace', false),
+    trim: trimMetadataOnly,
+    metadataOnly: true,
+  },
+  {
+    field: 'nodes',
+    resource: core('nodes', 'Node', false),
+    trim: trimMetadataOnly,
+    metadataOnly: true,
+    addressesOnly: true,
+  },
+];
+
+/** What is installed; their annotations tell which release of the Gateway API it is. */
+export const crdResource: Resource = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  plural: 'customresourcedefinitions',
+  kind: 'CustomResourceDefinition',
+  namespaced: false,
+};
+
+export const bundleVersionAnnotation = 'gateway.networking.k8s.io/bundle-version';
+
+export const trimCrd: Trim<KubeObject> = (object) => {
+  const { name } = object.metadata;
+  const version = object.metadata.annotations?.[bundleVersionAnnotation];
+  return {
+    apiVersion: object.apiVersion,
+    kind: object.kind,
+    metadata: {
+      ...identityOf(object),
+      ...(version === undefined ? {} : { annotations: { [bundleVersionAnnotation]: version } }),
+      name,
+    },
+  };
+};
+
+const byKind = new Map(watchedKinds.map(({ resource }) => [resource.kind, resource]));
+
+/** The resource of a kind that the controller follows; undefined for others. */
+export const resourceOfKind = (kind: string): Resource | undefined => byKind.get(kind);

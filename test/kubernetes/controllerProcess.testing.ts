@@ -1,0 +1,68 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { until } from './until.testing.ts';
+
+const launcher = fileURLToPath(new URL('../../bin/portcullis', import.meta.url));
+
+/** `portcullis controller`, as a pod runs it. */
+export interface ControllerProcess {
+  readonly pid: number;
+  /** Status of the readiness probe. */
+  probe(): Promise<number>;
+  metrics(): Promise<string>;
+  log(): string;
+  /** Resolves when it is ready. */
+  ready(): Promise<void>;
+  isLeader(): Promise<boolean>;
+  /** @returns the exit code */
+  end(signal: NodeJS.Signals): Promise<number | null>;
+}
+
+export async function startControllerProcess(
+  t: TestContext,
+  kubeconfig: string,
+  args: readonly string[] = [],
+): Promise<ControllerProcess> {
+  const free = '127.0.0.1:0';
+  const child = spawn(
+    process.execPath,
+    [
+      launcher,
+      'controller',
+      `--kubeconfig=${kubeconfig}`,
+      '--log-level=debug',
+      '--admin=off',
+      `--stats=${free}`,
+      `--readiness=${free}`,
+      ...args,
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  );
+  t.after(() => void child.kill('SIGKILL'));
+  const exited = once(child, 'exit') as Promise<[number | null]>;
+  let log = '';
+  child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
+  const address = (name: string): string | undefined =>
+    new RegExp(`following the cluster.* ${name}=(http://\\S+)`).exec(log)?.[1];
+  await until('it says where it listens', () => {
+    if (child.exitCode !== null) throw new Error(`the controller has ended: ${log}`);
+    return address('readiness') !== undefined;
+  });
+  const metrics = async (): Promise<string> =>
+    await (await fetch(new URL('/metrics', address('stats')))).text();
+  return {
+    pid: child.pid ?? 0,
+    metrics,
+    log: () => log,
+    probe: async () => (await fetch(new URL('/readyz', address('readiness')))).status,
+    ready: async () => await until('the controller is ready', () => / ready gateways=/.test(log)),
+    isLeader: async () => /portcullis_kube_leader\{[^}]*\} 1/.test(await metrics()),
+    end: async (signal) => {
+      child.kill(signal);
+      const [code] = await exited;
+      return code;
+    },
+  };
+}
