@@ -381,3 +381,19 @@ test('other prefaces than that of HTTP/2 are refused as ever', async (t) => {
   assert.equal(status(await client.ask(get())), 200);
   assert.equal(status(await client.ask('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')), 505);
 });
+
+test('a request of no length whose stream goes on waits for its end, and is refused when a body comes', async (t) => {
+  const { plane, backend, session } = await start(t, hello);
+  const whole = session.request({ ':method': 'POST', ':path': '/whole', 'content-length': '0' });
+  whole.end();
+  assert.equal((await answer(whole)).status, 200);
+  const longer = session.request({ ':method': 'POST', ':path': '/longer', 'content-length': '0' });
+  longer.on('error', () => undefined);
+  longer.end('hello');
+  await assert.rejects(answer(longer));
+  assert.equal(status(await plane.ask(get('/after'))), 200);
+  assert.deepEqual(
+    backend.requests.map(({ start: line }) => line),
+    ['POST /whole HTTP/1.1', 'GET /after HTTP/1.1'],
+  );
+});

@@ -246,7 +246,20 @@ export class Http2Stream implements ClientSide {
       x.fail(new GatewayError('bad_framing'));
       return;
     }
-    serveExchange(x);
+    if (!bodyless && head.contentLength === 0) this.awaitEnd(x);
+    else serveExchange(x);
+  }
+
+  /** A length of zero on a stream that goes on: what comes in spite of it makes the request malformed (RFC 9113 §8.1.1). */
+  private awaitEnd(x: LiveExchange): void {
+    this.wait();
+    this.stream.once('end', () =>
+      this.guard(() => {
+        this.deadline = Number.POSITIVE_INFINITY;
+        if (!x.closed) serveExchange(x);
+      }),
+    );
+    this.stream.resume();
   }
 
   private onData(bytes: Buffer): void {

@@ -57,9 +57,13 @@ function follow(reading: Reading, message: IncomingMessage, start: string, targe
   return seen;
 }
 
-/** Reads requests, many connections at a time. */
-export async function readRequests(cases: readonly Buffer[]): Promise<Reading[]> {
-  const server = createServer({ insecureHTTPParser: false, requireHostHeader: false, maxHeaderSize: 65_536 });
+/** Reads requests, many connections at a time. @param lenient with all of its leniency, as `insecureHTTPParser` */
+export async function readRequests(cases: readonly Buffer[], lenient = false): Promise<Reading[]> {
+  const server = createServer({
+    insecureHTTPParser: lenient,
+    requireHostHeader: false,
+    maxHeaderSize: 65_536,
+  });
   const readings = new Map<unknown, Reading>();
   server.on('request', (message, response) => {
     const reading = readings.get(message.socket);
