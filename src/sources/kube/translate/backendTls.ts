@@ -2,6 +2,7 @@ import type { BackendTls } from '../../../model/index.ts';
 import type { BackendTLSPolicy, Service, ServicePort } from '../types/index.ts';
 import { problem, type Problem } from './conditions.ts';
 import { written } from './grants.ts';
+import type { Guard } from './guard.ts';
 import { byAge, keyOfNamed, type Lookup } from './lookup.ts';
 import { authoritiesOf, type Checked } from './pem.ts';
 import type { GatewayState } from './state.ts';
@@ -21,32 +22,15 @@ export interface PolicyState {
 
 /** The BackendTLSPolicies by what they are for. */
 export class BackendTlsPolicies {
-  readonly all: readonly PolicyState[];
+  readonly all: PolicyState[] = [];
   /** By Service and name of the port, which is empty for those that are for every port. */
   private readonly byTarget = new Map<string, PolicyState>();
   /** All that name a Service, whether they count or not. */
   private readonly byService = new Map<string, Set<PolicyState>>();
 
-  constructor(policies: readonly BackendTLSPolicy[], lookup: Lookup) {
-    this.all = policies.toSorted(byAge).map((object) => readPolicy(object, lookup));
-    for (const state of this.all) {
-      const namespace = state.object.metadata.namespace ?? '';
-      for (const { group = '', kind = 'Service', name, sectionName = '' } of state.object.spec.targetRefs) {
-        if (group !== '' || kind !== 'Service') continue;
-        const service = `${namespace}/${name}`;
-        const target = `${service} ${sectionName}`;
-        const first = this.byTarget.get(target);
-        if (first === undefined) this.byTarget.set(target, state);
-        else
-          state.conflict ??= problem(
-            'Conflicted',
-            `BackendTLSPolicy ${keyOfNamed(first.object)} is older and for ${written('Service', namespace, name)} too`,
-          );
-        const others = this.byService.get(service);
-        if (others === undefined) this.byService.set(service, new Set([state]));
-        else others.add(state);
-      }
-    }
+  constructor(policies: readonly BackendTLSPolicy[], lookup: Lookup, guard: Guard) {
+    for (const object of policies.toSorted(byAge))
+      guard('BackendTLSPolicy', object, () => this.add(readPolicy(object, lookup)));
   }
 
   /** A route of the Gateway goes to the Service. */
@@ -59,6 +43,26 @@ export class BackendTlsPolicies {
   find(service: Service, { name = '' }: ServicePort): PolicyState | undefined {
     const key = keyOfNamed(service);
     return (name === '' ? undefined : this.byTarget.get(`${key} ${name}`)) ?? this.byTarget.get(`${key} `);
+  }
+
+  private add(state: PolicyState): void {
+    const { metadata, spec } = state.object;
+    for (const { group = '', kind = 'Service', name, sectionName = '' } of spec.targetRefs) {
+      if (group !== '' || kind !== 'Service') continue;
+      const service = `${metadata.namespace}/${name}`;
+      const target = `${service} ${sectionName}`;
+      const first = this.byTarget.get(target);
+      if (first === undefined) this.byTarget.set(target, state);
+      else
+        state.conflict ??= problem(
+          'Conflicted',
+          `BackendTLSPolicy ${keyOfNamed(first.object)} is older and for Service ${service} too`,
+        );
+      const others = this.byService.get(service);
+      if (others === undefined) this.byService.set(service, new Set([state]));
+      else others.add(state);
+    }
+    this.all.push(state);
   }
 }
 

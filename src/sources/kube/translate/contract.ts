@@ -19,6 +19,8 @@ import type {
   UdpRoute,
 } from '../types/index.ts';
 
+import type { Defect } from './guard.ts';
+
 /** Everything the translation reads, as it stood at one moment. Nothing of it is changed. */
 export interface KubeObjects {
   readonly gatewayClasses: readonly GatewayClass[];
@@ -81,7 +83,7 @@ export interface Translation {
   /** Every object of ours, changed or not. */
   readonly report: readonly StatusUpdate[];
   /** Objects that broke the translation (a defect of ours); the others are as they would be without them. */
-  readonly defects: readonly { readonly object: string; readonly error: unknown }[];
+  readonly defects: readonly Defect[];
 }
 
 export interface GatewayModel {

@@ -2,6 +2,7 @@ import type { FromNamespaces, Gateway, ListenerSet } from '../types/index.ts';
 import { problem, type Problem } from './conditions.ts';
 import { noteConflicts } from './conflicts.ts';
 import type { Parameters } from './contract.ts';
+import type { Guard } from './guard.ts';
 import { readListener } from './listeners.ts';
 import { isInsecure, keyPairFor } from './listenerTls.ts';
 import { byAge, GATEWAY_GROUP, keyOfNamed, type Lookup } from './lookup.ts';
@@ -10,16 +11,21 @@ import { namespaceOf, type GatewayState, type SetState } from './state.ts';
 import { parametersProblem } from './parameters.ts';
 
 /** The ListenerSets by `namespace/name` of the Gateway they belong to, the first in order first. */
-export function setsByGateway(sets: readonly ListenerSet[]): ReadonlyMap<string, readonly ListenerSet[]> {
+export function setsByGateway(
+  sets: readonly ListenerSet[],
+  guard: Guard,
+): ReadonlyMap<string, readonly ListenerSet[]> {
   const byGateway = new Map<string, ListenerSet[]>();
   for (const set of sets.toSorted(byAge)) {
-    const { parentRef } = set.spec;
-    if ((parentRef.group ?? GATEWAY_GROUP) !== GATEWAY_GROUP || (parentRef.kind ?? 'Gateway') !== 'Gateway')
-      continue;
-    const key = `${namespaceOf(parentRef, set.metadata.namespace ?? '')}/${parentRef.name}`;
-    const others = byGateway.get(key);
-    if (others === undefined) byGateway.set(key, [set]);
-    else others.push(set);
+    guard('ListenerSet', set, () => {
+      const { parentRef } = set.spec;
+      if ((parentRef.group ?? GATEWAY_GROUP) !== GATEWAY_GROUP || (parentRef.kind ?? 'Gateway') !== 'Gateway')
+        return;
+      const key = `${namespaceOf(parentRef, set.metadata.namespace ?? '')}/${parentRef.name}`;
+      const others = byGateway.get(key);
+      if (others === undefined) byGateway.set(key, [set]);
+      else others.push(set);
+    });
   }
   return byGateway;
 }
@@ -31,20 +37,22 @@ export function readGateway(
   classProblem: Problem | undefined,
   parameters: readonly Parameters[],
   lookup: Lookup,
+  guard: Guard,
 ): GatewayState {
   const listeners = gateway.spec.listeners.map((spec) =>
     readListener(spec, { kind: 'Gateway', object: gateway }, gateway, lookup),
   );
   const refused = classProblem ?? refusal(gateway, parameters);
-  const states = sets.map((set): SetState => {
-    const why = setRefusal(set, gateway, refused, lookup);
-    const own = why === undefined ? set.spec.listeners : [];
-    return {
-      object: set,
-      refused: why,
-      listeners: own.map((spec) => readListener(spec, { kind: 'ListenerSet', object: set }, gateway, lookup)),
-    };
-  });
+  const states: SetState[] = [];
+  for (const set of sets) {
+    guard('ListenerSet', set, () => {
+      const why = setRefusal(set, gateway, refused, lookup);
+      const own = why === undefined ? set.spec.listeners : [];
+      const owner = { kind: 'ListenerSet', object: set } as const;
+      const read = own.map((spec) => readListener(spec, owner, gateway, lookup));
+      states.push({ object: set, refused: why, listeners: read });
+    });
+  }
   noteConflicts([listeners, ...states.map((set) => set.listeners)]);
   return {
     object: gateway,

@@ -1,5 +1,6 @@
 import { keyOf } from '../api/object.ts';
 import type { ReferenceGrant } from '../types/index.ts';
+import type { Guard } from './guard.ts';
 
 /** Who refers, or is referred to. */
 export interface Party {
@@ -13,12 +14,15 @@ export class Grants {
   /** By both parties: the names that may be referred to, or all of the kind. */
   private readonly allowed = new Map<string, Set<string> | 'all'>();
 
-  constructor(grants: readonly ReferenceGrant[]) {
-    for (const { metadata, spec } of grants) {
-      const namespace = metadata.namespace ?? '';
-      for (const from of spec.from) {
-        for (const { group, kind, name } of spec.to) this.add(from, { group, kind, namespace }, name);
-      }
+  constructor(grants: readonly ReferenceGrant[], guard: Guard) {
+    for (const grant of grants) {
+      guard('ReferenceGrant', grant, () => {
+        const { metadata, spec } = grant;
+        const namespace = metadata.namespace ?? '';
+        for (const from of spec.from) {
+          for (const { group, kind, name } of spec.to) this.add(from, { group, kind, namespace }, name);
+        }
+      });
     }
   }
 

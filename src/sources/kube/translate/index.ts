@@ -4,6 +4,7 @@ import { BackendTlsPolicies } from './backendTls.ts';
 import { sameData, type Problem } from './conditions.ts';
 import type { GatewayModel, KubeObjects, StatusUpdate, TranslateOptions, Translation } from './contract.ts';
 import { EndpointFinder } from './endpoints.ts';
+import { guardInto, type Defect, type Guard } from './guard.ts';
 import { modelOf } from './gatewayModel.ts';
 import { readGateway, setsByGateway } from './gateways.ts';
 import { byAge, keyOfNamed, lookupOf, type Lookup } from './lookup.ts';
@@ -41,30 +42,32 @@ class Run {
   private readonly options: TranslateOptions;
   private readonly lookup: Lookup;
   private readonly report: StatusUpdate[] = [];
-  private readonly defects: { readonly object: string; readonly error: unknown }[] = [];
+  private readonly defects: Defect[] = [];
+  private readonly guard: Guard = guardInto(this.defects);
 
   constructor(objects: KubeObjects, options: TranslateOptions) {
     this.objects = objects;
     this.options = options;
-    this.lookup = lookupOf(objects);
+    this.lookup = lookupOf(objects, this.guard);
   }
 
   translate(): Translation {
     const { now, process, infrastructure, controllerName } = this.options;
     const gateways = this.gateways(this.classes());
-    const policies = new BackendTlsPolicies(this.objects.backendTLSPolicies, this.lookup);
+    const policies = new BackendTlsPolicies(this.objects.backendTLSPolicies, this.lookup, this.guard);
     this.routes(gateways, policies);
     const models = new Map<string, GatewayModel>();
     for (const gateway of gateways) {
-      this.guard(`Gateway ${gateway.key}`, () => {
+      this.guard('Gateway', gateway.object, () => {
         if (isAccepted(gateway))
           models.set(gateway.key, { model: modelOf(gateway, process), endpoints: gateway.endpoints });
         this.report.push(gatewayStatus(gateway, infrastructure.get(gateway.key), now));
-        for (const set of gateway.sets) this.report.push(listenerSetStatus(set, now));
       });
+      for (const set of gateway.sets)
+        this.guard('ListenerSet', set.object, () => this.report.push(listenerSetStatus(set, now)));
     }
     for (const policy of policies.all) {
-      this.guard(`BackendTLSPolicy ${keyOfNamed(policy.object)}`, () => {
+      this.guard('BackendTLSPolicy', policy.object, () => {
         const status = policyStatus(policy, controllerName, now);
         if (status !== undefined) this.report.push(status);
       });
@@ -79,9 +82,9 @@ class Run {
     const { controllerName, parameters, bundleVersions, now } = this.options;
     const ours = new Map<string, Problem | undefined>();
     for (const gatewayClass of this.objects.gatewayClasses) {
-      if (gatewayClass.spec.controllerName !== controllerName) continue;
       const { name } = gatewayClass.metadata;
-      this.guard(`GatewayClass ${name}`, () => {
+      this.guard('GatewayClass', gatewayClass, () => {
+        if (gatewayClass.spec.controllerName !== controllerName) return;
         const wrong = classProblem(gatewayClass, parameters);
         this.report.push(gatewayClassStatus(gatewayClass, wrong, bundleVersions, now));
         ours.set(name, wrong);
@@ -91,15 +94,15 @@ class Run {
   }
 
   private gateways(classes: ReadonlyMap<string, Problem | undefined>): readonly GatewayState[] {
-    const sets = setsByGateway(this.objects.listenerSets);
+    const sets = setsByGateway(this.objects.listenerSets, this.guard);
     const states: GatewayState[] = [];
     for (const gateway of this.objects.gateways) {
-      const { gatewayClassName } = gateway.spec;
-      if (!classes.has(gatewayClassName)) continue;
-      const key = keyOfNamed(gateway);
-      this.guard(`Gateway ${key}`, () => {
+      this.guard('Gateway', gateway, () => {
+        const { gatewayClassName } = gateway.spec;
+        if (!classes.has(gatewayClassName)) return;
+        const own = sets.get(keyOfNamed(gateway)) ?? [];
         const wrong = classes.get(gatewayClassName);
-        states.push(readGateway(gateway, sets.get(key) ?? [], wrong, this.options.parameters, this.lookup));
+        states.push(readGateway(gateway, own, wrong, this.options.parameters, this.lookup, this.guard));
       });
     }
     return states;
@@ -117,7 +120,7 @@ class Run {
     };
     for (const kinded of this.sortedRoutes()) {
       const { kind, route } = kinded;
-      this.guard(`${kind} ${keyOfNamed(route)}`, () => {
+      this.guard(kind, route, () => {
         const parents = placeRoute(kinded, tools);
         const known = route.status?.parents ?? [];
         const ours = parents.length > 0 || known.length > 0;
@@ -138,15 +141,6 @@ class Run {
       ...tcpRoutes.map((route): KindedRoute => ({ kind: 'TCPRoute', route })),
       ...udpRoutes.map((route): KindedRoute => ({ kind: 'UDPRoute', route })),
     ].sort((a, b) => byAge(a.route, b.route));
-  }
-
-  /** Whatever goes wrong with one object, the others are served. */
-  private guard(object: string, work: () => void): void {
-    try {
-      work();
-    } catch (error) {
-      this.defects.push({ object, error });
-    }
   }
 }
 

@@ -2,6 +2,7 @@ import { keyOf } from '../api/object.ts';
 import type { ConfigMap, Gateway, ListenerSet, Named, Namespace, Secret, Service } from '../types/index.ts';
 import type { KubeObjects } from './contract.ts';
 import { Grants } from './grants.ts';
+import type { Guard } from './guard.ts';
 
 export const GATEWAY_GROUP = 'gateway.networking.k8s.io';
 
@@ -16,14 +17,14 @@ export interface Lookup {
   readonly grants: Grants;
 }
 
-export const lookupOf = (objects: KubeObjects): Lookup => ({
+export const lookupOf = (objects: KubeObjects, guard: Guard): Lookup => ({
   gateways: byKey(objects.gateways),
   listenerSets: byKey(objects.listenerSets),
   services: byKey(objects.services),
   secrets: byKey(objects.secrets),
   configMaps: byKey(objects.configMaps),
   namespaces: byKey(objects.namespaces),
-  grants: new Grants(objects.referenceGrants),
+  grants: new Grants(objects.referenceGrants, guard),
 });
 
 const byKey = <Kind extends Named>(all: readonly Kind[]): ReadonlyMap<string, Kind> =>

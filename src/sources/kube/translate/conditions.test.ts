@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Condition } from '../types/index.ts';
+import { mergeConditions, problem, sameData, verdict } from './conditions.ts';
+
+const stamp = { now: '2026-02-02T00:00:00Z', generation: 4 };
+const old = (type: string, more: Partial<Condition> = {}): Condition => ({
+  type,
+  status: 'True',
+  reason: type,
+  message: '',
+  observedGeneration: 3,
+  lastTransitionTime: '2026-01-01T00:00:00Z',
+  ...more,
+});
+
+test('a condition keeps its time as long as its status stays, and its place', () => {
+  const merged = mergeConditions(
+    [old('B'), old('A')],
+    [verdict('A', undefined), verdict('B', problem('Broken', 'it broke')), verdict('C', undefined)],
+    stamp,
+  );
+  assert.deepEqual(merged, [
+    old('B', {
+      status: 'False',
+      reason: 'Broken',
+      message: 'it broke',
+      observedGeneration: 4,
+      lastTransitionTime: stamp.now,
+    }),
+    old('A', { observedGeneration: 4 }),
+    old('C', { observedGeneration: 4, lastTransitionTime: stamp.now }),
+  ]);
+});
+
+test('conditions of others stay; ours that are not said any more go', () => {
+  const merged = mergeConditions([old('example.com/Theirs'), old('Sometimes')], [], stamp, ['Sometimes']);
+  assert.deepEqual(merged, [old('example.com/Theirs')]);
+});
+
+test('what was said of a later generation is not taken back by somebody who has not seen it', () => {
+  const later = old('A', { observedGeneration: 5 });
+  assert.deepEqual(mergeConditions([later], [verdict('A', problem('No', 'no'))], stamp), [later]);
+});
+
+test('a message that no API server would take is cut', () => {
+  const [condition] = mergeConditions([], [verdict('A', problem('No', 'x'.repeat(40_000)))], stamp);
+  assert.equal(condition?.message.length, 32_768);
+});
+
+test('data is the same in any order of its fields, and never where one has more', () => {
+  assert.equal(sameData({ a: 1, b: [{ c: 2 }] }, { b: [{ c: 2 }], a: 1 }), true);
+  assert.equal(sameData({ a: 1, b: undefined }, { a: 1 }), true);
+  for (const [a, b] of [
+    [{ a: 1 }, { a: 1, b: 2 }],
+    [{ a: 1, b: 2 }, { a: 1 }],
+    [
+      [1, 2],
+      [2, 1],
+    ],
+    [[], {}],
+    [null, {}],
+    ['1', 1],
+  ])
+    assert.equal(sameData(a, b), false, JSON.stringify([a, b]));
+});
