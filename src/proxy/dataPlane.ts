@@ -3,6 +3,7 @@ import { defaults, type Bind, type Limits, type Model } from '../model/index.ts'
 import type { PolicyTools } from '../policies/index.ts';
 import type { AccessLog, Logger, Metrics } from '../telemetry/index.ts';
 import { Endpoints, type Destination, type LookupTools } from '../upstream/index.ts';
+import { bindProblem } from './bindProblem.ts';
 import { doorsOf, type Doors } from './door.ts';
 import type { Door } from './entrance.ts';
 import type { SocketHandle } from './listening.ts';
@@ -15,6 +16,7 @@ import { ServerIdentities, type IdentityView } from './serverIdentity.ts';
 import { bindKey, Snapshot } from './snapshot.ts';
 import { RawStats } from './rawStats.ts';
 import { RouteStats, type WireStats } from './stats.ts';
+import { acceptsConnections, UdpPlane } from './udpPlane.ts';
 
 export interface DataPlaneOptions {
   /** How names of backends are looked up; the resolver of the system unless given. */
@@ -42,22 +44,6 @@ export interface Prepared {
   commit(): Promise<void>;
   /** Leaves everything as it was. */
   abort(): void;
-}
-
-/** What the system's codes mean here. */
-const bindHints: ReadonlyMap<string, string> = new Map([
-  ['EADDRINUSE', 'another program listens there'],
-  ['EACCES', 'this user may not open it; ports below 1024 take a privilege'],
-]);
-
-/** Says which port could not be bound, and why. */
-export function bindProblem({ port, address }: Pick<Bind, 'port' | 'address'>, cause: unknown): Error {
-  const code = (cause as NodeJS.ErrnoException).code ?? String(cause);
-  const hint = bindHints.get(code);
-  const on = address === undefined ? '' : ` on ${address}`;
-  return new Error(`port ${port}${on} cannot be bound: ${code}${hint === undefined ? '' : ` (${hint})`}`, {
-    cause,
-  });
 }
 
 /** What a bound port looks like from outside. */
@@ -100,6 +86,7 @@ export class DataPlane {
   private readonly unrouted = new RouteStats();
   private readonly raw = new RawStats();
   private readonly overload: Overload;
+  private readonly udp: UdpPlane;
   private readonly openFiles: number | undefined;
   private accessLog: AccessLog | undefined;
   private accessLogKind: 'json' | 'text' | 'none' = 'none';
@@ -113,6 +100,14 @@ export class DataPlane {
     this.identities = new ServerIdentities(options.log);
     this.overload = options.overload ?? new Overload(defaults.limits.overload, options.log);
     this.openFiles = options.openFiles ?? openFilesLimit();
+    this.udp = new UdpPlane({
+      log: options.log,
+      accessLog: () => this.accessLog,
+      overload: this.overload,
+      stats: this.raw.udp,
+      lookup: options.lookup,
+      shared: options.socketsFor !== undefined,
+    });
     this.raw.expose(options.metrics);
     exposeMetrics(options.metrics, {
       overload: this.overload,
@@ -130,7 +125,8 @@ export class DataPlane {
   }
 
   get binds(): readonly BindView[] {
-    return [...this.ports.values()].map(({ key, port, open }) => ({ key, port, connections: open }));
+    const ports = [...this.ports.values()].map(({ key, port, open }) => ({ key, port, connections: open }));
+    return [...ports, ...this.udp.views];
   }
 
   /** What listeners show to clients of TLS. */
@@ -172,11 +168,17 @@ export class DataPlane {
       uses,
     });
     const doors = doorsOf(model, this.identities);
-    const wanted = new Map(model.binds.map((bind, index) => [bindKey(bind, index), bind]));
+    const wanted = new Map(
+      model.binds.flatMap((bind, index) =>
+        acceptsConnections(bind) ? [[bindKey(bind, index), bind] as const] : [],
+      ),
+    );
     const opened = new Map<string, Port>();
     // A port must not accept before there is something to serve: on the very first model the swap goes first.
     const first = this.ports.size === 0 && this.leaving.size === 0;
+    let udp: Awaited<ReturnType<UdpPlane['prepare']>> | undefined;
     const abort = (): void => {
+      udp?.abort();
       for (const port of opened.values()) port.destroy();
       if (!first) snapshot.retire();
       this.restore();
@@ -187,6 +189,7 @@ export class DataPlane {
         if (this.ports.has(key)) continue;
         opened.set(key, await this.open(key, bind, limits, doors.byBind.get(key)));
       }
+      udp = await this.udp.prepare(model, limits);
     } catch (error) {
       abort();
       throw error;
@@ -204,6 +207,7 @@ export class DataPlane {
         if (wanted.has(key)) port.configure(limits, doors.byBind.get(key));
         else this.retire(key, port);
       }
+      udp.commit();
       this.useAccessLog(model.process.accessLog);
       this.endpoints.retireOthers(uses.destinations);
       this.options.mcp.retire(uses.mcp);
@@ -232,7 +236,8 @@ export class DataPlane {
 
   /** Stops accepting and lets running exchanges end. */
   async drain(): Promise<void> {
-    await Promise.all([...this.ports.values(), ...this.leaving].map((port) => port.drain()));
+    const ports = [...this.ports.values(), ...this.leaving];
+    await Promise.all([...ports.map((port) => port.drain()), this.udp.drain()]);
   }
 
   /** Ends everything now. */
@@ -240,6 +245,7 @@ export class DataPlane {
     for (const port of [...this.ports.values(), ...this.leaving]) port.destroy();
     this.ports.clear();
     this.leaving.clear();
+    this.udp.close();
     this.endpoints.close();
     this.identities.close();
     this.overload.close();

@@ -1,3 +1,5 @@
-export { bindProblem, DataPlane, type BindView, type DataPlaneOptions, type Prepared } from './dataPlane.ts';
+export { bindProblem } from './bindProblem.ts';
+export { DataPlane, type BindView, type DataPlaneOptions, type Prepared } from './dataPlane.ts';
 export type { SocketHandle } from './listening.ts';
 export { bindKey } from './snapshot.ts';
+export { acceptsConnections } from './udpPlane.ts';

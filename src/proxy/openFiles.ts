@@ -25,11 +25,20 @@ const FEW = 1_000;
 export function withinOpenFiles(limits: Limits, openFiles: number | undefined, log: Logger): Limits {
   if (openFiles === undefined) return limits;
   const most = Math.max(1, Math.ceil(openFiles / 2) - 1);
-  if (limits.maxConnections <= most) return limits;
+  // A client of UDP takes one, and comes on top.
+  const flows = Math.max(1, Math.floor(openFiles / 4));
+  const kept = { ...limits, maxUdpFlows: Math.min(limits.maxUdpFlows, flows) };
+  if (kept.maxUdpFlows < limits.maxUdpFlows && limits.maxUdpFlows !== defaults.limits.maxUdpFlows)
+    log.warn('limits.maxUdpFlows lowered: the process may not open as many files', {
+      maxUdpFlows: limits.maxUdpFlows,
+      openFiles,
+      inUse: flows,
+    });
+  if (limits.maxConnections <= most) return kept;
   const fields = { maxConnections: limits.maxConnections, openFiles, inUse: most };
   const message = 'limits.maxConnections lowered: the process may not open as many files';
   // Nobody asked for the default, and thousands of connections are left: worth knowing, not worth a warning.
   if (limits.maxConnections === defaults.limits.maxConnections && most >= FEW) log.info(message, fields);
   else log.warn(message, fields);
-  return { ...limits, maxConnections: most };
+  return { ...kept, maxConnections: most };
 }

@@ -1,5 +1,6 @@
 import type { Metrics } from '../telemetry/index.ts';
 import { exposeTcp, StatsByRoute, TcpStats } from './tcpStats.ts';
+import { exposeUdp, UdpStats } from './udpStats.ts';
 
 /**
  * What became of the PROXY header of a connection: it told of a client, or of nobody in particular; there was none,
@@ -10,6 +11,7 @@ export type ProxyHeaderResult = 'told' | 'local' | 'absent' | 'refused' | 'timeo
 /** Counters of what is not HTTP. */
 export class RawStats {
   readonly tcp = new StatsByRoute(() => new TcpStats());
+  readonly udp = new StatsByRoute(() => new UdpStats());
   readonly proxyHeaders = new Map<ProxyHeaderResult, number>();
 
   noteProxyHeader(result: ProxyHeaderResult): void {
@@ -18,6 +20,7 @@ export class RawStats {
 
   expose(metrics: Metrics): void {
     exposeTcp(metrics, this.tcp);
+    exposeUdp(metrics, this.udp);
     metrics.collect(
       'proxy_headers_total',
       'Connections to ports with the PROXY protocol, by what became of its header.',

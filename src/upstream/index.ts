@@ -1,5 +1,6 @@
 export { hashOf, lotOf } from './balance.ts';
 export type { TunnelUser, UpstreamConnection, UpstreamUser } from './connection.ts';
+export { DatagramDestination, type DatagramAddress } from './datagrams.ts';
 export type { Destination } from './destination.ts';
 export type { Endpoint } from './endpoint.ts';
 export { Endpoints } from './endpoints.ts';

@@ -1,5 +1,5 @@
 import type { Model } from '../model/index.ts';
-import { bindKey, type SocketHandle } from '../proxy/index.ts';
+import { acceptsConnections, bindKey, type SocketHandle } from '../proxy/index.ts';
 import type { PortView } from './contract.ts';
 import { bindPort, type PortSocket } from './portSocket.ts';
 
@@ -29,7 +29,8 @@ export class Sockets {
     try {
       for (const [index, bind] of model.binds.entries()) {
         const key = bindKey(bind, index);
-        if (this.byKey.has(key)) continue;
+        // For datagrams each worker has a socket of its own.
+        if (this.byKey.has(key) || !acceptsConnections(bind)) continue;
         this.byKey.set(key, bindPort(bind.port, bind.address, this.workers));
         opened.push(key);
       }
@@ -42,7 +43,9 @@ export class Sockets {
 
   /** Closes the ports that a model does not have. */
   keepOnly(model: Model): void {
-    const wanted = new Set(model.binds.map(bindKey));
+    const wanted = new Set(
+      model.binds.flatMap((bind, index) => (acceptsConnections(bind) ? [bindKey(bind, index)] : [])),
+    );
     this.close([...this.byKey.keys()].filter((key) => !wanted.has(key)));
   }
 

@@ -1,0 +1,225 @@
+import { createSocket, type RemoteInfo, type Socket, type SocketOptions } from 'node:dgram';
+import { isIPv6 } from 'node:net';
+import type { Limits } from '../model/index.ts';
+import type { AccessLog, Logger } from '../telemetry/index.ts';
+import type { DatagramDestination } from '../upstream/index.ts';
+import type { Overload } from './overload.ts';
+import { peerOf } from './toldEnds.ts';
+import { QUEUE_MOST, UdpFlow, type FlowOwner } from './udpFlow.ts';
+import type { UdpDrop, UdpResult, UdpStats } from './udpStats.ts';
+
+const SWEEP_MS = 500;
+/** A drain waits until no datagram has come or gone for so long. */
+const QUIET_MS = 1_000;
+/** Defects of a socket come in floods: one line tells of all within this time. */
+const ERROR_LOG_MS = 10_000;
+
+/** The route of a UDP listener, ready to take datagrams. */
+export interface CompiledUdpRoute {
+  readonly name: string;
+  readonly listener: string;
+  /** Where the datagrams of the next client go; undefined: nowhere. */
+  readonly draw: () => DatagramDestination | undefined;
+  /** All that may be drawn. */
+  readonly destinations: ReadonlySet<DatagramDestination>;
+  readonly stats: UdpStats;
+}
+
+export interface UdpTools {
+  readonly log: Logger;
+  readonly accessLog: () => AccessLog | undefined;
+  readonly overload: Overload;
+  /** Clients of all ports together. */
+  readonly flows: { open: number };
+}
+
+/** One bound port for datagrams, and the clients that are known there. */
+export class UdpPort implements FlowOwner {
+  readonly key: string;
+  private readonly tools: UdpTools;
+  private socket: Socket | undefined;
+  private route: CompiledUdpRoute;
+  private limits: Limits;
+  private readonly flows = new Map<string, UdpFlow>();
+  private readonly timer: NodeJS.Timeout;
+  private draining = false;
+  private readonly settled: (() => void)[] = [];
+  private errorLogged = Number.NEGATIVE_INFINITY;
+
+  constructor(key: string, route: CompiledUdpRoute, limits: Limits, tools: UdpTools) {
+    this.key = key;
+    this.route = route;
+    this.limits = limits;
+    this.tools = tools;
+    this.timer = setInterval(() => this.sweep(Date.now()), SWEEP_MS);
+    this.timer.unref();
+  }
+
+  /**
+   * Binds on one address, or on all of them: IPv4 alone where IPv6 is off.
+   * @param shared other processes of this gateway have it open as well
+   * @throws the system's error, as EADDRINUSE
+   */
+  async listen(port: number, address: string | undefined, shared: boolean): Promise<void> {
+    try {
+      this.socket = await this.bind(port, address ?? '::', shared);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (address !== undefined || (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL')) throw error;
+      this.socket = await this.bind(port, '0.0.0.0', shared);
+    }
+  }
+
+  /** 0 while it is not bound. */
+  get port(): number {
+    return this.socket?.address().port ?? 0;
+  }
+
+  /** Known clients. */
+  get open(): number {
+    return this.flows.size;
+  }
+
+  /** Takes a new route into use. Clients stay with their backend while that is one of its. */
+  configure(route: CompiledUdpRoute, limits: Limits): void {
+    this.route = route;
+    this.limits = limits;
+    this.forgetMoved();
+  }
+
+  /** Takes no new clients; resolves when those that are known have got their answers, as far as can be told. */
+  drain(): Promise<void> {
+    this.draining = true;
+    return this.quiet(Date.now())
+      ? Promise.resolve()
+      : new Promise((resolve) => void this.settled.push(resolve));
+  }
+
+  /** Ends everything now. */
+  destroy(): void {
+    this.draining = true;
+    clearInterval(this.timer);
+    for (const flow of [...this.flows.values()]) flow.end('closed');
+    this.socket?.close();
+    this.socket = undefined;
+    for (const settle of this.settled.splice(0)) settle();
+  }
+
+  // FlowOwner
+
+  answer(bytes: Buffer, { client }: UdpFlow): boolean {
+    const { socket } = this;
+    if (socket === undefined || socket.getSendQueueSize() > QUEUE_MOST) return false;
+    // What cannot be sent is lost, as a datagram may be.
+    socket.send(bytes, client.port, client.address, () => undefined);
+    return true;
+  }
+
+  ended(flow: UdpFlow, result: UdpResult): void {
+    const { client, backend } = flow;
+    this.flows.delete(keyOf(client));
+    this.tools.flows.open--;
+    this.tools.accessLog()?.write({
+      time: flow.startedAt,
+      durationMs: performance.now() - flow.startedTick,
+      method: 'UDP',
+      host: '-',
+      path: '',
+      status: 0,
+      requestBytes: flow.received,
+      responseBytes: flow.sent,
+      client: peerOf({ remoteAddress: client.address }),
+      requestId: '-',
+      traceparent: undefined,
+      bind: this.key,
+      listener: flow.listener,
+      route: flow.route,
+      backend: backend.name,
+      upstreamMs: undefined,
+      subject: undefined,
+      error: result === 'refused' ? 'upstream_connect_failed' : undefined,
+      reason: result === 'moved' ? 'the backend is none of the route any more' : undefined,
+      extra: undefined,
+    });
+  }
+
+  private bind(port: number, address: string, shared: boolean): Promise<Socket> {
+    const options: SocketOptions & { reusePort?: boolean } = {
+      type: isIPv6(address) ? 'udp6' : 'udp4',
+      ...(shared ? { reusePort: true } : {}),
+    };
+    const socket = createSocket(options);
+    return new Promise((resolve, reject) => {
+      socket.once('error', (error) => {
+        socket.close();
+        reject(error);
+      });
+      socket.bind({ port, address }, () => {
+        socket.removeAllListeners('error');
+        socket.on('error', (error) => this.failed(error));
+        socket.on('message', (bytes, from) => this.onMessage(bytes, from));
+        resolve(socket);
+      });
+    });
+  }
+
+  private onMessage(bytes: Buffer, from: RemoteInfo): void {
+    // Whatever is thrown in here costs this datagram, not the process.
+    try {
+      (this.flows.get(keyOf(from)) ?? this.begin(from))?.send(bytes);
+    } catch (error) {
+      this.failed(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  private begin({ address, port }: RemoteInfo): UdpFlow | undefined {
+    const { route, tools } = this;
+    const full = tools.flows.open >= this.limits.maxUdpFlows;
+    const refusal: UdpDrop | undefined = this.draining
+      ? 'draining'
+      : full
+        ? 'too_many'
+        : tools.overload.level === 'shed'
+          ? 'overload'
+          : undefined;
+    const destination = refusal === undefined ? route.draw() : undefined;
+    const backend = destination?.pick();
+    if (destination === undefined || backend === undefined) {
+      route.stats.drop(refusal ?? 'no_backend');
+      return undefined;
+    }
+    const flow = new UdpFlow(this, { address, port }, route, destination, backend);
+    tools.flows.open++;
+    this.flows.set(keyOf(flow.client), flow);
+    return flow;
+  }
+
+  private sweep(now: number): void {
+    for (const flow of this.flows.values())
+      if (now - flow.lastAt >= this.limits.udpIdleTimeoutMs) flow.end('idle');
+    this.forgetMoved();
+    if (this.draining && this.quiet(now)) for (const settle of this.settled.splice(0)) settle();
+  }
+
+  /** Clients whose backend, or whose address of it, is gone: their next datagram goes to another. */
+  private forgetMoved(): void {
+    for (const flow of this.flows.values())
+      if (!this.route.destinations.has(flow.destination) || !flow.destination.has(flow.backend))
+        flow.end('moved');
+  }
+
+  private quiet(now: number): boolean {
+    for (const { lastAt } of this.flows.values()) if (now - lastAt < QUIET_MS) return false;
+    return true;
+  }
+
+  private failed(error: Error): void {
+    const now = performance.now();
+    if (now - this.errorLogged < ERROR_LOG_MS) return;
+    this.errorLogged = now;
+    this.tools.log.error('datagrams could not be passed on', { bind: this.key, problem: error.message });
+  }
+}
+
+const keyOf = ({ address, port }: { readonly address: string; readonly port: number }): string =>
+  `${address} ${port}`;
