@@ -1,27 +1,35 @@
 import { parseArgs } from 'node:util';
 
 export interface BenchArguments {
-  readonly parts: readonly ('http' | 'mcp')[];
+  /** Is the part wanted, by the name of its section or of its table? */
+  wants(section: string, table?: string): boolean;
   readonly rounds: number;
   /** Length of one measurement. */
   readonly seconds: number;
-  /** Names of candidates; undefined is all of them. */
-  readonly candidates: readonly string[] | undefined;
-  readonly workloads: readonly string[] | undefined;
-  readonly profile: boolean;
+  readonly warmSeconds: number;
+  /** How often a sample may be taken until the machine was quiet meanwhile. */
+  readonly tries: number;
+  /** Names of rows; undefined is all of them. */
+  readonly proxies: readonly string[] | undefined;
   /** File for the report; undefined prints it only. */
   readonly output: string | undefined;
 }
 
-export const usage = `npm run bench -- [options]
+export const sections = ['logged', 'silent', 'routes', 'tls', 'h2', 'handshakes', 'idle', 'mcp'] as const;
 
-  --only http|mcp         one of the two parts
+const usage = `npm run bench -- [options]
+
+  --only a,b              sections (${sections.join(', ')})
+                          or tables of theirs (get, post, 10k, 1m, get-silent, new, resumed …)
+  --only-proxies a,b      these rows only (portcullis, haproxy, nginx, envoy, portcullis-token …)
   --rounds N              interleaved rounds, of which medians are taken (3)
-  --seconds N             length of one measurement (3)
-  --only-proxies a,b      these candidates only
-  --only-workloads a,b    these HTTP workloads only
+  --seconds N             length of one measurement (2)
+  --tries N               so often a sample is taken at most, until others leave the machine alone (3)
+  --quick                 one round of one second: what is broken, not what is fast
   --no-write              print the report, leave RESULTS.md as it is
-  --profile               CPU profile of portcullis alone, under load
+
+Only a whole run writes RESULTS.md. npm run bench:profile says where the time goes, npm run bench:soak loads for ten
+minutes and looks at memory.
 `;
 
 /** @throws Error that says which option is wrong. */
@@ -30,12 +38,12 @@ export function readArguments(args: readonly string[]): BenchArguments {
     args: [...args],
     options: {
       only: { type: 'string' },
-      rounds: { type: 'string', default: '3' },
-      seconds: { type: 'string', default: '3' },
+      rounds: { type: 'string' },
+      seconds: { type: 'string' },
+      tries: { type: 'string' },
       'only-proxies': { type: 'string' },
-      'only-workloads': { type: 'string' },
+      quick: { type: 'boolean', default: false },
       'no-write': { type: 'boolean', default: false },
-      profile: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
@@ -43,21 +51,23 @@ export function readArguments(args: readonly string[]): BenchArguments {
     console.log(usage);
     process.exit(0);
   }
-  const { only } = values;
-  if (only !== undefined && only !== 'http' && only !== 'mcp') throw new Error('--only takes http or mcp');
-  const partial =
-    only !== undefined || values['only-proxies'] !== undefined || values['only-workloads'] !== undefined;
+  const { quick } = values;
+  const only = values.only?.split(',');
+  const partial = only !== undefined || values['only-proxies'] !== undefined;
   return {
-    parts: only === undefined ? ['http', 'mcp'] : [only],
-    rounds: positive('--rounds', values.rounds),
-    seconds: positive('--seconds', values.seconds),
-    candidates: values['only-proxies']?.split(','),
-    workloads: values['only-workloads']?.split(','),
-    profile: values.profile,
-    // Half a comparison must not overwrite a whole one.
-    output: values['no-write'] || partial ? undefined : new URL('RESULTS.md', import.meta.url).pathname,
+    wants: (section, table) =>
+      only === undefined || only.includes(section) || (table !== undefined && only.includes(table)),
+    rounds: positive('--rounds', values.rounds ?? (quick ? '1' : '3')),
+    seconds: positive('--seconds', values.seconds ?? (quick ? '1' : '2')),
+    warmSeconds: quick ? 1 : 2,
+    tries: positive('--tries', values.tries ?? (quick ? '1' : '3')),
+    proxies: values['only-proxies']?.split(','),
+    // Half a comparison must not overwrite a whole one, nor a hasty one a careful one.
+    output: values['no-write'] || partial || quick ? undefined : resultsFile,
   };
 }
+
+export const resultsFile = new URL('RESULTS.md', import.meta.url).pathname;
 
 function positive(name: string, text: string): number {
   const value = Number(text);

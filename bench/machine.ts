@@ -34,6 +34,7 @@ export function versions(): Record<string, string> {
     supergateway: pinned.supergateway,
     'mcp-proxy': pinned['mcp-proxy'],
     wrk: firstVersion(programs.wrk, ['-v']),
+    h2load: firstVersion(programs.h2load, ['--version']),
   };
 }
 
@@ -56,4 +57,10 @@ function firstVersion(command: string, args: string[]): string {
     return 'unknown';
   }
   return /\d+\.\d+(?:\.\d+)?/.exec(text)?.[0] ?? 'unknown';
+}
+
+/** How many files a process may open at most (RLIMIT_NOFILE, the hard limit, which Node raises its own to). */
+export function filesLimit(): number {
+  const hard = /^Max open files\s+\S+\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
+  return hard === undefined || hard === 'unlimited' ? Number.MAX_SAFE_INTEGER : Number(hard);
 }

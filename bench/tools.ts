@@ -12,11 +12,12 @@ export const pinned = {
   'mcp-proxy': '6.7.19',
 } as const;
 
-/** System packages: the load generator and two proxies, in the distribution's versions. */
-export const systemPackages = ['wrk', 'haproxy', 'nginx-light'];
+/** System packages: load generators and two proxies, in the distribution's versions. */
+export const systemPackages = ['wrk', 'nghttp2-client', 'haproxy', 'nginx-light'];
 
 export const programs = {
   wrk: 'wrk',
+  h2load: 'h2load',
   haproxy: 'haproxy',
   nginx: 'nginx',
   envoy: `${toolsDirectory}python/envoy/_bin/envoy`,
@@ -24,11 +25,13 @@ export const programs = {
   'mcp-proxy': `${toolsDirectory}npm/node_modules/mcp-proxy/dist/bin/mcp-proxy.mjs`,
 } as const;
 
+const isProgram = (name: string): name is Program => Object.hasOwn(programs, name);
+
 export type Program = keyof typeof programs;
 
-/** Is the program there, on the PATH or among the tools? */
-export function has(program: Program): boolean {
-  const path = programs[program];
+/** Is the program there, on the PATH or among the tools? What needs no program always is. */
+export function has(program: string): boolean {
+  const path = isProgram(program) ? programs[program] : process.execPath;
   if (path.includes('/')) return existsSync(path);
   try {
     execFileSync('which', [path], { stdio: 'ignore' });

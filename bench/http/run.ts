@@ -1,80 +1,125 @@
 import { createReadStream } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BenchArguments } from '../arguments.ts';
-import { candidates, type Candidate, type Running } from './candidates.ts';
-import { check, measure, type Sample } from './measure.ts';
-import { openSetting } from './setting.ts';
-import { workloads, type Workload } from './workloads.ts';
+import { has } from '../tools.ts';
+import { check } from './check.ts';
+import { leastDisturbed, measure, type Sample } from './measure.ts';
+import { proxies, type Options, type ProxyName, type Running } from './proxies.ts';
+import { tables, type Row, type Table } from './sections.ts';
+import { openSetting, type Setting } from './setting.ts';
 
-/** All samples of one candidate under one workload. */
+/** All samples of one row. */
 export interface Cell {
-  readonly workload: Workload;
-  readonly candidate: Candidate;
+  readonly table: Table;
+  readonly row: Row;
   readonly samples: readonly Sample[];
-  /** Lines the candidate logged over all workloads for each request it served; undefined without a proxy. */
+  /** Lines the process logged for each request it served, over all its rows; undefined where it has no log. */
   readonly logged: number | undefined;
 }
 
+interface OpenCell {
+  readonly table: Table;
+  readonly row: Row;
+  readonly running: Running;
+  readonly samples: Sample[];
+}
+
 /**
- * Every workload against every candidate, in rounds: each round measures all of them once, so that a noisy minute
- * hits all alike.
+ * Every table, one after the other, in rounds: each round measures all rows once, so that a noisy minute hits all of
+ * them alike.
  */
 export async function benchHttp(
   args: BenchArguments,
   directory: string,
   cores: readonly [number, number],
 ): Promise<Cell[]> {
+  const chosen = tables.filter(({ section, name }) => args.wants(section, name) && possible(section));
+  if (chosen.length === 0) return [];
   await using stack = new AsyncDisposableStack();
   const setting = await openSetting(directory, cores);
   stack.defer(() => setting.close());
-
-  const chosen = candidates
-    .filter(({ name }) => args.candidates?.includes(name) ?? true)
-    .filter(
-      ({ workloads: own }) => own === undefined || own.some((name) => args.workloads?.includes(name) ?? true),
-    );
-  const cells: { workload: Workload; candidate: Candidate; running: Running; samples: Sample[] }[] = [];
+  const processes = new Processes(setting, stack);
   const requests = new Map<Running, number>();
-  const counted = (running: Running, sample: Sample) => {
-    requests.set(running, (requests.get(running) ?? 0) + sample.requests);
-    return sample;
-  };
-  for (const candidate of chosen) {
-    const running = await candidate.start(setting);
-    if (running.program !== undefined) {
-      const { program } = running;
-      stack.defer(() => program.stop());
+
+  const cells: OpenCell[] = [];
+  for (const table of chosen) {
+    const rows = table.rows.filter(({ name, proxy }) => args.proxies?.includes(name) ?? has(proxy));
+    const open: OpenCell[] = [];
+    for (const row of rows) {
+      const running = await processes.get(row.proxy, row.options);
+      await check(row.door(running, setting.token), table.workload, row.proxy !== 'direct');
+      open.push({ table, row, running, samples: [] });
     }
-    for (const workload of workloads) {
-      if (args.workloads?.includes(workload.name) === false) continue;
-      if (!(candidate.workloads?.includes(workload.name) ?? workload.name !== 'routes')) continue;
-      await check(running, workload, candidate.name !== 'direct');
-      cells.push({ workload, candidate, running, samples: [] });
+    const take = async ({ row, running }: OpenCell, seconds: number) => {
+      const sample = await measure(setting, running, table, row, seconds);
+      requests.set(running, (requests.get(running) ?? 0) + sample.requests);
+      return sample;
+    };
+    // Compilers and caches get warm on what is measured next.
+    for (const cell of open) await take(cell, args.warmSeconds);
+    for (let round = 1; round <= args.rounds; round++) {
+      for (const cell of open) {
+        const sample = await leastDisturbed(args.tries, () => take(cell, args.seconds));
+        cell.samples.push(sample);
+        console.log(describe(round, args.rounds, cell, sample));
+      }
     }
-    // Compilers and caches get warm on what is measured first.
-    const first = workloads[0];
-    if (first !== undefined) counted(running, await measure(running, first, cores[1], 3));
+    cells.push(...open);
+  }
+  return await withLogs(cells, requests);
+}
+
+function describe(round: number, rounds: number, { table, row }: OpenCell, sample: Sample): string {
+  return (
+    `${table.name.padEnd(11)} ${round}/${rounds} ${row.name.padEnd(17)}` +
+    `${sample.cpuPerRequest.toFixed(1).padStart(8)} us ${sample.requestsPerSecond.toFixed(0).padStart(7)}/s` +
+    `  p99 ${sample.p99.toFixed(1).padStart(6)} ms  core ${(sample.fullness * 100).toFixed(0).padStart(3)} %` +
+    `  others ${(sample.foreign * 100).toFixed(0).padStart(3)} %${sample.failed > 0 ? `  ${sample.failed} FAILED` : ''}`
+  );
+}
+
+function possible(section: string): boolean {
+  if (section !== 'h2' || has('h2load')) return true;
+  console.log('h2: left out, h2load is not installed (npm run bench:setup)');
+  return false;
+}
+
+/** The candidates' processes: those with the same options serve several tables. */
+class Processes {
+  readonly #setting: Setting;
+  readonly #stack: AsyncDisposableStack;
+  readonly #running = new Map<string, Running>();
+
+  constructor(setting: Setting, stack: AsyncDisposableStack) {
+    this.#setting = setting;
+    this.#stack = stack;
   }
 
-  cells.sort((a, b) => workloads.indexOf(a.workload) - workloads.indexOf(b.workload));
-  for (let round = 1; round <= args.rounds; round++) {
-    for (const { workload, candidate, running, samples } of cells) {
-      const sample = counted(running, await measure(running, workload, cores[1], args.seconds));
-      samples.push(sample);
-      console.log(
-        `http ${round}/${args.rounds} ${workload.name.padEnd(5)} ${candidate.name.padEnd(15)}` +
-          `${sample.cpuPerRequest.toFixed(1).padStart(9)} us ${sample.requestsPerSecond.toFixed(0).padStart(8)}/s` +
-          `  p99 ${sample.p99.toFixed(1)} ms${sample.failed > 0 ? `  ${sample.failed} FAILED` : ''}`,
-      );
-    }
+  async get(name: ProxyName, options: Options): Promise<Running> {
+    const key = JSON.stringify([name, options]);
+    const known = this.#running.get(key);
+    if (known !== undefined) return known;
+    const running: Running = await proxies[name](this.#setting, options);
+    const { program } = running;
+    if (program !== undefined) this.#stack.defer(() => program.stop());
+    this.#running.set(key, running);
+    return running;
   }
-  // Logs are written in batches by some.
-  await delay(2000);
+}
+
+async function withLogs(cells: readonly OpenCell[], requests: ReadonlyMap<Running, number>): Promise<Cell[]> {
+  // Envoy writes its log every ten seconds when there is little of it, the others sooner.
+  if (cells.some(({ running }) => running.accessLog !== undefined)) await delay(11_000);
   const logged = new Map<Running, number>();
   for (const [running, count] of requests) {
     if (running.accessLog !== undefined) logged.set(running, (await countLines(running.accessLog)) / count);
   }
-  return cells.map((cell) => ({ ...cell, logged: logged.get(cell.running) }));
+  return cells.map(({ table, row, running, samples }) => ({
+    table,
+    row,
+    samples,
+    logged: logged.get(running),
+  }));
 }
 
 async function countLines(file: string): Promise<number> {

@@ -1,6 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { certificate } from '../../src/proxy/certificates.testing.ts';
 import { freePorts } from '../../test/support/loopback.ts';
 import { startIssuer, type TestIssuer } from '../../test/support/issuer.ts';
+import { filesLimit } from '../machine.ts';
 import { startPinned, waitForPort, type Pinned } from '../processes.ts';
 import { programs } from '../tools.ts';
 import { smallAnswer } from './workloads.ts';
@@ -9,6 +11,7 @@ import { smallAnswer } from './workloads.ts';
 export interface Setting {
   readonly directory: string;
   readonly backendPort: number;
+  readonly backend: Pinned;
   readonly issuer: TestIssuer;
   readonly token: string;
   /** Core of what is measured, core of everything else. */
@@ -21,6 +24,8 @@ export async function openSetting(directory: string, cores: readonly [number, nu
   mkdirSync(`${directory}/files`);
   writeFileSync(`${directory}/files/10k`, Buffer.alloc(10_240, 'x'));
   writeFileSync(`${directory}/files/1m`, Buffer.alloc(1_048_576, 'x'));
+  const { cert, key } = certificate({ names: ['api.example.com', 'www.example.com'] });
+  writeFileSync(`${directory}/identity.pem`, cert + key, { mode: 0o600 });
   const backend = await startNginx(directory, cores[1], 'backend.conf', 'backend', backendPort, {
     BACKEND_PORT: `${backendPort}`,
     SMALL_ANSWER: smallAnswer,
@@ -29,6 +34,7 @@ export async function openSetting(directory: string, cores: readonly [number, nu
   return {
     directory,
     backendPort,
+    backend,
     issuer,
     token: await issuer.token({ aud: 'api://bench', groups: ['benchers', 'staff', 'europe'] }),
     cores,
@@ -39,20 +45,29 @@ export async function openSetting(directory: string, cores: readonly [number, nu
   };
 }
 
-/** Fills in a configuration file of this folder and returns the path of the copy. */
+/**
+ * Fills in a configuration file of this folder and returns the path of the copy. Lines that end in `#if NAME` or
+ * `#unless NAME` stay or go with that switch.
+ */
 export function fillIn(
   directory: string,
   template: string,
   values: Readonly<Record<string, string | number>>,
+  switches: Readonly<Record<string, boolean>> = {},
 ): string {
-  const text = readFileSync(new URL(template, import.meta.url), 'utf8').replaceAll(
-    /\$\{([A-Z_]+)\}/g,
-    (_, name: string) => {
+  const text = readFileSync(new URL(template, import.meta.url), 'utf8')
+    .split('\n')
+    .flatMap((line) => {
+      const [, word, name = ''] = / #(if|unless) (\w+)$/.exec(line) ?? [];
+      if (word === undefined) return [line];
+      return (switches[name] === true) === (word === 'if') ? [line.slice(0, line.lastIndexOf(' #'))] : [];
+    })
+    .join('\n')
+    .replaceAll(/\$\{([A-Z_]+)\}/g, (_, name: string) => {
       const value = values[name];
       if (value === undefined) throw new Error(`${template} wants ${name}`);
       return `${value}`;
-    },
-  );
+    });
   const path = `${directory}/${template.replaceAll('/', '-')}`;
   writeFileSync(path, text);
   return path;
@@ -66,8 +81,14 @@ export async function startNginx(
   name: string,
   port: number,
   values: Readonly<Record<string, string | number>>,
+  switches: Readonly<Record<string, boolean>> = {},
 ): Promise<Pinned> {
-  const file = fillIn(directory, template, { DIR: directory, ...values });
+  const file = fillIn(
+    directory,
+    template,
+    { DIR: directory, FILES: Math.min(65_536, filesLimit()), ...values },
+    switches,
+  );
   const user = process.getuid?.() === 0 ? 'user root;' : '';
   const command = [programs.nginx, '-c', file, '-e', `${directory}/${name}-error.log`];
   const program = startPinned(

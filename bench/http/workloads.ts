@@ -30,29 +30,43 @@ const toolsCall = JSON.stringify({
   },
 });
 
-export const workloads: readonly Workload[] = [
-  {
-    name: 'get',
-    title: `GET, ${smallAnswer.length} B answer`,
-    method: 'GET',
-    path: '/v2/orders/4711?expand=items',
-    answerBytes: smallAnswer.length,
-  },
-  {
-    name: 'post',
-    title: `POST of ${toolsCall.length} B, ${smallAnswer.length} B answer`,
-    method: 'POST',
-    path: '/v2/orders',
-    body: toolsCall,
-    answerBytes: smallAnswer.length,
-  },
-  { name: '10k', title: 'GET, 10 KB answer', method: 'GET', path: '/v2/files/10k', answerBytes: 10_240 },
-  { name: '1m', title: 'GET, 1 MB answer', method: 'GET', path: '/v2/files/1m', answerBytes: 1_048_576 },
-  {
-    name: 'routes',
-    title: `GET, ${smallAnswer.length} B answer, every route in turn`,
-    method: 'GET',
-    path: '/v2/orders/r0/4711?expand=items',
-    answerBytes: smallAnswer.length,
-  },
-];
+export const small: Workload = {
+  name: 'get',
+  title: `GET, ${smallAnswer.length} B answer`,
+  method: 'GET',
+  path: '/v2/orders/4711?expand=items',
+  answerBytes: smallAnswer.length,
+};
+
+export const post: Workload = {
+  name: 'post',
+  title: `POST of ${toolsCall.length} B, ${smallAnswer.length} B answer`,
+  method: 'POST',
+  path: '/v2/orders',
+  body: toolsCall,
+  answerBytes: smallAnswer.length,
+};
+
+export const tenKilobytes: Workload = {
+  name: '10k',
+  title: 'GET, 10 KB answer',
+  method: 'GET',
+  path: '/v2/files/10k',
+  answerBytes: 10_240,
+};
+
+export const oneMegabyte: Workload = {
+  name: '1m',
+  title: 'GET, 1 MB answer',
+  method: 'GET',
+  path: '/v2/files/1m',
+  answerBytes: 1_048_576,
+};
+
+export const everyRoute: Workload = {
+  name: 'routes',
+  title: `GET, ${smallAnswer.length} B answer, every route in turn`,
+  method: 'GET',
+  path: '/v2/orders/r0/4711?expand=items',
+  answerBytes: smallAnswer.length,
+};

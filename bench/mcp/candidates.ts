@@ -58,6 +58,7 @@ export async function startPortcullis(
       SERVER_CORE: `${setting.serverCore}`,
       NODE: process.execPath,
       ECHO_SERVER: echoServer,
+      WORKER_THREADS: '1',
     },
   );
   await waitForPort(port, program);

@@ -1,6 +1,7 @@
 import { startIssuer } from '../../test/support/issuer.ts';
 import type { BenchArguments } from '../arguments.ts';
 import { candidates, type McpCandidate, type RunningGateway } from './candidates.ts';
+import { has } from '../tools.ts';
 import { measure, type McpSample } from './measure.ts';
 
 export interface McpCell {
@@ -22,7 +23,8 @@ export async function benchMcp(
 
   const cells: { candidate: McpCandidate; running: RunningGateway; samples: McpSample[] }[] = [];
   for (const candidate of candidates) {
-    if (args.candidates?.includes(candidate.name) === false) continue;
+    if (args.proxies?.includes(candidate.name) === false) continue;
+    if (!has(candidate.name.replace(/-(silent|apart)$/, ''))) continue;
     const running = await candidate.start({
       ...setting,
       serverCore: candidate.apart === true ? cores[1] : cores[0],
