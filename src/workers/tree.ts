@@ -156,6 +156,7 @@ export class Tree implements Plane {
     const { served } = this.crew;
     if (served.length === 0) throw new Error('no worker serves at the moment');
     const opened = this.sockets.open(model);
+    this.log.debug('the workers prepare a configuration');
     const prepared = await Promise.allSettled(
       served.map(async ({ worker, process }) => {
         process.busy = true;

@@ -1,0 +1,331 @@
+/** Several worker processes behind one set of ports, with the real program. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { authority } from '../../src/proxy/certificates.testing.ts';
+import { listenOnLoopback } from '../support/loopback.ts';
+import { startGateway, type GatewayProcess } from './gateway.testing.ts';
+import { ask, type Answer } from './http.testing.ts';
+import { startLoad } from './load.testing.ts';
+import { openDescriptors } from './processes.testing.ts';
+import { revision } from './session.testing.ts';
+import { inline, node, rogue } from './stage.testing.ts';
+import { until } from './until.testing.ts';
+
+interface Worker {
+  readonly worker: number;
+  readonly state: string;
+  readonly pid?: number;
+  readonly restarts: number;
+}
+
+const saying = (word: string, ports = [0]): string => `
+config: { workers: 2, logging: { level: debug, accessLog: json } }
+binds:
+${ports
+  .map(
+    (port) => `
+- port: ${port}
+  listeners:
+  - routes:
+    - policies: { directResponse: { status: 200, body: ${word} } }`,
+  )
+  .join('')}
+`;
+
+async function workersOf(gateway: GatewayProcess): Promise<readonly Worker[]> {
+  const { workers } = (await (await fetch(`${gateway.readiness}/readyz`)).json()) as { workers: Worker[] };
+  return workers;
+}
+
+async function pidsOf(gateway: GatewayProcess): Promise<readonly [number, number]> {
+  const [one, two] = await workersOf(gateway);
+  return [one?.pid ?? 0, two?.pid ?? 0];
+}
+
+const allServe = (gateway: GatewayProcess): Promise<readonly Worker[] | undefined> =>
+  until('both workers to serve', async () => {
+    const workers = await workersOf(gateway);
+    return workers.every(({ state }) => state === 'serving') ? workers : undefined;
+  });
+
+/** What `count` requests on connections of their own are answered with. */
+const bodies = async (url: string, count = 24): Promise<ReadonlySet<string>> =>
+  new Set((await Promise.all(Array.from({ length: count }, () => ask(url)))).map(({ body }) => body));
+
+const portClosed = (port = 0): Promise<boolean> =>
+  until(
+    'the port to close',
+    () =>
+      new Promise<boolean>((resolve) => {
+        const socket = connect(port, '127.0.0.1', () => {
+          socket.destroy();
+          resolve(false);
+        }).on('error', ({ code }: NodeJS.ErrnoException) => resolve(code === 'ECONNREFUSED'));
+      }),
+  );
+
+test('the workers share one port, whatever the system chose, and what they count adds up', async () => {
+  await using gateway = await startGateway(saying('hello'));
+  const pids = await pidsOf(gateway);
+  const before = pids.map(openDescriptors);
+  const clients: Socket[] = [];
+  for (let i = 0; i < 40; i++) {
+    const client = connect(gateway.ports[0] ?? 0, '127.0.0.1');
+    clients.push(client);
+    client.write('GET / HTTP/1.1\r\nhost: a.test\r\n\r\n');
+    const [answer] = (await once(client, 'data')) as [Buffer];
+    assert.match(answer.toString(), /^HTTP\/1\.1 200 /);
+  }
+  const taken = pids.map((pid, index) => openDescriptors(pid) - (before[index] ?? 0));
+  assert.ok(
+    taken.every((count) => count > 5),
+    `connections of each worker: ${taken.join(' and ')}`,
+  );
+  assert.equal(await gateway.metric('portcullis_downstream_connections'), 40);
+  assert.equal(await gateway.metric('portcullis_requests_total', { status: '200' }), 40);
+  assert.equal(await gateway.metric('portcullis_request_duration_seconds_count', { route: 'route0' }), 40);
+  assert.equal(await gateway.metric('portcullis_workers'), 2);
+  assert.equal((await gateway.configDump()).binds[0]?.connections, 40);
+  for (const client of clients) client.destroy();
+  const lines = await until('the access log', () => {
+    const all = gateway.accessLog().trimEnd().split('\n');
+    return all.length === 40 ? all : undefined;
+  });
+  for (const line of lines) assert.equal((JSON.parse(line) as { status: number }).status, 200);
+});
+
+test('long lines of several workers do not break into each other', async () => {
+  await using gateway = await startGateway(saying('hello'));
+  const path = `/${'x'.repeat(12_000)}`;
+  await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      for (let i = 0; i < 25; i++) await ask(`${gateway.url}${path}`);
+    }),
+  );
+  await gateway.stop();
+  const lines = gateway.accessLog().trimEnd().split('\n');
+  assert.equal(lines.length, 200);
+  for (const line of lines) assert.equal((JSON.parse(line) as { path: string }).path, path);
+});
+
+test('a new configuration reaches every worker; one that is refused reaches none', async () => {
+  await using gateway = await startGateway(saying('old'));
+  assert.deepEqual(await bodies(gateway.url), new Set(['old']));
+  gateway.rewrite(saying('new'));
+  await until('the new configuration', () => gateway.log().includes('configuration taken'));
+  assert.deepEqual(await bodies(gateway.url), new Set(['new']));
+
+  // A port that somebody else has: it is found out only when the ports are opened.
+  const { port, close } = await listenOnLoopback(createServer());
+  try {
+    gateway.rewrite(saying('refused', [0, port]));
+    await until('the refusal', () => gateway.log().includes('configuration refused'));
+    assert.deepEqual(await bodies(gateway.url), new Set(['new']));
+    const ready = await fetch(`${gateway.readiness}/readyz`);
+    assert.equal(ready.status, 200);
+    const { config } = (await ready.json()) as { config: { synchronized: boolean; problems: string[] } };
+    assert.equal(config.synchronized, false);
+    assert.match(config.problems.join(), new RegExp(`port ${port} cannot be bound: EADDRINUSE`));
+  } finally {
+    await close();
+  }
+  gateway.rewrite(saying('last', [0, 0]));
+  const ports = await until('the second port', async () => {
+    const { binds } = await gateway.configDump();
+    return binds.length === 2 ? binds.map((bind) => bind.port) : undefined;
+  });
+  for (const port of ports) assert.deepEqual(await bodies(`http://127.0.0.1:${port}`), new Set(['last']));
+  gateway.rewrite(saying('one'));
+  await portClosed(ports[1]);
+});
+
+test('a worker that dies while it prepares a configuration leaves the old one in use, in all of them', async () => {
+  await using gateway = await startGateway(saying('old'));
+  const [one] = await pidsOf(gateway);
+  process.kill(one, 'SIGSTOP');
+  gateway.rewrite(saying('new'));
+  await until('the workers to be asked', () => gateway.log().includes('the workers prepare a configuration'));
+  // The other one prepares it, and may not take it.
+  process.kill(one, 'SIGKILL');
+  await until('the refusal', () => gateway.log().includes('configuration refused'));
+  await allServe(gateway);
+  assert.deepEqual(await bodies(gateway.url), new Set(['old']));
+  gateway.rewrite(saying('newer'));
+  await until('the newer configuration', () => gateway.log().includes('configuration taken'));
+  assert.deepEqual(await bodies(gateway.url), new Set(['newer']));
+});
+
+test('a worker killed under load costs the requests that it had, and another one takes its place', async () => {
+  await using gateway = await startGateway(saying('hello'));
+  const connections = 8;
+  const load = startLoad(gateway.url, connections, (status, body) => status === 200 && body === 'hello');
+  await until('some load', () => load.served > 200);
+  const [one, two] = await pidsOf(gateway);
+  const counted = (await gateway.metric('portcullis_requests_total', { status: '200' })) ?? 0;
+  process.kill(one, 'SIGKILL');
+  await until('the replacement', async () => (await pidsOf(gateway))[0] !== one && (await allServe(gateway)));
+  const servedThen = load.served;
+  await until('some more load', () => load.served > servedThen + 200);
+  await load.stop();
+  assert.ok(load.failures.length <= connections, load.failures.join('\n'));
+  for (const failure of load.failures) assert.match(failure, /ECONNRESET|socket hang up/);
+  assert.equal((await pidsOf(gateway))[1], two);
+  assert.equal(await gateway.metric('portcullis_worker_restarts_total', { worker: '1' }), 1);
+  assert.equal(await gateway.metric('portcullis_workers'), 2);
+  const after = (await gateway.metric('portcullis_requests_total', { status: '200' })) ?? 0;
+  assert.ok(after >= counted + 200, `a counter fell: ${counted}, then ${after}`);
+  assert.match(gateway.log(), /a worker has ended: .* worker=1 .*how=SIGKILL/);
+});
+
+test('while a place is empty its connections are taken by a neighbour, however often the worker dies', async () => {
+  await using gateway = await startGateway(saying('hello'));
+  // Each death in short succession makes the wait longer; sooner or later there is time for all the requests.
+  await until('requests to be served while a place is empty', async () => {
+    const [first] = await allServe(gateway).then((workers) => workers ?? []);
+    process.kill(first?.pid ?? 0, 'SIGKILL');
+    await until('the death to be noticed', async () => (await workersOf(gateway))[0]?.pid !== first?.pid);
+    assert.deepEqual(await bodies(gateway.url, 32), new Set(['hello']));
+    return (await workersOf(gateway))[0]?.state !== 'serving';
+  });
+  assert.equal((await fetch(`${gateway.readiness}/healthz/ready`)).status, 200);
+  await allServe(gateway);
+  assert.deepEqual(await bodies(gateway.url, 32), new Set(['hello']));
+});
+
+const withChildren = (port: number): string => `
+config: { workers: 2, connectionTerminationDeadline: 20s }
+binds:
+- port: 0
+  listeners:
+  - routes:
+    - matches: [{ path: { pathPrefix: /mcp } }]
+      backends: [{ mcp: { targets: [{ name: target, stdio: ${inline({ cmd: node, args: [rogue] })} }] } }]
+    - backends: [{ host: '127.0.0.1:${port}' }]
+`;
+
+/** A backend that answers when it is told to. */
+async function startHolder() {
+  const held: (() => void)[] = [];
+  const { port, close } = await listenOnLoopback(
+    createServer((_request, response) => void held.push(() => response.end('at last'))),
+  );
+  return { port, held, [Symbol.asyncDispose]: close };
+}
+
+test('SIGTERM drains every worker, and leaves no process behind', async () => {
+  await using holder = await startHolder();
+  await using gateway = await startGateway(withChildren(holder.port));
+  const waiting = Array.from({ length: 12 }, () => ask(`${gateway.url}/held`));
+  await until('the held requests', () => holder.held.length === 12);
+  // A service manager sends the signal to every process of the gateway.
+  const pids = await pidsOf(gateway);
+  gateway.signal('SIGTERM');
+  for (const pid of pids) process.kill(pid, 'SIGTERM');
+  await portClosed(gateway.ports[0]);
+  assert.equal((await fetch(`${gateway.readiness}/readyz`)).status, 503);
+  for (const release of holder.held) release();
+  for (const { status, body } of await Promise.all(waiting))
+    assert.deepEqual([status, body], [200, 'at last']);
+  await gateway.stop();
+});
+
+/** Opens a session, for which a child is started. */
+const openMcp = (url: string): Promise<Answer> =>
+  ask(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: inline({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params: { protocolVersion: revision, capabilities: {}, clientInfo: { name: 'e2e', version: '1' } },
+    }),
+  });
+
+const childrenOf = (gateway: GatewayProcess): number =>
+  gateway.children().filter(({ command }) => command.includes(rogue)).length;
+
+test('a worker that is killed takes the children of its sessions along, those of others live on', async () => {
+  await using holder = await startHolder();
+  await using gateway = await startGateway(withChildren(holder.port));
+  const pids = await pidsOf(gateway);
+  for (let i = 0; i < 12; i++) assert.equal((await openMcp(`${gateway.url}/mcp`)).status, 200);
+  const { sessions } = (await gateway.configDump()).mcp as { sessions: { worker: number }[] };
+  const mine = sessions.filter(({ worker }) => worker === 1).length;
+  assert.equal(sessions.length, 12);
+  assert.equal(childrenOf(gateway), 12);
+  process.kill(pids[0], 'SIGKILL');
+  await until('the end of its children', () => childrenOf(gateway) === 12 - mine);
+  await allServe(gateway);
+  assert.equal(childrenOf(gateway), 12 - mine);
+});
+
+test('when the main process is killed the workers and their children end by themselves', async () => {
+  await using holder = await startHolder();
+  await using gateway = await startGateway(withChildren(holder.port));
+  for (let i = 0; i < 4; i++) assert.equal((await openMcp(`${gateway.url}/mcp`)).status, 200);
+  assert.equal(childrenOf(gateway), 4);
+  const waiting = ask(`${gateway.url}/held`);
+  await until('the held request', () => holder.held.length === 1);
+  gateway.signal('SIGKILL');
+  // What ran may still finish, and the port is free for a successor.
+  await portClosed(gateway.ports[0]);
+  for (const release of holder.held) release();
+  assert.equal((await waiting).body, 'at last');
+  await gateway.ended;
+  await until('the end of all processes', () => gateway.children().length === 0);
+});
+
+test('a session of TLS is resumed whichever worker gets the connection', async (t) => {
+  const { cert, key } = authority().issue({ names: ['app.test'] });
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-workers-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'app.pem'), cert);
+  writeFileSync(join(folder, 'app.key'), key);
+  await using gateway = await startGateway(`
+config: { workers: 2 }
+binds:
+- port: 0
+  listeners:
+  - protocol: HTTPS
+    tls: { cert: ${folder}/app.pem, key: ${folder}/app.key }
+    routes:
+    - policies: { directResponse: { status: 200, body: hello } }
+`);
+  const open = (session?: Buffer): TLSSocket =>
+    connectTls({
+      port: gateway.ports[0] ?? 0,
+      host: '127.0.0.1',
+      servername: 'app.test',
+      rejectUnauthorized: false,
+      ...(session && { session }),
+    });
+  const served = async (socket: TLSSocket): Promise<boolean> => {
+    socket.write('GET / HTTP/1.1\r\nhost: app.test\r\n\r\n');
+    await once(socket, 'data');
+    const reused = socket.isSessionReused();
+    socket.destroy();
+    return reused;
+  };
+  const first = open();
+  const [session] = (await once(first, 'session')) as [Buffer];
+  assert.equal(await served(first), false);
+  for (let i = 0; i < 16; i++) assert.equal(await served(open(session)), true);
+});
+
+test('the level of the log reaches all workers, and a signal to a worker alone ends nothing', async () => {
+  await using gateway = await startGateway(saying('hello'));
+  assert.equal((await fetch(`${gateway.admin}/logging?level=debug`, { method: 'POST' })).status, 200);
+  const pids = await pidsOf(gateway);
+  for (const pid of pids) process.kill(pid, 'SIGTERM');
+  assert.deepEqual(await bodies(gateway.url), new Set(['hello']));
+  assert.deepEqual(await pidsOf(gateway), pids);
+  assert.match(await (await fetch(`${gateway.admin}/logging`)).text(), /log level is debug/);
+});
