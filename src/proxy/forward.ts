@@ -3,7 +3,7 @@ import { Body, FRAMING, httpDate, KIND, renderFields, statusLine, type Head } fr
 import type { Destination, Endpoint, UpstreamConnection, UpstreamUser, Waiter } from '../upstream/index.ts';
 import type { BodyConsumer, LiveExchange } from './exchange.ts';
 import { isGrpc } from './grpc.ts';
-import { fitsPage, givePage, takePage } from './pages.ts';
+import { givePage, takePage } from './pages.ts';
 import { connectionLine, TOGETHER } from './reply.ts';
 import { rewrittenHost } from './rewrittenHost.ts';
 import { neededUpgrade, switchProtocols, upgradeFields, wantedUpgrade } from './upgrade.ts';
@@ -235,12 +235,9 @@ export class Forward implements UpstreamUser, Waiter, BodyConsumer {
       if (done) x.finish();
       return more;
     }
-    if (this.mode === this.writeRaw && fitsPage(out.length + length)) {
+    if (this.mode === this.writeRaw) {
       x.responseBytes += length;
-      const page = takePage();
-      page.write(out, 0, 'latin1');
-      bytes.copy(page, out.length, from, to);
-      more = connection.writeLent(page.subarray(0, out.length + length), () => givePage(page));
+      more = this.writeCopy(out, bytes, from, to);
       if (done) x.finish();
       return more;
     }
@@ -304,8 +301,22 @@ export class Forward implements UpstreamUser, Waiter, BodyConsumer {
     if (length === 0) return true;
     if (length <= SMALL) return connection.write(bytes.toString('latin1', from, to));
     const release = length < TOGETHER ? undefined : this.upstream.lend(bytes);
-    if (release === undefined) return connection.write(Buffer.from(bytes.subarray(from, to)));
+    if (release === undefined) return this.writeCopy('', bytes, from, to);
     return connection.writeLent(bytes.subarray(from, to), release);
+  }
+
+  /** For bytes that are read over when this returns. */
+  private writeCopy(head: string, bytes: Buffer, from: number, to: number): boolean {
+    const { connection } = this.x;
+    const length = head.length + to - from;
+    const page = takePage(length);
+    if (page === undefined) {
+      connection.write(head);
+      return connection.write(Buffer.from(bytes.subarray(from, to)));
+    }
+    page.write(head, 0, 'latin1');
+    bytes.copy(page, head.length, from, to);
+    return connection.writeLent(page.subarray(0, length), () => givePage(page));
   }
 
   private writePayload(bytes: Buffer, from: number, to: number): boolean {

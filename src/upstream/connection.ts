@@ -364,6 +364,7 @@ export class UpstreamConnection {
     }
     // Bytes behind the answer belong to no request: never reuse such a connection.
     if (to < length) this.keep = false;
+    if (!body.done) this.expectBulk(Math.max(length - from, body.remaining));
     const more = user.onAnswer(head, bytes, from, to, body);
     this.afterBytes(user, more);
   }
@@ -378,7 +379,7 @@ export class UpstreamConnection {
   }
 
   private passBytes(passenger: TunnelUser, bytes: Buffer, from: number, to: number): void {
-    if (this.next === shared && to - from >= BULK) this.next = takeBuffer();
+    this.expectBulk(to - from);
     try {
       if (!passenger.onBytes(bytes, from, to)) this.socket.pause();
     } catch (error) {
@@ -388,7 +389,7 @@ export class UpstreamConnection {
 
   private passBody(user: UpstreamUser, bytes: Buffer, from: number, length: number): void {
     const { body } = this;
-    if (this.next === shared && length >= BULK) this.next = takeBuffer();
+    this.expectBulk(length);
     const to = body.take(bytes, from, length);
     if (to < 0) {
       this.fail('upstream_protocol', 'bad chunk');
@@ -415,10 +416,16 @@ export class UpstreamConnection {
     } else this.close();
   }
 
+  /** So much at once, or still to come: what is read from now on can be lent. */
+  private expectBulk(length: number): void {
+    if (this.next === shared && length >= BULK) this.next = takeBuffer();
+  }
+
   private leaveBulk(): void {
     if (this.next === shared) return;
-    // A fresh buffer that no read went into yet goes straight back.
-    if (this.next !== this.current) giveBuffer(this.next);
+    // It holds nothing that is still needed: no read went into it yet, or what was read has been taken. The next read
+    // goes elsewhere.
+    giveBuffer(this.next);
     this.next = shared;
   }
 
