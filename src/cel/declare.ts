@@ -11,7 +11,8 @@ export type Declared =
   /** A name of the format that is not provided here. */
   | { readonly kind: 'absent'; readonly why: string };
 
-export type ValueType = 'bool' | 'int' | 'double' | 'string' | 'bytes' | 'list' | 'map' | 'dyn';
+export type ValueType =
+  'bool' | 'int' | 'double' | 'string' | 'bytes' | 'list' | 'map' | 'google.protobuf.Duration' | 'dyn';
 export type Members = Readonly<Record<string, Declared>>;
 
 /** Why a source text was refused; `offset` counts UTF-16 units from its start. */

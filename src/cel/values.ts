@@ -1,5 +1,8 @@
 import { isCelList, isCelMap, isCelUint } from '@bufbuild/cel';
 import type { CelInput } from '@bufbuild/cel';
+import { create } from '@bufbuild/protobuf';
+import { reflect } from '@bufbuild/protobuf/reflect';
+import { DurationSchema } from '@bufbuild/protobuf/wkt';
 
 /**
  * JSON data as CEL values. Done by hand because the library guesses: an object with a member `$typeName` would be
@@ -43,6 +46,13 @@ export function fromCel(value: unknown): unknown {
 }
 
 const keyText = (key: unknown): string => (isCelUint(key) ? String(key.value) : String(key));
+
+/** A CEL duration of so many milliseconds, to the nanosecond. */
+export function celDuration(ms: number): CelInput {
+  const nanos = Math.round(ms * 1e6);
+  const message = create(DurationSchema, { seconds: BigInt(Math.trunc(nanos / 1e9)), nanos: nanos % 1e9 });
+  return reflect(DurationSchema, message);
+}
 
 /** Milliseconds of a CEL duration; undefined for any other value. */
 export function durationMs(value: unknown): number | undefined {

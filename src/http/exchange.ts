@@ -28,6 +28,8 @@ export interface HttpRequest {
   readonly localPort: number;
   /** Who is really at the other end, where that is a proxy that told of the client (PROXY protocol). */
   readonly peer?: { readonly address: string; readonly port: number } | undefined;
+  /** The name that the client asked for in the TLS handshake (SNI); absent where it named none, or without TLS. */
+  readonly serverName?: string | undefined;
   /** What the client showed of itself in the TLS handshake, verified; absent where it was not asked to. */
   readonly clientCertificate?: ClientCertificate | undefined;
   /** The request id: the client's where sane, otherwise a fresh one. */

@@ -46,6 +46,8 @@ export interface HttpListener {
   /** Exact (`api.example.com`), wildcard (`*.example.com`), or absent for every host. Lower case. */
   readonly hostname?: string;
   readonly protocol: 'HTTP' | 'HTTPS';
+  /** What it belongs to, where that has a name; for expressions. */
+  readonly gateway?: ObjectName;
   /** Where the protocol is HTTPS, and only there. */
   readonly tls?: ServerTls;
   /** Policies that stand on the listener (gateway) itself; they run before those of the route. */
@@ -104,7 +106,21 @@ export interface Route {
   readonly policies: readonly PolicyUse[];
   readonly backends: readonly Backend[];
   readonly mirrors?: readonly Mirror[];
+  /** The object that it was made from; for expressions. */
+  readonly origin?: RouteOrigin;
   readonly place: Place;
+}
+
+export interface ObjectName {
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+export interface RouteOrigin extends ObjectName {
+  /** `HTTPRoute`, `GRPCRoute`. */
+  readonly kind: string;
+  /** Name of the rule, where it has one. */
+  readonly rule?: string;
 }
 
 /** All parts of one match must hold. */

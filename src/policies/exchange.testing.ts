@@ -1,5 +1,5 @@
 import { HeaderEdits, type HeaderLine, type HttpRequest } from '../http/index.ts';
-import type { ApiKeyHolder, Exchange, HostRewrite, Identity } from './policy.ts';
+import type { ApiKeyHolder, ChosenBackend, Exchange, HostRewrite, Identity, Passage } from './policy.ts';
 
 export interface FakeRequest {
   readonly method?: string;
@@ -10,11 +10,19 @@ export interface FakeRequest {
   readonly headers?: readonly HeaderLine[];
   readonly identity?: Identity;
   readonly matchedPrefix?: string;
+  readonly serverName?: string;
+  readonly subjectAltNames?: readonly string[];
+  readonly passage?: Passage;
+  readonly chosen?: ChosenBackend;
+  readonly timing?: { readonly requestMs: number; readonly upstreamMs: number };
 }
 
 /** A request without a socket, and what the policies did to it. */
 export class FakeExchange implements Exchange {
   readonly request: HttpRequest;
+  readonly passage: Passage;
+  readonly chosen: ChosenBackend | undefined;
+  readonly timing: { readonly requestMs: number; readonly upstreamMs: number } | undefined;
   identity: Identity | undefined;
   token: string | undefined;
   user: string | undefined;
@@ -32,6 +40,14 @@ export class FakeExchange implements Exchange {
 
   constructor(fake: FakeRequest = {}) {
     this.identity = fake.identity;
+    this.passage = fake.passage ?? {
+      bind: '3000',
+      listener: 'listener0',
+      gateway: undefined,
+      route: { name: 'route0' },
+    };
+    this.chosen = fake.chosen;
+    this.timing = fake.timing;
     this.matchedPrefix = fake.matchedPrefix;
     const { method = 'GET', target = '/', host = 'gateway.test', scheme = 'http' } = fake;
     const lines = (fake.headers ?? []).map(([name, value]): HeaderLine => [name.toLowerCase(), value]);
@@ -50,6 +66,16 @@ export class FakeExchange implements Exchange {
       remotePort: 40_000,
       localAddress: '192.0.2.1',
       localPort: 3000,
+      serverName: fake.serverName,
+      ...(fake.subjectAltNames && {
+        clientCertificate: {
+          subject: 'CN=client',
+          issuer: 'CN=authority',
+          subjectCn: 'client',
+          subjectAltNames: fake.subjectAltNames,
+          pem: '',
+        },
+      }),
       id: 'request-1',
       startedAt: Date.UTC(2026, 10, 1),
       header(name) {

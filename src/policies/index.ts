@@ -24,6 +24,7 @@ import { urlRewrite } from './urlRewrite/index.ts';
 export type {
   ApiKeyHolder,
   BodyLimit,
+  ChosenBackend,
   BufferPlan,
   Exchange,
   Forwarding,
@@ -31,6 +32,7 @@ export type {
   HostRewrite,
   Identity,
   MirrorPlan,
+  Passage,
   PersistencePlan,
   Policy,
   PolicyTools,

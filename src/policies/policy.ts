@@ -147,9 +147,34 @@ export type HostRewrite =
   | { readonly kind: 'port'; readonly port: number }
   | { readonly kind: 'auto' };
 
+/** By what the request came in, and what serves it, by name. */
+export interface Passage {
+  /** The port, as in metrics. */
+  readonly bind: string;
+  readonly listener: string;
+  readonly gateway: { readonly name: string; readonly namespace?: string } | undefined;
+  /** Undefined where no route was found. */
+  readonly route:
+    | { readonly name: string; readonly namespace?: string; readonly kind?: string; readonly rule?: string }
+    | undefined;
+}
+
+/** Whom the request goes to. */
+export interface ChosenBackend {
+  readonly name: string;
+  /** A host that is written down, or a service whose addresses somebody follows. */
+  readonly type: 'static' | 'service';
+  readonly protocol: 'http';
+}
+
 /** One request in flight, as policies see it. */
 export interface Exchange {
   readonly request: HttpRequest;
+  readonly passage: Passage;
+  /** Undefined until a backend is chosen. */
+  readonly chosen: ChosenBackend | undefined;
+  /** Up to the (last) request to the backend, and from there to now, in milliseconds; undefined before it. */
+  readonly timing: { readonly requestMs: number; readonly upstreamMs: number } | undefined;
   /** Set by authentication policies; absent for anonymous callers. */
   identity: Identity | undefined;
   /** The verified bearer token behind `identity`, to be sent on where the route says so; never for a log. */

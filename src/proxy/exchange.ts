@@ -11,7 +11,14 @@ import {
   type Reply,
   type ReplyStream,
 } from '../http/index.ts';
-import type { ApiKeyHolder, Exchange, HostRewrite, Identity } from '../policies/index.ts';
+import type {
+  ApiKeyHolder,
+  ChosenBackend,
+  Exchange,
+  HostRewrite,
+  Identity,
+  Passage,
+} from '../policies/index.ts';
 import type { ClientSide } from './clientSide.ts';
 import { sendReply } from './reply.ts';
 import { openStream } from './replyStream.ts';
@@ -68,6 +75,8 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
   limited = false;
   /** What the policies of the backend that was chosen do with its answer. */
   backendOnResponse: CompiledRoute['onResponse'];
+  /** Known to those who ask for it (`plannedForward.ts`). */
+  chosen: ChosenBackend | undefined;
   /** Absent where it is left to chance which address gets the request. */
   steering: Steering | undefined;
 
@@ -134,6 +143,11 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
 
   get clientCertificate(): ClientCertificate | undefined {
     return this.connection.clientCertificate;
+  }
+
+  get serverName(): string | undefined {
+    const { servername } = (this.connection.arrival?.secure ?? {}) as { servername?: string | false | null };
+    return typeof servername === 'string' && servername !== '' ? servername.toLowerCase() : undefined;
   }
 
   get version(): string {
@@ -231,6 +245,23 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
   }
 
   // Exchange
+
+  get passage(): Passage {
+    const { listener, route } = this;
+    const of = route?.of;
+    return {
+      bind: listener?.bind ?? this.connection.port.key,
+      listener: listener?.name ?? '',
+      gateway: listener?.gateway,
+      route: of === undefined ? undefined : { name: of.name, ...of.origin },
+    };
+  }
+
+  get timing(): Exchange['timing'] {
+    const { upstreamTick, startedTick } = this;
+    if (upstreamTick === 0) return undefined;
+    return { requestMs: upstreamTick - startedTick, upstreamMs: performance.now() - upstreamTick };
+  }
 
   get matchedPrefix(): string | undefined {
     return this.rule?.prefix;

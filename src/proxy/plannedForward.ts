@@ -52,7 +52,9 @@ export class PlannedForward extends Forward implements Hedged {
 
   override start(): void {
     const { x, plan } = this;
-    x.backend = this.destination.name;
+    const { name, target } = this.destination;
+    x.backend = name;
+    x.chosen = { name, type: target.endpoints === undefined ? 'static' : 'service', protocol: 'http' };
     x.cancel = (why) => {
       this.hedges?.stop();
       if (this.between) return;

@@ -37,6 +37,8 @@ export interface CompiledRoute {
   readonly stats: RouteStats;
   readonly name: string;
   readonly listener: string;
+  /** As the model has it; absent where it takes what no route matches. */
+  readonly of: Route | undefined;
   readonly onWellKnown: readonly Step<'onWellKnown'>[];
   readonly allowMcpItem: readonly Step<'allowMcpItem'>[];
   /** Why the route is closed, where it could not be prepared. */
@@ -45,6 +47,8 @@ export interface CompiledRoute {
 
 export interface CompiledListener {
   readonly name: string;
+  readonly bind: string;
+  readonly gateway: HttpListener['gateway'];
   readonly router: Router<CompiledRoute>;
   /** Takes what no route matches: the listener's own policies still run. */
   readonly unrouted: CompiledRoute;
@@ -168,14 +172,16 @@ class Compiler {
     const compiled = listener.routes.map((route) => this.route(bind, listener, route));
     return {
       name: listener.name,
+      bind,
+      gateway: listener.gateway,
       router: new Router(listener, (index) => compiled[index] as CompiledRoute),
-      unrouted: this.assemble(bind, listener.name, '', listener.policies, () => notFound),
+      unrouted: this.assemble(bind, listener.name, undefined, listener.policies, () => notFound),
     };
   }
 
   private route(bind: string, listener: HttpListener, route: Route): CompiledRoute {
     const policies = [...inOrder(listener.policies), ...inOrder(route.policies)];
-    return this.assemble(bind, listener.name, route.name, policies, (plan, prepareAll) => {
+    return this.assemble(bind, listener.name, route, policies, (plan, prepareAll) => {
       const place = `${bind}\n${listener.name}\n${route.name}`;
       const stepsOf = (backend: HttpBackend): readonly Steps[] => prepareAll(inOrder(backend.policies ?? []));
       return compileBackends(place, route, this.settings, this.tools, plan, stepsOf);
@@ -185,7 +191,7 @@ class Compiler {
   private assemble(
     bind: string,
     listener: string,
-    name: string,
+    of: Route | undefined,
     policies: readonly PolicyUse[],
     serveBy: (plan: Forwarding | undefined, prepareAll: PrepareAll) => CompiledRoute['serve'],
   ): CompiledRoute {
@@ -203,10 +209,11 @@ class Compiler {
       serve = serveBy(planOf(prepared), prepareAll);
     } catch (error) {
       for (const steps of all) steps.close?.();
-      return this.closed(bind, listener, name, error);
+      return this.closed(bind, listener, of, error);
     }
     this.steps.push(...all);
     const onResponse = pick(prepared, 'onResponse');
+    const name = of?.name ?? '';
     const route: CompiledRoute = {
       onRequest: pick(prepared, 'onRequest'),
       onResponse: onResponse.length === 0 ? undefined : onResponse,
@@ -214,6 +221,7 @@ class Compiler {
       stats: this.tools.stats(bind, listener, name),
       name,
       listener,
+      of,
       onWellKnown: pick(prepared, 'onWellKnown'),
       allowMcpItem: pick(prepared, 'allowMcpItem'),
       broken: undefined,
@@ -223,7 +231,8 @@ class Compiler {
   }
 
   /** A route that cannot be prepared answers 500; it is never served without its policies. */
-  private closed(bind: string, listener: string, name: string, error: unknown): CompiledRoute {
+  private closed(bind: string, listener: string, of: Route | undefined, error: unknown): CompiledRoute {
+    const name = of?.name ?? '';
     const broken = error instanceof Error ? error.message : String(error);
     this.tools.log.error('route closed: it could not be prepared', {
       listener,
@@ -237,6 +246,7 @@ class Compiler {
       stats: this.tools.stats(bind, listener, name),
       name,
       listener,
+      of,
       onWellKnown: [],
       allowMcpItem: [],
       broken,

@@ -11,6 +11,8 @@ const authentication = 'src/policies/mcpAuthentication/mcpAuthentication.test.ts
 const rules = 'src/policies/rules/rules.test.ts';
 const tokensE2e = 'test/e2e/tokens.test.ts';
 const keysE2e = 'test/e2e/keys.test.ts';
+const attributes = 'src/proxy/attributes.test.ts';
+const declared = 'src/policies/attributes/attributes.test.ts';
 const cel = 'src/cel/cel.test.ts';
 
 /** Who is calling, and what they may do. */
@@ -335,6 +337,20 @@ export const tokens: readonly Requirement[] = [
       'a rule that can never be true is known at load',
       page,
       [cel, 'a condition that no data can make true is known beforehand'],
+    ],
+    [
+      'attributes',
+      'expressions see who serves a request and whom it goes to where that is known, and nothing where it is not',
+      ours('docs/policies/expressions.md'),
+      [attributes, 'rules see the port, the listener and the route that a request took'],
+      [attributes, 'the name of the TLS handshake is the host that was asked for, whatever Host says'],
+      [attributes, 'a further try may depend on the backend, on how long it took, and on the status of gRPC'],
+      [declared, 'what a route or gateway does not have is not there'],
+      [declared, 'the backend is known where one is chosen, and not before'],
+      [
+        declared,
+        'names of the format that have no value here are refused with the reason, unknown ones as unknown',
+      ],
     ],
     [
       'bounded',

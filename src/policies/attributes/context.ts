@@ -1,4 +1,4 @@
-import { toCel, type CelContext, type Program } from '../../cel/index.ts';
+import { celDuration, toCel, type CelContext, type Program } from '../../cel/index.ts';
 import type { McpItem } from '../../mcp/contract.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import type { AnswerHead, ApiKeyHolder, Exchange, Identity } from '../policy.ts';
@@ -24,8 +24,8 @@ const readers: Readonly<Record<string, Readonly<Record<string, Reader>>>> = {
     port: (x) => BigInt(x.request.remotePort),
     rawAddress: (x) => x.request.peer?.address ?? x.request.remoteAddress,
     rawPort: (x) => BigInt(x.request.peer?.port ?? x.request.remotePort),
-    spiffeId: (x) =>
-      x.request.clientCertificate?.subjectAltNames.find((name) => name.startsWith('spiffe://')),
+    spiffeId: (x) => spiffeIdOf(x),
+    identity: (x) => identityOf(spiffeIdOf(x)),
     subjectAltNames: (x) => alternativeNames(x),
     issuer: (x) => x.request.clientCertificate?.issuer,
     subject: (x) => x.request.clientCertificate?.subject,
@@ -35,6 +35,20 @@ const readers: Readonly<Record<string, Readonly<Record<string, Reader>>>> = {
   destination: {
     address: (x) => x.request.localAddress,
     port: (x) => BigInt(x.request.localPort),
+    hostname: ({ request }) => request.serverName ?? (request.scheme === 'http' ? request.host : undefined),
+  },
+  proxy: {
+    bind: (x) => x.passage.bind,
+    gateway: (x) => named(x.passage.gateway),
+    listener: (x) => named({ name: x.passage.listener }),
+    route: (x) => named(x.passage.route),
+    requestProcessingDuration: ({ timing }) => timing && celDuration(timing.requestMs),
+    upstreamDuration: ({ timing }) => timing && celDuration(timing.upstreamMs),
+  },
+  backend: {
+    name: (x) => x.chosen?.name,
+    type: (x) => x.chosen?.type,
+    protocol: (x) => x.chosen?.protocol,
   },
   env: {
     podName: () => process.env.POD_NAME,
@@ -42,6 +56,25 @@ const readers: Readonly<Record<string, Readonly<Record<string, Reader>>>> = {
     gateway: () => process.env.GATEWAY,
   },
 };
+
+const spiffeIdOf = (x: Exchange): string | undefined =>
+  x.request.clientCertificate?.subjectAltNames.find((name) => name.startsWith('spiffe://'));
+
+/** Parts of a workload's name in the form that service meshes give it. */
+function identityOf(spiffeId: string | undefined): Value | undefined {
+  const parts = /^spiffe:\/\/([^/]+)\/ns\/([^/]+)\/sa\/([^/]+)$/.exec(spiffeId ?? '');
+  if (parts === null) return undefined;
+  const [, trustDomain = '', namespace = '', serviceAccount = ''] = parts;
+  return new Map(Object.entries({ trustDomain, namespace, serviceAccount }));
+}
+
+/** Members without a value are left out, so that `has` tells. */
+function named(members: object | undefined): Value | undefined {
+  if (members === undefined) return undefined;
+  return new Map(
+    Object.entries(members).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  );
+}
 
 /** Makes what one run of a program sees. `item` is set where an MCP item is judged. */
 export type ContextOf = (x: Exchange, item?: McpItem) => CelContext;
@@ -116,11 +149,17 @@ const claimsOf = (identity: Identity): Value => convertedOnce(identity, identity
 const metadataOf = (holder: ApiKeyHolder): Value => convertedOnce(holder, holder.metadata);
 
 /** `response`, where an answer is judged. */
-export const answerContext = (answer: AnswerHead): Value =>
-  new Map<string, Value>([
+export function answerContext(answer: AnswerHead): Value {
+  const lines = answer.lines();
+  const response = new Map<string, Value>([
     ['code', BigInt(answer.status)],
-    ['headers', linesMap(answer.lines())],
+    ['headers', linesMap(lines)],
   ]);
+  // An answer of gRPC without a message has its status in the head.
+  const [, status = ''] = lines.find(([name]) => name === 'grpc-status') ?? [];
+  if (/^\d{1,9}$/.test(status)) response.set('grpcStatus', BigInt(status));
+  return response;
+}
 
 const headerMap = (x: Exchange): Value => linesMap(x.request.headerLines());
 

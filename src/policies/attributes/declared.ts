@@ -5,18 +5,33 @@ import type { Declared, Members } from '../../cel/index.ts';
 const text: Declared = { kind: 'value', type: 'string' };
 const list: Declared = { kind: 'value', type: 'list' };
 const whole: Declared = { kind: 'value', type: 'int' };
+const time: Declared = { kind: 'value', type: 'google.protobuf.Duration' };
 const absent = (why: string): Declared => ({ kind: 'absent', why });
 const object = (members: Members): Declared => ({ kind: 'object', members });
 
 const body = absent('bodies pass through unread');
 const ended = absent('the request has not ended when policies run');
 const answer = absent('there is no answer yet when policies run');
+const notSent = absent('nothing was sent to a backend yet when policies run');
 const notHere = absent('its policy does not exist here');
 
 const claims: Declared = {
   kind: 'claims',
   absent: { rawToken: 'expressions never see the token itself' },
 };
+
+/** What the request came in by and what serves it; timings where there are some. */
+const proxy = (timings: Members): Declared =>
+  object({
+    bind: text,
+    gateway: object({ namespace: text, name: text }),
+    listener: object({ name: text }),
+    route: object({ namespace: text, name: text, kind: text, rule: text }),
+    requestProcessingDuration: notSent,
+    upstreamDuration: notSent,
+    ...timings,
+    responseProcessingDuration: absent('the answer has not been sent when policies run'),
+  });
 
 const item = object({ name: text, target: text });
 
@@ -45,7 +60,7 @@ export const requestAttributes: Members = {
     port: whole,
     rawAddress: text,
     rawPort: whole,
-    identity: absent('use spiffeId or subjectAltNames'),
+    identity: object({ trustDomain: text, namespace: text, serviceAccount: text }),
     spiffeId: text,
     subjectAltNames: list,
     issuer: text,
@@ -58,12 +73,12 @@ export const requestAttributes: Members = {
   destination: object({
     address: text,
     port: whole,
-    hostname: absent('use request.host'),
+    hostname: text,
   }),
   env: object({ podName: text, namespace: text, gateway: text }),
 
   mcp: absent('only the rules of mcpAuthorization and mcpAuthentication see MCP items'),
-  proxy: absent('timings and names of the route are not given to expressions'),
+  proxy: proxy({}),
   backend: absent('no backend is chosen yet when policies run'),
   response: answer,
   llm: notHere,
@@ -74,13 +89,20 @@ export const requestAttributes: Members = {
   metadata: notHere,
 };
 
+/** Available where a backend is chosen. */
+export const forwardAttributes: Members = {
+  ...requestAttributes,
+  backend: object({ name: text, type: text, protocol: text }),
+};
+
 /** Available where the head of the backend's answer is judged. */
 export const answerAttributes: Members = {
-  ...requestAttributes,
+  ...forwardAttributes,
+  proxy: proxy({ requestProcessingDuration: time, upstreamDuration: time }),
   response: object({
     code: whole,
     headers: { kind: 'headers' },
-    grpcStatus: absent('trailers are not read'),
+    grpcStatus: whole,
     body,
     bodyPrefix: body,
   }),

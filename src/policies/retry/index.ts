@@ -1,6 +1,6 @@
 import { compile, isProblem, type Members, type Program } from '../../cel/index.ts';
 import { answerContext, contextFor } from '../attributes/context.ts';
-import { answerAttributes, requestAttributes } from '../attributes/declared.ts';
+import { answerAttributes, forwardAttributes } from '../attributes/declared.ts';
 import type { AnswerHead, Exchange, Policy } from '../policy.ts';
 import { RetryBudget } from './budget.ts';
 import { retrySchema, type RetrySettings } from './schema.ts';
@@ -55,7 +55,7 @@ function compiled(source: string, attributes: Members): Program {
 
 /** An expression that fails is false: nothing is sent twice by mistake. */
 function requestTest(source: string): (x: Exchange) => boolean {
-  const program = compiled(source, requestAttributes);
+  const program = compiled(source, forwardAttributes);
   const context = contextFor([program]);
   return (x) => program.run(context(x)) === true;
 }

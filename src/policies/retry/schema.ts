@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { answerAttributes, requestAttributes } from '../attributes/declared.ts';
+import { answerAttributes, forwardAttributes } from '../attributes/declared.ts';
 import { duration } from '../fields/duration.ts';
 import { condition } from '../fields/expression.ts';
 
@@ -20,7 +20,7 @@ export const retrySchema = z
       .max(64)
       .meta({ description: 'Status codes of answers that are a reason to try again.' }),
     precondition: condition(
-      requestAttributes,
+      forwardAttributes,
       'CEL expression about the request; only where it is true, the request is tried again.',
     ).optional(),
     condition: condition(

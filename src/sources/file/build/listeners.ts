@@ -182,7 +182,7 @@ export function buildGateway(
           (route) =>
             reachableHostnames(fields.hostname, 'hostnames' in route ? route.hostnames : []).length > 0,
         );
-    return buildListener(full, fields, around, {
+    const listener = buildListener(full, fields, around, {
       policies: () =>
         buildPolicies(
           Object.fromEntries(Object.keys(inlinePolicies).map((policy) => [policy, fields[policy]])),
@@ -193,6 +193,7 @@ export function buildGateway(
       tcpRoutes: () => attached(attachments.tcpRoutes),
       udpRoutes: () => attached(attachments.udpRoutes),
     });
+    return 'routes' in listener ? { ...listener, gateway: { name } } : listener;
   }
 }
 
