@@ -1,4 +1,5 @@
 import type { Bind, Listener, Model, ProcessSettings } from '../../../model/index.ts';
+import type { Gateway } from '../types/index.ts';
 import { isProgrammed, listenersOf, type GatewayState, type ListenerState } from './state.ts';
 
 /** What the proxies of a Gateway are to do. */
@@ -6,7 +7,7 @@ export function modelOf(gateway: GatewayState, process: ProcessSettings): Model 
   const binds = new Map<number, Listener[]>();
   for (const state of listenersOf(gateway)) {
     if (!isProgrammed(state)) continue;
-    const listener = listenerOf(state);
+    const listener = listenerOf(state, gateway.object);
     const others = binds.get(state.spec.port);
     if (others === undefined) binds.set(state.spec.port, [listener]);
     else others.push(listener);
@@ -15,7 +16,10 @@ export function modelOf(gateway: GatewayState, process: ProcessSettings): Model 
   return { process, binds: sorted.map(([port, listeners]): Bind => ({ port, listeners })) };
 }
 
-function listenerOf({ spec, name, tls, routes, tcpRoutes, udpRoutes }: ListenerState): Listener {
+function listenerOf(
+  { spec, name, tls, routes, tcpRoutes, udpRoutes }: ListenerState,
+  { metadata }: Gateway,
+): Listener {
   const { protocol, hostname } = spec;
   const host = hostname === undefined ? {} : { hostname };
   const secure = tls === undefined ? {} : { tls };
@@ -31,6 +35,7 @@ function listenerOf({ spec, name, tls, routes, tcpRoutes, udpRoutes }: ListenerS
         name,
         protocol: protocol === 'HTTPS' ? 'HTTPS' : 'HTTP',
         ...host,
+        gateway: { name: metadata.name, namespace: metadata.namespace ?? '' },
         ...secure,
         policies: [],
         routes,

@@ -6,6 +6,7 @@ import type {
   Place,
   PolicyUse,
   Route,
+  RouteOrigin,
 } from '../../../model/index.ts';
 import type {
   FilteredBackendRef,
@@ -112,6 +113,7 @@ class RuleReader {
       name: rule.name === undefined ? `${this.id}#${index}` : `${this.id}/${rule.name}`,
       hostnames: this.hostnames,
       matches,
+      origin: this.origin(rule.name),
       place,
     };
     if ('reason' in filters || 'reason' in traffic) {
@@ -159,6 +161,11 @@ class RuleReader {
       }
       return [{ share: shareOf(mirror), backend: httpBackend(target, 1, place) }];
     });
+  }
+
+  private origin(rule: string | undefined): RouteOrigin {
+    const { namespace = '', name } = this.route.metadata;
+    return { kind: this.kind, name, namespace, ...(rule === undefined ? {} : { rule }) };
   }
 
   private place(path: string): Place {
