@@ -9,6 +9,7 @@ import { mcpUse } from './requirements/mcpUse.ts';
 import { operation } from './requirements/operation.ts';
 import { policies } from './requirements/policies.ts';
 import type { Requirement } from './requirements/requirement.ts';
+import { raw } from './requirements/raw.ts';
 import { tokens } from './requirements/tokens.ts';
 import { upstream } from './requirements/upstream.ts';
 import { wire } from './requirements/wire.ts';
@@ -17,6 +18,7 @@ import { wire } from './requirements/wire.ts';
 export const requirements: readonly Requirement[] = [
   ...configuration,
   ...wire,
+  ...raw,
   ...forwarding,
   ...upstream,
   ...limitsOfPeers,
