@@ -381,3 +381,18 @@ test('a backend that stops taking a body is given up with 504', async () => {
     deaf?.close();
   });
 });
+
+test('a client that reads too little of its answer is reset, so that the system keeps nothing for it', async () => {
+  const large: BackendScript = {
+    onRequest: (_request, connection) => connection.send(ok('a'.repeat(20_000_000))),
+  };
+  await withPlane(large, { limits: { bodyTimeoutMs: 100 } }, async (plane) => {
+    const client = await plane.client();
+    client.socket.pause();
+    client.send(get());
+    await until('it is given up', () => plane.access.length === 1);
+    assert.equal(plane.access[0]?.reason, 'the answer was not read');
+    client.socket.resume();
+    assert.equal(await client.closed(), 'reset');
+  });
+});

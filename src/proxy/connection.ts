@@ -276,6 +276,8 @@ export class ClientConnection implements ClientSide, TunnelClient {
         break;
       case STALLED:
         this.exchange?.noteError(new GatewayError('request_timeout', { detail: 'the answer was not read' }));
+        // By a reset: otherwise the system keeps what was written for whoever reads a byte now and then.
+        this.untilClose = true;
         this.destroy();
         break;
       case CLOSING:
