@@ -68,9 +68,9 @@ export const raw: readonly Requirement[] = [
       'configuration',
       'files say all of this, in both forms, and contradictions are refused',
       page,
-      [files, golden, 'raw-routes.in.yaml'],
-      [files, golden, 'raw-routes-wrong.in.yaml'],
-      [files, golden, 'raw-routes-warnings.in.yaml'],
+      [files, golden, 'testdata/raw-routes.in.yaml'],
+      [files, golden, 'testdata/raw-routes-wrong.in.yaml'],
+      [files, golden, 'testdata/raw-routes-warnings.in.yaml'],
     ],
   ]),
   ...area('raw.tls', [

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { choice, fields } from './fields.ts';
 
 /** `proxyProtocol` of a port, and of `frontendPolicies` for all of them. */
