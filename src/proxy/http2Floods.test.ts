@@ -2,72 +2,18 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { TestPlane } from './dataPlane.testing.ts';
-import { get, ok, RawBackend, status, type RawClient } from './wire.testing.ts';
-
-const DATA = 0;
-const HEADERS = 1;
-const RST_STREAM = 3;
-const SETTINGS = 4;
-const PING = 6;
-const WINDOW_UPDATE = 8;
-const CONTINUATION = 9;
-const END_STREAM = 1;
-const END_HEADERS = 4;
-
-function frame(type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head[3] = type;
-  head[4] = flags;
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
-}
-
-/** `:method` (index 2 or 3), `:scheme: http`, `:path: /` and `:authority: app.test` without Huffman coding (RFC 7541). */
-const request = (method: number): Buffer =>
-  Buffer.concat([Buffer.from([0x80 | method, 0x86, 0x84, 0x41, 8]), Buffer.from('app.test')]);
-
-const preface = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(SETTINGS, 0, 0)]);
-
-const cancel = Buffer.from([0, 0, 0, 8]);
-
-const floods: Readonly<Record<string, (round: number) => Buffer>> = {
-  'streams that are opened and reset (CVE-2023-44487)': (round) =>
-    Buffer.concat([
-      frame(HEADERS, END_HEADERS | END_STREAM, 2 * round + 1, request(2)),
-      frame(RST_STREAM, 0, 2 * round + 1, cancel),
-    ]),
-  'PING (CVE-2019-9512)': () => frame(PING, 0, 0, Buffer.alloc(8)),
-  'SETTINGS (CVE-2019-9515)': () => frame(SETTINGS, 0, 0, Buffer.from([0, 4, 0, 1, 0, 0])),
-  'CONTINUATION without an end (CVE-2024-27316)': (round) =>
-    round === 0
-      ? frame(HEADERS, END_STREAM, 1, request(2))
-      : frame(CONTINUATION, 0, 1, Buffer.concat([Buffer.from([0x00, 1, 0x61, 2]), Buffer.from('bc')])),
-  'empty DATA (CVE-2019-9518)': (round) =>
-    round === 0 ? frame(HEADERS, END_HEADERS, 1, request(3)) : frame(DATA, 0, 1),
-  'WINDOW_UPDATE of nothing much': () => frame(WINDOW_UPDATE, 0, 0, Buffer.from([0, 0, 0, 1])),
-};
-
-/** Sends rounds until the gateway hangs up, reading what comes; so many bytes at most. */
-async function flood(client: RawClient, round: (index: number) => Buffer): Promise<number> {
-  const most = 60_000_000;
-  let sent = 0;
-  let index = 0;
-  client.socket.write(preface);
-  while (client.ending === 'open' && sent < most) {
-    const pieces: Buffer[] = [];
-    for (let i = 0; i < 500; i++) pieces.push(round(index++));
-    const bytes = Buffer.concat(pieces);
-    sent += bytes.length;
-    await new Promise<void>((resolve) => {
-      if (client.socket.destroyed) resolve();
-      else client.socket.write(bytes, () => resolve());
-      client.socket.once('close', () => resolve());
-    });
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  return sent;
-}
+import {
+  END_HEADERS,
+  END_STREAM,
+  flood,
+  floods,
+  frame,
+  HEADERS,
+  PING,
+  preface,
+  request,
+} from './http2Floods.testing.ts';
+import { get, ok, RawBackend, status } from './wire.testing.ts';
 
 async function start(t: TestContext): Promise<TestPlane> {
   const backend = await RawBackend.start({

@@ -1,44 +1,9 @@
 /** `npm run conformance:h2`: the h2spec suite against the running gateway. Exit code 1 where a result changed. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { startEcho } from '../../../apps/echo/src/index.ts';
-import { authority } from '../../../src/proxy/certificates.testing.ts';
-import { startGateway } from '../../support/gateway.ts';
-import { compare, type Expected } from './compare.ts';
-import { runSuite, suiteProgram } from './suite.ts';
+import { measureHttp2 } from './measure.ts';
 
-const expected = JSON.parse(
-  readFileSync(new URL('expected-failures.json', import.meta.url), 'utf8'),
-) as Expected;
-
-const program = await suiteProgram();
-const folder = mkdtempSync(join(tmpdir(), 'portcullis-h2-'));
-const { cert, key } = authority().issue({ names: ['localhost', '127.0.0.1'] });
-writeFileSync(join(folder, 'cert.pem'), cert);
-writeFileSync(join(folder, 'key.pem'), key);
-const echo = await startEcho({ port: 0 });
-const gateway = await startGateway({
-  binds: [
-    {
-      listeners: [
-        {
-          tls: { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') },
-          routes: [{ backends: [{ host: `127.0.0.1:${echo.port}` }] }],
-        },
-      ],
-    },
-  ],
-});
-try {
-  const { passed, total, known, unexpected, gone } = compare(await runSuite(program, gateway.port), expected);
-  console.log(`${passed} of ${total} cases passed`);
-  for (const [id, cause] of known) console.log(`known     ${id}\n          ${cause}`);
-  for (const id of unexpected) console.log(`FAILED    ${id}`);
-  for (const id of gone) console.log(`PASSED    ${id} (take it off the list)`);
-  process.exitCode = unexpected.length + gone.length === 0 ? 0 : 1;
-} finally {
-  await gateway.stop();
-  await echo.close();
-  rmSync(folder, { recursive: true });
-}
+const { passed, total, known, unexpected, gone } = await measureHttp2();
+console.log(`${passed} of ${total} cases passed`);
+for (const [id, cause] of known) console.log(`known     ${id}\n          ${cause}`);
+for (const id of unexpected) console.log(`FAILED    ${id}`);
+for (const id of gone) console.log(`PASSED    ${id} (take it off the list)`);
+process.exitCode = unexpected.length + gone.length === 0 ? 0 : 1;

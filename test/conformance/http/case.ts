@@ -4,8 +4,8 @@ export interface Wanted {
   readonly target: string;
   /** Payload, without chunk framing. */
   readonly body: string;
-  /** Where it is not the usual one. */
-  readonly host?: string;
+  /** Where it is not the usual one; null for any. */
+  readonly host?: string | null;
   /** Names that must not arrive. */
   readonly without?: readonly string[];
 }
