@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { BenchArguments } from '../arguments.ts';
 import { has } from '../tools.ts';
 import { check } from './check.ts';
-import { leastDisturbed, measure, type Sample } from './measure.ts';
+import { bestOf, measure, type Sample } from './measure.ts';
 import { proxies, type Options, type ProxyName, type Running } from './proxies.ts';
 import { tables, type Row, type Table } from './sections.ts';
 import { openSetting, type Setting } from './setting.ts';
@@ -59,7 +59,8 @@ export async function benchHttp(
     for (const cell of open) await take(cell, args.warmSeconds);
     for (let round = 1; round <= args.rounds; round++) {
       for (const cell of open) {
-        const sample = await leastDisturbed(args.tries, () => take(cell, args.seconds));
+        const isProxy = cell.row.proxy !== 'direct';
+        const sample = await bestOf(args.tries, table, isProxy, () => take(cell, args.seconds));
         cell.samples.push(sample);
         console.log(describe(round, args.rounds, cell, sample));
       }

@@ -95,6 +95,7 @@ function print({ source, total, groups }: Profile, top: number): void {
   for (const { name, sum } of sorted) console.log(`${share(sum)}  ${name}`);
   for (const { name, functions, sum } of sorted) {
     console.log(`\n${share(sum)}  ${name}`);
-    for (const [label, count] of functions.slice(0, top)) console.log(`  ${share(count)}  ${label}`);
+    for (const [label, count] of functions.slice(0, top))
+      console.log(`  ${share(count)}  ${label.slice(0, 110)}`);
   }
 }

@@ -13,8 +13,6 @@ export interface Run extends Measured {
   /** Load average before the first measurement. */
   readonly loadBefore: number;
   readonly minutes: number;
-  /** RESULTS.md as it was: the soak section is a run of its own and stays. */
-  readonly before: string;
 }
 
 /** The whole of RESULTS.md. */

@@ -8,6 +8,12 @@ export function keptSoak(results: string): string[] {
   return [(end < 0 ? results.slice(start) : results.slice(start, end)).trimEnd(), ''];
 }
 
+/** By how many percent resident memory rose in the run that RESULTS.md tells of; NaN where there was none. */
+export function soakRise(results: string): number {
+  const [section = ''] = keptSoak(results);
+  return Number(/^\| resident memory, MB \|.*\| (-?[\d.]+) % \|$/m.exec(section)?.[1] ?? Number.NaN);
+}
+
 /** RESULTS.md with the section in the place of the one before it, or at the end. */
 export function withSoak(results: string, section: readonly string[]): string {
   const [old] = keptSoak(results);

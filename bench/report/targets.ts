@@ -1,9 +1,11 @@
+import { full } from '../http/measure.ts';
 import type { Cell } from '../http/run.ts';
 import type { IdleCell } from '../idle/run.ts';
 import type { McpCell } from '../mcp/run.ts';
 import { heading, line, of } from './cells.ts';
 import { idleKilobytes } from './idle.ts';
 import { mcpCost } from './mcp.ts';
+import { soakRise } from './soak.ts';
 
 interface Target {
   readonly name: string;
@@ -21,6 +23,8 @@ export interface Measured {
   readonly http: readonly Cell[];
   readonly idle: readonly IdleCell[];
   readonly mcp: readonly McpCell[];
+  /** RESULTS.md as it was, with the last soak. */
+  readonly before: string;
 }
 
 /** The table of what the gateway is held to; targets that a part of a run did not measure are left out. */
@@ -43,7 +47,7 @@ export function targetSection(measured: Measured): string[] {
   ];
 }
 
-function targets({ http, idle, mcp }: Measured): Target[] {
+function targets({ http, idle, mcp, before }: Measured): Target[] {
   const find = (table: string, row: string) =>
     http.find((cell) => cell.table.name === table && cell.row.name === row);
   const figure = (cell: Cell | undefined, key: Figure) => of(cell?.samples ?? [], key).median;
@@ -60,9 +64,9 @@ function targets({ http, idle, mcp }: Measured): Target[] {
       name,
       limit,
       measured: figure(cells[0], key) / figure(cells[1], key),
-      // Handshakes are limited by their load generator, and a p99 says nothing of cores.
+      // A p99 says nothing of cores.
       unfair:
-        key === 'cpuPerRequest' && cells.some((cell) => of(cell?.samples ?? [], 'fullness').median < 0.9),
+        key === 'cpuPerRequest' && cells.some((cell) => of(cell?.samples ?? [], 'fullness').median < full),
     };
   };
   const pair = (
@@ -98,6 +102,13 @@ function targets({ http, idle, mcp }: Measured): Target[] {
       measured: own === undefined ? Number.NaN : idleKilobytes(own),
       digits: 1,
       unit: ' KB',
+    },
+    {
+      name: 'rise of resident memory over ten minutes of everything (soak, below)',
+      limit: 5,
+      measured: soakRise(before),
+      digits: 1,
+      unit: ' %',
     },
     {
       name: 'CPU of an MCP call / supergateway as it comes',
