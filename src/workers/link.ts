@@ -59,7 +59,7 @@ export class Link<Asks extends object, Asked extends object> {
     peer.on('message', (message, socket) =>
       this.hear(message as Message, socket as SocketHandle | undefined),
     );
-    peer.on('disconnect', () => this.closed());
+    peer.on('disconnect', () => this.close());
   }
 
   /**
@@ -78,6 +78,12 @@ export class Link<Asks extends object, Asked extends object> {
     });
     // Both sides are the same program with the same table of questions.
     return value as AnswerOf<Asks[Name]>;
+  }
+
+  /** Nobody will answer any more. */
+  close(): void {
+    for (const { reject } of this.waiting.values()) reject(new LinkClosed(gone));
+    this.waiting.clear();
   }
 
   private send(message: Message, socket: SocketHandle | undefined, failed: () => void): void {
@@ -125,10 +131,5 @@ export class Link<Asks extends object, Asked extends object> {
     const waiting = this.waiting.get(id);
     this.waiting.delete(id);
     return waiting;
-  }
-
-  private closed(): void {
-    for (const { reject } of this.waiting.values()) reject(new LinkClosed(gone));
-    this.waiting.clear();
   }
 }

@@ -1,4 +1,5 @@
 import { fork, type ChildProcess } from 'node:child_process';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { relayLines, type MetricsSnapshot, type Sink } from '../telemetry/index.ts';
 import { Link, type Peer } from './link.ts';
@@ -8,6 +9,8 @@ import type { ToMain, ToWorker } from './questions.ts';
 const program = fileURLToPath(
   new URL(import.meta.url.endsWith('.ts') ? './program.ts' : './program.js', import.meta.url),
 );
+
+const lastMessagesMs = 500;
 
 export interface WorkerProcessOptions {
   readonly worker: number;
@@ -72,10 +75,7 @@ export class WorkerProcess {
 
   private async end(): Promise<string> {
     const { child } = this;
-    const disconnected = new Promise<void>((resolve) => {
-      if (child.connected) child.once('disconnect', resolve);
-      else resolve();
-    });
+    const disconnected = new Promise<void>((resolve) => child.once('disconnect', resolve));
     const how = await new Promise<string>((resolve) => {
       child.once('exit', (code, signal) => resolve(signal === null ? `exit code ${code ?? '?'}` : signal));
       child.on('error', (error) => {
@@ -83,8 +83,10 @@ export class WorkerProcess {
         if (child.pid === undefined) resolve(error.message);
       });
     });
-    // What it told last may still be on its way: which process groups it leaves behind.
-    if (child.pid !== undefined) await disconnected;
+    // What it told last may still be on its way: which process groups it leaves behind. Node does not say that the
+    // channel is at its end while a socket is on its way to a process that is no more, so the wait is not for ever.
+    if (child.connected) await Promise.race([disconnected, delay(lastMessagesMs, undefined, { ref: false })]);
+    this.link.close();
     for (const leader of this.groups) {
       try {
         process.kill(-leader, 'SIGKILL');

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { workerCount } from './count.ts';
+import type { PlaneView } from './contract.ts';
+import { Place } from './place.ts';
+import { mergeViews } from './views.ts';
+
+const GiB = 1_024 ** 3;
+
+test('auto is a worker for each processor, as far as the memory goes, and a number is that number', () => {
+  assert.equal(workerCount('auto', { processors: 8, memory: 16 * GiB }), 8);
+  assert.equal(workerCount('auto', { processors: 8, memory: GiB / 2 }), 2);
+  assert.equal(workerCount('auto', { processors: 1, memory: 16 * GiB }), 1);
+  assert.equal(workerCount('auto', { processors: 8, memory: GiB / 8 }), 1);
+  assert.equal(workerCount(3, { processors: 1, memory: GiB / 8 }), 3);
+  assert.ok(workerCount('auto') >= 1);
+});
+
+test('a worker that dies once is replaced at once, one that dies over and over ever later', () => {
+  const place = new Place(1);
+  assert.deepEqual(
+    Array.from({ length: 10 }, () => place.emptied(5_000)),
+    [0, 250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000],
+  );
+  assert.equal(place.emptied(3_600_000), 0);
+  assert.equal(place.restarts, 11);
+  assert.equal(place.view.pid, undefined);
+});
+
+const viewOf = (part: Partial<PlaneView>): PlaneView => ({
+  binds: [],
+  brokenRoutes: [],
+  certificates: [],
+  keySets: [],
+  mcp: { sessions: [], children: 0 },
+  workers: [],
+  ...part,
+});
+
+test('of several workers connections are added up, and the worst of keys and certificates is shown', () => {
+  const certificate = (state: 'ready' | 'stale'): PlaneView['certificates'][number] => ({
+    certificate: 'a.pem',
+    state,
+    problem: state === 'ready' ? undefined : 'no such file',
+    expiresAt: 1,
+  });
+  const keys = (state: 'ready' | 'waiting', count: number): PlaneView['keySets'][number] => ({
+    source: 'http://idp/keys',
+    keys: count,
+    state,
+    problem: undefined,
+  });
+  const merged = mergeViews(
+    [
+      [
+        1,
+        viewOf({
+          binds: [{ key: '80', port: 80, connections: 2 }],
+          brokenRoutes: [{ route: 'a', problem: 'x' }],
+          certificates: [certificate('ready')],
+          keySets: [keys('ready', 3)],
+          mcp: { sessions: [{ id: 'one' }], children: 1 },
+        }),
+      ],
+      [
+        2,
+        viewOf({
+          binds: [{ key: '80', port: 80, connections: 5 }],
+          brokenRoutes: [{ route: 'a', problem: 'x' }],
+          certificates: [certificate('stale')],
+          keySets: [keys('waiting', 0)],
+          mcp: { sessions: [{ id: 'two' }], children: 2 },
+        }),
+      ],
+    ],
+    [{ worker: 1, state: 'serving', pid: 1, restarts: 0 }],
+  );
+  assert.deepEqual(merged, {
+    workers: [{ worker: 1, state: 'serving', pid: 1, restarts: 0 }],
+    binds: [{ key: '80', port: 80, connections: 7 }],
+    brokenRoutes: [{ route: 'a', problem: 'x' }],
+    certificates: [certificate('stale')],
+    keySets: [keys('waiting', 0)],
+    mcp: {
+      sessions: [
+        { worker: 1, id: 'one' },
+        { worker: 2, id: 'two' },
+      ],
+      children: 3,
+    },
+  });
+});

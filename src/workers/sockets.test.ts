@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { defaults, type Model } from '../model/index.ts';
+import { bindPort } from './portSocket.ts';
+import { Sockets } from './sockets.ts';
+
+const modelOf = (...ports: readonly number[]): Model => ({
+  process: defaults,
+  binds: ports.map((port) => ({ port, address: '127.0.0.1', listeners: [] })),
+});
+
+/** The handles of one worker, by the key of their bind. */
+const handles = (sockets: Sockets, worker: number) => new Map(sockets.of(worker));
+
+test('a port that the system chooses is the same for every worker, and a client reaches whoever listens', async () => {
+  const sockets = new Sockets(3);
+  sockets.open(modelOf(0));
+  const [view] = sockets.ports;
+  assert.ok(view !== undefined && view.port > 0);
+  const server = createServer((socket) => socket.end('hello'));
+  server.listen(handles(sockets, 2).get(view.key));
+  await once(server, 'listening');
+  assert.equal((server.address() as AddressInfo).port, view.port);
+  const [greeting] = (await once(connect(view.port, '127.0.0.1'), 'data')) as [Buffer];
+  assert.equal(greeting.toString(), 'hello');
+  server.close();
+  sockets.close();
+});
+
+test('a port on which somebody listens is refused by its number, and nothing stays bound', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  const sockets = new Sockets(2);
+  assert.throws(
+    () => sockets.open(modelOf(0, port)),
+    new RegExp(
+      `port ${port} on 127\\.0\\.0\\.1 cannot be bound: EADDRINUSE \\(another program listens there\\)`,
+    ),
+  );
+  assert.deepEqual(sockets.ports, []);
+  other.close();
+});
+
+test('a second gateway cannot join in on a port by mistake', async () => {
+  const [first, second] = bindPort(0, '127.0.0.1', 2);
+  assert.ok(first !== undefined && second !== undefined);
+  const server = createServer().listen(first.handle);
+  await once(server, 'listening');
+  // It would be let in with SO_REUSEPORT, as its own workers are.
+  assert.throws(() => bindPort(first.port, '127.0.0.1', 2), /EADDRINUSE/);
+  server.close();
+  second.handle.close();
+});
+
+test('ports come and go with the model; those that stay keep their sockets', () => {
+  const sockets = new Sockets(2);
+  assert.deepEqual(sockets.open(modelOf(0)), ['127.0.0.1:0#0']);
+  const before = handles(sockets, 1).get('127.0.0.1:0#0');
+  assert.deepEqual(sockets.open(modelOf(0, 0)), ['127.0.0.1:0#1']);
+  assert.equal(handles(sockets, 1).get('127.0.0.1:0#0'), before);
+  assert.deepEqual([...handles(sockets, 2).keys()], ['127.0.0.1:0#0', '127.0.0.1:0#1']);
+  sockets.keepOnly(modelOf(0));
+  assert.deepEqual([...handles(sockets, 2).keys()], ['127.0.0.1:0#0']);
+  sockets.close();
+  assert.deepEqual(sockets.ports, []);
+});

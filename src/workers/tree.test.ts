@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
+import { test, type TestContext } from 'node:test';
+import { defaults, type Model } from '../model/index.ts';
+import { createLogger, createMetrics } from '../telemetry/index.ts';
+import { MemoryDestination } from '../telemetry/memory.testing.ts';
+import { Tree } from './tree.ts';
+
+const place = { file: 'test', line: 1, column: 1, path: '' };
+
+const saying = (body: string): Model => ({
+  process: { ...defaults, accessLog: 'none' },
+  binds: [
+    {
+      port: 0,
+      address: '127.0.0.1',
+      listeners: [
+        {
+          name: 'one',
+          protocol: 'HTTP',
+          policies: [],
+          routes: [
+            {
+              name: 'route',
+              hostnames: [],
+              matches: [{ path: { kind: 'prefix', value: '/' }, headers: [], query: [] }],
+              policies: [{ name: 'directResponse', settings: { status: 200, body, headers: {} }, place }],
+              backends: [],
+              place,
+            },
+          ],
+        },
+      ],
+    },
+  ],
+});
+
+async function until<T>(what: string, ask: () => T | undefined | false | Promise<T | undefined | false>) {
+  const deadline = Date.now() + 30_000;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined && answer !== false) return answer;
+    if (Date.now() > deadline) throw new Error(`waited in vain for ${what}`);
+    await delay(15);
+  }
+}
+
+/** A tree of real processes, impatient with those that hang. */
+async function start(t: TestContext, hangMs: number) {
+  const destination = new MemoryDestination();
+  const log = createLogger({ level: 'info', format: 'text', destination });
+  const tree = new Tree({
+    workers: 2,
+    log,
+    metrics: createMetrics({ process: false }),
+    secrets: [],
+    pace: { lookMs: 50, hangMs },
+  });
+  t.after(async () => {
+    await tree.close(0);
+    log.close();
+  });
+  await tree.apply(saying('old'));
+  const url = `http://127.0.0.1:${tree.ports[0]?.port ?? 0}`;
+  const ask = async (): Promise<string> => (await fetch(url, { headers: { connection: 'close' } })).text();
+  /** 0 would be this process and all its relatives. */
+  const signal = async (worker: number, name: NodeJS.Signals): Promise<number> => {
+    const { pid } = (await tree.view()).workers[worker - 1] ?? {};
+    assert.ok(pid !== undefined);
+    process.kill(pid, name);
+    return pid;
+  };
+  return { tree, ask, signal, log: () => destination.text };
+}
+
+test('a worker that hangs is killed and replaced; the other one is left alone', async (t) => {
+  const { tree, ask, signal, log } = await start(t, 1_500);
+  const other = (await tree.view()).workers[1]?.pid;
+  const stopped = await signal(1, 'SIGSTOP');
+  await until('the replacement', async () => {
+    const [first] = (await tree.view()).workers;
+    return first?.state === 'serving' && first.pid !== stopped;
+  });
+  assert.match(log(), /a worker hangs and is killed worker=1 /);
+  assert.equal((await tree.view()).workers[1]?.pid, other);
+  for (let i = 0; i < 8; i++) assert.equal(await ask(), 'old');
+});
+
+test('what a hanging worker has counted stays in the sum, and asking goes on without it', async (t) => {
+  const { tree, ask, signal } = await start(t, 60_000);
+  for (let i = 0; i < 16; i++) await ask();
+  const served = /^portcullis_requests_total\{.*route="route".*\} 16$/m;
+  assert.match(await tree.expose(), served);
+  await signal(1, 'SIGSTOP');
+  assert.match(await tree.expose(), served);
+  await signal(1, 'SIGKILL');
+  await until('the end of it', async () => (await tree.view()).workers[0]?.restarts === 1);
+  assert.match(await tree.expose(), served);
+});
+
+test('a tree that is closed leaves no process behind, also none that hangs', async (t) => {
+  const { tree, ask, signal } = await start(t, 60_000);
+  const pids = (await tree.view()).workers.map(({ pid }) => pid ?? Number.NaN);
+  await signal(1, 'SIGSTOP');
+  await tree.close(0);
+  for (const pid of pids) assert.throws(() => process.kill(pid, 0), /ESRCH/);
+  await assert.rejects(ask());
+});
+
+test('a first model that cannot be served is an error that says why, and leaves nothing', async (t) => {
+  const { tree } = await start(t, 60_000);
+  const taken = tree.ports[0]?.port ?? 0;
+  const log = createLogger({ level: 'error', format: 'text', destination: new MemoryDestination() });
+  const second = new Tree({ workers: 2, log, metrics: createMetrics({ process: false }), secrets: [] });
+  const model = saying('second');
+  const binds = model.binds.map((bind) => ({ ...bind, port: taken }));
+  await assert.rejects(
+    second.apply({ ...model, binds }),
+    /port \d+ on 127\.0\.0\.1 cannot be bound: EADDRINUSE/,
+  );
+  assert.deepEqual(second.ports, []);
+  await second.close(0);
+  log.close();
+});
