@@ -74,3 +74,50 @@ readiness  unix:/run/ready
 `,
   );
 });
+
+test('listeners that pass bytes and datagrams are shown with who gets which share', () => {
+  const text = explained(`
+config: {adminAddr: "off", statsAddr: "off", readinessAddr: "off"}
+binds:
+- port: 443
+  listeners:
+  - name: through
+    protocol: TLS
+    hostname: '*.example.com'
+    tcpRoutes:
+    - name: eu
+      hostnames: [eu.example.com]
+      backends: [{host: 'eu:443'}]
+    - {name: rest, backends: [{host: 'a:443', weight: 3}, {host: '[::1]:443', addresses: ['b:443', 'c:443']}]}
+  - {name: ends, protocol: TLS, tls: {cert: a.pem, key: a.key}, tcpRoutes: [{backends: [{host: 'mq:1', policies: {backendTLS: {}}}]}]}
+- port: 53
+  listeners:
+  - {name: dns, protocol: UDP, udpRoutes: [{backends: [{host: '10.0.0.53:53', weight: 0}]}]}
+  - {name: tcp, protocol: TCP}
+  `);
+  assert.equal(
+    text,
+    `port 443
+  listener through, *.example.com, TLS passed through
+    route eu, eu.example.com (c.yaml:10:7)
+      backend tcp://eu:443
+    route rest (c.yaml:13:7)
+      backend tcp://a:443, 75 % of the connections
+      backend tcp://[::1]:443, 25 % of the connections, at 2 addresses
+  listener ends, every server name, TLS that ends here
+    route route0 (c.yaml:14:77)
+      backend tls://mq:1
+
+port 53
+  listener dns, UDP
+    route route0 (c.yaml:17:44)
+      no backend: all clients are refused
+  listener tcp, TCP
+    no route: every connection is closed
+
+admin      off
+metrics    off
+readiness  off
+`,
+  );
+});

@@ -11,6 +11,7 @@ import type { LiveExchange } from './exchange.ts';
 import { Listening, type SocketHandle } from './listening.ts';
 import type { Live } from './live.ts';
 import type { Overload } from './overload.ts';
+import { rawRecord } from './rawRecord.ts';
 import type { ProxyHeaderResult, RawStats } from './rawStats.ts';
 import type { RouteStats, WireStats } from './stats.ts';
 import { TcpConnection, type TcpArrival } from './tcpConnection.ts';
@@ -30,7 +31,7 @@ export interface PortTools {
 }
 
 /** Why the gateway ends a connection that could have served further requests, or the present one. */
-export type EndReason = 'requests' | 'age' | 'overload' | 'rate' | 'flood';
+export type EndReason = 'requests' | 'age' | 'overload' | 'rate' | 'flood' | 'keepalive';
 
 const SWEEP_MS = 500;
 /** What a port knows of a connection of any kind. */
@@ -244,30 +245,8 @@ export class Port {
 
   /** A connection of a TCP route is over: logged. */
   finishedTcp(connection: TcpConnection): void {
-    const { arrival, route, error } = connection;
-    if (error !== undefined) this.count(error);
-    this.tools.accessLog()?.write({
-      time: connection.startedAt,
-      durationMs: performance.now() - connection.startedTick,
-      method: arrival.protocol,
-      host: arrival.serverName ?? '-',
-      path: '',
-      status: 0,
-      requestBytes: connection.received,
-      responseBytes: connection.sent,
-      client: connection.remoteAddress,
-      requestId: '-',
-      traceparent: undefined,
-      bind: this.key,
-      listener: route.listener,
-      route: route.name,
-      backend: connection.backend,
-      upstreamMs: connection.upstreamMs,
-      subject: undefined,
-      error,
-      reason: connection.reason,
-      extra: undefined,
-    });
+    if (connection.error !== undefined) this.count(connection.error);
+    this.tools.accessLog()?.write(rawRecord({ bind: this.key, ...connection.record }));
   }
 
   tunnelOpened(): void {

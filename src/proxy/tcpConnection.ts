@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { ErrorCode, GatewayError } from '../errors.ts';
 import type { Destination, Endpoint, UpstreamConnection, UpstreamUser, Waiter } from '../upstream/index.ts';
 import type { Port } from './port.ts';
+import type { RawRecord } from './rawRecord.ts';
 import type { TcpResult } from './tcpStats.ts';
 import type { CompiledTcpRoute } from './tcpRoutes.ts';
 import { peerOf, type ToldEnds } from './toldEnds.ts';
@@ -26,19 +27,19 @@ export interface TcpArrival {
 export class TcpConnection implements TunnelClient, UpstreamUser, Waiter {
   readonly socket: Socket;
   /** The client, as the log has it. */
-  readonly remoteAddress: string;
-  readonly arrival: TcpArrival;
-  readonly route: CompiledTcpRoute;
-  readonly startedAt = Date.now();
-  readonly startedTick = performance.now();
+  private readonly remoteAddress: string;
+  private readonly arrival: TcpArrival;
+  private readonly route: CompiledTcpRoute;
+  private readonly startedAt = Date.now();
+  private readonly startedTick = performance.now();
   /** For the log. */
-  backend: string | undefined;
+  private backend: string | undefined;
   /** How long it took to connect. */
-  upstreamMs: number | undefined;
+  private upstreamMs: number | undefined;
   error: string | undefined;
-  reason: string | undefined;
-  received = 0;
-  sent = 0;
+  private reason: string | undefined;
+  private received = 0;
+  private sent = 0;
   private readonly port: Port;
   private destination: Destination | undefined;
   private upstream: UpstreamConnection | undefined;
@@ -59,6 +60,16 @@ export class TcpConnection implements TunnelClient, UpstreamUser, Waiter {
     this.socket = arrival.socket;
     this.remoteAddress = arrival.told?.address ?? peerOf(this.socket);
     route.stats.open++;
+  }
+
+  /** For the access log. */
+  get record(): Omit<RawRecord, 'bind'> {
+    const { startedAt, startedTick, backend, upstreamMs, received, sent, error, reason } = this;
+    const { protocol, serverName } = this.arrival;
+    const { listener, name: route } = this.route;
+    const counted = { startedAt, startedTick, upstreamMs, received, sent };
+    const client = this.remoteAddress;
+    return { protocol, ...counted, listener, route, client, serverName, backend, error, reason };
   }
 
   /** Looks for a backend. Called once the port knows the connection. */

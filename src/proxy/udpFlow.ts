@@ -1,6 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 import type { DatagramAddress, DatagramDestination } from '../upstream/index.ts';
+import type { RawRecord } from './rawRecord.ts';
 import type { UdpResult, UdpStats } from './udpStats.ts';
 
 /** Datagrams kept while the backend is looked up. */
@@ -30,15 +31,15 @@ export class UdpFlow {
   readonly client: UdpClient;
   readonly destination: DatagramDestination;
   readonly backend: DatagramAddress;
-  readonly stats: UdpStats;
-  readonly listener: string;
-  readonly route: string;
-  readonly startedAt = Date.now();
-  readonly startedTick = performance.now();
+  private readonly stats: UdpStats;
+  private readonly listener: string;
+  private readonly route: string;
+  private readonly startedAt = Date.now();
+  private readonly startedTick = performance.now();
   /** By `Date.now()`. */
   lastAt = Date.now();
-  received = 0;
-  sent = 0;
+  private received = 0;
+  private sent = 0;
   private readonly owner: FlowOwner;
   private readonly socket: Socket;
   /** Until the socket knows where to send to. */
@@ -66,6 +67,15 @@ export class UdpFlow {
     this.socket.on('error', () => this.fail());
     this.socket.on('connect', () => this.onConnected());
     this.socket.connect(backend.port, backend.host);
+  }
+
+  /** For the access log. */
+  get record(): Pick<
+    RawRecord,
+    'protocol' | 'startedAt' | 'startedTick' | 'listener' | 'route' | 'received' | 'sent'
+  > {
+    const { startedAt, startedTick, listener, route, received, sent } = this;
+    return { protocol: 'UDP', startedAt, startedTick, listener, route, received, sent };
   }
 
   /** A datagram of the client. */

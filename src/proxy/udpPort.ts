@@ -4,6 +4,7 @@ import type { Limits } from '../model/index.ts';
 import type { AccessLog, Logger } from '../telemetry/index.ts';
 import type { DatagramDestination } from '../upstream/index.ts';
 import type { Overload } from './overload.ts';
+import { rawRecord } from './rawRecord.ts';
 import { peerOf } from './toldEnds.ts';
 import { QUEUE_MOST, UdpFlow, type FlowOwner } from './udpFlow.ts';
 import type { UdpDrop, UdpResult, UdpStats } from './udpStats.ts';
@@ -119,28 +120,16 @@ export class UdpPort implements FlowOwner {
     const { client, backend } = flow;
     this.flows.delete(keyOf(client));
     this.tools.flows.open--;
-    this.tools.accessLog()?.write({
-      time: flow.startedAt,
-      durationMs: performance.now() - flow.startedTick,
-      method: 'UDP',
-      host: '-',
-      path: '',
-      status: 0,
-      requestBytes: flow.received,
-      responseBytes: flow.sent,
-      client: peerOf({ remoteAddress: client.address }),
-      requestId: '-',
-      traceparent: undefined,
-      bind: this.key,
-      listener: flow.listener,
-      route: flow.route,
-      backend: backend.name,
-      upstreamMs: undefined,
-      subject: undefined,
-      error: result === 'refused' ? 'upstream_connect_failed' : undefined,
-      reason: result === 'moved' ? 'the backend is none of the route any more' : undefined,
-      extra: undefined,
-    });
+    this.tools.accessLog()?.write(
+      rawRecord({
+        ...flow.record,
+        bind: this.key,
+        client: peerOf({ remoteAddress: client.address }),
+        backend: backend.name,
+        error: result === 'refused' ? 'upstream_connect_failed' : undefined,
+        reason: result === 'moved' ? 'the backend is none of the route any more' : undefined,
+      }),
+    );
   }
 
   private bind(port: number, address: string, shared: boolean): Promise<Socket> {
