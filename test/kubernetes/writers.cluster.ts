@@ -281,6 +281,30 @@ describe('writing to a real API server', needsCluster, () => {
     assert.match(await connection.metrics.expose(), /kube_api_requests_total\{method="PUT",code="200"\} 1\n/);
   });
 
+  test('the echo of a write is known as such, and nothing else is', async (t) => {
+    const connection = await stage.connect();
+    const { writer } = write(t, connection);
+    const made = await makeOwner('s7');
+    const { informer } = follow(connection, gateways);
+    t.after(async () => await informer.close());
+    await informer.synced;
+    const echoes: boolean[] = [];
+    informer.objects.onChange((changes) => {
+      for (const change of changes)
+        if (change.object.metadata.name === 's7') echoes.push(writer.isEcho(change));
+    });
+    writer.submit([update(made, { a: 1 })]);
+    await until('the write is seen', () => echoes.length === 1);
+    await stage.cluster.kubectl(['label', 'gateways.example.test', 's7', 'other=x']);
+    await until('the label is seen', () => echoes.length === 2);
+    await stage.cluster.kubectl([
+      ...['patch', 'gateways.example.test', 's7', '--subresource=status', '--type=merge'],
+      ...['-p', '{"status":{"a":2}}'],
+    ]);
+    await until('the other status is seen', () => echoes.length === 3);
+    assert.deepEqual(echoes, [true, false, false]);
+  });
+
   test('an object that is gone is no failure', async (t) => {
     const connection = await stage.connect();
     const { writer } = write(t, connection);

@@ -5,12 +5,15 @@ import { bundleVersionAnnotation, crdResource, trimCrd, watchedKinds, type Watch
 import type { KubeObjects } from './translate/index.ts';
 import { Informer } from './watch/informer.ts';
 import type { WatchPace } from './watch/listWatch.ts';
+import type { Change } from './watch/store.ts';
 import type { WatchMetrics } from './watch/watchMetrics.ts';
 
 export interface ClusterObjectsOptions {
   readonly api: KubeApi;
   /** Objects of these namespaces only; all unless given. */
   readonly namespaces?: readonly string[] | undefined;
+  /** Changes that are our own doing and ask for nothing. */
+  readonly isEcho: (change: Change<KubeObject>) => boolean;
   /** Something that the translation reads has changed; `addresses` when nothing else has. */
   readonly onChange: (what: 'addresses' | 'objects') => void;
   readonly log: Logger;
@@ -25,11 +28,14 @@ export class ClusterObjects {
   /** True when every kind is known for the first time; false when it is closed before. */
   readonly synced: Promise<boolean>;
 
-  constructor({ onChange, ...shared }: ClusterObjectsOptions) {
+  constructor({ onChange, isEcho, ...shared }: ClusterObjectsOptions) {
     this.#informers = watchedKinds.map((kind) => {
       const { addressesOnly, ...what } = kind;
       const informer = new Informer<KubeObject>({ ...shared, ...what });
-      informer.objects.onChange(() => onChange(addressesOnly === true ? 'addresses' : 'objects'));
+      informer.objects.onChange((changes) => {
+        if (changes.every(isEcho)) return;
+        onChange(addressesOnly === true ? 'addresses' : 'objects');
+      });
       return [kind, informer];
     });
     this.#crds = new Informer<KubeObject>({

@@ -85,6 +85,7 @@ export class Controller {
       namespaces: watchNamespaces,
       log,
       metrics: new WatchMetrics(metrics),
+      isEcho: (change) => this.#status.isEcho(change),
       onChange: (what) => this.#changed(what),
       ...(watchPace === undefined ? {} : { pace: watchPace }),
     });

@@ -1,9 +1,11 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Counter, Logger, Metrics } from '../../../telemetry/index.ts';
 import type { KubeApi } from '../api/api.ts';
 import { isConflict, isNotFound } from '../api/apiError.ts';
-import { keyOf } from '../api/object.ts';
+import { keyOf, type KubeObject } from '../api/object.ts';
 import { apiVersionOf, pathOf, type Resource } from '../api/resource.ts';
 import type { StatusUpdate } from '../translate/contract.ts';
+import type { Change } from '../watch/store.ts';
 import type { BackoffOptions } from '../work/backoff.ts';
 import type { Rate } from '../work/tokenBucket.ts';
 import { WorkQueue } from '../work/workQueue.ts';
@@ -31,11 +33,11 @@ export class StatusWriter {
   readonly #queue: WorkQueue;
   readonly #writes: Counter;
   readonly #wanted = new Map<string, StatusUpdate>();
-  /** The version that a write was based on, until its result is seen: until then the old version asks for it again. */
-  readonly #writtenFrom = new Map<string, string>();
+  /** What was written last, until the result is seen: until then the old version of the object asks for it again. */
+  readonly #written = new Map<string, StatusUpdate>();
 
   constructor(options: StatusWriterOptions) {
-    const { log, metrics, rate = { perSecond: 100, burst: 200 }, backoff } = options;
+    const { log, metrics, rate = { perSecond: 200, burst: 400 }, backoff } = options;
     this.#options = options;
     this.#writes = metrics.counter('kube_status_writes_total', 'Status of objects written', [
       'kind',
@@ -47,7 +49,7 @@ export class StatusWriter {
       log,
       metrics,
       rate,
-      maxInFlight: 8,
+      maxInFlight: 16,
       ...(backoff === undefined ? {} : { backoff }),
     });
   }
@@ -56,20 +58,35 @@ export class StatusWriter {
   submit(report: readonly StatusUpdate[]): void {
     const named = new Set<string>();
     for (const update of report) {
-      const key = `${update.kind}/${keyOf(update.namespace, update.name)}`;
+      const key = keyOfStatus(update.kind, update.namespace, update.name);
       named.add(key);
       if (!update.changed || !this.#options.mayWrite()) this.#forget(key);
       else if (
         update.resourceVersion === undefined ||
-        this.#writtenFrom.get(key) !== update.resourceVersion
+        this.#written.get(key)?.resourceVersion !== update.resourceVersion
       ) {
-        this.#writtenFrom.delete(key);
+        this.#written.delete(key);
         this.#wanted.set(key, update);
         this.#queue.add(key);
       }
     }
-    for (const key of [...this.#wanted.keys(), ...this.#writtenFrom.keys()])
+    for (const key of [...this.#wanted.keys(), ...this.#written.keys()])
       if (!named.has(key)) this.#forget(key);
+  }
+
+  /**
+   * Whether a change is nothing but what was written here: then there is nothing to be made of it. Without this, writing
+   * five thousand statuses would cause a hundred translations of the whole cluster.
+   */
+  isEcho(change: Change<KubeObject>): boolean {
+    if (change.type !== 'updated') return false;
+    const { object, previous } = change;
+    const { namespace, name } = object.metadata;
+    const key = keyOfStatus(object.kind, namespace, name);
+    // The watch may be faster than the answer.
+    const update = this.#wanted.get(key) ?? this.#written.get(key);
+    if (update === undefined || !isDeepStrictEqual(object['status'], update.status)) return false;
+    return isDeepStrictEqual(withoutStatus(object), withoutStatus(previous));
   }
 
   /** Resolves when everything is written or given up. */
@@ -80,12 +97,12 @@ export class StatusWriter {
   async close(): Promise<void> {
     await this.#queue.close();
     this.#wanted.clear();
-    this.#writtenFrom.clear();
+    this.#written.clear();
   }
 
   #forget(key: string): void {
     this.#wanted.delete(key);
-    this.#writtenFrom.delete(key);
+    this.#written.delete(key);
     this.#queue.forget(key);
   }
 
@@ -120,8 +137,7 @@ export class StatusWriter {
       return;
     }
     this.#writes.add({ kind, result: 'written' });
-    if (this.#settled(key, update) && resourceVersion !== undefined)
-      this.#writtenFrom.set(key, resourceVersion);
+    if (this.#settled(key, update)) this.#written.set(key, update);
   }
 
   /** Whether nothing newer is wanted meanwhile. */
@@ -130,3 +146,12 @@ export class StatusWriter {
     return this.#wanted.delete(key);
   }
 }
+
+const keyOfStatus = (kind: string, namespace: string | undefined, name: string): string =>
+  `${kind}/${keyOf(namespace, name)}`;
+
+const withoutStatus = (object: KubeObject): object => ({
+  ...object,
+  status: undefined,
+  metadata: { ...object.metadata, resourceVersion: '' },
+});
