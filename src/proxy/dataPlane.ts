@@ -136,7 +136,7 @@ export class DataPlane {
 
   /** Routes that are closed because they could not be prepared, with the reason. */
   get broken(): readonly { readonly route: string; readonly problem: string }[] {
-    const { routes, tcpRoutes } = this.live.current;
+    const { routes = [], tcpRoutes = [] } = this.live.now ?? {};
     return [...routes, ...tcpRoutes].flatMap(({ name, broken }) =>
       broken === undefined ? [] : [{ route: name, problem: broken }],
     );

@@ -9,9 +9,9 @@ export class Live {
     return this.snapshot;
   }
 
-  /** Of the current snapshot; none while there is none. */
-  get routes(): Snapshot['routes'] {
-    return this.snapshot?.routes ?? [];
+  /** The same; undefined before the first one and after the last. */
+  get now(): Snapshot | undefined {
+    return this.snapshot;
   }
 
   /** The current snapshot, entered: who calls this calls `leave` on it later. */

@@ -136,6 +136,19 @@ test('a new configuration reaches every worker; one that is refused reaches none
   } finally {
     await close();
   }
+  // What only the workers themselves find out is no different.
+  const refusals = () => gateway.log().split('configuration refused').length;
+  const before = refusals();
+  gateway.rewrite(`${saying('refused')}
+- port: 0
+  listeners:
+  - protocol: UDP
+    udpRoutes: [{ backends: [{ host: '127.0.0.1:9' }] }]
+`);
+  await until('the second refusal', () => refusals() > before);
+  assert.match(gateway.log(), /port 0 cannot be shared by several workers for UDP/);
+  assert.deepEqual(await bodies(gateway.url), new Set(['new']));
+
   gateway.rewrite(saying('last', [0, 0]));
   const ports = await until('the second port', async () => {
     const { binds } = await gateway.configDump();
