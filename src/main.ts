@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { startAdmin, type Admin, type AdminViews, type Readiness } from './admin/index.ts';
-import { defaults, type Model } from './model/index.ts';
+import { defaults, type Bind, type Model } from './model/index.ts';
 import {
   FileSource,
   loadText,
@@ -184,6 +184,10 @@ class Assembly implements Gateway {
     if (workers === 1) return new Serving({ log, metrics, secrets, fixed: model.process.fixed });
     const impossible = whyNotSeveral();
     if (impossible !== undefined) throw new Error(impossible);
+    if (model.binds.some(servesMcp))
+      log.warn(
+        'with several workers an MCP session is known only to the worker that opened it: clients must keep to one connection',
+      );
     return new Tree({ log, metrics, secrets, workers });
   }
 
@@ -263,6 +267,13 @@ class Assembly implements Gateway {
     };
   }
 }
+
+const servesMcp = ({ listeners }: Bind): boolean =>
+  listeners.some(
+    (listener) =>
+      'routes' in listener &&
+      listener.routes.some(({ backends }) => backends.some(({ kind }) => kind === 'mcp')),
+  );
 
 /** A wait that can be given up. */
 function timer(ms: number): { readonly done: Promise<void>; cancel(): void } {

@@ -2,12 +2,11 @@
  * A worker process: serves what the main process tells it to, on sockets that the main process has bound. It is
  * started by `workerProcess.ts`, never by hand.
  */
-import type { SocketHandle } from '../proxy/index.ts';
+import type { Prepared, SocketHandle } from '../proxy/index.ts';
 import { createLogger, createMetrics, type RootLogger } from '../telemetry/index.ts';
 import { Link } from './link.ts';
 import type { Start, ToMain, ToWorker } from './questions.ts';
 import { Serving } from './serving.ts';
-import type { Prepared } from '../proxy/index.ts';
 
 /** What MCP servers get to leave by themselves when the main process is gone. */
 const childGraceMs = 2_000;
@@ -58,7 +57,8 @@ class Worker {
   }
 
   private async start(start: Start): Promise<void> {
-    const { fixed, worker } = start;
+    const { worker, model } = start;
+    const { fixed } = model.process;
     process.title = `portcullis: worker ${worker}`;
     const log = createLogger({ level: start.logLevel, format: fixed.logFormat });
     this.log = log;
@@ -75,7 +75,7 @@ class Worker {
     });
     this.serving = serving;
     serving.dataPlane.useTicketSecret(Buffer.from(start.ticketSecret));
-    await serving.apply(start.model);
+    await serving.apply(model);
   }
 
   private claim(key: string): SocketHandle[] {

@@ -1,4 +1,4 @@
-import type { FixedSettings, Model } from '../model/index.ts';
+import type { Model } from '../model/index.ts';
 import type { LogLevel, MetricsSnapshot } from '../telemetry/index.ts';
 import type { PlaneView } from './contract.ts';
 
@@ -13,9 +13,8 @@ export interface Start {
   readonly worker: number;
   /** Names this run of the worker in session ids: 16 hex digits. */
   readonly owner: string;
+  /** With a session key, which all workers have in common. */
   readonly model: Model;
-  /** Of the model, with a session key that all workers have in common. */
-  readonly fixed: FixedSettings;
   readonly logLevel: LogLevel;
   /** Names of environment variables that no child process inherits. */
   readonly secrets: readonly string[];

@@ -162,7 +162,7 @@ export class Tree implements Plane {
         process.busy = true;
         for (const [key, handle] of this.sockets.of(worker, opened))
           process.link.ask('socket', { key }, handle).catch(() => undefined);
-        await process.link.ask('prepare', model).finally(() => process.settled());
+        await process.link.ask('prepare', this.withSessionKey(model)).finally(() => process.settled());
       }),
     );
     const refused = prepared.find((outcome) => outcome.status === 'rejected');
@@ -189,16 +189,21 @@ export class Tree implements Plane {
 
   private startOf(worker: number): Start {
     if (this.model === undefined) throw new Error('there is no model yet');
-    const { fixed } = this.model.process;
     return {
       worker,
       owner: randomBytes(8).toString('hex'),
-      model: this.model,
-      fixed: { ...fixed, sessionKey: fixed.sessionKey ?? this.sessionKey },
+      model: this.withSessionKey(this.model),
       logLevel: this.log.level,
       secrets: this.options.secrets,
       ticketSecret: this.ticketSecret,
     };
+  }
+
+  /** Sessions that one worker seals, in ids of MCP and in cookies, must be known to the others. */
+  private withSessionKey(model: Model): Model {
+    const { process } = model;
+    const { sessionKey = this.sessionKey } = process.fixed;
+    return { ...model, process: { ...process, fixed: { ...process.fixed, sessionKey } } };
   }
 
   private keepCounts(last: MetricsSnapshot): void {

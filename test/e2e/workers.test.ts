@@ -333,6 +333,30 @@ binds:
   for (let i = 0; i < 16; i++) assert.equal(await served(open(session)), true);
 });
 
+test('a cookie that keeps a client at one backend means the same to every worker', async () => {
+  const named = (name: string) => listenOnLoopback(createServer((_request, response) => response.end(name)));
+  const [first, second] = await Promise.all([named('first'), named('second')]);
+  try {
+    await using gateway = await startGateway(`
+config: { workers: 2 }
+binds:
+- port: 0
+  listeners:
+  - routes:
+    - policies: { sessionPersistence: {} }
+      backends:
+      - host: app.test:80
+        addresses: ['127.0.0.1:${first.port}', '127.0.0.1:${second.port}']
+`);
+    const { body, headers } = await ask(gateway.url);
+    const cookie = headers['set-cookie']?.[0]?.split(';')[0] ?? '';
+    assert.notEqual(cookie, '');
+    for (let i = 0; i < 24; i++) assert.equal((await ask(gateway.url, { headers: { cookie } })).body, body);
+  } finally {
+    await Promise.all([first.close(), second.close()]);
+  }
+});
+
 test('the level of the log reaches all workers, and a signal to a worker alone ends nothing', async () => {
   await using gateway = await startGateway(saying('hello'));
   assert.equal((await fetch(`${gateway.admin}/logging?level=debug`, { method: 'POST' })).status, 200);
