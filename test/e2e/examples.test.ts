@@ -114,6 +114,10 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     assert.equal(response.headers.get('x-content-type-options'), 'nosniff');
     await response.body?.cancel();
   },
+  'examples/workers/workers.yaml': async ({ ask, gateway }) => {
+    assert.equal(await statusOf(ask('/headers')), 200);
+    assert.equal(await gateway.metric('portcullis_workers'), 2);
+  },
   'examples/policies/timeout.yaml': async ({ ask }) => {
     assert.equal(await statusOf(ask('/delay/0.1')), 200);
     assert.equal(await statusOf(ask('/delay/5')), 504);

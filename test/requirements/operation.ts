@@ -8,9 +8,89 @@ const admin = 'src/admin/start.test.ts';
 const operator = 'test/e2e/operator.test.ts';
 const page = ours('docs/observability.md');
 const promises = ours('SECURITY.md');
+const workers = 'test/e2e/workers.test.ts';
+const workersPage = ours('docs/workers.md');
 
 /** Logs, metrics, readiness, admin, start and end. */
 export const operation: readonly Requirement[] = [
+  ...area('workers', [
+    [
+      'share',
+      'several processes serve one port, and what they count adds up',
+      workersPage,
+      [workers, 'the workers share one port, whatever the system chose, and what they count adds up'],
+      [
+        'src/workers/sockets.test.ts',
+        'a port that the system chooses is the same for every worker, and a client reaches whoever listens',
+      ],
+    ],
+    [
+      'foreign',
+      'a second gateway does not share a port by mistake',
+      workersPage,
+      ['src/workers/sockets.test.ts', 'a second gateway cannot join in on a port by mistake'],
+    ],
+    [
+      'configuration',
+      'a configuration is taken by all workers or by none',
+      workersPage,
+      [workers, 'a new configuration reaches every worker; one that is refused reaches none'],
+      [
+        workers,
+        'a worker that dies while it prepares a configuration leaves the old one in use, in all of them',
+      ],
+    ],
+    [
+      'death',
+      'a dead worker costs its own requests and is replaced; its port goes on being served',
+      workersPage,
+      [workers, 'a worker killed under load costs the requests that it had, and another one takes its place'],
+      [
+        workers,
+        'while a place is empty its connections are taken by a neighbour, however often the worker dies',
+      ],
+      [
+        'src/workers/parts.test.ts',
+        'a worker that dies once is replaced at once, one that dies over and over ever later',
+      ],
+    ],
+    [
+      'hanging',
+      'a worker that hangs is replaced',
+      workersPage,
+      ['src/workers/tree.test.ts', 'a worker that hangs is killed and replaced; the other one is left alone'],
+    ],
+    [
+      'end',
+      'no process outlives the gateway, however it ends',
+      workersPage,
+      [workers, 'SIGTERM drains every worker, and leaves no process behind'],
+      [workers, 'when the main process is killed the workers and their children end by themselves'],
+      [workers, 'a worker that is killed takes the children of its sessions along, those of others live on'],
+    ],
+    [
+      'lines',
+      'log lines of several processes stay whole',
+      workersPage,
+      [workers, 'long lines of several workers do not break into each other'],
+    ],
+    [
+      'tickets',
+      'sessions of TLS are resumed by any worker, and only where they would have been let in',
+      workersPage,
+      [workers, 'a session of TLS is resumed whichever worker gets the connection'],
+      [
+        'src/proxy/tickets.test.ts',
+        'a session without a client certificate does not get in where one is asked for',
+      ],
+    ],
+    [
+      'cookies',
+      'what one worker seals the others open',
+      workersPage,
+      [workers, 'a cookie that keeps a client at one backend means the same to every worker'],
+    ],
+  ]),
   ...area('access-log', [
     [
       'json',
