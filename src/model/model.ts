@@ -182,6 +182,8 @@ export interface HttpBackend extends BackendBase {
   readonly connections?: ConnectionLimits;
   /** In place of what holds for all backends. */
   readonly tcp?: Partial<Pick<UpstreamSettings, 'connectTimeoutMs' | 'keepAlive'>>;
+  /** For each request that goes there, in place of what a policy of the route says. */
+  readonly requestTimeoutMs?: number;
   /** Requests that are alike go to the same address; absent: wherever there is least to do. */
   readonly affinity?: Affinity;
   /** Policies for the requests that go here; they run after those of the route. */
@@ -407,11 +409,29 @@ export interface Limits {
   /** Bytes a second that a request body someone waits for must bring, on average over the window; 0 is no limit. */
   readonly minBodyRate: number;
   readonly minBodyRateWindowMs: number;
+  readonly http2: Http2Limits;
   readonly overload: OverloadLimits;
   readonly maxMcpSessions: number;
   readonly maxChildren: number;
   /** One message (line) of an MCP server. */
   readonly maxMcpMessageBytes: number;
+}
+
+/** Of client connections of HTTP/2 (RFC 9113 §6.5.2, §6.9). */
+export interface Http2Limits {
+  /** Requests at a time on one connection. */
+  readonly maxStreams: number;
+  /** Bytes of one request body, and of all of a connection, that may be under way without having been taken. */
+  readonly streamWindow: number;
+  readonly connectionWindow: number;
+  /** Largest payload of a frame that clients may send. */
+  readonly frameSize: number;
+  /** Head of a request; `maxHeadBytes` where absent. */
+  readonly maxHeadBytes?: number;
+  /** From one PING of ours to the next; 0: none are sent. */
+  readonly keepaliveIntervalMs: number;
+  /** For the answer to it; then the connection is dead. */
+  readonly keepaliveTimeoutMs: number;
 }
 
 /** When the process has more to do than it can. 0 switches a threshold off. */

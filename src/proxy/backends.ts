@@ -115,13 +115,21 @@ function compileHttp(
 ): Ready {
   const destination = endpoints.use(targetOf(backend), settings.upstream, settings.limits);
   uses.destinations.add(destination);
-  const forward: Serve =
+  let serve: Serve =
     plan === undefined ? forwardTo(destination) : (x) => new PlannedForward(x, destination, plan).start();
+  if (backend.requestTimeoutMs !== undefined) serve = withTimeout(backend.requestTimeoutMs, serve);
   return {
     destination,
-    serve: backend.affinity === undefined ? forward : withAffinity(backend.affinity, forward),
+    serve: backend.affinity === undefined ? serve : withAffinity(backend.affinity, serve),
   };
 }
+
+const withTimeout =
+  (ms: number, forward: Serve): Serve =>
+  (x) => {
+    x.limitBackend(ms);
+    forward(x);
+  };
 
 /** One function for all routes to the same place: what they share stays in the caches of the processor. */
 function forwardTo(destination: Destination): Serve {

@@ -38,7 +38,7 @@ export interface RouteInShort {
   readonly to?: number | readonly { readonly port: number; readonly weight: number }[];
   readonly handler?: LocalHandler;
   /** HTTP backends with all their settings, in place of `to`. */
-  readonly targets?: readonly (Target & Pick<HttpBackend, 'affinity'>)[];
+  readonly targets?: readonly (Target & Pick<HttpBackend, 'affinity' | 'requestTimeoutMs'>)[];
   /** Of `targets`; 1 each unless given. */
   readonly weights?: readonly number[];
 }

@@ -1,17 +1,10 @@
 import { constants, performServerHandshake, type ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
-import type { ClientCertificate } from '../http/index.ts';
+import type { ClientCertificate, HeadLimits } from '../http/index.ts';
 import { clientCertificateOf, type Arrival } from './arrival.ts';
 import { Http2Stream } from './http2Stream.ts';
 import type { Port } from './port.ts';
 import { peerOf, type ToldEnds } from './toldEnds.ts';
-
-/** Requests at a time on one connection. */
-const STREAMS_MOST = 100;
-
-/** Unacknowledged bytes of one request body, and of all of a connection (RFC 9113 §6.9). */
-const STREAM_WINDOW = 65_535;
-const CONNECTION_WINDOW = 1_048_576;
 
 /** Frames that ask for work and bring no request, such as PING: so many at once, and so many a second. */
 const NUISANCE_BURST = 200;
@@ -29,6 +22,8 @@ export class Http2Session {
   readonly remoteAddress: string;
   readonly remotePort: number | undefined;
   readonly forwardedFor: string;
+  /** What a head may be. */
+  readonly headLimits: HeadLimits;
   draining = false;
   private readonly session: ServerHttp2Session;
   private readonly streams = new Set<Http2Stream>();
@@ -44,6 +39,11 @@ export class Http2Session {
   private readBefore: number;
   private writtenBefore: number;
   private gone = false;
+  /** About to end for what the client does. */
+  private calmed = false;
+  /** When the last PING of ours was sent, and whether its answer is still to come. */
+  private pingedAt = Date.now();
+  private pinging = false;
 
   constructor(port: Port, socket: Socket, arrival: Arrival | undefined, told: ToldEnds | undefined) {
     this.port = port;
@@ -58,11 +58,14 @@ export class Http2Session {
     // The codec ends the connection when the client does.
     socket.allowHalfOpen = false;
     const { limits } = port;
+    const { http2 } = limits;
+    this.headLimits = { ...limits, maxHeadBytes: http2.maxHeadBytes ?? limits.maxHeadBytes };
     const session = performServerHandshake(socket, {
       settings: {
-        maxConcurrentStreams: STREAMS_MOST,
-        initialWindowSize: STREAM_WINDOW,
-        maxHeaderListSize: limits.maxHeadBytes,
+        maxConcurrentStreams: http2.maxStreams,
+        initialWindowSize: http2.streamWindow,
+        maxFrameSize: http2.frameSize,
+        maxHeaderListSize: this.headLimits.maxHeadBytes,
         enablePush: false,
         enableConnectProtocol: true,
       },
@@ -71,11 +74,15 @@ export class Http2Session {
       maxSettings: 16,
       maxSessionInvalidFrames: 100,
       maxSessionRejectedStreams: 100,
-      peerMaxConcurrentStreams: STREAMS_MOST,
+      peerMaxConcurrentStreams: http2.maxStreams,
     });
     this.session = session;
-    session.setLocalWindowSize(CONNECTION_WINDOW);
+    session.setLocalWindowSize(http2.connectionWindow);
     session.on('stream', (stream, _headers, flags, raw) => {
+      if (this.calmed) {
+        stream.on('error', () => undefined);
+        return;
+      }
       const bodyless = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
       const last = this.port.lastRequest(++this.served);
       if (last !== undefined && !this.draining) {
@@ -119,7 +126,8 @@ export class Http2Session {
 
   /** The look from time to time: slow streams, an idle connection, frames that bring nothing. */
   sweep(now: number): void {
-    for (const stream of this.streams) if (now >= stream.deadline) stream.expire();
+    for (const stream of this.streams) stream.look(now);
+    this.keepAlive(now);
     if (this.streams.size === 0 && now - this.idleSince > this.port.limits.idleTimeoutMs) this.drain();
     const { maxConnectionAgeMs } = this.port.limits;
     if (maxConnectionAgeMs !== 0 && !this.draining && now - this.openedAt >= maxConnectionAgeMs) {
@@ -134,6 +142,22 @@ export class Http2Session {
     this.writtenBefore = bytesWritten;
     this.used = 0;
     if (read > allowed) this.calm('frames that bring nothing');
+  }
+
+  /** Asks a client whether it is still there: a connection that was cut says nothing by itself. */
+  private keepAlive(now: number): void {
+    const { keepaliveIntervalMs, keepaliveTimeoutMs } = this.port.limits.http2;
+    if (keepaliveIntervalMs === 0 || this.gone) return;
+    if (this.pinging) {
+      if (now - this.pingedAt < keepaliveTimeoutMs) return;
+      this.port.ended('keepalive');
+      this.destroy();
+    } else if (now - this.pingedAt >= keepaliveIntervalMs && !this.session.destroyed) {
+      this.pingedAt = now;
+      this.pinging = this.session.ping((error) => {
+        if (error === null) this.pinging = false;
+      });
+    }
   }
 
   /** Takes no further requests (GOAWAY) and ends when those under way have. */
@@ -157,13 +181,17 @@ export class Http2Session {
   }
 
   private calm(reason: string): void {
-    if (this.gone) return;
+    if (this.gone || this.calmed) return;
+    this.calmed = true;
     this.port.ended('flood');
     this.port.log.warn('connection of HTTP/2 ended', { client: this.remoteAddress, reason });
-    this.session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    // What the client has not read is not waited for.
-    this.socket.destroySoon();
-    this.destroy();
+    // Not at once: this may be within a call of the codec, which does not survive that what it reads for is gone.
+    setImmediate(() => {
+      this.session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+      // What the client has not read is not waited for.
+      this.socket.destroySoon();
+      this.destroy();
+    });
   }
 
   private closed(): void {

@@ -14,6 +14,7 @@ import type { UpstreamConnection } from '../upstream/index.ts';
 import type { Arrival } from './arrival.ts';
 import type { ClientSide } from './clientSide.ts';
 import { LiveExchange, type BodyConsumer } from './exchange.ts';
+import { isGrpc } from './grpc.ts';
 import { Http2Answer } from './http2Answer.ts';
 import type { Http2Session } from './http2Session.ts';
 import type { Port } from './port.ts';
@@ -53,6 +54,11 @@ export class Http2Stream implements ClientSide {
   private trailers: [name: string, value: string][] = [];
   private tunnel: Tunnel | undefined;
   private gone = false;
+  /** A call of gRPC: both sides may be silent for long between two messages. */
+  private call = false;
+  /** Where the rate of the body is measured from; 0: from the next look on. */
+  private rateSince = 0;
+  private rateFrom = 0;
 
   constructor(session: Http2Session, stream: ServerHttp2Stream, headRequest: boolean) {
     this.session = session;
@@ -153,7 +159,9 @@ export class Http2Stream implements ClientSide {
       return;
     }
     if (x.head.expectContinue && !x.started) this.stream.additionalHeaders({ ':status': 100 });
-    this.wait();
+    this.call = isGrpc(x);
+    this.rateSince = 0;
+    this.expectBody();
     if (this.reading) {
       this.stream.resume();
       return;
@@ -170,8 +178,40 @@ export class Http2Stream implements ClientSide {
 
   resumeBody(x: LiveExchange): void {
     if (x.body.done || this.gone) return;
-    this.wait();
+    this.rateSince = 0;
+    this.expectBody();
     this.stream.resume();
+  }
+
+  /** Somebody waits for the next part of the body from here on. */
+  private expectBody(): void {
+    const { bodyTimeoutMs, tunnelIdleTimeoutMs } = this.port.limits;
+    this.deadline = Date.now() + (this.call ? tunnelIdleTimeoutMs : bodyTimeoutMs);
+  }
+
+  /** One look of the coarse clock. */
+  look(now: number): void {
+    if (now >= this.deadline) this.expire();
+    else if (this.reading && !this.call) this.checkRate(now);
+  }
+
+  /** As for connections of HTTP/1.1: a body may come slowly, but not a byte at a time for hours. */
+  private checkRate(now: number): void {
+    const { minBodyRate, minBodyRateWindowMs } = this.port.limits;
+    const x = this.exchange;
+    if (minBodyRate === 0 || x === undefined || x.body.done || this.stream.isPaused()) return;
+    if (this.rateSince !== 0) {
+      const ms = now - this.rateSince;
+      if (ms < minBodyRateWindowMs) return;
+      if ((x.requestBytes - this.rateFrom) * 1_000 < minBodyRate * ms) {
+        x.abort(
+          new GatewayError('request_timeout', { detail: 'the body came at less than limits.minBodyRate' }),
+        );
+        return;
+      }
+    }
+    this.rateSince = now;
+    this.rateFrom = x.requestBytes;
   }
 
   // A tunnel (RFC 8441)
@@ -223,10 +263,10 @@ export class Http2Stream implements ClientSide {
     }
     this.session.useful(read.text.length);
     this.chunked = read.chunked;
-    const { limits, heads } = this.port;
+    const { heads } = this.port;
     const head = (this.head = heads.take());
     const bytes = Buffer.from(read.text, 'latin1');
-    const result = parseRequest(bytes, 0, bytes.length, head, limits);
+    const result = parseRequest(bytes, 0, bytes.length, head, this.session.headLimits);
     if (result !== COMPLETE || head.length !== bytes.length) {
       this.refuse({
         code: result === COMPLETE || result === INCOMPLETE ? 'bad_request' : refusal(result),
@@ -303,7 +343,7 @@ export class Http2Stream implements ClientSide {
       return;
     }
     if (body.done) this.deadline = Number.POSITIVE_INFINITY;
-    else this.wait();
+    else this.expectBody();
     if (!payloadOnly) consumer.take(bytes, 0, to, body.done);
     else if (body.done) consumer.take(EMPTY, 0, 0, true);
   }
@@ -325,7 +365,7 @@ export class Http2Stream implements ClientSide {
   private onDrain(): void {
     if (this.tunnel === undefined) this.deadline = Number.POSITIVE_INFINITY;
     const x = this.exchange;
-    if (x?.consumer !== undefined && !x.body.done && this.tunnel === undefined) this.wait();
+    if (x?.consumer !== undefined && !x.body.done && this.tunnel === undefined) this.expectBody();
     x?.drained?.();
   }
 

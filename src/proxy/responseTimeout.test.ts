@@ -164,4 +164,25 @@ describe('the time to the head of an answer', { concurrency: true }, () => {
     answer();
     assert.equal((await asked).body.toString(), 'at last');
   });
+
+  test('a backend may have a limit of its own, in place of that of the route', async (t) => {
+    const app = await startApp(t);
+    app.behave = () => undefined;
+    const own = { host: '127.0.0.1', port: app.port, requestTimeoutMs: 30 };
+    const plane = await TestPlane.start({
+      routes: [
+        { targets: [own], policies: { timeout: { backendRequestTimeout: 60_000 } } },
+        {
+          prefix: '/retry',
+          targets: [own],
+          policies: { retry: policySchemas.retry.parse({ codes: [503], attempts: 2 }) },
+        },
+      ],
+    });
+    t.after(() => plane.close());
+    assert.equal(status(await plane.ask(get())), 504);
+    assert.equal(app.requests, 1);
+    assert.equal(status(await plane.ask(get('/retry'))), 504);
+    assert.equal(app.requests, 3, 'it is the limit of each try');
+  });
 });

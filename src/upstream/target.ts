@@ -3,7 +3,7 @@ import type { HttpBackend, TcpBackend } from '../model/index.ts';
 /** The part of a backend that says where its requests go and how: all that backends need have in common to share it. */
 export type Target = Omit<
   HttpBackend,
-  'kind' | 'weight' | 'key' | 'place' | 'affinity' | 'policies' | 'mirrors'
+  'kind' | 'weight' | 'key' | 'place' | 'affinity' | 'requestTimeoutMs' | 'policies' | 'mirrors'
 > & {
   /** Its connections carry what clients send as it comes: each is for one client, and for no request before. */
   readonly raw?: true;

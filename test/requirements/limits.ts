@@ -4,6 +4,7 @@ const page = ours('docs/configuration.md');
 const limits = 'src/proxy/limits.test.ts';
 const overload = 'src/proxy/overload.test.ts';
 const client = 'src/proxy/clientFaults.test.ts';
+const http2 = 'src/proxy/http2Settings.test.ts';
 const answers = 'src/proxy/responseTimeout.test.ts';
 
 /** What a peer can make grow, and how long it may take: each has its end, its answer and its place in the metrics. */
@@ -40,6 +41,23 @@ export const limitsOfPeers: readonly Requirement[] = [
       [limits, 'a body that trickles is 408, though it never pauses'],
       [limits, 'a client is not blamed for the time in which nobody takes its body'],
       [limits, 'a small body that comes at once is under no rate'],
+      [http2, 'a body that trickles over HTTP/2 is 408, the other streams go on'],
+      [http2, 'calls of gRPC may trickle, and so may what the backend does not take'],
+    ],
+    [
+      'http2',
+      'windows, frames, heads and streams of HTTP/2 are limited as configured',
+      rfc(9113, '6.5.2'),
+      [http2, 'clients are told what the configuration says'],
+      [http2, 'without a word the defaults hold'],
+      [http2, 'a head may be limited for HTTP/2 alone: the stream is refused, others go on'],
+    ],
+    [
+      'http2-keepalive',
+      'a client of HTTP/2 that is gone without a word is found out, where that is asked for',
+      rfc(9113, '6.7'),
+      [http2, 'a client that answers no ping is given up; one that does stays'],
+      [http2, 'without the setting nobody is pinged'],
     ],
     [
       'answer-time',
@@ -50,6 +68,7 @@ export const limitsOfPeers: readonly Requirement[] = [
         'an answer that does not begin is 504; what goes on by itself, or is limited otherwise, goes on',
       ],
       [answers, 'it counts as a failure of the address, and as a reason to try again'],
+      [answers, 'a backend may have a limit of its own, in place of that of the route'],
       [answers, 'over HTTP/2 the stream alone ends, and calls of gRPC wait for as long as their client does'],
       [client, 'a backend that stops taking a body is given up with 504'],
     ],

@@ -81,6 +81,15 @@ function buildLimits(document: DocumentSettings): Limits {
     maxConnectionAgeMs: http?.maxConnectionDuration ?? limits.maxConnectionAgeMs,
     minBodyRate: given?.minBodyRate ?? limits.minBodyRate,
     minBodyRateWindowMs: given?.minBodyRateWindow ?? limits.minBodyRateWindowMs,
+    http2: {
+      maxStreams: given?.maxHttp2Streams ?? limits.http2.maxStreams,
+      streamWindow: http?.http2WindowSize ?? limits.http2.streamWindow,
+      connectionWindow: http?.http2ConnectionWindowSize ?? limits.http2.connectionWindow,
+      frameSize: http?.http2FrameSize ?? limits.http2.frameSize,
+      ...(http?.http2MaxHeaderSize === undefined ? {} : { maxHeadBytes: http.http2MaxHeaderSize }),
+      keepaliveIntervalMs: http?.http2KeepaliveInterval ?? limits.http2.keepaliveIntervalMs,
+      keepaliveTimeoutMs: http?.http2KeepaliveTimeout ?? limits.http2.keepaliveTimeoutMs,
+    },
     overload: {
       closeLagMs: given?.overload?.closeLag ?? limits.overload.closeLagMs,
       shedLagMs: given?.overload?.shedLag ?? limits.overload.shedLagMs,

@@ -18,6 +18,7 @@ export function buildTarget(
     ...(addresses === undefined ? {} : { addresses: addresses.map(buildAddress) }),
     ...(tls === undefined ? {} : { tls: buildTls(tls) }),
     ...(http?.version === 'HTTP/2.0' ? { http2: true } : {}),
+    ...(http?.requestTimeout === undefined ? {} : { requestTimeoutMs: http.requestTimeout }),
     ...(health === undefined ? {} : buildHealth(health)),
     ...(connections === undefined ? {} : { connections: buildConnections(connections) }),
     ...(tcp === undefined ? {} : { tcp: buildTcp(tcp) }),

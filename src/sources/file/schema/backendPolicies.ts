@@ -96,16 +96,18 @@ const versions: Readonly<Record<string, 'HTTP/1.1' | 'HTTP/2.0'>> = {
   HTTP2: 'HTTP/2.0',
 };
 
-const http = fields(
-  {
-    version: parsed('HTTP/1.1 or HTTP/2.0', (text) =>
-      Object.hasOwn(versions, text) ? versions[text] : undefined,
-    )
-      .optional()
-      .describe('HTTP/1.1, the default, or HTTP/2.0: with TLS by ALPN, without by prior knowledge.'),
-  },
-  ['requestTimeout'],
-);
+const http = fields({
+  version: parsed('HTTP/1.1 or HTTP/2.0', (text) =>
+    Object.hasOwn(versions, text) ? versions[text] : undefined,
+  )
+    .optional()
+    .describe('HTTP/1.1, the default, or HTTP/2.0: with TLS by ALPN, without by prior knowledge.'),
+  requestTimeout: positiveDuration
+    .optional()
+    .describe(
+      'From the choice of the backend to the end of its answer, in place of what timeout.backendRequestTimeout of the route says.',
+    ),
+});
 
 /** `policies` of a single backend. */
 export const backendPolicies = fields(

@@ -5,6 +5,14 @@ import { proxyProtocol } from './proxyProtocol.ts';
 import { frontendTlsFields, frontendVersionsInOrder } from './serverTls.ts';
 import { duration, listenAddress, positiveDuration, positiveSize, size } from './scalars.ts';
 
+/** RFC 9113 §6.9.1. */
+const WINDOW_MOST = 2_147_483_647;
+
+const within = (least: number, most: number): typeof size =>
+  size.refine((bytes) => bytes >= least && bytes <= most, {
+    error: `expected a size between ${least} and ${most} bytes`,
+  });
+
 const count = z.int().min(1).max(100_000_000);
 
 /** 32 bytes for AES-256-GCM. */
@@ -130,6 +138,14 @@ const limits = fields({
     .min(0)
     .optional()
     .describe('Requests of one client connection, which ends after the last; 0, the default, is no limit.'),
+  maxHttp2Streams: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .optional()
+    .describe(
+      'Requests at a time on one client connection of HTTP/2; 100 by default. Over it: refused streams.',
+    ),
   minBodyRate: size
     .optional()
     .describe('Bytes a second that a request body must bring; 100 by default, 0 is no limit. Under it: 408.'),
@@ -260,17 +276,37 @@ export const frontendSchema = fields(
         maxConnectionDuration: positiveDuration
           .optional()
           .describe('Age at which a client connection ends, after the present request; no limit by default.'),
+        http2WindowSize: within(1_024, WINDOW_MOST)
+          .optional()
+          .describe('Bytes of one request body that may be under way; 65535 by default.'),
+        http2ConnectionWindowSize: within(65_535, WINDOW_MOST)
+          .optional()
+          .describe('The same for all bodies of a connection together; 1MiB by default.'),
+        http2FrameSize: within(16_384, 16_777_215)
+          .optional()
+          .describe('Largest frame that clients may send; 16KiB by default.'),
+        http2MaxHeaderSize: positiveSize
+          .optional()
+          .describe(
+            'Head of a request over HTTP/2; config.limits.maxHeadBytes by default. Over it: the stream is refused.',
+          ),
+        http2KeepaliveInterval: positiveDuration
+          .optional()
+          .describe('Time between two pings to a client of HTTP/2; none are sent by default.'),
+        http2KeepaliveTimeout: positiveDuration
+          .optional()
+          .describe('Time for the answer to a ping; 20s by default. Over it: the connection is closed.'),
       },
-      [
-        'http1HeaderCase',
-        'http2WindowSize',
-        'http2ConnectionWindowSize',
-        'http2FrameSize',
-        'http2MaxHeaderSize',
-        'http2KeepaliveInterval',
-        'http2KeepaliveTimeout',
-      ],
+      ['http1HeaderCase'],
     )
+      .superRefine(({ http2KeepaliveInterval, http2KeepaliveTimeout }, context) => {
+        if (http2KeepaliveTimeout !== undefined && http2KeepaliveInterval === undefined)
+          context.addIssue({
+            code: 'custom',
+            path: ['http2KeepaliveTimeout'],
+            message: 'belongs to http2KeepaliveInterval, which is missing',
+          });
+      })
       .optional()
       .describe('Limits of client connections.'),
     tls: fields(
