@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { Head } from './head.ts';
 import {
   lastChunk,
@@ -73,6 +74,70 @@ test('no value of a pseudo-header makes another request', () => {
         head.text = read.text;
         assert.deepEqual([head.method, head.target, head.length], [method, path, bytes.length]);
       }
+});
+
+test('whatever the fields of a stream are, the text made of them holds these and no others', () => {
+  const odd = fc.constantFrom(
+    '\r',
+    '\n',
+    '\0',
+    ' ',
+    '\t',
+    ':',
+    ',',
+    'a',
+    'Z',
+    '-',
+    '_',
+    '\x7f',
+    '\xa0',
+    '\xff',
+    '/',
+    'chunked',
+    'HTTP/1.1',
+  );
+  const piece = fc.array(odd, { maxLength: 5 }).map((parts) => parts.join(''));
+  const name = fc.oneof(
+    fc.constantFrom('x-a', 'x-b', 'x_y', 'x-c', 'content-length', 'transfer-encoding', 'host', 'te', ''),
+    piece,
+  );
+  const value = fc.oneof(fc.constantFrom('1', '0', 'a.test', 'trailers'), piece);
+  const put = (base: readonly string[], changed: string, to: string): string[] =>
+    base.map((text, i) => (base[i - 1] === changed ? to : text));
+  let accepted = 0;
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(name, value), { maxLength: 3 }),
+      fc.constantFrom(
+        ':method',
+        ':scheme',
+        ':authority',
+        ':path',
+        ...Array.from({ length: 12 }, () => 'none'),
+      ),
+      piece,
+      fc.boolean(),
+      (more, changed, to, bodyless) => {
+        const fields = [...put(usual, changed, to), ...more.flat()];
+        const read = requestText(fields, bodyless);
+        if ('problem' in read) return;
+        const bytes = Buffer.from(read.text, 'latin1');
+        const head = new Head(20);
+        if (parseRequest(bytes, 0, bytes.length, head, limits) !== COMPLETE) return;
+        head.text = read.text;
+        accepted++;
+        const again = requestFields(head, 'https');
+        const kept = more.filter(([field]) => field !== 'host' && field !== 'te');
+        // White space around a value is not part of it (RFC 9110 §5.5).
+        const trimmed = kept.flatMap(([field, text]) => [field, text.replaceAll(/^[ \t]+|[ \t]+$/g, '')]);
+        assert.equal(head.length, bytes.length);
+        assert.deepEqual(again.slice(8), trimmed);
+        assert.deepEqual([again[1], again[7]], [fields[1], fields[7]]);
+      },
+    ),
+    { numRuns: 3_000 },
+  );
+  assert.ok(accepted > 300, `only ${accepted} were accepted`);
 });
 
 test('an answer loses what belongs to one connection, and keeps the order of the rest', () => {

@@ -16,6 +16,12 @@ const connectionFields = new Set([
   'http2-settings',
 ]);
 
+/** A field name as HTTP/2 has it. */
+const lowerName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
+
+/** Those of requests (RFC 9113 §8.3.1, RFC 8441 §4). */
+const pseudoHeaders = new Set([':method', ':scheme', ':authority', ':path', ':protocol']);
+
 export interface RequestText {
   readonly text: string;
   /** The body is framed in chunks: its length is not known. */
@@ -38,15 +44,21 @@ export function requestText(
   let lines = '';
   let host: string | undefined;
   let length = false;
+  let regular = false;
   for (let i = 0; i + 1 < fields.length; i += 2) {
     const name = fields[i] as string;
     const value = fields[i + 1] as string;
     // A line end in a value would add fields to the text.
     if (/[\r\n\0]/.test(value)) return { problem: 'a line end in a field value' };
     if (name.startsWith(':')) {
-      if (pseudo.has(name) || lines !== '') return { problem: 'pseudo-headers in disorder' };
+      if (!pseudoHeaders.has(name)) return { problem: 'an unknown pseudo-header' };
+      if (pseudo.has(name) || regular) return { problem: 'pseudo-headers in disorder' };
       pseudo.set(name, value);
-    } else if (name !== name.toLowerCase()) return { problem: 'a field name in capitals' };
+      continue;
+    }
+    regular = true;
+    // In capitals (§8.2.1), or with a colon, behind which another name and value would begin.
+    if (!lowerName.test(name)) return { problem: 'a malformed field name' };
     else if (connectionFields.has(name)) return { problem: `${name} in HTTP/2` };
     else if (name === 'te' && value.toLowerCase() !== 'trailers')
       return { problem: 'te other than trailers' };
