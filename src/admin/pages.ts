@@ -112,9 +112,20 @@ export const readinessPages = (views: AdminViews): readonly Page[] => [
     path: '/readyz',
     about: 'the same, with details',
     answer: async () => {
-      const { mcp: _sessions, ...serving } = await servingOf(views);
+      const { workers, binds, brokenRoutes, certificates, keySets } = await servingOf(views);
       const readiness = views.readiness();
-      return json(statusOf[readiness], redactDump({ readiness, config: configOf(views), ...serving }));
+      return json(
+        statusOf[readiness],
+        redactDump({
+          readiness,
+          config: configOf(views),
+          workers,
+          binds,
+          brokenRoutes,
+          certificates,
+          keySets,
+        }),
+      );
     },
   },
 ];

@@ -84,7 +84,7 @@ export class Crew {
   /** Tells all processes, those that are just starting among them; one that is gone need not know. */
   async tell(what: (process: WorkerProcess) => Promise<unknown>): Promise<void> {
     await Promise.allSettled(
-      this.options.places.map(({ process }) => (process === undefined ? undefined : what(process))),
+      this.options.places.flatMap(({ process }) => (process === undefined ? [] : [what(process)])),
     );
   }
 
