@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { cpuBetween, processTree, type ProcessRecord } from './processes.ts';
 
 /** What the kernel says at one moment of what is measured and of the machine around it. */
@@ -80,6 +81,16 @@ function threadTimes(pid: number): [string, number][] {
   } catch {
     // It ended while we looked, or this kernel does not say.
     return [];
+  }
+}
+
+/** Resolves when both cores together were nearly unused for a moment, or after so many seconds. */
+export async function quietMoment(cores: readonly [number, number], seconds: number): Promise<void> {
+  const end = performance.now() + seconds * 1000;
+  while (performance.now() < end) {
+    const [busy, at] = [busyTime(cores), performance.now()];
+    await delay(300);
+    if (busyTime(cores) - busy < (performance.now() - at) * 100) return;
   }
 }
 

@@ -9,6 +9,8 @@ export interface BenchArguments {
   readonly warmSeconds: number;
   /** How often a sample may be taken until the machine was quiet meanwhile. */
   readonly tries: number;
+  /** Seconds to wait at most, before each sample, for a moment in which nothing else runs. */
+  readonly wait: number;
   /** Names of rows; undefined is all of them. */
   readonly proxies: readonly string[] | undefined;
   /** File for the report; undefined prints it only. */
@@ -25,6 +27,7 @@ const usage = `npm run bench -- [options]
   --rounds N              interleaved rounds, of which medians are taken (3)
   --seconds N             length of one measurement (2)
   --tries N               so often a sample is taken at most, until others leave the machine alone (3)
+  --wait N                seconds to wait at most for a quiet moment before each sample (0)
   --quick                 one round of one second: what is broken, not what is fast
   --no-write              print the report, leave RESULTS.md as it is
 
@@ -41,6 +44,7 @@ export function readArguments(args: readonly string[]): BenchArguments {
       rounds: { type: 'string' },
       seconds: { type: 'string' },
       tries: { type: 'string' },
+      wait: { type: 'string' },
       'only-proxies': { type: 'string' },
       quick: { type: 'boolean', default: false },
       'no-write': { type: 'boolean', default: false },
@@ -61,6 +65,7 @@ export function readArguments(args: readonly string[]): BenchArguments {
     seconds: positive('--seconds', values.seconds ?? (quick ? '1' : '2')),
     warmSeconds: quick ? 1 : 2,
     tries: positive('--tries', values.tries ?? (quick ? '1' : '3')),
+    wait: values.wait === undefined ? 0 : positive('--wait', values.wait),
     proxies: values['only-proxies']?.split(','),
     // Half a comparison must not overwrite a whole one, nor a hasty one a careful one.
     output: values['no-write'] || partial || quick ? undefined : resultsFile,

@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { quietMoment } from '../accounting.ts';
 import type { BenchArguments } from '../arguments.ts';
 import { has } from '../tools.ts';
 import { check } from './check.ts';
@@ -60,7 +61,10 @@ export async function benchHttp(
     for (let round = 1; round <= args.rounds; round++) {
       for (const cell of open) {
         const isProxy = cell.row.proxy !== 'direct';
-        const sample = await bestOf(args.tries, table, isProxy, () => take(cell, args.seconds));
+        const sample = await bestOf(args.tries, table, isProxy, async () => {
+          await quietMoment(cores, args.wait);
+          return await take(cell, args.seconds);
+        });
         cell.samples.push(sample);
         console.log(describe(round, args.rounds, cell, sample));
       }

@@ -116,9 +116,9 @@ class Holder {
   /** @throws Error when fewer connections are open than were ordered. */
   async order(orders: IdleOrders): Promise<void> {
     this.#child.stdin.write(`${JSON.stringify(orders)}\n`);
-    const { value } = await this.#lines.next();
+    const line: unknown = (await this.#lines.next()).value;
     const expected = orders.open ?? 0;
-    if (Number(value) !== expected) throw new Error(`${String(value)} of ${expected} connections are open`);
+    if (Number(line) !== expected) throw new Error(`${String(line)} of ${expected} connections are open`);
   }
 
   stop(): void {

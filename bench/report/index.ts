@@ -1,6 +1,7 @@
 import type { BenchArguments } from '../arguments.ts';
 import { describeMachine, versions } from '../machine.ts';
 import { spread } from '../statistics.ts';
+import { has, programs } from '../tools.ts';
 import { percent } from './cells.ts';
 import { httpSections } from './http.ts';
 import { idleSection } from './idle.ts';
@@ -19,6 +20,7 @@ export interface Run extends Measured {
 export function report(run: Run): string {
   const { args, http } = run;
   const foreign = spread(http.flatMap(({ samples }) => samples.map((sample) => sample.foreign)));
+  const absent = Object.keys(programs).filter((program) => !has(program));
   return [
     '# Benchmark results',
     '',
@@ -31,6 +33,7 @@ export function report(run: Run): string {
     `- Versions: ${Object.entries(versions())
       .map(([name, version]) => `${name} ${version}`)
       .join('; ')}`,
+    ...(absent.length > 0 ? [`- Not installed here, and left out: ${absent.join(', ')}`] : []),
     '',
     ...targetSection(run),
     ...httpSections(http),
