@@ -1,7 +1,7 @@
 import type { Backend, BackendAddress, Listener, Mirror, Model, Route, TcpRoute, UdpRoute } from './model.ts';
 
 /** Addresses by key. */
-type Table = ReadonlyMap<string, readonly BackendAddress[]>;
+export type AddressLists = ReadonlyMap<string, readonly BackendAddress[]>;
 
 type Located = { readonly endpoints?: string; readonly addresses?: readonly BackendAddress[] };
 
@@ -9,7 +9,7 @@ type Located = { readonly endpoints?: string; readonly addresses?: readonly Back
  * Fills in the addresses of backends that name them by key. A list that is not there is an empty one: the backend
  * answers 503 until it comes. Everything that names no key is taken over as it is.
  */
-export const joinEndpoints = (model: Model, table: Table): Model => ({
+export const joinEndpoints = (model: Model, table: AddressLists): Model => ({
   ...model,
   binds: model.binds.map((bind) => ({
     ...bind,
@@ -17,7 +17,7 @@ export const joinEndpoints = (model: Model, table: Table): Model => ({
   })),
 });
 
-function joinListener(listener: Listener, table: Table): Listener {
+function joinListener(listener: Listener, table: AddressLists): Listener {
   if ('routes' in listener)
     return { ...listener, routes: listener.routes.map((route) => joinRoute(route, table)) };
   const stream = <Kind extends TcpRoute | UdpRoute>(route: Kind): Kind => ({
@@ -31,26 +31,26 @@ function joinListener(listener: Listener, table: Table): Listener {
     : { ...listener, udpRoutes: listener.udpRoutes.map((route) => stream(route)) };
 }
 
-const joinRoute = (route: Route, table: Table): Route => ({
+const joinRoute = (route: Route, table: AddressLists): Route => ({
   ...route,
   backends: route.backends.map((backend) => joinBackend(backend, table)),
   ...joinMirrors(route, table),
 });
 
-function joinBackend(backend: Backend, table: Table): Backend {
+function joinBackend(backend: Backend, table: AddressLists): Backend {
   if (backend.kind !== 'http') return backend;
   return { ...located(backend, table), ...joinMirrors(backend, table) };
 }
 
 const joinMirrors = (
   { mirrors }: { readonly mirrors?: readonly Mirror[] },
-  table: Table,
+  table: AddressLists,
 ): { readonly mirrors?: readonly Mirror[] } =>
   mirrors === undefined
     ? {}
     : { mirrors: mirrors.map((mirror) => ({ ...mirror, backend: located(mirror.backend, table) })) };
 
-function located<Kind extends Located>(backend: Kind, table: Table): Kind {
+function located<Kind extends Located>(backend: Kind, table: AddressLists): Kind {
   const { endpoints } = backend;
   return endpoints === undefined ? backend : { ...backend, addresses: table.get(endpoints) ?? [] };
 }

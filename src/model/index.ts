@@ -1,6 +1,6 @@
 export type * from './model.ts';
 export { defaults } from './defaults.ts';
-export { joinEndpoints } from './endpoints.ts';
+export { joinEndpoints, type AddressLists } from './endpoints.ts';
 export { formatDuration, parseDuration } from './duration.ts';
 export {
   compareHostnames,

@@ -1,5 +1,5 @@
 import type { McpRuntime } from '../mcp/index.ts';
-import { defaults, type Bind, type Limits, type Model } from '../model/index.ts';
+import { defaults, type AddressLists, type Bind, type Limits, type Model } from '../model/index.ts';
 import type { PolicyTools } from '../policies/index.ts';
 import type { AccessLog, Logger, Metrics } from '../telemetry/index.ts';
 import { Endpoints, type Destination, type LookupTools } from '../upstream/index.ts';
@@ -216,6 +216,17 @@ export class DataPlane {
         for (const handle of this.options.socketsFor?.(key) ?? []) await port.take(handle);
     };
     return { commit, abort };
+  }
+
+  /**
+   * Lists of addresses of the model in use have changed, and nothing else: the snapshot stays as it is, and so do the
+   * connections and the health of the addresses that stay. Not while a model is being prepared.
+   */
+  useAddresses(lists: AddressLists): void {
+    if (this.model === undefined) return;
+    const { upstream, limits } = this.model.process;
+    this.endpoints.useAddresses(lists, upstream, limits);
+    this.udp.useAddresses(lists, upstream);
   }
 
   /** Accepts on one more socket of a port, for another process that does not accept on it just now. */

@@ -1,4 +1,12 @@
-import type { Bind, Limits, Model, UdpBackend, UdpListener, UpstreamSettings } from '../model/index.ts';
+import type {
+  AddressLists,
+  Bind,
+  Limits,
+  Model,
+  UdpBackend,
+  UdpListener,
+  UpstreamSettings,
+} from '../model/index.ts';
 import { DatagramDestination, type LookupTools } from '../upstream/index.ts';
 import { bindProblem } from './bindProblem.ts';
 import { bindKey } from './snapshot.ts';
@@ -78,6 +86,22 @@ export class UdpPlane {
     return { commit, abort };
   }
 
+  /** See `Endpoints.useAddresses`. */
+  useAddresses(lists: AddressLists, settings: UpstreamSettings): void {
+    for (const destination of this.destinations.values()) {
+      const { endpoints } = destination.target;
+      const addresses = endpoints === undefined ? undefined : lists.get(endpoints);
+      if (addresses !== undefined) destination.useAddresses(addresses, settings);
+    }
+    this.destinations = new Map(
+      Array.from(this.destinations.values(), (destination) => [
+        JSON.stringify(destination.target),
+        destination,
+      ]),
+    );
+    for (const port of this.ports.values()) port.forgetMoved();
+  }
+
   async drain(): Promise<void> {
     await Promise.all([...this.ports.values(), ...this.leaving].map((port) => port.drain()));
   }
@@ -113,11 +137,16 @@ export class UdpPlane {
   }
 
   private use(
-    { host, port, addresses }: UdpBackend,
+    { host, port, addresses, endpoints }: UdpBackend,
     settings: UpstreamSettings,
     destinations: Map<string, DatagramDestination>,
   ): DatagramDestination {
-    const target = { host, port, ...(addresses === undefined ? {} : { addresses }) };
+    const target = {
+      host,
+      port,
+      ...(addresses === undefined ? {} : { addresses }),
+      ...(endpoints === undefined ? {} : { endpoints }),
+    };
     const key = JSON.stringify(target);
     let destination = destinations.get(key) ?? this.destinations.get(key);
     destination ??= new DatagramDestination(target, settings, this.tools.log, this.tools.lookup);

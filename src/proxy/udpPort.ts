@@ -191,7 +191,7 @@ export class UdpPort implements FlowOwner {
   }
 
   /** Clients whose backend, or whose address of it, is gone: their next datagram goes to another. */
-  private forgetMoved(): void {
+  forgetMoved(): void {
     for (const flow of this.flows.values())
       if (!this.route.destinations.has(flow.destination) || !flow.destination.has(flow.backend))
         flow.end('moved');

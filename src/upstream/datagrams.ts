@@ -1,4 +1,4 @@
-import type { UdpBackend, UpstreamSettings } from '../model/index.ts';
+import type { BackendAddress, UdpBackend, UpstreamSettings } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { nameOf } from './endpoint.ts';
 import { Resolution, systemLookup, type Found, type LookupTools } from './resolve.ts';
@@ -11,7 +11,7 @@ export interface DatagramAddress {
   readonly name: string;
 }
 
-type DatagramTarget = Pick<UdpBackend, 'host' | 'port' | 'addresses'>;
+type DatagramTarget = Pick<UdpBackend, 'host' | 'port' | 'addresses' | 'endpoints'>;
 
 /** An address that has refused a datagram is left alone so long, where there are others. */
 const COOL_MS = 5_000;
@@ -20,7 +20,8 @@ const COOL_MS = 5_000;
 export class DatagramDestination {
   /** `host:port` as configured, IPv6 in brackets. */
   readonly name: string;
-  private readonly target: DatagramTarget;
+  /** Changes by its addresses alone. */
+  target: DatagramTarget;
   private readonly resolution: Resolution;
   private byName = new Map<string, DatagramAddress & { readonly tier: number }>();
   private readonly coolUntil = new Map<string, number>();
@@ -36,6 +37,11 @@ export class DatagramDestination {
   configure(settings: UpstreamSettings): void {
     const { host, port, addresses = [{ host, port }] } = this.target;
     this.resolution.use(addresses, settings);
+  }
+
+  useAddresses(addresses: readonly BackendAddress[], settings: UpstreamSettings): void {
+    this.target = { ...this.target, addresses };
+    this.configure(settings);
   }
 
   /** One of the best addresses, drawn by lot. @returns undefined while there is none */

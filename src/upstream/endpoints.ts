@@ -1,4 +1,4 @@
-import type { Limits, UpstreamSettings } from '../model/index.ts';
+import type { AddressLists, Limits, UpstreamSettings } from '../model/index.ts';
 import { Destination, type DestinationTools } from './destination.ts';
 import type { Endpoint } from './endpoint.ts';
 import { systemLookup } from './resolve.ts';
@@ -44,6 +44,21 @@ export class Endpoints {
     this.change(known, target);
     known.configure(settings, limits);
     return known;
+  }
+
+  /**
+   * Lists of addresses have changed, and nothing else: by the key that targets name theirs by. Not while a model is
+   * being prepared.
+   */
+  useAddresses(lists: AddressLists, settings: UpstreamSettings, limits: Limits): void {
+    for (const destination of [...this.byKey.values()]) {
+      const { target } = destination;
+      const addresses = target.endpoints === undefined ? undefined : lists.get(target.endpoints);
+      if (addresses === undefined) continue;
+      this.change(destination, { ...target, addresses });
+      destination.configure(settings, limits);
+    }
+    this.changed.clear();
   }
 
   /** The model that was being prepared did not come into use. */

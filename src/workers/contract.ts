@@ -1,5 +1,5 @@
 import type { KeySetView } from '../auth/contract.ts';
-import type { Model } from '../model/index.ts';
+import type { AddressLists, Model } from '../model/index.ts';
 import type { BindView, DataPlane } from '../proxy/index.ts';
 import type { LogLevel } from '../telemetry/index.ts';
 
@@ -14,6 +14,12 @@ export interface Plane {
    * @throws Error when that fails; the model before it stays in use then, everywhere
    */
   apply(model: Model): Promise<void>;
+  /**
+   * Lists of addresses have changed since the last model, and nothing else. Like a model, not while another one is taken
+   * into use.
+   * @param model with these lists filled in
+   */
+  useAddresses(model: Model, lists: AddressLists): Promise<void>;
   /** Never rejects: what a process does not say in time is left out. */
   view(): Promise<PlaneView>;
   /** All metrics in the Prometheus text format. */

@@ -35,6 +35,7 @@ class Worker {
       },
       commit: () => this.commit(),
       abort: () => this.abort(),
+      addresses: (lists) => this.served.dataPlane.useAddresses(lists),
       lend: ({ key, of }, socket) => this.lend(key, of, socket),
       takeBack: ({ of }) => this.takeBack(of),
       ticketSecret: (secret) => this.served.dataPlane.useTicketSecret(Buffer.from(secret)),

@@ -1,4 +1,4 @@
-import type { Model } from '../model/index.ts';
+import type { AddressLists, Model } from '../model/index.ts';
 import type { LogLevel, MetricsSnapshot } from '../telemetry/index.ts';
 import type { PlaneView } from './contract.ts';
 
@@ -31,6 +31,8 @@ export interface ToWorker {
   prepare: Exchange<Model, void>;
   commit: Exchange<void, void>;
   abort: Exchange<void, void>;
+  /** Of the model in use, and nothing else of it, has changed. */
+  addresses: Exchange<AddressLists, void>;
   /** Comes with a socket of a worker that is not there just now. */
   lend: Exchange<{ readonly key: string; readonly of: number }, void>;
   /** That worker is there again. */

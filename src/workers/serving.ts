@@ -1,6 +1,6 @@
 import { createKeySets } from '../auth/index.ts';
 import { McpRuntime } from '../mcp/index.ts';
-import { defaults, type FixedSettings, type Model } from '../model/index.ts';
+import { defaults, type AddressLists, type FixedSettings, type Model } from '../model/index.ts';
 import { DataPlane, type DataPlaneOptions, type Prepared } from '../proxy/index.ts';
 import { createAccessLog, type Metrics, type RootLogger } from '../telemetry/index.ts';
 import { exposeWorkers } from './metrics.ts';
@@ -76,6 +76,11 @@ export class Serving implements Plane {
 
   apply(model: Model): Promise<void> {
     return this.dataPlane.apply(model);
+  }
+
+  useAddresses(_model: Model, lists: AddressLists): Promise<void> {
+    this.dataPlane.useAddresses(lists);
+    return Promise.resolve();
   }
 
   /** As `view`, at once. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Model } from '../model/index.ts';
+import type { AddressLists, Model } from '../model/index.ts';
 import {
   accessSink,
   addUp,
@@ -95,6 +95,14 @@ export class Tree implements Plane {
     this.sockets.open(model);
     this.model = model;
     await this.crew.begin();
+  }
+
+  async useAddresses(model: Model, lists: AddressLists): Promise<void> {
+    await this.crew.holdStarts(async () => {
+      // Who starts later begins with them.
+      this.model = model;
+      await this.crew.tell(({ link }) => link.ask('addresses', lists));
+    });
   }
 
   async view(): Promise<PlaneView> {
