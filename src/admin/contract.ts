@@ -52,6 +52,21 @@ export interface ConfigState {
   readonly problems: readonly string[];
   /** What is valid and probably not meant. */
   readonly warnings: readonly string[];
+  /** Where a controller is the source. */
+  readonly stream?: StreamState;
+}
+
+/** The way from a controller; the same shape as the view of `sources`. */
+export interface StreamState {
+  /** `namespace/name` */
+  readonly gateway: string;
+  readonly connected: boolean;
+  /** Who is, or was last, at the other end. */
+  readonly controller: string | undefined;
+  /** Of the model in use, with its addresses. */
+  readonly version: string | undefined;
+  /** It was read from the cache at start, and no controller has confirmed it since. */
+  readonly cached: boolean;
 }
 
 /** One key set; the same shape as the views of `auth`. */

@@ -103,6 +103,12 @@ const statusOf: Readonly<Record<Readiness, number>> = { starting: 503, ready: 20
 export const readinessPages = (views: AdminViews): readonly Page[] => [
   {
     method: 'GET',
+    path: '/healthz/live',
+    about: '200 as long as the process can answer at all',
+    answer: () => text(200, 'live'),
+  },
+  {
+    method: 'GET',
     path: '/healthz/ready',
     about: '200 when traffic may come',
     answer: () => text(statusOf[views.readiness()], views.readiness()),

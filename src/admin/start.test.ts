@@ -135,6 +135,14 @@ test('readiness follows the state: 503, 200, 503', async (t) => {
   assert.deepEqual(await probe(), [503, 'draining']);
 });
 
+test('it is alive in every state, as long as it answers', async (t) => {
+  const { readiness, now } = await start(t);
+  for (const state of ['starting', 'ready', 'draining'] as const) {
+    now.readiness = state;
+    assert.equal((await fetch(`${readiness}/healthz/live`)).status, 200);
+  }
+});
+
 test('readyz tells that a newer configuration was refused, and why', async (t) => {
   const { readiness, now } = await start(t);
   now.readiness = 'ready';

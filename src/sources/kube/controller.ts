@@ -4,11 +4,13 @@ import type { KubeApi } from './api/api.ts';
 import { ClusterObjects } from './clusterObjects.ts';
 import { resourceOfKind } from './kinds.ts';
 import { Election, type ElectionPace } from './leader/election.ts';
+import { Fleet } from './provision/fleet.ts';
+import { KnownParameters } from './provision/knownParameters.ts';
+import type { Installation } from './provision/request.ts';
 import {
   EndpointFinder,
   translate,
   type EndpointTable,
-  type Infrastructure,
   type KubeObjects,
   type Translation,
 } from './translate/index.ts';
@@ -32,8 +34,11 @@ export interface ControllerOptions {
   readonly watchNamespaces?: readonly string[] | undefined;
   /** The part of every model that is not the Gateway API's. */
   readonly process: ProcessSettings;
-  /** What serves each Gateway, by `namespace/name`; `changed` says when it is to be asked again. */
-  readonly infrastructure?: () => ReadonlyMap<string, Infrastructure>;
+  /**
+   * What the proxies of Gateways are made with; undefined while it is not known. Left out, none are made, and Gateways
+   * wait for somebody else to serve them.
+   */
+  readonly installation?: () => Installation | undefined;
   /** Everything was translated anew. */
   readonly onTranslation?: (translation: Translation) => void;
   /** Only addresses have changed: those of every key that the last translation names. */
@@ -53,6 +58,7 @@ export class Controller {
   readonly #objects: ClusterObjects;
   readonly #election: Election;
   readonly #status: StatusWriter;
+  readonly #fleet: Fleet | undefined;
   readonly #coalescer: Coalescer;
   readonly #runs: Counter;
   readonly #duration: Histogram;
@@ -80,11 +86,12 @@ export class Controller {
       { labels: {}, value: this.#translation?.models.size ?? 0 },
     ]);
     this.#coalescer = new Coalescer({ run: () => this.#run(), log });
+    const watchMetrics = new WatchMetrics(metrics);
     this.#objects = new ClusterObjects({
       api,
       namespaces: watchNamespaces,
       log,
-      metrics: new WatchMetrics(metrics),
+      metrics: watchMetrics,
       isEcho: (change) => this.#status.isEcho(change),
       onChange: (what) => this.#changed(what),
       ...(watchPace === undefined ? {} : { pace: watchPace }),
@@ -95,7 +102,10 @@ export class Controller {
       name: leaseName,
       identity,
       // What the leader before us did not get to write is ours now.
-      onStartedLeading: () => this.changed(),
+      onStartedLeading: () => {
+        this.changed();
+        this.#fleet?.resume();
+      },
       onStoppedLeading: () => {},
       log,
       metrics,
@@ -109,8 +119,23 @@ export class Controller {
       log,
       metrics,
     });
-    void this.#objects.synced.then((synced) => {
-      if (!synced) return;
+    const { installation, controllerName = defaultControllerName } = options;
+    if (installation !== undefined)
+      this.#fleet = new Fleet({
+        api,
+        namespaces: watchNamespaces,
+        controllerName,
+        installation,
+        mayWrite: () => this.#election.isLeader,
+        onChange: () => this.changed(),
+        log,
+        metrics,
+        watchMetrics,
+        ...(watchPace === undefined ? {} : { pace: watchPace }),
+      });
+    const known = [this.#objects.synced, this.#fleet?.synced ?? true];
+    void Promise.all(known).then((all) => {
+      if (!all.every(Boolean)) return;
       this.#synced = true;
       this.changed();
     });
@@ -126,7 +151,7 @@ export class Controller {
 
   /** Kinds that are not known yet, and keep it from being ready. */
   get waitsFor(): readonly string[] {
-    return this.#objects.missing;
+    return [...this.#objects.missing, ...(this.#fleet?.missing ?? [])];
   }
 
   /** `Date.now()` of the last translation. */
@@ -146,7 +171,7 @@ export class Controller {
   /** Ends the watches, gives the lease back, and lets a status that is being written be. */
   async close(): Promise<void> {
     await this.#coalescer.close();
-    await this.#status.close();
+    await Promise.all([this.#status.close(), this.#fleet?.close()]);
     await Promise.all([this.#election.close(), this.#objects.close()]);
   }
 
@@ -165,13 +190,14 @@ export class Controller {
   }
 
   #translate(objects: KubeObjects): void {
-    const { log, process, infrastructure, onTranslation } = this.#options;
+    const { log, process, onTranslation } = this.#options;
+    const parameters = new KnownParameters(objects.parameters);
     const translation = translate(objects, {
       controllerName: this.#options.controllerName ?? defaultControllerName,
       now: new Date().toISOString().replace(/\.\d+Z$/, 'Z'),
       process,
-      infrastructure: infrastructure?.() ?? new Map(),
-      parameters: [],
+      infrastructure: this.#fleet?.infrastructure(objects.gateways) ?? new Map(),
+      parameters: parameters.named,
       bundleVersions: this.#objects.bundleVersions(),
     });
     for (const { object, error } of translation.defects)
@@ -181,6 +207,7 @@ export class Controller {
       });
     this.#translation = translation;
     onTranslation?.(translation);
+    this.#fleet?.update(translation, objects, parameters);
     this.#status.submit(translation.report);
     this.#ready();
   }

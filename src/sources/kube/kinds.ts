@@ -92,6 +92,17 @@ export const watchedKinds: readonly WatchedKind[] = [
     resource: gatewayApi('backendtlspolicies', 'BackendTLSPolicy'),
     trim: trimMetadata,
   },
+  {
+    field: 'parameters',
+    resource: {
+      group: 'portcullis.dev',
+      version: 'v1alpha1',
+      plural: 'portcullisparameters',
+      kind: 'PortcullisParameters',
+      namespaced: true,
+    },
+    trim: trimMetadata,
+  },
   { field: 'services', resource: core('services', 'Service'), trim: trimService },
   {
     field: 'endpointSlices',

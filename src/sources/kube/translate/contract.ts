@@ -1,4 +1,5 @@
 import type { BackendAddress, Model, ProcessSettings } from '../../../model/index.ts';
+import type { KubeObject } from '../api/object.ts';
 import type {
   BackendTLSPolicy,
   ConfigMap,
@@ -33,6 +34,8 @@ export interface KubeObjects {
   readonly udpRoutes: readonly UdpRoute[];
   readonly referenceGrants: readonly ReferenceGrant[];
   readonly backendTLSPolicies: readonly BackendTLSPolicy[];
+  /** PortcullisParameters: of proxies, not of models. */
+  readonly parameters: readonly KubeObject[];
   readonly services: readonly Service[];
   readonly endpointSlices: readonly EndpointSlice[];
   readonly secrets: readonly Secret[];

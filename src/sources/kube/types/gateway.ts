@@ -17,7 +17,11 @@ export interface Gateway extends Named {
     readonly gatewayClassName: string;
     readonly listeners: readonly ListenerSpec[];
     readonly addresses?: readonly { readonly type?: string; readonly value?: string }[];
-    readonly infrastructure?: { readonly parametersRef?: Reference };
+    readonly infrastructure?: {
+      readonly labels?: Readonly<Record<string, string>>;
+      readonly annotations?: Readonly<Record<string, string>>;
+      readonly parametersRef?: Reference;
+    };
     readonly allowedListeners?: { readonly namespaces?: FromNamespaces };
     readonly tls?: {
       readonly backend?: { readonly clientCertificateRef?: Reference };

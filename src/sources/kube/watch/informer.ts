@@ -13,6 +13,8 @@ export interface InformerOptions<T extends KubeObject> extends Selection {
   /** All unless given. Kinds without namespaces do not care. */
   readonly namespaces?: readonly string[] | undefined;
   readonly trim: Trim<T>;
+  /** For metrics, where a kind is followed more than once; that of the resource unless given. */
+  readonly name?: string;
   readonly log: Logger;
   readonly metrics: WatchMetrics;
   readonly pace?: WatchPace;
@@ -33,7 +35,7 @@ export class Informer<T extends KubeObject> {
   #isSynced = false;
   #settle: (synced: boolean) => void = () => {};
 
-  constructor({ namespaces, metrics, ...rest }: InformerOptions<T>) {
+  constructor({ namespaces, metrics, name: given, ...rest }: InformerOptions<T>) {
     const { resource, log } = rest;
     this.resource = resource;
     this.synced = new Promise((resolve) => (this.#settle = resolve));
@@ -43,7 +45,7 @@ export class Informer<T extends KubeObject> {
         reason: error instanceof Error ? (error.stack ?? error.message) : String(error),
       }),
     );
-    const name = resourceName(resource);
+    const name = given ?? resourceName(resource);
     const followed = metrics.follow(name, () => ({
       resource: name,
       objects: this.#store.size,

@@ -1,0 +1,157 @@
+import type { KubeObject, ObjectMeta } from '../api/object.ts';
+import { proxyName, selectorOf } from './names.ts';
+import type { ProxyRequest } from './request.ts';
+
+/** Whom the tokens of proxies are for: a token that is stolen opens nothing else. */
+export const tokenAudience = 'portcullis.dev/controller';
+const tokenFolder = '/var/run/secrets/portcullis.dev/token';
+const trustFolder = '/var/run/secrets/portcullis.dev/trust';
+const cacheFolder = '/var/cache/portcullis';
+/** Not root, and nobody else on a node. */
+const user = 65_532;
+/** Seconds: a Service takes a pod out, the pod finishes what runs, and something to spare. */
+const terminationGrace = 60;
+const firstFreePort = 15_020;
+
+/** Two ports for the operator that no listener has, the usual ones wherever possible. */
+function operatorPorts({ ports }: ProxyRequest): { readonly stats: number; readonly readiness: number } {
+  const taken = new Set(ports.filter(({ protocol }) => protocol === 'TCP').map(({ port }) => port));
+  const free = (from: number): number => {
+    let port = from;
+    while (taken.has(port)) port++;
+    return port;
+  };
+  const stats = free(firstFreePort);
+  return { stats, readiness: free(stats + 1) };
+}
+
+/** The pods of a Gateway. Nothing in them depends on what the Gateway serves, so that a change restarts none. */
+export function deploymentOf(
+  request: ProxyRequest,
+  metadata: ObjectMeta,
+  podMetadata: Pick<ObjectMeta, 'labels' | 'annotations'>,
+): KubeObject {
+  const selector = selectorOf(request.gateway.metadata.name);
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata,
+    spec: {
+      replicas: replicasOf(request),
+      selector: { matchLabels: selector },
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+      template: { metadata: podMetadata, spec: podOf(request, selector) },
+    },
+  };
+}
+
+/** Where the number is the autoscaler's, it is said as it is: left out, the server would make one of it. */
+function replicasOf({ parameters: { replicas = 1, autoscaling }, replicas: present }: ProxyRequest): number {
+  if (autoscaling === undefined) return replicas;
+  const { minReplicas = 1, maxReplicas } = autoscaling;
+  return Math.min(Math.max(present ?? minReplicas, minReplicas), maxReplicas);
+}
+
+function podOf(request: ProxyRequest, selector: object): object {
+  const { gateway, parameters, installation } = request;
+  const name = proxyName(gateway.metadata.name);
+  const [host = ''] = installation.controller.split(':');
+  const { controllerAddress } = installation;
+  return {
+    serviceAccountName: name,
+    // The one token it gets is for the controller alone.
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    terminationGracePeriodSeconds: terminationGrace,
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: user,
+      runAsGroup: user,
+      fsGroup: user,
+      seccompProfile: { type: 'RuntimeDefault' },
+      // Listeners keep the ports they name, 80 too, without a privilege.
+      sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start', value: '0' }],
+    },
+    topologySpreadConstraints: ['topology.kubernetes.io/zone', 'kubernetes.io/hostname'].map(
+      (topologyKey) => ({
+        maxSkew: 1,
+        topologyKey,
+        whenUnsatisfiable: 'ScheduleAnyway',
+        labelSelector: { matchLabels: selector },
+      }),
+    ),
+    ...(parameters.imagePullSecrets === undefined ? {} : { imagePullSecrets: parameters.imagePullSecrets }),
+    ...(controllerAddress === undefined
+      ? {}
+      : { hostAliases: [{ ip: controllerAddress, hostnames: [host] }] }),
+    containers: [containerOf(request)],
+    volumes: [
+      {
+        name: 'token',
+        projected: {
+          defaultMode: 0o440,
+          sources: [
+            { serviceAccountToken: { audience: tokenAudience, expirationSeconds: 3_600, path: 'token' } },
+          ],
+        },
+      },
+      { name: 'trust', configMap: { name, items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+      { name: 'cache', emptyDir: { sizeLimit: '128Mi' } },
+    ],
+  };
+}
+
+function containerOf(request: ProxyRequest): object {
+  const { gateway, parameters, installation } = request;
+  const { namespace = '', name } = gateway.metadata;
+  const { image = installation.image, imagePullPolicy = installation.imagePullPolicy } = parameters;
+  const { stats, readiness } = operatorPorts(request);
+  const probe = (path: string): object => ({ httpGet: { path, port: 'readiness' } });
+  return {
+    name: 'proxy',
+    image,
+    ...(imagePullPolicy === undefined ? {} : { imagePullPolicy }),
+    args: [
+      'proxy',
+      `--gateway=${namespace}/${name}`,
+      `--controller=${installation.controller}`,
+      `--token-file=${tokenFolder}/token`,
+      `--ca-file=${trustFolder}/ca.crt`,
+      `--cache=${cacheFolder}`,
+      `--log-level=${parameters.logLevel ?? 'info'}`,
+      `--log-format=${parameters.logFormat ?? 'text'}`,
+      `--stats=[::]:${String(stats)}`,
+      `--readiness=[::]:${String(readiness)}`,
+    ],
+    env: [
+      { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+      // Clusters from 1.35 on label pods with the zone of their node; elsewhere it is empty.
+      {
+        name: 'ZONE',
+        valueFrom: { fieldRef: { fieldPath: "metadata.labels['topology.kubernetes.io/zone']" } },
+      },
+    ],
+    ports: [
+      { name: 'stats', containerPort: stats, protocol: 'TCP' },
+      { name: 'readiness', containerPort: readiness, protocol: 'TCP' },
+    ],
+    resources: parameters.resources ?? {
+      requests: { cpu: '50m', memory: '128Mi' },
+      limits: { memory: '512Mi' },
+    },
+    // Slow to start is a matter of the first probe, so that the others can be quick.
+    startupProbe: { ...probe('/healthz/live'), periodSeconds: 1, failureThreshold: 60 },
+    readinessProbe: { ...probe('/healthz/ready'), periodSeconds: 2, timeoutSeconds: 2, failureThreshold: 2 },
+    livenessProbe: { ...probe('/healthz/live'), periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 6 },
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    },
+    volumeMounts: [
+      { name: 'token', mountPath: tokenFolder, readOnly: true },
+      { name: 'trust', mountPath: trustFolder, readOnly: true },
+      { name: 'cache', mountPath: cacheFolder },
+    ],
+  };
+}

@@ -1,0 +1,55 @@
+import type { KubeObject } from '../api/object.ts';
+import type { Infrastructure } from '../translate/index.ts';
+import type { Condition, Gateway } from '../types/index.ts';
+import type { ProvisionProblem } from '../write/provisioner.ts';
+import { addressesOf, requestedAddresses } from './addresses.ts';
+
+/** What there is of the objects of a Gateway. */
+export interface Provisioned {
+  readonly deployment: KubeObject | undefined;
+  readonly service: KubeObject | undefined;
+  /** What could not be made. */
+  readonly problems: readonly ProvisionProblem[];
+}
+
+interface DeploymentStatus {
+  readonly observedGeneration?: number;
+  readonly availableReplicas?: number;
+  readonly conditions?: readonly Condition[];
+}
+
+/** What the status of a Gateway says of its proxies. */
+export function infrastructureOf(gateway: Gateway, provisioned: Provisioned): Infrastructure {
+  const { service, problems } = provisioned;
+  const addresses = service === undefined ? [] : addressesOf(service);
+  const given = new Set(addresses.map(({ type, value }) => `${type} ${value}`));
+  const refused = problems.some(({ object }) => object.startsWith('Service '));
+  const unusable =
+    service === undefined && !refused
+      ? []
+      : requestedAddresses(gateway).flatMap(({ type, value }) =>
+          given.has(`${type} ${value}`) ? [] : [value],
+        );
+  const pending = pendingOf(provisioned);
+  return {
+    addresses,
+    ...(unusable.length === 0 ? {} : { unusable }),
+    ...(pending === undefined ? {} : { pending }),
+  };
+}
+
+function pendingOf({ deployment, service, problems }: Provisioned): string | undefined {
+  const [problem] = problems;
+  if (problem !== undefined) return `${problem.object}: ${problem.message}`;
+  if (deployment === undefined || service === undefined) return 'proxies are being set up';
+  const {
+    observedGeneration = 0,
+    availableReplicas = 0,
+    conditions = [],
+  } = (deployment['status'] ?? {}) as DeploymentStatus;
+  if (availableReplicas > 0) return undefined;
+  if (observedGeneration < (deployment.metadata.generation ?? 0)) return 'proxies are being set up';
+  // No quota, no permission to run as asked: the pods are not even made.
+  const failure = conditions.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True');
+  return failure === undefined ? 'no proxy is available' : `no proxy is available: ${failure.message}`;
+}

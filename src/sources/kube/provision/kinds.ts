@@ -1,0 +1,19 @@
+import type { Resource } from '../api/resource.ts';
+
+const resource = (group: string, version: string, plural: string, kind: string): Resource => ({
+  group,
+  version,
+  plural,
+  kind,
+  namespaced: true,
+});
+
+/** Every kind that is ever made for a Gateway. */
+export const provisionedResources: readonly Resource[] = [
+  resource('', 'v1', 'serviceaccounts', 'ServiceAccount'),
+  resource('', 'v1', 'configmaps', 'ConfigMap'),
+  resource('apps', 'v1', 'deployments', 'Deployment'),
+  resource('', 'v1', 'services', 'Service'),
+  resource('autoscaling', 'v2', 'horizontalpodautoscalers', 'HorizontalPodAutoscaler'),
+  resource('policy', 'v1', 'poddisruptionbudgets', 'PodDisruptionBudget'),
+];

@@ -1,0 +1,65 @@
+import type { KubeObject } from '../api/object.ts';
+import { keyOf } from '../api/object.ts';
+import type { Parameters } from '../translate/index.ts';
+import { said } from '../translate/settings.ts';
+import type { Gateway, GatewayClass, Reference } from '../types/index.ts';
+import { mergedParameters, parametersSchema, type ProxyParameters } from './parameters.ts';
+
+export const parametersGroup = 'portcullis.dev';
+export const parametersKind = 'PortcullisParameters';
+
+type Read = { readonly parameters: ProxyParameters } | { readonly problem: string };
+
+/** The PortcullisParameters of a cluster, each read once. */
+export class KnownParameters {
+  private readonly byKey: ReadonlyMap<string, Read>;
+  /** For the translation: whom a `parametersRef` may name. */
+  readonly named: readonly Parameters[];
+
+  constructor(objects: readonly KubeObject[]) {
+    this.byKey = new Map(
+      objects.map((object) => [keyOf(object.metadata.namespace, object.metadata.name), read(object)]),
+    );
+    this.named = objects.map(({ metadata: { namespace, name } }) => {
+      const found = this.byKey.get(keyOf(namespace, name));
+      return {
+        group: parametersGroup,
+        kind: parametersKind,
+        ...(namespace === undefined ? {} : { namespace }),
+        name,
+        ...(found !== undefined && 'problem' in found ? { problem: found.problem } : {}),
+      };
+    });
+  }
+
+  /** What holds for a Gateway: its own over those of its class. Undefined where a reference cannot be followed. */
+  of(gateway: Gateway, gatewayClass: GatewayClass | undefined): ProxyParameters | undefined {
+    const own = gateway.spec.infrastructure?.parametersRef;
+    const ofClass = this.follow(gatewayClass?.spec.parametersRef);
+    const ofGateway = this.follow(
+      own === undefined ? undefined : { ...own, namespace: gateway.metadata.namespace ?? '' },
+    );
+    return ofClass === undefined || ofGateway === undefined
+      ? undefined
+      : mergedParameters(ofClass, ofGateway);
+  }
+
+  private follow(reference: Reference | undefined): ProxyParameters | undefined {
+    if (reference === undefined) return {};
+    if (reference.group !== parametersGroup || reference.kind !== parametersKind) return undefined;
+    const found = this.byKey.get(keyOf(reference.namespace, reference.name));
+    return found !== undefined && 'parameters' in found ? found.parameters : undefined;
+  }
+}
+
+/** Objects are replaced when they change, so what was read of one holds as long as it lives. */
+const readings = new WeakMap<KubeObject, Read>();
+
+function read(object: KubeObject): Read {
+  const known = readings.get(object);
+  if (known !== undefined) return known;
+  const result = parametersSchema.safeParse(object['spec'] ?? {});
+  const reading: Read = result.success ? { parameters: result.data } : { problem: said(result.error.issues) };
+  readings.set(object, reading);
+  return reading;
+}

@@ -1,0 +1,68 @@
+import type { KubeObject, ObjectMeta } from '../api/object.ts';
+import { deploymentOf } from './deployment.ts';
+import { controllerAnnotation, labelsOf, proxyName } from './names.ts';
+import type { ProxyParameters } from './parameters.ts';
+import { patched } from './patch.ts';
+import type { ProxyRequest } from './request.ts';
+import { autoscalerOf, disruptionBudgetOf } from './scaling.ts';
+import { serviceOf } from './service.ts';
+
+/**
+ * The objects that serve a Gateway, in the order in which they are made: what pods need comes before them.
+ * A pure function.
+ */
+export function objectsOf(request: ProxyRequest): readonly KubeObject[] {
+  const { gateway, installation, parameters } = request;
+  const { namespace = '', name } = gateway.metadata;
+  const own = {
+    labels: labelsOf(name, gateway.spec.gatewayClassName),
+    annotations: { [controllerAnnotation]: installation.controllerName },
+  };
+  const { labels = {}, annotations = {} } = gateway.spec.infrastructure ?? {};
+  // What objects are found by is not for others to change.
+  const metadata: ObjectMeta = {
+    name: proxyName(name),
+    namespace,
+    labels: { ...labels, ...own.labels },
+    annotations: { ...annotations, ...own.annotations },
+  };
+  const podMetadata = { labels: { ...labels, ...own.labels }, annotations };
+  const made = [
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata, automountServiceAccountToken: false },
+    { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { 'ca.crt': installation.trust } },
+    deploymentOf(request, metadata, podMetadata),
+    serviceOf(request, metadata),
+    autoscalerOf(request, metadata),
+    disruptionBudgetOf(request, metadata),
+  ];
+  return made.flatMap((object) => (object === undefined ? [] : [overlaid(object, own, parameters)]));
+}
+
+/** The names of overlays by kind; other kinds have none. */
+const overlayNames: Readonly<Record<string, keyof NonNullable<ProxyParameters['overlays']>>> = {
+  Deployment: 'deployment',
+  Service: 'service',
+  ServiceAccount: 'serviceAccount',
+  HorizontalPodAutoscaler: 'horizontalPodAutoscaler',
+  PodDisruptionBudget: 'podDisruptionBudget',
+};
+
+function overlaid(
+  object: KubeObject,
+  own: Required<Pick<ObjectMeta, 'labels' | 'annotations'>>,
+  { overlays }: ProxyParameters,
+): KubeObject {
+  const name = overlayNames[object.kind];
+  const overlay = name === undefined ? undefined : overlays?.[name];
+  if (overlay === undefined) return object;
+  const result = patched(object, overlay) as KubeObject;
+  const { metadata } = result;
+  return {
+    ...result,
+    metadata: {
+      ...metadata,
+      labels: { ...metadata.labels, ...own.labels },
+      annotations: { ...metadata.annotations, ...own.annotations },
+    },
+  };
+}

@@ -1,0 +1,167 @@
+import { z } from 'zod';
+import { patched } from './patch.ts';
+
+/**
+ * What may be said of the proxies of a Gateway: the `spec` of a PortcullisParameters. The CRD is made of it
+ * (`npm run generate`), so what is wrong is refused when it is written; the same schema looks at it again here.
+ */
+
+/** Rules of the CRD in CEL, for what a schema cannot say; each has its like in a `refine`. */
+const rules = (...all: readonly { readonly rule: string; readonly message: string }[]) => ({
+  'x-kubernetes-validations': all,
+});
+
+const name = z.string().min(1).max(253);
+const text = z.string().max(4_096);
+const texts = z.record(z.string(), text);
+
+/** `500m`, `1.5`, `128Mi`, `2`. */
+const quantity = z
+  .union([z.int().min(0), z.string().regex(/^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$/)])
+  .describe('A quantity of Kubernetes.');
+
+const quantities = z.record(z.string(), quantity);
+
+const share = z
+  .union([z.int().min(0), z.string().regex(/^([0-9]|[1-9][0-9]|100)%$/)])
+  .describe('A number of pods, or a share of them in percent.');
+
+const metadata = z
+  .strictObject({ labels: texts.optional(), annotations: texts.optional() })
+  .describe('Labels and annotations to add.');
+
+const free = z.record(z.string(), z.unknown());
+const overlay = z.strictObject({ metadata: metadata.optional(), spec: free.optional() });
+
+const service = z
+  .strictObject({
+    type: z.enum(['LoadBalancer', 'ClusterIP', 'NodePort']).optional().describe('LoadBalancer unless given.'),
+    annotations: texts.optional().describe('For the controller of the load balancer.'),
+    loadBalancerClass: name.optional(),
+    externalTrafficPolicy: z
+      .enum(['Cluster', 'Local'])
+      .optional()
+      .describe('Local keeps the addresses of the clients, and sends to nodes with a proxy only.'),
+    loadBalancerSourceRanges: z
+      .array(z.string().max(50))
+      .max(100)
+      .optional()
+      .describe('The load balancer lets these in only.'),
+  })
+  .refine(
+    ({ type, loadBalancerClass, loadBalancerSourceRanges }) =>
+      type === undefined ||
+      type === 'LoadBalancer' ||
+      (loadBalancerClass === undefined && loadBalancerSourceRanges === undefined),
+    'loadBalancerClass and loadBalancerSourceRanges go with type LoadBalancer only',
+  )
+  .refine(
+    ({ type, externalTrafficPolicy }) => type !== 'ClusterIP' || externalTrafficPolicy === undefined,
+    'externalTrafficPolicy does not go with type ClusterIP',
+  )
+  .meta(
+    rules(
+      {
+        rule: "!has(self.type) || self.type == 'LoadBalancer' || !(has(self.loadBalancerClass) || has(self.loadBalancerSourceRanges))",
+        message: 'loadBalancerClass and loadBalancerSourceRanges go with type LoadBalancer only',
+      },
+      {
+        rule: "!has(self.type) || self.type != 'ClusterIP' || !has(self.externalTrafficPolicy)",
+        message: 'externalTrafficPolicy does not go with type ClusterIP',
+      },
+    ),
+  );
+
+const autoscaling = z
+  .strictObject({
+    minReplicas: z.int().min(1).max(1_000).optional().describe('1 unless given.'),
+    maxReplicas: z.int().min(1).max(1_000),
+    cpuUtilization: z
+      .int()
+      .min(1)
+      .max(1_000)
+      .optional()
+      .describe('Percent of the CPU requested that is aimed at; 70 unless given.'),
+  })
+  .refine(
+    ({ minReplicas = 1, maxReplicas }) => minReplicas <= maxReplicas,
+    'minReplicas is at most maxReplicas',
+  )
+  .meta(
+    rules({
+      rule: '!has(self.minReplicas) || self.minReplicas <= self.maxReplicas',
+      message: 'minReplicas is at most maxReplicas',
+    }),
+  );
+
+const disruptionBudget = z
+  .strictObject({ minAvailable: share.optional(), maxUnavailable: share.optional() })
+  .refine(
+    ({ minAvailable, maxUnavailable }) => (minAvailable === undefined) !== (maxUnavailable === undefined),
+    'either minAvailable or maxUnavailable is needed',
+  )
+  .meta(
+    rules({
+      rule: 'has(self.minAvailable) != has(self.maxUnavailable)',
+      message: 'either minAvailable or maxUnavailable is needed',
+    }),
+  );
+
+const overlays = z
+  .strictObject({
+    deployment: overlay.optional(),
+    service: overlay.optional(),
+    serviceAccount: z.strictObject({ metadata: metadata.optional() }).optional(),
+    horizontalPodAutoscaler: overlay.optional(),
+    podDisruptionBudget: overlay.optional(),
+  })
+  .describe(
+    'Merge patches (RFC 7396) on the objects that are made. Of lists whose entries have names, entries of the same name are merged, and others added.',
+  );
+
+export const parametersSchema = z
+  .strictObject({
+    image: z.string().min(1).max(1_024).optional().describe('That of the controller unless given.'),
+    imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).optional(),
+    imagePullSecrets: z.array(z.strictObject({ name })).max(16).optional(),
+    replicas: z.int().min(0).max(1_000).optional().describe('1 unless given.'),
+    resources: z
+      .strictObject({ requests: quantities.optional(), limits: quantities.optional() })
+      .optional()
+      .describe('Of each proxy, instead of the usual ones.'),
+    logLevel: z.enum(['debug', 'info', 'warn', 'error']).optional(),
+    logFormat: z.enum(['text', 'json']).optional(),
+    service: service.optional(),
+    autoscaling: autoscaling.optional(),
+    disruptionBudget: disruptionBudget.optional(),
+    overlays: overlays.optional(),
+  })
+  .refine(
+    ({ replicas, autoscaling: scaled }) => replicas === undefined || scaled === undefined,
+    'replicas does not go with autoscaling',
+  )
+  .meta(
+    rules({
+      rule: '!(has(self.replicas) && has(self.autoscaling))',
+      message: 'replicas does not go with autoscaling',
+    }),
+  );
+
+export type ProxyParameters = z.infer<typeof parametersSchema>;
+export type Overlay = z.infer<typeof overlay>;
+
+/** The parameters of a Gateway over those of its class, field by field. */
+export function mergedParameters(ofClass: ProxyParameters, ofGateway: ProxyParameters): ProxyParameters {
+  const { service: classService, overlays: classOverlays, replicas, autoscaling: scaled, ...rest } = ofClass;
+  const own = ofGateway;
+  // Either of them replaces the other.
+  const number =
+    own.replicas === undefined && own.autoscaling === undefined ? { replicas, autoscaling: scaled } : {};
+  return {
+    ...rest,
+    ...number,
+    ...own,
+    service: { ...classService, ...own.service },
+    overlays: patched(classOverlays ?? {}, own.overlays ?? {}) as ProxyParameters['overlays'],
+  };
+}

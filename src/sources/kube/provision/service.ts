@@ -1,0 +1,30 @@
+import type { KubeObject, ObjectMeta } from '../api/object.ts';
+import { requestedAddresses } from './addresses.ts';
+import { selectorOf } from './names.ts';
+import type { ProxyRequest } from './request.ts';
+
+/** The way to the proxies of a Gateway. */
+export function serviceOf({ gateway, ports, parameters }: ProxyRequest, metadata: ObjectMeta): KubeObject {
+  const { type = 'LoadBalancer', annotations, ...rest } = parameters.service ?? {};
+  const address = requestedAddresses(gateway).find((one) => one.type === 'IPAddress')?.value;
+  const field = type === 'LoadBalancer' ? 'loadBalancerIP' : 'clusterIP';
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { ...metadata, annotations: { ...annotations, ...metadata.annotations } },
+    spec: {
+      type,
+      selector: selectorOf(gateway.metadata.name),
+      ipFamilyPolicy: 'PreferDualStack',
+      ...rest,
+      // One fits here; who asks for more says it to the load balancer by annotations.
+      ...(address === undefined ? {} : { [field]: address }),
+      ports: ports.map(({ port, protocol }) => ({
+        name: `${protocol.toLowerCase()}-${String(port)}`,
+        port,
+        targetPort: port,
+        protocol,
+      })),
+    },
+  };
+}
