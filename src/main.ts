@@ -1,14 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { startAdmin, type Admin, type AdminViews, type Readiness } from './admin/index.ts';
-import { defaults, type Bind, type Model } from './model/index.ts';
+import { defaults, type AddressLists, type Bind, type Model, type ProcessSettings } from './model/index.ts';
 import {
   FileSource,
   loadText,
   renderProblem,
+  StreamSource,
   type Environment,
   type LoadResult,
   type Problem,
+  type StreamSettings,
 } from './sources/index.ts';
 import { createLogger, createMetrics, type RootLogger } from './telemetry/index.ts';
 import { Serving, Tree, whyNotSeveral, workerCount, type Plane, type PortView } from './workers/index.ts';
@@ -29,8 +31,14 @@ const secretVariables = [
 const CHILD_GRACE_MS = 2_000;
 
 export interface GatewayOptions {
-  /** A file, which is followed, or the text itself. */
-  readonly source: { readonly file: string } | { readonly text: string };
+  /**
+   * A file, which is followed, or the text itself; or a controller, with the text of the settings that are this
+   * process's own.
+   */
+  readonly source:
+    | { readonly file: string }
+    | { readonly text: string }
+    | { readonly stream: StreamSettings; readonly settings: string };
   /** For `$NAME` in values and for the overrides of `config`. */
   readonly env: Environment;
   /** Of the program, for admin and metrics. */
@@ -87,6 +95,7 @@ class Assembly implements Gateway {
   private readonly metrics = createMetrics();
   private log: RootLogger = createLogger({ level: 'info', format: 'text' });
   private source: FileSource | undefined;
+  private stream: StreamSource | undefined;
   private plane: Plane | undefined;
   private admin: Admin | undefined;
   private readiness: Readiness = 'starting';
@@ -102,7 +111,7 @@ class Assembly implements Gateway {
 
   constructor(options: GatewayOptions) {
     this.options = options;
-    this.sourceName = 'file' in options.source ? options.source.file : '<inline>';
+    this.sourceName = nameOf(options.source);
     this.version = options.version ?? packageVersion();
     this.closed = new Promise((resolve) => (this.ended = resolve));
   }
@@ -125,7 +134,9 @@ class Assembly implements Gateway {
     this.log.close();
     this.log = createLogger({ level: fixed.logLevel, format: fixed.logFormat });
     const workers = workerCount(fixed.workers);
+    const { source } = this.options;
     try {
+      if ('stream' in source) this.stream = this.streamOf(source.stream, first.model.process);
       const plane = this.planeOf(workers, first.model, first.secretVariables);
       this.plane = plane;
       await plane.apply(first.model);
@@ -140,10 +151,12 @@ class Assembly implements Gateway {
       await this.closeNow();
       throw new StartError('system', [error instanceof Error ? error.message : String(error)], error);
     }
-    this.taken(first.model, first.warnings);
-    this.readiness = 'ready';
+    if (this.stream === undefined) {
+      this.taken(first.model, first.warnings);
+      this.readiness = 'ready';
+    } else await this.stream.start();
     const { admin, stats, readiness } = this.addresses;
-    this.log.info('ready', {
+    this.log.info(this.readiness === 'ready' ? 'ready' : 'waiting for a model', {
       ports: this.binds.map(({ port }) => port).join(','),
       ...(workers === 1 ? {} : { workers }),
       admin: admin ?? 'off',
@@ -159,6 +172,7 @@ class Assembly implements Gateway {
   async closeNow(): Promise<void> {
     this.readiness = 'draining';
     this.source?.close();
+    await this.stream?.close();
     await this.plane?.close(0);
     await this.admin?.close();
     this.log.close();
@@ -167,6 +181,7 @@ class Assembly implements Gateway {
 
   private load(): LoadResult {
     const { source, env } = this.options;
+    if ('stream' in source) return loadText(source.settings, { file: this.sourceName, env });
     if ('text' in source) return loadText(source.text, { file: this.sourceName, env });
     this.source = new FileSource({
       file: source.file,
@@ -189,6 +204,45 @@ class Assembly implements Gateway {
         'with several workers an MCP session is known only to the worker that opened it: clients must keep to one connection',
       );
     return new Tree({ log, metrics, secrets, workers });
+  }
+
+  /** @param own settings of this process, which no controller changes */
+  private streamOf(settings: StreamSettings, own: ProcessSettings): StreamSource {
+    const { fixed, upstream } = own;
+    const zone = upstream.zone === undefined ? {} : { zone: upstream.zone };
+    const completed = ({ process, binds }: Model): Model => ({
+      process: { ...process, fixed, upstream: { ...process.upstream, ...zone } },
+      binds,
+    });
+    return new StreamSource({
+      ...settings,
+      onModel: (model) => this.takeStreamed(completed(model)),
+      onAddresses: (model, lists) => this.takeAddresses(completed(model), lists),
+      userAgent: `portcullis/${this.version}`,
+      log: this.log,
+      metrics: this.metrics,
+    });
+  }
+
+  /** @throws Error where the model cannot be taken into use */
+  private async takeStreamed(model: Model): Promise<void> {
+    try {
+      await this.plane?.apply(model);
+    } catch (error) {
+      this.refuse([error instanceof Error ? error.message : String(error)]);
+      throw error;
+    }
+    this.taken(model, []);
+    if (this.readiness !== 'starting') return;
+    this.readiness = 'ready';
+    this.log.info('the first model is in use', { ports: this.binds.map(({ port }) => port).join(',') });
+  }
+
+  private async takeAddresses(model: Model, lists: AddressLists): Promise<void> {
+    await this.plane?.useAddresses(model, lists);
+    this.model = model;
+    this.loadedAt = Date.now();
+    this.log.debug('addresses taken', { lists: lists.size });
   }
 
   /** A new model: taken when the one before it is. */
@@ -242,10 +296,15 @@ class Assembly implements Gateway {
       const minimum = timer(minTerminationDeadlineMs);
       await minimum.done;
     }
+    await this.stream?.close();
     await Promise.race([this.plane?.drain(), deadline.done]);
     deadline.cancel();
     await this.plane?.close(CHILD_GRACE_MS);
     await this.closeNow();
+  }
+
+  private get allProblems(): readonly string[] {
+    return this.stream?.problems ?? this.problems;
   }
 
   private views(plane: Plane): AdminViews {
@@ -255,9 +314,10 @@ class Assembly implements Gateway {
       configState: () => ({
         source: this.sourceName,
         loadedAt: this.loadedAt,
-        synchronized: this.problems.length === 0,
-        problems: this.problems,
+        synchronized: this.allProblems.length === 0,
+        problems: this.allProblems,
         warnings: this.warnings,
+        ...(this.stream === undefined ? {} : { stream: this.stream.state }),
       }),
       serving: () => plane.view(),
       readiness: () => (this.readiness === 'ready' && !plane.serving ? 'starting' : this.readiness),
@@ -274,6 +334,11 @@ const servesMcp = ({ listeners }: Bind): boolean =>
       'routes' in listener &&
       listener.routes.some(({ backends }) => backends.some(({ kind }) => kind === 'mcp')),
   );
+
+function nameOf(source: GatewayOptions['source']): string {
+  if ('stream' in source) return `Gateway ${source.stream.gateway}`;
+  return 'file' in source ? source.file : '<inline>';
+}
 
 /** A wait that can be given up. */
 function timer(ms: number): { readonly done: Promise<void>; cancel(): void } {

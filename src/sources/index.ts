@@ -4,6 +4,7 @@ export { loadFile, loadText, type LoadOptions, type LoadResult } from './file/lo
 export { nearest } from './file/nearest.ts';
 export { renderProblem, type Problem } from './file/problem.ts';
 export type { Environment } from './file/variables.ts';
+export { StreamSource, type StreamSettings } from './stream/streamSource.ts';
 export { parseListenAddress } from './file/schema/scalars.ts';
 export type * from './kube/index.ts';
 
