@@ -134,23 +134,18 @@ export class ClientConnection implements ClientSide, TunnelClient {
 
   /** @returns false when the client reads slower than we write */
   write(data: string | Buffer): boolean {
-    const more = typeof data === 'string' ? this.socket.write(data, 'latin1') : this.socket.write(data);
-    if (!more) this.stall();
-    return more;
+    const { socket } = this;
+    return (typeof data === 'string' ? socket.write(data, 'latin1') : socket.write(data)) || this.isTaken();
   }
 
   /** The same for text outside latin1. */
   writeText(text: string): boolean {
-    const more = this.socket.write(text, 'utf8');
-    if (!more) this.stall();
-    return more;
+    return this.socket.write(text, 'utf8') || this.isTaken();
   }
 
   /** The same for bytes that belong to somebody else, who gets them back when they are written. */
   writeLent(bytes: Buffer, release: () => void): boolean {
-    const more = this.socket.write(bytes, release);
-    if (!more) this.stall();
-    return more;
+    return this.socket.write(bytes, release) || this.isTaken();
   }
 
   /** Gives the request body to `consumer`, from its first byte. */
@@ -344,9 +339,12 @@ export class ClientConnection implements ClientSide, TunnelClient {
     else this.destroy();
   }
 
-  private stall(): void {
+  /** The stream says false of every large write, also where the system has taken all of it at once. */
+  private isTaken(): boolean {
+    if (this.socket.writableLength === 0) return true;
     this.full = true;
     this.expect(STALLED, this.port.limits.bodyTimeoutMs);
+    return false;
   }
 
   /** The request cannot be read to its end. */
@@ -545,6 +543,7 @@ export class ClientConnection implements ClientSide, TunnelClient {
   }
 
   private onDrain(): void {
+    if (!this.full && this.tunnel === undefined) return;
     const x = this.exchange;
     this.full = false;
     if (this.held) {

@@ -1,8 +1,9 @@
 import type { HealthCheck } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import type { Body, Head } from '../http/index.ts';
-import type { UpstreamConnection, UpstreamUser } from './connection.ts';
+import type { UpstreamConnection } from './connection.ts';
 import type { Endpoint } from './endpoint.ts';
+import type { UpstreamUser } from './users.ts';
 
 /**
  * Asks one address again and again whether it works. Each check opens a connection of its own: one that is kept may

@@ -2,63 +2,14 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import type { ErrorCode } from '../errors.ts';
-import {
-  Body,
-  COMPLETE,
-  FRAMING,
-  Head,
-  hasNoBody,
-  INCOMPLETE,
-  KIND,
-  parseResponse,
-  type HeadLimits,
-} from '../http/index.ts';
-import { giveBuffer, shared, takeBuffer } from './buffers.ts';
+import type { Head, HeadLimits } from '../http/index.ts';
+import { AnswerReader, idleHint, type AnswerHost } from './answer.ts';
+import { ReadBuffers, shared } from './buffers.ts';
 import type { Endpoint } from './endpoint.ts';
 import { ChannelError, Http2Channel } from './http2Channel.ts';
 import { openPlain, openTls, tlsProblem, type Reading } from './open.ts';
-
-/** Who waits for the answer of one request. All calls are synchronous; bytes are valid during the call only. */
-export interface UpstreamUser {
-  /** A 1xx answer other than 101. */
-  onInformational(head: Head): void;
-  /**
-   * The backend switched protocols (101), as `begin` said that was asked for; `bytes[from..to)` came behind the head.
-   * Whoever takes them calls `tunnel` at once: what follows is no HTTP.
-   */
-  onSwitch?(head: Head, bytes: Buffer, from: number, to: number): void;
-  /**
-   * The head of the answer with the part of the body that came along, `bytes[from..to)`.
-   * @returns false to pause the reading until `resume`
-   */
-  onAnswer(head: Head, bytes: Buffer, from: number, to: number, body: Body): boolean;
-  /** More of the body, framing included. Same result. */
-  onBody(bytes: Buffer, from: number, to: number, done: boolean): boolean;
-  /** The exchange is over before the answer was complete. `fresh`: not a byte of the answer had come. */
-  onFailure(code: ErrorCode, detail: string, fresh: boolean): void;
-  /** The backend takes bytes again after a `write` that returned false. */
-  onWritable(): void;
-  /** The connection, which was still being opened when it was taken, is there. */
-  onConnected?(): void;
-  /** The time to the head of its answer is limited by somebody else, or not at all. */
-  readonly patient?: boolean;
-}
-
-/** Who takes the bytes of a connection that is a tunnel. All calls are synchronous; bytes are valid during the call only. */
-export interface TunnelUser {
-  /** @returns false to pause the reading until `resume` */
-  onBytes(bytes: Buffer, from: number, to: number): boolean;
-  /** The backend sends nothing more; it may still take bytes. */
-  onEnd(): void;
-  onFailure(code: ErrorCode, detail: string): void;
-  onWritable(): void;
-}
-
-/** Reads at least this large mean a bulk transfer: worth buffers of its own. */
-const BULK = 32_768;
-
-/** Interim answers to one request; more would only be there to fill the client's connection. */
-const INFORMATIONAL_MOST = 32;
+import { READS_MOST, turns, type Resting } from './turns.ts';
+import type { TunnelUser, UpstreamUser } from './users.ts';
 
 /** Failures that say nothing against the health of the backend. */
 const blameless: ReadonlySet<ErrorCode> = new Set(['internal_error', 'upstream_no_upgrade']);
@@ -67,7 +18,7 @@ const blameless: ReadonlySet<ErrorCode> = new Set(['internal_error', 'upstream_n
 type UpstreamSocket = Socket | Http2Channel;
 
 /** One connection to an endpoint: idle in its pool, or serving one request at a time. */
-export class UpstreamConnection {
+export class UpstreamConnection implements AnswerHost, Resting {
   readonly endpoint: Endpoint;
   readonly socket: UpstreamSocket;
   /** True once it has answered a request before. */
@@ -80,41 +31,42 @@ export class UpstreamConnection {
   idleLimitMs: number;
   private user: UpstreamUser | undefined;
   private passenger: TunnelUser | undefined;
-  private readonly body = new Body();
-  private readonly head: Head;
-  private readonly limits: HeadLimits;
-  private stash: Buffer | undefined;
-  private current = shared;
-  private next = shared;
-  private attached = false;
+  private readonly answer: AnswerReader;
+  private readonly buffers = new ReadBuffers();
   /** Ready to carry a request (for TLS, once the backend has shown who it is): until then not a byte of it is sent. */
   connected = false;
   private reached = false;
   private dead = false;
-  private headRequest = false;
-  /** The request asks for another protocol: a 101 may come. */
-  private maySwitch = false;
-  private answering = false;
   private served = 0;
+  /** Not a byte of the answer has come. */
   private silent = true;
-  private informational = 0;
-  private keep = false;
   private requestSent = false;
   /** When it was, by the clock of the endpoint; 0 while it is not. */
   private sentAt = 0;
   private connectTimer: NodeJS.Timeout | undefined;
+  /** The backend has not yet taken what was written. */
+  private full = false;
+  /** Somebody cannot take more for now. */
+  private held = false;
+  /** Waits for its next turn, in which it has read so many times. */
+  private resting = false;
+  private turn = -1;
+  private reads = 0;
 
   constructor(endpoint: Endpoint, limits: HeadLimits) {
     const { settings } = endpoint;
     this.endpoint = endpoint;
-    this.limits = limits;
     this.idleLimitMs = settings.poolIdleTimeoutMs;
-    this.head = new Head(endpoint.maxHeaders);
+    this.answer = new AnswerReader(this, this.buffers, endpoint.maxHeaders, limits);
     this.generation = endpoint.tls?.generation ?? 0;
     this.socket = this.open();
     this.connectTimer = setTimeout(() => this.end('connect timeout'), settings.connectTimeoutMs);
     this.socket.on('connect', () => this.onReached());
-    this.socket.on('drain', () => (this.user ?? this.passenger)?.onWritable());
+    this.socket.on('drain', () => {
+      if (!this.full) return;
+      this.full = false;
+      (this.user ?? this.passenger)?.onWritable();
+    });
     this.socket.on('end', () => {
       if (this.passenger === undefined) this.end('closed by the backend');
       else this.passenger.onEnd();
@@ -133,8 +85,11 @@ export class UpstreamConnection {
       return channel;
     }
     const reading: Reading = {
-      buffer: () => this.nextBuffer(),
-      callback: (length, bytes) => this.onData(bytes as Buffer, length),
+      buffer: () => this.buffers.forNextRead(),
+      callback: (length, bytes) => {
+        this.buffers.attached = true;
+        return this.onData(bytes as Buffer, length);
+      },
     };
     if (endpoint.tls === undefined) return openPlain(endpoint, reading);
     const socket = openTls(endpoint, reading, endpoint.tls.options(), endpoint.session(this.generation));
@@ -170,11 +125,8 @@ export class UpstreamConnection {
    */
   begin(user: UpstreamUser, headRequest: boolean, maySwitch: boolean): void {
     this.user = user;
-    this.headRequest = headRequest;
-    this.maySwitch = maySwitch;
-    this.answering = false;
+    this.answer.begin(headRequest, maySwitch);
     this.silent = true;
-    this.informational = 0;
     this.requestSent = false;
     this.sentAt = 0;
   }
@@ -182,7 +134,11 @@ export class UpstreamConnection {
   /** @returns false when the caller should wait for `onWritable` */
   write(data: string | Buffer): boolean {
     const { socket }: { socket: Duplex } = this;
-    return typeof data === 'string' ? socket.write(data, 'latin1') : socket.write(data);
+    const more = typeof data === 'string' ? socket.write(data, 'latin1') : socket.write(data);
+    // The stream says false of every large write, also where the system has taken all of it at once.
+    if (more || socket.writableLength === 0) return true;
+    this.full = true;
+    return false;
   }
 
   cork(): void {
@@ -205,23 +161,25 @@ export class UpstreamConnection {
    */
   look(most: number): void {
     const { user, sentAt } = this;
-    if (sentAt === 0 || user === undefined || this.answering || this.endpoint.clock - sentAt <= most) return;
+    if (sentAt === 0 || user === undefined || this.answer.begun || this.endpoint.clock - sentAt <= most)
+      return;
     if (this.connected && user.patient !== true) this.fail('upstream_timeout', 'limits.responseTimeout');
   }
 
   pause(): void {
+    this.held = true;
     this.socket.pause();
   }
 
   resume(): void {
-    this.socket.resume();
+    this.held = false;
+    if (!this.resting) this.socket.resume();
   }
 
   /** Makes the connection a tunnel for the rest of its life. */
   tunnel(passenger: TunnelUser): void {
     this.user = undefined;
     this.passenger = passenger;
-    this.keep = false;
     // Each side of a tunnel ends for itself.
     this.socket.allowHalfOpen = true;
   }
@@ -265,182 +223,77 @@ export class UpstreamConnection {
   }
 
   /**
-   * Lets the caller hold on to the bytes of the running `onBody` call until it calls the returned function. Once for
-   * each read: a buffer given back twice would be read into by two connections, and bytes of one answer end up in
-   * another.
-   * @returns undefined where the bytes lie in the shared buffer, or are lent already, and must be copied
+   * Lets the caller hold on to the bytes of the running `onBody` or `onBytes` call until it calls the returned
+   * function; undefined where they must be copied.
    */
   lend(bytes: Buffer): (() => void) | undefined {
-    if (bytes === shared || bytes !== this.current || this.next !== this.current) return undefined;
-    this.next = takeBuffer();
-    return () => giveBuffer(bytes);
-  }
-
-  /** What the next read goes into; undefined keeps the present one. Node asks after every read and at connect. */
-  private nextBuffer(): Buffer {
-    if (this.attached && this.next === this.current) return undefined as unknown as Buffer;
-    this.current = this.next;
-    return this.current;
+    return this.buffers.lend(bytes);
   }
 
   private onData(bytes: Buffer, length: number): boolean {
-    this.attached = true;
-    const { user } = this;
-    if (user === undefined) {
-      if (this.passenger !== undefined) {
-        this.passBytes(this.passenger, bytes, 0, length);
-        return true;
-      }
-      // Bytes that answer no request: a confused or hostile backend.
-      this.close();
-      return true;
-    }
-    this.silent = false;
+    const { user, passenger } = this;
     // Whatever is thrown in here ends this exchange, not the process.
     try {
-      if (this.answering) this.passBody(user, bytes, 0, length);
-      else this.readHead(user, bytes, length);
+      if (user !== undefined) {
+        this.silent = false;
+        this.answer.read(user, bytes, length);
+      } else if (passenger !== undefined) {
+        this.buffers.expect(length);
+        if (!passenger.onBytes(bytes, 0, length)) this.pause();
+      }
+      // Bytes that answer no request: a confused or hostile backend.
+      else this.close();
     } catch (error) {
       this.fail('internal_error', error instanceof Error ? (error.stack ?? error.message) : String(error));
     }
+    if (this.buffers.bulk && !this.held && !this.resting && !this.dead) this.takeTurns();
     return true;
   }
 
-  private readHead(user: UpstreamUser, incoming: Buffer, incomingLength: number): void {
-    let bytes = incoming;
-    let length = incomingLength;
-    if (this.stash !== undefined) {
-      bytes = Buffer.concat([this.stash, incoming.subarray(0, incomingLength)]);
-      length = bytes.length;
-      this.stash = undefined;
+  /** The others come first when this one has read enough for now. */
+  private takeTurns(): void {
+    const turn = turns.current;
+    if (this.turn !== turn) {
+      this.turn = turn;
+      this.reads = 0;
     }
-    const { head } = this;
-    let from = 0;
-    for (;;) {
-      const result = parseResponse(bytes, from, length, head, this.limits);
-      if (result === INCOMPLETE) {
-        this.stash = Buffer.from(bytes.subarray(from, length));
-        return;
-      }
-      if (result !== COMPLETE) {
-        this.fail('upstream_protocol', head.problem);
-        return;
-      }
-      head.text = bytes.toString('latin1', from, from + head.length);
-      from += head.length;
-      if (head.status === 101) {
-        this.switchProtocols(user, bytes, from, length);
-        return;
-      }
-      if (head.status >= 200) break;
-      if (++this.informational > INFORMATIONAL_MOST) {
-        this.fail('upstream_protocol', 'too many interim answers');
-        return;
-      }
-      user.onInformational(head);
-      if (this.user !== user) return;
-      if (from === length) return;
-    }
-    this.answer(user, bytes, from, length);
+    if (++this.reads < READS_MOST) return;
+    this.resting = true;
+    this.socket.pause();
+    turns.rest(this);
   }
 
-  private answer(user: UpstreamUser, bytes: Buffer, from: number, length: number): void {
-    const { head, body } = this;
-    this.answering = true;
+  // Resting
+
+  goOn(): void {
+    this.resting = false;
+    if (!this.held && !this.dead) this.socket.resume();
+  }
+
+  // AnswerHost
+
+  isServing(user: UpstreamUser): boolean {
+    return this.user === user;
+  }
+
+  onHead(head: Head): void {
     if (this.endpoint.watched) this.endpoint.health.answered(head.status);
-    this.keep = !head.close && (!head.http10 || head.keepAlive);
-    this.noteIdleHint();
-    if (this.headRequest || hasNoBody(head.status)) body.startNone();
-    else if (head.chunked) body.startChunked();
-    else if (head.contentLength >= 0) body.startLength(head.contentLength);
-    else {
-      body.startUntilClose();
-      this.keep = false;
-    }
-    const to = body.take(bytes, from, length);
-    if (to < 0) {
-      this.fail('upstream_protocol', 'bad chunk');
-      return;
-    }
-    // Bytes behind the answer belong to no request: never reuse such a connection.
-    if (to < length) this.keep = false;
-    if (!body.done) this.expectBulk(Math.max(length - from, body.remaining));
-    const more = user.onAnswer(head, bytes, from, to, body);
-    this.afterBytes(user, more);
-  }
-
-  private switchProtocols(user: UpstreamUser, bytes: Buffer, from: number, length: number): void {
-    const { head } = this;
-    if (!this.maySwitch || user.onSwitch === undefined)
-      this.fail('upstream_protocol', 'an upgrade that nobody asked for');
-    else if (!head.upgrade || (head.seen & (1 << KIND.upgrade)) === 0)
-      this.fail('upstream_protocol', 'an upgrade to nothing');
-    else user.onSwitch(head, bytes, from, length);
-  }
-
-  private passBytes(passenger: TunnelUser, bytes: Buffer, from: number, to: number): void {
-    this.expectBulk(to - from);
-    try {
-      if (!passenger.onBytes(bytes, from, to)) this.socket.pause();
-    } catch (error) {
-      this.fail('internal_error', error instanceof Error ? (error.stack ?? error.message) : String(error));
-    }
-  }
-
-  private passBody(user: UpstreamUser, bytes: Buffer, from: number, length: number): void {
-    const { body } = this;
-    this.expectBulk(length);
-    const to = body.take(bytes, from, length);
-    if (to < 0) {
-      this.fail('upstream_protocol', 'bad chunk');
-      return;
-    }
-    if (to < length) this.keep = false;
-    this.afterBytes(user, user.onBody(bytes, from, to, body.done));
-  }
-
-  private afterBytes(user: UpstreamUser, more: boolean): void {
-    if (this.user !== user) return;
-    if (this.body.done) this.finish();
-    else if (!more) this.socket.pause();
+    const hint = idleHint(head);
+    if (hint !== undefined) this.idleLimitMs = Math.min(this.endpoint.settings.poolIdleTimeoutMs, hint);
   }
 
   /** The answer is complete: back to the pool, where nothing speaks against it. */
-  private finish(): void {
+  onComplete(keep: boolean): void {
     this.user = undefined;
-    this.leaveBulk();
-    if (this.keep && this.requestSent && !this.dead && ++this.served < this.endpoint.maxRequests) {
+    this.buffers.leave();
+    if (keep && this.requestSent && !this.dead && ++this.served < this.endpoint.maxRequests) {
       this.reused = true;
-      this.answering = false;
+      this.answer.reset();
       this.endpoint.give(this);
     } else this.close();
   }
 
-  /** So much at once, or still to come: what is read from now on can be lent. */
-  private expectBulk(length: number): void {
-    if (this.next === shared && length >= BULK) this.next = takeBuffer();
-  }
-
-  private leaveBulk(): void {
-    if (this.next === shared) return;
-    // It holds nothing that is still needed: no read went into it yet, or what was read has been taken. The next read
-    // goes elsewhere.
-    giveBuffer(this.next);
-    this.next = shared;
-  }
-
-  /** `Keep-Alive: timeout=5` tells when the backend will hang up: leave a second before, to avoid the race. */
-  private noteIdleHint(): void {
-    if ((this.head.seen & (1 << KIND.keepAlive)) === 0) return;
-    const seconds = /timeout=(\d{1,6})/i.exec(this.head.get('keep-alive') ?? '')?.[1];
-    if (seconds === undefined) return;
-    this.idleLimitMs = Math.min(
-      this.endpoint.settings.poolIdleTimeoutMs,
-      Math.max(0, Number(seconds) * 1000 - 1000),
-    );
-  }
-
-  private fail(code: ErrorCode, detail: string): void {
+  fail(code: ErrorCode, detail: string): void {
     const { user, passenger, silent } = this;
     this.user = undefined;
     this.passenger = undefined;
@@ -483,12 +336,7 @@ export class UpstreamConnection {
     else if (!this.connected && this.reached)
       this.fail('upstream_tls_failed', `${reason} during the TLS handshake`);
     else if (!this.connected) this.fail('upstream_connect_failed', reason);
-    else if (
-      user !== undefined &&
-      this.answering &&
-      this.body.kind === FRAMING.close &&
-      reason === 'closed by the backend'
-    ) {
+    else if (user !== undefined && this.answer.endsWithConnection && reason === 'closed by the backend') {
       // The end of the connection is the end of such a body (RFC 9112 §6.3).
       this.user = undefined;
       this.close();

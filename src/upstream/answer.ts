@@ -1,0 +1,179 @@
+import type { ErrorCode } from '../errors.ts';
+import {
+  Body,
+  COMPLETE,
+  FRAMING,
+  Head,
+  hasNoBody,
+  INCOMPLETE,
+  KIND,
+  parseResponse,
+  type HeadLimits,
+} from '../http/index.ts';
+import type { ReadBuffers } from './buffers.ts';
+import type { UpstreamUser } from './users.ts';
+
+/** Interim answers to one request; more would only be there to fill the client's connection. */
+const INFORMATIONAL_MOST = 32;
+
+/** The connection whose answers are read. */
+export interface AnswerHost {
+  /** False when the user has gone in the meantime. */
+  isServing(user: UpstreamUser): boolean;
+  /** The head of the final answer is here; its user hears of it next. */
+  onHead(head: Head): void;
+  /** @param keep nothing in the answer speaks against using the connection again */
+  onComplete(keep: boolean): void;
+  pause(): void;
+  fail(code: ErrorCode, detail: string): void;
+}
+
+/** Reads answers from the bytes of a connection, one after the other: interim ones, the head, the body to its end. */
+export class AnswerReader {
+  /** The head of the final answer is here. */
+  begun = false;
+  private readonly host: AnswerHost;
+  private readonly buffers: ReadBuffers;
+  private readonly limits: HeadLimits;
+  private readonly head: Head;
+  private readonly body = new Body();
+  /** The beginning of a head that did not come whole. */
+  private stash: Buffer | undefined;
+  private headRequest = false;
+  /** The request asks for another protocol: a 101 may come. */
+  private maySwitch = false;
+  private informational = 0;
+  private keep = false;
+
+  constructor(host: AnswerHost, buffers: ReadBuffers, maxHeaders: number, limits: HeadLimits) {
+    this.host = host;
+    this.buffers = buffers;
+    this.limits = limits;
+    this.head = new Head(maxHeaders);
+  }
+
+  /**
+   * A request is sent.
+   * @param headRequest the answer has no body whatever it says (RFC 9112 §6.3)
+   * @param maySwitch the request asks for another protocol
+   */
+  begin(headRequest: boolean, maySwitch: boolean): void {
+    this.headRequest = headRequest;
+    this.maySwitch = maySwitch;
+    this.begun = false;
+    this.informational = 0;
+  }
+
+  /** No answer is waited for. */
+  reset(): void {
+    this.begun = false;
+  }
+
+  /** The end of the connection is the end of the body (RFC 9112 §6.3). */
+  get endsWithConnection(): boolean {
+    return this.begun && this.body.kind === FRAMING.close;
+  }
+
+  /** Bytes of the answer, as they come. */
+  read(user: UpstreamUser, bytes: Buffer, length: number): void {
+    if (this.begun) this.readBody(user, bytes, length);
+    else this.readHead(user, bytes, length);
+  }
+
+  private readHead(user: UpstreamUser, incoming: Buffer, incomingLength: number): void {
+    let bytes = incoming;
+    let length = incomingLength;
+    if (this.stash !== undefined) {
+      bytes = Buffer.concat([this.stash, incoming.subarray(0, incomingLength)]);
+      length = bytes.length;
+      this.stash = undefined;
+    }
+    const { head, host } = this;
+    let from = 0;
+    for (;;) {
+      const result = parseResponse(bytes, from, length, head, this.limits);
+      if (result === INCOMPLETE) {
+        this.stash = Buffer.from(bytes.subarray(from, length));
+        return;
+      }
+      if (result !== COMPLETE) {
+        host.fail('upstream_protocol', head.problem);
+        return;
+      }
+      head.text = bytes.toString('latin1', from, from + head.length);
+      from += head.length;
+      if (head.status === 101) {
+        this.switchProtocols(user, bytes, from, length);
+        return;
+      }
+      if (head.status >= 200) break;
+      if (++this.informational > INFORMATIONAL_MOST) {
+        host.fail('upstream_protocol', 'too many interim answers');
+        return;
+      }
+      user.onInformational(head);
+      if (!host.isServing(user)) return;
+      if (from === length) return;
+    }
+    this.beginBody(user, bytes, from, length);
+  }
+
+  private switchProtocols(user: UpstreamUser, bytes: Buffer, from: number, length: number): void {
+    const { head, host } = this;
+    if (!this.maySwitch || user.onSwitch === undefined)
+      host.fail('upstream_protocol', 'an upgrade that nobody asked for');
+    else if (!head.upgrade || (head.seen & (1 << KIND.upgrade)) === 0)
+      host.fail('upstream_protocol', 'an upgrade to nothing');
+    else user.onSwitch(head, bytes, from, length);
+  }
+
+  private beginBody(user: UpstreamUser, bytes: Buffer, from: number, length: number): void {
+    const { head, body } = this;
+    this.begun = true;
+    this.host.onHead(head);
+    this.keep = !head.close && (!head.http10 || head.keepAlive);
+    if (this.headRequest || hasNoBody(head.status)) body.startNone();
+    else if (head.chunked) body.startChunked();
+    else if (head.contentLength >= 0) body.startLength(head.contentLength);
+    else {
+      body.startUntilClose();
+      this.keep = false;
+    }
+    const to = this.take(bytes, from, length);
+    if (to < 0) return;
+    if (!body.done) this.buffers.expect(Math.max(length - from, body.remaining));
+    this.passed(user, user.onAnswer(head, bytes, from, to, body));
+  }
+
+  private readBody(user: UpstreamUser, bytes: Buffer, length: number): void {
+    this.buffers.expect(length);
+    const to = this.take(bytes, 0, length);
+    if (to >= 0) this.passed(user, user.onBody(bytes, 0, to, this.body.done));
+  }
+
+  /** @returns where the part of the body ends, -1 where it is none */
+  private take(bytes: Buffer, from: number, length: number): number {
+    const to = this.body.take(bytes, from, length);
+    if (to < 0) this.host.fail('upstream_protocol', 'bad chunk');
+    // Bytes behind the answer belong to no request: never reuse such a connection.
+    else if (to < length) this.keep = false;
+    return to;
+  }
+
+  private passed(user: UpstreamUser, more: boolean): void {
+    const { host } = this;
+    if (!host.isServing(user)) return;
+    if (this.body.done) host.onComplete(this.keep);
+    else if (!more) host.pause();
+  }
+}
+
+/**
+ * `Keep-Alive: timeout=5` tells when the backend will hang up: we leave a second before, to avoid the race.
+ * @returns milliseconds
+ */
+export function idleHint(head: Head): number | undefined {
+  if ((head.seen & (1 << KIND.keepAlive)) === 0) return undefined;
+  const seconds = /timeout=(\d{1,6})/i.exec(head.get('keep-alive') ?? '')?.[1];
+  return seconds === undefined ? undefined : Math.max(0, Number(seconds) * 1000 - 1000);
+}
