@@ -6,12 +6,14 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { configurationSchema } from '../src/sources/index.ts';
+import { crdFiles } from './crds/index.ts';
 import { errorsPage } from './errorsPage.ts';
 
 /** Path from the root of the repository → what it should hold. */
 const generated: readonly { readonly path: string; readonly render: () => string | Promise<string> }[] = [
   { path: 'docs/errors.md', render: errorsPage },
   { path: 'schema/portcullis.schema.json', render: configurationSchema },
+  ...crdFiles,
 ];
 
 const checkOnly = process.argv.includes('--check');

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { before, describe, test } from 'node:test';
+import { parametersSchema } from '../../src/sources/kube/provision/parameters.ts';
+import { clusterForSuite, needsCluster } from './cluster.testing.ts';
+
+const crd = new URL('../../deploy/chart/crds/portcullis.dev_portcullisparameters.yaml', import.meta.url);
+
+/** What is wrong with a spec → the spec. */
+const wrong: Readonly<Record<string, object>> = {
+  'a number where a text belongs': { image: 1 },
+  'a level that is not known': { logLevel: 'loud' },
+  'fewer than no replicas': { replicas: -1 },
+  'a fixed number of replicas that is scaled': { replicas: 1, autoscaling: { maxReplicas: 2 } },
+  'more at least than at most': { autoscaling: { minReplicas: 3, maxReplicas: 2 } },
+  'no bound at all': { autoscaling: {} },
+  'a budget of nothing': { disruptionBudget: {} },
+  'a budget of both kinds': { disruptionBudget: { minAvailable: 1, maxUnavailable: 1 } },
+  'a share above the whole': { disruptionBudget: { maxUnavailable: '101%' } },
+  'a quantity that is none': { resources: { limits: { memory: '1 GB' } } },
+  'a class of load balancer without one': { service: { type: 'ClusterIP', loadBalancerClass: 'a' } },
+  'a way from outside to what is inside': {
+    service: { type: 'ClusterIP', externalTrafficPolicy: 'Local' },
+  },
+  'a field that is not known': { replica: 2 },
+  'another name for an object': { overlays: { deployment: { metadata: { name: 'other' } } } },
+};
+
+const right: Readonly<Record<string, object>> = {
+  nothing: {},
+  everything: {
+    image: 'example.test/portcullis:1',
+    imagePullPolicy: 'Always',
+    imagePullSecrets: [{ name: 'pull' }],
+    resources: { requests: { cpu: '100m', memory: '1Gi' }, limits: { cpu: 2 } },
+    logLevel: 'debug',
+    logFormat: 'json',
+    service: {
+      type: 'LoadBalancer',
+      annotations: { a: 'b' },
+      loadBalancerClass: 'example.test/lb',
+      externalTrafficPolicy: 'Local',
+      loadBalancerSourceRanges: ['198.18.0.0/15'],
+    },
+    autoscaling: { minReplicas: 2, maxReplicas: 4, cpuUtilization: 50 },
+    disruptionBudget: { maxUnavailable: '25%' },
+    overlays: {
+      deployment: { spec: { template: { spec: { nodeSelector: null, priorityClassName: 'x' } } } },
+    },
+  },
+};
+
+describe('PortcullisParameters', needsCluster, () => {
+  const stage = clusterForSuite();
+
+  before(async () => {
+    await stage.cluster.apply(readFileSync(crd, 'utf8'));
+    await stage.cluster.kubectl(['wait', '--for=condition=established', 'crd', '--all', '--timeout=60s']);
+  });
+
+  const manifest = (spec: object): string =>
+    JSON.stringify({
+      apiVersion: 'portcullis.dev/v1alpha1',
+      kind: 'PortcullisParameters',
+      metadata: { name: 'one', namespace: 'default' },
+      spec,
+    });
+
+  for (const [what, spec] of Object.entries(wrong))
+    test(`${what} is refused, by the server and by the controller`, async () => {
+      await assert.rejects(stage.cluster.apply(manifest(spec)), /is invalid|not declared in schema|unknown field/);
+      assert.equal(parametersSchema.safeParse(spec).success, false);
+    });
+
+  for (const [what, spec] of Object.entries(right))
+    test(`${what} is taken as it is, by both`, async () => {
+      await stage.cluster.apply(manifest(spec));
+      const text = await stage.cluster.kubectl(['get', 'portcullisparameters', 'one', '-o', 'json']);
+      const stored = (JSON.parse(text) as { readonly spec: object }).spec;
+      assert.deepEqual(stored, spec);
+      assert.equal(parametersSchema.safeParse(stored).success, true);
+      await stage.cluster.kubectl(['delete', 'portcullisparameters', 'one']);
+    });
+});
