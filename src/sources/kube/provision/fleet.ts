@@ -36,6 +36,9 @@ export interface FleetOptions {
   readonly pace?: WatchPace;
 }
 
+/** How long what the server has refused rests before it is tried again. */
+const problemPauseMs = 30_000;
+
 /** A Gateway and what it ought to have. */
 interface Wish {
   readonly gateway: Gateway;
@@ -190,8 +193,11 @@ export class Fleet {
       });
     if (this.#wishes.get(key) !== wish) return;
     if (request === undefined) this.#wishes.delete(key);
-    if (problems.length > 0) this.#problems.set(key, problems);
-    else this.#problems.delete(key);
+    if (problems.length > 0) {
+      this.#problems.set(key, problems);
+      // A quota, a permission, a name that others have: nobody tells when that changes.
+      this.#queue.addAfter(key, problemPauseMs);
+    } else this.#problems.delete(key);
     this.#compare(gateway);
   }
 
