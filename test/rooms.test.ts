@@ -28,7 +28,7 @@ const rows: Readonly<Record<string, Row>> = {
   policies: { uses: ['model', 'http', 'auth', 'cel', 'telemetry'], types: ['mcp'] },
   proxy: { uses: ['model', 'http', 'telemetry', 'upstream', 'mcp', 'policies'] },
   sources: { uses: ['model', 'telemetry'], files: ['policies/schemas.ts'] },
-  workers: { uses: ['model', 'auth', 'mcp', 'proxy', 'telemetry'] },
+  workers: { uses: ['model', 'auth', 'mcp', 'policies', 'proxy', 'telemetry'] },
   admin: { uses: ['model', 'telemetry'], types: ['proxy', 'sources'] },
 };
 /** May use every room: the composition root and the command line. */

@@ -26,6 +26,7 @@ export type {
   BodyLimit,
   ChosenBackend,
   BufferPlan,
+  Draws,
   Exchange,
   Forwarding,
   HedgePlan,
@@ -37,8 +38,12 @@ export type {
   Policy,
   PolicyTools,
   RetryPlan,
+  Standing,
   Steps,
+  TokenLimit,
+  TokenStore,
 } from './policy.ts';
+export { LocalTokens } from './localRateLimit/localTokens.ts';
 export { affinityKey, type AffinityKey } from './sessionAffinity/index.ts';
 export { policiesNotBuilt, policySchemas, type PolicyName } from './schemas.ts';
 

@@ -23,6 +23,47 @@ export interface PolicyTools {
   readonly keySets: KeySets;
   /** Milliseconds since the epoch; tests inject their own. */
   readonly now: () => number;
+  /** Names the place of the policy in the configuration: the same in every process, and after a reload. */
+  readonly place: string;
+  readonly tokens: TokenStore;
+}
+
+/** Keeps token buckets: in this process, or for several together. */
+export interface TokenStore {
+  /** Buckets of the same place and the same limit are the same ones, also after a reload. */
+  open(place: string, limits: readonly TokenLimit[]): Draws;
+}
+
+export interface TokenLimit {
+  readonly maxTokens: number;
+  readonly tokensPerFill: number;
+  /** Milliseconds. */
+  readonly fillInterval: number;
+  /** Buckets that are kept; the one that was not used for longest makes room. */
+  readonly maxKeys: number;
+  /** How keys are made: those of another expression are other keys. */
+  readonly key?: string | undefined;
+}
+
+/** The limits of one policy. */
+export interface Draws {
+  /**
+   * Takes a token for each limit, or none where one has none left.
+   * @param keys of the buckets, one for each limit
+   * @throws GatewayError rate_limit_unavailable, where somebody else keeps the buckets
+   */
+  draw(keys: readonly string[]): Standing | Promise<Standing>;
+  close(): void;
+}
+
+/** What came of it, by the limit that has least left. */
+export interface Standing {
+  readonly allowed: boolean;
+  /** What its buckets hold. */
+  readonly most: number;
+  readonly left: number;
+  /** Until its next filling. */
+  readonly fillMs: number;
 }
 
 /**

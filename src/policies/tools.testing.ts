@@ -2,6 +2,7 @@ import { createKeySets } from '../auth/index.ts';
 import type { KeySet, KeySets } from '../auth/index.ts';
 import { memoryLog, type Line } from '../auth/log.testing.ts';
 import { fixedKeys, nowSeconds, type TestKey } from '../auth/token.testing.ts';
+import { LocalTokens } from './localRateLimit/localTokens.ts';
 import type { Policy, PolicyTools, Steps } from './policy.ts';
 
 export interface TestTools extends PolicyTools {
@@ -28,15 +29,20 @@ export function toolsWith(keys: readonly TestKey[], ready = true): TestTools {
     view: () => [],
     close: () => undefined,
   };
-  return { log, lines, keySets, now: () => nowSeconds * 1000, held: () => held };
+  return { log, lines, keySets, ...standingStill(), held: () => held };
 }
 
 /** Real key sets, for inline ones. */
 export function realTools(): TestTools {
   const { log, lines } = memoryLog();
   const keySets = createKeySets({ log });
-  return { log, lines, keySets, now: () => nowSeconds * 1000, held: () => keySets.view().length };
+  return { log, lines, keySets, ...standingStill(), held: () => keySets.view().length };
 }
+
+const standingStill = (): Pick<PolicyTools, 'now' | 'place' | 'tokens'> => {
+  const now = (): number => nowSeconds * 1000;
+  return { now, place: 'here', tokens: new LocalTokens(now) };
+};
 
 /** Checks the written settings with the policy's schema and prepares it. */
 export function prepared<Settings>(

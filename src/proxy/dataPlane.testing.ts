@@ -15,6 +15,7 @@ import {
   type ServerTls,
   type UpstreamSettings,
 } from '../model/index.ts';
+import { LocalTokens } from '../policies/index.ts';
 import { createMetrics, type AccessRecord, type Fields, type Logger } from '../telemetry/index.ts';
 import type { LookupTools, Target } from '../upstream/index.ts';
 import { DataPlane } from './dataPlane.ts';
@@ -96,7 +97,7 @@ export class TestPlane {
       overload: this.overload,
       ...(lookup && { lookup }),
       metrics: this.metrics,
-      policyTools: { log, keySets: this.keySets, now: Date.now },
+      policyTools: { log, keySets: this.keySets, now: Date.now, tokens: new LocalTokens(Date.now) },
       mcp: {
         backend: ({ key }) => ({
           serve: (request, reply, caller) => (this.handlers.get(key) as LocalHandler)(request, reply, caller),

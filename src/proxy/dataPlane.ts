@@ -1,6 +1,5 @@
 import type { McpRuntime } from '../mcp/index.ts';
 import { defaults, type AddressLists, type Bind, type Limits, type Model } from '../model/index.ts';
-import type { PolicyTools } from '../policies/index.ts';
 import type { AccessLog, Logger, Metrics } from '../telemetry/index.ts';
 import { Endpoints, type Destination, type LookupTools } from '../upstream/index.ts';
 import { bindProblem } from './bindProblem.ts';
@@ -13,7 +12,7 @@ import { openFilesLimit, withinOpenFiles } from './openFiles.ts';
 import { Overload } from './overload.ts';
 import { Port } from './port.ts';
 import { ServerIdentities, type IdentityView } from './serverIdentity.ts';
-import { bindKey, Snapshot } from './snapshot.ts';
+import { bindKey, Snapshot, type SnapshotTools } from './snapshot.ts';
 import { RawStats } from './rawStats.ts';
 import { RouteStats, type WireStats } from './stats.ts';
 import { acceptsConnections, UdpPlane } from './udpPlane.ts';
@@ -23,7 +22,7 @@ export interface DataPlaneOptions {
   readonly lookup?: LookupTools;
   readonly log: Logger;
   readonly metrics: Metrics;
-  readonly policyTools: PolicyTools;
+  readonly policyTools: SnapshotTools['policyTools'];
   readonly mcp: Pick<McpRuntime, 'backend' | 'retire'>;
   /** Opens the access log a model asks for; undefined for none. */
   readonly openAccessLog: (kind: 'json' | 'text' | 'none') => AccessLog | undefined;

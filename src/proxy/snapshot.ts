@@ -62,7 +62,7 @@ interface Elsewhere {
 
 export interface SnapshotTools extends BackendTools, TcpTools {
   readonly log: Logger;
-  readonly policyTools: PolicyTools;
+  readonly policyTools: Omit<PolicyTools, 'place'>;
   /** Counters live longer than snapshots: the same key gives the same ones. */
   readonly stats: (bind: string, listener: string, route: string) => RouteStats;
 }
@@ -198,7 +198,10 @@ class Compiler {
     const all: Steps[] = [];
     const prepareAll: PrepareAll = (uses) =>
       uses.map((use) => {
-        const steps = prepare(use, this.tools.policyTools);
+        const nth = before.filter((other) => other === use.name).length;
+        before.push(use.name);
+        const place = [bind, listener, name, use.name, nth].join('\n');
+        const steps = prepare(use, { ...this.tools.policyTools, place });
         all.push(steps);
         return steps;
       });
@@ -217,6 +220,8 @@ class Compiler {
     const route: CompiledRoute = {
       onRequest: pick(prepared, 'onRequest'),
       onResponse: onResponse.length === 0 ? undefined : onResponse,
+    const name = of?.name ?? '';
+    const before: string[] = [];
       serve,
       stats: this.tools.stats(bind, listener, name),
       name,
@@ -232,7 +237,6 @@ class Compiler {
 
   /** A route that cannot be prepared answers 500; it is never served without its policies. */
   private closed(bind: string, listener: string, of: Route | undefined, error: unknown): CompiledRoute {
-    const name = of?.name ?? '';
     const broken = error instanceof Error ? error.message : String(error);
     this.tools.log.error('route closed: it could not be prepared', {
       listener,

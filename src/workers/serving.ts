@@ -1,6 +1,7 @@
 import { createKeySets } from '../auth/index.ts';
 import { McpRuntime } from '../mcp/index.ts';
 import { defaults, type AddressLists, type FixedSettings, type Model } from '../model/index.ts';
+import { LocalTokens, type TokenStore } from '../policies/index.ts';
 import { DataPlane, type DataPlaneOptions, type Prepared } from '../proxy/index.ts';
 import { createAccessLog, type Metrics, type RootLogger } from '../telemetry/index.ts';
 import { exposeWorkers } from './metrics.ts';
@@ -16,6 +17,8 @@ export interface ServingOptions extends Pick<DataPlaneOptions, 'socketsFor'> {
   readonly owner?: string;
   /** Hears of the process groups of MCP servers. */
   readonly onGroup?: (leader: number, alive: boolean) => void;
+  /** Keeps token buckets for all workers; absent where there is this process only. */
+  readonly tokens?: TokenStore;
   /** Which of several workers this is. */
   readonly worker?: number;
 }
@@ -47,7 +50,12 @@ export class Serving implements Plane {
       log,
       metrics,
       mcp: this.mcp,
-      policyTools: { log, keySets: this.keySets, now: Date.now },
+      policyTools: {
+        log,
+        keySets: this.keySets,
+        now: Date.now,
+        tokens: options.tokens ?? new LocalTokens(Date.now),
+      },
       openAccessLog: (kind) => (kind === 'none' ? undefined : createAccessLog(kind, { log, metrics })),
       ...(options.socketsFor && { socketsFor: options.socketsFor }),
     });

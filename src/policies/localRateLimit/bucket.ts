@@ -1,30 +1,28 @@
+/** How a bucket is filled. */
+export interface BucketSize {
+  readonly maxTokens: number;
+  readonly tokensPerFill: number;
+  readonly fillInterval: number;
+}
+
 /** A token bucket. It is filled when it is looked at, so that a full one costs nothing. Times in milliseconds. */
 export class Bucket {
-  private readonly maxTokens: number;
-  private readonly tokensPerFill: number;
-  private readonly fillInterval: number;
   private tokens: number;
   private filledAt: number;
 
-  constructor(
-    size: { readonly maxTokens: number; readonly tokensPerFill: number; readonly fillInterval: number },
-    now: number,
-  ) {
-    this.maxTokens = size.maxTokens;
-    this.tokensPerFill = size.tokensPerFill;
-    this.fillInterval = size.fillInterval;
-    this.tokens = size.maxTokens;
+  constructor({ maxTokens }: BucketSize, now: number) {
+    this.tokens = maxTokens;
     this.filledAt = now;
   }
 
   /** Tokens that are there now. */
-  available(now: number): number {
+  available({ maxTokens, tokensPerFill, fillInterval }: BucketSize, now: number): number {
     // A clock that was set back must not stop the filling until it has caught up.
     if (now < this.filledAt) this.filledAt = now;
-    const fills = Math.floor((now - this.filledAt) / this.fillInterval);
+    const fills = Math.floor((now - this.filledAt) / fillInterval);
     if (fills > 0) {
-      this.tokens = Math.min(this.maxTokens, this.tokens + fills * this.tokensPerFill);
-      this.filledAt += fills * this.fillInterval;
+      this.tokens = Math.min(maxTokens, this.tokens + fills * tokensPerFill);
+      this.filledAt += fills * fillInterval;
     }
     return this.tokens;
   }
@@ -35,7 +33,7 @@ export class Bucket {
   }
 
   /** Milliseconds to the next filling. */
-  untilFill(now: number): number {
-    return this.filledAt + this.fillInterval - now;
+  untilFill({ fillInterval }: BucketSize, now: number): number {
+    return this.filledAt + fillInterval - now;
   }
 }

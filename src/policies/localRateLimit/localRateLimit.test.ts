@@ -4,6 +4,7 @@ import { GatewayError } from '../../errors.ts';
 import { FakeExchange, type FakeRequest } from '../exchange.testing.ts';
 import { prepared, toolsWith } from '../tools.testing.ts';
 import { localRateLimit } from './index.ts';
+import { LocalTokens } from './localTokens.ts';
 
 interface Answer {
   readonly allowed: boolean;
@@ -16,7 +17,9 @@ interface Answer {
 /** A limiter with a clock that the test moves. */
 function limiter(settings: unknown) {
   let clock = 1_000_000;
-  const steps = prepared(localRateLimit, settings, { ...toolsWith([]), now: () => clock });
+  const tokens = new LocalTokens(() => clock);
+  const prepare = (written: unknown) => prepared(localRateLimit, written, { ...toolsWith([]), tokens });
+  let steps = prepare(settings);
   const ask = (request: FakeRequest = {}): Answer => {
     const x = new FakeExchange(request);
     let error: GatewayError | undefined;
@@ -39,6 +42,13 @@ function limiter(settings: unknown) {
     ask,
     allowed: (request?: FakeRequest): boolean => ask(request).allowed,
     pass: (ms: number) => void (clock += ms),
+    /** As a new configuration does: the next one is prepared before the last one closes. */
+    reload: (written: unknown) => {
+      const before = steps;
+      steps = prepare(written);
+      before.close?.();
+    },
+    kept: () => tokens.size,
   };
 }
 
@@ -126,6 +136,37 @@ test('beyond the number of keys the bucket that was not used for longest is forg
   assert.equal(allowed(from('c')), true);
   assert.equal(allowed(from('a')), false, 'was used after b');
   assert.equal(allowed(from('b')), true, 'was forgotten');
+});
+
+test('a reload leaves the buckets as they are, but where the limit itself has changed', () => {
+  const limit = { maxTokens: 1, tokensPerFill: 1, fillInterval: '1h', key: 'request.headers["x-client"]' };
+  const { allowed, reload } = limiter([limit]);
+  assert.equal(allowed(from('a')), true);
+  reload([limit]);
+  assert.deepEqual([allowed(from('a')), allowed(from('b'))], [false, true]);
+  reload([{ ...limit, fillInterval: '2h' }]);
+  assert.equal(allowed(from('a')), true);
+});
+
+test('buckets of a limit that is no more are forgotten after a while', () => {
+  const limit = { maxTokens: 1, tokensPerFill: 1, fillInterval: '1h' };
+  const { allowed, reload, kept, pass } = limiter([limit]);
+  allowed();
+  for (let n = 2; n < 5; n++) reload([{ ...limit, maxTokens: n }]);
+  assert.equal(kept(), 4);
+  pass(59_000);
+  reload([limit]);
+  assert.equal(allowed(), false, 'it was not gone for long');
+  pass(120_000);
+  reload([limit]);
+  assert.equal(kept(), 1);
+});
+
+test('a limit with the same numbers beside another one is a limit of its own', () => {
+  const limit = { maxTokens: 2, tokensPerFill: 1, fillInterval: '1h' };
+  const { ask } = limiter([limit, limit]);
+  assert.equal(ask().remaining, '1');
+  assert.equal(ask().remaining, '0');
 });
 
 test('what would allow nothing or everything, and what is not built, is refused', () => {

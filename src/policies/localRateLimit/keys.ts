@@ -1,0 +1,37 @@
+import { hash } from 'node:crypto';
+import { compile, isProblem } from '../../cel/index.ts';
+import { contextFor } from '../attributes/context.ts';
+import { requestAttributes } from '../attributes/declared.ts';
+import type { Exchange } from '../policy.ts';
+import type { Limit } from './schema.ts';
+
+/** Longer keys are kept as their digest: what a client sends must not decide how much memory a bucket takes. */
+const maxKeyLength = 64;
+
+/**
+ * Finds the key of the bucket that a request draws from, for each limit.
+ * @throws Error for a key that does not compile
+ */
+export function keysOf(limits: readonly Limit[]): (x: Exchange) => readonly string[] {
+  const all = limits.map(keyOf);
+  if (limits.every(({ key }) => key === undefined)) {
+    const none = limits.map(() => '');
+    return () => none;
+  }
+  return (x) => all.map((key) => key(x));
+}
+
+function keyOf({ key }: Limit): (x: Exchange) => string {
+  if (key === undefined) return () => '';
+  const program = compile(key, requestAttributes);
+  if (isProblem(program)) throw new Error(`localRateLimit.key: ${program.message}`);
+  const context = contextFor([program]);
+  return (x) => keyText(program.run(context(x)));
+}
+
+/** Requests without a key (a header that is not there) share one bucket, so that leaving it out gives nothing. */
+function keyText(value: unknown): string {
+  if (!['string', 'bigint', 'number', 'boolean'].includes(typeof value)) return '';
+  const text = `${typeof value} ${String(value)}`;
+  return text.length <= maxKeyLength ? text : hash('sha256', text, 'base64');
+}
