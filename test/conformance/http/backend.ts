@@ -1,6 +1,7 @@
-import { EventEmitter, once } from 'node:events';
+import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import type { Seen } from '../../fuzz/seen.ts';
+import { Changes } from './changes.ts';
 import { readOne, strict } from './reader.ts';
 
 /** What a request asks for to get the answer under trial. */
@@ -41,13 +42,12 @@ export interface Arrived {
 export class Backend {
   private readonly server: Server;
   private readonly connections = new Set<Connection>();
-  private readonly changes = new EventEmitter();
+  private readonly changes = new Changes();
   private requests: Seen[] = [];
   /** The answer to a request for `ANSWER`. */
   script: { readonly text: string; readonly closes: boolean } | undefined;
 
   private constructor() {
-    this.changes.setMaxListeners(0);
     this.server = createServer({ noDelay: true }, (socket) => this.accept(socket));
   }
 
@@ -75,10 +75,10 @@ export class Backend {
    * Waits until no request is left unfinished, because it was completed or its connection ended; for so long at most.
    */
   async settled(ms: number): Promise<Arrived> {
-    const signal = AbortSignal.timeout(ms);
-    const open = (): boolean =>
-      [...this.connections].some(({ received, at, ended }) => !ended && at < received.length);
-    while (open() && !signal.aborted) await once(this.changes, 'change', { signal }).catch(() => undefined);
+    await this.changes.until(
+      () => ![...this.connections].some(({ received, at, ended }) => !ended && at < received.length),
+      ms,
+    );
     return {
       requests: this.requests,
       pieces: [...this.connections]
@@ -99,14 +99,14 @@ export class Backend {
     this.connections.add(connection);
     const end = (): void => {
       connection.ended = true;
-      this.changes.emit('change');
+      this.changes.changed();
     };
     socket.on('error', end);
     socket.on('close', end);
     socket.on('data', (bytes: Buffer) => {
       connection.received += bytes.toString('latin1');
       this.read(connection);
-      this.changes.emit('change');
+      this.changes.changed();
     });
   }
 

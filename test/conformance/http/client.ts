@@ -1,6 +1,7 @@
-import { once, EventEmitter } from 'node:events';
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { Seen } from '../../fuzz/seen.ts';
+import { Changes } from './changes.ts';
 import { readOne, strict } from './reader.ts';
 
 /** A client's connection: what comes is kept as bytes and as answers, interim ones left out. */
@@ -13,14 +14,14 @@ export class Client {
   private readonly socket: Socket;
   private at = 0;
   private readonly methods: string[] = [];
-  private readonly changes = new EventEmitter();
+  private readonly changes = new Changes();
 
   private constructor(port: number) {
     this.socket = connect({ port, host: '127.0.0.1', noDelay: true });
     const end = (): void => {
       this.ended = true;
       this.read();
-      this.changes.emit('change');
+      this.changes.changed();
     };
     this.socket.on('end', end);
     this.socket.on('close', end);
@@ -28,7 +29,7 @@ export class Client {
     this.socket.on('data', (bytes: Buffer) => {
       this.received += bytes.toString('latin1');
       this.read();
-      this.changes.emit('change');
+      this.changes.changed();
     });
   }
 
@@ -51,9 +52,7 @@ export class Client {
 
   /** Waits until a condition holds or the connection has ended; for so long at most. */
   async until(condition: () => boolean, ms: number): Promise<boolean> {
-    const signal = AbortSignal.timeout(ms);
-    while (!condition() && !this.ended && !signal.aborted)
-      await once(this.changes, 'change', { signal }).catch(() => undefined);
+    await this.changes.until(() => condition() || this.ended, ms);
     return condition();
   }
 

@@ -1,5 +1,6 @@
-import { EventEmitter, once } from 'node:events';
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { Changes } from './changes.ts';
 import { frame, PREFACE, TYPE } from './frames.ts';
 import type { StreamCase } from './case.ts';
 
@@ -37,7 +38,7 @@ function integer(value: number): Buffer {
 export class Streams {
   ended = false;
   private readonly socket: Socket;
-  private readonly changes = new EventEmitter();
+  private readonly changes = new Changes();
   private pending = Buffer.alloc(0);
   private readonly content = new Map<number, string>();
   private readonly ends = new Map<number, StreamEnd>();
@@ -47,13 +48,13 @@ export class Streams {
     this.socket = connect({ port, host: '127.0.0.1', noDelay: true });
     const end = (): void => {
       this.ended = true;
-      this.changes.emit('change');
+      this.changes.changed();
     };
     for (const event of ['end', 'close', 'error']) this.socket.on(event, end);
     this.socket.on('data', (bytes: Buffer) => {
       this.pending = Buffer.concat([this.pending, bytes]);
       this.read();
-      this.changes.emit('change');
+      this.changes.changed();
     });
   }
 
@@ -83,9 +84,7 @@ export class Streams {
   }
 
   async until(condition: () => boolean, ms: number): Promise<void> {
-    const signal = AbortSignal.timeout(ms);
-    while (!condition() && !this.ended && !signal.aborted)
-      await once(this.changes, 'change', { signal }).catch(() => undefined);
+    await this.changes.until(() => condition() || this.ended, ms);
   }
 
   close(): void {
