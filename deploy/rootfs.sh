@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Lays out a part of the root file system of an image:
+#
+#   rootfs.sh runtime FOLDER [NODE]   the Node program with the libraries it needs, and nothing else: no shell, no packages
+#   rootfs.sh gateway FOLDER          the gateway, compiled, with the packages it runs on
+#   rootfs.sh echo FOLDER             the sample app
+#
+# Needs the packages of the checkout (`npm ci`). Dockerfile and image.sh both build of these parts.
+set -euo pipefail
+
+repo=$(cd "$(dirname "$0")/.." && pwd)
+part=${1:-} folder=${2:-}
+[ -n "$folder" ] || { sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+mkdir -p "$folder"
+folder=$(cd "$folder" && pwd)
+cd "$repo"
+
+# Copies the packages that a workspace (none: the gateway itself) runs on, without what only compilers and people read.
+packages() {
+  npm ls --omit=dev --all --parseable "$@" 2>/dev/null | sed -n "s#^$repo/node_modules/##p" | sort -u |
+    { grep -vE '(^|/)(@types|@portcullis)/|(^|/)undici-types$' || true; } |
+    while read -r name; do
+      mkdir -p "$folder/app/node_modules/$name"
+      # Packages nested in this one come by themselves, where they are needed.
+      tar -C "node_modules/$name" --exclude=./node_modules --exclude='*.ts' --exclude='*.mts' --exclude='*.cts' \
+        --exclude='*.map' --exclude='*.md' --exclude=./test --exclude=./tests --exclude=./docs --exclude=./benchmarks \
+        --exclude=./.github -cf - . | tar -C "$folder/app/node_modules/$name" -xf -
+    done
+}
+
+case $part in
+  runtime)
+    node=${3:-node_modules/node/bin/node}
+    install -D -m 755 "$node" "$folder/usr/bin/node"
+    # Symbols for debuggers are a fifth of it.
+    if command -v strip >/dev/null; then strip --strip-unneeded "$folder/usr/bin/node"; fi
+    # The loader and every library, where the program looks for them.
+    ldd "$node" | sed -nE 's#^.*(=> |\t)(/[^ ]+) \(0x.*#\2#p' | while read -r library; do
+      install -D -m 755 "$library" "$folder$library"
+    done
+    mkdir -p "$folder/etc" "$folder/tmp"
+    chmod 1777 "$folder/tmp"
+    printf 'root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n' >"$folder/etc/passwd"
+    printf 'root:x:0:\nnonroot:x:65532:\n' >"$folder/etc/group"
+    printf 'hosts: files dns\n' >"$folder/etc/nsswitch.conf"
+    ;;
+  gateway)
+    mkdir -p "$folder/app"
+    cp -R bin schema package.json LICENSE "$folder/app/"
+    npx --no-install tsc -p tsconfig.build.json --outDir "$folder/app/dist" --declaration false --sourceMap false
+    packages --workspaces=false
+    ;;
+  echo)
+    mkdir -p "$folder/app/apps"
+    cp -R apps/echo "$folder/app/apps/echo"
+    find "$folder/app/apps/echo" -name '*.test.ts' -delete
+    rm -rf "$folder/app/apps/echo/node_modules"
+    packages --workspace=apps/echo
+    ;;
+  *) echo "rootfs.sh: no part $part" >&2; exit 2 ;;
+esac
