@@ -118,6 +118,16 @@ export class TestPlane {
     await this.plane.apply(this.modelOf(model));
   }
 
+  /** Makes a model ready, to be committed or aborted. */
+  prepare(model: ModelInShort): ReturnType<DataPlane['prepare']> {
+    return this.plane.prepare(this.modelOf(model));
+  }
+
+  /** Key sets that policies hold. */
+  get heldKeySets(): readonly string[] {
+    return this.keySets.view().map(({ source }) => source);
+  }
+
   /** The first port. */
   get port(): number {
     return this.plane.binds[0]?.port ?? 0;

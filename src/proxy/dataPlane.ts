@@ -37,13 +37,28 @@ export interface DataPlaneOptions {
 /** A model that is ready to come into use. */
 export interface Prepared {
   /**
-   * Swaps at once; what then takes a moment is that handed-over sockets begin to be accepted on.
+   * Swaps at once; what then takes a moment is that handed-over sockets begin to be accepted on. Nothing happens where
+   * the data plane is about to end.
    * @throws Error when the system refuses that, with the model in use
    */
   commit(): Promise<void>;
   /** Leaves everything as it was. */
   abort(): void;
 }
+
+/** Everything of a model that was prepared. */
+interface Ready {
+  readonly model: Model;
+  readonly limits: Limits;
+  readonly uses: { readonly destinations: Set<Destination>; readonly mcp: Set<string> };
+  readonly snapshot: Snapshot;
+  readonly doors: Doors;
+  readonly wanted: ReadonlyMap<string, Bind>;
+  readonly opened: ReadonlyMap<string, Port>;
+  readonly udp: Awaited<ReturnType<UdpPlane['prepare']>>;
+}
+
+const ends = 'the gateway ends';
 
 /** What a bound port looks like from outside. */
 export interface BindView {
@@ -91,7 +106,10 @@ export class DataPlane {
   private accessLogKind: 'json' | 'text' | 'none' = 'none';
   private limitsInUse: Limits = defaults.limits;
   private model: Model | undefined;
-  private uses = { destinations: new Set<Destination>(), mcp: new Set<string>() };
+  private uses: Ready['uses'] = { destinations: new Set(), mcp: new Set() };
+  /** Models are no longer taken. */
+  private ending = false;
+  private closed = false;
 
   constructor(options: DataPlaneOptions) {
     this.options = options;
@@ -155,9 +173,68 @@ export class DataPlane {
    * @throws Error when a new port cannot be bound; nothing has changed then
    */
   async prepare(model: Model): Promise<Prepared> {
+    if (this.ending) throw new Error(ends);
     const uses = { destinations: new Set<Destination>(), mcp: new Set<string>() };
     const limits = withinOpenFiles(model.process.limits, this.openFiles, this.options.log);
-    const snapshot = new Snapshot(model, {
+    const opened = new Map<string, Port>();
+    let snapshot: Snapshot | undefined;
+    let udp: Awaited<ReturnType<UdpPlane['prepare']>> | undefined;
+    const abort = (): void => {
+      udp?.abort();
+      for (const port of opened.values()) port.destroy();
+      snapshot?.retire();
+      if (!this.closed) this.restore();
+    };
+    try {
+      snapshot = this.compile(model, uses);
+      const doors = doorsOf(model, this.identities);
+      const wanted = new Map(
+        model.binds.flatMap((bind, index) =>
+          acceptsConnections(bind) ? [[bindKey(bind, index), bind] as const] : [],
+        ),
+      );
+      for (const [key, bind] of wanted) {
+        if (this.ports.has(key)) continue;
+        opened.set(key, await this.open(key, bind, limits, doors.byBind.get(key)));
+        if (this.ending) throw new Error(ends);
+      }
+      udp = await this.udp.prepare(model, limits);
+      if (this.ending) throw new Error(ends);
+      const ready: Ready = { model, limits, uses, snapshot, doors, wanted, opened, udp };
+      // Whoever ends meanwhile has no use for it, and nobody to tell.
+      return { commit: async () => (this.ending ? abort() : await this.take(ready)), abort };
+    } catch (error) {
+      abort();
+      throw error;
+    }
+  }
+
+  /** Swaps; nothing in here fails but what is done at the very last. */
+  private async take({ model, limits, uses, snapshot, doors, wanted, opened, udp }: Ready): Promise<void> {
+    this.live.swap(snapshot);
+    this.uses = uses;
+    this.doors = doors;
+    this.identities.retireOthers(doors.identities);
+    this.model = model;
+    this.limitsInUse = limits;
+    this.overload.limits = limits.overload;
+    for (const [key, port] of opened) this.ports.set(key, port);
+    for (const [key, port] of this.ports) {
+      if (wanted.has(key)) port.configure(limits, doors.byBind.get(key));
+      else this.retire(key, port);
+    }
+    udp.commit();
+    this.useAccessLog(model.process.accessLog);
+    this.endpoints.retireOthers(uses.destinations);
+    this.options.mcp.retire(uses.mcp);
+    for (const port of opened.values()) port.begin();
+    // Sockets of others accept from the first moment on which they are listened: so that is done at the very last.
+    for (const [key, port] of opened)
+      for (const handle of this.options.socketsFor?.(key) ?? []) await port.take(handle);
+  }
+
+  private compile(model: Model, uses: Ready['uses']): Snapshot {
+    return new Snapshot(model, {
       log: this.options.log,
       policyTools: this.options.policyTools,
       stats: (bind, listener, route) => this.statsOf(bind, listener, route),
@@ -166,55 +243,6 @@ export class DataPlane {
       mcp: this.options.mcp,
       uses,
     });
-    const doors = doorsOf(model, this.identities);
-    const wanted = new Map(
-      model.binds.flatMap((bind, index) =>
-        acceptsConnections(bind) ? [[bindKey(bind, index), bind] as const] : [],
-      ),
-    );
-    const opened = new Map<string, Port>();
-    // A port must not accept before there is something to serve: on the very first model the swap goes first.
-    const first = this.ports.size === 0 && this.leaving.size === 0;
-    let udp: Awaited<ReturnType<UdpPlane['prepare']>> | undefined;
-    const abort = (): void => {
-      udp?.abort();
-      for (const port of opened.values()) port.destroy();
-      if (!first) snapshot.retire();
-      this.restore();
-    };
-    try {
-      if (first) this.live.swap(snapshot);
-      for (const [key, bind] of wanted) {
-        if (this.ports.has(key)) continue;
-        opened.set(key, await this.open(key, bind, limits, doors.byBind.get(key)));
-      }
-      udp = await this.udp.prepare(model, limits);
-    } catch (error) {
-      abort();
-      throw error;
-    }
-    const commit = async (): Promise<void> => {
-      if (!first) this.live.swap(snapshot);
-      this.uses = uses;
-      this.doors = doors;
-      this.identities.retireOthers(doors.identities);
-      this.model = model;
-      this.limitsInUse = limits;
-      this.overload.limits = limits.overload;
-      for (const [key, port] of opened) this.ports.set(key, port);
-      for (const [key, port] of this.ports) {
-        if (wanted.has(key)) port.configure(limits, doors.byBind.get(key));
-        else this.retire(key, port);
-      }
-      udp.commit();
-      this.useAccessLog(model.process.accessLog);
-      this.endpoints.retireOthers(uses.destinations);
-      this.options.mcp.retire(uses.mcp);
-      // Sockets of others accept from the first moment on which they are listened: so that is done at the very last.
-      for (const [key, port] of opened)
-        for (const handle of this.options.socketsFor?.(key) ?? []) await port.take(handle);
-    };
-    return { commit, abort };
   }
 
   /**
@@ -244,14 +272,17 @@ export class DataPlane {
     this.identities.useTicketSecret(secret);
   }
 
-  /** Stops accepting and lets running exchanges end. */
+  /** Stops accepting and lets running exchanges end. A model that is being prepared no longer comes into use. */
   async drain(): Promise<void> {
+    this.ending = true;
     const ports = [...this.ports.values(), ...this.leaving];
     await Promise.all([...ports.map((port) => port.drain()), this.udp.drain()]);
   }
 
-  /** Ends everything now. */
+  /** Ends everything now, and what a model that is being prepared has opened as soon as it is. */
   close(): void {
+    this.ending = true;
+    this.closed = true;
     for (const port of [...this.ports.values(), ...this.leaving]) port.destroy();
     this.ports.clear();
     this.leaving.clear();

@@ -81,7 +81,7 @@ export class Port {
   }
 
   /**
-   * Binds on one address, or on all of them: IPv4 alone where IPv6 is off.
+   * Binds on one address, or on all of them: IPv4 alone where IPv6 is off. Connections wait until `begin`.
    * @throws the system's error, as EADDRINUSE
    */
   async listen(port: number, address?: string): Promise<number> {
@@ -95,6 +95,11 @@ export class Port {
    */
   take(handle: SocketHandle): Promise<void> {
     return this.listening.take(handle);
+  }
+
+  /** There is a snapshot that knows this port: whoever waits is served. */
+  begin(): void {
+    this.listening.begin();
   }
 
   /** Accepts no more on a socket that was taken. */

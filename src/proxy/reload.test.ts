@@ -3,21 +3,12 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { TestPlane } from './dataPlane.testing.ts';
+import { freePorts } from './ports.testing.ts';
 import { until } from './until.testing.ts';
 import { field, get, ok, RawBackend, RawClient, status, type BackendConnection } from './wire.testing.ts';
 
 const named = (name: string) =>
   RawBackend.start({ onRequest: (_request, connection) => connection.send(ok(name)) });
-
-/** Ports that were free a moment ago. */
-async function freePorts(count: number): Promise<number[]> {
-  const holders = Array.from({ length: count }, () => createServer().listen(0));
-  await Promise.all(holders.map((holder) => once(holder, 'listening')));
-  const ports = holders.map((holder) => (holder.address() as AddressInfo).port);
-  for (const holder of holders) holder.close();
-  await Promise.all(holders.map((holder) => once(holder, 'close')));
-  return ports;
-}
 
 test('under load every request is answered while the model changes again and again', async () => {
   const backends = [await named('a'), await named('b')];

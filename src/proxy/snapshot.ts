@@ -60,6 +60,16 @@ interface Elsewhere {
   readonly router?: undefined;
 }
 
+/** All ports by the key of their bind. */
+interface CompiledBinds {
+  readonly binds: ReadonlyMap<string, HostTable<CompiledListener>>;
+  /** The same for connections under TLS. */
+  readonly secureBinds: ReadonlyMap<string, HostTable<CompiledListener | Elsewhere>>;
+  /** Listeners that pass bytes, by bind and name. */
+  readonly tcpBinds: ReadonlyMap<string, ReadonlyMap<string, CompiledTcpListener>>;
+  readonly tcpRoutes: readonly CompiledTcpRoute[];
+}
+
 export interface SnapshotTools extends BackendTools, TcpTools {
   readonly log: Logger;
   readonly policyTools: Omit<PolicyTools, 'place'>;
@@ -82,50 +92,33 @@ export class Snapshot {
   readonly settings: ProcessSettings;
   readonly drop: DropTables;
   readonly routes: readonly CompiledRoute[];
-  readonly tcpRoutes: readonly CompiledTcpRoute[];
-  private readonly binds: ReadonlyMap<string, HostTable<CompiledListener>>;
-  /** The same for connections under TLS. */
-  private readonly secureBinds: ReadonlyMap<string, HostTable<CompiledListener | Elsewhere>>;
-  /** Listeners that pass bytes, by bind and name. */
-  private readonly tcpBinds: ReadonlyMap<string, ReadonlyMap<string, CompiledTcpListener>>;
+  readonly tcpRoutes: CompiledBinds['tcpRoutes'];
+  private readonly binds: CompiledBinds['binds'];
+  private readonly secureBinds: CompiledBinds['secureBinds'];
+  private readonly tcpBinds: CompiledBinds['tcpBinds'];
   private readonly steps: readonly Steps[];
   private inside = 0;
   private retired = false;
 
+  /** @throws Error where something cannot be compiled that is no route; nothing is left of what was prepared then */
   constructor(model: Model, tools: SnapshotTools) {
     this.model = model;
     this.settings = model.process;
     this.drop = dropTables(model.process.headers);
     const compiler = new Compiler(tools, model.process);
-    const binds = new Map<string, HostTable<CompiledListener>>();
-    const secureBinds = new Map<string, HostTable<CompiledListener | Elsewhere>>();
-    const tcpBinds = new Map<string, ReadonlyMap<string, CompiledTcpListener>>();
-    const tcpRoutes: CompiledTcpRoute[] = [];
-    for (const [index, bind] of model.binds.entries()) {
-      const key = bindKey(bind, index);
-      const plain: (readonly [string | undefined, CompiledListener])[] = [];
-      const secure: (readonly [string | undefined, CompiledListener | Elsewhere])[] = [];
-      const tcp = new Map<string, CompiledTcpListener>();
-      for (const listener of bind.listeners) {
-        if (listener.protocol === 'HTTP') plain.push([listener.hostname, compiler.listener(key, listener)]);
-        if (listener.protocol === 'HTTPS') secure.push([listener.hostname, compiler.listener(key, listener)]);
-        if (listener.protocol === 'TLS') secure.push([listener.hostname, { name: listener.name }]);
-        if (listener.protocol === 'TLS' || listener.protocol === 'TCP') {
-          const compiled = compileTcp(key, listener, model.process, tools);
-          tcp.set(listener.name, compiled.listener);
-          tcpRoutes.push(...compiled.routes);
-        }
-      }
-      binds.set(key, new HostTable(plain));
-      secureBinds.set(key, new HostTable(secure));
-      tcpBinds.set(key, tcp);
-    }
-    this.binds = binds;
-    this.secureBinds = secureBinds;
-    this.tcpBinds = tcpBinds;
-    this.tcpRoutes = tcpRoutes;
-    this.routes = compiler.routes;
     this.steps = compiler.steps;
+    this.routes = compiler.routes;
+    try {
+      ({
+        binds: this.binds,
+        secureBinds: this.secureBinds,
+        tcpBinds: this.tcpBinds,
+        tcpRoutes: this.tcpRoutes,
+      } = compiler.binds(model));
+    } catch (error) {
+      this.close();
+      throw error;
+    }
   }
 
   bind(key: string, secure: boolean): HostTable<CompiledListener | Elsewhere> | undefined {
@@ -168,7 +161,35 @@ class Compiler {
     this.settings = settings;
   }
 
-  listener(bind: string, listener: HttpListener): CompiledListener {
+  /** Every port with its listeners. */
+  binds(model: Model): CompiledBinds {
+    const binds = new Map<string, HostTable<CompiledListener>>();
+    const secureBinds = new Map<string, HostTable<CompiledListener | Elsewhere>>();
+    const tcpBinds = new Map<string, ReadonlyMap<string, CompiledTcpListener>>();
+    const tcpRoutes: CompiledTcpRoute[] = [];
+    for (const [index, bind] of model.binds.entries()) {
+      const key = bindKey(bind, index);
+      const plain: (readonly [string | undefined, CompiledListener])[] = [];
+      const secure: (readonly [string | undefined, CompiledListener | Elsewhere])[] = [];
+      const tcp = new Map<string, CompiledTcpListener>();
+      for (const listener of bind.listeners) {
+        if (listener.protocol === 'HTTP') plain.push([listener.hostname, this.listener(key, listener)]);
+        if (listener.protocol === 'HTTPS') secure.push([listener.hostname, this.listener(key, listener)]);
+        if (listener.protocol === 'TLS') secure.push([listener.hostname, { name: listener.name }]);
+        if (listener.protocol === 'TLS' || listener.protocol === 'TCP') {
+          const compiled = compileTcp(key, listener, this.settings, this.tools);
+          tcp.set(listener.name, compiled.listener);
+          tcpRoutes.push(...compiled.routes);
+        }
+      }
+      binds.set(key, new HostTable(plain));
+      secureBinds.set(key, new HostTable(secure));
+      tcpBinds.set(key, tcp);
+    }
+    return { binds, secureBinds, tcpBinds, tcpRoutes };
+  }
+
+  private listener(bind: string, listener: HttpListener): CompiledListener {
     const compiled = listener.routes.map((route) => this.route(bind, listener, route));
     return {
       name: listener.name,
@@ -196,6 +217,8 @@ class Compiler {
     serveBy: (plan: Forwarding | undefined, prepareAll: PrepareAll) => CompiledRoute['serve'],
   ): CompiledRoute {
     const all: Steps[] = [];
+    const name = of?.name ?? '';
+    const before: string[] = [];
     const prepareAll: PrepareAll = (uses) =>
       uses.map((use) => {
         const nth = before.filter((other) => other === use.name).length;
@@ -216,12 +239,9 @@ class Compiler {
     }
     this.steps.push(...all);
     const onResponse = pick(prepared, 'onResponse');
-    const name = of?.name ?? '';
     const route: CompiledRoute = {
       onRequest: pick(prepared, 'onRequest'),
       onResponse: onResponse.length === 0 ? undefined : onResponse,
-    const name = of?.name ?? '';
-    const before: string[] = [];
       serve,
       stats: this.tools.stats(bind, listener, name),
       name,
@@ -237,6 +257,7 @@ class Compiler {
 
   /** A route that cannot be prepared answers 500; it is never served without its policies. */
   private closed(bind: string, listener: string, of: Route | undefined, error: unknown): CompiledRoute {
+    const name = of?.name ?? '';
     const broken = error instanceof Error ? error.message : String(error);
     this.tools.log.error('route closed: it could not be prepared', {
       listener,
