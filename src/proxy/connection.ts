@@ -1,37 +1,14 @@
-import type { Socket } from 'node:net';
-import { catalogue, GatewayError, type ErrorCode } from '../errors.ts';
-import {
-  COMPLETE,
-  FRAMING,
-  httpDate,
-  INCOMPLETE,
-  parseRequest,
-  refusal,
-  statusLine,
-  type ClientCertificate,
-  type Head,
-} from '../http/index.ts';
+import { GatewayError, type ErrorCode } from '../errors.ts';
+import { COMPLETE, FRAMING, INCOMPLETE, parseRequest, refusal, type Head } from '../http/index.ts';
 import type { UpstreamConnection } from '../upstream/index.ts';
-import { clientCertificateOf, type Arrival } from './arrival.ts';
 import type { ClientSide } from './clientSide.ts';
+import { ClientSocket, LINGER_BYTES } from './clientSocket.ts';
+import { PHASE } from './deadline.ts';
 import { LiveExchange, type BodyConsumer } from './exchange.ts';
-import type { Port } from './port.ts';
 import { openExchange, serveExchange } from './receive.ts';
-import { peerOf, type ToldEnds } from './toldEnds.ts';
+import { bareAnswer } from './reply.ts';
 import { Tunnel, type TunnelClient } from './tunnel.ts';
-
-/** What the deadline of a connection is for. */
-const IDLE = 0;
-const HEAD = 1;
-const BODY = 2;
-const STALLED = 3;
-const CLOSING = 4;
-const BLOCKED = 5;
-const TUNNEL = 6;
-
-/** A refused or answered-early request: how much of it is read so that the client sees the answer, and how long. */
-const LINGER_BYTES = 262_144;
-const LINGER_MS = 2_000;
+import { Unread } from './unread.ts';
 
 /** Bytes read ahead of the present request: reading on is how we learn that the client has left. */
 const AHEAD_BYTES = 65_536;
@@ -45,108 +22,23 @@ const LF = 10;
 
 /**
  * The client's side of one connection: reads heads, hands each request to `handle`, and moves body bytes to whoever
- * consumes them. One request at a time; pipelined ones wait in `stash`, and until the client has read enough.
+ * consumes them. One request at a time; pipelined ones wait unread, and until the client has read enough.
  */
-export class ClientConnection implements ClientSide, TunnelClient {
+export class ClientConnection extends ClientSocket implements ClientSide, TunnelClient {
   readonly http2 = false;
-  readonly port: Port;
-  readonly socket: Socket;
-  /** Absent where the connection is plain TCP. */
-  readonly arrival: Arrival | undefined;
-  readonly told: ToldEnds | undefined;
-  readonly remoteAddress: string;
-  /** The end of an X-Forwarded-For line for this client. */
-  readonly forwardedFor: string;
-  /** When `expire` is due, by `Date.now()`. */
-  deadline: number;
   /** No further request after the present one. */
   draining = false;
-  /** The end of the connection is the end of the present answer: cutting it short takes a reset. */
-  untilClose = false;
-  private phase = IDLE;
   private exchange: LiveExchange | undefined;
   private head: Head | undefined;
-  /** Bytes read and not yet consumed. */
-  private stash: Buffer | undefined;
-  /** Pieces of a head that grew without finishing a line: parsing them again would find nothing new. */
-  private pieces: Buffer[] | undefined;
-  private piecesLength = 0;
+  private readonly unread = new Unread();
   private running = false;
-  private gone = false;
-  private lingered = 0;
-  /** The client has not yet taken what was written. */
-  private full = false;
-  /** The next request waits until it has. */
+  /** The next request waits until the client has taken what was written. */
   private held = false;
-  /** Bytes the client had not taken when that was last looked at. */
-  private owed = 0;
   /** Requests begun. */
   private served = 0;
   private readonly openedAt = Date.now();
-  /** Where the rate of the present body is measured from; 0: from the next look on. */
-  private rateSince = 0;
-  private rateFrom = 0;
   /** What the connection has become after a 101. */
   private tunnel: Tunnel | undefined;
-  private readonly reader: (bytes: Buffer) => void;
-  private certificate: { readonly found: ClientCertificate | undefined } | undefined;
-
-  constructor(port: Port, socket: Socket, arrival: Arrival | undefined, told: ToldEnds | undefined) {
-    this.port = port;
-    this.socket = socket;
-    this.arrival = arrival;
-    this.told = told;
-    this.remoteAddress = told?.address ?? peerOf(socket);
-    this.forwardedFor = `${this.remoteAddress}\r\n`;
-    this.deadline = Date.now() + port.limits.idleTimeoutMs;
-    this.reader = (bytes: Buffer) => {
-      // Whatever is thrown in here ends this connection, not the process.
-      try {
-        this.onData(bytes);
-      } catch (error) {
-        this.broken(error);
-      }
-    };
-    socket.on('data', this.reader);
-    socket.on('drain', () => {
-      try {
-        this.onDrain();
-      } catch (error) {
-        this.broken(error);
-      }
-    });
-    // A client that hangs up does not wait for its answer (Envoy and nginx see it the same way).
-    socket.on('end', () => this.onEnd());
-    socket.on('error', () => this.destroy());
-    socket.on('close', () => this.destroy());
-  }
-
-  /** True while no request is being read or answered. */
-  get idle(): boolean {
-    return this.exchange === undefined && this.stash === undefined && this.pieces === undefined;
-  }
-
-  /** What the client showed in the handshake, verified; read when it is asked for. */
-  get clientCertificate(): ClientCertificate | undefined {
-    if (this.arrival === undefined) return undefined;
-    return (this.certificate ??= { found: clientCertificateOf(this.arrival) }).found;
-  }
-
-  /** @returns false when the client reads slower than we write */
-  write(data: string | Buffer): boolean {
-    const { socket } = this;
-    return (typeof data === 'string' ? socket.write(data, 'latin1') : socket.write(data)) || this.isTaken();
-  }
-
-  /** The same for text outside latin1. */
-  writeText(text: string): boolean {
-    return this.socket.write(text, 'utf8') || this.isTaken();
-  }
-
-  /** The same for bytes that belong to somebody else, who gets them back when they are written. */
-  writeLent(bytes: Buffer, release: () => void): boolean {
-    return this.socket.write(bytes, release) || this.isTaken();
-  }
 
   /** Gives the request body to `consumer`, from its first byte. */
   consume(x: LiveExchange, consumer: BodyConsumer): void {
@@ -156,28 +48,27 @@ export class ClientConnection implements ClientSide, TunnelClient {
       consumer.take(EMPTY, 0, 0, true);
       return;
     }
-    const pending = this.stash;
-    this.stash = undefined;
+    const pending = this.unread.take();
     if (pending !== undefined) {
-      this.phase = BODY;
+      this.deadline.phase = PHASE.body;
       this.feed(x, consumer, pending);
       // The consumer may have refused the body, which ends the connection, or be full.
-      if (this.phase !== BODY || x.consumer !== consumer) return;
+      if (this.deadline.phase !== PHASE.body || x.consumer !== consumer) return;
     } else if (x.head.expectContinue && !x.started) this.write('HTTP/1.1 100 Continue\r\n\r\n');
     if (x.body.done) return;
-    this.expect(BODY, this.port.limits.bodyTimeoutMs);
+    this.deadline.expect(PHASE.body, this.port.limits.bodyTimeoutMs);
     this.socket.resume();
   }
 
   /** The consumer cannot take more for now. */
   pauseBody(): void {
     this.socket.pause();
-    this.expect(BLOCKED, this.port.limits.bodyTimeoutMs);
+    this.deadline.expect(PHASE.blocked, this.port.limits.bodyTimeoutMs);
   }
 
   resumeBody(x: LiveExchange): void {
     if (x.body.done || this.gone) return;
-    this.expect(BODY, this.port.limits.bodyTimeoutMs);
+    this.deadline.expect(PHASE.body, this.port.limits.bodyTimeoutMs);
     this.socket.resume();
   }
 
@@ -205,18 +96,17 @@ export class ClientConnection implements ClientSide, TunnelClient {
     this.untilClose = true;
     this.port.tunnelOpened();
     x.tunnelled(tunnel);
-    this.phase = TUNNEL;
+    this.deadline.phase = PHASE.tunnel;
     this.touch();
     if (!tunnel.onBytes(bytes, from, to)) upstream.pause();
     // What the client sent without waiting for the 101.
-    const early = this.stash;
-    this.stash = undefined;
+    const early = this.unread.take();
     this.socket.resume();
     if (early !== undefined) tunnel.fromClient(early);
   }
 
   touch(): void {
-    this.deadline = Date.now() + this.port.limits.tunnelIdleTimeoutMs;
+    this.deadline.extend(this.port.limits.tunnelIdleTimeoutMs);
   }
 
   cut(error: GatewayError): void {
@@ -226,61 +116,50 @@ export class ClientConnection implements ClientSide, TunnelClient {
 
   /** One look of the coarse clock. */
   sweep(now: number): void {
-    if (now >= this.deadline) {
+    if (now >= this.deadline.at) {
       this.expire();
       return;
     }
-    if (this.phase === BODY) this.checkRate(now);
+    if (this.deadline.phase === PHASE.body) this.checkRate(now);
     const { maxConnectionAgeMs } = this.port.limits;
     if (maxConnectionAgeMs === 0 || this.draining || now - this.openedAt < maxConnectionAgeMs) return;
     this.port.ended('age');
     this.drain();
   }
 
-  /** A body may come slowly, but not a byte at a time for hours. Pauses that we ask for do not count. */
   private checkRate(now: number): void {
     const { minBodyRate, minBodyRateWindowMs } = this.port.limits;
     const x = this.exchange;
     if (minBodyRate === 0 || x === undefined || x.consumer === undefined || x.body.done) return;
-    if (this.rateSince !== 0) {
-      const ms = now - this.rateSince;
-      if (ms < minBodyRateWindowMs) return;
-      if ((x.requestBytes - this.rateFrom) * 1_000 < minBodyRate * ms) {
-        this.port.ended('rate');
-        this.giveUp(
-          new GatewayError('request_timeout', { detail: 'the body came at less than limits.minBodyRate' }),
-        );
-        return;
-      }
-    }
-    this.rateSince = now;
-    this.rateFrom = x.requestBytes;
+    if (!this.deadline.isTooSlow(now, x.requestBytes, minBodyRate, minBodyRateWindowMs)) return;
+    this.port.ended('rate');
+    this.giveUp(
+      new GatewayError('request_timeout', { detail: 'the body came at less than limits.minBodyRate' }),
+    );
   }
 
   /** Time is up for what the connection was doing. */
   expire(): void {
-    switch (this.phase) {
-      case HEAD:
+    switch (this.deadline.phase) {
+      case PHASE.head:
         this.refuse('request_timeout', 'head');
         break;
-      case BODY:
+      case PHASE.body:
         this.giveUp(new GatewayError('request_timeout', { detail: 'body' }));
         break;
-      case BLOCKED:
+      case PHASE.blocked:
         this.giveUp(new GatewayError('upstream_timeout', { detail: 'the body was not taken' }));
         break;
-      case STALLED:
+      case PHASE.stalled:
         this.exchange?.noteError(new GatewayError('request_timeout', { detail: 'the answer was not read' }));
         // By a reset: otherwise the system keeps what was written for whoever reads a byte now and then.
         this.untilClose = true;
         this.destroy();
         break;
-      case CLOSING:
-        // Slow is not dead: as long as the client takes something, it gets the rest.
-        if (this.socket.writableLength > 0 && this.socket.writableLength < this.owed) this.flushing();
-        else this.destroy();
+      case PHASE.closing:
+        this.expireClosing();
         break;
-      case TUNNEL:
+      case PHASE.tunnel:
         this.exchange?.noteReason('the tunnel was idle');
         this.destroy();
         break;
@@ -292,43 +171,33 @@ export class ClientConnection implements ClientSide, TunnelClient {
   /** Asks for the end: at once when idle, after the present exchange otherwise. */
   drain(): void {
     this.draining = true;
-    if (this.idle) this.closeGracefully();
+    if (this.exchange === undefined && this.unread.empty) this.closeGracefully();
   }
 
-  destroy(): void {
-    if (this.gone) return;
-    this.gone = true;
+  // ClientSocket
+
+  protected override get busy(): boolean {
+    return this.exchange !== undefined;
+  }
+
+  protected override forget(): void {
+    this.exchange = undefined;
+    this.unread.clear();
+    this.releaseHead();
+  }
+
+  protected override lost(): void {
     const { exchange } = this;
     this.exchange = undefined;
-    this.stash = undefined;
-    this.pieces = undefined;
-    if (this.untilClose && (exchange !== undefined || this.socket.writableLength > 0)) this.reset();
-    else this.socket.destroy();
+    this.unread.clear();
     exchange?.lost();
     if (this.tunnel !== undefined) this.port.tunnelClosed();
+    // The log line of the exchange was written from it.
     this.releaseHead();
-    this.port.closed(this);
-  }
-
-  /** The client sees that what it got is not all. */
-  private reset(): void {
-    const { arrival, socket } = this;
-    // The platform resets TCP only; under TLS the connection below is reset.
-    if (arrival === undefined) socket.resetAndDestroy();
-    else {
-      arrival.raw.resetAndDestroy();
-      socket.destroy();
-    }
-  }
-
-  /** A defect of ours: it ends this connection and nothing else. */
-  broken(error: unknown): void {
-    this.port.log.error('internal error', { stack: error instanceof Error ? error.stack : String(error) });
-    this.destroy();
   }
 
   /** The client keeps its end open and is silent, or has hung up. */
-  private onEnd(): void {
+  protected override onEnd(): void {
     if (this.gone) return;
     if (this.tunnel !== undefined) {
       this.tunnel.endOfClient();
@@ -337,14 +206,6 @@ export class ClientConnection implements ClientSide, TunnelClient {
     // What is answered already is still delivered; an answer under way is for nobody.
     if (this.exchange === undefined && this.socket.writableLength > 0) this.closeGracefully();
     else this.destroy();
-  }
-
-  /** The stream says false of every large write, also where the system has taken all of it at once. */
-  private isTaken(): boolean {
-    if (this.socket.writableLength === 0) return true;
-    this.full = true;
-    this.expect(STALLED, this.port.limits.bodyTimeoutMs);
-    return false;
   }
 
   /** The request cannot be read to its end. */
@@ -357,75 +218,47 @@ export class ClientConnection implements ClientSide, TunnelClient {
     this.closeGracefully();
   }
 
-  private expect(phase: number, ms: number): void {
-    // Nothing leads back from there: what still comes in belongs to no request.
-    if (this.phase === CLOSING) return;
-    this.phase = phase;
-    this.rateSince = 0;
-    this.deadline = Date.now() + ms;
-  }
-
-  private onData(bytes: Buffer): void {
-    if (this.phase === CLOSING) {
-      this.lingered += bytes.length;
-      if (this.lingered > LINGER_BYTES) this.destroy();
-      return;
-    }
+  protected override onData(bytes: Buffer): void {
     const x = this.exchange;
     if (x === undefined) {
-      if (this.gather(bytes)) this.run();
+      if (this.unread.gather(bytes, this.port.limits.maxHeadBytes)) this.run();
     } else if (x.consumer !== undefined && !x.body.done) this.feed(x, x.consumer, bytes);
     else if (this.tunnel !== undefined) this.tunnel.fromClient(bytes);
     else {
-      this.stash = this.stash === undefined ? bytes : Buffer.concat([this.stash, bytes]);
-      if (this.stash.length >= AHEAD_BYTES) this.socket.pause();
+      this.unread.append(bytes);
+      if (this.unread.length >= AHEAD_BYTES) this.socket.pause();
     }
   }
 
-  /** Adds bytes to an unfinished head. @returns false while there is no point in parsing again */
-  private gather(bytes: Buffer): boolean {
-    if (this.stash === undefined) {
-      this.stash = bytes;
-      return true;
-    }
-    (this.pieces ??= []).push(bytes);
-    this.piecesLength += bytes.length;
-    if (!bytes.includes(LF) && this.stash.length + this.piecesLength <= this.port.limits.maxHeadBytes)
-      return false;
-    this.stash = Buffer.concat([this.stash, ...this.pieces]);
-    this.pieces = undefined;
-    this.piecesLength = 0;
-    return true;
-  }
-
-  /** Serves what is in the stash, request after request, without growing the call stack for pipelined ones. */
+  /** Serves what is unread, request after request, without growing the call stack for pipelined ones. */
   private run(): void {
     if (this.running) return;
     this.running = true;
-    while (this.exchange === undefined && this.stash !== undefined && !this.held && this.phase !== CLOSING) {
-      if (!this.readRequest(this.stash)) break;
+    const { unread, deadline } = this;
+    while (this.exchange === undefined && unread.bytes !== undefined && !this.held && !deadline.closing) {
+      if (!this.readRequest(unread.bytes)) break;
     }
     this.running = false;
     // What is left is no whole head.
-    if (!this.gone && this.exchange === undefined && !this.held && this.phase !== CLOSING) this.readOn();
+    if (!this.gone && this.exchange === undefined && !this.held && !deadline.closing) this.readOn();
   }
 
   /** @returns false when more bytes are needed */
-  private readRequest(stash: Buffer): boolean {
-    const { port } = this;
-    let bytes = stash;
+  private readRequest(ahead: Buffer): boolean {
+    const { port, unread } = this;
+    let bytes = ahead;
     // Empty lines before a request are ignored (RFC 9112 §2.2).
     while (bytes[0] === CR) {
       if (bytes.length === 1) return false;
       if (bytes[1] !== LF) break;
       bytes = bytes.subarray(2);
-      this.stash = bytes.length === 0 ? undefined : bytes;
-      if (this.stash === undefined) return false;
+      unread.bytes = bytes.length === 0 ? undefined : bytes;
+      if (unread.bytes === undefined) return false;
     }
     const head = (this.head ??= port.heads.take());
     const result = parseRequest(bytes, 0, bytes.length, head, port.limits);
     if (result === INCOMPLETE) {
-      if (this.phase !== HEAD) this.expect(HEAD, port.limits.headTimeoutMs);
+      if (this.deadline.phase !== PHASE.head) this.deadline.expect(PHASE.head, port.limits.headTimeoutMs);
       return false;
     }
     if (result !== COMPLETE) {
@@ -437,21 +270,15 @@ export class ClientConnection implements ClientSide, TunnelClient {
       return true;
     }
     head.text = bytes.toString('latin1', 0, head.length);
-    this.stash = bytes.length === head.length ? undefined : bytes.subarray(head.length);
+    unread.bytes = bytes.length === head.length ? undefined : bytes.subarray(head.length);
     this.begin(head);
     return true;
   }
 
   /** A client that knows beforehand that HTTP/2 is spoken here (RFC 9113 §3.3). */
   private handOver(bytes: Buffer): void {
-    const { socket } = this;
-    this.gone = true;
-    this.stash = undefined;
-    this.releaseHead();
-    socket.off('data', this.reader);
-    socket.pause();
-    socket.unshift(bytes);
-    this.port.admitHttp2(this, socket);
+    this.forget();
+    this.port.admitHttp2(this, this.release(bytes));
   }
 
   private begin(head: Head): void {
@@ -461,8 +288,7 @@ export class ClientConnection implements ClientSide, TunnelClient {
       return;
     }
     this.exchange = x;
-    this.deadline = Number.POSITIVE_INFINITY;
-    this.rateSince = 0;
+    this.deadline.lift();
     const last = this.port.lastRequest(++this.served);
     if (last !== undefined && !this.draining) {
       this.port.ended(last);
@@ -488,9 +314,9 @@ export class ClientConnection implements ClientSide, TunnelClient {
       return;
     }
     if (body.done) {
-      this.deadline = Number.POSITIVE_INFINITY;
-      if (to < bytes.length) this.stash = bytes.subarray(to);
-    } else this.deadline = Date.now() + bodyTimeoutMs;
+      this.deadline.lift();
+      if (to < bytes.length) this.unread.bytes = bytes.subarray(to);
+    } else this.deadline.extend(bodyTimeoutMs);
     if (payloadOnly) {
       if (body.done) consumer.take(EMPTY, 0, 0, true);
     } else consumer.take(bytes, 0, to, body.done);
@@ -508,9 +334,8 @@ export class ClientConnection implements ClientSide, TunnelClient {
   private readonly discard: BodyConsumer = {
     raw: true,
     take: (_bytes, from, to, done) => {
-      this.lingered += to - from;
       if (done) this.next();
-      else if (this.lingered > LINGER_BYTES) this.closeGracefully();
+      else if (this.lingers(to - from)) this.closeGracefully();
     },
     fail: () => this.closeGracefully(),
   };
@@ -518,7 +343,7 @@ export class ClientConnection implements ClientSide, TunnelClient {
   /** Ready for another request. */
   private next(): void {
     this.exchange = undefined;
-    this.lingered = 0;
+    this.lingerEnds();
     this.releaseHead();
     if (this.draining) {
       this.closeGracefully();
@@ -528,13 +353,12 @@ export class ClientConnection implements ClientSide, TunnelClient {
       // Who sends request after request and reads no answer would fill our memory.
       this.held = true;
       this.socket.pause();
-      this.expect(STALLED, this.port.limits.bodyTimeoutMs);
+      this.deadline.expect(PHASE.stalled, this.port.limits.bodyTimeoutMs);
       return;
     }
-    this.expect(IDLE, this.port.limits.idleTimeoutMs);
-    // One more read for each answer would let the stash of a client that pipelines grow without end, and each read
-    // copies all of it.
-    if (this.stash === undefined || this.stash.length < AHEAD_BYTES) this.readOn();
+    this.deadline.expect(PHASE.idle, this.port.limits.idleTimeoutMs);
+    // One more read for each answer would let what a client pipelines grow without end, copied by each read.
+    if (this.unread.length < AHEAD_BYTES) this.readOn();
     this.run();
   }
 
@@ -542,7 +366,7 @@ export class ClientConnection implements ClientSide, TunnelClient {
     if (this.socket.isPaused()) this.socket.resume();
   }
 
-  private onDrain(): void {
+  protected override onDrain(): void {
     if (!this.full && this.tunnel === undefined) return;
     const x = this.exchange;
     this.full = false;
@@ -551,44 +375,20 @@ export class ClientConnection implements ClientSide, TunnelClient {
       this.next();
       return;
     }
-    if (this.phase === STALLED) {
-      this.phase = BODY;
-      this.deadline = Number.POSITIVE_INFINITY;
+    if (this.deadline.phase === PHASE.stalled) {
+      this.deadline.phase = PHASE.body;
+      this.deadline.lift();
       if (x !== undefined && x.consumer !== undefined && !x.body.done)
-        this.expect(BODY, this.port.limits.bodyTimeoutMs);
+        this.deadline.expect(PHASE.body, this.port.limits.bodyTimeoutMs);
     }
     x?.drained?.();
   }
 
   /** An answer to something that is no request; nothing after it on this connection can be trusted. */
   private refuse(code: ErrorCode, detail: string): void {
-    const { status, message } = catalogue[code];
-    const body = `${message}\n`;
-    this.write(
-      `${statusLine(status)}content-type: text/plain; charset=utf-8\r\ncontent-length: ${body.length}\r\n` +
-        `date: ${httpDate(Date.now())}\r\nconnection: close\r\n\r\n${body}`,
-    );
+    this.write(bareAnswer(code));
     this.port.refused(this, code, detail);
     this.closeGracefully();
-  }
-
-  /** Ends our side and reads on for a moment: a reset would take the answer from the client (RFC 9112 §9.6). */
-  private closeGracefully(): void {
-    if (this.gone || this.phase === CLOSING) return;
-    this.exchange = undefined;
-    this.stash = undefined;
-    this.pieces = undefined;
-    this.releaseHead();
-    this.flushing();
-    this.socket.end(() => (this.deadline = Date.now() + LINGER_MS));
-    this.socket.resume();
-  }
-
-  /** What was written must still reach the client. */
-  private flushing(): void {
-    this.phase = CLOSING;
-    this.owed = this.socket.writableLength;
-    this.deadline = Date.now() + this.port.limits.bodyTimeoutMs;
   }
 
   private releaseHead(): void {

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { catalogue } from '../errors.ts';
-import { HANDSHAKE, httpDate, readClientHello, readProxyHeader, statusLine } from '../http/index.ts';
+import { HANDSHAKE, readClientHello, readProxyHeader } from '../http/index.ts';
 import type { ProxyProtocol } from '../model/index.ts';
 import type { Port } from './port.ts';
+import { bareAnswer } from './reply.ts';
 import type { HostTable } from './router.ts';
 import type { Handshaking, ServerIdentity } from './serverIdentity.ts';
 import { peerOf, type ToldEnds } from './toldEnds.ts';
@@ -192,12 +192,7 @@ export class Entrance implements Handshaking {
       return;
     }
     if (plainHttp.test(read.toString('latin1', 0, 10))) {
-      const { status, message } = catalogue.tls_required;
-      this.socket.end(
-        `${statusLine(status)}content-type: text/plain; charset=utf-8\r\ncontent-length: ${message.length + 1}\r\n` +
-          `date: ${httpDate(Date.now())}\r\nconnection: close\r\n\r\n${message}\n`,
-        'latin1',
-      );
+      this.socket.end(bareAnswer('tls_required'), 'latin1');
       this.forget();
       // What is still coming in would turn the answer into a reset; the client has a moment to take it.
       this.socket.on('error', () => this.socket.destroy());

@@ -1,3 +1,4 @@
+import { catalogue, type ErrorCode } from '../errors.ts';
 import { hasNoBody, httpDate, renderLines, statusLine, type HeaderLine, type Reply } from '../http/index.ts';
 import type { LiveExchange } from './exchange.ts';
 
@@ -32,6 +33,16 @@ export function sendReply(x: LiveExchange, reply: Reply): void {
     connection.socket.uncork();
   }
   x.finish();
+}
+
+/** An answer to what is no request: nothing that follows on its connection can be trusted. */
+export function bareAnswer(code: ErrorCode): string {
+  const { status, message } = catalogue[code];
+  const body = `${message}\n`;
+  return (
+    `${statusLine(status)}content-type: text/plain; charset=utf-8\r\ncontent-length: ${body.length}\r\n` +
+    `date: ${httpDate(Date.now())}\r\nconnection: close\r\n\r\n${body}`
+  );
 }
 
 /** Head of an answer that does not come from a backend. */
