@@ -12,6 +12,7 @@ export type {
 } from './exchange.ts';
 export { KIND } from './fields.ts';
 export { Head, HeadPool } from './head.ts';
+export { Http2Frames } from './http2Frames.ts';
 export {
   lastChunk,
   requestFields,

@@ -2,6 +2,7 @@ import { constants, performServerHandshake, type ServerHttp2Session } from 'node
 import type { Socket } from 'node:net';
 import type { ClientCertificate, HeadLimits } from '../http/index.ts';
 import { clientCertificateOf, type Arrival } from './arrival.ts';
+import { Http2Front, type FrontOwner } from './http2Front.ts';
 import { Http2Stream } from './http2Stream.ts';
 import type { Port } from './port.ts';
 import { peerOf, type ToldEnds } from './toldEnds.ts';
@@ -14,7 +15,7 @@ const NUISANCE_RATE = 50;
 const WASTE_MOST = 131_072;
 
 /** A connection of HTTP/2 (RFC 9113): its streams, and the limits that hold for all of them together. */
-export class Http2Session {
+export class Http2Session implements FrontOwner {
   readonly port: Port;
   readonly socket: Socket;
   readonly arrival: Arrival | undefined;
@@ -43,7 +44,7 @@ export class Http2Session {
   private calmed = false;
   /** When the last PING of ours was sent, and whether its answer is still to come. */
   private pingedAt = Date.now();
-  private pinging = false;
+  pinging = false;
 
   constructor(port: Port, socket: Socket, arrival: Arrival | undefined, told: ToldEnds | undefined) {
     this.port = port;
@@ -60,22 +61,25 @@ export class Http2Session {
     const { limits } = port;
     const { http2 } = limits;
     this.headLimits = { ...limits, maxHeadBytes: http2.maxHeadBytes ?? limits.maxHeadBytes };
-    const session = performServerHandshake(socket, {
-      settings: {
-        maxConcurrentStreams: http2.maxStreams,
-        initialWindowSize: http2.streamWindow,
-        maxFrameSize: http2.frameSize,
-        maxHeaderListSize: this.headLimits.maxHeadBytes,
-        enablePush: false,
-        enableConnectProtocol: true,
+    const session = performServerHandshake(
+      http2.strictFrames === true ? new Http2Front(socket, this) : socket,
+      {
+        settings: {
+          maxConcurrentStreams: http2.maxStreams,
+          initialWindowSize: http2.streamWindow,
+          maxFrameSize: http2.frameSize,
+          maxHeaderListSize: this.headLimits.maxHeadBytes,
+          enablePush: false,
+          enableConnectProtocol: true,
+        },
+        maxHeaderListPairs: limits.maxHeaders + 5,
+        maxSessionMemory: 16,
+        maxSettings: 16,
+        maxSessionInvalidFrames: 100,
+        maxSessionRejectedStreams: 100,
+        peerMaxConcurrentStreams: http2.maxStreams,
       },
-      maxHeaderListPairs: limits.maxHeaders + 5,
-      maxSessionMemory: 16,
-      maxSettings: 16,
-      maxSessionInvalidFrames: 100,
-      maxSessionRejectedStreams: 100,
-      peerMaxConcurrentStreams: http2.maxStreams,
-    });
+    );
     this.session = session;
     session.setLocalWindowSize(http2.connectionWindow);
     session.on('stream', (stream, _headers, flags, raw) => {
@@ -126,6 +130,10 @@ export class Http2Session {
 
   /** The look from time to time: slow streams, an idle connection, frames that bring nothing. */
   sweep(now: number): void {
+    if (this.calmed) {
+      this.destroy();
+      return;
+    }
     for (const stream of this.streams) stream.look(now);
     this.keepAlive(now);
     if (this.streams.size === 0 && now - this.idleSince > this.port.limits.idleTimeoutMs) this.drain();
@@ -178,6 +186,19 @@ export class Http2Session {
     this.nuisance = Math.max(0, this.nuisance - ((now - this.nuisanceAt) / 1_000) * NUISANCE_RATE) + 1;
     this.nuisanceAt = now;
     if (this.nuisance > NUISANCE_BURST) this.calm('too many frames that ask for nothing');
+  }
+
+  malformed(code: number): void {
+    if (this.gone || this.calmed) return;
+    this.calmed = true;
+    this.port.log.debug('connection of HTTP/2 ended', {
+      client: this.remoteAddress,
+      reason: `frames out of order (${code})`,
+    });
+    // Not within a call of the codec. The next look ends the connection: until then the code gets out.
+    setImmediate(() => {
+      if (!this.session.destroyed) this.session.goaway(code);
+    });
   }
 
   private calm(reason: string): void {

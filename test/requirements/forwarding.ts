@@ -16,6 +16,9 @@ const floods = 'src/proxy/http2Floods.test.ts';
 const tunnel = 'src/proxy/http2Tunnel.test.ts';
 const http2Backend = 'src/proxy/http2Backend.test.ts';
 const reload = 'src/proxy/reload.test.ts';
+const corpus = 'test/conformance/http/corpus.test.ts';
+const strict = 'src/proxy/http2Strict.test.ts';
+const frames = 'src/proxy/webSocketFrames.test.ts';
 
 /** What crosses the gateway over real sockets, and what happens when a side misbehaves. */
 export const forwarding: readonly Requirement[] = [
@@ -256,6 +259,25 @@ export const forwarding: readonly Requirement[] = [
   ]),
   ...area('client', [
     [
+      'smuggling',
+      'what two readers could read in two ways is not passed on, in either direction and from HTTP/2',
+      rfc(9112, '11.2'),
+      [
+        corpus,
+        'what is smuggled is refused, what is sound is passed on, and nothing that can be read in two ways',
+      ],
+      [corpus, 'the readers tell apart what servers have told apart'],
+    ],
+    [
+      'unread',
+      'a client that does not read its answer is reset',
+      page,
+      [
+        client,
+        'a client that reads too little of its answer is reset, so that the system keeps nothing for it',
+      ],
+    ],
+    [
       'no-request',
       'what is no request is answered with its status, and nothing after it is read',
       rfc(9112, '2.2'),
@@ -351,6 +373,13 @@ export const forwarding: readonly Requirement[] = [
     ],
   ]),
   ...area('upgrade', [
+    [
+      'websocket-frames',
+      'frames cross as they are, sound or not',
+      rfc(6455, '5'),
+      [frames, 'frames of every kind, length and fault cross byte by byte in both directions'],
+      [frames, 'a client that vanishes is gone for the server, too'],
+    ],
     [
       'tunnel',
       'after a 101 that was asked for, bytes cross both ways',
@@ -495,6 +524,27 @@ export const forwarding: readonly Requirement[] = [
       ['src/http/http2Message.test.ts', 'fields that HTTP/2 must not have are refused'],
       ['src/http/http2Message.test.ts', 'a request becomes the text of the one it stands for'],
       [http2, 'errors of ours, redirects and limits are answered as over HTTP/1.1'],
+      [
+        'src/http/http2Message.test.ts',
+        'whatever the fields of a stream are, the text made of them holds these and no others',
+      ],
+    ],
+    [
+      'length',
+      'a length and a body that do not agree make a request malformed',
+      rfc(9113, '8.1.1'),
+      [
+        http2,
+        'a request of no length whose stream goes on waits for its end, and is refused when a body comes',
+      ],
+    ],
+    [
+      'stream-states',
+      'where it is asked for, frames on streams that the client has ended or passed over end the connection',
+      rfc(9113, '5.1'),
+      [strict, 'the connection ends with an error for ${what}'],
+      [strict, 'an acknowledgement of no PING changes nothing'],
+      [strict, 'large bodies cross in both directions, on many streams at a time'],
     ],
     [
       'flow',

@@ -7,12 +7,20 @@ import { startGateway } from '../../support/gateway.ts';
 import { compare, type Comparison, type Expected } from './compare.ts';
 import { runSuite, suiteProgram } from './suite.ts';
 
-const expected = JSON.parse(
-  readFileSync(new URL('expected-failures.json', import.meta.url), 'utf8'),
-) as Expected;
+const listOf = (name: string): Expected =>
+  JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8')) as Expected;
+
+/** What is expected to fail by itself, and with `strictHttp2Frames`. */
+const expected = {
+  usual: listOf('expected-failures.json'),
+  strict: listOf('expected-failures-strict.json'),
+} as const;
+
+/** The two ways to run the gateway. */
+export type Mode = keyof typeof expected;
 
 /** Runs h2spec against the gateway under TLS. @throws Error where Go or the suite cannot be had */
-export async function measureHttp2(): Promise<Comparison> {
+export async function measureHttp2(mode: Mode): Promise<Comparison> {
   const program = await suiteProgram();
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-h2-'));
   const { cert, key } = authority().issue({ names: ['localhost', '127.0.0.1'] });
@@ -20,6 +28,7 @@ export async function measureHttp2(): Promise<Comparison> {
   writeFileSync(join(folder, 'key.pem'), key);
   const echo = await startEcho({ port: 0 });
   const gateway = await startGateway({
+    config: { limits: { strictHttp2Frames: mode === 'strict' } },
     binds: [
       {
         listeners: [
@@ -32,7 +41,7 @@ export async function measureHttp2(): Promise<Comparison> {
     ],
   });
   try {
-    return compare(await runSuite(program, gateway.port), expected);
+    return compare(await runSuite(program, gateway.port), expected[mode]);
   } finally {
     await gateway.stop();
     await echo.close();
