@@ -40,7 +40,8 @@ const flaw = ([file, name, row]: Proof, textOf = read): string | undefined => {
   const text = textOf(file);
   if (text === undefined) return `${file} does not exist`;
   if (!defines(text, name)) return `${file} has no test named "${name}"`;
-  if (row === undefined || text.includes(row) || existsSync(join(root, dirname(file), row))) return undefined;
+  const table = `${text}${textOf(file.replace('.test.ts', '.testing.ts')) ?? ''}`;
+  if (row === undefined || table.includes(row) || existsSync(join(root, dirname(file), row))) return undefined;
   return `${file} has no row or case "${row}"`;
 };
 

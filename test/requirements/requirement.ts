@@ -11,7 +11,8 @@ export interface Requirement {
 
 /**
  * A test file, relative to the root, and the name of a test in it, as it is written there. Where one test goes over
- * a table, `row` is a text of the row in question, or the file of its case beside the test.
+ * a table, `row` is a text of the row in question, in the test or in the aid of its name, or the file of its case beside
+ * the test.
  */
 export type Proof = readonly [file: string, testName: string, row?: string];
 
