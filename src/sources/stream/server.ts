@@ -36,8 +36,8 @@ export interface StreamServerOptions<Who extends Caller> {
   readonly port: number;
   /** Names this process, for people. */
   readonly controller: string;
-  /** In the PEM form. */
-  readonly certificate: Certificate;
+  /** In the PEM form; until there is one (`useCertificate`) nobody can connect. */
+  readonly certificate?: Certificate;
   /** Undefined where the token is not good. @throws Unavailable where that is not known */
   readonly authenticate: (token: string) => Promise<Who | undefined>;
   /** @param gateway `namespace/name` */

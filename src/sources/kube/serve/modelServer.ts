@@ -1,0 +1,138 @@
+import type { AddressLists } from '../../../model/index.ts';
+import type { Logger, Metrics } from '../../../telemetry/index.ts';
+import { StreamServer, type ProxyView, type ServerPace } from '../../stream/server.ts';
+import type { KubeApi } from '../api/api.ts';
+import { tokenAudience } from '../provision/deployment.ts';
+import { proxyName } from '../provision/names.ts';
+import type { Translation } from '../translate/index.ts';
+import { CertificateFiles, type CertificateFileNames } from './certificateFiles.ts';
+import { trustOf } from './material.ts';
+import { OwnCertificate } from './ownCertificate.ts';
+import { TokenReviewer, type Account } from './tokenReview.ts';
+
+export interface ModelServerOptions {
+  readonly api: KubeApi;
+  readonly host: string;
+  readonly port: number;
+  /** Names this process, for people. */
+  readonly controller: string;
+  /** The certificate of an operator, in place of one of our own. */
+  readonly files?: CertificateFileNames | undefined;
+  /** Of the controller; the Secret with its certificate lies there. */
+  readonly namespace: string;
+  readonly secretName: string;
+  /** Hosts and addresses that proxies reach controllers by. */
+  readonly names: readonly string[];
+  /** Whether this process may write now: only the leader does. */
+  readonly mayWrite: () => boolean;
+  /** `trust` is another one now. */
+  readonly onTrust: () => void;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly pace?: Partial<ServerPace>;
+  readonly lookMs?: number;
+  readonly hurryMs?: number;
+}
+
+interface Closable {
+  close(): Promise<void> | void;
+}
+
+/** Serves the models of Gateways to their proxies, and is believed by them. */
+export class ModelServer {
+  private readonly options: ModelServerOptions;
+  private readonly server: StreamServer<Account>;
+  private readonly certificate: Closable;
+  private shown = false;
+  private pem: string | undefined;
+
+  private constructor(options: ModelServerOptions, server: StreamServer<Account>) {
+    this.options = options;
+    this.server = server;
+    const { files, api, namespace, secretName, names, mayWrite, log, lookMs, hurryMs } = options;
+    this.certificate =
+      files === undefined
+        ? new OwnCertificate({
+            api,
+            namespace,
+            secretName,
+            names,
+            mayWrite,
+            onMaterial: (material) => this.show(material.server, trustOf(material)),
+            log,
+            ...(lookMs === undefined ? {} : { lookMs }),
+            ...(hurryMs === undefined ? {} : { hurryMs }),
+          })
+        : new CertificateFiles(files, (identity, trust) => this.show(identity, trust), log);
+  }
+
+  /** @throws Error when the port cannot be bound */
+  static async start(options: ModelServerOptions): Promise<ModelServer> {
+    const { api, host, port, controller, log, metrics, pace } = options;
+    const reviewer = new TokenReviewer({ api, audience: tokenAudience, metrics });
+    const server = await StreamServer.listen<Account>({
+      host,
+      port,
+      controller,
+      authenticate: (token) => reviewer.review(token),
+      mayRead: isProxyOf,
+      log,
+      metrics,
+      ...(pace === undefined ? {} : { pace }),
+    });
+    return new ModelServer(options, server);
+  }
+
+  get port(): number {
+    return this.server.port;
+  }
+
+  /** Proxies can connect. */
+  get isReady(): boolean {
+    return this.shown;
+  }
+
+  /** Certificates that proxies are to trust us by, in the PEM form; undefined while that is not known. */
+  get trust(): string | undefined {
+    return this.pem;
+  }
+
+  get proxies(): readonly ProxyView[] {
+    return this.server.proxies;
+  }
+
+  publish({ models, endpoints }: Pick<Translation, 'models' | 'endpoints'>): void {
+    this.server.publish(models, endpoints);
+  }
+
+  publishAddresses(endpoints: AddressLists): void {
+    this.server.publishAddresses(endpoints);
+  }
+
+  /** Sends proxies to another controller. */
+  async close(graceMs?: number): Promise<void> {
+    await this.certificate.close();
+    await this.server.close(graceMs);
+  }
+
+  private show(identity: { readonly cert: string; readonly key: string }, trust: string): void {
+    try {
+      this.server.useCertificate(identity);
+    } catch (error) {
+      this.options.log.error('the certificate for proxies cannot be used', {
+        reason: error instanceof Error ? error.message : String(error),
+      });
+      return;
+    }
+    this.shown = true;
+    if (this.pem === trust) return;
+    this.pem = trust;
+    this.options.onTrust();
+  }
+}
+
+/** The proxies of a Gateway run as the one ServiceAccount that is made for them, in its namespace. */
+function isProxyOf({ namespace, name }: Account, gateway: string): boolean {
+  const [at = '', of = ''] = gateway.split('/');
+  return namespace === at && name === proxyName(of);
+}
