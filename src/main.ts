@@ -252,15 +252,21 @@ class Assembly implements Gateway {
   }
 
   private async applyWaiting(): Promise<void> {
-    for (let next = this.waiting; next !== undefined && this.closing === undefined; next = this.waiting) {
+    for (let next = this.waiting; next !== undefined && !this.isEnding(); next = this.waiting) {
       this.waiting = undefined;
       try {
         if (!isDeepStrictEqual(next.model, this.model)) await this.plane?.apply(next.model);
-        this.taken(next.model, next.warnings);
+        // A plane that ends takes nothing more into use.
+        if (!this.isEnding()) this.taken(next.model, next.warnings);
       } catch (error) {
-        this.refuse([`${this.sourceName}: ${error instanceof Error ? error.message : String(error)}`]);
+        if (!this.isEnding())
+          this.refuse([`${this.sourceName}: ${error instanceof Error ? error.message : String(error)}`]);
       }
     }
+  }
+
+  private isEnding(): boolean {
+    return this.readiness === 'draining';
   }
 
   private taken(model: Model, warnings: readonly Problem[]): void {
