@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fills the test bed: the programs of a cluster in one binary, and the CRDs of the Gateway API.
+# Fills the test bed: the programs of a cluster in one binary, the CRDs of the Gateway API, and helm.
 #
 #   build.sh [FOLDER]
 #
@@ -10,6 +10,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 folder=${1:-${PORTCULLIS_TESTBED:-${XDG_CACHE_HOME:-$HOME/.cache}/portcullis/testbed}}
 gateway_api=v1.6.3
+helm=v3.22.0
 
 command -v go >/dev/null || { echo "build.sh: the Go toolchain is needed (go.dev/dl)" >&2; exit 1; }
 mkdir -p "$folder"
@@ -49,5 +50,13 @@ if [ ! -d "$folder/crds/$gateway_api" ]; then
   cp -R "$module/config/crd/standard" "$module/config/crd/experimental" "$folder/crds.new/"
   chmod -R u+w "$folder/crds.new"
   mv "$folder/crds.new" "$folder/crds/$gateway_api"
+fi
+if [ ! -x "$folder/helm" ] || [ "$(cat "$folder/helm.version" 2>/dev/null)" != "$helm" ]; then
+  echo "building helm $helm into $folder/helm"
+  mkdir -p "$folder/helm.new"
+  CGO_ENABLED=0 GOBIN=$folder/helm.new go install -trimpath -ldflags '-s -w' "helm.sh/helm/v3/cmd/helm@$helm"
+  mv "$folder/helm.new/helm" "$folder/helm"
+  rmdir "$folder/helm.new"
+  echo "$helm" >"$folder/helm.version"
 fi
 echo "the bed is in $folder"
