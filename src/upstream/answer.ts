@@ -3,12 +3,13 @@ import {
   Body,
   COMPLETE,
   FRAMING,
-  Head,
   hasNoBody,
   INCOMPLETE,
   KIND,
   parseResponse,
+  type Head,
   type HeadLimits,
+  type HeadPool,
 } from '../http/index.ts';
 import type { ReadBuffers } from './buffers.ts';
 import type { UpstreamUser } from './users.ts';
@@ -35,7 +36,9 @@ export class AnswerReader {
   private readonly host: AnswerHost;
   private readonly buffers: ReadBuffers;
   private readonly limits: HeadLimits;
-  private readonly head: Head;
+  private readonly heads: HeadPool;
+  /** On loan while an answer is read: most connections are idle. */
+  private head: Head | undefined;
   private readonly body = new Body();
   /** The beginning of a head that did not come whole. */
   private stash: Buffer | undefined;
@@ -45,11 +48,11 @@ export class AnswerReader {
   private informational = 0;
   private keep = false;
 
-  constructor(host: AnswerHost, buffers: ReadBuffers, maxHeaders: number, limits: HeadLimits) {
+  constructor(host: AnswerHost, buffers: ReadBuffers, heads: HeadPool, limits: HeadLimits) {
     this.host = host;
     this.buffers = buffers;
     this.limits = limits;
-    this.head = new Head(maxHeaders);
+    this.heads = heads;
   }
 
   /**
@@ -67,6 +70,9 @@ export class AnswerReader {
   /** No answer is waited for. */
   reset(): void {
     this.begun = false;
+    if (this.head === undefined) return;
+    this.heads.give(this.head);
+    this.head = undefined;
   }
 
   /** The end of the connection is the end of the body (RFC 9112 §6.3). */
@@ -88,7 +94,8 @@ export class AnswerReader {
       length = bytes.length;
       this.stash = undefined;
     }
-    const { head, host } = this;
+    const { host } = this;
+    const head = (this.head ??= this.heads.take());
     let from = 0;
     for (;;) {
       const result = parseResponse(bytes, from, length, head, this.limits);
@@ -103,7 +110,7 @@ export class AnswerReader {
       head.text = bytes.toString('latin1', from, from + head.length);
       from += head.length;
       if (head.status === 101) {
-        this.switchProtocols(user, bytes, from, length);
+        this.switchProtocols(user, head, bytes, from, length);
         return;
       }
       if (head.status >= 200) break;
@@ -115,11 +122,11 @@ export class AnswerReader {
       if (!host.isServing(user)) return;
       if (from === length) return;
     }
-    this.beginBody(user, bytes, from, length);
+    this.beginBody(user, head, bytes, from, length);
   }
 
-  private switchProtocols(user: UpstreamUser, bytes: Buffer, from: number, length: number): void {
-    const { head, host } = this;
+  private switchProtocols(user: UpstreamUser, head: Head, bytes: Buffer, from: number, length: number): void {
+    const { host } = this;
     if (!this.maySwitch || user.onSwitch === undefined)
       host.fail('upstream_protocol', 'an upgrade that nobody asked for');
     else if (!head.upgrade || (head.seen & (1 << KIND.upgrade)) === 0)
@@ -127,8 +134,8 @@ export class AnswerReader {
     else user.onSwitch(head, bytes, from, length);
   }
 
-  private beginBody(user: UpstreamUser, bytes: Buffer, from: number, length: number): void {
-    const { head, body } = this;
+  private beginBody(user: UpstreamUser, head: Head, bytes: Buffer, from: number, length: number): void {
+    const { body } = this;
     this.begun = true;
     this.host.onHead(head);
     this.keep = !head.close && (!head.http10 || head.keepAlive);

@@ -57,7 +57,7 @@ export class UpstreamConnection implements AnswerHost, Resting {
     const { settings } = endpoint;
     this.endpoint = endpoint;
     this.idleLimitMs = settings.poolIdleTimeoutMs;
-    this.answer = new AnswerReader(this, this.buffers, endpoint.maxHeaders, limits);
+    this.answer = new AnswerReader(this, this.buffers, endpoint.heads, limits);
     this.generation = endpoint.tls?.generation ?? 0;
     this.socket = this.open();
     this.connectTimer = setTimeout(() => this.end('connect timeout'), settings.connectTimeoutMs);
@@ -286,9 +286,9 @@ export class UpstreamConnection implements AnswerHost, Resting {
   onComplete(keep: boolean): void {
     this.user = undefined;
     this.buffers.leave();
+    this.answer.reset();
     if (keep && this.requestSent && !this.dead && ++this.served < this.endpoint.maxRequests) {
       this.reused = true;
-      this.answer.reset();
       this.endpoint.give(this);
     } else this.close();
   }

@@ -1,9 +1,13 @@
+import { HeadPool } from '../http/index.ts';
 import type { ConnectionLimits, Limits, UpstreamSettings } from '../model/index.ts';
 import { hashOf } from './balance.ts';
 import { UpstreamConnection } from './connection.ts';
 import type { Health } from './health.ts';
 import { Http2Sessions } from './http2Sessions.ts';
 import type { TlsMaterial } from './tls.ts';
+
+/** Shared by all endpoints; there are as many sizes as `limits.maxHeaders` has had values. */
+const headsBySize = new Map<number, HeadPool>();
 
 /** What an endpoint counts, as plain numbers (read when /metrics is). */
 export interface EndpointStats {
@@ -89,8 +93,12 @@ export class Endpoint {
     return this.share.tls;
   }
 
-  get maxHeaders(): number {
-    return Math.max(256, this.limits.maxHeaders);
+  /** Where its connections borrow the heads of answers. */
+  get heads(): HeadPool {
+    const most = Math.max(256, this.limits.maxHeaders);
+    let heads = headsBySize.get(most);
+    if (heads === undefined) headsBySize.set(most, (heads = new HeadPool(most)));
+    return heads;
   }
 
   get connections(): number {
