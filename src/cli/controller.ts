@@ -1,13 +1,15 @@
 import { parseListenAddress } from '../sources/index.ts';
 import { UsageError, type Command, type Flags } from './command.ts';
+import type { ControllerSettings } from './controllerProcess.ts';
 import { exitCode } from './exitCode.ts';
 import { Stopping } from './stopping.ts';
 
 const levels = ['debug', 'info', 'warn', 'error'] as const;
 const formats = ['text', 'json'] as const;
+const pullPolicies = ['Always', 'IfNotPresent', 'Never'] as const;
 
 export const controller: Command = {
-  summary: 'follow the Gateway API of a Kubernetes cluster and write its status',
+  summary: 'follow the Gateway API of a Kubernetes cluster, and make and feed the proxies of its Gateways',
   usage: '[--kubeconfig FILE] [--namespace NAME]',
   flags: {
     kubeconfig: {
@@ -31,6 +33,29 @@ export const controller: Command = {
       value: 'NAME',
       help: 'the GatewayClasses that are its own name this (portcullis.dev/gateway)',
     },
+    models: {
+      type: 'string',
+      value: 'ADDRESS',
+      help: 'port on which proxies get their models ([::]:15010), or off',
+    },
+    service: {
+      type: 'string',
+      value: 'NAME',
+      help: 'the Service, in its own namespace, by which proxies reach it (portcullis-controller)',
+    },
+    'models-cert': {
+      type: 'string',
+      value: 'FILE',
+      help: 'certificate that proxies are shown, in place of one of its own; with the next two',
+    },
+    'models-key': { type: 'string', value: 'FILE', help: 'its key' },
+    'models-ca': { type: 'string', value: 'FILE', help: 'what proxies are to trust it by' },
+    'proxy-image': {
+      type: 'string',
+      value: 'IMAGE',
+      help: 'makes a Deployment, a Service and what goes with them for each Gateway, of this image',
+    },
+    'proxy-image-pull-policy': { type: 'string', value: 'POLICY', help: `${pullPolicies.join(', ')}` },
     'log-level': { type: 'string', value: 'LEVEL', help: `${levels.join(', ')}` },
     'log-format': { type: 'string', value: 'FORMAT', help: `${formats.join(', ')}` },
     admin: { type: 'string', value: 'ADDRESS', help: 'port of the operator (127.0.0.1:15000), or off' },
@@ -48,12 +73,18 @@ export const controller: Command = {
         .map((name) => name.trim())
         .filter((name) => name !== ''),
       controllerName: text(flags, 'controller-name'),
+      models: address(flags, 'models'),
+      service: text(flags, 'service'),
+      certificate: certificateFiles(flags),
+      proxyImage: text(flags, 'proxy-image'),
+      proxyImagePullPolicy: oneOf(flags, 'proxy-image-pull-policy', pullPolicies),
       logLevel: oneOf(flags, 'log-level', levels),
       logFormat: oneOf(flags, 'log-format', formats),
       admin: address(flags, 'admin'),
       stats: address(flags, 'stats'),
       readiness: address(flags, 'readiness'),
     };
+    if (options.models?.kind === 'unix') throw new UsageError('--models is ip:port, [::]:port or off');
     if (options.watchNamespaces?.length === 0) throw new UsageError('--watch-namespaces names none');
     // Loaded here, so that the other commands start without it.
     const { startController } = await import('./controllerProcess.ts');
@@ -71,6 +102,14 @@ export const controller: Command = {
     }
   },
 };
+
+function certificateFiles(flags: Flags): ControllerSettings['certificate'] {
+  const [cert, key, ca] = ['models-cert', 'models-key', 'models-ca'].map((name) => text(flags, name));
+  if (cert === undefined && key === undefined && ca === undefined) return undefined;
+  if (cert === undefined || key === undefined || ca === undefined)
+    throw new UsageError('--models-cert, --models-key and --models-ca go together');
+  return { cert, key, ca };
+}
 
 function text(flags: Flags, name: string): string | undefined {
   const value = flags[name];

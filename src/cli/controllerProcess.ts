@@ -1,18 +1,14 @@
-import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
 import { startAdmin, type Admin } from '../admin/index.ts';
 import { defaults, type ListenAddress } from '../model/index.ts';
 import { loadKube } from '../sources/index.ts';
 import { createLogger, createMetrics, type LogFormat, type LogLevel } from '../telemetry/index.ts';
 import type { Stoppable } from './stopping.ts';
+import { startControlPlane, type ControlPlaneSettings } from './controlPlane.ts';
 import { version } from './version.ts';
 
-export interface ControllerSettings {
+export interface ControllerSettings extends ControlPlaneSettings {
   readonly kubeconfig: string | undefined;
   readonly context: string | undefined;
-  readonly namespace: string | undefined;
-  readonly watchNamespaces: readonly string[] | undefined;
-  readonly controllerName: string | undefined;
   readonly logLevel: LogLevel | undefined;
   readonly logFormat: LogFormat | undefined;
   readonly admin: ListenAddress | undefined;
@@ -44,17 +40,8 @@ export async function startController(settings: ControllerSettings): Promise<Run
   let ended = (): void => {};
   const closed = new Promise<void>((resolve) => (ended = resolve));
 
-  const controller = new kube.Controller({
-    api,
-    namespace: settings.namespace ?? access.namespace ?? 'default',
-    // The name of the pod, for people; the rest makes a restarted container another candidate.
-    identity: `${hostname()}_${randomUUID()}`,
-    ...(settings.controllerName === undefined ? {} : { controllerName: settings.controllerName }),
-    watchNamespaces: settings.watchNamespaces,
-    process: defaults,
-    log,
-    metrics,
-  });
+  const plane = await startControlPlane(settings, { kube, access, api, version: version(), log, metrics });
+  const { controller, models, namespace } = plane;
   let admin: Admin | undefined;
   let finishing: Promise<void> | undefined;
   const finish = (): Promise<void> =>
@@ -69,11 +56,11 @@ export async function startController(settings: ControllerSettings): Promise<Run
     closed,
     close: async () => {
       draining = true;
-      await (closing ??= controller.close().then(finish));
+      await (closing ??= plane.close().then(finish));
     },
     // Nobody waits for what is being written; the lease runs out by itself.
     closeNow: async () => {
-      void controller.close();
+      void plane.close();
       await finish();
     },
   };
@@ -90,8 +77,8 @@ export async function startController(settings: ControllerSettings): Promise<Run
         configState: () => ({
           source: 'kubernetes',
           loadedAt: controller.translatedAt,
-          synchronized: controller.isReady && controller.waitsFor.length === 0,
-          problems: controller.waitsFor.map((kind) => `${kind} objects are not known yet`),
+          synchronized: plane.isReady && plane.problems.length === 0,
+          problems: plane.problems,
           warnings: [],
         }),
         serving: async () =>
@@ -103,14 +90,14 @@ export async function startController(settings: ControllerSettings): Promise<Run
             mcp: undefined,
             workers: [],
           }),
-        readiness: () => (draining ? 'draining' : controller.isReady ? 'ready' : 'starting'),
+        readiness: () => (draining ? 'draining' : plane.isReady ? 'ready' : 'starting'),
         logLevel: () => log.level,
         setLogLevel: (level) => log.setLevel(level),
         drain: () => void running.close(),
       },
     });
   } catch (error) {
-    await controller.close();
+    await plane.close();
     await finish();
     throw error;
   }
@@ -120,7 +107,8 @@ export async function startController(settings: ControllerSettings): Promise<Run
   const { readiness, stats } = admin.addresses;
   log.info('following the cluster', {
     server: access.server.origin,
-    namespace: settings.namespace ?? access.namespace ?? 'default',
+    namespace,
+    models: models?.port ?? 'off',
     stats: stats ?? 'off',
     readiness: readiness ?? 'off',
   });

@@ -7,6 +7,7 @@ import { exitCode } from './exitCode.ts';
 import { explain } from './explain.ts';
 import { commandHelp, commonFlags, generalHelp } from './help.ts';
 import { idp } from './idp.ts';
+import { proxy } from './proxy.ts';
 import { run } from './run.ts';
 import { schema } from './schema.ts';
 import { token } from './token.ts';
@@ -20,6 +21,7 @@ const commands: Readonly<Record<string, Command>> = {
   token,
   idp,
   controller,
+  proxy,
 };
 
 function realTerminal(): Terminal {

@@ -34,6 +34,7 @@ export async function startControllerProcess(
       `--kubeconfig=${kubeconfig}`,
       '--log-level=debug',
       '--admin=off',
+      `--models=${free}`,
       `--stats=${free}`,
       `--readiness=${free}`,
       ...args,

@@ -96,7 +96,8 @@ function podOf(request: ProxyRequest, selector: object): object {
         },
       },
       { name: 'trust', configMap: { name, items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
-      { name: 'cache', emptyDir: { sizeLimit: '128Mi' } },
+      // What is kept for a restart holds private keys: in memory, not on the disk of a node.
+      { name: 'cache', emptyDir: { medium: 'Memory', sizeLimit: '64Mi' } },
     ],
   };
 }

@@ -1,0 +1,135 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { defaults, type ListenAddress } from '../model/index.ts';
+import type { loadKube, Access, Controller, Installation, KubeApi, ModelServer } from '../sources/index.ts';
+import type { Logger, Metrics } from '../telemetry/index.ts';
+
+export interface ControlPlaneSettings {
+  readonly namespace: string | undefined;
+  readonly watchNamespaces: readonly string[] | undefined;
+  readonly controllerName: string | undefined;
+  /** Where proxies get their models. */
+  readonly models: ListenAddress | undefined;
+  readonly service: string | undefined;
+  readonly certificate: { readonly cert: string; readonly key: string; readonly ca: string } | undefined;
+  readonly proxyImage: string | undefined;
+  readonly proxyImagePullPolicy: string | undefined;
+}
+
+export interface ControlPlaneTools {
+  readonly kube: Awaited<ReturnType<typeof loadKube>>;
+  readonly access: Access;
+  readonly api: KubeApi;
+  readonly version: string;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+/** The port of the chart's Service. */
+const modelsPort = 15_010;
+const secretName = 'portcullis-controller';
+const defaultService = 'portcullis-controller';
+
+/** The controller, what it tells proxies, and what it needs to make them. */
+export interface ControlPlane {
+  readonly controller: Controller;
+  readonly models: ModelServer | undefined;
+  /** Of the controller itself. */
+  readonly namespace: string;
+  /** Why it is not ready, or not quite well, a line each. */
+  readonly problems: readonly string[];
+  readonly isReady: boolean;
+  /** Sends proxies elsewhere, and ends what is under way. */
+  close(): Promise<void>;
+}
+
+/** @throws Error where the port for proxies cannot be bound; nothing is left running then */
+export async function startControlPlane(
+  settings: ControlPlaneSettings,
+  { kube, access, api, version, log, metrics }: ControlPlaneTools,
+): Promise<ControlPlane> {
+  const namespace = settings.namespace ?? access.namespace ?? 'default';
+  const controllerName = settings.controllerName ?? kube.defaultControllerName;
+  const service = settings.service ?? defaultService;
+  const address = settings.models ?? { kind: 'tcp', host: '::', port: modelsPort };
+  const changed = (): void => controller?.changed();
+  let controller: Controller | undefined;
+
+  const models =
+    address.kind === 'tcp'
+      ? await kube.ModelServer.start({
+          api,
+          host: address.host,
+          port: address.port,
+          controller: `${hostname()} (${version})`,
+          files: settings.certificate,
+          namespace,
+          secretName,
+          names: namesOf(service, namespace),
+          mayWrite: () => controller?.isLeader === true,
+          onTrust: changed,
+          log,
+          metrics,
+        })
+      : undefined;
+  const { proxyImage } = settings;
+  const found =
+    proxyImage === undefined
+      ? undefined
+      : new kube.ServiceAddress({ api, namespace, name: service, onAddress: changed, log });
+  /** Nothing is made before everything is known that goes into it: each change is another pod. */
+  const installation = (): Installation | undefined =>
+    proxyImage === undefined || models?.trust === undefined || found?.isKnown !== true
+      ? undefined
+      : {
+          controllerName,
+          image: proxyImage,
+          imagePullPolicy: settings.proxyImagePullPolicy,
+          controller: `${service}.${namespace}.svc:${String(modelsPort)}`,
+          controllerAddress: found.address,
+          trust: models.trust,
+        };
+
+  const started = (controller = new kube.Controller({
+    api,
+    namespace,
+    // The name of the pod, for people; the rest makes a restarted container another candidate.
+    identity: `${hostname()}_${randomUUID()}`,
+    controllerName,
+    watchNamespaces: settings.watchNamespaces,
+    process: defaults,
+    ...(proxyImage === undefined ? {} : { installation }),
+    onTranslation: (translation) => models?.publish(translation),
+    onAddresses: (endpoints) => models?.publishAddresses(endpoints),
+    log,
+    metrics,
+  }));
+  return {
+    controller: started,
+    models,
+    namespace,
+    get problems() {
+      return [
+        ...started.waitsFor.map((kind) => `${kind} objects are not known yet`),
+        ...(models === undefined || models.isReady ? [] : ['there is no certificate to show to proxies yet']),
+        ...(models?.proxies ?? []).flatMap(({ gateway, proxy, problems }) =>
+          problems.map((problem) => `${proxy} of Gateway ${gateway} refuses its model: ${problem}`),
+        ),
+      ];
+    },
+    get isReady() {
+      return started.isReady && models?.isReady !== false;
+    },
+    close: async () => {
+      await Promise.all([models?.close(), found?.close(), started.close()]);
+    },
+  };
+}
+
+/** All that a Service is called inside a cluster. */
+const namesOf = (service: string, namespace: string): readonly string[] => [
+  `${service}.${namespace}.svc`,
+  `${service}.${namespace}.svc.cluster.local`,
+  `${service}.${namespace}`,
+  service,
+];

@@ -1,0 +1,137 @@
+import type { StreamSettings } from '../sources/index.ts';
+import { UsageError, type Command, type Flags, type Terminal } from './command.ts';
+import { serveUntilStopped } from './serve.ts';
+
+/** The flags that say where models come from; each has a variable of the environment, which it wins over. */
+const variables = {
+  controller: 'PORTCULLIS_CONTROLLER',
+  gateway: 'PORTCULLIS_GATEWAY',
+  'token-file': 'PORTCULLIS_TOKEN_FILE',
+  'ca-file': 'PORTCULLIS_CA_FILE',
+  'server-name': 'PORTCULLIS_SERVER_NAME',
+  cache: 'PORTCULLIS_CACHE',
+  'cache-key-file': 'PORTCULLIS_CACHE_KEY_FILE',
+} as const;
+
+type Name = keyof typeof variables;
+
+/** Flags that stand for a setting of `config`: its path, and the variable that would otherwise win over it. */
+const settings = {
+  admin: { path: ['adminAddr'], variable: 'ADMIN_ADDR' },
+  stats: { path: ['statsAddr'], variable: 'STATS_ADDR' },
+  readiness: { path: ['readinessAddr'], variable: 'READINESS_ADDR' },
+  workers: { path: ['workers'], variable: 'WORKER_THREADS' },
+  'log-level': { path: ['logging', 'level'], variable: undefined },
+  'log-format': { path: ['logging', 'format'], variable: undefined },
+} as const;
+
+export const proxy: Command = {
+  summary: 'serve one Gateway of a cluster, as its controller says',
+  usage: '--controller HOST:PORT --gateway NAMESPACE/NAME',
+  flags: {
+    controller: {
+      type: 'string',
+      value: 'A,B',
+      help: `controllers, as host:port; when one does not answer the next is asked (${variables.controller})`,
+    },
+    gateway: { type: 'string', value: 'NAMESPACE/NAME', help: `what to serve (${variables.gateway})` },
+    'token-file': {
+      type: 'string',
+      value: 'FILE',
+      help: `token of its ServiceAccount, for the audience portcullis.dev/controller (${variables['token-file']})`,
+    },
+    'ca-file': {
+      type: 'string',
+      value: 'FILE',
+      help: `certificates (PEM) that it trusts controllers by (${variables['ca-file']})`,
+    },
+    'server-name': {
+      type: 'string',
+      value: 'NAME',
+      help: `in the certificates of controllers, in place of their host (${variables['server-name']})`,
+    },
+    cache: {
+      type: 'string',
+      value: 'FOLDER',
+      help: `keeps the last model for a restart; in memory, or with a key (${variables.cache})`,
+    },
+    'cache-key-file': {
+      type: 'string',
+      value: 'FILE',
+      help: `32 secret bytes or more, which what is kept is sealed with (${variables['cache-key-file']})`,
+    },
+    admin: { type: 'string', value: 'ADDRESS', help: 'port of the operator (127.0.0.1:15000), or off' },
+    stats: { type: 'string', value: 'ADDRESS', help: 'port of the metrics ([::]:15020), or off' },
+    readiness: { type: 'string', value: 'ADDRESS', help: 'port of the probes ([::]:15021), or off' },
+    workers: { type: 'string', value: 'NUMBER', help: 'processes that serve, or auto (1)' },
+    'log-level': { type: 'string', value: 'LEVEL', help: 'debug, info, warn, error' },
+    'log-format': { type: 'string', value: 'FORMAT', help: 'text, json' },
+  },
+  positionals: 0,
+  async run(flags, _positionals, terminal) {
+    const stream = streamOf(flags, terminal);
+    const own = ownSettings(flags, terminal);
+    return await serveUntilStopped({ source: { stream, settings: own.text }, env: own.env }, terminal);
+  },
+};
+
+function streamOf(flags: Flags, { env }: Terminal): StreamSettings {
+  const text = (name: Name): string | undefined => {
+    const value = flags[name];
+    const given = typeof value === 'string' ? value : env[variables[name]];
+    return given === undefined || given === '' ? undefined : given;
+  };
+  const needed = (name: Name): string => {
+    const value = text(name);
+    if (value === undefined) throw new UsageError(`--${name} (or ${variables[name]}) is needed`);
+    return value;
+  };
+  const gateway = needed('gateway');
+  if (!/^[a-z0-9.-]+\/[a-z0-9.-]+$/.test(gateway)) throw new UsageError('--gateway is namespace/name');
+  const [folder, keyFile] = [text('cache'), text('cache-key-file')];
+  if (keyFile !== undefined && folder === undefined)
+    throw new UsageError('--cache-key-file goes with --cache');
+  return {
+    controllers: needed('controller').split(',').map(controllerUrl),
+    gateway,
+    tokenFile: needed('token-file'),
+    caFile: needed('ca-file'),
+    serverName: text('server-name'),
+    cache: folder === undefined ? undefined : { folder, keyFile },
+  };
+}
+
+/** `host:port`, or the URL that it stands for. */
+function controllerUrl(text: string): URL {
+  const trimmed = text.trim();
+  const address = trimmed.includes('://') ? trimmed : `https://${trimmed}`;
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (
+    url === undefined ||
+    url.protocol !== 'https:' ||
+    url.pathname !== '/' ||
+    url.search + url.username !== ''
+  )
+    throw new UsageError(`--controller: ${trimmed} is not host:port`);
+  return url;
+}
+
+/** The settings of this process, as the text of a configuration: so they are checked as in every other one. */
+function ownSettings(flags: Flags, { env }: Terminal): { text: string; env: Terminal['env'] } {
+  const config: Record<string, unknown> = {};
+  const surroundings = { ...env };
+  for (const [name, { path, variable }] of Object.entries(settings)) {
+    const value = flags[name];
+    if (typeof value !== 'string') continue;
+    const [first, second] = path as readonly [string, string?];
+    const given = /^\d+$/.test(value) ? Number(value) : value;
+    if (second === undefined) config[first] = given;
+    else config[first] = { ...(config[first] as object | undefined), [second]: given };
+    if (variable !== undefined) delete surroundings[variable];
+  }
+  // The label of the zone, as Kubernetes gives it to pods.
+  const { ZONE: zone, LOCALITY: locality } = env;
+  if (zone !== undefined && zone !== '' && (locality === undefined || locality === ''))
+    surroundings['LOCALITY'] = `-/${zone}`;
+  return { text: JSON.stringify({ config }), env: surroundings };
+}
