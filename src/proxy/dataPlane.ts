@@ -15,7 +15,7 @@ import { ServerIdentities, type IdentityView } from './serverIdentity.ts';
 import { bindKey, Snapshot, type SnapshotTools } from './snapshot.ts';
 import { RawStats } from './rawStats.ts';
 import { RouteStats, type WireStats } from './stats.ts';
-import { acceptsConnections, UdpPlane } from './udpPlane.ts';
+import { acceptsConnections, UdpPlane, type Datagrams } from './udpPlane.ts';
 
 export interface DataPlaneOptions {
   /** How names of backends are looked up; the resolver of the system unless given. */
@@ -32,6 +32,8 @@ export interface DataPlaneOptions {
   readonly overload?: Overload;
   /** Sockets of a new port, which another process has bound; ports bind their own unless given. */
   readonly socketsFor?: (key: string) => readonly SocketHandle[];
+  /** Who else has the ports for datagrams open; other processes of this gateway, where `socketsFor` is given. */
+  readonly datagrams?: () => Datagrams;
 }
 
 /** A model that is ready to come into use. */
@@ -123,7 +125,7 @@ export class DataPlane {
       overload: this.overload,
       stats: this.raw.udp,
       lookup: options.lookup,
-      shared: options.socketsFor !== undefined,
+      datagrams: options.datagrams ?? (() => (options.socketsFor === undefined ? 'alone' : 'shared')),
     });
     this.raw.expose(options.metrics);
     exposeMetrics(options.metrics, {
@@ -272,11 +274,18 @@ export class DataPlane {
     this.identities.useTicketSecret(secret);
   }
 
-  /** Stops accepting and lets running exchanges end. A model that is being prepared no longer comes into use. */
-  async drain(): Promise<void> {
+  /**
+   * Stops accepting and lets running exchanges end. A model that is being prepared no longer comes into use.
+   * @param patienceMs another process serves on the same ports: idle connections may bring one more request each, within
+   *   this time, and datagrams are still taken
+   */
+  async drain(patienceMs = 0): Promise<void> {
     this.ending = true;
-    const ports = [...this.ports.values(), ...this.leaving];
-    await Promise.all([...ports.map((port) => port.drain()), this.udp.drain()]);
+    await Promise.all([
+      ...[...this.ports.values()].map((port) => port.drain(patienceMs)),
+      ...[...this.leaving].map((port) => port.drain()),
+      this.udp.drain(patienceMs),
+    ]);
   }
 
   /** Ends everything now, and what a model that is being prepared has opened as soon as it is. */

@@ -31,7 +31,7 @@ export interface PortTools {
 }
 
 /** Why the gateway ends a connection that could have served further requests, or the present one. */
-export type EndReason = 'requests' | 'age' | 'overload' | 'rate' | 'flood' | 'keepalive';
+export type EndReason = 'requests' | 'age' | 'overload' | 'rate' | 'flood' | 'keepalive' | 'upgrade';
 
 const SWEEP_MS = 500;
 /** What a port knows of a connection of any kind. */
@@ -60,6 +60,8 @@ export class Port {
   private readonly entering = new Set<Entrance>();
   private readonly timer: NodeJS.Timeout;
   private draining = false;
+  /** Every connection gets one more request. */
+  private leaving = false;
   private readonly settled: (() => void)[] = [];
   private acceptLogged = Number.NEGATIVE_INFINITY;
   private acceptFailures = 0;
@@ -150,6 +152,7 @@ export class Port {
 
   ended(reason: EndReason): void {
     const { ended } = this.tools.wire;
+    if (this.leaving) return 'upgrade';
     ended.set(reason, (ended.get(reason) ?? 0) + 1);
   }
 
@@ -158,14 +161,24 @@ export class Port {
     this.listening.close();
   }
 
-  /** Lets running exchanges end; resolves when the last connection is gone. */
-  drain(): Promise<void> {
+  /**
+   * Lets running exchanges end; resolves when the last connection is gone.
+   * @param patienceMs idle connections get so long for one more request: a request that crosses the end of its
+   *   connection is lost, and the answer to one says that it was the last
+   */
+  drain(patienceMs = 0): Promise<void> {
     this.stopAccepting();
     this.draining = true;
     for (const connection of this.connections) connection.drain();
+  }
+
+    this.leaving = true;
+    if (patienceMs === 0) this.endIdle();
+    else setTimeout(() => this.endIdle(), patienceMs).unref();
     return this.open === 0 ? Promise.resolve() : new Promise((resolve) => void this.settled.push(resolve));
   }
 
+  private endIdle(): void {
   /** Ends everything now. */
   destroy(): void {
     this.stopAccepting();
@@ -181,7 +194,7 @@ export class Port {
   /** One connection less. */
   departed(): void {
     this.tools.wire.connections--;
-    if (this.draining && this.open === 0) for (const settle of this.settled.splice(0)) settle();
+    if (this.leaving && this.open === 0) for (const settle of this.settled.splice(0)) settle();
   }
 
   /** The way in of a connection has ended; the caller says what becomes of it. */

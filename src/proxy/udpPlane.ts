@@ -18,9 +18,15 @@ import { byWeight } from './weights.ts';
 export interface UdpPlaneTools extends Omit<UdpTools, 'flows'> {
   readonly stats: StatsByRoute<UdpStats>;
   readonly lookup?: LookupTools | undefined;
-  /** Other processes have the same ports open. */
-  readonly shared: boolean;
+  /** Asked for each port that is opened. */
+  readonly datagrams: () => Datagrams;
 }
+
+/**
+ * Who else has the ports open: nobody; nobody yet, or the program before this one as well, in a process that others may
+ * follow; or other workers.
+ */
+export type Datagrams = 'alone' | 'first' | 'joining' | 'shared';
 
 /** What is bound, and by which bind of the model. */
 interface Wanted {
@@ -102,8 +108,11 @@ export class UdpPlane {
     for (const port of this.ports.values()) port.forgetMoved();
   }
 
-  async drain(): Promise<void> {
-    await Promise.all([...this.ports.values(), ...this.leaving].map((port) => port.drain()));
+  async drain(patienceMs = 0): Promise<void> {
+    await Promise.all([
+      ...[...this.ports.values()].map((port) => port.drain(patienceMs)),
+      ...[...this.leaving].map((port) => port.drain()),
+    ]);
   }
 
   close(): void {
@@ -155,13 +164,13 @@ export class UdpPlane {
   }
 
   private async open(key: string, bind: Bind, route: CompiledUdpRoute, limits: Limits): Promise<UdpPort> {
-    const { shared } = this.tools;
+    const others = this.tools.datagrams();
     // Each process would get another one.
-    if (shared && bind.port === 0)
+    if (others === 'shared' && bind.port === 0)
       throw new Error('port 0 cannot be shared by several workers for UDP: give it a number');
     const port = new UdpPort(key, route, limits, { ...this.tools, flows: this.flows });
     try {
-      await port.listen(bind.port, bind.address, shared);
+      await port.listen(bind.port, bind.address, others);
     } catch (error) {
       port.destroy();
       throw bindProblem(bind, error);

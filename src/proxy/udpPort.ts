@@ -7,6 +7,7 @@ import type { Overload } from './overload.ts';
 import { rawRecord } from './rawRecord.ts';
 import { peerOf } from './toldEnds.ts';
 import { QUEUE_MOST, UdpFlow, type FlowOwner } from './udpFlow.ts';
+import type { Datagrams } from './udpPlane.ts';
 import type { UdpDrop, UdpResult, UdpStats } from './udpStats.ts';
 
 const SWEEP_MS = 500;
@@ -58,16 +59,16 @@ export class UdpPort implements FlowOwner {
 
   /**
    * Binds on one address, or on all of them: IPv4 alone where IPv6 is off.
-   * @param shared other processes of this gateway have it open as well
+   * @param others who else has it open
    * @throws the system's error, as EADDRINUSE
    */
-  async listen(port: number, address: string | undefined, shared: boolean): Promise<void> {
+  async listen(port: number, address: string | undefined, others: Datagrams): Promise<void> {
     try {
-      this.socket = await this.bind(port, address ?? '::', shared);
+      this.socket = await this.openOne(port, address ?? '::', others);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (address !== undefined || (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL')) throw error;
-      this.socket = await this.bind(port, '0.0.0.0', shared);
+      this.socket = await this.openOne(port, '0.0.0.0', others);
     }
   }
 
@@ -88,9 +89,14 @@ export class UdpPort implements FlowOwner {
     this.forgetMoved();
   }
 
-  /** Takes no new clients; resolves when those that are known have got their answers, as far as can be told. */
-  drain(): Promise<void> {
-    this.draining = true;
+  /**
+   * Takes no new clients; resolves when those that are known have got their answers, as far as can be told.
+   * @param patienceMs another process has the port open: what the system gives to this one has nobody else to go to, so
+   *   new clients are still taken, and it resolves after this time at the latest
+   */
+  drain(patienceMs = 0): Promise<void> {
+    this.draining = patienceMs === 0;
+    if (patienceMs > 0) setTimeout(() => this.settle(), patienceMs).unref();
     return this.quiet(Date.now())
       ? Promise.resolve()
       : new Promise((resolve) => void this.settled.push(resolve));
@@ -132,10 +138,21 @@ export class UdpPort implements FlowOwner {
     );
   }
 
-  private bind(port: number, address: string, shared: boolean): Promise<Socket> {
+  private settle(): void {
+    for (const settle of this.settled.splice(0)) settle();
+  }
+
+  private async openOne(port: number, address: string, others: Datagrams): Promise<Socket> {
+    // A port that others may join lets any program of this user in that asks for it: a second gateway started by
+    // mistake is noticed first.
+    if (others === 'first' && port !== 0) await closed(await this.bind(port, address, false));
+    return await this.bind(port, address, others !== 'alone');
+  }
+
+  private bind(port: number, address: string, reusePort: boolean): Promise<Socket> {
     const options: SocketOptions & { reusePort?: boolean } = {
       type: isIPv6(address) ? 'udp6' : 'udp4',
-      ...(shared ? { reusePort: true } : {}),
+      ...(reusePort ? { reusePort } : {}),
     };
     const socket = createSocket(options);
     return new Promise((resolve, reject) => {
@@ -187,7 +204,7 @@ export class UdpPort implements FlowOwner {
     for (const flow of this.flows.values())
       if (now - flow.lastAt >= this.limits.udpIdleTimeoutMs) flow.end('idle');
     this.forgetMoved();
-    if (this.draining && this.quiet(now)) for (const settle of this.settled.splice(0)) settle();
+    if (this.quiet(now)) this.settle();
   }
 
   /** Clients whose backend, or whose address of it, is gone: their next datagram goes to another. */
@@ -209,6 +226,8 @@ export class UdpPort implements FlowOwner {
     this.tools.log.error('datagrams could not be passed on', { bind: this.key, problem: error.message });
   }
 }
+
+const closed = (socket: Socket): Promise<void> => new Promise((resolve) => socket.close(() => resolve()));
 
 const keyOf = ({ address, port }: { readonly address: string; readonly port: number }): string =>
   `${address} ${port}`;

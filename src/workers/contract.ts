@@ -2,6 +2,7 @@ import type { KeySetView } from '../auth/contract.ts';
 import type { AddressLists, Model } from '../model/index.ts';
 import type { BindView, DataPlane } from '../proxy/index.ts';
 import type { LogLevel } from '../telemetry/index.ts';
+import type { PlaneInheritance } from './inheritance.ts';
 
 /** What serves: this process, or a tree of them. Models go in, traffic is served, views come out. */
 export interface Plane {
@@ -25,8 +26,17 @@ export interface Plane {
   /** All metrics in the Prometheus text format. */
   expose(): Promise<string>;
   setLogLevel(level: LogLevel): void;
-  /** Takes no more connections; resolves when the last request has its answer. */
-  drain(): Promise<void>;
+  /**
+   * What another program needs to serve on the same ports; this one goes on all the same.
+   * @throws Error where there is nothing that can be handed over, and why
+   */
+  handOver(): PlaneInheritance;
+  /**
+   * Takes no more connections; resolves when the last request has its answer.
+   * @param patienceMs where another program serves on the same ports already: idle connections get so long to bring a
+   *   last request, whose answer tells the client to come back, before they are ended
+   */
+  drain(patienceMs?: number): Promise<void>;
   /** Ends everything; MCP servers get `graceMs` milliseconds to leave. Resolves (never rejects) when nothing is left. */
   close(graceMs: number): Promise<void>;
 }

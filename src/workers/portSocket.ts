@@ -2,18 +2,30 @@
 import net from 'node:net';
 import { bindProblem, type SocketHandle } from '../proxy/index.ts';
 
-/** A socket that is bound to a port and on which this process never accepts: it is there to be handed on. */
+/** A socket that is bound to a port and that can be handed on. */
 export interface PortSocket {
   readonly port: number;
   /** Can be sent to other processes as often as needed; this one keeps it open until it closes it. */
   readonly handle: SocketHandle;
 }
 
-/** Why this Node cannot run several workers, where it cannot: only newer ones bind without listening. */
-export const whyNotSeveral = (): string | undefined =>
+/** Only newer ones bind without listening. */
+const lacking = (): string | undefined =>
   typeof net.BoundSocket === 'function'
     ? undefined
-    : `config.workers: more than one worker takes Node 26.4 or newer, and this is ${process.versions.node}`;
+    : `Node 26.4 or newer, and this is ${process.versions.node}`;
+
+/** Why this Node cannot run several workers, where it cannot. */
+export function whyNotSeveral(): string | undefined {
+  const lacks = lacking();
+  return lacks === undefined ? undefined : `config.workers: more than one worker takes ${lacks}`;
+}
+
+/** Why this Node cannot hand its ports over to another program, where it cannot. */
+export function whyNoHandover(): string | undefined {
+  const lacks = lacking();
+  return lacks === undefined ? undefined : `an upgrade takes ${lacks}`;
+}
 
 /**
  * Binds with SO_REUSEPORT, so that the system shares out the connections of the port among all sockets on which
@@ -33,27 +45,33 @@ function bind(port: number, host: string): PortSocket {
  * Binds as many sockets to one port.
  * @param port 0 for any free one
  * @param address every address of the machine where absent: IPv4 alone where IPv6 is off
+ * @param joins there are sockets of this gateway on the port already
  * @throws Error saying which port and why
  */
-export function bindPort(port: number, address: string | undefined, count: number): readonly PortSocket[] {
+export function bindPort(
+  port: number,
+  address: string | undefined,
+  count: number,
+  joins = false,
+): readonly PortSocket[] {
   try {
-    return bindAll(port, address ?? '::', count);
+    return bindAll(port, address ?? '::', count, joins);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (address !== undefined || (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL'))
       throw bindProblem({ port, ...(address === undefined ? {} : { address }) }, error);
   }
   try {
-    return bindAll(port, '0.0.0.0', count);
+    return bindAll(port, '0.0.0.0', count, joins);
   } catch (error) {
     throw bindProblem({ port }, error);
   }
 }
 
-function bindAll(port: number, host: string, count: number): readonly PortSocket[] {
+function bindAll(port: number, host: string, count: number, joins: boolean): readonly PortSocket[] {
   // SO_REUSEPORT lets another program of this user in that asks for it, too: a second gateway started by mistake
   // would get half of the connections. Without it the system says whether somebody listens there.
-  if (port !== 0) new net.BoundSocket({ port, host }).close();
+  if (port !== 0 && !joins) new net.BoundSocket({ port, host }).close();
   const sockets: PortSocket[] = [];
   try {
     while (sockets.length < count) sockets.push(bind(sockets[0]?.port ?? port, host));

@@ -19,7 +19,7 @@ class Worker {
   private deadlineMs = 0;
   private prepared: Prepared | undefined;
   /** Sockets that no port has taken yet, by the key of their bind. */
-  private readonly sockets = new Map<string, SocketHandle>();
+  private readonly sockets = new Map<string, SocketHandle[]>();
   /** Those of other workers, by their number. */
   private readonly lent = new Map<number, { readonly key: string; readonly socket: SocketHandle }[]>();
   private ending = false;
@@ -27,7 +27,7 @@ class Worker {
   constructor() {
     this.link = new Link<ToMain, ToWorker>(process, {
       socket: ({ key }, socket) => {
-        if (socket !== undefined) this.sockets.set(key, socket);
+        if (socket !== undefined) this.sockets.set(key, [...(this.sockets.get(key) ?? []), socket]);
       },
       start: (start) => this.start(start),
       prepare: async (model) => {
@@ -43,13 +43,13 @@ class Worker {
       view: () => this.served.look(),
       metrics: () => this.metrics.snapshot(),
       beat: () => undefined,
-      drain: () => this.served.drain(),
+      drain: ({ patienceMs }) => this.served.drain(patienceMs),
       end: ({ graceMs }) => this.end(graceMs),
     });
     process.on('disconnect', () => void this.orphaned());
     // A terminal, or a service manager, sends these to every process of the gateway. The main process has got it, too,
     // and says what is to be done.
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => undefined);
   }
 
   private get served(): Serving {
@@ -80,9 +80,9 @@ class Worker {
   }
 
   private claim(key: string): SocketHandle[] {
-    const socket = this.sockets.get(key);
+    const sockets = this.sockets.get(key);
     this.sockets.delete(key);
-    return socket === undefined ? [] : [socket];
+    return sockets ?? [];
   }
 
   private async commit(): Promise<void> {
@@ -93,7 +93,7 @@ class Worker {
   private abort(): void {
     this.prepared?.abort();
     this.prepared = undefined;
-    for (const socket of this.sockets.values()) socket.close();
+    for (const sockets of this.sockets.values()) for (const socket of sockets) socket.close();
     this.sockets.clear();
   }
 

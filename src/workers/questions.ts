@@ -44,7 +44,7 @@ export interface ToWorker {
   /** Sign of life. */
   beat: Exchange<void, void>;
   /** Answered when the last request has its answer. */
-  drain: Exchange<void, void>;
+  drain: Exchange<{ readonly patienceMs: number }, void>;
   /** The process ends, whether or not the answer arrives. */
   end: Exchange<{ readonly graceMs: number }, void>;
 }

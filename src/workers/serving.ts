@@ -4,8 +4,12 @@ import { defaults, type AddressLists, type FixedSettings, type Model } from '../
 import { LocalTokens, type TokenStore } from '../policies/index.ts';
 import { DataPlane, type DataPlaneOptions, type Prepared } from '../proxy/index.ts';
 import { createAccessLog, type Metrics, type RootLogger } from '../telemetry/index.ts';
-import { exposeWorkers } from './metrics.ts';
+import { CommonKeys } from './commonKeys.ts';
 import type { Plane, PlaneView, PortView } from './contract.ts';
+import type { PlaneInheritance } from './inheritance.ts';
+import { exposeWorkers } from './metrics.ts';
+import { whyNoHandover } from './portSocket.ts';
+import { Sockets } from './sockets.ts';
 
 export interface ServingOptions extends Pick<DataPlaneOptions, 'socketsFor'> {
   readonly log: RootLogger;
@@ -21,6 +25,8 @@ export interface ServingOptions extends Pick<DataPlaneOptions, 'socketsFor'> {
   readonly tokens?: TokenStore;
   /** Which of several workers this is. */
   readonly worker?: number;
+  /** Of the program before this one. */
+  readonly inherited?: PlaneInheritance | undefined;
 }
 
 /** The part that serves: the data plane, the MCP side and the key sets, all in this process. */
@@ -29,15 +35,24 @@ export class Serving implements Plane {
   private readonly options: ServingOptions;
   private readonly keySets: ReturnType<typeof createKeySets>;
   private readonly mcp: McpRuntime;
+  /** Of a process that serves alone, where Node can bind them: those of a worker come from the main process. */
+  private readonly own: { readonly sockets: Sockets; readonly keys: CommonKeys } | undefined;
   private ready = false;
+  private applied = false;
 
   constructor(options: ServingOptions) {
     this.options = options;
-    const { metrics, fixed, worker } = options;
+    const { metrics, fixed, worker, inherited } = options;
     const log = worker === undefined ? options.log : options.log.child({ worker });
     this.keySets = createKeySets({ log, metrics });
+    if (worker === undefined && whyNoHandover() === undefined) {
+      const keys = new CommonKeys(inherited, (secret) => this.dataPlane.useTicketSecret(secret));
+      this.own = { keys, sockets: new Sockets(1, inherited?.sockets) };
+    }
+    const { own } = this;
+    const sessionKey = fixed.sessionKey ?? own?.keys.sessionKey;
     this.mcp = new McpRuntime({
-      ...(fixed.sessionKey === undefined ? {} : { sessionKey: fixed.sessionKey }),
+      ...(sessionKey === undefined ? {} : { sessionKey }),
       ...(options.owner === undefined ? {} : { owner: options.owner }),
       ...(options.onGroup && { onGroup: options.onGroup }),
       sessionTtlMs: fixed.sessionTtlMs,
@@ -58,8 +73,14 @@ export class Serving implements Plane {
       },
       openAccessLog: (kind) => (kind === 'none' ? undefined : createAccessLog(kind, { log, metrics })),
       ...(options.socketsFor && { socketsFor: options.socketsFor }),
+      ...(own && {
+        socketsFor: (key) => [...own.sockets.of(1, [key])].map(([, handle]) => handle),
+        // There may be those of the program before this one, which are not handed over.
+        datagrams: () => (inherited === undefined || this.applied ? 'first' : 'joining'),
+      }),
     });
     this.ready = true;
+    if (own !== undefined) this.dataPlane.useTicketSecret(own.keys.ticketSecret);
     // A worker does not count itself: the main process does.
     if (worker === undefined)
       exposeWorkers(
@@ -82,8 +103,23 @@ export class Serving implements Plane {
     return this.dataPlane.prepare(model);
   }
 
-  apply(model: Model): Promise<void> {
-    return this.dataPlane.apply(model);
+  async apply(model: Model): Promise<void> {
+    const { own, dataPlane } = this;
+    if (own === undefined) {
+      await dataPlane.apply(model);
+      return;
+    }
+    const opened = own.sockets.open(model);
+    let prepared: Prepared;
+    try {
+      prepared = await dataPlane.prepare(own.keys.sealing(model));
+    } catch (error) {
+      own.sockets.close(opened);
+      throw error;
+    }
+    this.applied = true;
+    await prepared.commit();
+    own.sockets.keepOnly(model);
   }
 
   useAddresses(_model: Model, lists: AddressLists): Promise<void> {
@@ -116,8 +152,14 @@ export class Serving implements Plane {
     this.options.log.setLevel(level);
   }
 
-  async drain(): Promise<void> {
-    const served = this.dataPlane.drain();
+  handOver(): PlaneInheritance {
+    if (this.own === undefined) throw new Error(whyNoHandover() ?? 'a worker has nothing to hand over');
+    const { sockets, keys } = this.own;
+    return { sockets: sockets.all, sessionKey: keys.sessionKey, ticketSecret: keys.ticketSecret };
+  }
+
+  async drain(patienceMs = 0): Promise<void> {
+    const served = this.dataPlane.drain(patienceMs);
     this.mcp.drain();
     await served;
   }
@@ -125,6 +167,8 @@ export class Serving implements Plane {
   async close(graceMs: number): Promise<void> {
     if (graceMs > 0) await this.mcp.close(graceMs);
     this.dataPlane.close();
+    this.own?.sockets.close();
+    this.own?.keys.close();
     this.keySets.close();
     await this.mcp.close(0);
   }

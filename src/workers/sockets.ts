@@ -1,22 +1,32 @@
-import type { Model } from '../model/index.ts';
+import type { Bind, Model } from '../model/index.ts';
 import { acceptsConnections, bindKey, type SocketHandle } from '../proxy/index.ts';
 import type { PortView } from './contract.ts';
 import { bindPort, type PortSocket } from './portSocket.ts';
 
+/** By the key of their bind. */
+export type SocketsByKey = ReadonlyMap<string, readonly PortSocket[]>;
+
 /**
- * The sockets of all ports, one for each worker. This process keeps them open, so that connections that wait to be
- * accepted outlive the worker they wait for.
+ * The sockets of all ports, at least one for each worker. This process keeps them open, so that connections that wait
+ * to be accepted outlive the worker they wait for.
  */
 export class Sockets {
   private readonly workers: number;
   private readonly byKey = new Map<string, readonly PortSocket[]>();
+  private readonly inherited: Map<string, readonly PortSocket[]>;
 
-  constructor(workers: number) {
+  /** @param inherited sockets of the program before this one, of which the first model takes those that it has a use for */
+  constructor(workers: number, inherited: SocketsByKey = new Map()) {
     this.workers = workers;
+    this.inherited = new Map(inherited);
   }
 
   get ports(): readonly PortView[] {
     return [...this.byKey].map(([key, sockets]) => ({ key, port: sockets[0]?.port ?? 0 }));
+  }
+
+  get all(): SocketsByKey {
+    return this.byKey;
   }
 
   /**
@@ -31,13 +41,15 @@ export class Sockets {
         const key = bindKey(bind, index);
         // For datagrams each worker has a socket of its own.
         if (this.byKey.has(key) || !acceptsConnections(bind)) continue;
-        this.byKey.set(key, bindPort(bind.port, bind.address, this.workers));
+        this.byKey.set(key, this.bind(key, bind));
         opened.push(key);
       }
     } catch (error) {
       this.close(opened);
       throw error;
     }
+    closeAll(this.inherited.values());
+    this.inherited.clear();
     return opened;
   }
 
@@ -49,18 +61,42 @@ export class Sockets {
     this.close([...this.byKey.keys()].filter((key) => !wanted.has(key)));
   }
 
-  /** Of one worker, which count from 1. */
+  /**
+   * Of one worker, which count from 1. Where there are more sockets than workers, since there were more workers in the
+   * program before, some have several: a socket on which nobody accepts would get its share of the connections still.
+   */
   *of(worker: number, keys: Iterable<string> = this.byKey.keys()): Iterable<readonly [string, SocketHandle]> {
-    for (const key of keys) {
-      const socket = this.byKey.get(key)?.[worker - 1];
-      if (socket !== undefined) yield [key, socket.handle];
-    }
+    for (const key of keys)
+      for (const [index, { handle }] of (this.byKey.get(key) ?? []).entries())
+        if (index % this.workers === worker - 1) yield [key, handle];
   }
 
-  close(keys: Iterable<string> = [...this.byKey.keys()]): void {
-    for (const key of keys) {
-      for (const { handle } of this.byKey.get(key) ?? []) handle.close();
+  /** The given ones, or all. */
+  close(keys?: Iterable<string>): void {
+    for (const key of keys ?? [...this.byKey.keys()]) {
+      closeAll([this.byKey.get(key) ?? []]);
       this.byKey.delete(key);
     }
+    if (keys !== undefined) return;
+    closeAll(this.inherited.values());
+    this.inherited.clear();
   }
+
+  private bind(key: string, { port, address }: Bind): readonly PortSocket[] {
+    const inherited = this.inherited.get(key) ?? [];
+    this.inherited.delete(key);
+    const [first] = inherited;
+    if (first === undefined) return bindPort(port, address, this.workers);
+    const missing = Math.max(0, this.workers - inherited.length);
+    try {
+      return [...inherited, ...bindPort(first.port, address, missing, true)];
+    } catch (error) {
+      closeAll([inherited]);
+      throw error;
+    }
+  }
+}
+
+function closeAll(sockets: Iterable<readonly PortSocket[]>): void {
+  for (const each of sockets) for (const { handle } of each) handle.close();
 }

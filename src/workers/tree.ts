@@ -11,8 +11,10 @@ import {
   type MetricsSnapshot,
   type RootLogger,
 } from '../telemetry/index.ts';
+import { CommonKeys } from './commonKeys.ts';
 import type { Plane, PlaneView, PortView } from './contract.ts';
 import { Crew, defaultPace, type Pace } from './crew.ts';
+import type { PlaneInheritance } from './inheritance.ts';
 import { exposeWorkers } from './metrics.ts';
 import { Place } from './place.ts';
 import type { Start } from './questions.ts';
@@ -27,10 +29,10 @@ export interface TreeOptions {
   readonly secrets: readonly string[];
   /** Tests hurry. */
   readonly pace?: Partial<Pace>;
+  /** Of the program before this one. */
+  readonly inherited?: PlaneInheritance | undefined;
 }
 
-/** Life of the secret of TLS tickets, in milliseconds. */
-const ticketMs = 12 * 3_600_000;
 /** How long somebody who asks for metrics or a view waits for one worker. */
 const answerMs = 2_000;
 
@@ -46,20 +48,17 @@ export class Tree implements Plane {
   private readonly crew: Crew;
   private readonly out: Sink;
   private readonly err = new Sink(2, { flushAt: 0, flushMs: 0 });
-  private readonly rotating: NodeJS.Timeout;
+  private readonly keys: CommonKeys;
   private model: Model | undefined;
   /** What workers counted that are no more. */
   private departed: Promise<MetricsSnapshot> = Promise.resolve([]);
-  /** For all workers, where the configuration has none. */
-  private readonly sessionKey = randomBytes(32).toString('hex');
-  private ticketSecret = randomBytes(32);
 
   constructor(options: TreeOptions) {
     this.options = options;
-    const { workers, log, metrics } = options;
+    const { workers, log, metrics, inherited } = options;
     this.log = log;
     this.places = Array.from({ length: workers }, (_, index) => new Place(index + 1));
-    this.sockets = new Sockets(workers);
+    this.sockets = new Sockets(workers, inherited?.sockets);
     this.out = accessSink({ log, metrics });
     this.crew = new Crew({
       places: this.places,
@@ -71,7 +70,10 @@ export class Tree implements Plane {
       startOf: (worker) => this.startOf(worker),
       onLost: ({ metrics: last }) => this.keepCounts(last),
     });
-    this.rotating = setInterval(() => this.rotate(), ticketMs).unref();
+    this.keys = new CommonKeys(
+      inherited,
+      (secret) => void this.crew.tell(({ link }) => link.ask('ticketSecret', secret)),
+    );
     exposeWorkers(
       metrics,
       () => this.crew.served.length,
@@ -140,9 +142,14 @@ export class Tree implements Plane {
     void this.crew.tell(({ link }) => link.ask('logLevel', level));
   }
 
-  async drain(): Promise<void> {
+  handOver(): PlaneInheritance {
+    const { sessionKey, ticketSecret } = this.keys;
+    return { sockets: this.sockets.all, sessionKey, ticketSecret };
+  }
+
+  async drain(patienceMs = 0): Promise<void> {
     this.stop();
-    await this.crew.tell(({ link }) => link.ask('drain', undefined));
+    await this.crew.tell(({ link }) => link.ask('drain', { patienceMs }));
   }
 
   async close(graceMs: number): Promise<void> {
@@ -153,7 +160,7 @@ export class Tree implements Plane {
   }
 
   private stop(): void {
-    clearInterval(this.rotating);
+    this.keys.close();
     this.crew.stop();
     // The workers close theirs, too: with that the ports are free.
     this.sockets.close();
@@ -170,7 +177,7 @@ export class Tree implements Plane {
         process.busy = true;
         for (const [key, handle] of this.sockets.of(worker, opened))
           process.link.ask('socket', { key }, handle).catch(() => undefined);
-        await process.link.ask('prepare', this.withSessionKey(model)).finally(() => process.settled());
+        await process.link.ask('prepare', this.keys.sealing(model)).finally(() => process.settled());
       }),
     );
     const refused = prepared.find((outcome) => outcome.status === 'rejected');
@@ -200,28 +207,16 @@ export class Tree implements Plane {
     return {
       worker,
       owner: randomBytes(8).toString('hex'),
-      model: this.withSessionKey(this.model),
+      model: this.keys.sealing(this.model),
       logLevel: this.log.level,
       secrets: this.options.secrets,
-      ticketSecret: this.ticketSecret,
+      ticketSecret: this.keys.ticketSecret,
     };
-  }
-
-  /** Sessions that one worker seals, in ids of MCP and in cookies, must be known to the others. */
-  private withSessionKey(model: Model): Model {
-    const { process } = model;
-    const { sessionKey = this.sessionKey } = process.fixed;
-    return { ...model, process: { ...process, fixed: { ...process.fixed, sessionKey } } };
   }
 
   private keepCounts(last: MetricsSnapshot): void {
     const before = this.departed;
     this.departed = before.then((departed) => addUp([departed, countsOf(last)]));
-  }
-
-  private rotate(): void {
-    this.ticketSecret = randomBytes(32);
-    void this.crew.tell(({ link }) => link.ask('ticketSecret', this.ticketSecret));
   }
 }
 

@@ -1,0 +1,83 @@
+import type { SocketHandle } from '../proxy/index.ts';
+import {
+  format,
+  Heirloom,
+  successorVariable,
+  type FromPredecessor,
+  type FromSuccessor,
+  type Inheritance,
+} from './inheritance.ts';
+
+/** How long a successor waits for its inheritance, in milliseconds. */
+const giveMs = 30_000;
+
+/** The program that ran before this one and still serves. */
+export interface Predecessor {
+  readonly inheritance: Inheritance;
+  /**
+   * Says that this program serves. Resolves (never rejects) when the other one has left the ports, or is gone.
+   */
+  ready(): Promise<void>;
+  /** Says why this program does not serve. Never rejects. */
+  failed(problem: string): Promise<void>;
+  /** Resolves (never rejects) when the other one has ended. */
+  readonly ended: Promise<void>;
+}
+
+/**
+ * The program that this one was started by to take its place.
+ * @param version of this program
+ * @returns undefined where this program was started like any other
+ * @throws Error when the inheritance does not come
+ */
+export async function findPredecessor(version: string): Promise<Predecessor | undefined> {
+  const marked = process.env[successorVariable] !== undefined;
+  // The mark is for this process, not for those that it starts.
+  delete process.env[successorVariable];
+  if (!marked || process.send === undefined) return undefined;
+  const heirloom = new Heirloom();
+  const whole = Promise.withResolvers<Inheritance>();
+  const left = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  process.on('message', (message, handle) => {
+    const told = message as FromPredecessor;
+    try {
+      if (told.portcullis === 'yours') left.resolve();
+      const inheritance = heirloom.take(told, handle as SocketHandle | undefined);
+      if (inheritance !== undefined) whole.resolve(inheritance);
+    } catch (error) {
+      whole.reject(error);
+    }
+  });
+  process.on('disconnect', () => {
+    whole.reject(new Error('the program before this one ended before it had left the ports'));
+    left.resolve();
+    ended.resolve();
+  });
+  const late = setTimeout(() => whole.reject(new Error('the inheritance does not come')), giveMs);
+  try {
+    await tell({ portcullis: 'hello', format, version });
+    const inheritance = await whole.promise;
+    // It must not keep this process alive.
+    process.channel?.unref();
+    return {
+      inheritance,
+      ready: async () => {
+        await tell({ portcullis: 'ready' });
+        await left.promise;
+      },
+      failed: (problem) => tell({ portcullis: 'failed', problem }),
+      ended: ended.promise,
+    };
+  } finally {
+    clearTimeout(late);
+  }
+}
+
+/** Never rejects: one that is gone need not know. */
+function tell(message: FromSuccessor): Promise<void> {
+  return new Promise((resolve) => {
+    if (process.send === undefined || !process.connected) resolve();
+    else process.send(message, undefined, undefined, () => resolve());
+  });
+}
