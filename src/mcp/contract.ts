@@ -11,10 +11,16 @@ export interface McpItem {
 
 /** Who is calling an MCP endpoint. */
 export interface Caller {
-  /** Issuer and subject of the verified token joined by a newline; absent for anonymous callers. Sessions belong to it. */
+  /** Who was proven to be calling, as opaque text; absent for anonymous callers. Sessions belong to it. */
   readonly principal: string | undefined;
   /** When the token that proved it ends, in milliseconds since the epoch; a stream of news does not outlive it. */
   readonly expiresAt?: number;
   /** May the caller see and use the item? Absent where the route has no rule about items. */
   readonly mayUse?: (item: McpItem) => boolean;
+  /**
+   * For what would go on for as long as the client stays: `end` is called once the rules that let the caller in may say
+   * something else. Absent for requests that end by themselves.
+   * @returns what takes it back
+   */
+  readonly whileAllowed?: (end: () => void) => () => void;
 }

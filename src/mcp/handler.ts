@@ -162,8 +162,10 @@ export class StreamableHttp implements McpHandler {
     const stream = reply.open(200, eventStreamHeaders);
     const remove = place === undefined ? session.streams.add(stream) : session.streams.resume(stream, place);
     const over = endAt(stream, caller.expiresAt);
+    const release = caller.whileAllowed?.(() => stream.end());
     reply.onClose(() => {
       clearTimeout(over);
+      release?.();
       remove();
       session.touch();
     });

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts';
-import type { Caller, McpHandler, McpItem, McpRuntime } from '../mcp/index.ts';
+import type { McpHandler, McpRuntime } from '../mcp/index.ts';
 import type {
   Affinity,
   Backend,
@@ -12,6 +12,7 @@ import type {
 import { affinityKey, type AffinityKey, type Forwarding, type Steps } from '../policies/index.ts';
 import { hashOf, targetOf, type Destination, type Endpoints } from '../upstream/index.ts';
 import { withSteps } from './backendSteps.ts';
+import { callerOf } from './caller.ts';
 import { byKey, bySession, byWeight, type Choice, type CompiledBackend } from './choice.ts';
 import type { LiveExchange } from './exchange.ts';
 import { Forward } from './forward.ts';
@@ -179,22 +180,4 @@ function compileInvalid({ problem }: InvalidBackend): Ready {
     destination: undefined,
     serve: (x) => x.fail(new GatewayError('no_backend', { detail: problem })),
   };
-}
-
-/** Who the session belongs to, and what the route's rules let them use. */
-function callerOf(x: LiveExchange): Caller {
-  const rules = x.route?.allowMcpItem ?? [];
-  const exp = x.identity?.claims['exp'];
-  return {
-    principal: principalOf(x),
-    ...(typeof exp === 'number' ? { expiresAt: exp * 1000 } : {}),
-    ...(rules.length === 0 ? {} : { mayUse: (item: McpItem) => rules.every((rule) => rule(x, item)) }),
-  };
-}
-
-/** Everything that was proven about the caller; undefined for an anonymous one. */
-function principalOf({ identity, user, apiKey }: LiveExchange): string | undefined {
-  const token = identity === undefined ? undefined : `${identity.issuer}\n${identity.subject}`;
-  if (user === undefined && apiKey === undefined) return token;
-  return JSON.stringify([token ?? null, user ?? null, apiKey?.id ?? null]);
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { generateKeyPairSync, sign } from 'node:crypto';
 import { afterEach, test } from 'node:test';
 import { policySchemas } from '../policies/index.ts';
 import { TestPlane } from './dataPlane.testing.ts';
@@ -36,4 +37,50 @@ test('a session belongs to the API key and the user that were proven, not only t
   assert.equal(new Set(callers).size, callers.length);
   assert.equal(await principal('x-key: one'), callers[1], 'the same caller is the same again');
   assert.equal(running.access.at(3)?.subject, 'bob');
+});
+
+const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const issuer = 'https://issuer.test';
+
+function token(claims: object): string {
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const exp = Math.floor(Date.now() / 1_000) + 600;
+  const signed = `${part({ alg: 'ES256', kid: 'k' })}.${part({ iss: issuer, exp, ...claims })}`;
+  const signature = sign('sha256', Buffer.from(signed), { key: privateKey, dsaEncoding: 'ieee-p1363' });
+  return `${signed}.${signature.toString('base64url')}`;
+}
+
+test('a token without a subject owns its sessions alone, whatever else it shares with others', async () => {
+  const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'k', alg: 'ES256', use: 'sig' };
+  const jwtAuth = policySchemas.jwtAuth.parse({
+    mode: 'strict',
+    issuer,
+    jwks: { inline: JSON.stringify({ keys: [jwk] }) },
+  });
+  plane = await TestPlane.start({
+    routes: [
+      {
+        policies: { jwtAuth },
+        handler: (_request, reply, { principal }) => reply.send({ status: 200, body: principal ?? 'nobody' }),
+      },
+    ],
+  });
+  const running = plane;
+  const principal = async (bearer: string): Promise<string> =>
+    (await running.ask(get('/', `authorization: Bearer ${bearer}`))).body.toString();
+  const first = token({ client_id: 'desk', jti: '1' });
+  const second = token({ client_id: 'desk', jti: '2' });
+  const owners = [
+    await principal(first),
+    await principal(second),
+    await principal(token({ sub: 'desk' })),
+    // Made up to look like the owner of another token.
+    await principal(token({ sub: (await principal(first)).split('\n').slice(1).join('\n') })),
+    await principal(token({ sub: 7, client_id: 'desk' })),
+  ];
+  assert.equal(new Set(owners).size, owners.length, owners.join(' | '));
+  assert.equal(await principal(first), owners[0], 'the same token is the same caller');
+  assert.ok(owners.every((owner) => !owner.includes(first)));
+  const alice = await principal(token({ sub: 'alice', jti: '1' }));
+  assert.equal(await principal(token({ sub: 'alice', jti: '2' })), alice, 'a new token of a subject is, too');
 });

@@ -1,7 +1,9 @@
 import type { Snapshot } from './snapshot.ts';
+import { Standing } from './standing.ts';
 
 /** The reference that is swapped: what the next request runs on. */
 export class Live {
+  readonly standing = new Standing();
   private snapshot: Snapshot | undefined;
 
   get current(): Snapshot {
@@ -25,6 +27,7 @@ export class Live {
     const previous = this.snapshot;
     this.snapshot = next;
     previous?.retire();
+    this.standing.review(next);
   }
 
   close(): void {

@@ -129,6 +129,11 @@ export class Port {
     return this.tools.live.enter();
   }
 
+  /** An answer that `end` ends when a new configuration might not let it go on. @returns what takes that back */
+  stand(x: LiveExchange, end: () => void): () => void {
+    return this.tools.live.standing.add(x, end);
+  }
+
   /** Why a request that has just entered is not served, if there is too much to do. */
   tooMuch(): string | undefined {
     const { wire, overload } = this.tools;
@@ -147,12 +152,12 @@ export class Port {
   lastRequest(served: number): EndReason | undefined {
     const { maxRequestsPerConnection } = this.limits;
     if (maxRequestsPerConnection !== 0 && served >= maxRequestsPerConnection) return 'requests';
+    if (this.leaving) return 'upgrade';
     return this.tools.overload.level === 'none' ? undefined : 'overload';
   }
 
   ended(reason: EndReason): void {
     const { ended } = this.tools.wire;
-    if (this.leaving) return 'upgrade';
     ended.set(reason, (ended.get(reason) ?? 0) + 1);
   }
 
@@ -168,10 +173,6 @@ export class Port {
    */
   drain(patienceMs = 0): Promise<void> {
     this.stopAccepting();
-    this.draining = true;
-    for (const connection of this.connections) connection.drain();
-  }
-
     this.leaving = true;
     if (patienceMs === 0) this.endIdle();
     else setTimeout(() => this.endIdle(), patienceMs).unref();
@@ -179,6 +180,10 @@ export class Port {
   }
 
   private endIdle(): void {
+    this.draining = true;
+    for (const connection of this.connections) connection.drain();
+  }
+
   /** Ends everything now. */
   destroy(): void {
     this.stopAccepting();

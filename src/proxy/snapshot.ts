@@ -49,6 +49,7 @@ export interface CompiledListener {
   readonly name: string;
   readonly bind: string;
   readonly gateway: HttpListener['gateway'];
+  readonly policies: HttpListener['policies'];
   readonly router: Router<CompiledRoute>;
   /** Takes what no route matches: the listener's own policies still run. */
   readonly unrouted: CompiledRoute;
@@ -195,6 +196,7 @@ class Compiler {
       name: listener.name,
       bind,
       gateway: listener.gateway,
+      policies: listener.policies,
       router: new Router(listener, (index) => compiled[index] as CompiledRoute),
       unrouted: this.assemble(bind, listener.name, undefined, listener.policies, () => notFound),
     };

@@ -157,10 +157,34 @@ ${mcpRoute({
     await response.body?.cancel();
     return response.status;
   };
+  /** Resolves with what had come when the stream ended. */
+  const listen = async () => {
+    const response = await session.send('GET');
+    return { status: response.status, ended: response.text() };
+  };
   assert.equal(await status(), 200);
+  const stream = await listen();
+  assert.equal(stream.status, 200);
   gateway.rewrite(withRule('jwt.sub == "carol"'));
-  await until('the new rule', async () => (await status()) === 403);
+  // Nobody hears any more what the rule would not let him hear.
+  await stream.ended;
+  assert.equal(await status(), 403);
+  assert.equal((await listen()).status, 403);
   gateway.rewrite(withRule('jwt.sub == "alice"'));
   await until('the old rule', async () => (await status()) === 200);
+  // What does not concern it leaves a stream open.
+  const again = await listen();
+  assert.equal(again.status, 200);
+  gateway.rewrite(`${withRule('jwt.sub == "alice"')}
+    - name: other
+      matches: [{ path: { exact: /other } }]
+      policies: { directResponse: { status: 200, body: other } }
+`);
+  await until(
+    'the other route',
+    async () => (await (await fetch(`${gateway.url}/other`)).text()) === 'other',
+  );
+  assert.equal(await Promise.race([again.ended, 'open']), 'open');
   await session.close();
+  await again.ended;
 });
