@@ -41,7 +41,8 @@ const flaw = ([file, name, row]: Proof, textOf = read): string | undefined => {
   if (text === undefined) return `${file} does not exist`;
   if (!defines(text, name)) return `${file} has no test named "${name}"`;
   const table = `${text}${textOf(file.replace('.test.ts', '.testing.ts')) ?? ''}`;
-  if (row === undefined || table.includes(row) || existsSync(join(root, dirname(file), row))) return undefined;
+  if (row === undefined || table.includes(row) || existsSync(join(root, dirname(file), row)))
+    return undefined;
   return `${file} has no row or case "${row}"`;
 };
 
