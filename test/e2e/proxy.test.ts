@@ -1,0 +1,237 @@
+/** `portcullis proxy`, with a controller's end in this process. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { connect as connectTls } from 'node:tls';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { Program } from '../../src/cli/program.testing.ts';
+import type { BackendAddress, HttpBackend, HttpListener, Model } from '../../src/model/index.ts';
+import { endpointsOf, modelWith, routeNamed } from '../../src/sources/stream/model.testing.ts';
+import { Folder, startController, type Controller } from '../../src/sources/stream/stage.testing.ts';
+import { freePorts, listenOnLoopback } from '../support/loopback.ts';
+import { startGateway, type GatewayProcess } from './gateway.testing.ts';
+import { ask } from './http.testing.ts';
+import { until } from './until.testing.ts';
+
+/** An app that answers with its name. */
+async function app(t: TestContext, name: string): Promise<BackendAddress> {
+  const { port, close } = await listenOnLoopback(createServer((_request, response) => response.end(name)));
+  t.after(close);
+  return { host: '127.0.0.1', port };
+}
+
+const on = (port: number, model: Model): Model => ({
+  ...model,
+  binds: model.binds.map((bind) => ({ ...bind, port })),
+});
+
+const say = (controller: Controller, model: Model, addresses: readonly BackendAddress[]): void => {
+  const keys = model.binds
+    .flatMap(({ listeners }) => listeners as readonly HttpListener[])
+    .flatMap(({ routes }) => routes)
+    .flatMap(({ backends }) =>
+      (backends as readonly HttpBackend[]).flatMap(({ endpoints = [] }) => endpoints),
+    );
+  controller.server.publish(
+    new Map([['ns/gw', { model, endpoints: new Set(keys) }]]),
+    new Map(keys.map((key) => [key, addresses])),
+  );
+};
+
+const move = (controller: Controller, name: string, addresses: readonly BackendAddress[]): void =>
+  controller.server.publishAddresses(new Map([[endpointsOf(name), addresses]]));
+
+interface Stage {
+  readonly folder: Folder;
+  readonly controller: Controller;
+  /** Flags of a proxy. */
+  flags(...more: string[]): string[];
+  start(...more: string[]): Promise<GatewayProcess>;
+}
+
+async function stage(t: TestContext): Promise<Stage> {
+  const folder = new Folder(t);
+  const controller = await startController(t, folder);
+  const tokenFile = folder.write('token', 'ns.gw.pod');
+  const flags = (...more: string[]): string[] => [
+    'proxy',
+    `--controller=${controller.url.host}`,
+    '--gateway=ns/gw',
+    `--token-file=${tokenFile}`,
+    `--ca-file=${folder.caFile}`,
+    ...more,
+  ];
+  return {
+    folder,
+    controller,
+    flags,
+    start: async (...more) => await startGateway('', { args: flags(...more) }),
+  };
+}
+
+const problems = async (gateway: GatewayProcess): Promise<readonly string[]> =>
+  (await gateway.configDump()).config.problems;
+
+test('a proxy serves what its controller says, follows it, and leaves it in good order', async (t) => {
+  const { controller, start } = await stage(t);
+  const [one, two] = [await app(t, 'one'), await app(t, 'two')];
+  const [port = 0] = await freePorts(1);
+  say(controller, on(port, modelWith([routeNamed('a', '/')])), [one]);
+  await using gateway = await start('--log-level=debug');
+  const url = `http://127.0.0.1:${String(port)}/`;
+  assert.equal((await ask(url)).body, 'one');
+  assert.deepEqual(await problems(gateway), []);
+  assert.equal(await gateway.metric('portcullis_config_synchronized'), 1);
+  assert.equal(await gateway.metric('portcullis_stream_connected'), 1);
+
+  move(controller, 'a', [two]);
+  await until('the other address', async () => (await ask(url)).body === 'two');
+  assert.match(gateway.log(), /addresses taken lists=1/);
+  assert.equal(gateway.log().match(/configuration taken/g), null);
+
+  say(controller, on(port, modelWith([routeNamed('a', '/only')])), [two]);
+  await until('the other route', async () => (await ask(url)).status === 404);
+  assert.equal((await ask(`${url}only`)).body, 'two');
+
+  await until('the controller to know', () => controller.server.proxies[0]?.current);
+  await gateway.stop();
+  await until('the controller to know', () => controller.server.proxies.length === 0);
+});
+
+test('a model that cannot be served is refused with its reason, and the one before stays', async (t) => {
+  const { controller, start } = await stage(t);
+  const one = await app(t, 'one');
+  const [port = 0] = await freePorts(1);
+  say(controller, on(port, modelWith([routeNamed('a', '/')])), [one]);
+  await using gateway = await start();
+  const good = on(port, modelWith([routeNamed('a', '/')]));
+  say(controller, { ...good, binds: [...good.binds, ...on(one.port, modelWith([])).binds] }, [one]);
+  await until('the refusal', () => controller.server.proxies[0]?.problems[0]?.includes('EADDRINUSE'));
+  assert.match((await problems(gateway)).join(), /EADDRINUSE/);
+  assert.equal(await gateway.metric('portcullis_config_synchronized'), 0);
+  assert.equal(await gateway.metric('portcullis_ready'), 1);
+  assert.equal((await ask(`http://127.0.0.1:${String(port)}/`)).body, 'one');
+  say(controller, good, [one]);
+  await until('the next one', () => controller.server.proxies[0]?.current);
+  assert.equal(await gateway.metric('portcullis_config_synchronized'), 1);
+});
+
+test('a proxy without a model is alive and not ready, and is ready as soon as there is one', async (t) => {
+  const { controller, flags } = await stage(t);
+  controller.server.publish(new Map(), new Map());
+  const program = new Program(flags('--admin=off', '--stats=off', '--readiness=127.0.0.1:0'));
+  t.after(() => program.child.kill('SIGKILL'));
+  const [, readiness = ''] = await program.saw(/waiting for a model.* readiness=(\S+)/);
+  const status = async (path: string): Promise<number> => (await fetch(`${readiness}${path}`)).status;
+  assert.deepEqual([await status('/healthz/live'), await status('/healthz/ready')], [200, 503]);
+  await until('the reason', async () => {
+    const { config } = (await (await fetch(`${readiness}/readyz`)).json()) as {
+      config: { problems: readonly string[]; stream: { connected: boolean } };
+    };
+    return config.stream.connected && config.problems[0] === 'this Gateway is not there, or is not accepted';
+  });
+  say(controller, modelWith([]), []);
+  await until('readiness', async () => (await status('/healthz/ready')) === 200);
+  program.child.kill('SIGTERM');
+  assert.equal((await program.ended).code, 0);
+});
+
+test('a proxy that starts while no controller is there serves with the model of the last time, its keys sealed', async (t) => {
+  const { folder, controller, start, flags } = await stage(t);
+  const one = await app(t, 'one');
+  const [port = 0, secure = 0] = await freePorts(2);
+  const { cert, key } = folder.ca.issue({ names: ['www.example.com'] });
+  const plain = on(port, modelWith([routeNamed('a', '/')]));
+  const tls = {
+    cert: { inline: cert },
+    key: { inline: key },
+    ciphers: [],
+    minVersion: 'TLSv1.2',
+    maxVersion: 'TLSv1.3',
+  };
+  const more = { protocol: 'HTTPS', tls } as unknown as Partial<HttpListener>;
+  say(controller, { ...plain, binds: [...plain.binds, ...on(secure, modelWith([], more)).binds] }, [one]);
+  const cache = join(folder.path, 'cache');
+  const keeping = [`--cache=${cache}`, `--cache-key-file=${folder.write('key', randomBytes(32))}`];
+  const first = await start(...keeping);
+  await first.stop();
+  const kept = readFileSync(join(cache, 'model.portcullis'));
+  assert.equal(kept.includes('PRIVATE KEY'), false);
+
+  await controller.server.close();
+  const second = await start(...keeping);
+  assert.equal((await ask(`http://127.0.0.1:${String(port)}/`)).body, 'one');
+  const socket = connectTls({
+    port: secure,
+    host: '127.0.0.1',
+    ca: folder.ca.cert,
+    servername: 'www.example.com',
+  });
+  await once(socket, 'secureConnect');
+  socket.destroy();
+  assert.equal(await second.metric('portcullis_config_synchronized'), 0);
+  assert.equal(await second.metric('portcullis_stream_model_info', { cached: 'true' }), 1);
+  assert.match((await problems(second)).join(), /ECONNREFUSED/);
+  await second.stop();
+
+  // What was damaged meanwhile is not served.
+  kept.writeUInt8(kept.readUInt8(kept.length - 100) ^ 1, kept.length - 100);
+  writeFileSync(join(cache, 'model.portcullis'), kept);
+  const third = new Program(flags(...keeping, '--admin=off', '--stats=off', '--readiness=127.0.0.1:0'));
+  t.after(() => third.child.kill('SIGKILL'));
+  await third.saw(/what was kept of the last time cannot be used/);
+  const [, readiness = ''] = await third.saw(/waiting for a model.* readiness=(\S+)/);
+  assert.equal((await fetch(`${readiness}/healthz/ready`)).status, 503);
+  third.child.kill('SIGTERM');
+  assert.equal((await third.ended).code, 0);
+});
+
+test('several workers take models and addresses alike, those that start later, too', async (t) => {
+  const { controller, start } = await stage(t);
+  const [one, two] = [await app(t, 'one'), await app(t, 'two')];
+  const [port = 0] = await freePorts(1);
+  say(controller, on(port, modelWith([routeNamed('a', '/')])), [one]);
+  await using gateway = await start('--workers=2');
+  const bodies = async (): Promise<string> => {
+    const answers = await Promise.all(
+      Array.from({ length: 24 }, () => ask(`http://127.0.0.1:${String(port)}/`)),
+    );
+    return [...new Set(answers.map(({ body }) => body))].join();
+  };
+  assert.equal(await bodies(), 'one');
+  move(controller, 'a', [two]);
+  await until('both', async () => (await bodies()) === 'two');
+  const workers = async () =>
+    (
+      (await (await fetch(`${gateway.readiness}/readyz`)).json()) as {
+        workers: { pid?: number; state: string }[];
+      }
+    ).workers;
+  const [first] = await workers();
+  process.kill(first?.pid ?? Number.NaN, 'SIGKILL');
+  await until('its successor', async () => {
+    const [next] = await workers();
+    return next?.pid !== first?.pid && next?.state === 'serving';
+  });
+  assert.equal(await bodies(), 'two');
+});
+
+test('what cannot be kept safely is an error at the start', async (t) => {
+  const { folder, flags } = await stage(t);
+  const short = folder.write('short', 'x');
+  const program = new Program(
+    flags(
+      `--cache=${join(folder.path, 'cache')}`,
+      `--cache-key-file=${short}`,
+      '--admin=off',
+      '--stats=off',
+      '--readiness=off',
+    ),
+  );
+  const { code, err } = await program.ended;
+  assert.equal(code, 3);
+  assert.match(err, /shorter than 32 bytes/);
+});
