@@ -51,6 +51,14 @@ if [ ! -d "$folder/crds/$gateway_api" ]; then
   chmod -R u+w "$folder/crds.new"
   mv "$folder/crds.new" "$folder/crds/$gateway_api"
 fi
+if [ ! -e "$folder/pause.tar" ] || [ "$here/pause/main.go" -nt "$folder/pause.tar" ]; then
+  echo "making the image that holds pods together"
+  mkdir -p "$folder/pause"
+  (cd "$here/pause" && CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags '-s -w' -o "$folder/pause/pause" .)
+  "$here/../../../deploy/oci.sh" "$folder/pause.tar" registry.test/pause:1 \
+    '{"User":"65535:65535","Entrypoint":["/pause"]}' "$folder/pause"
+fi
+
 if [ ! -x "$folder/helm" ] || [ "$(cat "$folder/helm.version" 2>/dev/null)" != "$helm" ]; then
   echo "building helm $helm into $folder/helm"
   mkdir -p "$folder/helm.new"

@@ -126,6 +126,9 @@ function containerOf(request: ProxyRequest): object {
     ],
     env: [
       { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+      // After the signal to end it is not ready, and serves on until that has got around; then it lets what runs finish.
+      { name: 'CONNECTION_MIN_TERMINATION_DEADLINE', value: '5s' },
+      { name: 'TERMINATION_GRACE_PERIOD_SECONDS', value: String(terminationGrace) },
       // Clusters from 1.35 on label pods with the zone of their node; elsewhere it is empty.
       {
         name: 'ZONE',

@@ -1,0 +1,3 @@
+module portcullis.dev/test/pause
+
+go 1.24
