@@ -27,8 +27,8 @@ export const connections = 64;
 /** From here on a proxy counts as busy: what it costs then is what it costs under load. */
 export const full = 0.9;
 
-/** Above this share of a core used by others a sample is taken again. */
-const disturbed = 0.1;
+/** Above this share of a core used by others a sample is taken again, and not counted where there are better ones. */
+export const disturbed = 0.1;
 
 /** Loads a row for some seconds and accounts for it. */
 export async function measure(

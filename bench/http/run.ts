@@ -4,16 +4,20 @@ import { quietMoment } from '../accounting.ts';
 import type { BenchArguments } from '../arguments.ts';
 import { has } from '../tools.ts';
 import { check } from './check.ts';
-import { bestOf, measure, type Sample } from './measure.ts';
+import { bestOf, disturbed, measure, type Sample } from './measure.ts';
 import { proxies, type Options, type ProxyName, type Running } from './proxies.ts';
 import { tables, type Row, type Table } from './sections.ts';
 import { openSetting, type Setting } from './setting.ts';
 
-/** All samples of one row. */
+/** What came of one row. */
 export interface Cell {
   readonly table: Table;
   readonly row: Row;
+  /** One of each round, without those that others disturbed, unless all are. */
   readonly samples: readonly Sample[];
+  readonly disturbed: boolean;
+  /** Of all rounds. */
+  readonly failed: number;
   /** Lines the process logged for each request it served, over all its rows; undefined where it has no log. */
   readonly logged: number | undefined;
 }
@@ -57,7 +61,7 @@ export async function benchHttp(
       return sample;
     };
     // Compilers and caches get warm on what is measured next.
-    for (const cell of open) await take(cell, args.warmSeconds);
+    for (const cell of open) await take(cell, requests.has(cell.running) ? 1 : args.warmSeconds);
     for (let round = 1; round <= args.rounds; round++) {
       for (const cell of open) {
         const isProxy = cell.row.proxy !== 'direct';
@@ -119,12 +123,17 @@ async function withLogs(cells: readonly OpenCell[], requests: ReadonlyMap<Runnin
   for (const [running, count] of requests) {
     if (running.accessLog !== undefined) logged.set(running, (await countLines(running.accessLog)) / count);
   }
-  return cells.map(({ table, row, running, samples }) => ({
-    table,
-    row,
-    samples,
-    logged: logged.get(running),
-  }));
+  return cells.map(({ table, row, running, samples }) => {
+    const good = samples.filter(({ foreign }) => foreign <= disturbed);
+    return {
+      table,
+      row,
+      samples: good.length > 0 ? good : samples,
+      disturbed: good.length === 0,
+      failed: samples.reduce((sum, { failed }) => sum + failed, 0),
+      logged: logged.get(running),
+    };
+  });
 }
 
 async function countLines(file: string): Promise<number> {

@@ -70,12 +70,12 @@ function tableOf({ unit }: Table, rows: readonly Cell[]): string[] {
       'logged',
       'failed',
     ]),
-    ...rows.map(({ row, samples, logged }) => {
+    ...rows.map(({ row, samples, disturbed, failed, logged }) => {
       const cpu = of(samples, 'cpuPerRequest');
       const isProxy = row.proxy !== 'direct';
       return line([
         row.title,
-        show(cpu, 1),
+        `${show(cpu, 1)}${disturbed ? ' *' : ''}`,
         ratio(cpu.median, cpuOf('haproxy')),
         ratio(cpu.median, cpuOf('envoy')),
         show(of(samples, 'requestsPerSecond'), 0),
@@ -84,7 +84,7 @@ function tableOf({ unit }: Table, rows: readonly Cell[]): string[] {
         show(of(samples, 'p99'), 1),
         isProxy ? of(samples, 'residentMegabytes').median.toFixed(0) : '–',
         logged === undefined ? '–' : `${Math.min(100, Math.floor(logged * 100))} %`,
-        `${samples.reduce((sum, { failed }) => sum + failed, 0)}`,
+        `${failed}`,
       ]);
     }),
   ];

@@ -20,6 +20,7 @@ export interface Run extends Measured {
 export function report(run: Run): string {
   const { args, http } = run;
   const foreign = spread(http.flatMap(({ samples }) => samples.map((sample) => sample.foreign)));
+  const disturbed = http.filter((cell) => cell.disturbed).length;
   const absent = Object.keys(programs).filter((program) => !has(program));
   return [
     '# Benchmark results',
@@ -28,7 +29,7 @@ export function report(run: Run): string {
     '',
     `- Date: ${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC, ${run.minutes.toFixed(0)} minutes`,
     `- Machine: ${describeMachine()}`,
-    `- Others on it: load average before the run ${run.loadBefore.toFixed(1)}; during the HTTP samples they used ${percent(foreign.median)} of a core (median; at most ${percent(foreign.max)})`,
+    `- Others on it: load average before the run ${run.loadBefore.toFixed(1)}; during the HTTP samples they used ${percent(foreign.median)} of a core (median; at most ${percent(foreign.max)})${disturbed > 0 ? `; ${disturbed} of ${http.length} rows have no undisturbed sample and a star` : ''}`,
     `- ${args.rounds} interleaved rounds of ${args.seconds} s each; a cell is the median, with the range of the rounds in brackets`,
     `- Versions: ${Object.entries(versions())
       .map(([name, version]) => `${name} ${version}`)
