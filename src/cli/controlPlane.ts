@@ -39,6 +39,8 @@ export interface ControlPlane {
   /** Why it is not ready, or not quite well, a line each. */
   readonly problems: readonly string[];
   readonly isReady: boolean;
+  /** Resolves when it is ready for the first time. */
+  readonly ready: Promise<void>;
   /** Sends proxies elsewhere, and ends what is under way. */
   close(): Promise<void>;
 }
@@ -120,6 +122,7 @@ export async function startControlPlane(
     get isReady() {
       return started.isReady && models?.isReady !== false;
     },
+    ready: Promise.all([started.ready, models?.ready]).then(() => undefined),
     close: async () => {
       await Promise.all([models?.close(), found?.close(), started.close()]);
     },

@@ -101,7 +101,7 @@ export async function startController(settings: ControllerSettings): Promise<Run
     await finish();
     throw error;
   }
-  void controller.ready.then(() => {
+  void plane.ready.then(() => {
     log.info('ready', { gateways: controller.translation?.models.size ?? 0, leader: controller.isLeader });
   });
   const { readiness, stats } = admin.addresses;

@@ -43,6 +43,7 @@ export class ModelServer {
   private readonly options: ModelServerOptions;
   private readonly server: StreamServer<Account>;
   private readonly certificate: Closable;
+  private readonly firstShown = Promise.withResolvers<void>();
   private shown = false;
   private pem: string | undefined;
 
@@ -87,7 +88,11 @@ export class ModelServer {
     return this.server.port;
   }
 
-  /** Proxies can connect. */
+  /** Resolves when proxies can connect. */
+  get ready(): Promise<void> {
+    return this.firstShown.promise;
+  }
+
   get isReady(): boolean {
     return this.shown;
   }
@@ -125,6 +130,7 @@ export class ModelServer {
       return;
     }
     this.shown = true;
+    this.firstShown.resolve();
     if (this.pem === trust) return;
     this.pem = trust;
     this.options.onTrust();

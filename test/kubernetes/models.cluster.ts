@@ -1,0 +1,234 @@
+/** Models on their way from `portcullis controller` to `portcullis proxy`, with tokens and Secrets of a real cluster. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { before, describe, test, type TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { ask } from '../e2e/http.testing.ts';
+import { startGateway, type GatewayProcess } from '../e2e/gateway.testing.ts';
+import { Program } from '../../src/cli/program.testing.ts';
+import { freePorts } from '../support/loopback.ts';
+import { clusterForSuite, needsCluster } from './cluster.testing.ts';
+import { startControllerProcess, type ControllerProcess } from './controllerProcess.testing.ts';
+
+const audience = 'portcullis.dev/controller';
+const serverName = 'portcullis-controller.default.svc';
+
+const until = async (what: string, holds: () => Promise<boolean> | boolean): Promise<void> => {
+  const end = performance.now() + 60_000;
+  while (!(await holds())) {
+    if (performance.now() > end) throw new Error(`waited in vain until ${what}`);
+    await pause(30);
+  }
+};
+
+describe('the stream of models', needsCluster, () => {
+  const stage = clusterForSuite();
+  let port = 0;
+
+  before(async () => {
+    [port = 0] = await freePorts(1);
+    await stage.cluster.installGatewayApi();
+    await stage.cluster.apply(
+      [gatewayClass, gateway(port), account('gw'), account('other'), service].join('\n---\n'),
+    );
+  });
+
+  const modelsPort = (controller: ControllerProcess): string =>
+    /following the cluster.* models=(\d+)/.exec(controller.log())?.[1] ?? '';
+
+  const start = async (t: TestContext): Promise<ControllerProcess> =>
+    await startControllerProcess(t, stage.cluster.kubeconfig);
+
+  const token = async (name: string, of = audience): Promise<string> =>
+    await stage.cluster.kubectl(['create', 'token', name, `--audience=${of}`, '--duration=10m']);
+
+  /** Flags of a proxy, with what a pod would find in its volumes. */
+  const flags = async (
+    t: TestContext,
+    controllers: readonly ControllerProcess[],
+    credentials?: string,
+  ): Promise<string[]> => {
+    const folder = mkdtempSync(join(tmpdir(), 'portcullis-models-'));
+    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    const write = (name: string, content: string | Uint8Array): string => {
+      writeFileSync(join(folder, name), content);
+      return join(folder, name);
+    };
+    const secret = await stage.cluster.kubectl(['get', 'secret', 'portcullis-controller', '-o', 'json']);
+    const { data } = JSON.parse(secret) as { data: Record<string, string> };
+    return [
+      'proxy',
+      `--controller=${controllers.map((one) => `127.0.0.1:${modelsPort(one)}`).join(',')}`,
+      '--gateway=default/gw',
+      `--server-name=${serverName}`,
+      `--token-file=${write('token', credentials ?? (await token('gw')))}`,
+      `--ca-file=${write('ca.crt', Buffer.from(data['ca.crt'] ?? '', 'base64'))}`,
+      `--cache=${join(folder, 'cache')}`,
+      `--cache-key-file=${write('key', randomBytes(32))}`,
+    ];
+  };
+
+  const redirected = async (): Promise<string | undefined> =>
+    (await ask(`http://127.0.0.1:${String(port)}/`)).headers.location;
+
+  const addresses = async (proxy: GatewayProcess): Promise<string> =>
+    JSON.stringify((await proxy.configDump()).model).match(/"addresses":\[[^\]]*\]/)?.[0] ?? '';
+
+  const problems = async (proxy: GatewayProcess): Promise<readonly string[]> =>
+    (await proxy.configDump()).config.problems;
+
+  test('a change of a route, and of addresses, reaches the proxy', async (t) => {
+    const controller = await start(t);
+    await controller.ready();
+    await stage.cluster.apply([route('first'), slice('198.18.0.7')].join('\n---\n'));
+    await using proxy = await startGateway('', { args: await flags(t, [controller]) });
+    await until('the route is served', async () => /first/.test((await redirected()) ?? ''));
+    await stage.cluster.apply(route('second'));
+    await until('its change is served', async () => /second/.test((await redirected()) ?? ''));
+    await until('the address is known', async () => /198\.18\.0\.7/.test(await addresses(proxy)));
+    await stage.cluster.apply(slice('198.18.0.8'));
+    await until('the other address is known', async () => /198\.18\.0\.8/.test(await addresses(proxy)));
+    assert.deepEqual(await problems(proxy), []);
+    assert.match(await controller.metrics(), /portcullis_stream_proxies\{state="current"\} 1/);
+    assert.equal(await controller.probe(), 200);
+    await controller.end('SIGTERM');
+  });
+
+  test('a proxy of another account, and a token for somebody else, get nothing', async (t) => {
+    const controller = await start(t);
+    await controller.ready();
+    const cases: readonly (readonly [string, RegExp])[] = [
+      [await token('other'), /refused with 403/],
+      [await token('gw', 'https://kubernetes.default.svc'), /refused with 401/],
+      [`${(await token('gw')).trim().slice(0, -4)}AAAA`, /refused with 401/],
+    ];
+    for (const [credentials, why] of cases) {
+      const args = await flags(t, [controller], credentials);
+      const proxy = new Program([...args, '--admin=off', '--stats=off', '--readiness=off']);
+      t.after(() => proxy.child.kill('SIGKILL'));
+      await proxy.saw(why);
+      proxy.child.kill('SIGTERM');
+      assert.equal((await proxy.ended).code, 0);
+    }
+    assert.match(controller.log(), /not its own.*subject=system:serviceaccount:default:other/);
+    assert.doesNotMatch(controller.log(), /a proxy is connected/);
+    await controller.end('SIGTERM');
+  });
+
+  test('a replica that does not lead serves models too, and takes over the proxies of one that ends', async (t) => {
+    const first = await start(t);
+    await first.ready();
+    const second = await start(t);
+    await second.ready();
+    await stage.cluster.apply(route('before'));
+    await using proxy = await startGateway('', { args: await flags(t, [first, second]) });
+    await until('the route is served', async () => /before/.test((await redirected()) ?? ''));
+    assert.equal(await first.end('SIGTERM'), 0);
+    await stage.cluster.apply(route('after'));
+    await until('its change is served', async () => /after/.test((await redirected()) ?? ''));
+    await until('all is well', async () => (await problems(proxy)).length === 0);
+    assert.match(await second.metrics(), /portcullis_stream_proxies\{state="current"\} 1/);
+    await second.end('SIGTERM');
+  });
+
+  test('proxies serve while the API server and all controllers are away, also those that start then', async (t) => {
+    const controller = await start(t);
+    await controller.ready();
+    await stage.cluster.apply(route('kept'));
+    const args = await flags(t, [controller]);
+    const proxy = await startGateway('', { args });
+    await until('the route is served', async () => /kept/.test((await redirected()) ?? ''));
+    await stage.cluster.killApiServer();
+    assert.match((await redirected()) ?? '', /kept/);
+    assert.equal(await proxy.metric('portcullis_stream_connected'), 1);
+    await controller.end('SIGKILL');
+    await until('it is missed', async () => (await proxy.metric('portcullis_stream_connected')) === 0);
+    assert.match((await redirected()) ?? '', /kept/);
+    await proxy.stop();
+
+    await using again = await startGateway('', { args });
+    assert.match((await redirected()) ?? '', /kept/);
+    assert.equal(await again.metric('portcullis_ready'), 1);
+    assert.equal(await again.metric('portcullis_config_synchronized'), 0);
+    await stage.cluster.startApiServer();
+  });
+
+  test('the certificate of controllers outlives them, and is made anew when it is lost', async (t) => {
+    const authorityOf = async (): Promise<string> =>
+      await stage.cluster.kubectl([
+        'get',
+        'secret',
+        'portcullis-controller',
+        '-o',
+        'jsonpath={.data.ca\\.crt}',
+      ]);
+    const earlier = await authorityOf();
+    const controller = await start(t);
+    await controller.ready();
+    while (!(await controller.isLeader())) await pause(50);
+    await until('it is shown', async () => (await controller.probe()) === 200);
+    assert.equal(await authorityOf(), earlier);
+    await controller.end('SIGTERM');
+    await stage.cluster.kubectl(['delete', 'secret', 'portcullis-controller']);
+    const next = await start(t);
+    await until('it is shown', async () => (await next.probe()) === 200);
+    assert.notEqual(await authorityOf(), earlier);
+    await next.end('SIGTERM');
+  });
+});
+
+const gatewayClass = JSON.stringify({
+  apiVersion: 'gateway.networking.k8s.io/v1',
+  kind: 'GatewayClass',
+  metadata: { name: 'ours' },
+  spec: { controllerName: 'portcullis.dev/gateway' },
+});
+
+const gateway = (port: number): string =>
+  JSON.stringify({
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'Gateway',
+    metadata: { name: 'gw', namespace: 'default' },
+    spec: { gatewayClassName: 'ours', listeners: [{ name: 'http', port, protocol: 'HTTP' }] },
+  });
+
+const account = (name: string): string =>
+  JSON.stringify({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: 'default' } });
+
+const service = JSON.stringify({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: 'app', namespace: 'default' },
+  spec: { ports: [{ port: 8000 }] },
+});
+
+/** The root is sent elsewhere, by a name that a test looks for; the rest goes to an app. */
+const route = (name: string): string =>
+  JSON.stringify({
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'HTTPRoute',
+    metadata: { name: 'r', namespace: 'default' },
+    spec: {
+      parentRefs: [{ name: 'gw' }],
+      rules: [
+        {
+          matches: [{ path: { type: 'Exact', value: '/' } }],
+          filters: [{ type: 'RequestRedirect', requestRedirect: { hostname: `${name}.example.com` } }],
+        },
+        { backendRefs: [{ name: 'app', port: 8000 }] },
+      ],
+    },
+  });
+
+const slice = (address: string): string =>
+  JSON.stringify({
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name: 'app-1', namespace: 'default', labels: { 'kubernetes.io/service-name': 'app' } },
+    addressType: 'IPv4',
+    ports: [{ port: 8000, protocol: 'TCP' }],
+    endpoints: [{ addresses: [address], conditions: { ready: true } }],
+  });
