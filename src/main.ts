@@ -12,8 +12,19 @@ import {
   type Problem,
   type StreamSettings,
 } from './sources/index.ts';
-import { createLogger, createMetrics, type RootLogger } from './telemetry/index.ts';
-import { Serving, Tree, whyNotSeveral, workerCount, type Plane, type PortView } from './workers/index.ts';
+import { createLogger, createMetrics, makeNonBlockingAgain, type RootLogger } from './telemetry/index.ts';
+import {
+  Serving,
+  Tree,
+  Upgrades,
+  whyNotSeveral,
+  workerCount,
+  type Inheritance,
+  type Plane,
+  type PortView,
+  type Predecessor,
+  type Program,
+} from './workers/index.ts';
 
 /** Variables that hold secrets of the gateway itself: no child process inherits them. */
 const secretVariables = [
@@ -43,6 +54,10 @@ export interface GatewayOptions {
   readonly env: Environment;
   /** Of the program, for admin and metrics. */
   readonly version?: string;
+  /** How it is started; without it nothing can take its place by an upgrade. */
+  readonly program?: Program;
+  /** From the program whose place this one takes. */
+  readonly inheritance?: Inheritance | undefined;
 }
 
 /** A running gateway. */
@@ -55,6 +70,14 @@ export interface Gateway {
   close(): Promise<void>;
   /** Ends at once. */
   closeNow(): Promise<void>;
+  /**
+   * Has a new program take the place of this one, which then drains and ends.
+   * @returns the process id of the other one
+   * @throws Error saying why it did not work: everything is as before then, and the log says it, too
+   */
+  upgrade(): Promise<number>;
+  /** Tells the program before this one that this one serves. Resolves (never rejects) when it has left the ports. */
+  replace(predecessor: Predecessor): Promise<void>;
 }
 
 /** The gateway could not start; `problems` are ready to print, a line each. */
@@ -98,6 +121,7 @@ class Assembly implements Gateway {
   private stream: StreamSource | undefined;
   private plane: Plane | undefined;
   private admin: Admin | undefined;
+  private upgrades: Upgrades | undefined;
   private readiness: Readiness = 'starting';
   private model: Model | undefined;
   private loadedAt: number | undefined;
@@ -134,20 +158,26 @@ class Assembly implements Gateway {
     this.log.close();
     this.log = createLogger({ level: fixed.logLevel, format: fixed.logFormat });
     const workers = workerCount(fixed.workers);
-    const { source } = this.options;
+    const { source, program, inheritance } = this.options;
     try {
       if ('stream' in source) this.stream = this.streamOf(source.stream, first.model.process);
       const plane = this.planeOf(workers, first.model, first.secretVariables);
       this.plane = plane;
       await plane.apply(first.model);
+      const before = inheritance?.upgrades;
+      this.upgrades = new Upgrades({ log: this.log, metrics: this.metrics, program, before });
       this.admin = await startAdmin({
         ...fixed,
         views: this.views(plane),
         log: this.log,
         metrics: this.metrics,
         expose: () => plane.expose(),
+        inherited: inheritance?.admin,
       });
+      for (const [key, handle] of inheritance?.admin ?? []) if (!this.admin.handles.has(key)) handle.close();
     } catch (error) {
+      // Whoever came to this program, while the one before it goes on, is still served.
+      if (inheritance !== undefined) await this.served(first.model, 0);
       await this.closeNow();
       throw new StartError('system', [error instanceof Error ? error.message : String(error)], error);
     }
@@ -166,7 +196,40 @@ class Assembly implements Gateway {
   }
 
   close(): Promise<void> {
+    this.upgrades?.stop();
     return (this.closing ??= this.drain());
+  }
+
+  async upgrade(): Promise<number> {
+    // A configuration that is half in use has ports that may go again.
+    await this.applying;
+    const { plane, admin, upgrades } = this;
+    if (this.isEnding()) throw new Error('the gateway ends');
+    if (plane === undefined || admin === undefined || upgrades === undefined)
+      throw new Error('the gateway starts');
+    const successor = await upgrades.begin(() => ({ ...plane.handOver(), admin: admin.handles }));
+    if (this.isEnding()) {
+      successor.end();
+      throw new Error('the gateway ends');
+    }
+    admin.stopAccepting();
+    successor.takesOver();
+    this.closing = this.leave();
+    return successor.pid;
+  }
+
+  async replace(predecessor: Predecessor): Promise<void> {
+    if (this.isEnding()) return;
+    await predecessor.ready();
+    try {
+      await this.admin?.openRest();
+    } catch (error) {
+      this.log.error(error instanceof Error ? error.message : String(error));
+    }
+    void predecessor.ended.then(() => {
+      makeNonBlockingAgain();
+      this.log.info('upgrade: the program before this one has ended');
+    });
   }
 
   async closeNow(): Promise<void> {
@@ -196,14 +259,15 @@ class Assembly implements Gateway {
   private planeOf(workers: number, model: Model, configuredSecrets: readonly string[]): Plane {
     const { log, metrics } = this;
     const secrets = [...secretVariables, ...configuredSecrets];
-    if (workers === 1) return new Serving({ log, metrics, secrets, fixed: model.process.fixed });
+    const inherited = this.options.inheritance;
+    if (workers === 1) return new Serving({ log, metrics, secrets, fixed: model.process.fixed, inherited });
     const impossible = whyNotSeveral();
     if (impossible !== undefined) throw new Error(impossible);
     if (model.binds.some(servesMcp))
       log.warn(
         'with several workers an MCP session is known only to the worker that opened it: clients must keep to one connection',
       );
-    return new Tree({ log, metrics, secrets, workers });
+    return new Tree({ log, metrics, secrets, workers, inherited });
   }
 
   /** @param own settings of this process, which no controller changes */
@@ -254,6 +318,9 @@ class Assembly implements Gateway {
   private async applyWaiting(): Promise<void> {
     for (let next = this.waiting; next !== undefined && !this.isEnding(); next = this.waiting) {
       this.waiting = undefined;
+      // A program that is about to take the place of this one has got its ports, and reads the new file by itself.
+      await this.upgrades?.settled;
+      if (this.isEnding()) return;
       try {
         if (!isDeepStrictEqual(next.model, this.model)) await this.plane?.apply(next.model);
         // A plane that ends takes nothing more into use.
@@ -309,6 +376,25 @@ class Assembly implements Gateway {
     await this.closeNow();
   }
 
+  /** Another program serves on the same ports: only those that this one serves need to be told that it ends. */
+  private async leave(): Promise<void> {
+    this.readiness = 'draining';
+    this.source?.close();
+    const model = this.model ?? { process: defaults, binds: [] };
+    const { terminationDeadlineMs } = model.process.fixed;
+    this.log.info('draining', { deadlineMs: terminationDeadlineMs });
+    await this.served(model, terminationDeadlineMs / 2);
+    await this.plane?.close(CHILD_GRACE_MS);
+    await this.closeNow();
+  }
+
+  /** Takes nothing new; resolves when what runs is served, or its deadline is over. */
+  private async served({ process: { fixed } }: Model, patienceMs: number): Promise<void> {
+    const deadline = timer(fixed.terminationDeadlineMs);
+    await Promise.race([this.plane?.drain(patienceMs), deadline.done]);
+    deadline.cancel();
+  }
+
   private get allProblems(): readonly string[] {
     return this.stream?.problems ?? this.problems;
   }
@@ -330,6 +416,7 @@ class Assembly implements Gateway {
       logLevel: () => this.log.level,
       setLogLevel: (level) => plane.setLogLevel(level),
       drain: () => void this.close(),
+      ...(this.options.program === undefined ? {} : { upgrade: () => this.upgrade() }),
     };
   }
 }

@@ -15,6 +15,12 @@ export interface AdminViews {
   setLogLevel(level: LogLevel): void;
   /** Begins the same graceful end as SIGTERM. */
   drain(): void;
+  /**
+   * Has another program take the place of this one; absent where there is none that could.
+   * @returns its process id
+   * @throws Error saying why it did not work: then everything is as before
+   */
+  upgrade?(): Promise<number>;
 }
 
 export interface ServingState {

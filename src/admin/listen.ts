@@ -2,11 +2,16 @@ import { unlinkSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { connect } from 'node:net';
 import type { ListenAddress } from '../model/index.ts';
+import type { SocketHandle } from '../proxy/index.ts';
 
 /** A server that listens; whoever opened it closes it. */
 export interface OpenServer {
   /** `http://host:port` or `unix:/path`. */
   readonly address: string;
+  /** What another process can listen on as well; undefined for a socket file, which belongs to who has made it. */
+  readonly handle: SocketHandle | undefined;
+  /** Answers what was asked already, and nothing else. */
+  stopAccepting(): void;
   close(): Promise<void>;
 }
 
@@ -15,12 +20,14 @@ const limits = { maxConnections: 512, requestTimeoutMs: 10_000, maxHeaderBytes: 
 
 /**
  * Opens a small HTTP server; undefined where the address is `off`.
+ * @param inherited a socket of that address, from the program before this one
  * @throws Error naming the purpose and the address when it cannot listen there
  */
 export const openServer = async (
   purpose: string,
   where: ListenAddress,
   handle: RequestListener,
+  inherited?: SocketHandle,
 ): Promise<OpenServer | undefined> => {
   if (where.kind === 'off') return undefined;
   const server = createServer(
@@ -33,13 +40,32 @@ export const openServer = async (
   );
   server.maxConnections = limits.maxConnections;
   try {
-    await listenOrRetry(server, where);
+    await (inherited === undefined ? listenOrRetry(server, where) : adopt(server, inherited));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(`cannot open the ${purpose} address: ${reason}`, { cause: error });
   }
-  return { address: addressOf(server), close: async () => await close(server) };
+  return {
+    address: addressOf(server),
+    // `server.listen` documents it: a server is something with a handle that another one can listen on.
+    handle:
+      where.kind === 'tcp' ? (server as Server & { readonly _handle: SocketHandle })._handle : undefined,
+    stopAccepting: () => {
+      server.close();
+      server.closeIdleConnections();
+    },
+    close: async () => await close(server),
+  };
 };
+
+const adopt = async (server: Server, handle: SocketHandle): Promise<void> =>
+  await new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(handle, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
 
 type Open = Exclude<ListenAddress, { kind: 'off' }>;
 

@@ -48,6 +48,16 @@ const setLevel = (views: AdminViews, wanted: string | null): Answer => {
   return text(200, `log level is ${level}`);
 };
 
+const upgraded = async (views: AdminViews): Promise<Answer> => {
+  if (views.upgrade === undefined)
+    return text(404, 'there is no program that could take the place of this one');
+  try {
+    return text(200, `process ${await views.upgrade()} serves`);
+  } catch (error) {
+    return text(503, error instanceof Error ? error.message : String(error));
+  }
+};
+
 /** The admin port: for the operator of this machine. */
 export const adminPages = (views: AdminViews): readonly Page[] => {
   const pages: readonly Page[] = [
@@ -77,6 +87,12 @@ export const adminPages = (views: AdminViews): readonly Page[] => {
         views.drain();
         return text(202, 'draining');
       },
+    },
+    {
+      method: 'POST',
+      path: '/upgrade',
+      about: 'starts the program anew, hands it the ports and ends, like SIGUSR2; answers when that is done',
+      answer: () => upgraded(views),
     },
   ];
   const index = [

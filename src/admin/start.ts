@@ -1,5 +1,5 @@
-import type { RequestListener } from 'node:http';
 import type { ListenAddress } from '../model/index.ts';
+import type { SocketHandle } from '../proxy/index.ts';
 import type { Logger, Metrics } from '../telemetry/index.ts';
 import { serve } from './answer.ts';
 import type { AdminViews } from './contract.ts';
@@ -16,6 +16,8 @@ export interface AdminOptions {
   readonly metrics: Metrics;
   /** What /metrics answers; that of `metrics` alone unless given. */
   readonly expose?: () => Promise<string>;
+  /** Sockets of the program before this one, as its `handles` had them; where there was one, `openRest` is due. */
+  readonly inherited?: Admin['handles'] | undefined;
 }
 
 export interface Admin {
@@ -25,8 +27,20 @@ export interface Admin {
     readonly stats: string | undefined;
     readonly readiness: string | undefined;
   };
+  /** What another program can listen on, by purpose and wished address. */
+  readonly handles: ReadonlyMap<string, SocketHandle>;
+  /**
+   * Opens what only one program can have open, when the one before has left it: files of sockets.
+   * @throws Error naming the port that could not be opened
+   */
+  openRest(): Promise<void>;
+  /** Leaves the ports to another program; what was asked is still answered. */
+  stopAccepting(): void;
   close(): Promise<void>;
 }
+
+const purposes = ['admin', 'stats', 'readiness'] as const;
+type Purpose = (typeof purposes)[number];
 
 /**
  * Opens the operator's three ports and registers the metrics that are read from the views.
@@ -34,38 +48,61 @@ export interface Admin {
  */
 export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
   const { views, log, metrics } = options;
-  registerViews(views, metrics);
   const configuredHost = options.admin.kind === 'tcp' ? options.admin.host : undefined;
-  const admin = serve(adminPages(views), log, (request) => refusal(request, configuredHost));
+  const pages: Readonly<Record<Purpose, ReturnType<typeof serve>>> = {
+    admin: serve(adminPages(views), log, (request) => refusal(request, configuredHost)),
+    stats: serve(statsPages(options.expose ?? (() => metrics.expose()), metrics.contentType), log),
+    readiness: serve(readinessPages(views), log),
+  };
   const open: OpenServer[] = [];
-  const openOne = async (
-    purpose: 'admin' | 'stats' | 'readiness',
-    handle: (...args: Parameters<RequestListener>) => Promise<void>,
-  ): Promise<string | undefined> => {
-    const server = await openServer(purpose, options[purpose], (request, response) => {
-      void handle(request, response);
-    });
-    if (server !== undefined) open.push(server);
-    return server?.address;
+  const handles = new Map<string, SocketHandle>();
+  const later: Purpose[] = [];
+  const addresses: Record<Purpose, string | undefined> = {
+    admin: undefined,
+    stats: undefined,
+    readiness: undefined,
+  };
+  const openOne = async (purpose: Purpose): Promise<void> => {
+    const where = options[purpose];
+    const key = keyOf(purpose, where);
+    const server = await openServer(
+      purpose,
+      where,
+      (request, response) => void pages[purpose](request, response),
+      options.inherited?.get(key),
+    );
+    if (server === undefined) return;
+    open.push(server);
+    addresses[purpose] = server.address;
+    if (server.handle !== undefined) handles.set(key, server.handle);
   };
   const close = async (): Promise<void> => {
     await Promise.all(open.map(async (server) => await server.close()));
   };
   try {
-    const addresses = {
-      admin: await openOne('admin', admin),
-      stats: await openOne(
-        'stats',
-        serve(statsPages(options.expose ?? (() => metrics.expose()), metrics.contentType), log),
-      ),
-      readiness: await openOne('readiness', serve(readinessPages(views), log)),
-    };
-    return { addresses, close };
+    for (const purpose of purposes)
+      if (options.inherited !== undefined && options[purpose].kind === 'unix') later.push(purpose);
+      else await openOne(purpose);
   } catch (error) {
     await close();
     throw error;
   }
+  registerViews(views, metrics);
+  return {
+    addresses,
+    handles,
+    openRest: async () => {
+      for (const purpose of later.splice(0)) await openOne(purpose);
+    },
+    stopAccepting: () => {
+      for (const server of open) server.stopAccepting();
+    },
+    close,
+  };
 };
+
+/** The same wish finds the same socket, also where the system chose the port. */
+const keyOf = (purpose: Purpose, where: ListenAddress): string => `${purpose} ${JSON.stringify(where)}`;
 
 const registerViews = (views: AdminViews, metrics: Metrics): void => {
   metrics.collect(

@@ -11,10 +11,12 @@ import { proxy } from './proxy.ts';
 import { run } from './run.ts';
 import { schema } from './schema.ts';
 import { token } from './token.ts';
+import { upgrade } from './upgrade.ts';
 import { version } from './version.ts';
 
 const commands: Readonly<Record<string, Command>> = {
   run,
+  upgrade,
   check,
   explain,
   schema,

@@ -6,6 +6,8 @@ export interface Stoppable {
   /** Lets what is under way finish. */
   close(): Promise<void>;
   closeNow(): Promise<void>;
+  /** Has a new program take its place; absent where that cannot be. Says by itself what comes of it. */
+  upgrade?(): Promise<unknown>;
 }
 
 /**
@@ -15,6 +17,8 @@ export interface Stoppable {
 const sameOrderMs = 300;
 
 const signals = ['SIGTERM', 'SIGINT'] as const;
+/** As nginx has it. */
+const upgradeSignal = 'SIGUSR2';
 
 /**
  * Turns signals into a stop: the first lets running requests finish, the second ends at once. Listens before the
@@ -23,6 +27,7 @@ const signals = ['SIGTERM', 'SIGINT'] as const;
 export class Stopping {
   readonly #terminal: Terminal;
   readonly #listener = (signal: NodeJS.Signals): void => this.#signal(signal);
+  readonly #onUpgrade = (): void => this.#upgrade();
   #program: Stoppable | undefined;
   #orderedAt: number | undefined;
   #over = false;
@@ -30,6 +35,7 @@ export class Stopping {
   constructor(terminal: Terminal) {
     this.#terminal = terminal;
     for (const signal of signals) process.on(signal, this.#listener);
+    process.on(upgradeSignal, this.#onUpgrade);
   }
 
   started(program: Stoppable): void {
@@ -40,8 +46,22 @@ export class Stopping {
   /** A signal that comes between the end of the program and that of the process must not change the exit code. */
   release(): void {
     this.#over = true;
+    process.removeListener(upgradeSignal, this.#onUpgrade);
     if (this.#orderedAt !== undefined) return;
     for (const signal of signals) process.removeListener(signal, this.#listener);
+  }
+
+  #upgrade(): void {
+    if (this.#program?.upgrade === undefined) {
+      const why = this.#program === undefined ? 'still starting' : 'this program cannot be upgraded in place';
+      this.#terminal.err(`portcullis: ${upgradeSignal}: ${why}\n`);
+      return;
+    }
+    // What comes of it is in the log.
+    this.#program.upgrade().catch((error: unknown) => {
+      const problem = error instanceof Error ? error.message : String(error);
+      this.#terminal.err(`portcullis: ${upgradeSignal}: no upgrade: ${problem}\n`);
+    });
   }
 
   #signal(signal: NodeJS.Signals): void {

@@ -5,4 +5,5 @@ export { createMetrics } from './metrics.ts';
 export { addUp, countsOf, exposeSum } from './metricsSum.ts';
 export { isSecretName, redacted, redactText } from './redact.ts';
 export { relayLines } from './relay.ts';
+export { makeNonBlockingAgain } from './nonBlocking.ts';
 export { Sink, type Destination } from './sink.ts';

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { SocketHandle } from '../proxy/index.ts';
 import {
   format,
@@ -35,6 +36,7 @@ export async function findPredecessor(version: string): Promise<Predecessor | un
   // The mark is for this process, not for those that it starts.
   delete process.env[successorVariable];
   if (!marked || process.send === undefined) return undefined;
+  const parent = process.ppid;
   const heirloom = new Heirloom();
   const whole = Promise.withResolvers<Inheritance>();
   const left = Promise.withResolvers<void>();
@@ -52,7 +54,7 @@ export async function findPredecessor(version: string): Promise<Predecessor | un
   process.on('disconnect', () => {
     whole.reject(new Error('the program before this one ended before it had left the ports'));
     left.resolve();
-    ended.resolve();
+    void goneFrom(parent).then(ended.resolve);
   });
   const late = setTimeout(() => whole.reject(new Error('the inheritance does not come')), giveMs);
   try {
@@ -72,6 +74,11 @@ export async function findPredecessor(version: string): Promise<Predecessor | un
   } finally {
     clearTimeout(late);
   }
+}
+
+/** Resolves when a process is no longer the parent of this one, which is when nothing of it runs any more. */
+async function goneFrom(parent: number): Promise<void> {
+  while (process.ppid === parent) await delay(50, undefined, { ref: false });
 }
 
 /** Never rejects: one that is gone need not know. */

@@ -23,6 +23,8 @@ export interface Successor {
   readonly version: string;
   /** Tells it that this program accepts nothing any more. */
   takesOver(): void;
+  /** Ends it after all. */
+  end(): void;
 }
 
 export interface SuccessorOptions {
@@ -61,7 +63,7 @@ export async function startSuccessor({
       if (message.format === format) void giveAll(child, inheritance).catch(started.reject);
       else started.reject(new Error(otherFormat(message.format)));
     } else if (message.portcullis === 'failed') started.reject(new Error(message.problem));
-    else started.resolve(version);
+    else if (message.portcullis === 'ready') started.resolve(version);
   };
   const onExit = (code: number | null, by: NodeJS.Signals | null): void =>
     started.reject(new Error(`the new program ended: ${by ?? `exit code ${code ?? '?'}`}`));
@@ -94,7 +96,12 @@ export async function startSuccessor({
   child.unref();
   child.channel?.unref();
   const { pid = 0 } = child;
-  return { pid, version, takesOver: () => void send(child, { portcullis: 'yours' }).catch(() => undefined) };
+  return {
+    pid,
+    version,
+    takesOver: () => void send(child, { portcullis: 'yours' }).catch(() => undefined),
+    end: () => giveUp(child),
+  };
 }
 
 async function giveAll(child: ChildProcess, inheritance: Inheritance): Promise<void> {
