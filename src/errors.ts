@@ -285,6 +285,13 @@ export const catalogue = {
     'rate limit exceeded',
     'The bucket of localRateLimit is empty; x-ratelimit-reset says in how many seconds it is filled again.',
   ),
+  rate_limit_unavailable: entry(
+    'gateway',
+    503,
+    'later',
+    'rate limit unavailable',
+    'With several workers the main process counts for localRateLimit, and it did not answer within a second: the machine is far too busy, or the counter had to be started anew. Nothing passes uncounted.',
+  ),
   authorization_denied: entry(
     'client',
     403,

@@ -28,8 +28,16 @@ const rows: Readonly<Record<string, Row>> = {
   policies: { uses: ['model', 'http', 'auth', 'cel', 'telemetry'], types: ['mcp'] },
   proxy: { uses: ['model', 'http', 'telemetry', 'upstream', 'mcp', 'policies'] },
   sources: { uses: ['model', 'telemetry'], files: ['policies/schemas.ts'] },
-  workers: { uses: ['model', 'auth', 'mcp', 'policies', 'proxy', 'telemetry'] },
+  workers: {
+    uses: ['model', 'auth', 'mcp', 'policies', 'proxy', 'telemetry'],
+    files: ['policies/localRateLimit/localTokens.ts'],
+  },
   admin: { uses: ['model', 'telemetry'], types: ['proxy', 'sources'] },
+};
+/** What the table calls those files. */
+const openFiles: Readonly<Record<string, string>> = {
+  'policies/schemas.ts': 'the schemas of policies',
+  'policies/localRateLimit/localTokens.ts': 'the buckets of policies',
 };
 /** May use every room: the composition root and the command line. */
 const unbound = new Set(['cli', 'main.ts']);
@@ -135,7 +143,7 @@ test('the table of ARCHITECTURE.md says the same', () => {
     [
       uses.join(', ') || '–',
       types === undefined ? '' : `types of ${types.join(', ')}`,
-      files === undefined ? '' : 'the schemas of policies',
+      ...(files ?? []).map((file) => openFiles[file] ?? file),
     ]
       .filter((part) => part !== '')
       .join('; ');

@@ -16,7 +16,7 @@ export interface Pace {
 
 export const defaultPace: Pace = { lookMs: 1_000, hangMs: 10_000, busyMs: 60_000 };
 
-export interface CrewOptions extends Pick<WorkerProcessOptions, 'out' | 'err'> {
+export interface CrewOptions extends Pick<WorkerProcessOptions, 'out' | 'err' | 'counter'> {
   readonly places: readonly Place[];
   readonly sockets: Sockets;
   readonly log: RootLogger;
@@ -157,8 +157,8 @@ export class Crew {
 
   private async comeUp(place: Place): Promise<void> {
     const { worker } = place;
-    const { out, err, sockets, startOf } = this.options;
-    const process = new WorkerProcess({ worker, out, err });
+    const { out, err, counter, sockets, startOf } = this.options;
+    const process = new WorkerProcess({ worker, out, err, counter });
     place.process = process;
     place.state = 'starting';
     process.busy = true;

@@ -7,6 +7,7 @@ import { createLogger, createMetrics, type RootLogger } from '../telemetry/index
 import { Link } from './link.ts';
 import type { Start, ToMain, ToWorker } from './questions.ts';
 import { Serving } from './serving.ts';
+import { SharedTokens } from './tokens/sharedTokens.ts';
 
 /** What MCP servers get to leave by themselves when the main process is gone. */
 const childGraceMs = 2_000;
@@ -16,6 +17,7 @@ class Worker {
   private readonly link: Link<ToMain, ToWorker>;
   private log: RootLogger | undefined;
   private serving: Serving | undefined;
+  private tokens: SharedTokens | undefined;
   private deadlineMs = 0;
   private prepared: Prepared | undefined;
   /** Sockets that no port has taken yet, by the key of their bind. */
@@ -49,7 +51,8 @@ class Worker {
     process.on('disconnect', () => void this.orphaned());
     // A terminal, or a service manager, sends these to every process of the gateway. The main process has got it, too,
     // and says what is to be done.
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => undefined);
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2'] as const)
+      process.on(signal, () => undefined);
   }
 
   private get served(): Serving {
@@ -64,6 +67,11 @@ class Worker {
     const log = createLogger({ level: start.logLevel, format: fixed.logFormat });
     this.log = log;
     this.deadlineMs = fixed.terminationDeadlineMs;
+    this.tokens = new SharedTokens({
+      where: () => this.link.ask('counter', undefined),
+      secret: start.innerSecret,
+      log,
+    });
     const serving = new Serving({
       log,
       metrics: this.metrics,
@@ -71,6 +79,7 @@ class Worker {
       secrets: start.secrets,
       owner: start.owner,
       worker,
+      tokens: this.tokens,
       onGroup: (leader, alive) => void this.link.ask('group', { leader, alive }).catch(() => undefined),
       socketsFor: (key) => this.claim(key),
     });
@@ -112,6 +121,7 @@ class Worker {
     if (this.ending) return;
     this.ending = true;
     await this.serving?.close(graceMs);
+    this.tokens?.close();
     this.log?.close();
     process.exit(0);
   }

@@ -18,6 +18,8 @@ export interface Start {
   readonly logLevel: LogLevel;
   /** Names of environment variables that no child process inherits. */
   readonly secrets: readonly string[];
+  /** By which the processes of this gateway know each other, on sockets that only this user can reach. */
+  readonly innerSecret: string;
   /** 32 bytes; changes now and then. */
   readonly ticketSecret: Uint8Array;
 }
@@ -53,4 +55,6 @@ export interface ToWorker {
 export interface ToMain {
   /** The process group of an MCP server is there, or nothing is left of it. */
   group: Exchange<{ readonly leader: number; readonly alive: boolean }, void>;
+  /** The path of the socket on which token buckets are kept for all workers. */
+  counter: Exchange<void, string>;
 }

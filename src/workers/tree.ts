@@ -17,8 +17,10 @@ import { Crew, defaultPace, type Pace } from './crew.ts';
 import type { PlaneInheritance } from './inheritance.ts';
 import { exposeWorkers } from './metrics.ts';
 import { Place } from './place.ts';
+import { PrivateFolder, removeStaleFolders } from './privateFolder.ts';
 import type { Start } from './questions.ts';
 import { Sockets } from './sockets.ts';
+import { Counter } from './tokens/counter.ts';
 import { mergeViews } from './views.ts';
 
 export interface TreeOptions {
@@ -52,6 +54,10 @@ export class Tree implements Plane {
   private model: Model | undefined;
   /** What workers counted that are no more. */
   private departed: Promise<MetricsSnapshot> = Promise.resolve([]);
+  private readonly innerSecret = randomBytes(32).toString('hex');
+  /** For the sockets between the processes. */
+  private folder: PrivateFolder | undefined;
+  private counter: Counter | undefined;
 
   constructor(options: TreeOptions) {
     this.options = options;
@@ -65,6 +71,7 @@ export class Tree implements Plane {
       sockets: this.sockets,
       out: this.out,
       err: this.err,
+      counter: () => this.counting(),
       log,
       pace: { ...defaultPace, ...options.pace },
       startOf: (worker) => this.startOf(worker),
@@ -96,6 +103,8 @@ export class Tree implements Plane {
     }
     this.sockets.open(model);
     this.model = model;
+    this.folder = new PrivateFolder();
+    void removeStaleFolders();
     await this.crew.begin();
   }
 
@@ -155,6 +164,8 @@ export class Tree implements Plane {
   async close(graceMs: number): Promise<void> {
     this.stop();
     await this.crew.end(graceMs);
+    await this.counter?.close();
+    this.folder?.remove();
     this.out.close();
     this.err.close();
   }
@@ -210,8 +221,17 @@ export class Tree implements Plane {
       model: this.keys.sealing(this.model),
       logLevel: this.log.level,
       secrets: this.options.secrets,
+      innerSecret: this.innerSecret,
       ticketSecret: this.keys.ticketSecret,
     };
+  }
+
+  /** The counter of tokens, from the moment on in which the first worker asks for it. */
+  private async counting(): Promise<string> {
+    if (this.folder === undefined) throw new Error('there is no model yet');
+    const { log, innerSecret: secret } = this;
+    this.counter ??= new Counter({ path: this.folder.socket('tokens'), secret, log });
+    return this.counter.where();
   }
 
   private keepCounts(last: MetricsSnapshot): void {

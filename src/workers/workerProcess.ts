@@ -17,6 +17,8 @@ export interface WorkerProcessOptions {
   /** Where its lines go, those of the access log and all others. */
   readonly out: Pick<Sink, 'write'>;
   readonly err: Pick<Sink, 'write'>;
+  /** Answers when the counter of tokens listens, with the path of its socket. */
+  readonly counter: () => Promise<string>;
 }
 
 /** One run of a worker, as the main process sees it. */
@@ -35,7 +37,7 @@ export class WorkerProcess {
   /** Process groups of its MCP servers, by their leaders. */
   private readonly groups = new Set<number>();
 
-  constructor({ worker, out, err }: WorkerProcessOptions) {
+  constructor({ worker, out, err, counter }: WorkerProcessOptions) {
     // The number is for people who look at a list of processes.
     this.child = fork(program, [String(worker)], {
       serialization: 'advanced',
@@ -46,6 +48,7 @@ export class WorkerProcess {
         if (alive) this.groups.add(leader);
         else this.groups.delete(leader);
       },
+      counter,
     });
     if (this.child.stdout !== null) relayLines(this.child.stdout, out);
     if (this.child.stderr !== null) relayLines(this.child.stderr, err);

@@ -366,3 +366,55 @@ test('the level of the log reaches all workers, and a signal to a worker alone e
   assert.deepEqual(await pidsOf(gateway), pids);
   assert.match(await (await fetch(`${gateway.admin}/logging`)).text(), /log level is debug/);
 });
+
+test('a rate limit holds for all workers together, over a reload and the death of a worker', async () => {
+  const limited = (body: string, workers: number): string => `
+config: { workers: ${workers} }
+binds:
+- port: 0
+  listeners:
+  - routes:
+    - name: limited
+      policies:
+        directResponse: { status: 200, body: ${body} }
+        localRateLimit:
+        - { maxTokens: 70, tokensPerFill: 1, fillInterval: 2h }
+        - { maxTokens: 30, tokensPerFill: 1, fillInterval: 1h, key: 'request.headers["x-client"]' }
+`;
+  await using gateway = await startGateway(limited('before', 3));
+  /** On a connection each, so that every worker gets some. */
+  const burst = async (client: string, count: number): Promise<Answer[]> =>
+    Promise.all(Array.from({ length: count }, () => ask(gateway.url, { headers: { 'x-client': client } })));
+  const allowed = (answers: readonly Answer[]): readonly Answer[] =>
+    answers.filter(({ status }) => status === 200);
+
+  const [first, second] = await Promise.all([burst('a', 60), burst('b', 25)]);
+  assert.equal(allowed(first).length, 30);
+  assert.equal(allowed(second).length, 25);
+  for (const { status, headers } of [...first, ...second]) {
+    assert.ok(status === 200 || status === 429);
+    assert.equal(headers['x-ratelimit-limit'], '30');
+    assert.ok(Number(headers['x-ratelimit-reset']) > 3_000);
+  }
+  assert.deepEqual(
+    allowed(first)
+      .map(({ headers }) => Number(headers['x-ratelimit-remaining']))
+      .toSorted((a, b) => a - b),
+    Array.from({ length: 30 }, (_, left) => left),
+    'each answer has a rest of its own',
+  );
+
+  gateway.rewrite(limited('after', 3));
+  await until('the new configuration', () => gateway.log().includes('configuration taken'));
+  const third = await burst('c', 10);
+  assert.equal(allowed(third).length, 10);
+  assert.equal(third[0]?.body, 'after');
+  assert.equal(allowed(await burst('a', 6)).length, 0);
+
+  process.kill((await pidsOf(gateway))[0], 'SIGKILL');
+  await until('its successor', async () => (await workersOf(gateway))[0]?.restarts === 1);
+  await allServe(gateway);
+  const last = await burst('d', 20);
+  assert.equal(allowed(last).length, 5, '70 in all');
+  assert.ok(last.some(({ headers }) => headers['x-ratelimit-limit'] === '70'));
+});

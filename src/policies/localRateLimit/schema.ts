@@ -48,7 +48,7 @@ export const localRateLimitSchema = z
     ctx.addIssue({ code: 'custom', message: 'expected a list of limits' });
     return z.NEVER;
   })
-  .meta({ description: 'Limits how many requests pass, counted in this process.' });
+  .meta({ description: 'Limits how many requests pass, counted for all workers together.' });
 
 export type LocalRateLimitSettings = z.output<typeof localRateLimitSchema>;
 export type Limit = LocalRateLimitSettings['limits'][number];

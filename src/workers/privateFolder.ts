@@ -1,0 +1,86 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { lstat, readdir, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const prefix = 'portcullis-';
+/** What an address of a socket may take on every system, in bytes. */
+const longestPath = 103;
+const longestName = 24;
+
+/** Folders that nobody has changed for so long may be what is left of a gateway that could not clean up. */
+const staleMs = 600_000;
+/** So many are looked at, so that a start takes no longer where somebody else has filled the place. */
+const lookedAt = 64;
+
+/** A folder that only this user can enter, for the sockets between the processes of one gateway. */
+export class PrivateFolder {
+  readonly path: string;
+
+  /** @throws Error that says what to do, where there is no place for it */
+  constructor(parent = tmpdir()) {
+    try {
+      // Made with 0700 (POSIX mkdtemp).
+      this.path = mkdtempSync(join(parent, prefix));
+    } catch (error) {
+      const problem = error instanceof Error ? error.message : String(error);
+      throw new Error(
+        `several workers need a folder for their sockets: ${problem}; TMPDIR says where to put it`,
+        {
+          cause: error,
+        },
+      );
+    }
+    if (Buffer.byteLength(this.path) + longestName <= longestPath) return;
+    this.remove();
+    throw new Error(`several workers need a shorter name for their folder than ${this.path}; TMPDIR says it`);
+  }
+
+  /** Where a socket of this name is to be. */
+  socket(name: string): string {
+    return join(this.path, `${name}.sock`);
+  }
+
+  removeSocket(name: string): void {
+    rmSync(this.socket(name), { force: true });
+  }
+
+  remove(): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}
+
+/** Removes folders of gateways that were killed: those in which nobody listens any more. Never rejects. */
+export async function removeStaleFolders(parent = tmpdir(), now = Date.now()): Promise<void> {
+  try {
+    const names = (await readdir(parent)).filter((name) => name.startsWith(prefix));
+    for (const name of names.slice(0, lookedAt)) {
+      const path = join(parent, name);
+      if (await isStale(path, now)) await rm(path, { recursive: true, force: true });
+    }
+  } catch {
+    // Somebody else has removed it, or it is not ours to look at.
+  }
+}
+
+async function isStale(path: string, now: number): Promise<boolean> {
+  // What a link points to is no folder of ours.
+  const found = await lstat(path);
+  if (!found.isDirectory() || found.uid !== process.getuid?.() || now - found.mtimeMs < staleMs) return false;
+  const entries = await readdir(path);
+  if (!entries.every((entry) => entry.endsWith('.sock'))) return false;
+  for (const entry of entries) if (await isAlive(join(path, entry))) return false;
+  return true;
+}
+
+const isAlive = (path: string): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(path, () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on('error', ({ code }: NodeJS.ErrnoException) =>
+      resolve(code !== 'ECONNREFUSED' && code !== 'ENOENT'),
+    );
+  });

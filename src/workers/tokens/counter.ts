@@ -1,0 +1,59 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import type { Logger } from '../../telemetry/index.ts';
+
+/** The compiled program has it beside it as JavaScript. */
+const program = new URL(import.meta.url.endsWith('.ts') ? './program.ts' : './program.js', import.meta.url);
+
+export interface CounterOptions {
+  /** Of its socket. */
+  readonly path: string;
+  /** Who knows it may draw. */
+  readonly secret: string;
+  readonly log: Logger;
+}
+
+/** The thread that keeps the token buckets of all workers; it is there from the moment somebody needs it. */
+export class Counter {
+  private readonly options: CounterOptions;
+  private thread: Worker | undefined;
+  private listening: Promise<unknown> | undefined;
+  private closed = false;
+
+  constructor(options: CounterOptions) {
+    this.options = options;
+  }
+
+  /**
+   * Resolves with the path of its socket when it listens.
+   * @throws Error when it cannot be started
+   */
+  async where(): Promise<string> {
+    await (this.listening ??= this.start());
+    return this.options.path;
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    await this.thread?.terminate();
+  }
+
+  private async start(): Promise<void> {
+    const { path, secret, log } = this.options;
+    if (this.closed) throw new Error('the gateway ends');
+    const thread = new Worker(program, { workerData: { path, secret }, name: 'tokens' });
+    this.thread = thread;
+    thread.unref();
+    thread.on('error', (error: Error) =>
+      log.error('the counter of rate limits has failed', { problem: error.message }),
+    );
+    thread.on('exit', () => {
+      // Who asks next starts another one, with full buckets.
+      this.listening = undefined;
+      this.thread = undefined;
+    });
+    const ended = new AbortController();
+    thread.once('exit', () => ended.abort());
+    await once(thread, 'message', { signal: ended.signal });
+  }
+}

@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { createServer, connect, type Server, type Socket } from 'node:net';
+import { test, type TestContext } from 'node:test';
+import { GatewayError } from '../../errors.ts';
+import type { Standing, TokenLimit } from '../../policies/index.ts';
+import { createLogger } from '../../telemetry/index.ts';
+import { MemoryDestination } from '../../telemetry/memory.testing.ts';
+import { PrivateFolder } from '../privateFolder.ts';
+import { Counter } from './counter.ts';
+import { serveTokens } from './serveTokens.ts';
+import { SharedTokens } from './sharedTokens.ts';
+
+const secret = 'the secret of this tree';
+const limit: TokenLimit = { maxTokens: 10, tokensPerFill: 1, fillInterval: 3_600_000, maxKeys: 100 };
+
+function stage(t: TestContext) {
+  const folder = new PrivateFolder();
+  const destination = new MemoryDestination();
+  const log = createLogger({ level: 'info', format: 'text', destination });
+  const path = folder.socket('tokens');
+  t.after(() => {
+    folder.remove();
+    log.close();
+  });
+  return {
+    path,
+    log,
+    lines: () => destination.text,
+    serve: async () => {
+      const server = await serveTokens(path, secret);
+      const sockets = new Set<Socket>();
+      server.on('connection', (socket) => sockets.add(socket));
+      const end = async (): Promise<void> => {
+        for (const socket of sockets) socket.destroy();
+        if (server.listening) await closed(server);
+      };
+      t.after(end);
+      return { end };
+    },
+    /** What one worker has. */
+    worker: (answerMs?: number) => {
+      const tokens = new SharedTokens({
+        where: () => Promise.resolve(path),
+        secret,
+        log,
+        ...(answerMs !== undefined && { answerMs }),
+      });
+      t.after(() => tokens.close());
+      return tokens;
+    },
+  };
+}
+
+const closed = (server: Server): Promise<unknown> => {
+  server.close();
+  return once(server, 'close');
+};
+
+const isUnavailable = (error: unknown): boolean =>
+  error instanceof GatewayError && error.code === 'rate_limit_unavailable';
+
+test('what several workers draw at the same time adds up to the limit exactly', async (t) => {
+  const { serve, worker } = stage(t);
+  await serve();
+  const workers = Array.from({ length: 4 }, () => worker().open('here', [limit]));
+  const standings = await Promise.all(
+    workers.flatMap((draws) => Array.from({ length: 50 }, () => draws.draw(['']))),
+  );
+  const allowed = standings.filter((standing) => standing.allowed);
+  assert.equal(standings.length, 200);
+  assert.deepEqual(
+    allowed.map(({ left }) => left).toSorted((a, b) => a - b),
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+    'no two are told the same rest',
+  );
+  for (const { most, fillMs } of standings) {
+    assert.equal(most, 10);
+    assert.ok(fillMs > 0 && fillMs <= 3_600_000);
+  }
+});
+
+test('keys, places and limits are told apart as in one process', async (t) => {
+  const { serve, worker } = stage(t);
+  await serve();
+  const one = { ...limit, maxTokens: 1 };
+  const [a, b] = [worker(), worker()];
+  const draw = async (tokens: SharedTokens, place: string, limits: TokenLimit[], keys: string[]) => {
+    const draws = tokens.open(place, limits);
+    const { allowed } = await draws.draw(keys);
+    draws.close();
+    return allowed;
+  };
+  assert.equal(await draw(a, 'here', [one], ['x']), true);
+  assert.equal(await draw(b, 'here', [one], ['x']), false);
+  assert.equal(await draw(b, 'here', [one], ['y']), true);
+  assert.equal(await draw(b, 'there', [one], ['x']), true);
+  assert.equal(await draw(b, 'here', [{ ...one, fillInterval: 1_000_000 }], ['x']), true);
+  // All or none, over processes, too.
+  assert.equal(await draw(a, 'both', [one, limit], ['', '']), true);
+  assert.equal(await draw(b, 'both', [one, limit], ['', '']), false);
+  const rest = (await b.open('both', [one, limit]).draw(['other', ''])) satisfies Standing;
+  assert.deepEqual([rest.allowed, rest.left], [true, 0]);
+});
+
+test('the death of a worker leaves the buckets as they are', async (t) => {
+  const { serve, worker } = stage(t);
+  await serve();
+  const first = worker();
+  for (let i = 0; i < 10; i++) assert.equal((await first.open('here', [limit]).draw([''])).allowed, true);
+  first.close();
+  assert.equal((await worker().open('here', [limit]).draw([''])).allowed, false);
+});
+
+test('nobody passes uncounted: a counter that does not answer is a refusal, and so is one that goes away', async (t) => {
+  const { path, worker, lines } = stage(t);
+  const heard: { readonly socket: Socket; said: string }[] = [];
+  const deaf = createServer((socket) => {
+    const one = { socket, said: '' };
+    heard.push(one);
+    socket.on('data', (bytes: Buffer) => {
+      one.said += bytes.toString();
+      // The first one waits in vain; of the others this is the end, once they have asked.
+      if (heard.indexOf(one) > 0 && one.said.includes('"draw"')) socket.destroy();
+    });
+  });
+  await new Promise<void>((resolve) => void deaf.listen(path, resolve));
+  t.after(() => deaf.close());
+  const draws = worker(50).open('here', [limit]);
+  await assert.rejects(async () => draws.draw(['']), isUnavailable);
+  assert.match(lines(), /the counter of rate limits does not answer: requests under a limit are refused/);
+
+  const patient = worker(60_000).open('here', [limit]);
+  await assert.rejects(async () => patient.draw(['']), isUnavailable);
+  for (const { socket } of heard) socket.destroy();
+});
+
+test('a counter that comes later, or again, serves those who wait', async (t) => {
+  const { serve, worker } = stage(t);
+  const draws = worker().open('here', [limit]);
+  const early = draws.draw(['']);
+  const { end } = await serve();
+  assert.equal((await early).left, 9);
+  await end();
+  await serve();
+  for (;;) {
+    try {
+      assert.equal((await draws.draw([''])).left, 9, 'it has begun anew');
+      break;
+    } catch (error) {
+      assert.ok(isUnavailable(error));
+    }
+  }
+});
+
+test('who does not know the secret is shown the door', async (t) => {
+  const { path, serve } = stage(t);
+  await serve();
+  const draw = '{"open":[1,"here",[]],"draw":[[1,1,[""]]]}\n';
+  for (const words of [draw, `{"secret":"guess"}\n${draw}`, `{"secret":"${'x'.repeat(300)}`, 'hello\n']) {
+    const stranger = connect(path);
+    let told = '';
+    stranger.on('data', (bytes: Buffer) => (told += bytes.toString()));
+    stranger.on('error', () => undefined);
+    stranger.write(words);
+    await once(stranger, 'close');
+    assert.equal(told, '', words);
+  }
+});
+
+test('the counter is a thread that is started when it is asked for, and again when it has ended', async (t) => {
+  const { path, log, worker } = stage(t);
+  const counter = new Counter({ path, secret, log });
+  t.after(() => counter.close());
+  assert.equal(existsSync(path), false);
+  assert.deepEqual(await Promise.all([counter.where(), counter.where()]), [path, path]);
+  assert.equal((await worker().open('here', [limit]).draw([''])).left, 9);
+  await counter.close();
+  await assert.rejects(counter.where(), /the gateway ends/);
+});
