@@ -1,4 +1,11 @@
-import type { FixedSettings, HeaderSettings, Limits, ProcessSettings, UpstreamSettings } from './model.ts';
+import type {
+  FixedSettings,
+  HeaderSettings,
+  Limits,
+  ProcessSettings,
+  TcpKeepAlive,
+  UpstreamSettings,
+} from './model.ts';
 
 const minutes = 60_000;
 
@@ -14,6 +21,8 @@ const fixed: FixedSettings = {
   minTerminationDeadlineMs: 0,
 };
 
+const keepAlive: TcpKeepAlive = { enabled: true, timeMs: 180_000, intervalMs: 180_000, retries: 9 };
+
 const limits: Limits = {
   maxHeadBytes: 65_536,
   maxHeaders: 100,
@@ -26,6 +35,8 @@ const limits: Limits = {
   responseTimeoutMs: 5 * minutes,
   idleTimeoutMs: 10 * minutes,
   tunnelIdleTimeoutMs: 60 * minutes,
+  tunnelHalfClosedTimeoutMs: 5 * minutes,
+  clientKeepAlive: keepAlive,
   udpIdleTimeoutMs: minutes,
   maxUdpFlows: 10_000,
   maxConnections: 50_000,
@@ -61,7 +72,7 @@ const upstream: UpstreamSettings = {
   connectTimeoutMs: 10_000,
   poolIdleTimeoutMs: 90_000,
   poolMaxSize: 1_024,
-  keepAlive: { enabled: true, timeMs: 180_000, intervalMs: 180_000, retries: 9 },
+  keepAlive,
   lookupFamily: 'V4Preferred',
 };
 

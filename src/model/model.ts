@@ -395,6 +395,10 @@ export interface Limits {
   readonly idleTimeoutMs: number;
   /** A tunnel (after an upgrade, or a TCP route) in which no byte moves. */
   readonly tunnelIdleTimeoutMs: number;
+  /** The same where one side has ended already: whether the other is still there is told by nothing then. */
+  readonly tunnelHalfClosedTimeoutMs: number;
+  /** For clients that went away without a word. */
+  readonly clientKeepAlive: TcpKeepAlive;
   /** A client of a UDP listener from whom, and for whom, nothing comes. */
   readonly udpIdleTimeoutMs: number;
   /** Clients of UDP listeners at the same time. */

@@ -106,7 +106,8 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
   }
 
   touch(): void {
-    this.deadline.extend(this.port.limits.tunnelIdleTimeoutMs);
+    const { tunnel, port } = this;
+    if (tunnel !== undefined) this.deadline.extend(tunnel.patience(port.limits));
   }
 
   cut(error: GatewayError): void {

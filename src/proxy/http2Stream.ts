@@ -233,7 +233,8 @@ export class Http2Stream implements ClientSide {
   }
 
   private touch(): void {
-    this.deadline = Date.now() + this.port.limits.tunnelIdleTimeoutMs;
+    const { tunnel, port } = this;
+    if (tunnel !== undefined) this.deadline = Date.now() + tunnel.patience(port.limits);
   }
 
   private cut(error: GatewayError): void {

@@ -368,6 +368,8 @@ export class Port {
       return;
     }
     wire.connections++;
+    const { enabled, timeMs, intervalMs, retries } = this.limits.clientKeepAlive;
+    if (enabled) socket.setKeepAlive(true, timeMs, intervalMs, retries);
     const { door } = this;
     if (door === undefined) this.admit(socket, undefined, undefined);
     else if (door.tcp !== undefined && door.proxy === undefined)

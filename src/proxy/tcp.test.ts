@@ -337,6 +337,28 @@ test('a connection in which no byte moves ends, on both sides', async (t) => {
   assert.equal(plane.access[0]?.reason, 'no byte moved');
 });
 
+for (const who of ['client', 'server'] as const)
+  test(`a connection whose ${who} has ended its side, and whose other side never does, ends sooner`, async (t) => {
+    const server = await startRaw(t);
+    const plane = await start(t, [tcpRoute([tcpBackend(server.port)])], { tunnelHalfClosedTimeoutMs: 100 });
+    const whole = await plane.client();
+    const farWhole = await server.connection();
+    const client = await plane.client();
+    const there = await server.connection(1);
+    const [one, other] = who === 'client' ? [client, there] : [there, client];
+    one.socket.end('the last word');
+    await other.find('the last word', () => (other.text === 'the last word' ? true : undefined));
+    assert.equal(await other.closed(), 'fin');
+    // The one that has ended may be gone without a word: only the time says so.
+    await one.closed();
+    assert.equal(await ended(plane, 'idle'), 1);
+    assert.equal(plane.access[0]?.reason, 'no byte moved');
+    assert.equal(plane.upstreamConnections, 1);
+    // One with both sides open has its hour.
+    whole.send('still here');
+    await farWhole.find('the bytes', () => (farWhole.text === 'still here' ? true : undefined));
+  });
+
 test('over limits.maxConnections connections are closed without a word of HTTP', async (t) => {
   const server = await startRaw(t, { name: 'hi' });
   const plane = await start(t, [tcpRoute([tcpBackend(server.port)])], { maxConnections: 1 });

@@ -166,7 +166,8 @@ export class TcpConnection implements TunnelClient, UpstreamUser, Waiter {
   // TunnelClient
 
   touch(): void {
-    this.deadline = Date.now() + this.port.limits.tunnelIdleTimeoutMs;
+    const { tunnel, port } = this;
+    if (tunnel !== undefined) this.deadline = Date.now() + tunnel.patience(port.limits);
   }
 
   cut(error: GatewayError): void {

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { GatewayError, type ErrorCode } from '../errors.ts';
+import type { Limits } from '../model/index.ts';
 import type { TunnelUser, UpstreamConnection } from '../upstream/index.ts';
 
 /** Pieces up to this size are cheaper to copy as text than to hand over as buffers. */
@@ -53,9 +54,20 @@ export class Tunnel implements TunnelUser {
     if (!this.upstream.write(bytes)) this.client.socket.pause();
   }
 
+  /**
+   * How long nothing may move, in milliseconds. Who has ended his side is not heard any more: he may wait for the
+   * rest, or be gone.
+   */
+  patience({ tunnelIdleTimeoutMs, tunnelHalfClosedTimeoutMs }: Limits): number {
+    return this.clientEnded || this.backendEnded
+      ? Math.min(tunnelIdleTimeoutMs, tunnelHalfClosedTimeoutMs)
+      : tunnelIdleTimeoutMs;
+  }
+
   endOfClient(): void {
     if (this.clientEnded) return;
     this.clientEnded = true;
+    this.client.touch();
     this.upstream.socket.end();
     this.settle();
   }
@@ -87,6 +99,7 @@ export class Tunnel implements TunnelUser {
 
   onEnd(): void {
     this.backendEnded = true;
+    this.client.touch();
     this.client.socket.end();
     this.settle();
   }

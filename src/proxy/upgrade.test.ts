@@ -271,6 +271,21 @@ test('a tunnel in which nothing moves is ended', async () => {
   );
 });
 
+test('a tunnel whose client has ended its side, and whose backend never does, ends sooner', async () => {
+  await withBackend(
+    accept,
+    async (stage) => {
+      const { client, far } = await tunnel(stage);
+      client.socket.end();
+      assert.equal(await far.closed(), 'fin');
+      assert.equal(await client.closed(), 'reset');
+      await until('nothing is left', () => stage.plane.connections + stage.plane.upstreamConnections === 0);
+      assert.equal(stage.plane.access[0]?.reason, 'the tunnel was idle');
+    },
+    { limits: { tunnelHalfClosedTimeoutMs: 50 } },
+  );
+});
+
 test('time limits of a route end with the 101, and a new configuration leaves a tunnel alone', async () => {
   const backend = await RawBackend.start(accept);
   const model = { routes: [{ to: backend.port, policies: { timeout: { requestTimeout: 100 } } }] };

@@ -1,6 +1,7 @@
 import { defaults, type Limits, type ProcessSettings } from '../../../model/index.ts';
 import type { Overrides } from '../overrides.ts';
 import type { DocumentSettings } from '../schema/document.ts';
+import { buildKeepAlive } from './keepAlive.ts';
 
 /** `config` and `frontendPolicies` with what the environment overrides and with defaults for the rest. */
 export function buildProcess(document: DocumentSettings, overrides: Overrides): ProcessSettings {
@@ -42,12 +43,7 @@ export function buildProcess(document: DocumentSettings, overrides: Overrides): 
       connectTimeoutMs: config.backend?.connectTimeout ?? upstream.connectTimeoutMs,
       poolIdleTimeoutMs: config.backend?.poolIdleTimeout ?? upstream.poolIdleTimeoutMs,
       poolMaxSize: config.backend?.poolMaxSize ?? upstream.poolMaxSize,
-      keepAlive: {
-        enabled: config.backend?.keepalives?.enabled ?? upstream.keepAlive.enabled,
-        timeMs: config.backend?.keepalives?.time ?? upstream.keepAlive.timeMs,
-        intervalMs: config.backend?.keepalives?.interval ?? upstream.keepAlive.intervalMs,
-        retries: config.backend?.keepalives?.retries ?? upstream.keepAlive.retries,
-      },
+      keepAlive: buildKeepAlive(config.backend?.keepalives),
       lookupFamily:
         config.dns?.lookupFamily === undefined || config.dns.lookupFamily === 'Auto'
           ? upstream.lookupFamily
@@ -73,6 +69,8 @@ function buildLimits(document: DocumentSettings): Limits {
     responseTimeoutMs: given?.responseTimeout ?? limits.responseTimeoutMs,
     idleTimeoutMs: http?.http1IdleTimeout ?? limits.idleTimeoutMs,
     tunnelIdleTimeoutMs: given?.tunnelIdleTimeout ?? limits.tunnelIdleTimeoutMs,
+    tunnelHalfClosedTimeoutMs: given?.tunnelHalfClosedTimeout ?? limits.tunnelHalfClosedTimeoutMs,
+    clientKeepAlive: buildKeepAlive(document.frontendPolicies?.tcp?.keepalives),
     udpIdleTimeoutMs: given?.udpIdleTimeout ?? limits.udpIdleTimeoutMs,
     maxUdpFlows: given?.maxUdpFlows ?? limits.maxUdpFlows,
     maxConnections: given?.maxConnections ?? limits.maxConnections,

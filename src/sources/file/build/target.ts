@@ -1,7 +1,8 @@
-import { defaults, type BackendTls, type HttpBackend } from '../../../model/index.ts';
+import type { BackendTls, HttpBackend } from '../../../model/index.ts';
 import type { BackendAddressSettings, BackendPolicySettings } from '../schema/backendPolicies.ts';
 import type { BackendTlsSettings } from '../schema/backendTls.ts';
 import type { HostAndPort } from '../schema/scalars.ts';
+import { buildKeepAlive } from './keepAlive.ts';
 
 type Target = Omit<HttpBackend, 'kind' | 'weight' | 'key' | 'place'>;
 
@@ -81,19 +82,9 @@ function buildTcp({
   connectTimeout,
   keepalives,
 }: NonNullable<BackendPolicySettings['tcp']>): NonNullable<Target['tcp']> {
-  const { keepAlive } = defaults.upstream;
   return {
     ...(connectTimeout === undefined ? {} : { connectTimeoutMs: connectTimeout }),
-    ...(keepalives === undefined
-      ? {}
-      : {
-          keepAlive: {
-            enabled: keepalives.enabled ?? keepAlive.enabled,
-            timeMs: keepalives.time ?? keepAlive.timeMs,
-            intervalMs: keepalives.interval ?? keepAlive.intervalMs,
-            retries: keepalives.retries ?? keepAlive.retries,
-          },
-        }),
+    ...(keepalives === undefined ? {} : { keepAlive: buildKeepAlive(keepalives) }),
   };
 }
 

@@ -8,7 +8,7 @@ const wholeSeconds = positiveDuration.refine((ms) => ms % 1_000 === 0 && ms <= 3
 });
 
 export const keepalives = fields({
-  enabled: z.boolean().optional().describe('Send TCP keep-alive probes to backends; true by default.'),
+  enabled: z.boolean().optional().describe('Send TCP keep-alive probes; true by default.'),
   time: wholeSeconds.optional().describe('Idle time before the first probe; 3m by default.'),
   interval: wholeSeconds.optional().describe('Time between probes; 3m by default.'),
   retries: z

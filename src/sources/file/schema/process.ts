@@ -119,6 +119,11 @@ const limits = fields({
   tunnelIdleTimeout: positiveDuration
     .optional()
     .describe('Time a tunnel (WebSocket, TCP route) may stay open while no byte moves; 1h by default.'),
+  tunnelHalfClosedTimeout: positiveDuration
+    .optional()
+    .describe(
+      'The same where one side of the tunnel has ended; 5m by default, and never longer than tunnelIdleTimeout.',
+    ),
   udpIdleTimeout: positiveDuration
     .optional()
     .describe('Time after which a silent client of a UDP listener is forgotten; 1m by default.'),
@@ -330,6 +335,9 @@ export const frontendSchema = fields(
       })
       .optional()
       .describe('TLS of clients, where a listener says nothing else.'),
+    tcp: fields({ keepalives: keepalives.describe('TCP keep-alive towards clients.') })
+      .optional()
+      .describe('Connections of clients.'),
     accessLog: loggingPolicy
       .optional()
       .describe('Changes to the access log; none are built yet, see config.logging.accessLog.'),
@@ -339,7 +347,7 @@ export const frontendSchema = fields(
       .describe('Every port takes the address of the client from the PROXY protocol.'),
     proxyProtocol: proxyProtocol.optional().describe('The same as proxy.'),
   },
-  ['tcp', 'networkAuthorization', 'networkExtAuthz', 'connect', 'tracing'],
+  ['networkAuthorization', 'networkExtAuthz', 'connect', 'tracing'],
 ).superRefine(({ proxy, proxyProtocol: same }, context) => {
   if (proxy !== undefined && same !== undefined)
     context.addIssue({
