@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { connect, createSecureServer, type ClientHttp2Stream, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
-import { Relay } from '../../../test/support/relay.ts';
 import { modelWith, names, routeNamed } from './model.testing.ts';
 import { nameOfText, partsOf } from './parts.ts';
 import { Folder, Proxy, quickPace, startController, until } from './stage.testing.ts';
@@ -136,28 +135,6 @@ test('a refusal of any kind, an answer that does not come, and a port that is no
   assert.equal(controller.streams, 5);
   assert.ok(proxy.lines.some(({ fields }) => /did not answer in time/.test(String(fields['reason']))));
   assert.match(await proxy.exposed(), /stream_connects_total\{result="failed"\} 4/);
-});
-
-test('a connection that carries nothing any more is given up by both ends, and another one is made', async (t) => {
-  const folder = new Folder(t);
-  const controller = await startController(t, folder, { pace: { beatMs: 30 } });
-  controller.server.publish(new Map([['ns/gw', { model: modelWith([]), endpoints: new Set() }]]), new Map());
-  const relay = new Relay(controller.server.port);
-  await relay.mend();
-  t.after(async () => await relay.cut());
-  const proxy = await proxyOf(t, folder, new URL(`https://127.0.0.1:${String(relay.port)}`));
-  await proxy.synchronized();
-  relay.freeze();
-  await until('the proxy gives it up', () =>
-    proxy.lines.some(({ fields }) => fields['reason'] === 'nothing was heard for too long'),
-  );
-  await until('the controller does', () =>
-    controller.lines.some(
-      ({ message, fields }) => message === 'a proxy is gone' && /heard|again/.test(String(fields['reason'])),
-    ),
-  );
-  await proxy.synchronized();
-  assert.equal(proxy.models.length, 1);
 });
 
 test('a proxy that is busy for longer than it may be silent is not given up', async (t) => {

@@ -74,6 +74,9 @@ function pages(names: readonly PartName[]): PartName[][] {
   return all;
 }
 
+const isRoot = (value: unknown): value is Root =>
+  typeof value === 'object' && value !== null && 'binds' in value && Array.isArray(value.binds);
+
 /** A part that is named is not there, or is not what it ought to be. */
 export class PartsBroken extends Error {
   override readonly name = 'PartsBroken';
@@ -108,9 +111,8 @@ export function modelFrom(
       .map(get);
     return { ...part, [field]: routes } as Listener;
   };
-  const top = get(root) as Root;
-  if (typeof top !== 'object' || top === null || !Array.isArray(top.binds))
-    throw new PartsBroken('the root is none');
+  const top = get(root);
+  if (!isRoot(top)) throw new PartsBroken('the root is none');
   const model: Model = {
     process: get(top.process) as ProcessSettings,
     binds: top.binds.map((bind) => ({ ...bind, listeners: list(bind.listeners).map(listener) })),

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { AddressLists, BackendAddress, HttpListener, Model, Route } from '../../model/index.ts';
-import { Relay } from '../../../test/support/relay.ts';
 import { endpointsOf, modelWith, names, routeNamed } from './model.testing.ts';
 import {
   Folder,
@@ -177,31 +176,6 @@ test('another controller, which has never heard of the proxy, sends only what di
   assert.ok((await sentLines(other)) <= 6);
   // It has gone at once, not because it was missed.
   assert.ok(one.lines.some(({ message }) => message === 'the controller sends us to another'));
-});
-
-test('after a cut everything goes on from what is there, and nothing is taken twice', async (t) => {
-  const { controller, proxy } = await stage(t);
-  const relay = new Relay(controller.server.port);
-  await relay.mend();
-  t.after(async () => await relay.cut());
-  const routes = names(500).map((name) => routeNamed(name));
-  controller.server.publish(published(modelWith(routes)), tableOf(routes));
-  const one = await proxy({ controllers: [new URL(`https://127.0.0.1:${String(relay.port)}`)] });
-  await one.synchronized();
-  const before = await sentLines(controller);
-  for (let cuts = 1; cuts <= 3; cuts++) {
-    await relay.cut();
-    await until('it is missed', () => one.source.problems.length > 0);
-    await relay.mend();
-    await one.synchronized();
-  }
-  assert.equal(await sentLines(controller), before);
-  assert.equal(one.models.length, 1);
-  // What changes meanwhile comes with the next stream.
-  await relay.cut();
-  controller.server.publishAddresses(tableOf(routes, '10.0.0.2'));
-  await relay.mend();
-  await until('it is there', () => hostOf(one.model, 'r1') === '10.0.0.2');
 });
 
 test('a later stream of a pod takes the place of an earlier one', async (t) => {

@@ -16,6 +16,7 @@ export class CertificateFiles {
   private readonly onIdentity: (identity: Identity, trust: string) => void;
   private readonly log: Logger;
   private readonly watch: FileWatch;
+  private readonly first: NodeJS.Immediate;
 
   constructor(
     names: CertificateFileNames,
@@ -28,11 +29,12 @@ export class CertificateFiles {
     this.watch = new FileWatch({ onChange: () => this.read() });
     // Followed before they are read, so that no change is missed.
     this.watch.follow([names.cert, names.key, names.ca]);
-    // Whoever waits for it is not made yet.
-    queueMicrotask(() => this.read());
+    // Whoever waits for it is not there yet.
+    this.first = setImmediate(() => this.read());
   }
 
   close(): void {
+    clearImmediate(this.first);
     this.watch.close();
   }
 
