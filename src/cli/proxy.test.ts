@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Environment } from '../sources/index.ts';
+import { main } from './index.ts';
+
+async function run(args: readonly string[], env: Environment = {}): Promise<{ code: number; err: string }> {
+  let err = '';
+  const code = await main(args, { out: () => undefined, err: (text) => (err += text), env });
+  return { code, err };
+}
+
+const whole = ['proxy', '--controller=c:1', '--gateway=ns/gw', '--token-file=/t', '--ca-file=/c'];
+
+test('everything that says where models come from is needed, as a flag or a variable', async () => {
+  for (const name of ['controller', 'gateway', 'token-file', 'ca-file']) {
+    const args = whole.filter((flag) => !flag.startsWith(`--${name}=`));
+    const { code, err } = await run(args);
+    assert.equal(code, 2);
+    assert.ok(
+      err.includes(`--${name} (or PORTCULLIS_${name.toUpperCase().replaceAll('-', '_')}) is needed`),
+      err,
+    );
+  }
+});
+
+test('what is given wrongly is said before anything is started', async () => {
+  const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
+    [['--controller=http://c:1'], 2, /http:\/\/c:1 is not host:port/],
+    [['--controller=c:1,d:x'], 2, /d:x is not host:port/],
+    [['--controller=c:1/path'], 2, /is not host:port/],
+    [['--gateway=gw'], 2, /--gateway is namespace\/name/],
+    [['--gateway=ns/gw/x'], 2, /--gateway is namespace\/name/],
+    [['--cache-key-file=/k'], 2, /goes with --cache/],
+    [['--stats=nowhere'], 1, /config\.statsAddr: expected off/],
+    [['--workers=many'], 1, /config\.workers: expected auto/],
+    [['--log-level=loud'], 1, /config\.logging\.level: /],
+  ];
+  for (const [flags, code, why] of cases) {
+    const outcome = await run([...whole, ...flags]);
+    assert.equal(outcome.code, code, flags.join());
+    assert.match(outcome.err, why);
+  }
+});
+
+test('a flag wins over its variable', async () => {
+  const env = { PORTCULLIS_GATEWAY: 'not a name', STATS_ADDR: 'nowhere', READINESS_ADDR: 'nowhere' };
+  // The variable of the readiness port has no flag against it.
+  const { code, err } = await run([...whole, '--stats=off'], env);
+  assert.equal(code, 1);
+  assert.match(err, /READINESS_ADDR/);
+  assert.doesNotMatch(err, /STATS_ADDR|namespace/);
+});
+
+test('the certificate of a controller goes with its key and with what it is trusted by', async () => {
+  for (const flags of [['--models-cert=/c'], ['--models-cert=/c', '--models-key=/k'], ['--models-ca=/a']]) {
+    const { code, err } = await run(['controller', ...flags]);
+    assert.equal(code, 2);
+    assert.match(err, /--models-cert, --models-key and --models-ca go together/);
+  }
+  const { code, err } = await run(['controller', '--models=unix:/x']);
+  assert.equal(code, 2);
+  assert.match(err, /--models is ip:port/);
+});
