@@ -123,8 +123,8 @@ export class Lane {
     return {
       first,
       second,
-      requests: ours.filter(({ target }) => target !== MARKER),
-      marked: ours.some(({ target }) => target === MARKER),
+      requests: ours.filter((request) => echoOf(request) !== markerEcho),
+      marked: ours.some((request) => echoOf(request) === markerEcho),
       pieces,
       silent,
       inStep,
@@ -160,8 +160,8 @@ function sighting(client: Client, { requests, pieces }: Arrived): Omit<Sighting,
     answers: client.answers,
     echoes: client.answers.map(echoOn),
     bad: client.bad,
-    requests: ours.filter(({ target }) => target !== MARKER),
-    marked: ours.some(({ target }) => target === MARKER),
+    requests: ours.filter((request) => echoOf(request) !== markerEcho),
+    marked: ours.some((request) => echoOf(request) === markerEcho),
     pieces,
   };
 }

@@ -106,6 +106,7 @@ const envoyFile = (pairs: readonly (readonly [number, number])[]): string =>
                     'type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
                   stat_prefix: 'http',
                   codec_type: 'AUTO',
+                  delayed_close_timeout: '0s',
                   route_config: {
                     virtual_hosts: [
                       {

@@ -150,7 +150,11 @@ export const chunks: readonly RequestCase[] = [
     `2;\n${'x'.repeat(2)}\r\n0\r\n\r\n${smuggled}\r\nxx\r\n0\r\n\r\n`,
     'refuse',
   ),
-  chunk('a request in a quoted extension', `0;a="\r\n\r\n${smuggled}"\r\n\r\n`, 'refuse'),
+  chunk(
+    'a quoted extension over several lines',
+    `0;a="\r\n\r\nGET /second HTTP/1.1\r\nHost: app.test\r\nX: "\r\n\r\n`,
+    'refuse',
+  ),
   chunk('a request behind a bare CR', `0;a=\r${smuggled}\r\n\r\n`, 'refuse'),
   chunk(
     'the end inside of a chunk',

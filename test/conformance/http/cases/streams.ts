@@ -156,7 +156,7 @@ const pseudos: StreamCase[] = [
     '?a',
     '#a',
   ].map((path) => stream(`path ${JSON.stringify(path)}`, pseudo({ ':path': path }), 'refuse')),
-  ...['http://other.test/case', '//other.test/case', '/case#x', '/../smuggled', '/a\\b', '/"', '/<']
+  ...['http://other.test/case', '//other.test/case', '/case#x', '/../x', '/a\\b', '/"', '/<']
     .map((path) => ({
       ...stream(`path ${JSON.stringify(path)}`, pseudo({ ':path': path }), 'either'),
       readings: reads('', 'POST', path),
