@@ -218,6 +218,17 @@ test('a model that is refused is told, the one before stays, and the next one is
   assert.deepEqual(one.source.problems, []);
 });
 
+test('what was refused is tried again after a while, without anybody changing anything', async (t) => {
+  const { controller, proxy } = await stage(t);
+  controller.server.publish(published(modelWith([routeNamed('a')])), new Map());
+  const one = await proxy({ pace: { retryMs: 20 } });
+  one.refusal = 'port 80 cannot be bound';
+  await until('it was refused again', async () => /"refused"\} [2-9]/.test(await one.exposed()));
+  one.refusal = undefined;
+  await until('it is taken', () => one.models.length === 1);
+  await one.synchronized();
+});
+
 test('what changes while a proxy is busy comes as one, the newest', async (t) => {
   const { controller, proxy } = await stage(t);
   const one = await proxy();

@@ -50,6 +50,8 @@ export interface StreamPace {
   /** Until the first word is heard, which says how often there are signs of life. */
   readonly beatMs: number;
   readonly keepMs: number;
+  /** After a refusal: what was in the way (a port of somebody who is just leaving) may be gone. */
+  readonly retryMs: number;
 }
 
 const defaultPace: StreamPace = {
@@ -58,6 +60,7 @@ const defaultPace: StreamPace = {
   partingMs: 1_000,
   beatMs: 10_000,
   keepMs: 1_000,
+  retryMs: 30_000,
 };
 
 const limits: HoldingLimits = { maxParts: 500_000, maxEndpointLists: 100_000 };
@@ -96,6 +99,8 @@ export class StreamSource {
   /** Why there is no stream, or no model in it. */
   private trouble: string | undefined = 'no controller has been reached yet';
   private heardAt: number | undefined;
+  /** Until what was refused is asked for once more. */
+  private retry: NodeJS.Timeout | undefined;
 
   /** @throws Error where the cache would not be safe */
   constructor(options: StreamSourceOptions) {
@@ -169,7 +174,7 @@ export class StreamSource {
     for (let turn = 0; !signal.aborted; turn++) {
       // A list of controllers is never empty: the command line sees to it.
       const controller = controllers[turn % controllers.length] as URL;
-      const heard = { anything: false, bye: false };
+      const heard = { whole: false, bye: false };
       try {
         await this.once(controller, heard);
         this.trouble = 'the controller has ended the stream';
@@ -184,7 +189,8 @@ export class StreamSource {
       }
       this.connected = false;
       this.holding.cut();
-      failures = heard.anything ? 1 : failures + 1;
+      // A stream that brought nothing is a failure like one that was never opened.
+      failures = heard.whole ? 1 : failures + 1;
       const ms = heard.bye
         ? Math.random() * this.pace.partingMs
         : backoffMs(failures, this.pace.backoff, Math.random);
@@ -194,7 +200,7 @@ export class StreamSource {
   }
 
   /** One stream, from its beginning to its end. */
-  private async once(controller: URL, heard: { anything: boolean; bye: boolean }): Promise<void> {
+  private async once(controller: URL, heard: { whole: boolean; bye: boolean }): Promise<void> {
     const { gateway, tokenFile, caFile, serverName, userAgent } = this.options;
     const { signal } = this.ended;
     const [namespace = '', name = ''] = gateway.split('/');
@@ -224,7 +230,7 @@ export class StreamSource {
       const said = this.sayWhatIsHere(lines).catch(() => undefined);
       for await (const line of lines.lines()) {
         const message = readToProxy(line);
-        heard.anything = true;
+        if (message.type === 'complete' || message.type === 'none') heard.whole = true;
         if (message.type === 'bye') {
           heard.bye = true;
           this.log.info('the controller sends us to another', { reason: message.reason });
@@ -234,6 +240,7 @@ export class StreamSource {
       }
       await said;
     } finally {
+      clearTimeout(this.retry);
       lines.destroy();
     }
   }
@@ -280,6 +287,9 @@ export class StreamSource {
         const known = this.taken?.version;
         const problems = await this.use(received);
         this.trouble = undefined;
+        clearTimeout(this.retry);
+        // Another stream begins with the newest model, whether or not it was refused.
+        if (problems.length > 0) this.retry = setTimeout(() => lines.end(), this.pace.retryMs).unref();
         if (problems.length === 0) {
           this.cached = false;
           if (version !== known) this.keeper?.keep(this.holding.keep(received));
