@@ -21,6 +21,11 @@ const INFORMATIONAL_MOST = 32;
 export interface AnswerHost {
   /** False when the user has gone in the meantime. */
   isServing(user: UpstreamUser): boolean;
+  /**
+   * An answer says nothing of its length: it will end with the connection.
+   * @returns false where it could not be told whether that is all of it; the exchange has failed then
+   */
+  mayEndWithConnection(): boolean;
   /** The head of the final answer is here; its user hears of it next. */
   onHead(head: Head): void;
   /** @param keep nothing in the answer speaks against using the connection again */
@@ -73,6 +78,11 @@ export class AnswerReader {
     if (this.head === undefined) return;
     this.heads.give(this.head);
     this.head = undefined;
+  }
+
+  /** The answer said how long it is. */
+  get saysLength(): boolean {
+    return this.body.kind === FRAMING.length || this.body.kind === FRAMING.chunked;
   }
 
   /** The end of the connection is the end of the body (RFC 9112 §6.3). */
@@ -136,12 +146,15 @@ export class AnswerReader {
 
   private beginBody(user: UpstreamUser, head: Head, bytes: Buffer, from: number, length: number): void {
     const { body } = this;
+    const bodyless = this.headRequest || hasNoBody(head.status);
+    const untilClose = !bodyless && !head.chunked && head.contentLength < 0;
+    if (untilClose && !this.host.mayEndWithConnection()) return;
     this.begun = true;
     this.host.onHead(head);
     this.keep = !head.close && (!head.http10 || head.keepAlive);
-    if (this.headRequest || hasNoBody(head.status)) body.startNone();
+    if (bodyless) body.startNone();
     else if (head.chunked) body.startChunked();
-    else if (head.contentLength >= 0) body.startLength(head.contentLength);
+    else if (!untilClose) body.startLength(head.contentLength);
     else {
       body.startUntilClose();
       this.keep = false;

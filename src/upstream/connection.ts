@@ -9,10 +9,15 @@ import type { Endpoint } from './endpoint.ts';
 import { ChannelError, Http2Channel } from './http2Channel.ts';
 import { openPlain, openTls, tlsProblem, type Reading } from './open.ts';
 import { READS_MOST, turns, type Resting } from './turns.ts';
+import type { TlsMaterial } from './tls.ts';
 import type { TunnelUser, UpstreamUser } from './users.ts';
+import { openWatchedTls, type WatchedTls } from './watchedTls.ts';
 
 /** Failures that say nothing against the health of the backend. */
 const blameless: ReadonlySet<ErrorCode> = new Set(['internal_error', 'upstream_no_upgrade']);
+
+const closed = 'closed by the backend';
+const cutOff = 'closed without an end of TLS: the answer may not be whole';
 
 /** A socket, or what stands for one. */
 type UpstreamSocket = Socket | Http2Channel;
@@ -31,6 +36,7 @@ export class UpstreamConnection implements AnswerHost, Resting {
   idleLimitMs: number;
   private user: UpstreamUser | undefined;
   private passenger: TunnelUser | undefined;
+  private watch: WatchedTls | undefined;
   private readonly answer: AnswerReader;
   private readonly buffers = new ReadBuffers();
   /** Ready to carry a request (for TLS, once the backend has shown who it is): until then not a byte of it is sent. */
@@ -68,7 +74,7 @@ export class UpstreamConnection implements AnswerHost, Resting {
       (this.user ?? this.passenger)?.onWritable();
     });
     this.socket.on('end', () => {
-      if (this.passenger === undefined) this.end('closed by the backend');
+      if (this.passenger === undefined) this.end(this.watch?.inOrder === false ? cutOff : closed);
       else this.passenger.onEnd();
     });
     this.socket.on('error', (error: NodeJS.ErrnoException) => this.onError(error));
@@ -92,9 +98,23 @@ export class UpstreamConnection implements AnswerHost, Resting {
       },
     };
     if (endpoint.tls === undefined) return openPlain(endpoint, reading);
-    const socket = openTls(endpoint, reading, endpoint.tls.options(), endpoint.session(this.generation));
+    if (endpoint.answerEnds?.watch === true) return this.openWatched(endpoint.tls);
+    return this.negotiating(
+      openTls(endpoint, reading, endpoint.tls.options(), endpoint.session(this.generation)),
+    );
+  }
+
+  private openWatched(tls: TlsMaterial): UpstreamSocket {
+    const { endpoint, generation } = this;
+    const watch = openWatchedTls(endpoint, tls.options(), endpoint.session(generation));
+    this.watch = watch;
+    watch.socket.on('data', (bytes: Buffer) => this.onData(bytes, bytes.length));
+    return this.negotiating(watch.socket);
+  }
+
+  private negotiating(socket: TLSSocket): TLSSocket {
     socket.on('secureConnect', () => this.onConnected());
-    socket.on('session', (session) => endpoint.keepSession(session, this.generation));
+    socket.on('session', (session) => this.endpoint.keepSession(session, this.generation));
     return socket;
   }
 
@@ -102,7 +122,7 @@ export class UpstreamConnection implements AnswerHost, Resting {
     const { tls, settings } = this.endpoint;
     const { enabled, timeMs, intervalMs, retries } = settings.keepAlive;
     this.reached = true;
-    if (enabled) this.socket.setKeepAlive(true, timeMs, intervalMs, retries);
+    if (enabled) (this.watch?.below ?? this.socket).setKeepAlive(true, timeMs, intervalMs, retries);
     if (tls === undefined) this.onConnected();
   }
 
@@ -111,6 +131,11 @@ export class UpstreamConnection implements AnswerHost, Resting {
     clearTimeout(this.connectTimer);
     this.endpoint.health.connected();
     this.user?.onConnected?.();
+  }
+
+  /** It will tell whether TLS was ended in order. */
+  get watched(): boolean {
+    return this.watch !== undefined;
   }
 
   /** True when it can take a request now. */
@@ -282,9 +307,23 @@ export class UpstreamConnection implements AnswerHost, Resting {
     if (hint !== undefined) this.idleLimitMs = Math.min(this.endpoint.settings.poolIdleTimeoutMs, hint);
   }
 
+  mayEndWithConnection(): boolean {
+    const { answerEnds } = this.endpoint;
+    if (answerEnds === undefined) return true;
+    answerEnds.endedWithConnection();
+    if (this.watched) return true;
+    // Nobody has seen anything of it: as with a kept connection that was closed, another one may be asked.
+    this.endpoint.unwatched();
+    this.silent = true;
+    this.reused = true;
+    this.fail('upstream_reset', 'an answer without a length, which now is looked at more closely');
+    return false;
+  }
+
   /** The answer is complete: back to the pool, where nothing speaks against it. */
   onComplete(keep: boolean): void {
     this.user = undefined;
+    if (this.watch !== undefined && this.answer.saysLength) this.endpoint.answerEnds?.saidLength();
     this.buffers.leave();
     this.answer.reset();
     if (keep && this.requestSent && !this.dead && ++this.served < this.endpoint.maxRequests) {
@@ -336,7 +375,7 @@ export class UpstreamConnection implements AnswerHost, Resting {
     else if (!this.connected && this.reached)
       this.fail('upstream_tls_failed', `${reason} during the TLS handshake`);
     else if (!this.connected) this.fail('upstream_connect_failed', reason);
-    else if (user !== undefined && this.answer.endsWithConnection && reason === 'closed by the backend') {
+    else if (user !== undefined && this.answer.endsWithConnection && reason === closed) {
       // The end of the connection is the end of such a body (RFC 9112 §6.3).
       this.user = undefined;
       this.close();

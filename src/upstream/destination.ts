@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../errors.ts';
 import type { Limits, UpstreamSettings } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
+import { AnswerEnds } from './answerEnds.ts';
 import { choices, pick, pickFor } from './balance.ts';
 import { Checks } from './check.ts';
 import type { UpstreamConnection } from './connection.ts';
@@ -57,8 +58,10 @@ export class Destination {
     this.settings = settings;
     this.limits = limits;
     this.tls = tls === undefined ? undefined : new TlsMaterial(tls, host, tools.log);
+    const http1 = target.http2 !== true && target.raw !== true;
     this.share = {
       tls: this.tls,
+      answerEnds: this.tls !== undefined && http1 ? new AnswerEnds() : undefined,
       limits: connections,
       http2: target.http2 === true,
       onFree: connections?.maxConnections === undefined ? undefined : (free) => this.serveNext(free),

@@ -2,6 +2,7 @@ import { HeadPool } from '../http/index.ts';
 import type { ConnectionLimits, Limits, UpstreamSettings } from '../model/index.ts';
 import { hashOf } from './balance.ts';
 import { UpstreamConnection } from './connection.ts';
+import type { AnswerEnds } from './answerEnds.ts';
 import type { Health } from './health.ts';
 import { Http2Sessions } from './http2Sessions.ts';
 import type { TlsMaterial } from './tls.ts';
@@ -23,6 +24,8 @@ export interface EndpointShare {
   readonly tls: TlsMaterial | undefined;
   readonly limits: ConnectionLimits | undefined;
   readonly http2: boolean;
+  /** Absent where that is known anyway, or does not matter. */
+  readonly answerEnds?: AnswerEnds | undefined;
   /** Somebody may wait for a connection: told when one is free, or may be opened. @returns true where it was taken */
   readonly onFree: ((connection: UpstreamConnection | undefined) => boolean) | undefined;
 }
@@ -87,6 +90,10 @@ export class Endpoint {
     this.watched = watched;
     this.settings = settings;
     this.limits = limits;
+  }
+
+  get answerEnds(): AnswerEnds | undefined {
+    return this.share.answerEnds;
   }
 
   get tls(): TlsMaterial | undefined {
@@ -156,7 +163,10 @@ export class Endpoint {
   }
 
   give(connection: UpstreamConnection): void {
-    const outdated = this.tls !== undefined && connection.generation !== this.tls.generation;
+    const outdated =
+      this.tls !== undefined &&
+      (connection.generation !== this.tls.generation ||
+        (this.answerEnds?.mustWatch === true && !connection.watched));
     if (this.retired || outdated || this.idle.length >= this.settings.poolMaxSize) {
       connection.close();
       return;
@@ -199,6 +209,11 @@ export class Endpoint {
     for (const connection of this.idle.filter((idle) => now - idle.idleSince >= idle.idleLimitMs))
       connection.close();
     this.http2?.sweep(now, this.settings.poolIdleTimeoutMs);
+  }
+
+  /** Connections are to be watched from now on, which those that are idle are not. */
+  unwatched(): void {
+    for (const connection of this.idle.filter(({ watched }) => !watched)) connection.close();
   }
 
   /** No request comes any more: idle connections go now, busy ones when they are done. */

@@ -25,17 +25,21 @@ export function openTls(
     host,
     port,
     onread,
-    secureContext: tls.secureContext,
-    servername: tls.servername,
-    rejectUnauthorized: tls.rejectUnauthorized,
-    checkServerIdentity: tls.checkServerIdentity,
-    ALPNProtocols: [...tls.ALPNProtocols],
-    ...(session === undefined ? {} : { session }),
+    ...tlsSettings(tls, session),
   };
   const socket = connectTls(options);
   socket.setNoDelay(true);
   return socket;
 }
+
+export const tlsSettings = (tls: TlsOptions, session: Buffer | undefined): ConnectionOptions => ({
+  secureContext: tls.secureContext,
+  servername: tls.servername,
+  rejectUnauthorized: tls.rejectUnauthorized,
+  checkServerIdentity: tls.checkServerIdentity,
+  ALPNProtocols: [...tls.ALPNProtocols],
+  ...(session === undefined ? {} : { session }),
+});
 
 /** What TLS has to say against the other side; undefined where it was the network. */
 export function tlsProblem({ code = '', message, syscall }: NodeJS.ErrnoException): string | undefined {
