@@ -3,7 +3,7 @@
  * what its backends got with the readers of other servers, llhttp's own cases, h2spec, and floods. Exit code 1 where a
  * result is not what it was.
  *
- * `-- --against haproxy,nginx,envoy,node` shows what the corpus says of others; `-- --slow` adds slowhttptest, 45 s;
+ * `-- --against haproxy,nginx,envoy,node` shows what the corpus says of others; `-- --slow` adds slowhttptest, a minute;
  * `-- --only WORD` runs the cases whose names hold it.
  */
 import { parseArgs } from 'node:util';

@@ -9,7 +9,7 @@ import { startGateway } from '../../support/gateway.ts';
 import { listenOnLoopback } from '../../support/loopback.ts';
 
 const CONNECTIONS = 300;
-const SECONDS = 15;
+const SECONDS = 20;
 
 /** What is answered with more than the system takes for a client that does not read. */
 const LARGE = '/large';
@@ -52,7 +52,7 @@ export async function runSlow(): Promise<readonly Slowness[]> {
     for (const { name, args, path } of modes) {
       const file = join(folder, args[0]);
       const target = ['-u', `http://127.0.0.1:${gateway.port}${path}`, '-g', '-o', file, '-v', '0'];
-      const effort = ['-c', String(CONNECTIONS), '-r', '200', '-i', '5', '-l', String(SECONDS), '-p', '3'];
+      const effort = ['-c', String(CONNECTIONS), '-r', '200', '-i', '5', '-l', String(SECONDS), '-p', '5'];
       const child = spawn('slowhttptest', [...args, ...target, ...effort], { stdio: 'ignore' });
       const ended = once(child, 'close');
       // Counted at the gateway, towards the end: the program does not notice that its slow readers were reset.

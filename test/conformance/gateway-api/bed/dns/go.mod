@@ -1,0 +1,3 @@
+module portcullis.dev/testbed/dns
+
+go 1.26.0

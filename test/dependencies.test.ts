@@ -1,0 +1,85 @@
+/** What is installed is what was looked at: pinned, checked by its hash, and under a licence that allows our use. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+
+interface Locked {
+  readonly version?: string;
+  readonly resolved?: string;
+  readonly integrity?: string;
+  readonly license?: string;
+  readonly link?: boolean;
+  readonly dev?: boolean;
+  readonly hasInstallScript?: boolean;
+}
+
+interface Manifest {
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+  readonly allowScripts?: Readonly<Record<string, boolean>>;
+}
+
+const json = (path: string): unknown =>
+  JSON.parse(readFileSync(new URL(`../${path}`, import.meta.url), 'utf8'));
+
+const lock = json('package-lock.json') as { readonly packages: Readonly<Record<string, Locked>> };
+
+/** Packages that come from a registry, by their place. */
+const packages = Object.entries(lock.packages).filter(
+  ([place, { link }]) => place.includes('node_modules/') && link !== true,
+);
+
+/** Licences of what runs in the gateway: none of them asks anything of those who use it but to be named. */
+const permissive = new Set([
+  'MIT',
+  'ISC',
+  'Apache-2.0',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  '0BSD',
+  'BlueOak-1.0.0',
+  'PSF-2.0',
+  'Unlicense',
+  'CC0-1.0',
+  'Zlib',
+]);
+
+/** `A AND B` needs both, `A OR B` one of them. */
+const allowed = (licence: string): boolean =>
+  licence
+    .replaceAll(/[()]/g, '')
+    .split(' AND ')
+    .every((part) => part.split(' OR ').some((name) => permissive.has(name)));
+
+test('every package is pinned and has a hash, and none comes from elsewhere than the registry', () => {
+  assert.ok(packages.length > 100);
+  for (const [place, { integrity, resolved, version }] of packages) {
+    assert.match(integrity ?? '', /^sha512-/, place);
+    // The registry is the one of whoever installs: the lock names none, and no other place either.
+    assert.equal(resolved, undefined, `${place}: install with --omit-lockfile-registry-resolved`);
+    assert.match(version ?? '', /^\d+\.\d+\.\d+/, place);
+  }
+  for (const path of ['package.json', 'apps/echo/package.json', 'apps/dev-idp/package.json']) {
+    const { dependencies = {}, devDependencies = {} } = json(path) as Manifest;
+    for (const [name, range] of Object.entries({ ...dependencies, ...devDependencies }))
+      assert.match(range, /^\d+\.\d+\.\d+(?:-[\w.]+)?$/, `${path}: ${name}`);
+  }
+});
+
+test('what runs in the gateway is under a permissive licence', () => {
+  const others = packages.filter(([, { dev, license }]) => dev !== true && !allowed(license ?? 'none'));
+  assert.deepEqual(
+    others.map(([place, { license }]) => `${place}: ${license ?? 'none'}`),
+    [],
+  );
+});
+
+test('no package of the gateway runs a script when it is installed', () => {
+  const scripted = packages.filter(
+    ([, { dev, hasInstallScript }]) => dev !== true && hasInstallScript === true,
+  );
+  assert.deepEqual(
+    scripted.map(([place]) => place),
+    [],
+  );
+});
