@@ -156,6 +156,43 @@ describe('the stream of models', needsCluster, () => {
     await stage.cluster.startApiServer();
   });
 
+  test('what is made for a Gateway is all that its proxies need: account, trust and arguments', async (t) => {
+    const controller = await startControllerProcess(t, stage.cluster.kubeconfig, [
+      '--proxy-image=portcullis:test',
+    ]);
+    await controller.ready();
+    const [own = 0] = await freePorts(1);
+    await stage.cluster.apply([gateway(own, 'made'), route('made', 'made')].join('\n---\n'));
+    const made = async <T>(kind: string): Promise<T | undefined> => {
+      const text = await stage.cluster.kubectl(['get', kind, 'made', '--ignore-not-found', '-o', 'json']);
+      return text === '' ? undefined : (JSON.parse(text) as T);
+    };
+    await until('its Deployment is there', async () => (await made('deployment')) !== undefined);
+    const deployment = await made<{
+      readonly spec: { template: { spec: { serviceAccountName: string; containers: { args: string[] }[] } } };
+    }>('deployment');
+    const { serviceAccountName = '', containers = [] } = deployment?.spec.template.spec ?? {};
+    const trust = await made<{ readonly data: { readonly 'ca.crt': string } }>('configmap');
+    // The same arguments, but where they say something about the pod.
+    const local = await flags(t, [controller], await token(serviceAccountName));
+    const folder = mkdtempSync(join(tmpdir(), 'portcullis-trust-'));
+    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    writeFileSync(join(folder, 'ca.crt'), trust?.data['ca.crt'] ?? '');
+    const here = local.filter((flag) => /^--(?:controller|token-file|cache|server-name)/.test(flag));
+    const there = (containers[0]?.args ?? []).filter(
+      (flag) => !/^--(?:controller|token-file|ca-file|cache|stats|readiness)=/.test(flag),
+    );
+    await using proxy = await startGateway('', {
+      args: [...there, ...here, `--ca-file=${join(folder, 'ca.crt')}`],
+    });
+    await until('its route is served', async () =>
+      /made/.test((await ask(`http://127.0.0.1:${String(own)}/`)).headers.location ?? ''),
+    );
+    assert.deepEqual(await problems(proxy), []);
+    await controller.end('SIGTERM');
+    await stage.cluster.kubectl(['delete', 'gateway', 'made']);
+  });
+
   test('the certificate of controllers outlives them, and is made anew when it is lost', async (t) => {
     const authorityOf = async (): Promise<string> =>
       await stage.cluster.kubectl([
@@ -187,11 +224,11 @@ const gatewayClass = JSON.stringify({
   spec: { controllerName: 'portcullis.dev/gateway' },
 });
 
-const gateway = (port: number): string =>
+const gateway = (port: number, name = 'gw'): string =>
   JSON.stringify({
     apiVersion: 'gateway.networking.k8s.io/v1',
     kind: 'Gateway',
-    metadata: { name: 'gw', namespace: 'default' },
+    metadata: { name, namespace: 'default' },
     spec: { gatewayClassName: 'ours', listeners: [{ name: 'http', port, protocol: 'HTTP' }] },
   });
 
@@ -206,13 +243,13 @@ const service = JSON.stringify({
 });
 
 /** The root is sent elsewhere, by a name that a test looks for; the rest goes to an app. */
-const route = (name: string): string =>
+const route = (name: string, parent = 'gw'): string =>
   JSON.stringify({
     apiVersion: 'gateway.networking.k8s.io/v1',
     kind: 'HTTPRoute',
-    metadata: { name: 'r', namespace: 'default' },
+    metadata: { name: `to-${parent}`, namespace: 'default' },
     spec: {
-      parentRefs: [{ name: 'gw' }],
+      parentRefs: [{ name: parent }],
       rules: [
         {
           matches: [{ path: { type: 'Exact', value: '/' } }],
