@@ -67,3 +67,28 @@ test('ports come and go with the model; those that stay keep their sockets', () 
   sockets.close();
   assert.deepEqual(sockets.ports, []);
 });
+
+test('inherited sockets are all used: by several workers further ones are bound, by few some get two', () => {
+  const first = new Sockets(2);
+  first.open(modelOf(0));
+  const port = first.ports[0]?.port;
+  const handlesOf = (sockets: Sockets, workers: number): number[] =>
+    Array.from({ length: workers }, (_, index) => [...sockets.of(index + 1)].length);
+
+  const more = new Sockets(3, first.all);
+  more.open(modelOf(0));
+  assert.deepEqual(handlesOf(more, 3), [1, 1, 1]);
+  assert.equal(more.ports[0]?.port, port);
+  const fewer = new Sockets(2, more.all);
+  fewer.open(modelOf(0));
+  assert.deepEqual(handlesOf(fewer, 2), [2, 1]);
+  assert.deepEqual(fewer.ports, more.ports);
+  fewer.close();
+
+  // What the model has no use for is closed.
+  let closed = 0;
+  const left = { port: 1, handle: { close: () => void closed++ } };
+  new Sockets(1, new Map([['1', [left, left]]])).open(modelOf());
+  assert.equal(closed, 2);
+  first.close();
+});
