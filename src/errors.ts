@@ -378,6 +378,14 @@ export const catalogue = {
     'The session ended, never existed, or belongs to another caller; the client must initialize again.',
     -32001,
   ),
+  mcp_owner_lost: entry(
+    'gateway',
+    502,
+    'no',
+    'session lost',
+    'The worker that held the session ended while the request was under way; whether it was carried out is not known. Further requests of the session get 404, and the client initializes again.',
+    -32603,
+  ),
   mcp_version_unsupported: entry(
     'client',
     400,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { startAdmin, type Admin, type AdminViews, type Readiness } from './admin/index.ts';
-import { defaults, type AddressLists, type Bind, type Model, type ProcessSettings } from './model/index.ts';
+import { defaults, type AddressLists, type Model, type ProcessSettings } from './model/index.ts';
 import {
   FileSource,
   loadText,
@@ -264,10 +264,6 @@ class Assembly implements Gateway {
     if (workers === 1) return new Serving({ log, metrics, secrets, fixed: model.process.fixed, inherited });
     const impossible = whyNotSeveral();
     if (impossible !== undefined) throw new Error(impossible);
-    if (model.binds.some(servesMcp))
-      log.warn(
-        'with several workers an MCP session is known only to the worker that opened it: clients must keep to one connection',
-      );
     return new Tree({ log, metrics, secrets, workers, inherited });
   }
 
@@ -421,13 +417,6 @@ class Assembly implements Gateway {
     };
   }
 }
-
-const servesMcp = ({ listeners }: Bind): boolean =>
-  listeners.some(
-    (listener) =>
-      'routes' in listener &&
-      listener.routes.some(({ backends }) => backends.some(({ kind }) => kind === 'mcp')),
-  );
 
 function nameOf(source: GatewayOptions['source']): string {
   if ('stream' in source) return `Gateway ${source.stream.gateway}`;

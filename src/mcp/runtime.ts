@@ -46,6 +46,7 @@ export class McpRuntime {
   private readonly options: McpRuntimeOptions;
   private readonly children: Children;
   private readonly sessions: Sessions;
+  private readonly seal: SessionSeal;
   private readonly measure: Measure;
   private readonly timer: NodeJS.Timeout;
 
@@ -59,8 +60,9 @@ export class McpRuntime {
       secrets: options.secrets,
       ...(options.onGroup && { onGroup: options.onGroup }),
     });
+    const seal = new SessionSeal(options.sessionKey, options.owner);
     const sessions = new Sessions({
-      seal: new SessionSeal(options.sessionKey, options.owner),
+      seal,
       ttlMs: options.sessionTtlMs,
       limits,
       log: options.log,
@@ -78,6 +80,7 @@ export class McpRuntime {
     });
     this.children = children;
     this.sessions = sessions;
+    this.seal = seal;
     this.measure = new Measure(metrics, { sessions: () => sessions.size, children: () => children.size });
     this.timer = setInterval(() => this.tick(), tickMs).unref();
   }
@@ -86,6 +89,13 @@ export class McpRuntime {
   backend(settings: McpBackend): McpHandler {
     const { sessions, measure } = this;
     return new StreamableHttp({ settings, sessions, measure, limits: this.options.limits });
+  }
+
+  /** The process that holds a session, where it is another one than this; undefined for what is no id of ours, too. */
+  ownerElsewhere(id: string): string | undefined {
+    if (this.sessions.has(id)) return undefined;
+    const owner = this.seal.open(id)?.owner;
+    return owner === this.seal.owner ? undefined : owner;
   }
 
   /** After a reload: ends the sessions of backends whose key is not in the set. */

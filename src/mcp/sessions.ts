@@ -37,6 +37,10 @@ export class Sessions {
     return this.live.size;
   }
 
+  has(id: string): boolean {
+    return this.live.has(id);
+  }
+
   *[Symbol.iterator](): Iterator<Session> {
     yield* this.live.values();
   }

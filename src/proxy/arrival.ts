@@ -3,7 +3,9 @@ import type { TLSSocket } from 'node:tls';
 import type { ClientCertificate } from '../http/index.ts';
 
 /** How a connection came in, where that was by TLS. */
-export interface Arrival {
+export type Arrival = OwnArrival | ToldArrival;
+
+export interface OwnArrival {
   /** The connection below. */
   readonly raw: Socket;
   readonly secure: TLSSocket;
@@ -11,8 +13,25 @@ export interface Arrival {
   readonly listener: string;
 }
 
+/** Another worker has the connection, and has said what came of its handshake. */
+export interface ToldArrival {
+  readonly secure?: undefined;
+  readonly listener: string;
+  readonly serverName: string | undefined;
+  readonly certificate: ClientCertificate | undefined;
+}
+
+/** What the client asked for by SNI, in lower case. */
+export function serverNameOf(arrival: Arrival): string | undefined {
+  if (arrival.secure === undefined) return arrival.serverName;
+  const { servername } = arrival.secure as { servername?: string | false | null };
+  return typeof servername === 'string' && servername !== '' ? servername.toLowerCase() : undefined;
+}
+
 /** The certificate that a client showed and that one of the listener's authorities has signed. */
-export function clientCertificateOf({ secure }: Arrival): ClientCertificate | undefined {
+export function clientCertificateOf(arrival: Arrival): ClientCertificate | undefined {
+  const { secure } = arrival;
+  if (secure === undefined) return arrival.certificate;
   const certificate = secure.authorized ? secure.getPeerX509Certificate() : undefined;
   if (certificate === undefined) return undefined;
   const { subject, issuer, subjectAltName } = certificate;

@@ -3,6 +3,7 @@ import type { UpstreamConnection } from '../upstream/index.ts';
 import type { Arrival } from './arrival.ts';
 import type { BodyConsumer, LiveExchange } from './exchange.ts';
 import type { Port } from './port.ts';
+import type { RelayLines } from './relayLines.ts';
 import type { ToldEnds } from './toldEnds.ts';
 
 /**
@@ -30,6 +31,8 @@ export interface ClientSide {
   /** The end of an X-Forwarded-For line for this client. */
   readonly forwardedFor: string;
   readonly clientCertificate: ClientCertificate | undefined;
+  /** Ways to other workers that are this client's alone. */
+  readonly lines: RelayLines;
   /** No further request after the present one. */
   readonly draining: boolean;
   /** The end of the connection is the end of the present answer. */

@@ -3,6 +3,7 @@ import type { ClientCertificate } from '../http/index.ts';
 import { clientCertificateOf, type Arrival } from './arrival.ts';
 import { Deadline, PHASE } from './deadline.ts';
 import type { Port } from './port.ts';
+import { RelayLines } from './relayLines.ts';
 import { peerOf, type ToldEnds } from './toldEnds.ts';
 
 /** A refused or answered-early request: how much of it is read so that the client sees the answer, and how long. */
@@ -33,6 +34,7 @@ export abstract class ClientSocket {
   /** Bytes read that belong to no request any more. */
   private lingered = 0;
   private readonly reader: (bytes: Buffer) => void;
+  private relayLines: RelayLines | undefined;
   private certificate: { readonly found: ClientCertificate | undefined } | undefined;
 
   constructor(port: Port, socket: Socket, arrival: Arrival | undefined, told: ToldEnds | undefined) {
@@ -87,6 +89,10 @@ export abstract class ClientSocket {
     return (this.certificate ??= { found: clientCertificateOf(this.arrival) }).found;
   }
 
+  get lines(): RelayLines {
+    return (this.relayLines ??= new RelayLines());
+  }
+
   /** @returns false when the client reads slower than we write */
   write(data: string | Buffer): boolean {
     const { socket } = this;
@@ -117,6 +123,7 @@ export abstract class ClientSocket {
     if (this.untilClose && (this.busy || this.socket.writableLength > 0)) this.reset();
     else this.socket.destroy();
     this.lost();
+    this.relayLines?.close();
     this.port.closed(this);
   }
 
@@ -124,7 +131,8 @@ export abstract class ClientSocket {
   private reset(): void {
     const { arrival, socket } = this;
     // The platform resets TCP only; under TLS the connection below is reset.
-    if (arrival === undefined) socket.resetAndDestroy();
+    if (this.port.inner) socket.destroy();
+    else if (arrival?.secure === undefined) socket.resetAndDestroy();
     else {
       arrival.raw.resetAndDestroy();
       socket.destroy();

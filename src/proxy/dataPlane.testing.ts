@@ -103,6 +103,7 @@ export class TestPlane {
           serve: (request, reply, caller) => (this.handlers.get(key) as LocalHandler)(request, reply, caller),
         }),
         retire: () => undefined,
+        ownerElsewhere: () => undefined,
       },
       openAccessLog: () => ({ write: (record) => void this.access.push(record), close: () => undefined }),
     });

@@ -10,7 +10,8 @@ import { Live } from './live.ts';
 import { exposeMetrics } from './metrics.ts';
 import { openFilesLimit, withinOpenFiles } from './openFiles.ts';
 import { Overload } from './overload.ts';
-import { Port } from './port.ts';
+import { Port, type PortTools } from './port.ts';
+import { Relays, type RelayOptions } from './relays.ts';
 import { ServerIdentities, type IdentityView } from './serverIdentity.ts';
 import { bindKey, Snapshot, type SnapshotTools } from './snapshot.ts';
 import { RawStats } from './rawStats.ts';
@@ -23,7 +24,7 @@ export interface DataPlaneOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly policyTools: SnapshotTools['policyTools'];
-  readonly mcp: Pick<McpRuntime, 'backend' | 'retire'>;
+  readonly mcp: Pick<McpRuntime, 'backend' | 'retire' | 'ownerElsewhere'>;
   /** Opens the access log a model asks for; undefined for none. */
   readonly openAccessLog: (kind: 'json' | 'text' | 'none') => AccessLog | undefined;
   /** Files and sockets the process may have open; the system says unless given. */
@@ -33,6 +34,8 @@ export interface DataPlaneOptions {
   /** Sockets of a new port, which another process has bound; ports bind their own unless given. */
   readonly socketsFor?: (key: string) => readonly SocketHandle[];
   /** Who else has the ports for datagrams open; other processes of this gateway, where `socketsFor` is given. */
+  /** Other workers hold MCP sessions, too; `relays.listen` is for the caller to call. */
+  readonly relay?: RelayOptions;
   readonly datagrams?: () => Datagrams;
 }
 
@@ -92,11 +95,15 @@ export class DataPlane {
     refused: 0,
     acceptFailures: 0,
     requests: 0,
+    relays: 0,
+    relayed: new Map(),
     shed: new Map(),
     ended: new Map(),
     tunnels: 0,
     tunnelled: 0,
     handshakes: new Map(),
+  /** Ways from and to other workers, where there are any. */
+  readonly relays: Relays | undefined;
     errors: new Map(),
   };
   private readonly unrouted = new RouteStats();
@@ -125,6 +132,11 @@ export class DataPlane {
       overload: this.overload,
       stats: this.raw.udp,
       lookup: options.lookup,
+    this.relays =
+      options.relay &&
+      new Relays(options.relay, this.portTools, this.limitsInUse, (session) =>
+        options.mcp.ownerElsewhere(session),
+      );
       datagrams: options.datagrams ?? (() => (options.socketsFor === undefined ? 'alone' : 'shared')),
     });
     this.raw.expose(options.metrics);
@@ -224,6 +236,7 @@ export class DataPlane {
     for (const [key, port] of this.ports) {
       if (wanted.has(key)) port.configure(limits, doors.byBind.get(key));
       else this.retire(key, port);
+    this.relays?.configure(limits, wanted);
     }
     udp.commit();
     this.useAccessLog(model.process.accessLog);
@@ -242,6 +255,7 @@ export class DataPlane {
       stats: (bind, listener, route) => this.statsOf(bind, listener, route),
       tcpStats: (bind, listener, route) => this.raw.tcp.of(bind, listener, route),
       endpoints: this.endpoints,
+      relays: this.relays,
       mcp: this.options.mcp,
       uses,
     });
@@ -284,6 +298,7 @@ export class DataPlane {
     await Promise.all([
       ...[...this.ports.values()].map((port) => port.drain(patienceMs)),
       ...[...this.leaving].map((port) => port.drain()),
+      this.relays?.drain(),
       this.udp.drain(patienceMs),
     ]);
   }
@@ -294,6 +309,7 @@ export class DataPlane {
     this.closed = true;
     for (const port of [...this.ports.values(), ...this.leaving]) port.destroy();
     this.ports.clear();
+    this.relays?.close();
     this.leaving.clear();
     this.udp.close();
     this.endpoints.close();
@@ -303,8 +319,8 @@ export class DataPlane {
     this.accessLog?.close();
   }
 
-  private async open(key: string, bind: Bind, limits: Limits, door: Door | undefined): Promise<Port> {
-    const opened = new Port(key, limits, door, {
+  private get portTools(): PortTools {
+    return {
       live: this.live,
       log: this.options.log,
       accessLog: () => this.accessLog,
@@ -312,7 +328,11 @@ export class DataPlane {
       raw: this.raw,
       unrouted: this.unrouted,
       overload: this.overload,
-    });
+    };
+  }
+
+  private async open(key: string, bind: Bind, limits: Limits, door: Door | undefined): Promise<Port> {
+    const opened = new Port(key, limits, door, this.portTools);
     if (this.options.socketsFor !== undefined) return opened;
     try {
       await opened.listen(bind.port, bind.address);

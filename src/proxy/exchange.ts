@@ -19,6 +19,7 @@ import type {
   Identity,
   Passage,
 } from '../policies/index.ts';
+import { serverNameOf } from './arrival.ts';
 import type { ClientSide } from './clientSide.ts';
 import { sendReply } from './reply.ts';
 import { openStream } from './replyStream.ts';
@@ -84,6 +85,8 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
   started = false;
   /** The answer is complete, or never will be. */
   closed = false;
+  /** The answer is another worker's, who counts and logs it. */
+  relayed = false;
   /** The connection may serve another request. */
   keepAlive: boolean;
   /** 0 until the answer begins. */
@@ -146,12 +149,14 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
   }
 
   get serverName(): string | undefined {
-    const { servername } = (this.connection.arrival?.secure ?? {}) as { servername?: string | false | null };
-    return typeof servername === 'string' && servername !== '' ? servername.toLowerCase() : undefined;
+    const { arrival } = this.connection;
+    return arrival === undefined ? undefined : serverNameOf(arrival);
   }
 
   get version(): string {
-    if (this.connection.http2) return 'HTTP/2.0';
+    const { http2, told } = this.connection;
+    if (told?.version !== undefined) return told.version;
+    if (http2) return 'HTTP/2.0';
     return this.head.http10 ? 'HTTP/1.0' : 'HTTP/1.1';
   }
 

@@ -11,8 +11,9 @@ import { wellKnownRoute } from './wellKnown.ts';
  * 2. a document that belongs to a route without lying under it (`/.well-known/…`): clients that have no token yet ask
  *    for it to learn where to get one, so it comes before every policy;
  * 3. the route, in the order of precedence of the Gateway API;
- * 4. the policies, in the order of their table: time limits, CORS, who is calling, what they may do, headers;
- * 5. the backend, by weight.
+ * 4. another worker, where the request is of an MCP session that lives there: everything below happens there, once;
+ * 5. the policies, in the order of their table: time limits, CORS, who is calling, what they may do, headers;
+ * 6. the backend, by weight.
  *
  * All of it is synchronous unless a policy has to wait (for a key set, say).
  */
@@ -47,6 +48,7 @@ export function handle(x: LiveExchange, bind: string): void {
   const route = found === undefined ? listener.unrouted : found.route;
   x.rule = found?.rule;
   x.route = route;
+  if (route.relays?.take(x, () => runPolicies(x, route, 0)) === true) return;
   runPolicies(x, route, 0);
 }
 

@@ -5,6 +5,7 @@ import { clientCertificateOf, type Arrival } from './arrival.ts';
 import { Http2Front, type FrontOwner } from './http2Front.ts';
 import { Http2Stream } from './http2Stream.ts';
 import type { Port } from './port.ts';
+import { RelayLines } from './relayLines.ts';
 import { peerOf, type ToldEnds } from './toldEnds.ts';
 
 /** Frames that ask for work and bring no request, such as PING: so many at once, and so many a second. */
@@ -40,6 +41,7 @@ export class Http2Session implements FrontOwner {
   private readBefore: number;
   private writtenBefore: number;
   private gone = false;
+  private relayLines: RelayLines | undefined;
   /** About to end for what the client does. */
   private calmed = false;
   /** When the last PING of ours was sent, and whether its answer is still to come. */
@@ -108,6 +110,10 @@ export class Http2Session implements FrontOwner {
     });
     session.on('close', () => this.closed());
     socket.on('close', () => this.closed());
+  }
+
+  get lines(): RelayLines {
+    return (this.relayLines ??= new RelayLines());
   }
 
   get clientCertificate(): ClientCertificate | undefined {
@@ -219,6 +225,7 @@ export class Http2Session implements FrontOwner {
     if (this.gone) return;
     this.gone = true;
     for (const stream of this.streams) stream.destroy();
+    this.relayLines?.close();
     this.port.closed(this);
   }
 }

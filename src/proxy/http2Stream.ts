@@ -19,6 +19,7 @@ import { Http2Answer } from './http2Answer.ts';
 import type { Http2Session } from './http2Session.ts';
 import type { Port } from './port.ts';
 import { openExchange, serveExchange, type Refusal } from './receive.ts';
+import type { RelayLines } from './relayLines.ts';
 import type { ToldEnds } from './toldEnds.ts';
 import { Tunnel } from './tunnel.ts';
 
@@ -99,6 +100,10 @@ export class Http2Stream implements ClientSide {
 
   get clientCertificate(): ClientCertificate | undefined {
     return this.session.clientCertificate;
+  }
+
+  get lines(): RelayLines {
+    return this.session.lines;
   }
 
   get draining(): boolean {

@@ -188,7 +188,15 @@ export function exposeMetrics(metrics: Metrics, sources: MetricSources): void {
     'Requests under way, tunnels among them.',
     'gauge',
     [],
-    one(() => wire.requests),
+    // Each is counted where it is answered.
+    one(() => wire.requests - wire.relays),
+  );
+  metrics.collect(
+    'mcp_forwarded_requests_total',
+    'Requests taken to the worker that holds their MCP session: answered, cancelled by the client, unreachable because the worker had ended, or lost with it.',
+    'counter',
+    ['result'],
+    counted('result', wire.relayed),
   );
   metrics.collect(
     'requests_shed_total',

@@ -49,11 +49,13 @@ const FLOOD_LOG_MS = 10_000;
 /** One bound port: its socket, its connections, and the coarse clock that ends the slow ones. */
 export class Port {
   readonly key: string;
+  /** True where other workers come in, and not clients. */
+  readonly inner: boolean = false;
   readonly log: Logger;
   heads: HeadPool;
   limits: Limits;
   private door: Door | undefined;
-  private readonly tools: PortTools;
+  protected readonly tools: PortTools;
   private readonly listening: Listening;
   private readonly connections = new Set<OpenConnection>();
   /** Connections that are not yet anybody's. */
@@ -176,7 +178,7 @@ export class Port {
     this.leaving = true;
     if (patienceMs === 0) this.endIdle();
     else setTimeout(() => this.endIdle(), patienceMs).unref();
-    return this.open === 0 ? Promise.resolve() : new Promise((resolve) => void this.settled.push(resolve));
+    return this.whenEmpty();
   }
 
   private endIdle(): void {
@@ -199,7 +201,7 @@ export class Port {
   /** One connection less. */
   departed(): void {
     this.tools.wire.connections--;
-    if (this.leaving && this.open === 0) for (const settle of this.settled.splice(0)) settle();
+    this.settle();
   }
 
   /** The way in of a connection has ended; the caller says what becomes of it. */
@@ -213,7 +215,7 @@ export class Port {
   /** Serves a connection whose bytes are HTTP. */
   admit(socket: Socket, arrival: Arrival | undefined, told: ToldEnds | undefined): void {
     this.add(
-      arrival?.secure.alpnProtocol === 'h2'
+      arrival?.secure?.alpnProtocol === 'h2'
         ? new Http2Session(this, socket, arrival, told)
         : new ClientConnection(this, socket, arrival, told),
     );
@@ -283,7 +285,11 @@ export class Port {
 
   /** An exchange is over: counted and logged. */
   finished(x: LiveExchange): void {
-    this.tools.wire.requests--;
+    this.left();
+    if (x.relayed) {
+      if (x.error !== undefined) this.count(x.error);
+      return;
+    }
     const ms = performance.now() - x.startedTick;
     const { route } = x;
     (route?.stats ?? this.tools.unrouted).note(x.status, ms, x.requestBytes, x.responseBytes);
@@ -346,7 +352,21 @@ export class Port {
     errors.set(code, (errors.get(code) ?? 0) + 1);
   }
 
-  private add(connection: OpenConnection): void {
+  /** Resolves when the last connection is gone. */
+  protected whenEmpty(): Promise<void> {
+    return this.open === 0 ? Promise.resolve() : new Promise((resolve) => void this.settled.push(resolve));
+  }
+
+  protected settle(): void {
+    if (this.open === 0) for (const settle of this.settled.splice(0)) settle();
+  }
+
+  /** A request less. */
+  protected left(): void {
+    this.tools.wire.requests--;
+  }
+
+  protected add(connection: OpenConnection): void {
     this.connections.add(connection);
     if (this.draining) connection.drain();
   }

@@ -19,6 +19,7 @@ import type { Logger } from '../telemetry/index.ts';
 import { compileBackends, type BackendTools } from './backends.ts';
 import type { LiveExchange } from './exchange.ts';
 import { dropTables, type DropTables } from './headers.ts';
+import type { Relays } from './relays.ts';
 import { HostTable, Router } from './router.ts';
 import type { RouteStats } from './stats.ts';
 import { compileTcp, type CompiledTcpListener, type CompiledTcpRoute, type TcpTools } from './tcpRoutes.ts';
@@ -32,6 +33,8 @@ export interface CompiledRoute {
   readonly onRequest: readonly Step<'onRequest'>[];
   /** Absent where no policy looks at answers. */
   readonly onResponse: readonly Step<'onResponse'>[] | undefined;
+  /** Where sessions of the route may live in other workers. */
+  readonly relays: Relays | undefined;
   /** Hands the request to a backend. */
   readonly serve: (x: LiveExchange) => void;
   readonly stats: RouteStats;
@@ -73,6 +76,8 @@ interface CompiledBinds {
 
 export interface SnapshotTools extends BackendTools, TcpTools {
   readonly log: Logger;
+  /** Absent where there are no other workers. */
+  readonly relays: Relays | undefined;
   readonly policyTools: Omit<PolicyTools, 'place'>;
   /** Counters live longer than snapshots: the same key gives the same ones. */
   readonly stats: (bind: string, listener: string, route: string) => RouteStats;
@@ -244,6 +249,7 @@ class Compiler {
     const route: CompiledRoute = {
       onRequest: pick(prepared, 'onRequest'),
       onResponse: onResponse.length === 0 ? undefined : onResponse,
+      relays: of?.backends.some(({ kind }) => kind === 'mcp') === true ? this.tools.relays : undefined,
       serve,
       stats: this.tools.stats(bind, listener, name),
       name,
@@ -269,6 +275,7 @@ class Compiler {
     const route: CompiledRoute = {
       onRequest: [],
       onResponse: undefined,
+      relays: undefined,
       serve: (x) => x.fail(new GatewayError('route_broken', { detail: broken })),
       stats: this.tools.stats(bind, listener, name),
       name,

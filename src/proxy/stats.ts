@@ -97,6 +97,12 @@ function add(table: Float64Array, at: number, amount: number): void {
   table[at] = (table[at] as number) + amount;
 }
 
+/**
+ * What came of a request for the worker that holds its session: it answered, was not there any more, ended while the
+ * request was under way, or the client left.
+ */
+export type RelayOutcome = 'answered' | 'unreachable' | 'lost' | 'cancelled';
+
 /** Counters of the downstream side of the process. */
 export interface WireStats {
   connections: number;
@@ -106,6 +112,9 @@ export interface WireStats {
   acceptFailures: number;
   /** Exchanges under way. */
   requests: number;
+  /** Those of them that another worker answers, and what came of all such. */
+  relays: number;
+  readonly relayed: Map<RelayOutcome, number>;
   /** Requests refused because there was too much to do, by what was too much. */
   readonly shed: Map<string, number>;
   /** Connections that the gateway has brought to their end, by reason. */

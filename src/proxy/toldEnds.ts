@@ -1,10 +1,12 @@
 import type { Socket } from 'node:net';
 import type { ProxiedEnds } from '../http/index.ts';
 
-/** The ends of a client's connection to a proxy in front of us, as that proxy tells them (PROXY protocol). */
+/** The ends of a client's connection, as somebody tells them who has it: a proxy in front of us, or another worker. */
 export interface ToldEnds extends ProxiedEnds {
-  /** That proxy. */
-  readonly peer: { readonly address: string; readonly port: number };
+  /** The proxy (PROXY protocol), where there is one. */
+  readonly peer: { readonly address: string; readonly port: number } | undefined;
+  /** The version of HTTP that the client speaks, where that is not the one of the bytes. */
+  readonly version?: string;
 }
 
 /** The other end of a connection; IPv4 as such on sockets that are open for both families. */

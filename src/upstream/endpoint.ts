@@ -37,6 +37,8 @@ export interface EndpointShare {
 export class Endpoint {
   readonly host: string;
   readonly port: number;
+  /** Where it is a socket of this machine. */
+  readonly path: string | undefined;
   /** `host:port`, IPv6 in brackets. */
   readonly name: string;
   readonly hash: number;
@@ -69,7 +71,12 @@ export class Endpoint {
   private lastSession: { readonly ticket: Buffer; readonly generation: number } | undefined;
 
   constructor(
-    address: { readonly host: string; readonly port: number; readonly tier: number },
+    address: {
+      readonly host: string;
+      readonly port: number;
+      readonly tier: number;
+      readonly path?: string;
+    },
     share: EndpointShare,
     health: Health,
     watched: boolean,
@@ -79,6 +86,7 @@ export class Endpoint {
     const { host, port } = address;
     this.host = host;
     this.port = port;
+    this.path = address.path;
     this.name = nameOf(host, port);
     this.hash = hashOf(this.name);
     this.tier = address.tier;

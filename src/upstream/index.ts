@@ -4,6 +4,7 @@ export { DatagramDestination, type DatagramAddress } from './datagrams.ts';
 export type { Destination } from './destination.ts';
 export type { Endpoint } from './endpoint.ts';
 export { Endpoints } from './endpoints.ts';
+export { localEndpoint } from './localEndpoint.ts';
 export { PemFiles, pemCertificates, pemText } from './pemFiles.ts';
 export type { LookupTools } from './resolve.ts';
 export type { TunnelUser, UpstreamUser } from './users.ts';

@@ -8,10 +8,12 @@ export type Reading = OnReadOpts;
 export interface Address {
   readonly host: string;
   readonly port: number;
+  /** Of a socket of this machine; host and port are names then. */
+  readonly path?: string | undefined;
 }
 
-export const openPlain = ({ host, port }: Address, onread: Reading): Socket =>
-  connectPlain({ host, port, noDelay: true, onread });
+export const openPlain = ({ host, port, path }: Address, onread: Reading): Socket =>
+  connectPlain(path === undefined ? { host, port, noDelay: true, onread } : { path, onread });
 
 /** @param session of an earlier connection to the same address with the same settings, to be resumed */
 export function openTls(

@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { RelayPeer } from '../proxy/index.ts';
 import type { RootLogger } from '../telemetry/index.ts';
 import type { Place } from './place.ts';
 import type { Start } from './questions.ts';
@@ -22,11 +24,15 @@ export interface CrewOptions extends Pick<WorkerProcessOptions, 'out' | 'err' | 
   readonly log: RootLogger;
   readonly pace: Pace;
   /** What a worker that starts now must know. */
-  readonly startOf: (worker: number) => Start;
+  readonly startOf: (of: Pick<Start, 'worker' | 'owner' | 'inlet' | 'peers'>) => Start;
+  /** The path of the socket on which others reach this run of a worker. */
+  readonly inletOf: (owner: string) => string;
   /** A process is gone that had been serving. */
   readonly onLost: (process: WorkerProcess) => void;
 }
 
+/** How long a start waits for the others to know of it, in milliseconds. */
+const announceMs = 1_000;
 /** What a worker gets to end itself, beyond the time for its MCP servers. */
 const lastWordMs = 2_000;
 
@@ -81,6 +87,15 @@ export class Crew {
     }
   }
 
+  /** Who holds MCP sessions, or is about to. */
+  private get peers(): readonly RelayPeer[] {
+    return this.options.places.flatMap(({ worker, state, process }) => {
+      if (process === undefined || state === 'waiting') return [];
+      const { owner } = process;
+      return [{ worker, owner, path: this.options.inletOf(owner) }];
+    });
+  }
+
   /** Tells all processes, those that are just starting among them; one that is gone need not know. */
   async tell(what: (process: WorkerProcess) => Promise<unknown>): Promise<void> {
     await Promise.allSettled(
@@ -122,6 +137,7 @@ export class Crew {
       this.options.onLost(process);
       let wait = place.emptied(performance.now() - process.startedAt);
       this.lend();
+      void this.announce();
       for (;;) {
         if (wait > 0) log.warn('a worker has died again soon after its start', { worker, nextTryMs: wait });
         if (!(await this.pause(wait))) return;
@@ -157,14 +173,18 @@ export class Crew {
 
   private async comeUp(place: Place): Promise<void> {
     const { worker } = place;
-    const { out, err, counter, sockets, startOf } = this.options;
+    const { out, err, counter, sockets, startOf, inletOf } = this.options;
     const process = new WorkerProcess({ worker, out, err, counter });
     place.process = process;
     place.state = 'starting';
     process.busy = true;
     try {
       for (const [key, handle] of sockets.of(worker)) tellSoon(process.link.ask('socket', { key }, handle));
-      await process.link.ask('start', startOf(worker));
+      // A session that it opens must not be unknown to the others for a moment.
+      await this.announce();
+      const { owner } = process;
+      const { peers } = this;
+      await process.link.ask('start', startOf({ worker, owner, inlet: inletOf(owner), peers }));
     } catch (error) {
       process.kill();
       const how = await process.ended;
@@ -173,6 +193,20 @@ export class Crew {
     }
     process.settled();
     place.state = 'serving';
+  }
+
+  /** Tells all who is there; resolves (never rejects) when those that serve know it, or are late. */
+  private async announce(): Promise<void> {
+    const { peers, served } = this;
+    const told = new Map(
+      this.options.places.flatMap(({ process }) =>
+        process === undefined
+          ? []
+          : [[process, process.link.ask('peers', peers).catch(() => undefined)] as const],
+      ),
+    );
+    const late = delay(announceMs, undefined, { ref: false });
+    await Promise.race([Promise.all(served.map(({ process }) => told.get(process))), late]);
   }
 
   /** Nobody must wait for connections to a place that is empty: a neighbour accepts them. */

@@ -41,6 +41,8 @@ class Worker {
       lend: ({ key, of }, socket) => this.lend(key, of, socket),
       takeBack: ({ of }) => this.takeBack(of),
       ticketSecret: (secret) => this.served.dataPlane.useTicketSecret(Buffer.from(secret)),
+      // What was said before the start is in the start.
+      peers: (peers) => this.serving?.dataPlane.relays?.usePeers(peers),
       logLevel: (level) => this.log?.setLevel(level),
       view: () => this.served.look(),
       metrics: () => this.metrics.snapshot(),
@@ -80,11 +82,14 @@ class Worker {
       owner: start.owner,
       worker,
       tokens: this.tokens,
+      relay: { secret: start.innerSecret, path: start.inlet },
       onGroup: (leader, alive) => void this.link.ask('group', { leader, alive }).catch(() => undefined),
       socketsFor: (key) => this.claim(key),
     });
     this.serving = serving;
     serving.dataPlane.useTicketSecret(Buffer.from(start.ticketSecret));
+    await serving.dataPlane.relays?.listen();
+    serving.dataPlane.relays?.usePeers(start.peers);
     await serving.apply(model);
   }
 

@@ -1,5 +1,6 @@
 import type { AddressLists, Model } from '../model/index.ts';
 import type { LogLevel, MetricsSnapshot } from '../telemetry/index.ts';
+import type { RelayPeer } from '../proxy/index.ts';
 import type { PlaneView } from './contract.ts';
 
 interface Exchange<Question, Answer> {
@@ -18,6 +19,9 @@ export interface Start {
   readonly logLevel: LogLevel;
   /** Names of environment variables that no child process inherits. */
   readonly secrets: readonly string[];
+  /** Of the socket on which other workers reach this one. */
+  readonly inlet: string;
+  readonly peers: readonly RelayPeer[];
   /** By which the processes of this gateway know each other, on sockets that only this user can reach. */
   readonly innerSecret: string;
   /** 32 bytes; changes now and then. */
@@ -39,6 +43,8 @@ export interface ToWorker {
   lend: Exchange<{ readonly key: string; readonly of: number }, void>;
   /** That worker is there again. */
   takeBack: Exchange<{ readonly of: number }, void>;
+  /** Who holds sessions, or is about to; comes before any of them can be known to a client. */
+  peers: Exchange<readonly RelayPeer[], void>;
   ticketSecret: Exchange<Uint8Array, void>;
   logLevel: Exchange<LogLevel, void>;
   view: Exchange<void, PlaneView>;

@@ -11,7 +11,7 @@ import { exposeWorkers } from './metrics.ts';
 import { whyNoHandover } from './portSocket.ts';
 import { Sockets } from './sockets.ts';
 
-export interface ServingOptions extends Pick<DataPlaneOptions, 'socketsFor'> {
+export interface ServingOptions extends Pick<DataPlaneOptions, 'socketsFor' | 'relay'> {
   readonly log: RootLogger;
   readonly metrics: Metrics;
   readonly fixed: Pick<FixedSettings, 'sessionKey' | 'sessionTtlMs'>;
@@ -73,6 +73,7 @@ export class Serving implements Plane {
       },
       openAccessLog: (kind) => (kind === 'none' ? undefined : createAccessLog(kind, { log, metrics })),
       ...(options.socketsFor && { socketsFor: options.socketsFor }),
+      ...(options.relay && { relay: options.relay }),
       ...(own && {
         socketsFor: (key) => [...own.sockets.of(1, [key])].map(([, handle]) => handle),
         // There may be those of the program before this one, which are not handed over.

@@ -74,8 +74,12 @@ export class Tree implements Plane {
       counter: () => this.counting(),
       log,
       pace: { ...defaultPace, ...options.pace },
-      startOf: (worker) => this.startOf(worker),
-      onLost: ({ metrics: last }) => this.keepCounts(last),
+      startOf: (of) => this.startOf(of),
+      inletOf: (owner) => this.ownFolder.socket(owner),
+      onLost: ({ owner, metrics: last }) => {
+        this.keepCounts(last);
+        this.ownFolder.removeSocket(owner);
+      },
     });
     this.keys = new CommonKeys(
       inherited,
@@ -213,11 +217,10 @@ export class Tree implements Plane {
     this.sockets.keepOnly(model);
   }
 
-  private startOf(worker: number): Start {
+  private startOf(of: Pick<Start, 'worker' | 'owner' | 'inlet' | 'peers'>): Start {
     if (this.model === undefined) throw new Error('there is no model yet');
     return {
-      worker,
-      owner: randomBytes(8).toString('hex'),
+      ...of,
       model: this.keys.sealing(this.model),
       logLevel: this.log.level,
       secrets: this.options.secrets,
@@ -228,10 +231,14 @@ export class Tree implements Plane {
 
   /** The counter of tokens, from the moment on in which the first worker asks for it. */
   private async counting(): Promise<string> {
-    if (this.folder === undefined) throw new Error('there is no model yet');
     const { log, innerSecret: secret } = this;
-    this.counter ??= new Counter({ path: this.folder.socket('tokens'), secret, log });
+    this.counter ??= new Counter({ path: this.ownFolder.socket('tokens'), secret, log });
     return this.counter.where();
+  }
+
+  private get ownFolder(): PrivateFolder {
+    if (this.folder === undefined) throw new Error('there is no model yet');
+    return this.folder;
   }
 
   private keepCounts(last: MetricsSnapshot): void {

@@ -1,4 +1,5 @@
 import { fork, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { relayLines, type MetricsSnapshot, type Sink } from '../telemetry/index.ts';
@@ -23,6 +24,8 @@ export interface WorkerProcessOptions {
 
 /** One run of a worker, as the main process sees it. */
 export class WorkerProcess {
+  /** Names it in session ids: 16 hex digits. */
+  readonly owner = randomBytes(8).toString('hex');
   readonly link: Link<ToWorker, ToMain>;
   readonly startedAt = performance.now();
   /** Resolves (never rejects) with how it ended, when nothing is left of it and of the processes below it. */

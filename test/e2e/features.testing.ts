@@ -67,8 +67,11 @@ const textOf = (result: ToolResult): string => result.content.map(({ text }) => 
 
 const pages = fileURLToPath(new URL('./fixtures/pages.ts', import.meta.url));
 
-/** Everything a server may do, through the real program, with a token and a group rule: the same for each client. */
-export function testFeatures(name: string, connect: Connect): void {
+/**
+ * Everything a server may do, through the real program, with a token and a group rule: the same for each client.
+ * @param workers that share the port
+ */
+export function testFeatures(name: string, connect: Connect, workers = 1): void {
   describe(name, () => {
     let idp: DevIdp;
     let gateway: GatewayProcess;
@@ -80,6 +83,7 @@ export function testFeatures(name: string, connect: Connect): void {
       idp = await startIdp();
       token = await idp.issueToken({ user: 'alice' });
       gateway = await startGateway(`
+config: { workers: ${workers} }
 binds:
 - port: 0
   listeners:

@@ -4,8 +4,15 @@ import { Client, StreamableHTTPClientTransport, type Notification } from '@model
 import { answers, testFeatures, type Connect, type McpClient } from './features.testing.ts';
 import { startBeforeEverything, startIdp } from './stage.testing.ts';
 
+/** A connection for each request, as a balancer in front may do it: each may be another worker's. */
+const apart: typeof fetch = (url, init) => {
+  const headers = new Headers(init?.headers);
+  headers.set('connection', 'close');
+  return fetch(url, { ...init, headers });
+};
+
 const connect =
-  (versionNegotiation: { mode: 'legacy' | 'auto' }): Connect =>
+  (versionNegotiation: { mode: 'legacy' | 'auto' }, fetchBy: typeof fetch = fetch): Connect =>
   async (url, token) => {
     const client = new Client(
       { name: 'sdk2', version: '1.0.0' },
@@ -24,6 +31,7 @@ const connect =
     client.setRequestHandler('elicitation/create', () => structuredClone(answers.elicitation));
     client.setRequestHandler('roots/list', () => ({ roots }));
     const transport = new StreamableHTTPClientTransport(url, {
+      fetch: fetchBy,
       requestInit: { headers: { authorization: `Bearer ${token}` } },
     });
     await client.connect(transport);
@@ -51,3 +59,9 @@ test('a client that first tries the stateless era finds the session era', async 
 });
 
 testFeatures('the TypeScript SDK 2.x client', connect({ mode: 'legacy' }));
+testFeatures(
+  'the same client on a connection for each request, with two workers',
+  connect({ mode: 'legacy' }, apart),
+  2,
+);
+testFeatures('the same with three workers', connect({ mode: 'legacy' }, apart), 3);

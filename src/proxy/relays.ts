@@ -1,0 +1,131 @@
+import type { Limits } from '../model/index.ts';
+import { Inlet } from './inlet.ts';
+import type { LiveExchange } from './exchange.ts';
+import type { PortTools } from './port.ts';
+import { Relay } from './relay.ts';
+import { writeRelayHeader, type RelayHeader } from './relayHeader.ts';
+import type { RelayPeer } from './relayLines.ts';
+import { RelayPort } from './relayPort.ts';
+
+export interface RelayOptions {
+  /** What the workers know each other by: 64 hexadecimal digits. */
+  readonly secret: string;
+  /** Of the socket on which this worker is reached. */
+  readonly path: string;
+}
+
+/**
+ * Brings requests of MCP sessions to the worker that holds them, and takes in those that others bring. A session cannot
+ * move, since its servers are children of one process, and the system deals out connections without knowing of it.
+ */
+export class Relays {
+  private readonly options: RelayOptions;
+  private readonly tools: PortTools;
+  /** Which other process a session belongs to; undefined for our own, and for what is none. */
+  private readonly ownerOf: (session: string) => string | undefined;
+  private readonly inlet: Inlet;
+  /** By the key of their bind. */
+  private readonly ports = new Map<string, RelayPort>();
+  private peers: ReadonlyMap<string, RelayPeer> = new Map();
+  private limits: Limits;
+
+  constructor(
+    options: RelayOptions,
+    tools: PortTools,
+    limits: Limits,
+    ownerOf: (session: string) => string | undefined,
+  ) {
+    this.options = options;
+    this.tools = tools;
+    this.limits = limits;
+    this.ownerOf = ownerOf;
+    this.inlet = new Inlet(options.secret, (header, socket) => {
+      this.portOf(header.bind).admitRelayed(header, socket);
+    });
+  }
+
+  /** @throws the system's error */
+  listen(): Promise<void> {
+    return this.inlet.listen(this.options.path);
+  }
+
+  /** The workers there are, this one may be among them. */
+  usePeers(peers: readonly RelayPeer[]): void {
+    this.peers = new Map(peers.map((peer) => [peer.owner, peer]));
+  }
+
+  /** @param keys of the binds there are */
+  configure(limits: Limits, keys: { has(key: string): boolean }): void {
+    this.limits = limits;
+    for (const [key, port] of this.ports) {
+      port.configure(limits);
+      if (keys.has(key) || port.open > 0) continue;
+      port.destroy();
+      this.ports.delete(key);
+    }
+  }
+
+  /**
+   * Takes a request on, where its session is another worker's.
+   * @param serveHere what is done with it where that worker turns out to be gone
+   */
+  take(x: LiveExchange, serveHere: () => void): boolean {
+    const { connection, head } = x;
+    if (connection.port.inner) return false;
+    const session = head.get('mcp-session-id');
+    if (session === undefined) return false;
+    const owner = this.ownerOf(session);
+    const peer = owner === undefined ? undefined : this.peers.get(owner);
+    // What MCP has no use for stays here, where it meets a session that is not known.
+    if (peer === undefined || head.upgrade || (head.http10 && head.host === -1)) return false;
+    const { wire } = this.tools;
+    wire.relays++;
+    const header = (): Buffer => writeRelayHeader(this.options.secret, headerOf(x));
+    new Relay(x, connection.lines.to(peer, this.limits), header, serveHere, (outcome) => {
+      wire.relays--;
+      wire.relayed.set(outcome, (wire.relayed.get(outcome) ?? 0) + 1);
+    }).start();
+    return true;
+  }
+
+  /** Resolves when nothing of other workers is under way. */
+  async drain(): Promise<void> {
+    await Promise.all([...this.ports.values()].map((port) => port.drain()));
+  }
+
+  close(): void {
+    this.inlet.close();
+    for (const port of this.ports.values()) port.destroy();
+  }
+
+  /** Of a bind that is no more it serves on: such requests find no listener. */
+  private portOf(key: string): RelayPort {
+    let port = this.ports.get(key);
+    if (port === undefined) {
+      port = new RelayPort(key, this.limits, this.tools);
+      this.ports.set(key, port);
+    }
+    return port;
+  }
+}
+
+function headerOf(x: LiveExchange): RelayHeader {
+  const { arrival, clientCertificate, port } = x.connection;
+  const { serverName, peer } = x;
+  return {
+    bind: port.key,
+    version: x.version,
+    address: x.remoteAddress,
+    port: x.remotePort,
+    localAddress: x.localAddress,
+    localPort: x.localPort,
+    ...(peer && { peer }),
+    ...(arrival && {
+      tls: {
+        listener: arrival.listener,
+        ...(serverName !== undefined && { serverName }),
+        ...(clientCertificate && { certificate: clientCertificate }),
+      },
+    }),
+  };
+}
