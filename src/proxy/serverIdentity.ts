@@ -142,6 +142,9 @@ export class ServerIdentity {
         for (const [name, pair] of byName([first, ...further]))
           server.addContext(name, { ...context, ...pair });
       server.on('secureConnection', (socket) => {
+        // OpenSSL notes why a client certificate is not believed, and takes the note for a failure of the next read.
+        // Looking at the certificate wipes it off.
+        if (rootOptional === true && !socket.authorized) socket.getPeerX509Certificate();
         const handshaking = this.settle(endsOf(socket));
         if (handshaking === undefined) socket.destroy();
         else handshaking.established(socket);

@@ -517,3 +517,16 @@ test('where client certificates are optional everybody comes in, and only a sign
   assert.equal((await ask(plane, 'app.test', { ca: ca.cert, ...stranger })).body, 'nobody');
   assert.equal((await ask(plane, 'app.test', { ca: ca.cert, ...known })).body, 'known');
 });
+
+test('a client certificate that another authority of the same name has signed does not end the connection', async (t) => {
+  const tls: ServerTls = { ...identityOf('app.test'), root: { inline: ca.cert }, rootOptional: true };
+  // The answer comes after whatever reading on does to the connection.
+  const late: LocalHandler = (request, reply) =>
+    void setImmediate(() => {
+      reply.send({ status: 200, body: request.clientCertificate?.subjectCn ?? 'nobody' });
+    });
+  const plane = await start(t, { listeners: [{ tls, routes: [{ handler: late }] }] });
+  const forged = authority().issue({ name: 'known' });
+  for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const)
+    assert.equal((await ask(plane, 'app.test', { ca: ca.cert, ...forged, maxVersion })).body, 'nobody');
+});
