@@ -95,17 +95,17 @@ export class DataPlane {
     refused: 0,
     acceptFailures: 0,
     requests: 0,
-    relays: 0,
-    relayed: new Map(),
     shed: new Map(),
     ended: new Map(),
+    relays: 0,
+    relayed: new Map(),
     tunnels: 0,
     tunnelled: 0,
     handshakes: new Map(),
-  /** Ways from and to other workers, where there are any. */
-  readonly relays: Relays | undefined;
     errors: new Map(),
   };
+  /** Ways from and to other workers, where there are any. */
+  readonly relays: Relays | undefined;
   private readonly unrouted = new RouteStats();
   private readonly raw = new RawStats();
   private readonly overload: Overload;
@@ -236,9 +236,9 @@ export class DataPlane {
     for (const [key, port] of this.ports) {
       if (wanted.has(key)) port.configure(limits, doors.byBind.get(key));
       else this.retire(key, port);
-    this.relays?.configure(limits, wanted);
     }
     udp.commit();
+    this.relays?.configure(limits, wanted);
     this.useAccessLog(model.process.accessLog);
     this.endpoints.retireOthers(uses.destinations);
     this.options.mcp.retire(uses.mcp);
@@ -255,8 +255,8 @@ export class DataPlane {
       stats: (bind, listener, route) => this.statsOf(bind, listener, route),
       tcpStats: (bind, listener, route) => this.raw.tcp.of(bind, listener, route),
       endpoints: this.endpoints,
-      relays: this.relays,
       mcp: this.options.mcp,
+      relays: this.relays,
       uses,
     });
   }
@@ -298,8 +298,8 @@ export class DataPlane {
     await Promise.all([
       ...[...this.ports.values()].map((port) => port.drain(patienceMs)),
       ...[...this.leaving].map((port) => port.drain()),
-      this.relays?.drain(),
       this.udp.drain(patienceMs),
+      this.relays?.drain(),
     ]);
   }
 
@@ -309,8 +309,8 @@ export class DataPlane {
     this.closed = true;
     for (const port of [...this.ports.values(), ...this.leaving]) port.destroy();
     this.ports.clear();
-    this.relays?.close();
     this.leaving.clear();
+    this.relays?.close();
     this.udp.close();
     this.endpoints.close();
     this.identities.close();
