@@ -33,9 +33,9 @@ export interface DataPlaneOptions {
   readonly overload?: Overload;
   /** Sockets of a new port, which another process has bound; ports bind their own unless given. */
   readonly socketsFor?: (key: string) => readonly SocketHandle[];
-  /** Who else has the ports for datagrams open; other processes of this gateway, where `socketsFor` is given. */
   /** Other workers hold MCP sessions, too; `relays.listen` is for the caller to call. */
   readonly relay?: RelayOptions;
+  /** Who else has the ports for datagrams open; other processes of this gateway, where `socketsFor` is given. */
   readonly datagrams?: () => Datagrams;
 }
 
@@ -132,13 +132,13 @@ export class DataPlane {
       overload: this.overload,
       stats: this.raw.udp,
       lookup: options.lookup,
+      datagrams: options.datagrams ?? (() => (options.socketsFor === undefined ? 'alone' : 'shared')),
+    });
     this.relays =
       options.relay &&
       new Relays(options.relay, this.portTools, this.limitsInUse, (session) =>
         options.mcp.ownerElsewhere(session),
       );
-      datagrams: options.datagrams ?? (() => (options.socketsFor === undefined ? 'alone' : 'shared')),
-    });
     this.raw.expose(options.metrics);
     exposeMetrics(options.metrics, {
       overload: this.overload,
