@@ -58,7 +58,7 @@ export class NodeCluster {
 
   /** Gives Services of type LoadBalancer an address from now on. */
   startLoadBalancer(): void {
-    this.#spawn('load-balancer', [process.execPath, balancer, this.kubeconfig]);
+    this.spawn('load-balancer', [process.execPath, balancer, this.kubeconfig]);
   }
 
   /** What its programs and the load balancer have logged. */
@@ -76,7 +76,8 @@ export class NodeCluster {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  #spawn(name: string, command: readonly string[]): void {
+  /** Runs a command inside that ends with the cluster, unless it does before; `log(name)` is what it says. */
+  spawn(name: string, command: readonly string[]): void {
     const log = openSync(join(this.folder, 'log', `${name}.log`), 'a');
     const child = spawn(program, ['in', this.folder, ...command], { stdio: ['ignore', log, log] });
     closeSync(log);

@@ -11,9 +11,11 @@ import {
   EndpointFinder,
   translate,
   type EndpointTable,
+  type Infrastructure,
   type KubeObjects,
   type Translation,
 } from './translate/index.ts';
+import type { Gateway } from './types/index.ts';
 import type { WatchPace } from './watch/listWatch.ts';
 import { WatchMetrics } from './watch/watchMetrics.ts';
 import { Coalescer } from './work/coalescer.ts';
@@ -39,6 +41,11 @@ export interface ControllerOptions {
    * wait for somebody else to serve them.
    */
   readonly installation?: () => Installation | undefined;
+  /**
+   * By `namespace/name`: what somebody else serves Gateways with, where none are made. Asked before each translation, so
+   * `changed` says when the answer is another.
+   */
+  readonly infrastructure?: (gateways: readonly Gateway[]) => ReadonlyMap<string, Infrastructure>;
   /** Everything was translated anew. */
   readonly onTranslation?: (translation: Translation) => void;
   /** Only addresses have changed: those of every key that the last translation names. */
@@ -196,7 +203,10 @@ export class Controller {
       controllerName: this.#options.controllerName ?? defaultControllerName,
       now: new Date().toISOString().replace(/\.\d+Z$/, 'Z'),
       process,
-      infrastructure: this.#fleet?.infrastructure(objects.gateways) ?? new Map(),
+      infrastructure:
+        this.#fleet?.infrastructure(objects.gateways) ??
+        this.#options.infrastructure?.(objects.gateways) ??
+        new Map<string, Infrastructure>(),
       parameters: parameters.named,
       bundleVersions: this.#objects.bundleVersions(),
     });

@@ -27,7 +27,8 @@ export class AddressPool {
       this.#places.delete(key);
       if (address !== undefined) this.#free.push(address);
     }
-    for (const [key, asked] of wanted) this.#places.set(key, this.#place(this.#places.get(key)?.address, asked));
+    for (const [key, asked] of wanted)
+      this.#places.set(key, this.#place(this.#places.get(key)?.address, asked));
   }
 
   of(key: string): string | undefined {

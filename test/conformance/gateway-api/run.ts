@@ -17,6 +17,7 @@ const { values: flags } = parseArgs({
   options: {
     profile: { type: 'string', multiple: true, default: profiles },
     test: { type: 'string' },
+    pods: { type: 'boolean', default: false },
     report: { type: 'string' },
     output: { type: 'string' },
   },
@@ -50,14 +51,31 @@ const { version } = JSON.parse(readFileSync(here('../../../package.json'), 'utf8
   readonly version: string;
 };
 const images = ['echo-basic', 'dns'].map((name) => join(folder, 'img', `${name}.tar`));
+if (flags.pods) {
+  const image = join(folder, 'img', 'portcullis.tar');
+  await promisify(execFile)(here('../../../deploy/image.sh'), [image]);
+  images.push(image);
+}
 const cluster = await NodeCluster.start(images);
 let output = '';
 try {
   const crds = join(bed.crds, 'experimental');
-  await cluster.run(['bash', '-c', `ls ${crds}/gateway*.yaml | sed 's/^/-f /' | xargs kubectl apply --server-side`]);
+  await cluster.run([
+    'bash',
+    '-c',
+    `ls ${crds}/gateway*.yaml | sed 's/^/-f /' | xargs kubectl apply --server-side`,
+  ]);
   await cluster.run(['kubectl', 'wait', '--for=condition=established', 'crd', '--all', '--timeout=60s']);
-  await cluster.run(['kubectl', 'apply', '-f', here('class.yaml')]);
-  cluster.spawn('gateway', [process.execPath, here('gateway.ts'), cluster.kubeconfig]);
+  if (flags.pods) {
+    // As an operator does it: a controller in a pod, which makes the proxies of each Gateway.
+    await cluster.run(['kubectl', 'apply', '-f', here('../../../deploy/install.yaml')]);
+    cluster.startLoadBalancer();
+  } else {
+    await cluster.run(['kubectl', 'apply', '-f', here('class.yaml')]);
+    cluster.spawn('gateway', [process.execPath, here('gateway.ts'), cluster.kubeconfig]);
+  }
+  const accepted = ['--for=condition=Accepted', 'gatewayclass/portcullis', '--timeout=120s'];
+  await cluster.run(['kubectl', 'wait', ...accepted]);
   const report = join(cluster.folder, 'report.yaml');
   const suite = [
     ...[join(folder, 'conformance.test'), '-test.run=^TestGatewayAPI$', '-test.v', '-test.timeout=40m'],
@@ -77,7 +95,11 @@ try {
     output = stdout;
   }
   if (flags.report !== undefined && existsSync(report)) writeFileSync(flags.report, readFileSync(report));
-  if (flags.output !== undefined) writeFileSync(flags.output, `${output}\n${cluster.log('gateway')}`);
+  if (flags.output !== undefined) {
+    const controller = ['kubectl', 'logs', '-n', 'portcullis-system', 'deployment/portcullis-controller'];
+    const log = flags.pods ? (await cluster.run(controller)).stdout : cluster.log('gateway');
+    writeFileSync(flags.output, `${output}\n${log}`);
+  }
 } finally {
   await cluster.stop();
 }
