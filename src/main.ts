@@ -40,6 +40,8 @@ const secretVariables = [
 
 /** What MCP servers get to leave by themselves when the gateway ends in good order. */
 const CHILD_GRACE_MS = 2_000;
+/** What questions to the operator's ports get to be answered when a new program has these ports. */
+const ANSWER_MS = 3_000;
 
 export interface GatewayOptions {
   /**
@@ -131,6 +133,8 @@ class Assembly implements Gateway {
   private waiting: { readonly model: Model; readonly warnings: readonly Problem[] } | undefined;
   private applying: Promise<void> | undefined;
   private closing: Promise<void> | undefined;
+  /** Another program serves in the place of this one. */
+  private followed = false;
   private ended: () => void = () => {};
 
   constructor(options: GatewayOptions) {
@@ -212,9 +216,10 @@ class Assembly implements Gateway {
       successor.end();
       throw new Error('the gateway ends');
     }
-    admin.stopAccepting();
+    this.followed = true;
+    const answered = admin.stopAccepting();
     successor.takesOver();
-    this.closing = this.leave();
+    this.closing = this.leave(answered);
     return successor.pid;
   }
 
@@ -374,13 +379,17 @@ class Assembly implements Gateway {
   }
 
   /** Another program serves on the same ports: only those that this one serves need to be told that it ends. */
-  private async leave(): Promise<void> {
+  private async leave(answered: Promise<void>): Promise<void> {
     this.readiness = 'draining';
     this.source?.close();
     const model = this.model ?? { process: defaults, binds: [] };
     const { terminationDeadlineMs } = model.process.fixed;
     this.log.info('draining', { deadlineMs: terminationDeadlineMs });
     await this.served(model, terminationDeadlineMs / 2);
+    // A probe that came to this program in its last moment must not fail.
+    const patience = timer(ANSWER_MS);
+    await Promise.race([answered, patience.done]);
+    patience.cancel();
     await this.plane?.close(CHILD_GRACE_MS);
     await this.closeNow();
   }
@@ -409,7 +418,11 @@ class Assembly implements Gateway {
         ...(this.stream === undefined ? {} : { stream: this.stream.state }),
       }),
       serving: () => plane.view(),
-      readiness: () => (this.readiness === 'ready' && !plane.serving ? 'starting' : this.readiness),
+      readiness: () => {
+        // Whoever asks this process wants to know whether somebody serves on its ports.
+        if (this.followed) return 'ready';
+        return this.readiness === 'ready' && !plane.serving ? 'starting' : this.readiness;
+      },
       logLevel: () => this.log.level,
       setLogLevel: (level) => plane.setLogLevel(level),
       drain: () => void this.close(),

@@ -1,6 +1,6 @@
 import { unlinkSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { connect } from 'node:net';
+import { connect, Server as NetServer } from 'node:net';
 import type { ListenAddress } from '../model/index.ts';
 import type { SocketHandle } from '../proxy/index.ts';
 
@@ -10,8 +10,8 @@ export interface OpenServer {
   readonly address: string;
   /** What another process can listen on as well; undefined for a socket file, which belongs to who has made it. */
   readonly handle: SocketHandle | undefined;
-  /** Answers what was asked already, and nothing else. */
-  stopAccepting(): void;
+  /** Takes no more connections; resolves when all are gone, which idle ones may take a while for. */
+  stopAccepting(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -30,13 +30,17 @@ export const openServer = async (
   inherited?: SocketHandle,
 ): Promise<OpenServer | undefined> => {
   if (where.kind === 'off') return undefined;
+  let leaving = false;
   const server = createServer(
     {
       requestTimeout: limits.requestTimeoutMs,
       headersTimeout: limits.requestTimeoutMs,
       maxHeaderSize: limits.maxHeaderBytes,
     },
-    handle,
+    (request, response) => {
+      if (leaving) response.setHeader('connection', 'close');
+      handle(request, response);
+    },
   );
   server.maxConnections = limits.maxConnections;
   try {
@@ -50,9 +54,10 @@ export const openServer = async (
     // `server.listen` documents it: a server is something with a handle that another one can listen on.
     handle:
       where.kind === 'tcp' ? (server as Server & { readonly _handle: SocketHandle })._handle : undefined,
-    stopAccepting: () => {
-      server.close();
-      server.closeIdleConnections();
+    stopAccepting: async () => {
+      leaving = true;
+      // That of HTTP would end connections whose request is still on its way.
+      await new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
     },
     close: async () => await close(server),
   };

@@ -34,8 +34,8 @@ export interface Admin {
    * @throws Error naming the port that could not be opened
    */
   openRest(): Promise<void>;
-  /** Leaves the ports to another program; what was asked is still answered. */
-  stopAccepting(): void;
+  /** Leaves the ports to another program; resolves when what was asked is answered, and nobody is connected. */
+  stopAccepting(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -94,8 +94,8 @@ export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
     openRest: async () => {
       for (const purpose of later.splice(0)) await openOne(purpose);
     },
-    stopAccepting: () => {
-      for (const server of open) server.stopAccepting();
+    stopAccepting: async () => {
+      await Promise.all(open.map(async (server) => await server.stopAccepting()));
     },
     close,
   };

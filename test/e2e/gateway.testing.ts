@@ -15,6 +15,8 @@ const launcher = join(root, 'bin', 'portcullis');
 export interface GatewayOptions {
   /** Added to the environment of the gateway. */
   readonly env?: Readonly<Record<string, string>>;
+  /** What is run, in place of `bin/portcullis` itself. */
+  readonly program?: string;
   /** Flags in place of `-f FILE`. */
   readonly args?: readonly string[];
   /** How many files and sockets it may have open. */
@@ -89,7 +91,7 @@ export async function startGateway(yaml: string, options: GatewayOptions = {}): 
   const file = join(directory, 'config.yaml');
   writeFileSync(file, yaml);
   const mark = randomUUID();
-  const command = [process.execPath, launcher, ...(options.args ?? ['-f', file])];
+  const command = [process.execPath, options.program ?? launcher, ...(options.args ?? ['-f', file])];
   const limit = options.openFiles === undefined ? '' : `ulimit -n ${options.openFiles} && `;
   const child = spawn('/bin/sh', ['-c', `${limit}exec "$@"`, 'sh', ...command], {
     cwd: root,
@@ -166,6 +168,7 @@ class Running implements GatewayProcess {
     Object.assign(this, { admin, stats, readiness });
     if (readiness.startsWith('http'))
       await until('readiness', async () => (await fetch(`${readiness}/healthz/ready`)).ok);
+    if (!admin.startsWith('http')) return;
     const { binds } = await this.configDump();
     this.ports = binds.map(({ port }) => port);
   }
@@ -236,7 +239,14 @@ class Running implements GatewayProcess {
   /** The end of a test that failed: whatever is left goes. */
   async kill(): Promise<void> {
     this.child.kill('SIGKILL');
+    // Also what has taken its place, and writes where it wrote.
+    this.killMarked();
     await this.ended;
+    this.killMarked();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  private killMarked(): void {
     for (const { pid } of markedProcesses(this.mark)) {
       try {
         process.kill(pid, 'SIGKILL');
@@ -244,7 +254,6 @@ class Running implements GatewayProcess {
         // It has just ended.
       }
     }
-    rmSync(this.directory, { recursive: true, force: true });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -10,6 +10,8 @@ const page = ours('docs/observability.md');
 const promises = ours('SECURITY.md');
 const workers = 'test/e2e/workers.test.ts';
 const workersPage = ours('docs/workers.md');
+const upgrade = 'test/e2e/upgrade.test.ts';
+const upgradePage = ours('docs/upgrade.md');
 
 /** Logs, metrics, readiness, admin, start and end. */
 export const operation: readonly Requirement[] = [
@@ -89,6 +91,36 @@ export const operation: readonly Requirement[] = [
       'what one worker seals the others open',
       workersPage,
       [workers, 'a cookie that keeps a client at one backend means the same to every worker'],
+    ],
+  ]),
+  ...area('upgrade', [
+    [
+      'ports',
+      'a new program takes over the ports of a running one without a refused connection or a lost request',
+      upgradePage,
+      [upgrade, 'two upgrades in a row under load with workers: 1 refuse and lose no request'],
+      [upgrade, 'two upgrades in a row under load with workers: 2 refuse and lose no request'],
+      [upgrade, 'an upgrade takes another number of workers into use, more and fewer, under load'],
+      [upgrade, 'datagrams are answered before, during and after an upgrade'],
+    ],
+    [
+      'failure',
+      'a new program that does not come up changes nothing, and says why',
+      upgradePage,
+      [upgrade, 'a new version that does not start leaves everything as it was, and says why'],
+      ['src/workers/successor.test.ts', 'a program that is never ready is ended when its time is over'],
+    ],
+    [
+      'end',
+      'a signal to end that comes during an upgrade ends both programs',
+      upgradePage,
+      [upgrade, 'SIGTERM during an upgrade ends the old program and the new one'],
+    ],
+    [
+      'sessions',
+      'sessions of the old program are unknown to the new one, as MCP says it',
+      upgradePage,
+      [upgrade, 'a session of the old program is unknown to the new one, and its client begins anew'],
     ],
   ]),
   ...area('access-log', [
