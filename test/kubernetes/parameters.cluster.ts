@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
 import { parametersSchema } from '../../src/sources/kube/provision/parameters.ts';
+import { fencesOf } from '../support/guide.ts';
 import { clusterForSuite, needsCluster } from './cluster.testing.ts';
 
 const crd = new URL('../../deploy/chart/crds/portcullis.dev_portcullisparameters.yaml', import.meta.url);
@@ -74,6 +75,13 @@ describe('PortcullisParameters', needsCluster, () => {
       );
       assert.equal(parametersSchema.safeParse(spec).success, false);
     });
+
+  test('the example of the documents is taken', async () => {
+    const page = readFileSync(new URL('../../docs/proxies.md', import.meta.url), 'utf8');
+    const [example] = fencesOf(page).filter(({ language }) => language === 'yaml');
+    await stage.cluster.kubectl(['create', 'namespace', 'shop']);
+    await stage.cluster.apply(example?.text ?? '');
+  });
 
   for (const [what, spec] of Object.entries(right))
     test(`${what} is taken as it is, by both`, async () => {
