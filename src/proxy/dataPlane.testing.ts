@@ -11,6 +11,7 @@ import {
   type Listener,
   type Model,
   type PolicyUse,
+  type ProxyProtocol,
   type Route,
   type ServerTls,
   type UpstreamSettings,
@@ -18,7 +19,7 @@ import {
 import { LocalTokens } from '../policies/index.ts';
 import { createMetrics, type AccessRecord, type Fields, type Logger } from '../telemetry/index.ts';
 import type { LookupTools, Target } from '../upstream/index.ts';
-import { DataPlane } from './dataPlane.ts';
+import { DataPlane, type DataPlaneOptions } from './dataPlane.ts';
 import { Overload } from './overload.ts';
 import { RawClient } from './wire.testing.ts';
 
@@ -64,6 +65,7 @@ export interface ModelInShort {
   readonly policies?: Readonly<Record<string, unknown>>;
   /** In the place of all ports and listeners. */
   readonly binds?: readonly Bind[];
+  readonly proxyProtocol?: ProxyProtocol;
   /** Ports to bind; one, any free one, unless given. */
   readonly ports?: readonly number[];
 }
@@ -72,6 +74,10 @@ export interface LogLine {
   readonly level: string;
   readonly message: string;
   readonly fields: Fields | undefined;
+}
+
+export interface Neighbours extends Pick<Required<DataPlaneOptions>, 'relay'> {
+  ownerElsewhere(session: string): string | undefined;
 }
 
 /** A data plane in this process, with everything it logs at hand. */
@@ -86,8 +92,11 @@ export class TestPlane {
   private readonly clients: RawClient[] = [];
   private readonly keySets;
 
-  /** @param openFiles how many files the process may have open */
-  constructor(openFiles = Number.POSITIVE_INFINITY, lookup?: LookupTools) {
+  /**
+   * @param openFiles how many files the process may have open
+   * @param neighbours how other workers are reached, and which of them a session belongs to
+   */
+  constructor(openFiles = Number.POSITIVE_INFINITY, lookup?: LookupTools, neighbours?: Neighbours) {
     const log = this.logger();
     this.overload = new Overload(defaults.limits.overload, log, false);
     this.keySets = createKeySets({ log });
@@ -103,8 +112,9 @@ export class TestPlane {
           serve: (request, reply, caller) => (this.handlers.get(key) as LocalHandler)(request, reply, caller),
         }),
         retire: () => undefined,
-        ownerElsewhere: () => undefined,
+        ownerElsewhere: (session) => neighbours?.ownerElsewhere(session),
       },
+      ...(neighbours && { relay: neighbours.relay }),
       openAccessLog: () => ({ write: (record) => void this.access.push(record), close: () => undefined }),
     });
   }
@@ -194,7 +204,13 @@ export class TestPlane {
         headers: { ...defaults.headers, ...model.headers },
         upstream: { ...defaults.upstream, ...model.upstream },
       },
-      binds: model.binds ?? (model.ports ?? [0]).map((port) => ({ port, listeners })),
+      binds:
+        model.binds ??
+        (model.ports ?? [0]).map((port) => ({
+          port,
+          listeners,
+          ...(model.proxyProtocol && { proxyProtocol: model.proxyProtocol }),
+        })),
     };
   }
 

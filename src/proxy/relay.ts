@@ -204,7 +204,7 @@ export class Relay implements UpstreamUser, BodyConsumer {
 /** The head as the client sent it, in a version in which the end of an answer can be told from its loss. */
 function headOf({ head, method }: LiveExchange): string {
   if (!head.http10) return head.text;
-  return `${method} ${head.target} HTTP/1.1${head.text.substring(head.lineEnd)}`;
+  return `${method} ${head.target} HTTP/1.1\r\n${head.text.substring(head.lineEnd)}`;
 }
 
 function once(tell: (outcome: RelayOutcome) => void): (outcome: RelayOutcome) => void {
