@@ -16,6 +16,7 @@ import { ServerIdentities, type IdentityView } from './serverIdentity.ts';
 import { bindKey, Snapshot, type SnapshotTools } from './snapshot.ts';
 import { RawStats } from './rawStats.ts';
 import { RouteStats, type WireStats } from './stats.ts';
+import { StatsByRoute } from './tcpStats.ts';
 import { acceptsConnections, UdpPlane, type Datagrams } from './udpPlane.ts';
 
 export interface DataPlaneOptions {
@@ -85,10 +86,7 @@ export class DataPlane {
   private readonly live = new Live();
   private readonly ports = new Map<string, Port>();
   private readonly leaving = new Set<Port>();
-  private readonly stats = new Map<
-    string,
-    { readonly labels: Record<string, string>; readonly stats: RouteStats }
-  >();
+  private readonly stats = new StatsByRoute(() => new RouteStats());
   private readonly wire: WireStats = {
     connections: 0,
     accepted: 0,
@@ -242,6 +240,7 @@ export class DataPlane {
     this.useAccessLog(model.process.accessLog);
     this.endpoints.retireOthers(uses.destinations);
     this.options.mcp.retire(uses.mcp);
+    this.forgetStats(snapshot);
     for (const port of opened.values()) port.begin();
     // Sockets of others accept from the first moment on which they are listened: so that is done at the very last.
     for (const [key, port] of opened)
@@ -252,7 +251,7 @@ export class DataPlane {
     return new Snapshot(model, {
       log: this.options.log,
       policyTools: this.options.policyTools,
-      stats: (bind, listener, route) => this.statsOf(bind, listener, route),
+      stats: (bind, listener, route) => this.stats.of(bind, listener, route),
       tcpStats: (bind, listener, route) => this.raw.tcp.of(bind, listener, route),
       endpoints: this.endpoints,
       mcp: this.options.mcp,
@@ -346,6 +345,7 @@ export class DataPlane {
   /** Takes back what the preparation of a model left behind that did not come into use. */
   private restore(): void {
     this.identities.retireOthers(this.doors.identities);
+    if (this.live.now !== undefined) this.forgetStats(this.live.now);
     if (this.model === undefined) return;
     const { upstream, limits } = this.model.process;
     this.endpoints.undo();
@@ -370,13 +370,9 @@ export class DataPlane {
     this.accessLog = kind === 'none' ? undefined : this.options.openAccessLog(kind);
   }
 
-  private statsOf(bind: string, listener: string, route: string): RouteStats {
-    const key = `${bind}\n${listener}\n${route}`;
-    let known = this.stats.get(key);
-    if (known === undefined) {
-      known = { labels: { bind, listener, route }, stats: new RouteStats() };
-      this.stats.set(key, known);
-    }
-    return known.stats;
+  /** Routes come and go with configurations: what they counted must not grow for ever. */
+  private forgetStats({ routes, tcpRoutes }: Snapshot): void {
+    this.stats.retireOthers(new Set(routes.map(({ stats }) => stats)));
+    this.raw.tcp.retireOthers(new Set(tcpRoutes.map(({ stats }) => stats)), ({ open }) => open > 0);
   }
 }

@@ -21,7 +21,7 @@ export class TcpStats {
 
 type Labels = Readonly<Record<'bind' | 'listener' | 'route', string>>;
 
-/** Counters by route; they live longer than snapshots. */
+/** Counters by route; they live longer than snapshots, as long as there is a route of that name. */
 export class StatsByRoute<Stats> {
   private readonly make: () => Stats;
   private readonly byKey = new Map<string, { readonly labels: Labels; readonly stats: Stats }>();
@@ -38,6 +38,15 @@ export class StatsByRoute<Stats> {
       this.byKey.set(key, known);
     }
     return known.stats;
+  }
+
+  values(): Iterable<{ readonly labels: Labels; readonly stats: Stats }> {
+    return this.byKey.values();
+  }
+
+  /** Forgets what no route counts into any more. @param busy something that will still be counted is under way */
+  retireOthers(used: ReadonlySet<Stats>, busy: (stats: Stats) => boolean = () => false): void {
+    for (const [key, { stats }] of this.byKey) if (!used.has(stats) && !busy(stats)) this.byKey.delete(key);
   }
 
   *samples(read: (stats: Stats) => Iterable<readonly [value: number, more?: More]>): Iterable<Sample> {

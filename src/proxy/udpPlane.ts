@@ -87,6 +87,8 @@ export class UdpPlane {
       }
       for (const destination of destinations.values()) destination.configure(model.process.upstream);
       closeOthers(this.destinations, destinations);
+      const used = new Set([...routes.values()].map(({ stats }) => stats));
+      this.tools.stats.retireOthers(used, ({ open }) => open > 0);
       this.destinations = destinations;
     };
     return { commit, abort };
