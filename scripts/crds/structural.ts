@@ -51,12 +51,13 @@ function numberOrText(anyOf: unknown, path: string): Schema {
   const [number, text, ...others] = branches;
   if (number?.['type'] !== 'integer' || text?.['type'] !== 'string' || others.length > 0)
     throw new Error(`${path}: only an integer or a string may be a union`);
-  const { type: _integer, ...bounds } = structural(number, path);
-  const { type: _string, ...form } = structural(text, path);
   return {
-    ...bounds,
-    ...form,
+    ...withoutType(structural(number, path)),
+    ...withoutType(structural(text, path)),
     anyOf: [{ type: 'integer' }, { type: 'string' }],
     'x-kubernetes-int-or-string': true,
   };
 }
+
+const withoutType = (schema: Schema): Schema =>
+  Object.fromEntries(Object.entries(schema).filter(([key]) => key !== 'type'));

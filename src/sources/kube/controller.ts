@@ -140,8 +140,8 @@ export class Controller {
         watchMetrics,
         ...(watchPace === undefined ? {} : { pace: watchPace }),
       });
-    const known = [this.#objects.synced, this.#fleet?.synced ?? true];
-    void Promise.all(known).then((all) => {
+    const known = this.#fleet === undefined ? [this.#objects] : [this.#objects, this.#fleet];
+    void Promise.all(known.map(async ({ synced }) => await synced)).then((all) => {
       if (!all.every(Boolean)) return;
       this.#synced = true;
       this.changed();

@@ -17,7 +17,7 @@ import { provisionedResources } from './kinds.ts';
 import type { KnownParameters } from './knownParameters.ts';
 import { isMadeBy, proxyName } from './names.ts';
 import { objectsOf } from './objects.ts';
-import type { ProxyParameters } from './parameters.ts';
+import type { ChosenParameters } from './parameters.ts';
 import { portsOf, type Installation, type ProxyRequest, type ServedPort } from './request.ts';
 
 export interface FleetOptions {
@@ -153,7 +153,7 @@ export class Fleet {
   #wish(
     gateway: Gateway,
     ports: readonly ServedPort[],
-    parameters: ProxyParameters,
+    parameters: ChosenParameters,
     installation: Installation,
   ): void {
     const key = keyOfNamed(gateway);

@@ -3,7 +3,12 @@ import { keyOf } from '../api/object.ts';
 import type { Parameters } from '../translate/index.ts';
 import { said } from '../translate/settings.ts';
 import type { Gateway, GatewayClass, Reference } from '../types/index.ts';
-import { mergedParameters, parametersSchema, type ProxyParameters } from './parameters.ts';
+import {
+  chosenParameters,
+  parametersSchema,
+  type ChosenParameters,
+  type ProxyParameters,
+} from './parameters.ts';
 
 export const parametersGroup = 'portcullis.dev';
 export const parametersKind = 'PortcullisParameters';
@@ -33,7 +38,7 @@ export class KnownParameters {
   }
 
   /** What holds for a Gateway: its own over those of its class. Undefined where a reference cannot be followed. */
-  of(gateway: Gateway, gatewayClass: GatewayClass | undefined): ProxyParameters | undefined {
+  of(gateway: Gateway, gatewayClass: GatewayClass | undefined): ChosenParameters | undefined {
     const own = gateway.spec.infrastructure?.parametersRef;
     const ofClass = this.follow(gatewayClass?.spec.parametersRef);
     const ofGateway = this.follow(
@@ -41,7 +46,7 @@ export class KnownParameters {
     );
     return ofClass === undefined || ofGateway === undefined
       ? undefined
-      : mergedParameters(ofClass, ofGateway);
+      : chosenParameters(ofClass, ofGateway);
   }
 
   private follow(reference: Reference | undefined): ProxyParameters | undefined {

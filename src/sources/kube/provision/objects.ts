@@ -1,7 +1,7 @@
 import type { KubeObject, ObjectMeta } from '../api/object.ts';
 import { deploymentOf } from './deployment.ts';
 import { controllerAnnotation, labelsOf, proxyName } from './names.ts';
-import type { ProxyParameters } from './parameters.ts';
+import type { ChosenParameters, Overlays } from './parameters.ts';
 import { patched } from './patch.ts';
 import type { ProxyRequest } from './request.ts';
 import { autoscalerOf, disruptionBudgetOf } from './scaling.ts';
@@ -39,7 +39,7 @@ export function objectsOf(request: ProxyRequest): readonly KubeObject[] {
 }
 
 /** The names of overlays by kind; other kinds have none. */
-const overlayNames: Readonly<Record<string, keyof NonNullable<ProxyParameters['overlays']>>> = {
+const overlayNames: Readonly<Record<string, keyof Overlays>> = {
   Deployment: 'deployment',
   Service: 'service',
   ServiceAccount: 'serviceAccount',
@@ -50,12 +50,12 @@ const overlayNames: Readonly<Record<string, keyof NonNullable<ProxyParameters['o
 function overlaid(
   object: KubeObject,
   own: Required<Pick<ObjectMeta, 'labels' | 'annotations'>>,
-  { overlays }: ProxyParameters,
+  { overlays }: ChosenParameters,
 ): KubeObject {
   const name = overlayNames[object.kind];
-  const overlay = name === undefined ? undefined : overlays?.[name];
-  if (overlay === undefined) return object;
-  const result = patched(object, overlay) as KubeObject;
+  const patches = name === undefined ? [] : overlays.flatMap((one) => one[name] ?? []);
+  if (patches.length === 0) return object;
+  const result = patches.reduce<unknown>(patched, object) as KubeObject;
   const { metadata } = result;
   return {
     ...result,

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { patched } from './patch.ts';
 
 /**
  * What may be said of the proxies of a Gateway: the `spec` of a PortcullisParameters. The CRD is made of it
@@ -148,20 +147,25 @@ export const parametersSchema = z
   );
 
 export type ProxyParameters = z.infer<typeof parametersSchema>;
-export type Overlay = z.infer<typeof overlay>;
+
+export type Overlays = NonNullable<ProxyParameters['overlays']>;
+
+/** What holds for a Gateway. */
+export interface ChosenParameters extends Omit<ProxyParameters, 'overlays'> {
+  /** One after the other: merged beforehand, a null would be lost that takes a field out of an object. */
+  readonly overlays: readonly Overlays[];
+}
 
 /** The parameters of a Gateway over those of its class, field by field. */
-export function mergedParameters(ofClass: ProxyParameters, ofGateway: ProxyParameters): ProxyParameters {
-  const { service: classService, overlays: classOverlays, replicas, autoscaling: scaled, ...rest } = ofClass;
-  const own = ofGateway;
+export function chosenParameters(ofClass: ProxyParameters, ofGateway: ProxyParameters): ChosenParameters {
+  const { replicas, autoscaling: scaled, ...rest } = ofClass;
   // Either of them replaces the other.
-  const number =
-    own.replicas === undefined && own.autoscaling === undefined ? { replicas, autoscaling: scaled } : {};
+  const ownNumber = ofGateway.replicas !== undefined || ofGateway.autoscaling !== undefined;
   return {
     ...rest,
-    ...number,
-    ...own,
-    service: { ...classService, ...own.service },
-    overlays: patched(classOverlays ?? {}, own.overlays ?? {}) as ProxyParameters['overlays'],
+    ...(ownNumber ? {} : { replicas, autoscaling: scaled }),
+    ...ofGateway,
+    service: { ...ofClass.service, ...ofGateway.service },
+    overlays: [ofClass.overlays, ofGateway.overlays].filter((one) => one !== undefined),
   };
 }

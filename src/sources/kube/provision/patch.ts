@@ -21,12 +21,11 @@ export function patched(target: unknown, patch: unknown): unknown {
 
 /** What tells the entries of the lists of a pod apart: several mounts may be of one volume. */
 const keyOf = (entry: Data): unknown => entry['mountPath'] ?? entry['name'];
-const isKeyed = (list: readonly unknown[]): list is readonly Data[] =>
-  list.every((entry) => isRecord(entry) && typeof keyOf(entry) === 'string');
+const isKeyed = (list: unknown): list is readonly Data[] =>
+  Array.isArray(list) && list.every((entry) => isRecord(entry) && typeof keyOf(entry) === 'string');
 
 function patchedList(target: unknown, patch: readonly unknown[]): readonly unknown[] {
-  if (!Array.isArray(target) || !isKeyed(target) || !isKeyed(patch))
-    return patch.map((entry) => patched(undefined, entry));
+  if (!isKeyed(target) || !isKeyed(patch)) return patch.map((entry) => patched(undefined, entry));
   const result: Data[] = [...target];
   for (const entry of patch) {
     const at = result.findIndex((one) => keyOf(one) === keyOf(entry));

@@ -1,6 +1,6 @@
 import type { Model } from '../../../model/index.ts';
 import type { Gateway } from '../types/index.ts';
-import type { ProxyParameters } from './parameters.ts';
+import type { ChosenParameters } from './parameters.ts';
 
 /** What is the same for all proxies of a controller. */
 export interface Installation {
@@ -27,7 +27,7 @@ export interface ProxyRequest {
   readonly gateway: Gateway;
   /** At least one. */
   readonly ports: readonly ServedPort[];
-  readonly parameters: ProxyParameters;
+  readonly parameters: ChosenParameters;
   readonly installation: Installation;
   /** How many replicas its Deployment asks for now, where there is one. */
   readonly replicas?: number | undefined;
