@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import fc from 'fast-check';
+import { ReadBuffers, shared } from './buffers.ts';
+
+/** What happens in one read of one of several sockets, or a write that is through. */
+const step = fc.oneof(
+  fc.record({
+    socket: fc.nat(3),
+    length: fc.constantFrom(100, 40_000, 65_536),
+    lends: fc.boolean(),
+    ends: fc.boolean(),
+  }),
+  fc.record({ written: fc.nat(7) }),
+);
+
+test('bytes that are lent are read over by nobody before they are given back', () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const sockets = Array.from({ length: 4 }, () => new ReadBuffers());
+      const current = sockets.map((socket) => socket.forNextRead());
+      const lent: { bytes: Buffer; release: () => void }[] = [];
+      for (const next of steps) {
+        if ('written' in next) {
+          const [through] = lent.splice(next.written, 1);
+          through?.release();
+          continue;
+        }
+        const socket = sockets[next.socket] as ReadBuffers;
+        const bytes = current[next.socket] as Buffer;
+        socket.attached = true;
+        socket.expect(next.length);
+        const release = next.lends ? socket.lend(bytes) : undefined;
+        if (release !== undefined) {
+          assert.equal(socket.lend(bytes), undefined, 'lent twice');
+          lent.push({ bytes, release });
+        }
+        if (next.ends) socket.leave();
+        const other = socket.forNextRead() as Buffer | undefined;
+        if (other !== undefined) current[next.socket] = other;
+        const inUse = [...current.filter((buffer) => buffer !== shared), ...lent.map((held) => held.bytes)];
+        assert.equal(new Set(inUse).size, inUse.length, 'one buffer in two places');
+      }
+      for (const { release } of lent) release();
+    }),
+  );
+});
+
+test('a large answer leaves no buffer behind', () => {
+  const buffers = new ReadBuffers();
+  buffers.forNextRead();
+  buffers.attached = true;
+  const used = new Set<Buffer>();
+  for (let answer = 0; answer < 50; answer++) {
+    buffers.expect(1_048_576);
+    for (let read = 0; read < 16; read++) {
+      const bytes = buffers.forNextRead() as Buffer | undefined;
+      if (bytes !== undefined) used.add(bytes);
+      const [last] = [...used].slice(-1);
+      if (last !== undefined) buffers.lend(last)?.();
+    }
+    // The last piece was small, and copied.
+    buffers.forNextRead();
+    buffers.leave();
+    assert.equal(buffers.forNextRead(), shared);
+  }
+  assert.ok(used.size <= 4, `${used.size} buffers for one connection`);
+});
