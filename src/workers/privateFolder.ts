@@ -1,10 +1,14 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 const prefix = 'portcullis-';
+const suffix = '.sock';
+/** The counter of tokens lives and dies with the main process. */
+const counterName = 'tokens';
+const counterSocket = counterName + suffix;
 /** What an address of a socket may take on every system, in bytes. */
 const longestPath = 103;
 const longestName = 24;
@@ -39,7 +43,11 @@ export class PrivateFolder {
 
   /** Where a socket of this name is to be. */
   socket(name: string): string {
-    return join(this.path, `${name}.sock`);
+    return join(this.path, name + suffix);
+  }
+
+  get counter(): string {
+    return this.socket(counterName);
   }
 
   removeSocket(name: string): void {
@@ -51,16 +59,27 @@ export class PrivateFolder {
   }
 }
 
+/** Who made the folder is gone: the last one who has a socket there removes it. */
+export function leaveFolder(socket: string): void {
+  const folder = dirname(socket);
+  try {
+    rmSync(socket, { force: true });
+    if (readdirSync(folder).every((name) => name === counterSocket)) rmSync(folder, { recursive: true });
+  } catch {
+    // Another one was faster.
+  }
+}
+
 /** Removes folders of gateways that were killed: those in which nobody listens any more. Never rejects. */
 export async function removeStaleFolders(parent = tmpdir(), now = Date.now()): Promise<void> {
-  try {
-    const names = (await readdir(parent)).filter((name) => name.startsWith(prefix));
-    for (const name of names.slice(0, lookedAt)) {
-      const path = join(parent, name);
+  const all = await readdir(parent).catch(() => []);
+  for (const name of all.filter((one) => one.startsWith(prefix)).slice(0, lookedAt)) {
+    const path = join(parent, name);
+    try {
       if (await isStale(path, now)) await rm(path, { recursive: true, force: true });
+    } catch {
+      // Somebody else has removed it, or it is not ours to look at.
     }
-  } catch {
-    // Somebody else has removed it, or it is not ours to look at.
   }
 }
 
@@ -69,7 +88,7 @@ async function isStale(path: string, now: number): Promise<boolean> {
   const found = await lstat(path);
   if (!found.isDirectory() || found.uid !== process.getuid?.() || now - found.mtimeMs < staleMs) return false;
   const entries = await readdir(path);
-  if (!entries.every((entry) => entry.endsWith('.sock'))) return false;
+  if (!entries.every((entry) => entry.endsWith(suffix))) return false;
   for (const entry of entries) if (await isAlive(join(path, entry))) return false;
   return true;
 }

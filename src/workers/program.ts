@@ -6,6 +6,7 @@ import type { Prepared, SocketHandle } from '../proxy/index.ts';
 import { createLogger, createMetrics, type RootLogger } from '../telemetry/index.ts';
 import { Link } from './link.ts';
 import type { Start, ToMain, ToWorker } from './questions.ts';
+import { leaveFolder } from './privateFolder.ts';
 import { Serving } from './serving.ts';
 import { SharedTokens } from './tokens/sharedTokens.ts';
 
@@ -18,6 +19,7 @@ class Worker {
   private log: RootLogger | undefined;
   private serving: Serving | undefined;
   private tokens: SharedTokens | undefined;
+  private inlet: string | undefined;
   private deadlineMs = 0;
   private prepared: Prepared | undefined;
   /** Sockets that no port has taken yet, by the key of their bind. */
@@ -69,6 +71,7 @@ class Worker {
     const log = createLogger({ level: start.logLevel, format: fixed.logFormat });
     this.log = log;
     this.deadlineMs = fixed.terminationDeadlineMs;
+    this.inlet = start.inlet;
     this.tokens = new SharedTokens({
       where: () => this.link.ask('counter', undefined),
       secret: start.innerSecret,
@@ -128,6 +131,8 @@ class Worker {
     await this.serving?.close(graceMs);
     this.tokens?.close();
     this.log?.close();
+    // In good order the main process tidies up.
+    if (!process.connected && this.inlet !== undefined) leaveFolder(this.inlet);
     process.exit(0);
   }
 

@@ -232,7 +232,7 @@ export class Tree implements Plane {
   /** The counter of tokens, from the moment on in which the first worker asks for it. */
   private async counting(): Promise<string> {
     const { log, innerSecret: secret } = this;
-    this.counter ??= new Counter({ path: this.ownFolder.socket('tokens'), secret, log });
+    this.counter ??= new Counter({ path: this.ownFolder.counter, secret, log });
     return this.counter.where();
   }
 

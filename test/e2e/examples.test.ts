@@ -9,7 +9,7 @@ import { startEcho, type Echo } from '../../apps/echo/src/index.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { ask as askHost } from './http.testing.ts';
 import { policyWalks } from './policyWalks.testing.ts';
-import { openSession } from './session.testing.ts';
+import { apart, openSession, resultText } from './session.testing.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -117,6 +117,15 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
   'examples/workers/workers.yaml': async ({ ask, gateway }) => {
     assert.equal(await statusOf(ask('/headers')), 200);
     assert.equal(await gateway.metric('portcullis_workers'), 2);
+  },
+  'examples/workers/mcp.yaml': async ({ gateway }) => {
+    assert.equal(await gateway.metric('portcullis_workers'), 3);
+    const session = await openSession(`${gateway.url}/mcp`, undefined, { fetch: apart });
+    for (let i = 0; i < 12; i++)
+      assert.equal(resultText(await session.call('echo', { message: `${i}` })), `Echo: ${i}`);
+    // initialize, initialized, 12 calls, and this.
+    const { headers } = await session.send('DELETE');
+    assert.equal(headers.get('x-ratelimit-remaining'), '85');
   },
   'examples/policies/timeout.yaml': async ({ ask }) => {
     assert.equal(await statusOf(ask('/delay/0.1')), 200);

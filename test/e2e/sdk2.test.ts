@@ -2,14 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client, StreamableHTTPClientTransport, type Notification } from '@modelcontextprotocol/client';
 import { answers, testFeatures, type Connect, type McpClient } from './features.testing.ts';
+import { apart } from './session.testing.ts';
 import { startBeforeEverything, startIdp } from './stage.testing.ts';
-
-/** A connection for each request, as a balancer in front may do it: each may be another worker's. */
-const apart: typeof fetch = (url, init) => {
-  const headers = new Headers(init?.headers);
-  headers.set('connection', 'close');
-  return fetch(url, { ...init, headers });
-};
 
 const connect =
   (versionNegotiation: { mode: 'legacy' | 'auto' }, fetchBy: typeof fetch = fetch): Connect =>

@@ -22,7 +22,15 @@ export interface RawSession {
 
 export const revision = '2025-11-25';
 
+/** A connection for each request, as a balancer in front may do it: each may be another worker's. */
+export const apart: typeof fetch = (url, init) => {
+  const headers = new Headers(init?.headers);
+  headers.set('connection', 'close');
+  return fetch(url, { ...init, headers });
+};
+
 export interface SessionOptions {
+  readonly fetch?: typeof fetch;
   /** What the client can do. */
   readonly capabilities?: object;
   readonly protocolVersion?: string;
@@ -32,12 +40,12 @@ export interface SessionOptions {
 export async function openSession(
   url: string,
   token?: string,
-  { capabilities = {}, protocolVersion = revision }: SessionOptions = {},
+  { capabilities = {}, protocolVersion = revision, fetch: ask = fetch }: SessionOptions = {},
 ): Promise<RawSession> {
   let id = '';
   let lastId = 100;
   const send: RawSession['send'] = (method, message, other = token) =>
-    fetch(url, {
+    ask(url, {
       method,
       headers: {
         ...(other === undefined ? {} : { authorization: `Bearer ${other}` }),

@@ -1,7 +1,7 @@
 /** Several worker processes behind one set of ports, with the real program. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -280,9 +280,11 @@ test('a worker that is killed takes the children of its sessions along, those of
   assert.equal(childrenOf(gateway), 12 - mine);
 });
 
-test('when the main process is killed the workers and their children end by themselves', async () => {
+test('when the main process is killed the workers and their children end by themselves', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-orphans-'));
+  t.after(() => rmSync(folder, { recursive: true }));
   await using holder = await startHolder();
-  await using gateway = await startGateway(withChildren(holder.port));
+  await using gateway = await startGateway(withChildren(holder.port), { env: { TMPDIR: folder } });
   for (let i = 0; i < 4; i++) assert.equal((await openMcp(`${gateway.url}/mcp`)).status, 200);
   assert.equal(childrenOf(gateway), 4);
   const waiting = ask(`${gateway.url}/held`);
@@ -294,6 +296,7 @@ test('when the main process is killed the workers and their children end by them
   assert.equal((await waiting).body, 'at last');
   await gateway.ended;
   await until('the end of all processes', () => gateway.children().length === 0);
+  assert.deepEqual(readdirSync(folder), []);
 });
 
 test('a session of TLS is resumed whichever worker gets the connection', async (t) => {

@@ -9,6 +9,8 @@ const operator = 'test/e2e/operator.test.ts';
 const page = ours('docs/observability.md');
 const promises = ours('SECURITY.md');
 const workers = 'test/e2e/workers.test.ts';
+const sessions = 'test/e2e/workerSessions.test.ts';
+const relay = 'src/proxy/relay.test.ts';
 const workersPage = ours('docs/workers.md');
 const upgrade = 'test/e2e/upgrade.test.ts';
 const upgradePage = ours('docs/upgrade.md');
@@ -91,6 +93,48 @@ export const operation: readonly Requirement[] = [
       'what one worker seals the others open',
       workersPage,
       [workers, 'a cookie that keeps a client at one backend means the same to every worker'],
+    ],
+    [
+      'limits',
+      'a rate limit holds for all workers together, to the request, and nothing passes uncounted',
+      workersPage,
+      [workers, 'a rate limit holds for all workers together, over a reload and the death of a worker'],
+      [
+        'src/workers/tokens/tokens.test.ts',
+        'what several workers draw at the same time adds up to the limit exactly',
+      ],
+      [
+        'src/workers/tokens/tokens.test.ts',
+        'nobody passes uncounted: a counter that does not answer is a refusal, and so is one that goes away',
+      ],
+    ],
+    [
+      'sessions',
+      'an MCP session is reached by any connection, as if there were one worker',
+      workersPage,
+      [sessions, 'every call of a session reaches its server, whatever connection it comes by'],
+      [sessions, 'what the server says by itself arrives on a stream that came in anywhere'],
+      [sessions, 'DELETE ends the session wherever it comes in'],
+      [sessions, 'each request is in the log and the metrics once'],
+      [relay, 'the client looks the same from there as from here: addresses, handshake, version'],
+      [relay, 'who reads slowly here slows down there'],
+    ],
+    [
+      'session-guards',
+      'a session that is reached through another worker is guarded as any other, and so is the way there',
+      workersPage,
+      [sessions, 'the token is checked and the caller compared where the session is'],
+      [sessions, 'the sockets between the workers are for this user alone'],
+      [relay, 'every policy runs once, where the session is, and so do log and metrics'],
+      [relay, 'nobody comes in at the side who does not know the secret, or says nothing'],
+    ],
+    [
+      'session-loss',
+      'a worker that dies takes its sessions along and no others, and clients learn it as MCP says',
+      workersPage,
+      [sessions, 'a worker that dies takes its sessions along: 404 for them, nothing for the others'],
+      [sessions, 'a client of the SDK learns that its session is gone, and begins another one'],
+      [relay, 'a worker that ends in the middle of a request leaves an answer that says so, for JSON-RPC'],
     ],
   ]),
   ...area('upgrade', [
