@@ -198,15 +198,14 @@ export class Crew {
   /** Tells all who is there; resolves (never rejects) when those that serve know it, or are late. */
   private async announce(): Promise<void> {
     const { peers, served } = this;
-    const told = new Map(
-      this.options.places.flatMap(({ process }) =>
-        process === undefined
-          ? []
-          : [[process, process.link.ask('peers', peers).catch(() => undefined)] as const],
-      ),
-    );
+    const serving = new Set(served.map(({ process }) => process));
+    const told: Promise<unknown>[] = [];
+    for (const { process } of this.options.places) {
+      const asked = process?.link.ask('peers', peers).catch(() => undefined);
+      if (asked !== undefined && process !== undefined && serving.has(process)) told.push(asked);
+    }
     const late = delay(announceMs, undefined, { ref: false });
-    await Promise.race([Promise.all(served.map(({ process }) => told.get(process))), late]);
+    await Promise.race([Promise.all(told), late]);
   }
 
   /** Nobody must wait for connections to a place that is empty: a neighbour accepts them. */

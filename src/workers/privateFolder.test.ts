@@ -1,9 +1,18 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { leaveFolder, PrivateFolder, removeStaleFolders } from './privateFolder.ts';
 
@@ -20,7 +29,7 @@ async function listen(t: TestContext, path: string): Promise<void> {
 }
 
 test('the folder is for its user alone, and goes with all that is in it', async (t) => {
-  const folder = new PrivateFolder(parentOf(t));
+  const folder = new PrivateFolder([parentOf(t)]);
   assert.equal(statSync(folder.path).mode & 0o777, 0o700);
   await listen(t, folder.socket('a'));
   assert.ok(existsSync(folder.socket('a')));
@@ -33,20 +42,24 @@ test('the folder is for its user alone, and goes with all that is in it', async 
 
 test('where there is no place for it the error says what to do', (t) => {
   const parent = parentOf(t);
-  assert.throws(() => new PrivateFolder(join(parent, 'missing')), /need a folder .* ENOENT.*; TMPDIR says/);
+  const missing = join(parent, 'missing');
   const long = join(parent, 'x'.repeat(90));
   mkdirSync(long);
-  assert.throws(() => new PrivateFolder(long), /a shorter name/);
-  assert.deepEqual(rmSync(long, { recursive: true }), undefined);
+  assert.throws(
+    () => new PrivateFolder([missing, long]),
+    /need a folder for their sockets, which TMPDIR can name: ENOENT.*; the name of .*x is too long for sockets/,
+  );
+  assert.deepEqual(readdirSync(long), []);
+  assert.equal(dirname(new PrivateFolder([missing, long, parent]).path), parent);
 });
 
 test('what a killed gateway left is removed, and nothing else', async (t) => {
   const parent = parentOf(t);
   const later = Date.now() + 11 * 60_000;
   const [dead, alive, foreign] = [
-    new PrivateFolder(parent),
-    new PrivateFolder(parent),
-    new PrivateFolder(parent),
+    new PrivateFolder([parent]),
+    new PrivateFolder([parent]),
+    new PrivateFolder([parent]),
   ];
   writeFileSync(dead.socket('1'), '');
   await listen(t, alive.socket('1'));
@@ -55,19 +68,18 @@ test('what a killed gateway left is removed, and nothing else', async (t) => {
   const target = join(parent, 'elsewhere');
   mkdirSync(target);
   symlinkSync(target, join(parent, 'portcullis-link'));
-  await removeStaleFolders(parent);
+  await removeStaleFolders([parent]);
   assert.ok(existsSync(dead.path), 'it may be about to start');
-  await removeStaleFolders(parent, later);
+  await removeStaleFolders([join(parent, 'missing'), parent], later);
   assert.deepEqual(
     [dead, alive, foreign].map(({ path }) => existsSync(path)),
     [false, true, true],
   );
   assert.ok(existsSync(target));
-  await removeStaleFolders(join(parent, 'missing'), later);
 });
 
 test('without the main process the last worker removes the folder', (t) => {
-  const folder = new PrivateFolder(parentOf(t));
+  const folder = new PrivateFolder([parentOf(t)]);
   for (const name of ['1', '2']) writeFileSync(folder.socket(name), '');
   writeFileSync(folder.counter, '');
   leaveFolder(folder.socket('1'));

@@ -18,27 +18,19 @@ const staleMs = 600_000;
 /** So many are looked at, so that a start takes no longer where somebody else has filled the place. */
 const lookedAt = 64;
 
+/** Containers whose files are read-only mostly have the second one. */
+const places = (): readonly string[] => [tmpdir(), '/dev/shm'];
+
 /** A folder that only this user can enter, for the sockets between the processes of one gateway. */
 export class PrivateFolder {
   readonly path: string;
 
-  /** @throws Error that says what to do, where there is no place for it */
-  constructor(parent = tmpdir()) {
-    try {
-      // Made with 0700 (POSIX mkdtemp).
-      this.path = mkdtempSync(join(parent, prefix));
-    } catch (error) {
-      const problem = error instanceof Error ? error.message : String(error);
-      throw new Error(
-        `several workers need a folder for their sockets: ${problem}; TMPDIR says where to put it`,
-        {
-          cause: error,
-        },
-      );
-    }
-    if (Buffer.byteLength(this.path) + longestName <= longestPath) return;
-    this.remove();
-    throw new Error(`several workers need a shorter name for their folder than ${this.path}; TMPDIR says it`);
+  /**
+   * @param parents the first one that will do is taken
+   * @throws Error that says what to do, where there is none
+   */
+  constructor(parents: readonly string[] = places()) {
+    this.path = madeIn(parents);
   }
 
   /** Where a socket of this name is to be. */
@@ -59,6 +51,26 @@ export class PrivateFolder {
   }
 }
 
+function madeIn(parents: readonly string[]): string {
+  const problems: string[] = [];
+  for (const parent of parents) {
+    const start = join(parent, prefix);
+    // mkdtemp adds six characters.
+    if (Buffer.byteLength(start) + 6 + longestName > longestPath) {
+      problems.push(`the name of ${parent} is too long for sockets`);
+      continue;
+    }
+    try {
+      // Made with 0700 (POSIX mkdtemp).
+      return mkdtempSync(start);
+    } catch (error) {
+      problems.push(error instanceof Error ? error.message : String(error));
+    }
+  }
+  const why = problems.join('; ');
+  throw new Error(`several workers need a folder for their sockets, which TMPDIR can name: ${why}`);
+}
+
 /** Who made the folder is gone: the last one who has a socket there removes it. */
 export function leaveFolder(socket: string): void {
   const folder = dirname(socket);
@@ -71,7 +83,11 @@ export function leaveFolder(socket: string): void {
 }
 
 /** Removes folders of gateways that were killed: those in which nobody listens any more. Never rejects. */
-export async function removeStaleFolders(parent = tmpdir(), now = Date.now()): Promise<void> {
+export async function removeStaleFolders(parents = places(), now = Date.now()): Promise<void> {
+  for (const parent of parents) await removeStale(parent, now);
+}
+
+async function removeStale(parent: string, now: number): Promise<void> {
   const all = await readdir(parent).catch(() => []);
   for (const name of all.filter((one) => one.startsWith(prefix)).slice(0, lookedAt)) {
     const path = join(parent, name);

@@ -66,7 +66,7 @@ test('what several workers draw at the same time adds up to the limit exactly', 
   await serve();
   const workers = Array.from({ length: 4 }, () => worker().open('here', [limit]));
   const standings = await Promise.all(
-    workers.flatMap((draws) => Array.from({ length: 50 }, () => draws.draw(['']))),
+    workers.flatMap((draws) => Array.from({ length: 50 }, async () => draws.draw(['']))),
   );
   const allowed = standings.filter((standing) => standing.allowed);
   assert.equal(standings.length, 200);
