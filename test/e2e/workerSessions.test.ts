@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { answerOf, apart, openSession, resultText, type RawSession } from './session.testing.ts';
-import { mcpRoute, node, rogue, startIdp } from './stage.testing.ts';
+import { inline, mcpRoute, node, rogue, startIdp } from './stage.testing.ts';
 import { until } from './until.testing.ts';
 
 const workers = 3;
@@ -278,6 +278,25 @@ ${mcpRoute({ idp, path: '/mcp', target: { cmd: node, args: [rogue] } })}
     assert.notEqual(second, first);
     for (let i = 0; i < 5; i++) assert.equal(await pid(other), second);
     await other.close();
+  });
+
+  test('the end does not wait for streams of news, wherever they came in', async () => {
+    await using other = await startGateway(`
+config: { workers: ${workers}, connectionTerminationDeadline: 1h }
+binds:
+- port: 0
+  listeners:
+  - routes:
+    - backends: [{ mcp: { targets: [{ name: target, stdio: ${inline({ cmd: node, args: [rogue] })} }] } }]
+`);
+    const opened = await Promise.all(
+      Array.from({ length: 6 }, () => openSession(other.url, undefined, { fetch: apart })),
+    );
+    const streams = await Promise.all(opened.map((session) => session.send('GET')));
+    assert.ok(streams.every(({ status }) => status === 200));
+    other.signal('SIGTERM');
+    for (const stream of streams) await stream.text();
+    await other.stop();
   });
 
   test('the sockets between the workers are for this user alone', async () => {
