@@ -137,13 +137,12 @@ export const operation: readonly Requirement[] = [
       [relay, 'a worker that ends in the middle of a request leaves an answer that says so, for JSON-RPC'],
     ],
   ]),
-  ...area('upgrade', [
+  ...area('binaryUpgrade', [
     [
       'ports',
       'a new program takes over the ports of a running one without a refused connection or a lost request',
       upgradePage,
-      [upgrade, 'two upgrades in a row under load with workers: 1 refuse and lose no request'],
-      [upgrade, 'two upgrades in a row under load with workers: 2 refuse and lose no request'],
+      [upgrade, 'two upgrades in a row under load with workers: ${workers} refuse and lose no request'],
       [upgrade, 'an upgrade takes another number of workers into use, more and fewer, under load'],
       [upgrade, 'datagrams are answered before, during and after an upgrade'],
     ],
