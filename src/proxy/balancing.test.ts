@@ -209,20 +209,6 @@ test('a request that is forwarded by a plan goes to another address, too', async
     }
 });
 
-test('a request that is forwarded by a plan does not wait for a connection', async (t) => {
-  const app = await startApp(t);
-  app.behave = () => undefined;
-  const gateway = await plane(
-    t,
-    { ...listed([app]), connections: { maxConnections: 1, maxPendingRequests: 5 } },
-    { policies: { buffer: policySchemas.buffer.parse({ request: { maxBytes: 200_000 } }) } },
-  );
-  const holder = await gateway.client();
-  holder.send(get());
-  await until('it is busy', () => app.busy === 1);
-  assert.deepEqual(await answers(gateway, 1, post('body')), ['503 upstream overloaded']);
-});
-
 test('where no address can be connected to the answer is 503, after three tries', async (t) => {
   const ports = await Promise.all(Array.from({ length: 5 }, deadPort));
   const addresses = ports.map((port) => ({ host: '127.0.0.1', port }));

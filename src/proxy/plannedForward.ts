@@ -37,6 +37,8 @@ export class PlannedForward extends Forward implements Hedged {
   private holding = false;
   /** No try is under way. */
   private between = true;
+  /** Set while a try waits for a connection: what it begins with when there is one. */
+  private pending: (() => void) | undefined;
   /** Why the try before this one failed. */
   private lastFailure: GatewayError | undefined;
   private tryTimer: NodeJS.Timeout | undefined;
@@ -57,6 +59,7 @@ export class PlannedForward extends Forward implements Hedged {
     x.chosen = { name, type: target.endpoints === undefined ? 'static' : 'service', protocol: 'http' };
     x.cancel = (why) => {
       this.hedges?.stop();
+      if (this.pending !== undefined) this.leaveQueue();
       if (this.between) return;
       if (why?.code === 'upstream_timeout') this.upstream.tooSlow();
       this.upstream.abandon();
@@ -78,7 +81,7 @@ export class PlannedForward extends Forward implements Hedged {
       return;
     }
     if (this.retry !== undefined) this.kept = new WholeBody(-1);
-    if (this.begin(this.choose(false))) super.send(this.upstream);
+    this.begin(this.choose(false), () => super.send(this.upstream));
   }
 
   private prepareRetry(retry: RetryPlan): void {
@@ -99,22 +102,45 @@ export class PlannedForward extends Forward implements Hedged {
   }
 
   /**
-   * A try is under way from here; its own time limit runs. Where there is no connection to be had the try has failed:
-   * such requests do not wait for one, they hold enough as it is.
+   * A try is under way from here; its own time limit runs. Where there is no connection to be had it waits for one.
+   * @param send what it begins with
    */
-  private begin(upstream: UpstreamConnection | undefined): boolean {
+  private begin(upstream: UpstreamConnection | undefined, send: () => void): void {
     const { x } = this;
     this.tries++;
-    if (upstream === undefined) {
-      const { code, detail } = this.destination.refusal();
-      this.failed(code, detail);
-      return false;
+    if (x.backendMs !== undefined) this.tryTimer = x.after(x.backendMs, () => this.expired());
+    if (upstream !== undefined) {
+      this.go(upstream, send);
+      return;
     }
+    this.pending = send;
+    this.destination.wait(this);
+  }
+
+  private go(upstream: UpstreamConnection, send: () => void): void {
     this.upstream = upstream;
     this.between = false;
-    if (x.backendMs !== undefined) this.tryTimer = x.after(x.backendMs, () => this.expired());
     if (this.complete) this.beginHedges();
-    return true;
+    send();
+  }
+
+  private leaveQueue(): void {
+    this.pending = undefined;
+    this.destination.waiting.forget(this);
+  }
+
+  // Waiter
+
+  override onReady(upstream: UpstreamConnection): void {
+    const { pending } = this;
+    this.pending = undefined;
+    if (pending !== undefined) this.go(upstream, pending);
+  }
+
+  override onRefused(code: ErrorCode, detail: string): void {
+    this.pending = undefined;
+    clearTimeout(this.tryTimer);
+    this.failed(code, detail);
   }
 
   private beginHedges(): void {
@@ -166,7 +192,8 @@ export class PlannedForward extends Forward implements Hedged {
   }
 
   private keep(kept: WholeBody, bytes: Buffer, from: number, to: number): void {
-    if (kept.length + to - from <= (this.retry?.maxBodyBytes ?? 0)) {
+    // Where nothing was sent yet it is needed in any case; whoever sends it is paused.
+    if (this.pending !== undefined || kept.length + to - from <= (this.retry?.maxBodyBytes ?? 0)) {
       kept.add(bytes, from, to);
       return;
     }
@@ -189,13 +216,15 @@ export class PlannedForward extends Forward implements Hedged {
     }
     if (!done && !tooLarge) return;
     this.holding = false;
-    if (!this.begin(this.choose(false))) return;
-    this.replay();
-    // What was gathered up to its end may be sent again; what goes on streaming is judged by the limit for that.
-    if (!done && kept.length > (this.retry?.maxBodyBytes ?? 0)) {
-      this.kept = undefined;
-      this.retry = undefined;
-    }
+    this.begin(this.choose(false), () => {
+      this.replay();
+      // What was gathered up to its end may be sent again; what goes on streaming is judged by the limit for that.
+      if (!done && kept.length > (this.retry?.maxBodyBytes ?? 0)) {
+        this.kept = undefined;
+        this.retry = undefined;
+      }
+    });
+    if (!done && this.pending !== undefined) x.connection.pauseBody();
   }
 
   /** Sends the head and as much of the body as there is. */
@@ -305,8 +334,7 @@ export class PlannedForward extends Forward implements Hedged {
       const other = this.other(upstream);
       if (other !== undefined) {
         this.tries--;
-        this.begin(other);
-        this.resend();
+        this.begin(other, () => this.resend());
         return;
       }
     }
@@ -317,6 +345,11 @@ export class PlannedForward extends Forward implements Hedged {
   /** One try took too long. */
   expired(): void {
     const { x } = this;
+    if (this.pending !== undefined) {
+      this.leaveQueue();
+      this.failed('upstream_timeout', 'timeout.backendRequestTimeout');
+      return;
+    }
     if (this.between) return;
     if (x.started) {
       x.abort(new GatewayError('upstream_timeout', { detail: 'timeout.backendRequestTimeout' }));
@@ -370,7 +403,7 @@ export class PlannedForward extends Forward implements Hedged {
   private again(fresh: boolean): void {
     const { x } = this;
     if (x.closed || x.started) return;
-    if (this.begin(this.choose(fresh))) this.resend();
+    this.begin(this.choose(fresh), () => this.resend());
   }
 
   private resend(): void {
