@@ -1,5 +1,6 @@
 import { apps } from './requirements/apps.ts';
 import { configuration } from './requirements/configuration.ts';
+import { dataPlaneFaults } from './requirements/dataPlaneFaults.ts';
 import { faults } from './requirements/faults.ts';
 import { forwarding } from './requirements/forwarding.ts';
 import { limitsOfPeers } from './requirements/limits.ts';
@@ -29,5 +30,6 @@ export const requirements: readonly Requirement[] = [
   ...mcpUse,
   ...operation,
   ...faults,
+  ...dataPlaneFaults,
   ...apps,
 ];

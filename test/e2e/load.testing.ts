@@ -9,13 +9,17 @@ export interface Load {
   stop(): Promise<void>;
 }
 
-/** Hammers a URL over keep-alive connections, one request after the other on each, until it is stopped. */
+/**
+ * Hammers a URL, one request after the other on each of so many connections, until it is stopped.
+ * @param keepAlive false: each request has a connection of its own
+ */
 export function startLoad(
   url: string,
   connections: number,
   accept: (status: number, body: string) => boolean,
+  keepAlive = true,
 ): Load {
-  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  const agent = new Agent({ keepAlive, maxSockets: connections });
   const failures: string[] = [];
   let served = 0;
   let running = true;

@@ -184,7 +184,7 @@ ${mcpRoute({
     'the other route',
     async () => (await (await fetch(`${gateway.url}/other`)).text()) === 'other',
   );
-  assert.equal(await Promise.race([again.ended, 'open']), 'open');
+  assert.equal(await Promise.race([again.ended, Promise.resolve('open')]), 'open');
   await session.close();
   await again.ended;
 });

@@ -97,6 +97,10 @@ export const mcpUse: readonly Requirement[] = [
       'a session belongs to the issuer and subject that opened it',
       promises,
       [tokens, 'belongs to the issuer and subject that opened it'],
+      [
+        'src/proxy/callers.test.ts',
+        'a token without a subject owns its sessions alone, whatever else it shares with others',
+      ],
     ],
     [
       'no-child',

@@ -170,7 +170,14 @@ export const upstream: readonly Requirement[] = [
       ],
       [balancing, 'a request that waits is forgotten when its client leaves, and refused in time'],
       [balancing, 'a request that waits for a backend without a route any more is refused in time, too'],
-      [balancing, 'a request that is forwarded by a plan does not wait for a connection'],
+      [
+        'src/proxy/plannedQueue.test.ts',
+        'with ${what} a request waits for a connection like any other, with its body',
+      ],
+      [
+        'src/proxy/plannedQueue.test.ts',
+        'a request that has waited for too long is refused, and its own time limit counts the wait',
+      ],
       [balancing, 'a connection is closed after as many requests as it may carry'],
       [balancing, 'health checks need no room among the connections of requests'],
     ],
