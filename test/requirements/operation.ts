@@ -137,7 +137,7 @@ export const operation: readonly Requirement[] = [
       [relay, 'a worker that ends in the middle of a request leaves an answer that says so, for JSON-RPC'],
     ],
   ]),
-  ...area('binaryUpgrade', [
+  ...area('binary-upgrade', [
     [
       'ports',
       'a new program takes over the ports of a running one without a refused connection or a lost request',
