@@ -122,3 +122,15 @@ test('a first model that cannot be served is an error that says why, and leaves 
   await second.close(0);
   log.close();
 });
+
+test('a model that comes while the tree ends opens no port', async (t) => {
+  const { tree } = await start(t, 10_000);
+  const [bind] = saying('new').binds;
+  assert.ok(bind !== undefined);
+  const applied = tree.apply({ ...saying('new'), binds: [bind, bind] });
+  const closed = tree.close(0);
+  await assert.rejects(applied);
+  await closed;
+  await assert.rejects(tree.apply(saying('last')), /the gateway ends/);
+  assert.deepEqual(tree.ports, []);
+});

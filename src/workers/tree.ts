@@ -52,6 +52,7 @@ export class Tree implements Plane {
   private readonly err = new Sink(2, { flushAt: 0, flushMs: 0 });
   private readonly keys: CommonKeys;
   private model: Model | undefined;
+  private ending = false;
   /** What workers counted that are no more. */
   private departed: Promise<MetricsSnapshot> = Promise.resolve([]);
   private readonly innerSecret = randomBytes(32).toString('hex');
@@ -175,6 +176,7 @@ export class Tree implements Plane {
   }
 
   private stop(): void {
+    this.ending = true;
     this.keys.close();
     this.crew.stop();
     // The workers close theirs, too: with that the ports are free.
@@ -184,6 +186,8 @@ export class Tree implements Plane {
   /** Every worker prepares the model, and only when all have done so they take it into use. */
   private async swap(model: Model): Promise<void> {
     const { served } = this.crew;
+    // Starts of workers were waited for; with the end of the tree its ports are closed, and stay so.
+    if (this.ending) throw new Error('the gateway ends');
     if (served.length === 0) throw new Error('no worker serves at the moment');
     const opened = this.sockets.open(model);
     this.log.debug('the workers prepare a configuration');
