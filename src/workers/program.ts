@@ -91,8 +91,9 @@ class Worker {
     });
     this.serving = serving;
     serving.dataPlane.useTicketSecret(Buffer.from(start.ticketSecret));
-    await serving.dataPlane.relays?.listen();
+    // At once: whatever is said of them later is newer.
     serving.dataPlane.relays?.usePeers(start.peers);
+    await serving.dataPlane.relays?.listen();
     await serving.apply(model);
   }
 

@@ -29,7 +29,14 @@ export class Counter {
    * @throws Error when it cannot be started
    */
   async where(): Promise<string> {
-    await (this.listening ??= this.start());
+    const listening = (this.listening ??= this.start());
+    try {
+      await listening;
+    } catch (error) {
+      // Who asks next gets another try.
+      if (this.listening === listening) this.listening = undefined;
+      throw error;
+    }
     return this.options.path;
   }
 

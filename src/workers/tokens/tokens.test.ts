@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { createServer, connect, type Server, type Socket } from 'node:net';
+import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { GatewayError } from '../../errors.ts';
 import type { Standing, TokenLimit } from '../../policies/index.ts';
@@ -167,6 +168,18 @@ test('who does not know the secret is shown the door', async (t) => {
     await once(stranger, 'close');
     assert.equal(told, '', words);
   }
+});
+
+test('a counter that cannot listen is an error each time, until it can', async (t) => {
+  const { path, log, lines } = stage(t);
+  const missing = join(dirname(path), 'missing');
+  const counter = new Counter({ path: join(missing, 'tokens.sock'), secret, log });
+  t.after(() => counter.close());
+  await assert.rejects(counter.where());
+  assert.match(lines(), /the counter of rate limits has failed problem=.*(?:EACCES|ENOENT)/);
+  await assert.rejects(counter.where());
+  mkdirSync(missing);
+  await counter.where();
 });
 
 test('the counter is a thread that is started when it is asked for, and again when it has ended', async (t) => {
