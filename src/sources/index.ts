@@ -9,5 +9,4 @@ export { parseListenAddress } from './file/schema/scalars.ts';
 export type * from './kube/index.ts';
 
 /** The Kubernetes source. Loaded by those who ask for it: nobody else pays for its code. */
-export const loadKube = async (): Promise<typeof import('./kube/index.ts')> =>
-  await import('./kube/index.ts');
+export const loadKube = async () => await import('./kube/index.ts');
