@@ -225,7 +225,7 @@ export const catalogue = {
     502,
     'no',
     'upstream protocol error',
-    'The backend answered with something that is not valid HTTP/1.1; the log names the rule.',
+    'The backend answered with something that is not valid HTTP; the log names the rule.',
   ),
   upstream_no_upgrade: entry(
     'upstream',

@@ -349,7 +349,7 @@ class Assembly implements Gateway {
     this.log.info('configuration taken', { source: this.sourceName });
     if (!isDeepStrictEqual(previous.process.fixed, model.process.fixed)) {
       this.log.warn(
-        'a part of `config` that is read at start only has changed: it takes effect after a restart',
+        'a part of `config` that is read at start only has changed: it takes effect after a restart or an upgrade',
       );
     }
   }

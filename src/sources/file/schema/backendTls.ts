@@ -90,12 +90,12 @@ export const backendTls = together(
       ...common,
       alpn: protocols(
         parsed('http/1.1', (text): string | undefined => {
-          if (text === 'h2') throw new Error('h2 is known, but not built yet in this version');
+          if (text === 'h2') throw new Error('h2 is offered by http.version: HTTP/2.0, and alpn left out');
           return text === 'http/1.1' ? text : undefined;
         }),
       )
         .optional()
-        .describe('Protocols to offer; http/1.1, the only one in this version, by default.'),
+        .describe('Protocols to offer: http/1.1. For HTTP/2 it is left out, and http.version says HTTP/2.0.'),
     },
     ['spiffe'],
   ),

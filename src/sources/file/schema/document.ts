@@ -38,7 +38,9 @@ const listener = consistent(
       routes: z.array(route).optional().describe('Routes of this listener, for HTTP and HTTPS.'),
       tcpRoutes: z.array(tcpRoute).optional().describe('Routes of this listener, for TLS and TCP.'),
       udpRoutes: z.array(udpRoute).optional().describe('Routes of this listener, for UDP.'),
-      policies: listenerPolicies.optional().describe('What is checked before a route is chosen.'),
+      policies: listenerPolicies
+        .optional()
+        .describe('What is checked before the policies of a route, and where no route matches.'),
     },
     ['namespace'],
   ),

@@ -324,7 +324,7 @@ export const frontendSchema = fields(
       {
         handshakeTimeout: positiveDuration
           .optional()
-          .describe('First byte of a connection to the end of its TLS handshake; 15s by default.'),
+          .describe('Beginning of a connection to the end of its TLS handshake; 15s by default.'),
         ...frontendTlsFields,
       },
       ['alpn'],

@@ -23,5 +23,5 @@ export const supportedFeatures: readonly string[] = [
   ...['TLSRoute', 'TLSRouteModeTerminate', 'TLSRouteModeMixed', 'TCPRoute', 'UDPRoute'],
 ].sort();
 
-/** Versions of the CRDs (annotation `bundle-version`) that all of this was made for. */
-export const supportedVersions = /^v1\.[4-6]\./;
+/** Versions of the CRDs (annotation `bundle-version`) that all of this was made for: before 1.6 not every kind is served as v1. */
+export const supportedVersions = /^v1\.6\./;
