@@ -1,5 +1,6 @@
 /** UDP listeners: datagrams as they come, those of one client to one backend. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
@@ -187,6 +188,34 @@ test('where there is no backend, datagrams are dropped and counted', async (t) =
   });
   assert.equal(await client.ask('found'), 'a:found');
   assert.deepEqual(client.got, ['a:found']);
+});
+
+/** A datagram from port 0, which only a raw socket can send. Says why it could not, where the right lacks. */
+function sendFromPortZero(to: number): string | undefined {
+  const program = [
+    'import socket, struct, sys',
+    's = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)',
+    's.sendto(struct.pack("!HHHH", 0, int(sys.argv[1]), 12, 0) + b"zero", ("127.0.0.1", 0))',
+  ];
+  const { status, stderr, error } = spawnSync('python3', ['-c', program.join('\n'), String(to)]);
+  if (status === 0) return undefined;
+  return error?.message ?? stderr.toString().trim().split('\n').at(-1);
+}
+
+test('a datagram from port 0, which cannot be answered, is dropped and harms nobody', async (t) => {
+  const server = await startServer(t, 'a');
+  const plane = await start(t, [route([backend(server.port)])]);
+  const client = await Client.start(t, plane.port);
+  const problem = sendFromPortZero(plane.port);
+  if (problem !== undefined) {
+    t.skip(`no raw socket: ${problem}`);
+    return;
+  }
+  const dropped = async (): Promise<number> =>
+    metric(plane, 'udp_dropped_datagrams_total', 'reason="unanswerable"');
+  while ((await dropped()) === 0) await new Promise(setImmediate);
+  assert.equal(await client.ask('1'), 'a:1');
+  assert.deepEqual(server.got, ['1']);
 });
 
 test('of several routes the first takes every datagram', async (t) => {

@@ -127,7 +127,15 @@ export class UdpFlow {
   private onAnswer(bytes: Buffer): void {
     if (this.over) return;
     this.lastAt = Date.now();
-    if (!this.owner.answer(bytes, this)) {
+    let taken: boolean;
+    try {
+      taken = this.owner.answer(bytes, this);
+    } catch {
+      // Whatever is thrown in there costs this client's flow, not the process.
+      this.end('closed');
+      return;
+    }
+    if (!taken) {
       this.stats.drop('queue');
       return;
     }

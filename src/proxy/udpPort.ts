@@ -170,6 +170,11 @@ export class UdpPort implements FlowOwner {
   }
 
   private onMessage(bytes: Buffer, from: RemoteInfo): void {
+    // Who sends from port 0 wants no answer (RFC 768), and the system has none to send one to.
+    if (from.port === 0) {
+      this.route.stats.drop('unanswerable');
+      return;
+    }
     // Whatever is thrown in here costs this datagram, not the process.
     try {
       (this.flows.get(keyOf(from)) ?? this.begin(from))?.send(bytes);

@@ -5,7 +5,7 @@ import type { StatsByRoute } from './tcpStats.ts';
 export type UdpResult = 'idle' | 'refused' | 'moved' | 'closed';
 
 /** Why a datagram was dropped. */
-export type UdpDrop = 'no_backend' | 'too_many' | 'overload' | 'queue' | 'draining';
+export type UdpDrop = 'no_backend' | 'too_many' | 'overload' | 'queue' | 'draining' | 'unanswerable';
 
 /** What one UDP route counts: plain numbers, turned into metrics only when they are read. */
 export class UdpStats {
@@ -55,7 +55,7 @@ export function exposeUdp(metrics: Metrics, all: StatsByRoute<UdpStats>): void {
   counter('udp_sent_bytes_total', 'Their bytes.', ({ sentBytes }) => sentBytes);
   by(
     'udp_dropped_datagrams_total',
-    'Datagrams that were dropped, by why: no backend, limits.maxUdpFlows, limits.overload, a full queue, or a drain.',
+    'Datagrams that were dropped, by why: no backend, limits.maxUdpFlows, limits.overload, a full queue, a drain, or a port 0 to answer to.',
     'reason',
     ({ dropped }) => dropped,
   );
