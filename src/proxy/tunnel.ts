@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { GatewayError, type ErrorCode } from '../errors.ts';
 import type { Limits } from '../model/index.ts';
@@ -92,7 +93,9 @@ export class Tunnel implements TunnelUser {
     this.client.touch();
     if (length === 0) return true;
     if (length <= SMALL) return socket.write(bytes.toString('latin1', from, to), 'latin1');
-    const release = length < BULK ? undefined : this.upstream.lend(bytes);
+    // A stream of HTTP/2 that ends says so of bytes that its connection is still writing: those are copied.
+    const lendable = length >= BULK && socket instanceof Socket;
+    const release = lendable ? this.upstream.lend(bytes) : undefined;
     if (release === undefined) return socket.write(Buffer.from(bytes.subarray(from, to)));
     return socket.write(bytes.subarray(from, to), release);
   }

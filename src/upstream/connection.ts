@@ -323,6 +323,8 @@ export class UpstreamConnection implements AnswerHost, Resting {
   /** The answer is complete: back to the pool, where nothing speaks against it. */
   onComplete(keep: boolean): void {
     this.user = undefined;
+    // TLS hands over every record of one read, also behind a pause: the next user must not get a connection that is held.
+    if (this.held) this.resume();
     if (this.watch !== undefined && this.answer.saysLength) this.endpoint.answerEnds?.saidLength();
     this.buffers.leave();
     this.answer.reset();
