@@ -197,7 +197,8 @@ export class Entrance implements Handshaking {
       // What is still coming in would turn the answer into a reset; the client has a moment to take it.
       this.socket.on('error', () => this.socket.destroy());
       this.socket.on('end', () => this.socket.destroy());
-      this.socket.setTimeout(1_000, () => this.socket.destroy());
+      const moment = setTimeout(() => this.socket.destroy(), 1_000).unref();
+      this.socket.once('close', () => clearTimeout(moment));
       this.socket.resume();
       this.over = true;
       this.port.entered(this, 'not_tls');
