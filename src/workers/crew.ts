@@ -233,8 +233,9 @@ export class Crew {
     // Who was stopped or starved himself cannot tell who hangs.
     const asleep = now - this.lookedAt > pace.lookMs + pace.hangMs / 2;
     this.lookedAt = now;
-    for (const { process, worker } of places) {
-      if (process === undefined) continue;
+    for (const { process, worker, state } of places) {
+      // While a place waits for its next try, the process is the one that has ended.
+      if (process === undefined || state === 'waiting') continue;
       if (asleep) process.seenAt = now;
       const silentMs = now - process.seenAt;
       if (silentMs > (process.busy ? pace.busyMs : pace.hangMs)) {

@@ -15,6 +15,7 @@ import { CommonKeys } from './commonKeys.ts';
 import type { Plane, PlaneView, PortView } from './contract.ts';
 import { Crew, defaultPace, type Pace } from './crew.ts';
 import type { PlaneInheritance } from './inheritance.ts';
+import { LinkClosed } from './link.ts';
 import { exposeWorkers } from './metrics.ts';
 import { Place } from './place.ts';
 import { PrivateFolder, removeStaleFolders } from './privateFolder.ts';
@@ -188,7 +189,6 @@ export class Tree implements Plane {
     const { served } = this.crew;
     // Starts of workers were waited for; with the end of the tree its ports are closed, and stay so.
     if (this.ending) throw new Error('the gateway ends');
-    if (served.length === 0) throw new Error('no worker serves at the moment');
     const opened = this.sockets.open(model);
     this.log.debug('the workers prepare a configuration');
     const prepared = await Promise.allSettled(
@@ -199,8 +199,11 @@ export class Tree implements Plane {
         await process.link.ask('prepare', this.keys.sealing(model)).finally(() => process.settled());
       }),
     );
-    const refused = prepared.find((outcome) => outcome.status === 'rejected');
-    if (refused !== undefined) {
+    // Who has died meanwhile starts again, with the new model; only who says no refuses it.
+    const refused = prepared.find(
+      (outcome) => outcome.status === 'rejected' && !(outcome.reason instanceof LinkClosed),
+    );
+    if (refused?.status === 'rejected') {
       await this.crew.tell(({ link }) => link.ask('abort', undefined));
       this.sockets.close(opened);
       throw refused.reason;
@@ -211,6 +214,7 @@ export class Tree implements Plane {
         try {
           await process.link.ask('commit', undefined);
         } catch (error) {
+          if (error instanceof LinkClosed) return;
           // It has the model and lacks a port: its successor gets another try.
           const problem = error instanceof Error ? error.message : String(error);
           this.log.error('a worker could not take the configuration into use', { worker, problem });

@@ -1,5 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { relayLines, type MetricsSnapshot, type Sink } from '../telemetry/index.ts';
@@ -53,9 +54,11 @@ export class WorkerProcess {
       },
       counter,
     });
-    if (this.child.stdout !== null) relayLines(this.child.stdout, out);
-    if (this.child.stderr !== null) relayLines(this.child.stderr, err);
     this.ended = this.end();
+    // Both are missing where the system had no file descriptors left for the process.
+    const { stdout, stderr } = this.child as { stdout?: Readable | null; stderr?: Readable | null };
+    if (stdout) relayLines(stdout, out);
+    if (stderr) relayLines(stderr, err);
   }
 
   get pid(): number | undefined {

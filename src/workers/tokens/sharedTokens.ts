@@ -27,6 +27,8 @@ const firstRetryMs = 50;
 const longestRetryMs = 1_000;
 /** More than this on its way, in bytes, and nobody is at the other end. */
 const tooMuch = 4 * 1_024 * 1_024;
+/** Questions that wait for a counter which cannot be reached: beyond them the answer is no at once. */
+const mostUnsent = 10_000;
 const longestLine = 64 * 1_024 * 1_024;
 
 /**
@@ -84,6 +86,7 @@ export class SharedTokens implements TokenStore {
     if (this.closed) return Promise.reject(unavailable('the gateway ends'));
     if ((this.socket?.writableLength ?? 0) > tooMuch)
       return Promise.reject(unavailable('the counter is behind'));
+    if (this.unsent.length >= mostUnsent) return Promise.reject(unavailable('the counter is not there'));
     const question = ++this.lastQuestion;
     return new Promise((resolve, reject) => {
       this.waiting.set(question, { resolve, reject, since: performance.now(), sent: false });
@@ -166,6 +169,7 @@ export class SharedTokens implements TokenStore {
   private look(): void {
     const oldest = performance.now() - (this.options.answerMs ?? answerMs);
     this.refuse(({ since }) => since < oldest, 'the counter does not answer');
+    this.unsent = this.unsent.filter(([question]) => this.waiting.has(question));
     if (this.waiting.size > 0) return;
     clearInterval(this.looking);
     this.looking = undefined;
