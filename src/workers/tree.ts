@@ -199,10 +199,8 @@ export class Tree implements Plane {
         await process.link.ask('prepare', this.keys.sealing(model)).finally(() => process.settled());
       }),
     );
-    // Who has died meanwhile starts again, with the new model; only who says no refuses it.
-    const refused = prepared.find(
-      (outcome) => outcome.status === 'rejected' && !(outcome.reason instanceof LinkClosed),
-    );
+    // Also where a worker has died of it: a configuration that ends processes is none to take.
+    const refused = prepared.find((outcome) => outcome.status === 'rejected');
     if (refused?.status === 'rejected') {
       await this.crew.tell(({ link }) => link.ask('abort', undefined));
       this.sockets.close(opened);
