@@ -1,4 +1,5 @@
-import { request, type IncomingHttpHeaders } from 'node:http';
+import { request, type Agent, type ClientRequest, type IncomingHttpHeaders } from 'node:http';
+import { request as requestHttps, type RequestOptions } from 'node:https';
 
 export interface Answer {
   readonly status: number;
@@ -11,19 +12,39 @@ export interface Question {
   /** `host` may be any, whatever the URL says. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** Whose connections are used; without one it is a connection of its own. */
+  readonly agent?: Agent;
 }
 
-/** One request on a connection of its own; unlike fetch it sends any Host. */
-export const ask = (url: string, { method = 'GET', headers = {}, body }: Question = {}): Promise<Answer> =>
+/** One request; unlike fetch it sends any Host. */
+export const ask = (
+  url: string,
+  { method = 'GET', headers = {}, body, agent }: Question = {},
+): Promise<Answer> => answerTo(request(url, { method, headers, agent: agent ?? false }), body);
+
+/** One GET under TLS for a host that 127.0.0.1 stands for, on a connection of its own unless the options say otherwise. */
+export const askSecurely = (port: number, host: string, options: RequestOptions): Promise<Answer> =>
+  answerTo(
+    requestHttps({
+      host: '127.0.0.1',
+      port,
+      servername: host,
+      headers: { host },
+      agent: false,
+      ...options,
+    }),
+  );
+
+const answerTo = (sent: ClientRequest, body?: string): Promise<Answer> =>
   new Promise((resolve, reject) => {
-    const sent = request(url, { method, headers, agent: false }, (response) => {
+    sent.on('response', (response) => {
       let text = '';
       response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-      response
-        .on('error', reject)
-        .on('end', () =>
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text }),
-        );
+      response.on('error', reject).on('end', () => {
+        if (response.complete)
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text });
+        else reject(new Error('the answer broke off'));
+      });
     });
     sent.on('error', reject).end(body);
   });

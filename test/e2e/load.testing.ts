@@ -1,4 +1,5 @@
-import { Agent, request } from 'node:http';
+import { Agent } from 'node:http';
+import { ask } from './http.testing.ts';
 
 export interface Load {
   /** Requests answered so far. */
@@ -7,6 +8,39 @@ export interface Load {
   readonly failures: readonly string[];
   /** Ends the load after the requests under way, and closes its connections. */
   stop(): Promise<void>;
+}
+
+/**
+ * Asks again and again, in so many loops side by side, until it is stopped.
+ * @param one rejects where it gets no sound answer
+ * @param agent closed at the end
+ */
+export function repeat(loops: number, one: () => Promise<void>, agent?: Agent): Load {
+  const failures: string[] = [];
+  let served = 0;
+  let running = true;
+  const loop = async (): Promise<void> => {
+    while (running) {
+      try {
+        await one();
+        served++;
+      } catch (error) {
+        failures.push(error instanceof Error ? error.message : String(error));
+      }
+    }
+  };
+  const all = Promise.all(Array.from({ length: loops }, loop));
+  return {
+    get served() {
+      return served;
+    },
+    failures,
+    async stop() {
+      running = false;
+      await all;
+      agent?.destroy();
+    },
+  };
 }
 
 /**
@@ -20,42 +54,9 @@ export function startLoad(
   keepAlive = true,
 ): Load {
   const agent = new Agent({ keepAlive, maxSockets: connections });
-  const failures: string[] = [];
-  let served = 0;
-  let running = true;
-
-  const one = (): Promise<void> =>
-    new Promise((resolve) => {
-      const fail = (error: Error): void => {
-        failures.push(error.message);
-        resolve();
-      };
-      request(url, { agent }, (response) => {
-        let body = '';
-        response.setEncoding('utf8').on('data', (text: string) => (body += text));
-        response.on('error', fail).on('end', () => {
-          const status = response.statusCode ?? 0;
-          if (response.complete && accept(status, body)) served++;
-          else failures.push(`${status} ${body.slice(0, 200)}`);
-          resolve();
-        });
-      })
-        .on('error', fail)
-        .end();
-    });
-  const loop = async (): Promise<void> => {
-    while (running) await one();
+  const one = async (): Promise<void> => {
+    const { status, body } = await ask(url, { agent });
+    if (!accept(status, body)) throw new Error(`${status} ${body.slice(0, 200)}`);
   };
-  const loops = Promise.all(Array.from({ length: connections }, loop));
-  return {
-    get served() {
-      return served;
-    },
-    failures,
-    async stop() {
-      running = false;
-      await loops;
-      agent.destroy();
-    },
-  };
+  return repeat(connections, one, agent);
 }

@@ -1,11 +1,11 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { Agent, get } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { authority } from '../../src/proxy/certificates.testing.ts';
 import { freePorts } from '../support/loopback.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
-import { startLoad, type Load } from './load.testing.ts';
+import { askSecurely } from './http.testing.ts';
+import { repeat, startLoad, type Load } from './load.testing.ts';
 import { openDescriptors, residentBytes } from './processes.testing.ts';
 import { openSession, resultText } from './session.testing.ts';
 import { inline, node, rogue, startEchoApp } from './stage.testing.ts';
@@ -105,61 +105,26 @@ ${generation % 2 === 0 ? '' : `- port: ${extra}\n  listeners: [{ routes: [${fixe
 `;
 }
 
-/** Requests under TLS, each on a connection of its own. */
-function startSecureLoad(port: number, ca: string): Load {
-  const failures: string[] = [];
-  let served = 0;
-  let running = true;
-  const one = (): Promise<void> =>
-    new Promise((resolve) => {
-      const fail = (error: Error): void => {
-        failures.push(`TLS: ${error.message}`);
-        resolve();
-      };
-      const agent = new Agent({ maxCachedSessions: 0 });
-      const url = `https://127.0.0.1:${port}/get`;
-      get(url, { agent, ca, servername: 'app.test', headers: { host: 'app.test' } }, (response) => {
-        response.on('error', fail).on('end', () => {
-          if (response.complete && response.statusCode === 200) served++;
-          else failures.push(`TLS: ${response.statusCode ?? 0}`);
-          agent.destroy();
-          resolve();
-        });
-        response.resume();
-      }).on('error', fail);
-    });
-  const loop = (async () => {
-    while (running) await one();
-  })();
-  return {
-    get served() {
-      return served;
-    },
-    failures,
-    async stop() {
-      running = false;
-      await loop;
-    },
-  };
-}
-
 /** The clients that must not notice anything, until they are stopped. */
 function startLoads(url: string, securePort: number, ca: string): Load {
   const isEcho = (status: number, body: string): boolean => status === 200 && body.includes('"url"');
-  const loads = [
-    startLoad(`${url}/get`, 4, isEcho),
-    startLoad(`${url}/get`, 1, isEcho, false),
-    startSecureLoad(securePort, ca),
-  ];
+  const plain = [startLoad(`${url}/get`, 4, isEcho), startLoad(`${url}/get`, 1, isEcho, false)];
+  const secure = repeat(1, async () => {
+    const { status, body } = await askSecurely(securePort, 'app.test', { path: '/get', ca });
+    if (status !== 200) throw new Error(`${status} ${body.slice(0, 200)}`);
+  });
   return {
     get served() {
-      return loads.reduce((sum, { served }) => sum + served, 0);
+      return plain.reduce((sum, { served }) => sum + served, secure.served);
     },
     get failures() {
-      return loads.flatMap(({ failures }) => failures);
+      return [
+        ...plain.flatMap(({ failures }) => failures),
+        ...secure.failures.map((failure) => `TLS: ${failure}`),
+      ];
     },
     async stop() {
-      for (const load of loads) await load.stop();
+      for (const load of [...plain, secure]) await load.stop();
     },
   };
 }

@@ -1,31 +1,12 @@
 import assert from 'node:assert/strict';
-import { createServer, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { test } from 'node:test';
-import { listenOnLoopback } from '../support/loopback.ts';
-import { startGateway, type GatewayProcess } from './gateway.testing.ts';
+import { startGateway } from './gateway.testing.ts';
+import { startHolder } from './holder.testing.ts';
 import { startLoad } from './load.testing.ts';
 import { answerOf, openSession } from './session.testing.ts';
 import { inline, node, rogue } from './stage.testing.ts';
-import { until } from './until.testing.ts';
-
-/** A backend whose answers to `/held` wait until they are let go; all others come at once. */
-async function startHolder() {
-  const held: ServerResponse[] = [];
-  const { port, close } = await listenOnLoopback(
-    createServer((request, response) => {
-      response.on('error', () => undefined);
-      if (request.url === '/held') held.push(response);
-      else response.end('at once');
-    }),
-  );
-  return {
-    port,
-    held,
-    release: () => held.splice(0).forEach((response) => response.end('at last')),
-    [Symbol.asyncDispose]: close,
-  };
-}
+import { portClosed, until } from './until.testing.ts';
 
 const configuration = (port: number, deadline: string): string => `
 config: { connectionTerminationDeadline: ${deadline} }
@@ -37,19 +18,6 @@ binds:
       backends: [{ mcp: { targets: [{ name: target, stdio: ${inline({ cmd: node, args: [rogue] })} }] } }]
     - backends: [{ host: '127.0.0.1:${port}' }]
 `;
-
-/** Resolves when nobody takes connections on the port any more. */
-const portClosed = (gateway: GatewayProcess): Promise<boolean> =>
-  until(
-    'the port to close',
-    () =>
-      new Promise<boolean>((resolve) => {
-        const socket = connect(gateway.ports[0] ?? 0, '127.0.0.1', () => {
-          socket.destroy();
-          resolve(false);
-        }).on('error', () => resolve(true));
-      }),
-  );
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
   test(`${signal} under load lets what runs finish, takes nothing new, and ends with 0`, async () => {
@@ -63,7 +31,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const)
     const idle = connect(gateway.ports[0] ?? 0, '127.0.0.1').on('error', () => undefined);
 
     gateway.signal(signal);
-    await portClosed(gateway);
+    await portClosed(gateway.ports[0]);
     const probe = await fetch(`${gateway.readiness}/healthz/ready`);
     assert.equal(probe.status, 503, 'who drains is not ready');
     assert.match(await probe.text(), /draining/);
@@ -99,7 +67,7 @@ test('a second signal ends at once, children too', async () => {
   // Two signals in quick succession are one order: a terminal and a launcher both send it.
   gateway.signal('SIGTERM');
   gateway.signal('SIGTERM');
-  await portClosed(gateway);
+  await portClosed(gateway.ports[0]);
   const drainingSince = Date.now();
   await until('the time in which signals are one order to be over', () => Date.now() - drainingSince > 400);
   gateway.signal('SIGTERM');
@@ -150,7 +118,7 @@ test('POST /quitquitquit drains like a signal', async () => {
   await until('the held request', () => holder.held.length === 1);
   const asked = await fetch(`${gateway.admin}/quitquitquit`, { method: 'POST' });
   assert.equal(asked.status, 202);
-  await portClosed(gateway);
+  await portClosed(gateway.ports[0]);
   holder.release();
   assert.equal(await (await waiting).text(), 'at last');
   assert.deepEqual(await gateway.ended, { code: 0, signal: null });

@@ -1,37 +1,18 @@
 /** The configurations under examples/tls run as they stand there. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import type { IncomingMessage } from 'node:http';
-import { request as requestHttps, type RequestOptions } from 'node:https';
+import type { RequestOptions } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { authority } from '../../src/proxy/certificates.testing.ts';
 import { startGateway } from './gateway.testing.ts';
+import { askSecurely, type Answer } from './http.testing.ts';
 import { startEchoApp } from './stage.testing.ts';
 import { until } from './until.testing.ts';
 
 const example = fileURLToPath(new URL('../../examples/tls/listeners.yaml', import.meta.url));
-
-/** Asks on a connection of its own; the certificate must be for the host and from the authority. */
-async function ask(port: number, host: string, options: RequestOptions): Promise<[number, string]> {
-  const request = requestHttps({
-    host: '127.0.0.1',
-    port,
-    path: '/headers',
-    servername: host,
-    headers: { host },
-    agent: false,
-    ...options,
-  });
-  request.end();
-  const [response] = (await once(request, 'response')) as [IncomingMessage];
-  let body = '';
-  for await (const chunk of response.setEncoding('utf8')) body += String(chunk);
-  return [response.statusCode ?? 0, body];
-}
 
 test('examples/tls/listeners.yaml', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-'));
@@ -52,16 +33,18 @@ test('examples/tls/listeners.yaml', async (t) => {
     env: { GATEWAY_PORT: '0', TLS_FOLDER: folder, ECHO_HOST: `127.0.0.1:${echo.port}` },
   });
   const [port = 0] = gateway.ports;
+  const ask = (host: string, options: RequestOptions): Promise<Answer> =>
+    askSecurely(port, host, { path: '/headers', ...options });
 
-  const [status, body] = await ask(port, 'shop.example.com', { ca: ca.cert });
+  const { status, body } = await ask('shop.example.com', { ca: ca.cert });
   assert.equal(status, 200);
   assert.match(body, /"X-Forwarded-Proto":\s*\[\s*"https"/);
 
   const acme = 'acme.partners.example.com';
-  await assert.rejects(ask(port, acme, { ca: ca.cert }));
-  assert.equal((await ask(port, acme, { ca: ca.cert, ...partners.issue({ name: 'acme' }) }))[0], 200);
-  await assert.rejects(ask(port, acme, { ca: ca.cert, ...ca.issue({ name: 'stranger' }) }));
-  await assert.rejects(ask(port, 'other.example.com', { ca: ca.cert }));
+  await assert.rejects(ask(acme, { ca: ca.cert }));
+  assert.equal((await ask(acme, { ca: ca.cert, ...partners.issue({ name: 'acme' }) })).status, 200);
+  await assert.rejects(ask(acme, { ca: ca.cert, ...ca.issue({ name: 'stranger' }) }));
+  await assert.rejects(ask('other.example.com', { ca: ca.cert }));
 
   const certificates = async (): Promise<{ state: string; certificate: string; expiresAt: string }[]> => {
     const details = await (await fetch(`${gateway.readiness}/readyz`)).json();
@@ -78,7 +61,7 @@ test('examples/tls/listeners.yaml', async (t) => {
       ({ state, certificate }) => state === 'stale' && certificate.endsWith('shop.pem'),
     ),
   );
-  assert.equal((await ask(port, 'shop.example.com', { ca: ca.cert }))[0], 200);
+  assert.equal((await ask('shop.example.com', { ca: ca.cert })).status, 200);
   const metrics = await gateway.metrics();
   assert.match(metrics, /^portcullis_tls_handshakes_total\{result="ok"\} \d+$/m);
   assert.match(metrics, /^portcullis_tls_handshakes_total\{result="no_listener"\} 1$/m);

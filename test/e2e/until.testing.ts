@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
@@ -25,3 +26,16 @@ export async function until<T>(
     await delay(15);
   }
 }
+
+/** Waits until nobody takes connections on a port of 127.0.0.1 any more. */
+export const portClosed = (port = 0): Promise<boolean> =>
+  until(
+    'the port to close',
+    () =>
+      new Promise<boolean>((resolve) => {
+        const socket = connect(port, '127.0.0.1', () => {
+          socket.destroy();
+          resolve(false);
+        }).on('error', ({ code }: NodeJS.ErrnoException) => resolve(code === 'ECONNREFUSED'));
+      }),
+  );

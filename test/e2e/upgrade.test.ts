@@ -11,8 +11,8 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer, type ServerResponse } from 'node:http';
-import { Agent, request } from 'node:https';
+import { createServer } from 'node:http';
+import { Agent } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,8 +22,9 @@ import { authority } from '../../src/proxy/certificates.testing.ts';
 import { run } from '../../src/cli/program.testing.ts';
 import { listenOnLoopback } from '../support/loopback.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
-import { ask } from './http.testing.ts';
-import { startLoad, type Load } from './load.testing.ts';
+import { startHolder } from './holder.testing.ts';
+import { ask, askSecurely } from './http.testing.ts';
+import { repeat, startLoad, type Load } from './load.testing.ts';
 import { openSession } from './session.testing.ts';
 import { inline, node, rogue } from './stage.testing.ts';
 import { until } from './until.testing.ts';
@@ -73,48 +74,6 @@ async function end(gateway: GatewayProcess, pid: number): Promise<void> {
   assert.deepEqual(gateway.children(), []);
 }
 
-/** One request after the other by `one`, which rejects where it gets no sound answer. */
-function loop(loops: number, one: () => Promise<void>): Load {
-  const said: string[] = [];
-  let served = 0;
-  let running = true;
-  const all = Promise.all(
-    Array.from({ length: loops }, async () => {
-      while (running) {
-        try {
-          await one();
-          served++;
-        } catch (error) {
-          said.push(String(error));
-        }
-      }
-    }),
-  );
-  return {
-    get served() {
-      return served;
-    },
-    failures: said,
-    async stop() {
-      running = false;
-      await all;
-    },
-  };
-}
-
-/** A backend whose answers to `/held` wait until they are let go. */
-async function startHolder() {
-  const held: ServerResponse[] = [];
-  const { port, close } = await listenOnLoopback(
-    createServer((asked, response) => {
-      response.on('error', () => undefined);
-      if (asked.url === '/held') held.push(response);
-      else response.end('at once');
-    }),
-  );
-  return { port, held, [Symbol.asyncDispose]: close };
-}
-
 function secureConfig(folder: string, backend: number, workers: number): string {
   const { cert, key } = authority().issue({ names: ['app.test'] });
   if (!existsSync(join(folder, 'app.pem'))) {
@@ -139,39 +98,23 @@ binds:
 /** Everything that clients do at the same time: old and new connections, with TLS and without, and probes. */
 function startTraffic(t: TestContext, gateway: GatewayProcess) {
   const sound = (status: number, body: string): boolean => status === 200 && body === 'at once';
-  const secure = (agent: Agent | false): Promise<void> =>
-    new Promise((resolve, reject) => {
-      request(
-        {
-          port: gateway.ports[1],
-          host: '127.0.0.1',
-          servername: 'app.test',
-          headers: { host: 'app.test' },
-          rejectUnauthorized: false,
-          agent,
-        },
-        (response) => {
-          let body = '';
-          response.setEncoding('utf8').on('data', (text: string) => (body += text));
-          response.on('error', reject).on('end', () => {
-            if (sound(response.statusCode ?? 0, body)) resolve();
-            else reject(new Error(`${response.statusCode} ${body}`));
-          });
-        },
-      )
-        .on('error', reject)
-        .end();
+  const secure = async (agent?: Agent): Promise<void> => {
+    const { status, body } = await askSecurely(gateway.ports[1] ?? 0, 'app.test', {
+      rejectUnauthorized: false,
+      ...(agent && { agent }),
     });
+    assert.ok(sound(status, body), `${status} ${body}`);
+  };
   const kept = new Agent({ keepAlive: true, maxSockets: 2 });
   const loads: Readonly<Record<string, Load>> = {
     kept: startLoad(`${gateway.url}/`, 3, sound),
-    fresh: loop(3, async () => {
+    fresh: repeat(3, async () => {
       const { status, body } = await ask(gateway.url);
       assert.ok(sound(status, body), `${status} ${body}`);
     }),
-    keptSecure: loop(2, () => secure(kept)),
-    freshSecure: loop(1, () => secure(false)),
-    probes: loop(1, async () => {
+    keptSecure: repeat(2, () => secure(kept), kept),
+    freshSecure: repeat(1, () => secure()),
+    probes: repeat(1, async () => {
       const { status, body } = await ask(`${gateway.readiness}/readyz`);
       assert.equal(status, 200, body);
     }),
@@ -187,7 +130,6 @@ function startTraffic(t: TestContext, gateway: GatewayProcess) {
     },
     async stop(): Promise<void> {
       await Promise.all(all.map(([, load]) => load.stop()));
-      kept.destroy();
       assert.deepEqual(
         all.flatMap(([name, load]) => load.failures.map((failure) => `${name}: ${failure}`)),
         [],
@@ -209,7 +151,7 @@ for (const workers of [1, 2])
     await traffic.goesOn();
     // What began with the old program is ended by it.
     assert.ok(!isGone(gateway.pid));
-    for (const response of holder.held) response.end('at last');
+    holder.release();
     assert.equal((await waiting).body, 'at last');
     await until('the end of the old one', () =>
       gateway.log().includes('the program before this one has ended'),
@@ -398,7 +340,7 @@ binds:
     client.close();
     assert.equal(bytes.toString(), 'hello');
   };
-  const load = loop(2, answered);
+  const load = repeat(2, answered);
   t.after(() => void load.stop());
   await until('answers', () => load.served > 10);
   const next = await upgraded(gateway, gateway.pid);

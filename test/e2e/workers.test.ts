@@ -11,12 +11,13 @@ import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { authority } from '../../src/proxy/certificates.testing.ts';
 import { listenOnLoopback } from '../support/loopback.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
+import { startHolder } from './holder.testing.ts';
 import { ask, type Answer } from './http.testing.ts';
 import { startLoad } from './load.testing.ts';
 import { openDescriptors } from './processes.testing.ts';
 import { revision } from './session.testing.ts';
 import { inline, node, rogue } from './stage.testing.ts';
-import { until } from './until.testing.ts';
+import { portClosed, until } from './until.testing.ts';
 
 interface Worker {
   readonly worker: number;
@@ -58,18 +59,6 @@ const allServe = (gateway: GatewayProcess): Promise<readonly Worker[] | undefine
 /** What `count` requests on connections of their own are answered with. */
 const bodies = async (url: string, count = 24): Promise<ReadonlySet<string>> =>
   new Set((await Promise.all(Array.from({ length: count }, () => ask(url)))).map(({ body }) => body));
-
-const portClosed = (port = 0): Promise<boolean> =>
-  until(
-    'the port to close',
-    () =>
-      new Promise<boolean>((resolve) => {
-        const socket = connect(port, '127.0.0.1', () => {
-          socket.destroy();
-          resolve(false);
-        }).on('error', ({ code }: NodeJS.ErrnoException) => resolve(code === 'ECONNREFUSED'));
-      }),
-  );
 
 test('the workers share one port, whatever the system chose, and what they count adds up', async () => {
   await using gateway = await startGateway(saying('hello'));
@@ -223,15 +212,6 @@ binds:
     - backends: [{ host: '127.0.0.1:${port}' }]
 `;
 
-/** A backend that answers when it is told to. */
-async function startHolder() {
-  const held: (() => void)[] = [];
-  const { port, close } = await listenOnLoopback(
-    createServer((_request, response) => void held.push(() => response.end('at last'))),
-  );
-  return { port, held, [Symbol.asyncDispose]: close };
-}
-
 test('SIGTERM drains every worker, and leaves no process behind', async () => {
   await using holder = await startHolder();
   await using gateway = await startGateway(withChildren(holder.port));
@@ -243,7 +223,7 @@ test('SIGTERM drains every worker, and leaves no process behind', async () => {
   for (const pid of pids) process.kill(pid, 'SIGTERM');
   await portClosed(gateway.ports[0]);
   assert.equal((await fetch(`${gateway.readiness}/readyz`)).status, 503);
-  for (const release of holder.held) release();
+  holder.release();
   for (const { status, body } of await Promise.all(waiting))
     assert.deepEqual([status, body], [200, 'at last']);
   await gateway.stop();
@@ -292,7 +272,7 @@ test('when the main process is killed the workers and their children end by them
   gateway.signal('SIGKILL');
   // What ran may still finish, and the port is free for a successor.
   await portClosed(gateway.ports[0]);
-  for (const release of holder.held) release();
+  holder.release();
   assert.equal((await waiting).body, 'at last');
   await gateway.ended;
   await until('the end of all processes', () => gateway.children().length === 0);
