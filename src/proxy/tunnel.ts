@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import { GatewayError, type ErrorCode } from '../errors.ts';
 import type { Limits } from '../model/index.ts';
 import type { TunnelUser, UpstreamConnection } from '../upstream/index.ts';
+import { givePage, takePage } from './pages.ts';
 
 /** Pieces up to this size are cheaper to copy as text than to hand over as buffers. */
 const SMALL = 2_048;
@@ -93,11 +94,15 @@ export class Tunnel implements TunnelUser {
     this.client.touch();
     if (length === 0) return true;
     if (length <= SMALL) return socket.write(bytes.toString('latin1', from, to), 'latin1');
+    const part = bytes.subarray(from, to);
     // A stream of HTTP/2 that ends says so of bytes that its connection is still writing: those are copied.
-    const lendable = length >= BULK && socket instanceof Socket;
-    const release = lendable ? this.upstream.lend(bytes) : undefined;
-    if (release === undefined) return socket.write(Buffer.from(bytes.subarray(from, to)));
-    return socket.write(bytes.subarray(from, to), release);
+    if (length < BULK || !(socket instanceof Socket)) return socket.write(Buffer.from(part));
+    const release = this.upstream.lend(bytes);
+    if (release !== undefined) return socket.write(part, release);
+    const page = takePage(length);
+    if (page === undefined) return socket.write(Buffer.from(part));
+    part.copy(page);
+    return socket.write(page.subarray(0, length), () => givePage(page));
   }
 
   onEnd(): void {

@@ -85,6 +85,11 @@ export class AnswerReader {
     return this.body.kind === FRAMING.length || this.body.kind === FRAMING.chunked;
   }
 
+  /** Bytes of the body that are known to come. */
+  get remaining(): number {
+    return this.begun ? this.body.remaining : 0;
+  }
+
   /** The end of the connection is the end of the body (RFC 9112 §6.3). */
   get endsWithConnection(): boolean {
     return this.begun && this.body.kind === FRAMING.close;
@@ -161,12 +166,12 @@ export class AnswerReader {
     }
     const to = this.take(bytes, from, length);
     if (to < 0) return;
-    if (!body.done) this.buffers.expect(Math.max(length - from, body.remaining));
+    if (!body.done) this.buffers.expect(length, body.remaining);
     this.passed(user, user.onAnswer(head, bytes, from, to, body));
   }
 
   private readBody(user: UpstreamUser, bytes: Buffer, length: number): void {
-    this.buffers.expect(length);
+    this.buffers.expect(length, 0);
     const to = this.take(bytes, 0, length);
     if (to >= 0) this.passed(user, user.onBody(bytes, 0, to, this.body.done));
   }

@@ -6,7 +6,7 @@
 const SIZE = 65_536;
 const FREE_MOST = 256;
 
-/** Reads at least this large mean a bulk transfer: worth buffers of its own. */
+/** So much that is known to come is a bulk transfer: worth buffers of its own. */
 const BULK = 32_768;
 
 const free: Buffer[] = [];
@@ -39,9 +39,12 @@ export class ReadBuffers {
     return this.current;
   }
 
-  /** So much at once, or still to come: what is read from now on can be lent. */
-  expect(length: number): void {
-    if (length >= BULK && this.next === shared && this.attached) this.next = take();
+  /**
+   * Where much is still to come, what is read from now on can be lent: so much is known to come, or a read has filled
+   * its buffer, which leaves more behind.
+   */
+  expect(read: number, known: number): void {
+    if ((read >= SIZE || known >= BULK) && this.next === shared && this.attached) this.next = take();
   }
 
   /**
@@ -53,6 +56,14 @@ export class ReadBuffers {
     if (bytes === shared || bytes !== this.current || this.next !== this.current) return undefined;
     this.next = take();
     return () => give(bytes);
+  }
+
+  /**
+   * What was read has been taken. A read that has not filled its buffer has emptied the socket: where nobody knows what
+   * is still to come (a tunnel, a stream of events) that may be nothing for hours, and no buffer waits for it.
+   */
+  taken(read: number, known: number): void {
+    if (read < SIZE && known === 0) this.leave();
   }
 
   /** The body is complete, and what was read of it has been taken: called during a read, the next goes elsewhere. */

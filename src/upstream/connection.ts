@@ -263,7 +263,7 @@ export class UpstreamConnection implements AnswerHost, Resting {
         this.silent = false;
         this.answer.read(user, bytes, length);
       } else if (passenger !== undefined) {
-        this.buffers.expect(length);
+        this.buffers.expect(length, 0);
         if (!passenger.onBytes(bytes, 0, length)) this.pause();
       }
       // Bytes that answer no request: a confused or hostile backend.
@@ -271,7 +271,10 @@ export class UpstreamConnection implements AnswerHost, Resting {
     } catch (error) {
       this.fail('internal_error', error instanceof Error ? (error.stack ?? error.message) : String(error));
     }
-    if (this.buffers.bulk && !this.held && !this.resting && !this.dead) this.takeTurns();
+    if (this.buffers.bulk) {
+      this.buffers.taken(length, this.answer.remaining);
+      if (!this.held && !this.resting && !this.dead) this.takeTurns();
+    }
     return true;
   }
 
