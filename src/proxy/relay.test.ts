@@ -170,6 +170,22 @@ test('the client looks the same from there as from here: addresses, handshake, v
   assert.match(answers[1]?.[1] ?? '', /^\{"version":"HTTP\/2\.0","scheme":"https"/);
 });
 
+test('the version is that of each request, also where a client changes it on one connection', async (t) => {
+  const { here, there } = await TwoWorkers.start(t, described);
+  const client = await here.client();
+  const versions: unknown[] = [];
+  for (const version of ['1.0', '1.1', '1.0', '1.1']) {
+    const answer = await client.ask(
+      `GET / HTTP/${version}\r\nhost: a.test\r\nconnection: keep-alive\r\n${theirs}\r\n\r\n`,
+    );
+    assert.equal(field(answer, 'x-served-by'), 'there');
+    versions.push((JSON.parse(answer.body.toString()) as { version: string }).version);
+  }
+  assert.deepEqual(versions, ['HTTP/1.0', 'HTTP/1.1', 'HTTP/1.0', 'HTTP/1.1']);
+  client.close();
+  await until('nothing is left of it there', () => there.connections === 0);
+});
+
 test('what a proxy in front has told holds there, too', async (t) => {
   const proxied = described.map((model) => ({
     ...model,

@@ -16,19 +16,21 @@ export interface RelayPeer {
  * end together.
  */
 export class RelayLines {
-  private readonly byOwner = new Map<string, Endpoint>();
+  private readonly open = new Map<string, Endpoint>();
 
-  to({ owner, worker, path }: RelayPeer, limits: Limits): Endpoint {
-    let line = this.byOwner.get(owner);
+  /** @param version of HTTP, which a client may change from request to request: each has connections of its own */
+  to({ owner, worker, path }: RelayPeer, version: string, limits: Limits): Endpoint {
+    const key = `${version} ${owner}`;
+    let line = this.open.get(key);
     if (line === undefined) {
       line = localEndpoint(`worker ${worker}`, path, limits);
-      this.byOwner.set(owner, line);
+      this.open.set(key, line);
     }
     return line;
   }
 
   close(): void {
-    for (const line of this.byOwner.values()) line.close();
-    this.byOwner.clear();
+    for (const line of this.open.values()) line.close();
+    this.open.clear();
   }
 }

@@ -81,7 +81,7 @@ export class Relays {
     const { wire } = this.tools;
     wire.relays++;
     const header = (): Buffer => writeRelayHeader(this.options.secret, headerOf(x));
-    new Relay(x, connection.lines.to(peer, this.limits), header, serveHere, (outcome) => {
+    new Relay(x, connection.lines.to(peer, x.version, this.limits), header, serveHere, (outcome) => {
       wire.relays--;
       wire.relayed.set(outcome, (wire.relayed.get(outcome) ?? 0) + 1);
     }).start();
