@@ -155,6 +155,28 @@ test('a counter that comes later, or again, serves those who wait', async (t) =>
   }
 });
 
+test('while the counter is away so many may wait; all others are refused at once, until those have given up', async (t) => {
+  const { serve, worker } = stage(t);
+  const draws = worker(300).open('here', [limit]);
+  const refusal = async (): Promise<string | undefined> => {
+    try {
+      const { left } = await draws.draw(['']);
+      return `${left} left`;
+    } catch (error) {
+      return error instanceof GatewayError ? error.detail : String(error);
+    }
+  };
+  const late = 'the counter does not answer';
+  const many = await Promise.all(Array.from({ length: 10_500 }, refusal));
+  assert.equal(many.filter((why) => why === late).length, 10_000);
+  assert.equal(many.filter((why) => why === 'the counter is not there').length, 500);
+  assert.equal(await refusal(), late, 'there is room again');
+  await serve();
+  let said = await refusal();
+  while (said === late) said = await refusal();
+  assert.match(said ?? '', /^[1-9] left$/, 'who has given up takes nothing');
+});
+
 test('who does not know the secret is shown the door', async (t) => {
   const { path, serve } = stage(t);
   await serve();
