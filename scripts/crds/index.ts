@@ -1,6 +1,8 @@
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { parametersSchema } from '../../src/sources/kube/provision/parameters.ts';
+import { mcpBackendSchema } from '../../src/sources/kube/translate/mcpSchema.ts';
+import { ancestorsStatus } from './ancestors.ts';
 import { structural } from './structural.ts';
 
 const group = 'portcullis.dev';
@@ -13,6 +15,8 @@ interface Kind {
   readonly shortNames: readonly string[];
   readonly description: string;
   readonly spec: z.ZodType;
+  /** Structural schema of `status`, where it has one. */
+  readonly status?: object;
   readonly columns: readonly { readonly name: string; readonly type: string; readonly jsonPath: string }[];
 }
 
@@ -30,9 +34,26 @@ const kinds: readonly Kind[] = [
       { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
     ],
   },
+  {
+    kind: 'McpBackend',
+    plural: 'mcpbackends',
+    shortNames: ['mcpb'],
+    description: 'An MCP server that HTTPRoutes name in their backendRefs.',
+    spec: mcpBackendSchema,
+    status: ancestorsStatus,
+    columns: [
+      { name: 'Target', type: 'string', jsonPath: '.spec.targets[0].name' },
+      {
+        name: 'Accepted',
+        type: 'string',
+        jsonPath: ".status.ancestors[0].conditions[?(@.type=='Accepted')].status",
+      },
+      { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    ],
+  },
 ];
 
-function definition({ kind, plural, shortNames, description, spec, columns }: Kind): object {
+function definition({ kind, plural, shortNames, description, spec, status, columns }: Kind): object {
   const schema = z.toJSONSchema(spec, { target: 'openapi-3.0', io: 'input' });
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
@@ -47,6 +68,7 @@ function definition({ kind, plural, shortNames, description, spec, columns }: Ki
           name: version,
           served: true,
           storage: true,
+          ...(status === undefined ? {} : { subresources: { status: {} } }),
           additionalPrinterColumns: columns,
           schema: {
             openAPIV3Schema: {
@@ -58,6 +80,7 @@ function definition({ kind, plural, shortNames, description, spec, columns }: Ki
                 kind: { type: 'string' },
                 metadata: { type: 'object' },
                 spec: structural(schema),
+                ...(status === undefined ? {} : { status }),
               },
             },
           },
