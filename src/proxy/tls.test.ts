@@ -190,6 +190,16 @@ test('plain HTTP on a TLS port is told so, anything else is closed', async (t) =
   await until('all are gone', () => plane.connections === 0);
 });
 
+test('who speaks HTTP to a TLS port is not listened to for ever, whatever he goes on sending', async (t) => {
+  const plane = await start(t, { listeners: [listener('tls', identityOf('app.test'))] });
+  const client = await plane.client();
+  const talking = setInterval(() => client.send('x-more: of it\r\n'), 20);
+  t.after(() => clearInterval(talking));
+  const answer = await client.ask('GET / HTTP/1.1\r\nhost: app.test\r\n');
+  assert.equal(answer.body.toString(), 'this port speaks HTTPS\n');
+  await until('the connection is gone', () => client.socket.destroyed);
+});
+
 test('a hello in small pieces is read; one that never ends is given up in time', async (t) => {
   const plane = await start(t, {
     listeners: [listener('tls', identityOf('app.test'))],
