@@ -169,6 +169,12 @@ const atAddresses = ({ addresses }: { readonly addresses?: readonly unknown[] })
   addresses === undefined ? '' : `, at ${addresses.length} addresses`;
 
 function targetLine(target: McpTarget): string {
+  if (target.kind === 'http') {
+    const scheme = target.tls === undefined ? 'http' : 'https';
+    const policies = (target.policies ?? []).map(({ name }) => name);
+    const details = policies.length === 0 ? '' : ` (${policies.join(', ')})`;
+    return `target ${target.name}: ${scheme}://${atHost(target)}${target.path}${atAddresses(target)}${details}`;
+  }
   const { name, cmd, args, env, clearEnv, cwd, startTimeoutMs } = target;
   const names = Object.keys(env);
   const details = [

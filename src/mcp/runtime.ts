@@ -1,3 +1,4 @@
+import { GatewayError } from '../errors.ts';
 import type { Limits, McpBackend } from '../model/index.ts';
 import type { Logger, Metrics } from '../telemetry/index.ts';
 import { StreamableHttp, type McpHandler } from './handler.ts';
@@ -68,15 +69,17 @@ export class McpRuntime {
       log: options.log,
       now,
       full: () => children.full,
-      connect: (target, session) =>
-        new StdioConnection(target, {
+      connect: (target, session) => {
+        if (target.kind === 'http') throw new GatewayError('mcp_target_failed');
+        return new StdioConnection(target, {
           children,
           restart: options.restart ?? defaultRestart,
           log: session.log.child({ target: target.name }),
           listener: session,
           now,
           onRestart: (name) => this.measure.restarted(name),
-        }),
+        });
+      },
     });
     this.children = children;
     this.sessions = sessions;

@@ -82,3 +82,48 @@ test('a list that is not there is empty', () => {
     },
   ]);
 });
+
+test('a target of an MCP backend that names a list gets it, and no other target is touched', () => {
+  const remote = { kind: 'http', name: 'far', host: 'far', port: 80, path: '/mcp' } as const;
+  const child = {
+    kind: 'stdio',
+    name: 'near',
+    cmd: 'near',
+    args: [],
+    env: {},
+    clearEnv: false,
+    startTimeoutMs: 1,
+  } as const;
+  const model = modelOf({
+    name: 'web',
+    protocol: 'HTTP',
+    policies: [],
+    routes: [
+      {
+        name: 'r',
+        hostnames: [],
+        matches: [],
+        policies: [],
+        backends: [
+          {
+            kind: 'mcp',
+            weight: 1,
+            key: 'm',
+            place,
+            targets: [{ ...remote, endpoints: 'a' }, remote, child],
+            prefixMode: 'conditional',
+            failureMode: 'failClosed',
+            dnsRebindingProtection: false,
+          },
+        ],
+        place,
+      },
+    ],
+  });
+  const addresses = [{ host: '10.0.0.1', port: 8080 }];
+  const [web] = joinEndpoints(model, new Map([['a', addresses]])).binds[0]?.listeners ?? [];
+  assert.ok(web && 'routes' in web);
+  const [backend] = web.routes[0]?.backends ?? [];
+  assert.ok(backend?.kind === 'mcp');
+  assert.deepEqual(backend.targets, [{ ...remote, endpoints: 'a', addresses }, remote, child]);
+});

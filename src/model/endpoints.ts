@@ -1,4 +1,14 @@
-import type { Backend, BackendAddress, Listener, Mirror, Model, Route, TcpRoute, UdpRoute } from './model.ts';
+import type {
+  Backend,
+  BackendAddress,
+  Listener,
+  McpTarget,
+  Mirror,
+  Model,
+  Route,
+  TcpRoute,
+  UdpRoute,
+} from './model.ts';
 
 /** Addresses by key. */
 export type AddressLists = ReadonlyMap<string, readonly BackendAddress[]>;
@@ -38,9 +48,14 @@ const joinRoute = (route: Route, table: AddressLists): Route => ({
 });
 
 function joinBackend(backend: Backend, table: AddressLists): Backend {
+  if (backend.kind === 'mcp')
+    return { ...backend, targets: backend.targets.map((target) => joinTarget(target, table)) };
   if (backend.kind !== 'http') return backend;
   return { ...located(backend, table), ...joinMirrors(backend, table) };
 }
+
+const joinTarget = (target: McpTarget, table: AddressLists): McpTarget =>
+  target.kind === 'http' ? located(target, table) : target;
 
 const joinMirrors = (
   { mirrors }: { readonly mirrors?: readonly Mirror[] },

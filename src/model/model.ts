@@ -322,7 +322,20 @@ export interface McpBackend extends BackendBase {
   readonly dnsRebindingProtection: boolean;
 }
 
-export type McpTarget = StdioTarget;
+export type McpTarget = StdioTarget | RemoteTarget;
+
+/** An MCP server that is spoken to over Streamable HTTP; where it is and how it is reached is said as for an HTTP app. */
+export interface RemoteTarget extends Omit<
+  HttpBackend,
+  'kind' | 'weight' | 'key' | 'place' | 'affinity' | 'policies' | 'mirrors'
+> {
+  readonly kind: 'http';
+  readonly name: string;
+  /** Of its endpoint, with the query where there is one; begins with a slash. */
+  readonly path: string;
+  /** For every request to it, in place of those of the same name on the route: backendAuth, requestHeaderModifier. */
+  readonly policies?: readonly PolicyUse[];
+}
 
 /** An MCP server that runs as a child process and speaks over stdin/stdout. */
 export interface StdioTarget {

@@ -319,6 +319,30 @@ function sameRules(policy: Node): string {
   );
 }
 
+/** Policies of a named backend that are about requests of clients, which MCP servers do not get. */
+const requestsOnly = ['sessionAffinity'];
+
+/** MCP servers that are named among the backends. */
+function checkTargets(mcp: Node, named: readonly Node[], names: readonly string[], report: Report): void {
+  for (const target of items(field(mcp, 'targets'))) {
+    const { value, path } = field(field(target, 'mcp'), 'backend');
+    if (typeof value !== 'string') continue;
+    const found = named.find((one) => field(one, 'name').value === value);
+    if (found === undefined)
+      report(path, 'value', `there is no backend ${JSON.stringify(value)}`, suggestion(value, names));
+    else if (field(found, 'host').value === undefined)
+      report(path, 'value', `${value} is no server with a \`host\`, which a target needs`);
+    else
+      for (const name of requestsOnly)
+        if (field(field(found, 'policies'), name).value !== undefined)
+          report(
+            path,
+            'value',
+            `${value} has ${name}, which is about HTTP requests: a session of MCP stays where it is`,
+          );
+  }
+}
+
 function checkBackends(top: Node, report: Report): void {
   const named = items(field(top, 'backends'));
   unique(named, 'name', 'another backend has this name', report);
@@ -332,6 +356,9 @@ function checkBackends(top: Node, report: Report): void {
     ...items(field(top, kind)),
   ];
   const referred = (name: string): Node | undefined => named.find((one) => field(one, 'name').value === name);
+  const backendsOfRoutes = routesOf('routes').flatMap((route) => items(field(route, 'backends')));
+  for (const mcp of [top, ...named, ...backendsOfRoutes].map((node) => field(node, 'mcp')))
+    checkTargets(mcp, named, names, report);
   for (const route of routesOf('tcpRoutes'))
     for (const backend of items(field(route, 'backends'))) {
       const { value, path } = field(backend, 'backend');
@@ -342,20 +369,15 @@ function checkBackends(top: Node, report: Report): void {
       else if (field(found, 'host').value === undefined)
         report(path, 'value', `${value} is no server with a \`host\`, which tcpRoutes need`);
     }
-  for (const route of routesOf('routes'))
-    for (const backend of items(field(route, 'backends'))) {
-      const { value, path } = field(backend, 'backend');
-      if (typeof value !== 'string') continue;
-      if (!names.includes(value))
-        report(path, 'value', `there is no backend ${JSON.stringify(value)}`, suggestion(value, names));
-      const policies = field(backend, 'policies');
-      if (policies.value === undefined) continue;
-      const found = referred(value);
-      if (found !== undefined && field(found, 'mcp').value !== undefined)
-        report(
-          policies.path,
-          'key',
-          'policies of an MCP backend are known, but not built yet in this version',
-        );
-    }
+  for (const backend of backendsOfRoutes) {
+    const { value, path } = field(backend, 'backend');
+    if (typeof value !== 'string') continue;
+    if (!names.includes(value))
+      report(path, 'value', `there is no backend ${JSON.stringify(value)}`, suggestion(value, names));
+    const policies = field(backend, 'policies');
+    if (policies.value === undefined) continue;
+    const found = referred(value);
+    if (found !== undefined && field(found, 'mcp').value !== undefined)
+      report(policies.path, 'key', 'policies of an MCP backend are known, but not built yet in this version');
+  }
 }

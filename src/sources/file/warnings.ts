@@ -1,14 +1,13 @@
 import {
   reachableHostnames,
   sortedRules,
-  type HttpBackend,
+  type BackendTls,
   type HttpListener,
   type ListenAddress,
   type Model,
   type Place,
   type PolicyUse,
   type Route,
-  type TcpBackend,
   type TcpListener,
   type TcpRoute,
   type UdpListener,
@@ -118,7 +117,10 @@ function warnOfRawRoute({ backends, place }: TcpRoute | UdpRoute, warn: Warn): v
     warn(place, `has only backends of weight 0: ${lost}`);
 }
 
-function warnOfTls({ tls, place }: HttpBackend | TcpBackend, warn: Warn): void {
+function warnOfTls(
+  { tls, place }: { readonly tls?: BackendTls | undefined; readonly place: Place },
+  warn: Warn,
+): void {
   if (tls?.insecure !== true) return;
   warn(
     place,
@@ -127,23 +129,30 @@ function warnOfTls({ tls, place }: HttpBackend | TcpBackend, warn: Warn): void {
   );
 }
 
-/** Policies about a request that is forwarded over HTTP. */
-const aboutForwarding = new Set([
-  'urlRewrite',
-  'requestMirror',
-  'retry',
-  'buffer',
-  'backendAuth',
-  'sessionPersistence',
-]);
+/** Policies about a request that is forwarded as it came; MCP servers get messages of their session. */
+const aboutForwarding = new Set(['urlRewrite', 'requestMirror', 'retry', 'buffer', 'sessionPersistence']);
+/** What goes with requests to servers that are reached over the network. */
+const aboutConnections = new Set(['backendAuth']);
 
 function warnOfRoute(route: Route, warn: Warn): void {
-  for (const backend of route.backends) if (backend.kind === 'http') warnOfTls(backend, warn);
+  for (const backend of route.backends) {
+    if (backend.kind === 'http') warnOfTls(backend, warn);
+    if (backend.kind === 'mcp')
+      for (const target of backend.targets)
+        if (target.kind === 'http') warnOfTls({ tls: target.tls, place: backend.place }, warn);
+  }
   if (route.policies.some(({ name }) => name === 'directResponse' || name === 'requestRedirect')) return;
-  if (route.backends.some((backend) => backend.kind === 'mcp'))
+  const mcp = route.backends.filter((backend) => backend.kind === 'mcp');
+  const remote = mcp.some(({ targets }) => targets.some(({ kind }) => kind === 'http'));
+  if (mcp.length > 0)
     for (const { name, place } of route.policies)
       if (aboutForwarding.has(name))
-        warn(place, 'does nothing for MCP servers: no HTTP request is sent to them');
+        warn(place, 'does nothing for MCP servers: they get messages, not the requests of clients');
+      else if (aboutConnections.has(name) && !remote)
+        warn(
+          place,
+          'does nothing for MCP servers that run as child processes: no HTTP request is sent to them',
+        );
   if (route.backends.length === 0) warn(route.place, 'has no backend: every request is answered with 500');
   else if (route.backends.every((backend) => backend.weight === 0))
     warn(route.place, 'has only backends of weight 0: every request is answered with 500');

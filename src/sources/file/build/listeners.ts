@@ -11,7 +11,8 @@ import type { Path } from '../path.ts';
 import type { BindSettings, DocumentSettings, GatewaySettings } from '../schema/document.ts';
 import { inlinePolicies } from '../schema/policies.ts';
 import type { ServerTlsSettings } from '../schema/serverTls.ts';
-import { buildMcp, type Surroundings } from './backend.ts';
+import { buildMcp } from './mcp.ts';
+import type { Surroundings } from './surroundings.ts';
 import { buildSocket } from './proxyProtocol.ts';
 import { buildTcpRoute, buildUdpRoute } from './rawRoute.ts';
 import { buildPolicies, buildRoute, names } from './route.ts';
@@ -218,7 +219,14 @@ function buildMcpRoute(settings: SimpleMcp, around: Surroundings): Route {
     hostnames: [],
     matches: ['/mcp', '/sse'].map((value) => ({ path: { kind: 'prefix', value }, headers: [], query: [] })),
     policies: buildPolicies(settings.policies, ['mcp', 'policies'], around),
-    backends: [{ ...buildMcp(settings), weight: 1, key: 'mcp', place }],
+    backends: [
+      {
+        ...buildMcp(settings, ['mcp'], around, { backendTLS: settings.policies?.backendTLS }),
+        weight: 1,
+        key: 'mcp',
+        place,
+      },
+    ],
     place,
   };
 }

@@ -3,7 +3,7 @@ import type { Overrides } from '../overrides.ts';
 import { formatPath, type Path } from '../path.ts';
 import type { DocumentSettings } from '../schema/document.ts';
 import type { Tree } from '../tree.ts';
-import type { Surroundings } from './backend.ts';
+import type { Surroundings } from './surroundings.ts';
 import { buildAttachments, buildBind, buildGateway, buildMcpBind } from './listeners.ts';
 import { buildProcess } from './process.ts';
 

@@ -7,7 +7,7 @@ import type {
   UdpBackendSettings,
   UdpRouteSettings,
 } from '../schema/rawRoute.ts';
-import type { Surroundings } from './backend.ts';
+import type { Surroundings } from './surroundings.ts';
 import { buildAddress, buildTarget } from './target.ts';
 
 /** @param owner Identity of what the route stands in; with the name of the route it makes the keys of its backends. */

@@ -2,7 +2,8 @@ import type { Match, PathMatch, PolicyUse, Route, ValueMatch } from '../../../mo
 import type { Path } from '../path.ts';
 import { backendPolicyNames } from '../schema/policies.ts';
 import type { MatchSettings, RouteSettings } from '../schema/route.ts';
-import { buildBackend, type Surroundings } from './backend.ts';
+import { buildBackend } from './backend.ts';
+import type { Surroundings } from './surroundings.ts';
 
 const everyPath: PathMatch = { kind: 'prefix', value: '/' };
 

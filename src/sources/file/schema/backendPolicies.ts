@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { backendPolicySchemas } from '../../../policies/schemas.ts';
+import { backendPolicySchemas, policySchemas } from '../../../policies/schemas.ts';
 import { backendTls, rawBackendTls } from './backendTls.ts';
 import { fields, parsed } from './fields.ts';
 import { keepalives } from './keepalives.ts';
@@ -109,43 +109,71 @@ const http = fields({
     ),
 });
 
-/** `policies` of a single backend. */
-export const backendPolicies = fields(
-  {
-    backendTLS: backendTls.optional().describe('Encrypt connections to it; also for https://.'),
-    http: http.optional().describe('The version of HTTP it is spoken to in.'),
-    tcp: tcp.optional().describe('How connections are opened and kept.'),
-    health: health.optional().describe('Which addresses of the backend work.'),
-    connections: connections.optional().describe('Limits of its connections.'),
-    sessionAffinity: backendPolicySchemas.sessionAffinity
-      .optional()
-      .describe('Which requests are to go to the same address.'),
-  },
-  [
-    'requestHeaderModifier',
-    'responseHeaderModifier',
-    'transformations',
-    'backendAuth',
-    'backendTunnel',
-    'requestRedirect',
-    'extAuthz',
-    'authorization',
-    'mcpAuthorization',
-    'mcpGuardrails',
-    'a2a',
-    'inferenceRouting',
-    'ai',
-  ],
-)
-  .superRefine(({ http: version, backendTLS: tls }, context) => {
+/** ALPN says which version of HTTP is spoken, so the two must not differ. */
+function oneVersion<
+  Schema extends z.ZodType<{
+    http?: { version?: string | undefined } | undefined;
+    backendTLS?: { alpn?: unknown } | undefined;
+  }>,
+>(schema: Schema): Schema {
+  return schema.superRefine(({ http: version, backendTLS: tls }, context) => {
     if (version?.version === 'HTTP/2.0' && tls?.alpn !== undefined)
       context.addIssue({
         code: 'custom',
         path: ['backendTLS', 'alpn'],
         message: 'says something else than http.version: leave it out, h2 is offered then',
       });
-  })
-  .meta({ id: 'BackendPolicies' });
+  });
+}
+
+/** `policies` of a single backend. */
+export const backendPolicies = oneVersion(
+  fields(
+    {
+      backendTLS: backendTls.optional().describe('Encrypt connections to it; also for https://.'),
+      http: http.optional().describe('The version of HTTP it is spoken to in.'),
+      tcp: tcp.optional().describe('How connections are opened and kept.'),
+      health: health.optional().describe('Which addresses of the backend work.'),
+      connections: connections.optional().describe('Limits of its connections.'),
+      sessionAffinity: backendPolicySchemas.sessionAffinity
+        .optional()
+        .describe('Which requests are to go to the same address.'),
+    },
+    [
+      'requestHeaderModifier',
+      'responseHeaderModifier',
+      'transformations',
+      'backendAuth',
+      'backendTunnel',
+      'requestRedirect',
+      'extAuthz',
+      'authorization',
+      'mcpAuthorization',
+      'mcpGuardrails',
+      'a2a',
+      'inferenceRouting',
+      'ai',
+    ],
+  ),
+).meta({ id: 'BackendPolicies' });
+
+/** `policies` of an MCP target that is reached over the network. */
+export const targetPolicies = oneVersion(
+  fields(
+    {
+      backendTLS: backendTls.optional().describe('Encrypt connections to it; also for https://.'),
+      backendAuth: policySchemas.backendAuth
+        .optional()
+        .describe('Credentials that it gets with every request, in place of those that the route says.'),
+      requestHeaderModifier: policySchemas.requestHeaderModifier
+        .optional()
+        .describe('Headers that it gets with every request, in place of those that the route says.'),
+      http: http.optional().describe('The version of HTTP it is spoken to in, and how long a call may take.'),
+      tcp: tcp.optional().describe('How connections are opened and kept.'),
+    },
+    ['transformations', 'backendTunnel'],
+  ),
+).meta({ id: 'McpTargetPolicies' });
 
 /** The same for a backend of TCP routes. */
 export const rawBackendPolicies = fields(
@@ -178,5 +206,6 @@ export const backendAddresses = z
   );
 
 export type BackendPolicySettings = z.output<typeof backendPolicies>;
+export type TargetPolicySettings = z.output<typeof targetPolicies>;
 export type RawBackendPolicySettings = z.output<typeof rawBackendPolicies>;
 export type BackendAddressSettings = z.output<typeof backendAddresses>;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { choice, fields } from './fields.ts';
 import { mcpFields } from './mcp.ts';
 import { consistent } from './listenerRules.ts';
-import { inlinePolicies, inlinePoliciesUnbuilt, listenerPolicies, mcpPolicies } from './policies.ts';
+import { inlinePolicies, inlinePoliciesUnbuilt, listenerPolicies, routePolicies } from './policies.ts';
 import { frontendSchema, processSchema } from './process.ts';
 import { proxyProtocol } from './proxyProtocol.ts';
 import { attachedTcpRoute, attachedUdpRoute, tcpRoute, udpRoute } from './rawRoute.ts';
@@ -104,7 +104,7 @@ const simpleMcp = fields({
   gateways: gatewayRefs.optional().describe('Gateways that serve it; the gateway `default` by default.'),
   port: listenPort.optional().describe('A port of its own instead of a gateway.'),
   ...mcpFields,
-  policies: mcpPolicies.optional().describe('What is checked and changed on the way.'),
+  policies: routePolicies.optional().describe('What is checked and changed on the way.'),
 });
 
 /** The whole file. */

@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { targetPolicies } from './backendPolicies.ts';
 import { choice, fields, notBuilt, oneOf, parsed } from './fields.ts';
+import { remoteServer } from './remoteServer.ts';
 import { positiveDuration } from './scalars.ts';
 
 const environmentName = z
@@ -28,8 +30,6 @@ const stdio = fields({
     .describe('Time from the start of the program to its answer to initialize; 60s by default.'),
 });
 
-const federation = 'targets over the network come with federation';
-
 const target = oneOf(
   fields({
     name: parsed('a name of letters, digits, dots, dashes and underscores, at most 64 long', (text) =>
@@ -38,13 +38,22 @@ const target = oneOf(
     stdio: stdio
       .optional()
       .describe('An MCP server that runs as a child process and speaks over stdin and stdout.'),
-    mcp: notBuilt(federation),
-    sse: notBuilt(federation),
-    openapi: notBuilt(federation),
-    policies: notBuilt(),
+    mcp: remoteServer.optional().describe('An MCP server that is spoken to over Streamable HTTP.'),
+    sse: notBuilt('the transport of 2024-11-05; a server that speaks Streamable HTTP is written as `mcp`'),
+    openapi: notBuilt(),
+    policies: targetPolicies
+      .optional()
+      .describe('How connections to the server are made, and what it gets with every request.'),
   }),
-  ['stdio'],
-);
+  ['stdio', 'mcp'],
+).superRefine(({ stdio: child, policies }, context) => {
+  if (child === undefined || policies === undefined) return;
+  context.addIssue({
+    code: 'custom',
+    path: ['policies'],
+    message: 'is about connections to a server, and one that runs as a child process has none',
+  });
+});
 
 /** Fields that an MCP backend and the top-level `mcp` share. */
 export const mcpFields = {

@@ -31,9 +31,6 @@ export const backendPolicyNames: readonly string[] = Object.keys(ofBackends);
 
 export const routePolicies = fields({ ...built, ...ofBackends }, policiesNotBuilt).meta({ id: 'Policies' });
 
-/** Policies of routes that have stdio servers only: there is no connection to encrypt. */
-export const mcpPolicies = fields(built, [...policiesNotBuilt, ...backendPolicyNames]);
-
 /** Policies written right on a gateway, among its other fields. */
 export const inlinePolicies: PolicyFields = Object.fromEntries(
   Object.entries(built).filter(([name]) => onListeners.includes(name)),

@@ -1,0 +1,89 @@
+import type { McpBackend, McpTarget, PolicyUse, RemoteTarget, StdioTarget } from '../../../model/index.ts';
+import type { Path } from '../path.ts';
+import type { BackendPolicySettings, TargetPolicySettings } from '../schema/backendPolicies.ts';
+import type { McpSettings } from '../schema/mcp.ts';
+import type { RemoteServer } from '../schema/remoteServer.ts';
+import type { Surroundings } from './surroundings.ts';
+import { buildTarget } from './target.ts';
+
+const startTimeoutMs = 60_000;
+
+type TargetSettings = McpSettings['targets'][number];
+
+/**
+ * The parts of an MCP backend that do not depend on where it is used.
+ *
+ * @param path where it is written
+ * @param ofRoute policies of the route that are about its backends
+ */
+export function buildMcp(
+  settings: Omit<McpSettings, 'statefulMode'>,
+  path: Path,
+  around: Surroundings,
+  ofRoute: BackendPolicySettings,
+): Omit<McpBackend, 'weight' | 'key' | 'place'> {
+  return {
+    kind: 'mcp',
+    targets: settings.targets.map((target, index) =>
+      buildMcpTarget(target, [...path, 'targets', index], around, ofRoute),
+    ),
+    prefixMode: settings.prefixMode ?? 'conditional',
+    failureMode: settings.failureMode ?? 'failClosed',
+    dnsRebindingProtection: settings.dnsRebindingProtection ?? false,
+  };
+}
+
+function buildMcpTarget(
+  { name, stdio, mcp, policies = {} }: TargetSettings,
+  path: Path,
+  around: Surroundings,
+  ofRoute: BackendPolicySettings,
+): McpTarget {
+  if (stdio !== undefined) return buildStdio(name, stdio);
+  if (mcp === undefined) throw new Error('a target without a transport passed the checks');
+  return {
+    kind: 'http',
+    name,
+    path: mcp.path,
+    ...buildRemote(mcp, policies, around, ofRoute),
+    ...buildPolicies(policies, [...path, 'policies'], around),
+  };
+}
+
+function buildStdio(name: string, stdio: NonNullable<TargetSettings['stdio']>): StdioTarget {
+  return {
+    kind: 'stdio',
+    name,
+    cmd: stdio.cmd,
+    args: stdio.args ?? [],
+    env: stdio.env ?? {},
+    clearEnv: stdio.clear_env ?? false,
+    ...(stdio.cwd === undefined ? {} : { cwd: stdio.cwd }),
+    startTimeoutMs: stdio.startTimeout ?? startTimeoutMs,
+  };
+}
+
+/** Where the requests to it go, and how; what stands closer to the server wins. */
+function buildRemote(
+  { at, backend }: RemoteServer,
+  { backendTLS, http, tcp }: TargetPolicySettings,
+  around: Surroundings,
+  ofRoute: BackendPolicySettings,
+): Omit<RemoteTarget, 'kind' | 'name' | 'path' | 'policies'> {
+  const named = backend === undefined ? undefined : around.named.get(backend);
+  const host = at ?? named?.host;
+  if (host === undefined) throw new Error('a target without a host passed the checks');
+  const own = { ...(backendTLS && { backendTLS }), ...(http && { http }), ...(tcp && { tcp }) };
+  return buildTarget(host, named?.addresses, { ...ofRoute, ...named?.policies, ...own });
+}
+
+function buildPolicies(
+  { backendAuth, requestHeaderModifier }: TargetPolicySettings,
+  path: Path,
+  around: Surroundings,
+): Pick<RemoteTarget, 'policies'> {
+  const uses = Object.entries({ backendAuth, requestHeaderModifier })
+    .filter(([, settings]) => settings !== undefined)
+    .map(([name, settings]): PolicyUse => ({ name, settings, place: around.place([...path, name]) }));
+  return uses.length === 0 ? {} : { policies: uses };
+}
