@@ -1,99 +1,32 @@
 import { readFileSync } from 'node:fs';
-import { isDeepStrictEqual } from 'node:util';
+import { setTimeout as delay } from 'node:timers/promises';
 import { startAdmin, type Admin, type AdminViews, type Readiness } from './admin/index.ts';
-import { defaults, type AddressLists, type Model, type ProcessSettings } from './model/index.ts';
+import {
+  choosePlane,
+  Intake,
+  StartError,
+  within,
+  type Gateway,
+  type GatewayOptions,
+} from './gateway/index.ts';
+import { defaults, type Model, type ProcessSettings } from './model/index.ts';
 import {
   FileSource,
   loadText,
   renderProblem,
   StreamSource,
-  type Environment,
   type LoadResult,
-  type Problem,
   type StreamSettings,
 } from './sources/index.ts';
 import { createLogger, createMetrics, makeNonBlockingAgain, type RootLogger } from './telemetry/index.ts';
-import {
-  Serving,
-  Tree,
-  Upgrades,
-  whyNotSeveral,
-  workerCount,
-  type Inheritance,
-  type Plane,
-  type PortView,
-  type Predecessor,
-  type Program,
-} from './workers/index.ts';
+import { Upgrades, workerCount, type Plane, type PortView, type Predecessor } from './workers/index.ts';
 
-/** Variables that hold secrets of the gateway itself: no child process inherits them. */
-const secretVariables = [
-  'SESSION_KEY',
-  'OIDC_COOKIE_SECRET',
-  'XDS_AUTH_TOKEN',
-  'CA_AUTH_TOKEN',
-  'OTLP_HEADERS',
-  'OTEL_EXPORTER_OTLP_HEADERS',
-  'OTEL_EXPORTER_OTLP_TRACES_HEADERS',
-  'PORTCULLIS_CLIENT_SECRET',
-];
+export { StartError, type Gateway, type GatewayOptions };
 
 /** What MCP servers get to leave by themselves when the gateway ends in good order. */
 const CHILD_GRACE_MS = 2_000;
 /** What questions to the operator's ports get to be answered when a new program has these ports. */
 const ANSWER_MS = 3_000;
-
-export interface GatewayOptions {
-  /**
-   * A file, which is followed, or the text itself; or a controller, with the text of the settings that are this
-   * process's own.
-   */
-  readonly source:
-    | { readonly file: string }
-    | { readonly text: string }
-    | { readonly stream: StreamSettings; readonly settings: string };
-  /** For `$NAME` in values and for the overrides of `config`. */
-  readonly env: Environment;
-  /** Of the program, for admin and metrics. */
-  readonly version?: string;
-  /** How it is started; without it nothing can take its place by an upgrade. */
-  readonly program?: Program;
-  /** From the program whose place this one takes. */
-  readonly inheritance?: Inheritance | undefined;
-}
-
-/** A running gateway. */
-export interface Gateway {
-  readonly binds: readonly PortView[];
-  readonly addresses: Admin['addresses'];
-  /** Resolves when the gateway has ended, whoever asked for it. */
-  readonly closed: Promise<void>;
-  /** Ends gracefully: takes no more connections, lets running requests finish within the configured deadline. */
-  close(): Promise<void>;
-  /** Ends at once. */
-  closeNow(): Promise<void>;
-  /**
-   * Has a new program take the place of this one, which then drains and ends.
-   * @returns the process id of the other one
-   * @throws Error saying why it did not work: everything is as before then, and the log says it, too
-   */
-  upgrade(): Promise<number>;
-  /** Tells the program before this one that this one serves. Resolves (never rejects) when it has left the ports. */
-  replace(predecessor: Predecessor): Promise<void>;
-}
-
-/** The gateway could not start; `problems` are ready to print, a line each. */
-export class StartError extends Error {
-  override readonly name = 'StartError';
-  readonly kind: 'configuration' | 'system';
-  readonly problems: readonly string[];
-
-  constructor(kind: 'configuration' | 'system', problems: readonly string[], cause?: unknown) {
-    super(problems.join('\n'), { cause });
-    this.kind = kind;
-    this.problems = problems;
-  }
-}
 
 export const packageVersion = (): string => {
   const file = new URL('../package.json', import.meta.url);
@@ -112,6 +45,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   return assembly;
 }
 
+/** The gateway from its start to its end, in that order. */
 class Assembly implements Gateway {
   readonly closed: Promise<void>;
   private readonly options: GatewayOptions;
@@ -122,16 +56,10 @@ class Assembly implements Gateway {
   private source: FileSource | undefined;
   private stream: StreamSource | undefined;
   private plane: Plane | undefined;
+  private intake: Intake | undefined;
   private admin: Admin | undefined;
   private upgrades: Upgrades | undefined;
   private readiness: Readiness = 'starting';
-  private model: Model | undefined;
-  private loadedAt: number | undefined;
-  private problems: readonly string[] = [];
-  private warnings: readonly string[] = [];
-  /** Models are taken one after the other; only the newest of those that wait counts. */
-  private waiting: { readonly model: Model; readonly warnings: readonly Problem[] } | undefined;
-  private applying: Promise<void> | undefined;
   private closing: Promise<void> | undefined;
   /** Another program serves in the place of this one. */
   private followed = false;
@@ -163,35 +91,40 @@ class Assembly implements Gateway {
     this.log = createLogger({ level: fixed.logLevel, format: fixed.logFormat });
     const workers = workerCount(fixed.workers);
     const { source, program, inheritance } = this.options;
+    let intake: Intake;
     try {
-      if ('stream' in source) this.stream = this.streamOf(source.stream, first.model.process);
-      const plane = this.planeOf(workers, first.model, first.secretVariables);
+      const { log, metrics, sourceName } = this;
+      const { secretVariables } = first;
+      const plane = choosePlane({ workers, fixed, secretVariables, log, metrics, inherited: inheritance });
       this.plane = plane;
+      // A program that is about to take the place of this one has got its ports, and reads the new file by itself.
+      intake = new Intake({ source: sourceName, plane, log, free: () => this.upgrades?.settled });
+      this.intake = intake;
+      if ('stream' in source) this.stream = this.streamOf(source.stream, first.model.process, intake);
       await plane.apply(first.model);
-      const before = inheritance?.upgrades;
-      this.upgrades = new Upgrades({ log: this.log, metrics: this.metrics, program, before });
+      this.upgrades = new Upgrades({ log, metrics, program, before: inheritance?.upgrades });
       this.admin = await startAdmin({
         ...fixed,
-        views: this.views(plane),
-        log: this.log,
-        metrics: this.metrics,
+        views: this.views(plane, intake),
+        log,
+        metrics,
         expose: () => plane.expose(),
         inherited: inheritance?.admin,
       });
       for (const [key, handle] of inheritance?.admin ?? []) if (!this.admin.handles.has(key)) handle.close();
     } catch (error) {
       // Whoever came to this program, while the one before it goes on, is still served.
-      if (inheritance !== undefined) await this.served(first.model, 0);
+      if (inheritance !== undefined) await within(fixed.terminationDeadlineMs, this.plane?.drain(0));
       await this.closeNow();
-      throw new StartError('system', [error instanceof Error ? error.message : String(error)], error);
+      throw new StartError('system', [messageOf(error)], error);
     }
     if (this.stream === undefined) {
-      this.taken(first.model, first.warnings);
+      intake.begin(first.model, first.warnings.map(renderProblem));
       this.readiness = 'ready';
     } else await this.stream.start();
     const { admin, stats, readiness } = this.addresses;
     this.log.info(this.readiness === 'ready' ? 'ready' : 'waiting for a model', {
-      ports: this.binds.map(({ port }) => port).join(','),
+      ports: this.portList,
       ...(workers === 1 ? {} : { workers }),
       admin: admin ?? 'off',
       stats: stats ?? 'off',
@@ -199,14 +132,75 @@ class Assembly implements Gateway {
     });
   }
 
-  close(): Promise<void> {
-    this.upgrades?.stop();
-    return (this.closing ??= this.drain());
+  /** What the command line names: a file is followed from now on. */
+  private load(): LoadResult {
+    const { source, env } = this.options;
+    if ('stream' in source) return loadText(source.settings, { file: this.sourceName, env });
+    if ('text' in source) return loadText(source.text, { file: this.sourceName, env });
+    this.source = new FileSource({
+      file: source.file,
+      env,
+      onModel: (model, warnings) => this.intake?.offer(model, warnings.map(renderProblem)),
+      onProblems: (problems) => this.intake?.refuse(problems.map(renderProblem)),
+    });
+    return this.source.start();
+  }
+
+  /** @param own settings of this process, which no controller changes */
+  private streamOf(settings: StreamSettings, own: ProcessSettings, intake: Intake): StreamSource {
+    const { fixed, upstream } = own;
+    const zone = upstream.zone === undefined ? {} : { zone: upstream.zone };
+    const completed = ({ process, binds }: Model): Model => ({
+      process: { ...process, fixed, upstream: { ...process.upstream, ...zone } },
+      binds,
+    });
+    return new StreamSource({
+      ...settings,
+      onModel: async (model) => {
+        await intake.take(completed(model));
+        if (this.readiness !== 'starting') return;
+        this.readiness = 'ready';
+        this.log.info('the first model is in use', { ports: this.portList });
+      },
+      onAddresses: (model, lists) => intake.takeAddresses(completed(model), lists),
+      userAgent: `portcullis/${this.version}`,
+      log: this.log,
+      metrics: this.metrics,
+    });
+  }
+
+  private views(plane: Plane, intake: Intake): AdminViews {
+    return {
+      version: this.version,
+      model: () => intake.model,
+      configState: () => {
+        const { stream } = this;
+        const { problems, ...state } = intake.state;
+        const all = stream?.problems ?? problems;
+        return {
+          ...state,
+          source: this.sourceName,
+          synchronized: all.length === 0,
+          problems: all,
+          ...(stream === undefined ? {} : { stream: stream.state }),
+        };
+      },
+      serving: () => plane.view(),
+      readiness: () => {
+        // Whoever asks this process wants to know whether somebody serves on its ports.
+        if (this.followed) return 'ready';
+        return this.readiness === 'ready' && !plane.serving ? 'starting' : this.readiness;
+      },
+      logLevel: () => this.log.level,
+      setLogLevel: (level) => plane.setLogLevel(level),
+      drain: () => void this.close(),
+      ...(this.options.program === undefined ? {} : { upgrade: () => this.upgrade() }),
+    };
   }
 
   async upgrade(): Promise<number> {
     // A configuration that is half in use has ports that may go again.
-    await this.applying;
+    await this.intake?.settled;
     const { plane, admin, upgrades } = this;
     if (this.isEnding()) throw new Error('the gateway ends');
     if (plane === undefined || admin === undefined || upgrades === undefined)
@@ -229,7 +223,7 @@ class Assembly implements Gateway {
     try {
       await this.admin?.openRest();
     } catch (error) {
-      this.log.error(error instanceof Error ? error.message : String(error));
+      this.log.error(messageOf(error));
     }
     void predecessor.ended.then(() => {
       makeNonBlockingAgain();
@@ -237,9 +231,42 @@ class Assembly implements Gateway {
     });
   }
 
+  close(): Promise<void> {
+    this.upgrades?.stop();
+    return (this.closing ??= this.drain());
+  }
+
+  private async drain(): Promise<void> {
+    const { terminationDeadlineMs, minTerminationDeadlineMs } = this.startEnding();
+    const deadline = performance.now() + terminationDeadlineMs;
+    // Load balancers need a moment to see that we are not ready any more; until then we still serve.
+    if (minTerminationDeadlineMs > 0) await delay(minTerminationDeadlineMs);
+    await this.stream?.close();
+    await within(Math.max(0, deadline - performance.now()), this.plane?.drain());
+    await this.plane?.close(CHILD_GRACE_MS);
+    await this.closeNow();
+  }
+
+  /** Another program serves on the same ports: only those that this one serves need to be told that it ends. */
+  private async leave(answered: Promise<void>): Promise<void> {
+    const { terminationDeadlineMs } = this.startEnding();
+    await within(terminationDeadlineMs, this.plane?.drain(terminationDeadlineMs / 2));
+    // A probe that came to this program in its last moment must not fail.
+    await within(ANSWER_MS, answered);
+    await this.plane?.close(CHILD_GRACE_MS);
+    await this.closeNow();
+  }
+
+  /** Follows no configuration any more. @returns how long what runs may take */
+  private startEnding(): ProcessSettings['fixed'] {
+    this.stopFollowing();
+    const { fixed } = this.intake?.model?.process ?? defaults;
+    this.log.info('draining', { deadlineMs: fixed.terminationDeadlineMs });
+    return fixed;
+  }
+
   async closeNow(): Promise<void> {
-    this.readiness = 'draining';
-    this.source?.close();
+    this.stopFollowing();
     // It may be taking a model into use, which nobody waits for any more.
     void this.stream?.close();
     await this.plane?.close(0);
@@ -248,186 +275,18 @@ class Assembly implements Gateway {
     this.ended();
   }
 
-  private load(): LoadResult {
-    const { source, env } = this.options;
-    if ('stream' in source) return loadText(source.settings, { file: this.sourceName, env });
-    if ('text' in source) return loadText(source.text, { file: this.sourceName, env });
-    this.source = new FileSource({
-      file: source.file,
-      env,
-      onModel: (model, warnings) => this.offer(model, warnings),
-      onProblems: (problems) => this.refuse(problems.map(renderProblem)),
-    });
-    return this.source.start();
-  }
-
-  /** What serves: this process itself, or a tree of others. */
-  private planeOf(workers: number, model: Model, configuredSecrets: readonly string[]): Plane {
-    const { log, metrics } = this;
-    const secrets = [...secretVariables, ...configuredSecrets];
-    const inherited = this.options.inheritance;
-    if (workers === 1) return new Serving({ log, metrics, secrets, fixed: model.process.fixed, inherited });
-    const impossible = whyNotSeveral();
-    if (impossible !== undefined) throw new Error(impossible);
-    return new Tree({ log, metrics, secrets, workers, inherited });
-  }
-
-  /** @param own settings of this process, which no controller changes */
-  private streamOf(settings: StreamSettings, own: ProcessSettings): StreamSource {
-    const { fixed, upstream } = own;
-    const zone = upstream.zone === undefined ? {} : { zone: upstream.zone };
-    const completed = ({ process, binds }: Model): Model => ({
-      process: { ...process, fixed, upstream: { ...process.upstream, ...zone } },
-      binds,
-    });
-    return new StreamSource({
-      ...settings,
-      onModel: (model) => this.takeStreamed(completed(model)),
-      onAddresses: (model, lists) => this.takeAddresses(completed(model), lists),
-      userAgent: `portcullis/${this.version}`,
-      log: this.log,
-      metrics: this.metrics,
-    });
-  }
-
-  /** @throws Error where the model cannot be taken into use */
-  private async takeStreamed(model: Model): Promise<void> {
-    try {
-      await this.plane?.apply(model);
-    } catch (error) {
-      this.refuse([error instanceof Error ? error.message : String(error)]);
-      throw error;
-    }
-    this.taken(model, []);
-    if (this.readiness !== 'starting') return;
-    this.readiness = 'ready';
-    this.log.info('the first model is in use', { ports: this.binds.map(({ port }) => port).join(',') });
-  }
-
-  private async takeAddresses(model: Model, lists: AddressLists): Promise<void> {
-    await this.plane?.useAddresses(model, lists);
-    this.model = model;
-    this.loadedAt = Date.now();
-    this.log.debug('addresses taken', { lists: lists.size });
-  }
-
-  /** A new model: taken when the one before it is. */
-  private offer(model: Model, warnings: readonly Problem[]): void {
-    this.waiting = { model, warnings };
-    this.applying ??= this.applyWaiting().finally(() => (this.applying = undefined));
-  }
-
-  private async applyWaiting(): Promise<void> {
-    for (let next = this.waiting; next !== undefined && !this.isEnding(); next = this.waiting) {
-      this.waiting = undefined;
-      // A program that is about to take the place of this one has got its ports, and reads the new file by itself.
-      await this.upgrades?.settled;
-      if (this.isEnding()) return;
-      try {
-        if (!isDeepStrictEqual(next.model, this.model)) await this.plane?.apply(next.model);
-        // A plane that ends takes nothing more into use.
-        if (!this.isEnding()) this.taken(next.model, next.warnings);
-      } catch (error) {
-        if (!this.isEnding())
-          this.refuse([`${this.sourceName}: ${error instanceof Error ? error.message : String(error)}`]);
-      }
-    }
+  private stopFollowing(): void {
+    this.readiness = 'draining';
+    this.source?.close();
+    this.intake?.close();
   }
 
   private isEnding(): boolean {
     return this.readiness === 'draining';
   }
 
-  private taken(model: Model, warnings: readonly Problem[]): void {
-    const previous = this.model;
-    this.model = model;
-    this.loadedAt = Date.now();
-    this.problems = [];
-    this.warnings = warnings.map(renderProblem);
-    for (const warning of this.warnings) this.log.warn(warning);
-    if (previous === undefined) return;
-    this.log.info('configuration taken', { source: this.sourceName });
-    if (!isDeepStrictEqual(previous.process.fixed, model.process.fixed)) {
-      this.log.warn(
-        'a part of `config` that is read at start only has changed: it takes effect after a restart or an upgrade',
-      );
-    }
-  }
-
-  private refuse(problems: readonly string[]): void {
-    this.problems = problems;
-    for (const problem of problems)
-      this.log.error('configuration refused, the last good one stays', { problem });
-  }
-
-  private async drain(): Promise<void> {
-    this.readiness = 'draining';
-    this.source?.close();
-    const { terminationDeadlineMs, minTerminationDeadlineMs } = (this.model?.process ?? defaults).fixed;
-    this.log.info('draining', { deadlineMs: terminationDeadlineMs });
-    const deadline = timer(terminationDeadlineMs);
-    // Load balancers need a moment to see that we are not ready any more; until then we still serve.
-    if (minTerminationDeadlineMs > 0) {
-      const minimum = timer(minTerminationDeadlineMs);
-      await minimum.done;
-    }
-    await this.stream?.close();
-    await Promise.race([this.plane?.drain(), deadline.done]);
-    deadline.cancel();
-    await this.plane?.close(CHILD_GRACE_MS);
-    await this.closeNow();
-  }
-
-  /** Another program serves on the same ports: only those that this one serves need to be told that it ends. */
-  private async leave(answered: Promise<void>): Promise<void> {
-    this.readiness = 'draining';
-    this.source?.close();
-    const model = this.model ?? { process: defaults, binds: [] };
-    const { terminationDeadlineMs } = model.process.fixed;
-    this.log.info('draining', { deadlineMs: terminationDeadlineMs });
-    await this.served(model, terminationDeadlineMs / 2);
-    // A probe that came to this program in its last moment must not fail.
-    const patience = timer(ANSWER_MS);
-    await Promise.race([answered, patience.done]);
-    patience.cancel();
-    await this.plane?.close(CHILD_GRACE_MS);
-    await this.closeNow();
-  }
-
-  /** Takes nothing new; resolves when what runs is served, or its deadline is over. */
-  private async served({ process: { fixed } }: Model, patienceMs: number): Promise<void> {
-    const deadline = timer(fixed.terminationDeadlineMs);
-    await Promise.race([this.plane?.drain(patienceMs), deadline.done]);
-    deadline.cancel();
-  }
-
-  private get allProblems(): readonly string[] {
-    return this.stream?.problems ?? this.problems;
-  }
-
-  private views(plane: Plane): AdminViews {
-    return {
-      version: this.version,
-      model: () => this.model,
-      configState: () => ({
-        source: this.sourceName,
-        loadedAt: this.loadedAt,
-        synchronized: this.allProblems.length === 0,
-        problems: this.allProblems,
-        warnings: this.warnings,
-        ...(this.stream === undefined ? {} : { stream: this.stream.state }),
-      }),
-      serving: () => plane.view(),
-      readiness: () => {
-        // Whoever asks this process wants to know whether somebody serves on its ports.
-        if (this.followed) return 'ready';
-        return this.readiness === 'ready' && !plane.serving ? 'starting' : this.readiness;
-      },
-      logLevel: () => this.log.level,
-      setLogLevel: (level) => plane.setLogLevel(level),
-      drain: () => void this.close(),
-      ...(this.options.program === undefined ? {} : { upgrade: () => this.upgrade() }),
-    };
+  private get portList(): string {
+    return this.binds.map(({ port }) => port).join(',');
   }
 }
 
@@ -436,15 +295,4 @@ function nameOf(source: GatewayOptions['source']): string {
   return 'file' in source ? source.file : '<inline>';
 }
 
-/** A wait that can be given up. */
-function timer(ms: number): { readonly done: Promise<void>; cancel(): void } {
-  let cancel = (): void => {};
-  const done = new Promise<void>((resolve) => {
-    const handle = setTimeout(resolve, ms);
-    cancel = () => {
-      clearTimeout(handle);
-      resolve();
-    };
-  });
-  return { done, cancel: () => cancel() };
-}
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

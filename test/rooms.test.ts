@@ -33,6 +33,7 @@ const rows: Readonly<Record<string, Row>> = {
     files: ['policies/localRateLimit/localTokens.ts'],
   },
   admin: { uses: ['model', 'telemetry'], types: ['proxy', 'sources'] },
+  gateway: { uses: ['model', 'telemetry', 'workers'], types: ['admin', 'sources'] },
 };
 /** What the table calls those files. */
 const openFiles: Readonly<Record<string, string>> = {

@@ -1,0 +1,5 @@
+export type * from './contract.ts';
+export { Intake } from './intake.ts';
+export { choosePlane } from './plane.ts';
+export { StartError } from './startError.ts';
+export { within } from './within.ts';

@@ -1,0 +1,147 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ConfigState } from '../admin/index.ts';
+import type { AddressLists, Model } from '../model/index.ts';
+import type { Logger } from '../telemetry/index.ts';
+import type { Plane } from '../workers/index.ts';
+
+export interface IntakeOptions {
+  /** What the configuration comes from, by its name. */
+  readonly source: string;
+  readonly plane: Pick<Plane, 'apply' | 'useAddresses'>;
+  readonly log: Logger;
+  /** Resolves (never rejects) when models may be taken. */
+  readonly free: () => Promise<void> | undefined;
+}
+
+/** A model that may come into use, with what is to be said of it then, a line each. */
+interface Offer {
+  readonly model: Model;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Brings configurations into use, one after the other, and knows which one is and what is wrong with the newest. One that
+ * cannot be taken leaves the one before it as it is.
+ */
+export class Intake {
+  private readonly options: IntakeOptions;
+  private begun = false;
+  private closed = false;
+  private inUse: Model | undefined;
+  private takenAt: number | undefined;
+  private wrong: readonly string[] = [];
+  private said: readonly string[] = [];
+  /** Only the newest of those that wait counts. */
+  private waiting: Offer | undefined;
+  private working: Promise<void> | undefined;
+
+  constructor(options: IntakeOptions) {
+    this.options = options;
+  }
+
+  get model(): Model | undefined {
+    return this.inUse;
+  }
+
+  /** What is in use since when, why the newest is not where it is not, and what is to be said of it, a line each. */
+  get state(): Pick<ConfigState, 'loadedAt' | 'problems' | 'warnings'> {
+    return { loadedAt: this.takenAt, problems: this.wrong, warnings: this.said };
+  }
+
+  /** Resolves (never rejects) when none is half in use. */
+  get settled(): Promise<void> {
+    return this.working ?? Promise.resolve();
+  }
+
+  /** This one is in use: whatever is offered from now on, or was offered while it came into use, follows it. */
+  begin(model: Model, warnings: readonly string[]): void {
+    this.begun = true;
+    this.taken({ model, warnings });
+    this.work();
+  }
+
+  /** Another one, which is taken when its turn comes. */
+  offer(model: Model, warnings: readonly string[]): void {
+    this.waiting = { model, warnings };
+    this.work();
+  }
+
+  /**
+   * Another one, at once: whoever calls does so for one after the other.
+   * @throws Error where it cannot be taken
+   */
+  async take(model: Model): Promise<void> {
+    try {
+      await this.options.plane.apply(model);
+    } catch (error) {
+      this.refuse([messageOf(error)]);
+      throw error;
+    }
+    this.wrong = [];
+    this.taken({ model, warnings: [] });
+  }
+
+  /** The same model with other addresses, like `take`. */
+  async takeAddresses(model: Model, lists: AddressLists): Promise<void> {
+    await this.options.plane.useAddresses(model, lists);
+    this.inUse = model;
+    this.takenAt = Date.now();
+    this.options.log.debug('addresses taken', { lists: lists.size });
+  }
+
+  refuse(problems: readonly string[]): void {
+    this.wrong = problems;
+    for (const problem of problems)
+      this.options.log.error('configuration refused, the last good one stays', { problem });
+  }
+
+  /** Nothing is taken any more. */
+  close(): void {
+    this.closed = true;
+  }
+
+  private work(): void {
+    if (this.begun && this.waiting !== undefined) this.working ??= this.takeWaiting();
+  }
+
+  /** There is one that waits. */
+  private async takeWaiting(): Promise<void> {
+    for (let next = this.waiting; next !== undefined && !this.closed; next = this.waiting) {
+      this.waiting = undefined;
+      await this.options.free();
+      if (!this.closed) await this.takeOne(next);
+    }
+    this.working = undefined;
+  }
+
+  private async takeOne(next: Offer): Promise<void> {
+    const { plane, source } = this.options;
+    try {
+      if (!isDeepStrictEqual(next.model, this.inUse)) await plane.apply(next.model);
+      // A plane that ends takes nothing more into use.
+      if (this.closed) return;
+      this.wrong = [];
+      this.taken(next);
+    } catch (error) {
+      if (!this.closed) this.refuse([`${source}: ${messageOf(error)}`]);
+    }
+  }
+
+  private taken({ model, warnings }: Offer): void {
+    const { log, source } = this.options;
+    const previous = this.inUse;
+    this.inUse = model;
+    this.takenAt = Date.now();
+    this.said = warnings;
+    for (const warning of warnings) log.warn(warning);
+    if (previous === undefined) return;
+    log.info('configuration taken', { source });
+    if (!isDeepStrictEqual(previous.process.fixed, model.process.fixed)) {
+      log.warn(
+        'a part of `config` that is read at start only has changed: it takes effect after a restart or an upgrade',
+      );
+    }
+  }
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
