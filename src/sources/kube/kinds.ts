@@ -1,6 +1,6 @@
 import { isRecord, type KubeObject } from './api/object.ts';
 import type { Resource } from './api/resource.ts';
-import type { KubeObjects } from './translate/index.ts';
+import { isForPrograms, type KubeObjects } from './translate/index.ts';
 import type { Selection } from './watch/listWatch.ts';
 import { identityOf, trimMetadata, type Trim } from './watch/trim.ts';
 
@@ -20,6 +20,14 @@ const gatewayApi = (plural: string, kind: string, version = 'v1'): Resource => (
   plural,
   kind,
   namespaced: kind !== 'GatewayClass',
+});
+
+const own = (plural: string, kind: string): Resource => ({
+  group: 'portcullis.dev',
+  version: 'v1alpha1',
+  plural,
+  kind,
+  namespaced: true,
 });
 
 const core = (plural: string, kind: string, namespaced = true): Resource => ({
@@ -71,6 +79,14 @@ const trimData =
     };
   };
 
+/** Of those that are for the programs of McpBackends everything is kept; whoever may write them has said so. */
+const trimSecret =
+  (trim: Trim<KubeObject>): Trim<KubeObject> =>
+  (object) => {
+    const trimmed = trim(object);
+    return isForPrograms(object.metadata) ? { ...trimmed, data: object['data'] } : trimmed;
+  };
+
 /** Everything that the translation reads: a kind is one row here. */
 export const watchedKinds: readonly WatchedKind[] = [
   { field: 'gatewayClasses', resource: gatewayApi('gatewayclasses', 'GatewayClass'), trim: trimMetadata },
@@ -92,17 +108,8 @@ export const watchedKinds: readonly WatchedKind[] = [
     resource: gatewayApi('backendtlspolicies', 'BackendTLSPolicy'),
     trim: trimMetadata,
   },
-  {
-    field: 'parameters',
-    resource: {
-      group: 'portcullis.dev',
-      version: 'v1alpha1',
-      plural: 'portcullisparameters',
-      kind: 'PortcullisParameters',
-      namespaced: true,
-    },
-    trim: trimMetadata,
-  },
+  { field: 'mcpBackends', resource: own('mcpbackends', 'McpBackend'), trim: trimMetadata },
+  { field: 'parameters', resource: own('portcullisparameters', 'PortcullisParameters'), trim: trimMetadata },
   { field: 'services', resource: core('services', 'Service'), trim: trimService },
   {
     field: 'endpointSlices',
@@ -119,7 +126,7 @@ export const watchedKinds: readonly WatchedKind[] = [
   {
     field: 'secrets',
     resource: core('secrets', 'Secret'),
-    trim: trimData('tls.crt', 'tls.key', 'ca.crt'),
+    trim: trimSecret(trimData('tls.crt', 'tls.key', 'ca.crt')),
     // The bulk of most clusters: releases of Helm, up to a megabyte each, and tokens.
     fieldSelector: 'type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token',
   },

@@ -18,7 +18,7 @@ import type { KnownParameters } from './knownParameters.ts';
 import { isMadeBy, proxyName } from './names.ts';
 import { objectsOf } from './objects.ts';
 import type { ChosenParameters } from './parameters.ts';
-import { portsOf, type Installation, type ProxyRequest, type ServedPort } from './request.ts';
+import { hasSessions, portsOf, type Installation, type ProxyRequest } from './request.ts';
 
 export interface FleetOptions {
   readonly api: KubeApi;
@@ -131,9 +131,10 @@ export class Fleet {
       const model = models.get(key);
       // One that cannot be served at present keeps what it has: its mistake must not end its connections.
       if (model !== undefined) {
-        const ports = portsOf(model.model);
+        const served = { ports: portsOf(model.model), sessions: hasSessions(model.model) };
         const chosen = parameters.of(gateway, gatewayClass);
-        if (ports.length > 0 && chosen !== undefined) this.#wish(gateway, ports, chosen, installation);
+        if (served.ports.length > 0 && chosen !== undefined)
+          this.#wish(gateway, served, chosen, installation);
       } else if (!this.#isOurs(gatewayClass) && this.#hasOurs(gateway)) this.#release(gateway);
     }
     for (const key of [...this.#wishes.keys(), ...this.#problems.keys()])
@@ -152,16 +153,16 @@ export class Fleet {
 
   #wish(
     gateway: Gateway,
-    ports: readonly ServedPort[],
+    served: Pick<ProxyRequest, 'ports' | 'sessions'>,
     parameters: ChosenParameters,
     installation: Installation,
   ): void {
     const key = keyOfNamed(gateway);
     const { metadata, spec } = gateway;
     const relevant = [metadata.uid, spec.gatewayClassName, spec.addresses, spec.infrastructure];
-    const mark = JSON.stringify([relevant, ports, parameters, installation]);
+    const mark = JSON.stringify([relevant, served, parameters, installation]);
     if (this.#wishes.get(key)?.mark === mark) return;
-    this.#wishes.set(key, { gateway, request: { gateway, ports, parameters, installation }, mark });
+    this.#wishes.set(key, { gateway, request: { gateway, ...served, parameters, installation }, mark });
     this.#queue.add(key);
   }
 

@@ -13,7 +13,7 @@ import { keyOfNamed } from '../translate/lookup.ts';
 import { controllerName, readObjects } from '../translate/objects.testing.ts';
 import { KnownParameters } from './knownParameters.ts';
 import { objectsOf } from './objects.ts';
-import { portsOf, type Installation } from './request.ts';
+import { hasSessions, portsOf, type Installation } from './request.ts';
 
 const folder = fileURLToPath(new URL('golden/', import.meta.url));
 const cases = readdirSync(folder)
@@ -44,7 +44,14 @@ function provisioned(name: string): Record<string, readonly KubeObject[]> {
       assert.ok(model !== undefined && chosen !== undefined, `${key} is accepted`);
       return [
         key,
-        objectsOf({ gateway, ports: portsOf(model), parameters: chosen, installation, replicas: 5 }),
+        objectsOf({
+          gateway,
+          ports: portsOf(model),
+          sessions: hasSessions(model),
+          parameters: chosen,
+          installation,
+          replicas: 5,
+        }),
       ];
     }),
   );

@@ -32,7 +32,8 @@ export class KnownParameters {
         kind: parametersKind,
         ...(namespace === undefined ? {} : { namespace }),
         name,
-        ...(found !== undefined && 'problem' in found ? { problem: found.problem } : {}),
+        ...(found === undefined || !('problem' in found) ? {} : { problem: found.problem }),
+        ...rightsOf(found),
       };
     });
   }
@@ -55,6 +56,12 @@ export class KnownParameters {
     const found = this.byKey.get(keyOf(reference.namespace, reference.name));
     return found !== undefined && 'parameters' in found ? found.parameters : undefined;
   }
+}
+
+function rightsOf(found: Read | undefined): Pick<Parameters, 'mcp'> {
+  if (found === undefined || 'problem' in found || found.parameters.mcp === undefined) return {};
+  const { stdio, hosts } = found.parameters.mcp;
+  return { mcp: { ...(stdio === undefined ? {} : { stdio }), ...(hosts === undefined ? {} : { hosts }) } };
 }
 
 /** Objects are replaced when they change, so what was read of one holds as long as it lives. */

@@ -118,6 +118,23 @@ const overlays = z
     'Merge patches (RFC 7396) on the objects that are made. Of lists whose entries have names, entries of the same name are merged, and others added.',
   );
 
+const right = z.enum(['None', 'Same', 'All']);
+
+const mcp = z
+  .strictObject({
+    stdio: right
+      .optional()
+      .describe(
+        'Namespaces whose McpBackends may start programs in the proxies: none, that of the Gateway, or all. They can read all that the proxies can, keys of listeners among it. None unless given.',
+      ),
+    hosts: right
+      .optional()
+      .describe(
+        'Namespaces whose McpBackends may name hosts outside the cluster: none, that of the Gateway, or all. None unless given.',
+      ),
+  })
+  .describe('What McpBackends may ask of the Gateway.');
+
 export const parametersSchema = z
   .strictObject({
     image: z.string().min(1).max(1_024).optional().describe('That of the controller unless given.'),
@@ -131,6 +148,7 @@ export const parametersSchema = z
     logLevel: z.enum(['debug', 'info', 'warn', 'error']).optional(),
     logFormat: z.enum(['text', 'json']).optional(),
     service: service.optional(),
+    mcp: mcp.optional(),
     autoscaling: autoscaling.optional(),
     disruptionBudget: disruptionBudget.optional(),
     overlays: overlays.optional(),

@@ -27,6 +27,8 @@ export interface ProxyRequest {
   readonly gateway: Gateway;
   /** At least one. */
   readonly ports: readonly ServedPort[];
+  /** A client ought to come back to the same proxy: MCP sessions belong to the one that began them. */
+  readonly sessions: boolean;
   readonly parameters: ChosenParameters;
   readonly installation: Installation;
   /** How many replicas its Deployment asks for now, where there is one. */
@@ -40,3 +42,13 @@ export function portsOf({ binds }: Model): readonly ServedPort[] {
     return [...protocols].toSorted().map((protocol) => ({ port, protocol }));
   });
 }
+
+/** Are there MCP sessions in what a model serves? */
+export const hasSessions = ({ binds }: Model): boolean =>
+  binds.some(({ listeners }) =>
+    listeners.some(
+      (listener) =>
+        'routes' in listener &&
+        listener.routes.some(({ backends }) => backends.some(({ kind }) => kind === 'mcp')),
+    ),
+  );

@@ -3,8 +3,11 @@ import { requestedAddresses } from './addresses.ts';
 import { selectorOf } from './names.ts';
 import type { ProxyRequest } from './request.ts';
 
+/** Seconds; longer than a session lives without a word. */
+const sameProxyFor = 10_800;
+
 /** The way to the proxies of a Gateway. */
-export function serviceOf({ gateway, ports, parameters }: ProxyRequest, metadata: ObjectMeta): KubeObject {
+export function serviceOf({ gateway, ports, sessions, parameters }: ProxyRequest, metadata: ObjectMeta): KubeObject {
   const { type = 'LoadBalancer', annotations, ...rest } = parameters.service ?? {};
   const address = requestedAddresses(gateway).find((one) => one.type === 'IPAddress')?.value;
   const field = type === 'LoadBalancer' ? 'loadBalancerIP' : 'clusterIP';
@@ -19,6 +22,13 @@ export function serviceOf({ gateway, ports, parameters }: ProxyRequest, metadata
       ...rest,
       // One fits here; who asks for more says it to the load balancer by annotations.
       ...(address === undefined ? {} : { [field]: address }),
+      // The time is said, though it is the usual one: what only the server has said stays when the rest goes.
+      ...(sessions
+        ? {
+            sessionAffinity: 'ClientIP',
+            sessionAffinityConfig: { clientIP: { timeoutSeconds: sameProxyFor } },
+          }
+        : {}),
       ports: ports.map(({ port, protocol }) => ({
         name: `${protocol.toLowerCase()}-${String(port)}`,
         port,

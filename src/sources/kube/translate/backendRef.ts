@@ -5,6 +5,7 @@ import { problem, type Problem } from './conditions.ts';
 import { endpointKey } from './endpoints.ts';
 import { written, type Party } from './grants.ts';
 import type { Lookup } from './lookup.ts';
+import { isMcpRef, McpResolver, type McpTools } from './mcpBackendRef.ts';
 import { namespaceOf, type GatewayState } from './state.ts';
 
 /** What is spoken with a backend: decided by the kind of route, then by what its Service says. */
@@ -31,10 +32,12 @@ export interface Asker {
 export class BackendResolver {
   private readonly lookup: Lookup;
   private readonly policies: BackendTlsPolicies;
+  readonly mcp: McpResolver;
 
-  constructor(lookup: Lookup, policies: BackendTlsPolicies) {
+  constructor(lookup: Lookup, policies: BackendTlsPolicies, mcp: McpTools) {
     this.lookup = lookup;
     this.policies = policies;
+    this.mcp = new McpResolver(lookup, mcp, this);
   }
 
   resolve(reference: BackendRef, asker: Asker): Target | Problem {
@@ -42,6 +45,8 @@ export class BackendResolver {
     const { group = '', kind = 'Service', name, port } = reference;
     const namespace = namespaceOf(reference, from.namespace);
     const what = written(kind, namespace, name);
+    if (isMcpRef(reference))
+      return problem('InvalidKind', `${what} is a backend of rules of HTTPRoutes, and nothing else`);
     if (group !== '' || kind !== 'Service')
       return problem('InvalidKind', `${what} of group ${group === '' ? 'core' : group} is no backend`);
     if (!this.lookup.grants.permit(from, { group, kind, namespace }, name))

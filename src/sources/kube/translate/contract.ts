@@ -10,6 +10,7 @@ import type {
   GrpcRoute,
   HttpRoute,
   ListenerSet,
+  McpBackend,
   Namespace,
   Node,
   ReferenceGrant,
@@ -34,6 +35,7 @@ export interface KubeObjects {
   readonly udpRoutes: readonly UdpRoute[];
   readonly referenceGrants: readonly ReferenceGrant[];
   readonly backendTLSPolicies: readonly BackendTLSPolicy[];
+  readonly mcpBackends: readonly McpBackend[];
   /** PortcullisParameters: of proxies, not of models. */
   readonly parameters: readonly KubeObject[];
   readonly services: readonly Service[];
@@ -52,7 +54,20 @@ export interface Parameters {
   readonly name: string;
   /** Why it cannot be used, where it cannot. */
   readonly problem?: string;
+  /** What it allows McpBackends, where it says so. */
+  readonly mcp?: Partial<McpRights>;
 }
+
+/** From which namespaces McpBackends may have the proxies of a Gateway do what not everybody may ask for. */
+export interface McpRights {
+  /** Start programs. */
+  readonly stdio: McpRight;
+  /** Send requests out of the cluster. */
+  readonly hosts: McpRight;
+}
+
+/** `Same`: that of the Gateway. */
+export type McpRight = 'None' | 'Same' | 'All';
 
 /** What is known of the proxies that serve a Gateway, and of the ways to them. */
 export interface Infrastructure {
@@ -99,7 +114,7 @@ export interface GatewayModel {
 /** Addresses of a port of a Service by `namespace/name:port/protocol`. */
 export type EndpointTable = ReadonlyMap<string, readonly BackendAddress[]>;
 
-/** The kinds of `gateway.networking.k8s.io` that have a status of ours. */
+/** The kinds that have a status of ours. */
 export type StatusKind =
   | 'GatewayClass'
   | 'Gateway'
@@ -109,7 +124,8 @@ export type StatusKind =
   | 'TLSRoute'
   | 'TCPRoute'
   | 'UDPRoute'
-  | 'BackendTLSPolicy';
+  | 'BackendTLSPolicy'
+  | 'McpBackend';
 
 /** What the `status` of an object ought to be, others' parts of it included. */
 export interface StatusUpdate {

@@ -7,6 +7,8 @@ import { EndpointFinder } from './endpoints.ts';
 import { guardInto, type Defect, type Guard } from './guard.ts';
 import { modelOf } from './gatewayModel.ts';
 import { readGateway, setsByGateway } from './gateways.ts';
+import { McpBackends, mcpBackendStatus } from './mcpBackends.ts';
+import { GatewayRights } from './mcpRights.ts';
 import { byAge, keyOfNamed, lookupOf, type Lookup } from './lookup.ts';
 import { parametersProblem } from './parameters.ts';
 import { placeRoute, type KindedRoute } from './routes.ts';
@@ -25,6 +27,7 @@ export type {
   Translation,
 } from './contract.ts';
 export { EndpointFinder } from './endpoints.ts';
+export { isForPrograms } from './mcpEnvironment.ts';
 
 /**
  * Turns the objects of a cluster into one model for each Gateway of ours, and into the status of every object of ours.
@@ -55,7 +58,8 @@ class Run {
     const { now, process, infrastructure, controllerName } = this.options;
     const gateways = this.gateways(this.classes());
     const policies = new BackendTlsPolicies(this.objects.backendTLSPolicies, this.lookup, this.guard);
-    this.routes(gateways, policies);
+    const mcp = new McpBackends(this.objects.mcpBackends, this.guard);
+    this.routes(gateways, policies, mcp);
     const models = new Map<string, GatewayModel>();
     for (const gateway of gateways) {
       this.guard('Gateway', gateway.object, () => {
@@ -69,6 +73,12 @@ class Run {
     for (const policy of policies.all) {
       this.guard('BackendTLSPolicy', policy.object, () => {
         const status = policyStatus(policy, controllerName, now);
+        if (status !== undefined) this.report.push(status);
+      });
+    }
+    for (const backend of mcp.all) {
+      this.guard('McpBackend', backend.object, () => {
+        const status = mcpBackendStatus(backend, controllerName, now);
         if (status !== undefined) this.report.push(status);
       });
     }
@@ -108,13 +118,14 @@ class Run {
     return states;
   }
 
-  private routes(gateways: readonly GatewayState[], policies: BackendTlsPolicies): void {
-    const { controllerName, now } = this.options;
+  private routes(gateways: readonly GatewayState[], policies: BackendTlsPolicies, mcp: McpBackends): void {
+    const { controllerName, now, parameters } = this.options;
     const { lookup } = this;
+    const rights = new GatewayRights(this.objects.gatewayClasses, parameters);
     const tools = {
       lookup,
       parents: parentsOf(gateways),
-      backends: new BackendResolver(lookup, policies),
+      backends: new BackendResolver(lookup, policies, { backends: mcp, rights }),
       controllerName,
       now,
     };

@@ -21,6 +21,8 @@ import { problem, type Problem } from './conditions.ts';
 import { readFilters, type Filters } from './filters.ts';
 import { hostnamesOf } from './attach.ts';
 import { grpcMatches, httpMatches } from './matches.ts';
+import { isMcpRef } from './mcpBackendRef.ts';
+import { mcpRuleProblem } from './mcpRule.ts';
 import { trafficPolicies } from './traffic.ts';
 
 /** The rules of a route as a listener serves them, and what is to be said of them. */
@@ -116,8 +118,9 @@ class RuleReader {
       origin: this.origin(rule.name),
       place,
     };
-    if ('reason' in filters || 'reason' in traffic) {
-      const why = 'reason' in filters ? filters : (traffic as Problem);
+    const mixed = this.kind === 'HTTPRoute' ? mcpRuleProblem(rule) : undefined;
+    if ('reason' in filters || 'reason' in traffic || mixed !== undefined) {
+      const why = 'reason' in filters ? filters : 'reason' in traffic ? traffic : (mixed as Problem);
       return { route: { ...base, policies: [], backends: [invalid(why, 1, place)] }, dropped: why };
     }
     const backends = (rule.backendRefs ?? []).map((ref, at) =>
@@ -135,6 +138,7 @@ class RuleReader {
 
   private backend(ref: FilteredBackendRef, place: Place, prefixed: boolean): Backend {
     const { weight = 1 } = ref;
+    if (this.kind === 'HTTPRoute' && isMcpRef(ref)) return this.mcp(ref, weight, place);
     const target = this.backends.resolve(ref, this.asker);
     if ('reason' in target) {
       this.unresolved ??= target;
@@ -150,6 +154,13 @@ class RuleReader {
       ...policiesField(filters.policies),
       ...mirrorsField(this.mirrors(filters, place)),
     };
+  }
+
+  private mcp(ref: FilteredBackendRef, weight: number, place: Place): Backend {
+    const backend = this.backends.mcp.resolve(ref, this.asker);
+    if (!('reason' in backend)) return { ...backend, weight, place };
+    this.unresolved ??= backend;
+    return invalid(backend, weight, place);
   }
 
   private mirrors({ mirrors }: Filters, place: Place): readonly Mirror[] {

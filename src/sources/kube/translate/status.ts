@@ -1,11 +1,11 @@
 import { keyOf } from '../api/object.ts';
 import type {
-  BackendTLSPolicy,
   GatewayAddress,
   GatewayClass,
   ListenerStatus,
   Named,
   PolicyAncestorStatus,
+  PolicyStatus,
 } from '../types/index.ts';
 import type { PolicyState } from './backendTls.ts';
 import {
@@ -217,19 +217,37 @@ function setProblem({ refused, listeners }: SetState): Problem | undefined {
 const ANCESTORS_MOST = 16;
 
 /** Undefined where the policy is not, and was not, of our concern. */
-export function policyStatus(
+export const policyStatus = (
   state: PolicyState,
   controllerName: string,
   now: string,
+): StatusUpdate | undefined =>
+  ancestorsStatus(
+    'BackendTLSPolicy',
+    state.object,
+    Array.from(state.gateways.values(), (gateway) => ({ gateway, verdicts: policyVerdicts(state) })),
+    controllerName,
+    now,
+  );
+
+/**
+ * The status of an object that is said for each Gateway (GEP-713); entries of other controllers stay as they are.
+ * @returns undefined where the object is not, and was not, of our concern
+ */
+export function ancestorsStatus(
+  kind: StatusKind,
+  object: Named & { readonly status?: PolicyStatus },
+  entries: readonly { readonly gateway: GatewayState; readonly verdicts: readonly Verdict[] }[],
+  controllerName: string,
+  now: string,
 ): StatusUpdate | undefined {
-  const { object, gateways } = state;
   const before = object.status?.ancestors ?? [];
   const others = before.filter((entry) => entry.controllerName !== controllerName);
-  if (gateways.size === 0 && others.length === before.length) return undefined;
-  const own = [...gateways.values()]
-    .sort((a, b) => (a.key < b.key ? -1 : 1))
+  if (entries.length === 0 && others.length === before.length) return undefined;
+  const own = entries
+    .toSorted((a, b) => (a.gateway.key < b.gateway.key ? -1 : 1))
     .slice(0, ANCESTORS_MOST - others.length)
-    .map((gateway): PolicyAncestorStatus => {
+    .map(({ gateway, verdicts }): PolicyAncestorStatus => {
       const { namespace = '', name } = gateway.object.metadata;
       const known = before.find(
         ({ controllerName: writer, ancestorRef }) =>
@@ -240,16 +258,13 @@ export function policyStatus(
       return {
         ancestorRef: { group: GATEWAY_GROUP, kind: 'Gateway', namespace, name },
         controllerName,
-        conditions: mergeConditions(known?.conditions, policyVerdicts(state), {
+        conditions: mergeConditions(known?.conditions, verdicts, {
           now,
           generation: object.metadata.generation,
         }),
       };
     });
-  return update('BackendTLSPolicy', object as BackendTLSPolicy, {
-    ...object.status,
-    ancestors: [...others, ...own],
-  });
+  return update(kind, object, { ...object.status, ancestors: [...others, ...own] });
 }
 
 const policyVerdicts = ({ conflict, invalid, unresolved }: PolicyState): readonly Verdict[] => [

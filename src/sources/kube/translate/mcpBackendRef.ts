@@ -1,0 +1,175 @@
+import { parseDuration, type BackendTls, type McpBackend, type McpTarget } from '../../../model/index.ts';
+import type { BackendRef } from '../types/index.ts';
+import type { Asker, BackendResolver } from './backendRef.ts';
+import { problem, type Problem } from './conditions.ts';
+import { written } from './grants.ts';
+import type { Lookup } from './lookup.ts';
+import type { McpBackends, McpState } from './mcpBackends.ts';
+import { environmentOf } from './mcpEnvironment.ts';
+import type { GatewayRights } from './mcpRights.ts';
+import type { McpTargetSpec } from './mcpSchema.ts';
+import { authoritiesOf, type Checked } from './pem.ts';
+import { namespaceOf } from './state.ts';
+
+export const OWN_GROUP = 'portcullis.dev';
+const kind = 'McpBackend';
+
+export const isMcpRef = (reference: BackendRef): boolean =>
+  reference.group === OWN_GROUP && reference.kind === kind;
+
+const defaultPath = '/mcp';
+const defaultStartTimeoutMs = 60_000;
+
+/** What the McpBackends of a translation are resolved with. */
+export interface McpTools {
+  readonly backends: McpBackends;
+  readonly rights: GatewayRights;
+}
+
+/** A problem, and whether it is one of a reference or of the object itself. */
+interface Wrong {
+  readonly as: 'refused' | 'unresolved';
+  readonly why: Problem;
+}
+type Made<Kind> = Kind | Wrong;
+
+const refused = (reason: string, message: string): Wrong => ({
+  as: 'refused',
+  why: problem(reason, message),
+});
+const unresolved = (why: Problem): Wrong => ({ as: 'unresolved', why });
+
+/** Follows the references of HTTPRoutes to McpBackends, and those of McpBackends to what they need. */
+export class McpResolver {
+  private readonly lookup: Lookup;
+  private readonly tools: McpTools;
+  private readonly services: Pick<BackendResolver, 'resolve'>;
+
+  constructor(lookup: Lookup, tools: McpTools, services: Pick<BackendResolver, 'resolve'>) {
+    this.lookup = lookup;
+    this.tools = tools;
+    this.services = services;
+  }
+
+  /** @param reference one of `isMcpRef` */
+  resolve(reference: BackendRef, asker: Asker): Omit<McpBackend, 'weight' | 'place'> | Problem {
+    const { from, gateway, attached } = asker;
+    const { name, port } = reference;
+    const namespace = namespaceOf(reference, from.namespace);
+    const key = `${namespace}/${name}`;
+    const what = written(kind, namespace, name);
+    if (!this.lookup.grants.permit(from, { group: OWN_GROUP, kind, namespace }, name))
+      return problem('RefNotPermitted', `${what}: no ReferenceGrant allows it`);
+    const state = this.tools.backends.find(key);
+    if (state === undefined) return problem('BackendNotFound', `${what}: there is none`);
+    const target = this.targetOf(state, namespace, asker);
+    const wrong = 'why' in target ? { [target.as]: target.why } : {};
+    if (attached) state.uses.set(gateway.key, { gateway, ...wrong });
+    if ('why' in target) return problem(target.why.reason, `${what}: ${target.why.message}`);
+    if (port !== undefined)
+      return problem('UnsupportedValue', `${what}: its ports are said by itself, so none can be named here`);
+    return {
+      kind: 'mcp',
+      key: `mcp/${key}`,
+      targets: [target],
+      prefixMode: 'conditional',
+      failureMode: 'failClosed',
+      dnsRebindingProtection: false,
+    };
+  }
+
+  private targetOf({ spec }: McpState, namespace: string, asker: Asker): Made<McpTarget> {
+    if ('reason' in spec) return { as: 'refused', why: spec };
+    // The schema sees to it that there is one.
+    const target = spec.targets[0] as McpTargetSpec;
+    if (target.stdio !== undefined) return this.stdio(target, target.stdio, namespace, asker);
+    if (target.service !== undefined) return this.service(target, target.service, namespace, asker);
+    if (target.host !== undefined) return this.host(target, target.host, namespace, asker);
+    return refused('Invalid', 'a target is neither of stdio, service and host');
+  }
+
+  private stdio(
+    { name }: McpTargetSpec,
+    { command, args = [], env, cwd, startTimeout }: NonNullable<McpTargetSpec['stdio']>,
+    namespace: string,
+    { gateway }: Asker,
+  ): Made<McpTarget> {
+    if (!this.tools.rights.permit('stdio', gateway, namespace))
+      return refused('StdioNotAllowed', notAllowed('stdio', gateway.key, namespace));
+    const variables = environmentOf(env, namespace, this.lookup);
+    if ('reason' in variables) return unresolved(variables);
+    return {
+      kind: 'stdio',
+      name,
+      cmd: command,
+      args,
+      env: variables.env,
+      clearEnv: false,
+      ...(cwd === undefined ? {} : { cwd }),
+      startTimeoutMs: (startTimeout && parseDuration(startTimeout)) || defaultStartTimeoutMs,
+    };
+  }
+
+  private service(
+    { name }: McpTargetSpec,
+    { path = defaultPath, ...reference }: NonNullable<McpTargetSpec['service']>,
+    namespace: string,
+    asker: Asker,
+  ): Made<McpTarget> {
+    const from = { group: OWN_GROUP, kind, namespace };
+    const found = this.services.resolve(definite(reference), { ...asker, from, spoken: 'http' });
+    return 'reason' in found ? unresolved(found) : { kind: 'http', name, path, ...found };
+  }
+
+  private host(
+    { name }: McpTargetSpec,
+    { host, port, path = defaultPath, tls }: NonNullable<McpTargetSpec['host']>,
+    namespace: string,
+    { gateway }: Asker,
+  ): Made<McpTarget> {
+    if (!this.tools.rights.permit('hosts', gateway, namespace))
+      return refused('HostNotAllowed', notAllowed('hosts', gateway.key, namespace));
+    const secure = tls === undefined ? undefined : this.tls(tls, namespace);
+    if (secure !== undefined && 'why' in secure) return secure;
+    return { kind: 'http', name, host, port, path, ...(secure === undefined ? {} : { tls: secure }) };
+  }
+
+  private tls(
+    { hostname, caCertificateRefs = [] }: NonNullable<NonNullable<McpTargetSpec['host']>['tls']>,
+    namespace: string,
+  ): Made<BackendTls> {
+    const texts: string[] = [];
+    for (const { name } of caCertificateRefs) {
+      const map = this.lookup.configMaps.get(`${namespace}/${name}`);
+      const checked: Checked<string> =
+        map === undefined ? { ok: false, why: 'there is none' } : authoritiesOf(map);
+      // Fewer authorities than were asked for would still be safe, but nobody would learn of it.
+      if (!checked.ok)
+        return unresolved(
+          problem('InvalidCACertificateRef', `${written('ConfigMap', namespace, name)}: ${checked.why}`),
+        );
+      texts.push(checked.value);
+    }
+    return {
+      ...(hostname === undefined ? {} : { hostname }),
+      ...(texts.length === 0 ? {} : { root: { inline: texts.join('\n') } }),
+      insecure: false,
+      insecureHost: false,
+      subjectAltNames: [],
+    };
+  }
+}
+
+const notAllowed = (right: string, gateway: string, namespace: string): string =>
+  `Gateway ${gateway} allows it to no McpBackend of namespace ${namespace}: see spec.mcp.${right} of PortcullisParameters`;
+
+/** Without fields that are there and undefined. */
+const definite = ({
+  name,
+  namespace,
+  port,
+}: {
+  readonly name: string;
+  readonly namespace?: string | undefined;
+  readonly port: number;
+}): BackendRef => ({ name, port, ...(namespace === undefined ? {} : { namespace }) });
