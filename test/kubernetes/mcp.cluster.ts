@@ -1,0 +1,327 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { before, describe, test, type TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { memoryLog } from '../../src/auth/log.testing.ts';
+import { defaults } from '../../src/model/index.ts';
+import { Controller } from '../../src/sources/kube/index.ts';
+import { mcpBackendSchema } from '../../src/sources/kube/translate/mcpSchema.ts';
+import { clusterForSuite, needsCluster, quickPace } from './cluster.testing.ts';
+import { until } from './until.testing.ts';
+
+const crd = (plural: string): string =>
+  readFileSync(new URL(`../../deploy/chart/crds/portcullis.dev_${plural}.yaml`, import.meta.url), 'utf8');
+
+const stdio = (settings: object): object => ({ targets: [{ name: 'a', stdio: settings }] });
+const host = (settings: object): object => ({ targets: [{ name: 'a', host: settings }] });
+const service = { name: 'tools', port: 80 };
+
+/** What is wrong with a spec → the spec. */
+const wrong: Readonly<Record<string, object>> = {
+  'no target': { targets: [] },
+  'several targets': {
+    targets: [
+      { name: 'a', service },
+      { name: 'b', service },
+    ],
+  },
+  'a target that is two things': { targets: [{ name: 'a', service, stdio: { command: 'x' } }] },
+  'a target that is nothing': { targets: [{ name: 'a' }] },
+  'a target without a name': { targets: [{ service }] },
+  'a name that does not go with tools': { targets: [{ name: 'a b', service }] },
+  'no command': stdio({ args: ['x'] }),
+  'a variable without a value': stdio({ command: 'x', env: [{ name: 'A' }] }),
+  'a variable of two values': stdio({
+    command: 'x',
+    env: [{ name: 'A', value: 'b', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } }],
+  }),
+  'a variable that is set twice': stdio({
+    command: 'x',
+    env: [
+      { name: 'A', value: 'b' },
+      { name: 'A', value: 'c' },
+    ],
+  }),
+  'a name that no variable has': stdio({ command: 'x', env: [{ name: 'A=B', value: 'b' }] }),
+  'no time to start': stdio({ command: 'x', startTimeout: '0s' }),
+  'a time without a unit': stdio({ command: 'x', startTimeout: '10' }),
+  'a Service without a port': { targets: [{ name: 'a', service: { name: 'tools' } }] },
+  'a path that is none': { targets: [{ name: 'a', service: { ...service, path: 'mcp' } }] },
+  'a target that is not built': { targets: [{ name: 'a', openapi: {} }] },
+  'a place for programs that is not built': stdio({ command: 'x', placement: 'Elsewhere' }),
+  'this machine by its name': host({ host: 'localhost', port: 80 }),
+  'this machine by its address': host({ host: '127.0.0.1', port: 15_000 }),
+  'this machine in IPv6': host({ host: '0:0:0:0:0:0:0:1', port: 15_000 }),
+  'this machine in disguise': host({ host: '127.1', port: 15_000 }),
+  'IPv4 in the clothes of IPv6': host({ host: '::ffff:127.0.0.1', port: 15_000 }),
+  'the link of the node': host({ host: '169.254.169.254', port: 80 }),
+  'a Service by its name': host({ host: 'tools.shop.svc', port: 80 }),
+  'a Service by its whole name': host({ host: 'tools.shop.svc.cluster.local', port: 80 }),
+  'a name of this namespace': host({ host: 'tools', port: 80 }),
+};
+
+const right: Readonly<Record<string, object>> = {
+  'a program': stdio({
+    command: '/usr/bin/server',
+    args: ['--verbose', ''],
+    env: [
+      { name: 'A', value: '' },
+      { name: 'B', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } },
+    ],
+    cwd: '/srv',
+    startTimeout: '1m30s',
+  }),
+  'a Service of another namespace': {
+    targets: [{ name: 'a', service: { ...service, namespace: 'other', path: '/v1/mcp' } }],
+  },
+  'a host': host({
+    host: 'mcp.example.com',
+    port: 443,
+    path: '/mcp',
+    tls: { hostname: 'x.example.com', caCertificateRefs: [{ name: 'ca' }] },
+  }),
+  'an address': host({ host: '192.0.2.7', port: 80 }),
+  'an address in IPv6': host({ host: '2001:db8::7', port: 80 }),
+};
+
+interface Ancestor {
+  readonly ancestorRef: { readonly name: string };
+  readonly conditions: readonly {
+    readonly type: string;
+    readonly status: string;
+    readonly reason: string;
+    readonly message: string;
+    readonly observedGeneration: number;
+  }[];
+}
+
+interface AnyObject {
+  readonly spec: Readonly<Record<string, unknown>>;
+  readonly status?: { readonly ancestors?: readonly Ancestor[]; readonly parents?: readonly Ancestor[] };
+}
+
+describe('McpBackend', needsCluster, () => {
+  const stage = clusterForSuite();
+
+  before(async () => {
+    await stage.cluster.installGatewayApi('experimental');
+    await stage.cluster.apply(crd('portcullisparameters'));
+    await stage.cluster.kubectl(['wait', '--for=condition=established', 'crd', '--all', '--timeout=60s']);
+  });
+
+  const get = async (kind: string, name: string): Promise<AnyObject | undefined> => {
+    const text = await stage.cluster.kubectl(['get', kind, name, '--ignore-not-found', '-o', 'json']);
+    return text === '' ? undefined : (JSON.parse(text) as AnyObject);
+  };
+
+  const eventually = async (
+    kind: string,
+    name: string,
+    holds: (object: AnyObject) => boolean,
+  ): Promise<AnyObject> => {
+    const end = performance.now() + 60_000;
+    for (;;) {
+      const object = await get(kind, name);
+      if (object !== undefined && holds(object)) return object;
+      if (performance.now() > end) throw new Error(`${kind} ${name}: ${JSON.stringify(object)}`);
+      await pause(50);
+    }
+  };
+
+  /** For an object whose only Gateway says that much. */
+  const says =
+    (type: string, status: string, reason: string, message = '') =>
+    (object: AnyObject): boolean =>
+      (object.status?.ancestors ?? object.status?.parents ?? []).some(({ conditions }) =>
+        conditions.some(
+          (one) =>
+            one.type === type &&
+            one.status === status &&
+            one.reason === reason &&
+            one.message.includes(message),
+        ),
+      );
+
+  const start = async (t: TestContext) => {
+    const { api, metrics } = await stage.connect();
+    const { log, lines } = memoryLog();
+    const controller = new Controller({
+      api,
+      namespace: 'default',
+      identity: t.name,
+      process: defaults,
+      installation: () => ({
+        controllerName: 'portcullis.dev/gateway',
+        image: 'portcullis:test',
+        controller: 'portcullis-controller.portcullis-system.svc:15010',
+        trust: '(certificates)',
+      }),
+      log,
+      metrics,
+      watchPace: quickPace,
+    });
+    t.after(async () => await controller.close());
+    await controller.ready;
+    await until('it leads', () => controller.isLeader);
+    const model = (): string => JSON.stringify([...(controller.translation?.models ?? [])]);
+    return { model, log: (): string => JSON.stringify(lines) };
+  };
+
+  // The first one: the kind is not installed yet.
+  test('is taken up when its kind is installed under a controller that runs', async (t) => {
+    await stage.cluster.apply([gatewayClass, gateway('one'), route('one')].join('\n---\n'));
+    await start(t);
+    await eventually('httproute', 'one', says('ResolvedRefs', 'False', 'BackendNotFound', 'there is none'));
+    await stage.cluster.apply(crd('mcpbackends'));
+    await stage.cluster.kubectl(['wait', '--for=condition=established', 'crd', '--all', '--timeout=60s']);
+    await stage.cluster.apply(mcpBackend('one', stdio({ command: 'server' })));
+    await eventually('httproute', 'one', says('ResolvedRefs', 'False', 'StdioNotAllowed'));
+    const refused = await eventually('mcpbackend', 'one', says('Accepted', 'False', 'StdioNotAllowed'));
+    assert.equal(refused.status?.ancestors?.[0]?.ancestorRef.name, 'one');
+    assert.equal(refused.status.ancestors[0].conditions[0]?.observedGeneration, 1);
+  });
+
+  test('starts programs where the owner of the Gateway allows it, and clients come back to their proxy', async (t) => {
+    const { model } = await start(t);
+    await stage.cluster.apply(
+      [gateway('two', 'programs'), mcpBackend('two', stdio({ command: 'server' })), route('two')].join(
+        '\n---\n',
+      ),
+    );
+    await stage.cluster.apply(parameters('programs', { mcp: { stdio: 'Same' } }));
+    await eventually('mcpbackend', 'two', says('Accepted', 'True', 'Accepted'));
+    await eventually('httproute', 'two', says('ResolvedRefs', 'True', 'ResolvedRefs'));
+    await until('the model has it', () => model().includes('"cmd":"server"'));
+    await eventually('service', 'two', ({ spec }) => spec['sessionAffinity'] === 'ClientIP');
+
+    await stage.cluster.apply(parameters('programs', { mcp: { stdio: 'None' } }));
+    await eventually('mcpbackend', 'two', says('Accepted', 'False', 'StdioNotAllowed'));
+    await until('the model has lost it', () => !model().includes('"cmd":"server"'));
+    await eventually(
+      'service',
+      'two',
+      ({ spec }) => spec['sessionAffinity'] === 'None' && spec['sessionAffinityConfig'] === undefined,
+    );
+  });
+
+  test('a Secret that says so gets into the environment, and nowhere else', async (t) => {
+    const { model, log } = await start(t);
+    await stage.cluster.apply(parameters('secrets', { mcp: { stdio: 'Same' } }));
+    const env = [{ name: 'KEY', valueFrom: { secretKeyRef: { name: 'key', key: 'api' } } }];
+    await stage.cluster.apply(
+      [
+        gateway('three', 'secrets'),
+        mcpBackend('three', stdio({ command: 'server', env })),
+        route('three'),
+      ].join('\n---\n'),
+    );
+    await eventually(
+      'mcpbackend',
+      'three',
+      says('ResolvedRefs', 'False', 'InvalidSecretRef', 'there is none'),
+    );
+    await stage.cluster.apply(secret('key', 'open sesame', false));
+    await eventually(
+      'mcpbackend',
+      'three',
+      says('ResolvedRefs', 'False', 'RefNotPermitted', 'portcullis.dev/use: mcp-env'),
+    );
+    assert.ok(!model().includes('open sesame'));
+    await stage.cluster.apply(secret('key', 'open sesame', true));
+    await eventually('mcpbackend', 'three', says('ResolvedRefs', 'True', 'ResolvedRefs'));
+    await until('the model has it', () => model().includes('"KEY":"open sesame"'));
+    await stage.cluster.apply(secret('key', 'another word', true));
+    await until('the model has the new one', () => model().includes('"KEY":"another word"'));
+    const written = await stage.cluster.kubectl([
+      'get',
+      'mcpbackend,httproute,gateway,deployment,configmap',
+      '-A',
+      '-o',
+      'yaml',
+    ]);
+    for (const word of ['open sesame', 'another word', Buffer.from('open sesame').toString('base64')])
+      assert.ok(!written.includes(word) && !log().includes(word), word);
+  });
+
+  test('what is deleted is a reference that leads nowhere', async (t) => {
+    await start(t);
+    await stage.cluster.apply(parameters('gone', { mcp: { stdio: 'Same' } }));
+    await stage.cluster.apply(
+      [gateway('four', 'gone'), mcpBackend('four', stdio({ command: 'server' })), route('four')].join(
+        '\n---\n',
+      ),
+    );
+    await eventually('httproute', 'four', says('ResolvedRefs', 'True', 'ResolvedRefs'));
+    await stage.cluster.kubectl(['delete', 'mcpbackend', 'four']);
+    await eventually('httproute', 'four', says('ResolvedRefs', 'False', 'BackendNotFound'));
+    // Of what no route names any more, nothing is said.
+    await stage.cluster.apply(mcpBackend('four', stdio({ command: 'server' })));
+    await eventually('mcpbackend', 'four', says('Accepted', 'True', 'Accepted'));
+    await stage.cluster.kubectl(['delete', 'httproute', 'four']);
+    await eventually('mcpbackend', 'four', ({ status }) => status?.ancestors?.length === 0);
+  });
+
+  for (const [what, spec] of Object.entries(wrong))
+    test(`${what} is refused, by the server and by the controller`, async () => {
+      await assert.rejects(
+        stage.cluster.apply(mcpBackend('wrong', spec)),
+        /is invalid|failed to create typed patch object/,
+      );
+      assert.equal(mcpBackendSchema.safeParse(spec).success, false);
+    });
+
+  for (const [what, spec] of Object.entries(right))
+    test(`${what} is taken as it is, by both`, async () => {
+      await stage.cluster.apply(mcpBackend('right', spec));
+      assert.deepEqual((await get('mcpbackend', 'right'))?.spec, spec);
+      assert.equal(mcpBackendSchema.safeParse(spec).success, true);
+      await stage.cluster.kubectl(['delete', 'mcpbackend', 'right']);
+    });
+});
+
+const object = (apiVersion: string, kind: string, name: string, rest: object): string =>
+  JSON.stringify({ apiVersion, kind, metadata: { name }, ...rest });
+
+const gatewayApi = 'gateway.networking.k8s.io/v1';
+const ours = 'portcullis.dev/v1alpha1';
+
+const gatewayClass = object(gatewayApi, 'GatewayClass', 'portcullis', {
+  spec: { controllerName: 'portcullis.dev/gateway' },
+});
+
+const gateway = (name: string, parametersName?: string): string =>
+  object(gatewayApi, 'Gateway', name, {
+    spec: {
+      gatewayClassName: 'portcullis',
+      listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }],
+      ...(parametersName === undefined
+        ? {}
+        : {
+            infrastructure: {
+              parametersRef: { group: 'portcullis.dev', kind: 'PortcullisParameters', name: parametersName },
+            },
+          }),
+    },
+  });
+
+/** From a Gateway to an McpBackend, all of one name. */
+const route = (name: string): string =>
+  object(gatewayApi, 'HTTPRoute', name, {
+    spec: {
+      parentRefs: [{ name }],
+      rules: [{ backendRefs: [{ group: 'portcullis.dev', kind: 'McpBackend', name }] }],
+    },
+  });
+
+const parameters = (name: string, spec: object): string =>
+  object(ours, 'PortcullisParameters', name, { spec });
+
+const mcpBackend = (name: string, spec: object): string => object(ours, 'McpBackend', name, { spec });
+
+const secret = (name: string, value: string, forPrograms: boolean): string =>
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, ...(forPrograms ? { labels: { 'portcullis.dev/use': 'mcp-env' } } : {}) },
+    stringData: { api: value },
+  });
