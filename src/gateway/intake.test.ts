@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { memoryLog } from '../auth/log.testing.ts';
 import { defaults, type Model } from '../model/index.ts';
+import { WorkerLost } from '../workers/index.ts';
 import { Intake } from './intake.ts';
 
 /** Told apart by the length of their lists of ports. */
@@ -102,6 +103,76 @@ test('what comes while the first one comes into use is taken after it, or its pr
   other.intake.refuse(['gateway.yaml:1:1: unknown field']);
   other.intake.begin(model(1), []);
   assert.deepEqual(other.intake.state.problems, ['gateway.yaml:1:1: unknown field']);
+});
+
+test('what is wrong with the newest stays said while one before it comes into use, or is refused', async () => {
+  const { intake, last, log } = stage();
+  const broken = 'gateway.yaml:1:1: unknown field';
+  intake.begin(model(1), []);
+  intake.offer(model(2), []);
+  await turn();
+  intake.refuse([broken]);
+  last().take();
+  await intake.settled;
+  assert.deepEqual([intake.model, intake.state.problems], [model(2), [broken]]);
+  intake.offer(model(3), []);
+  await turn();
+  intake.refuse([broken]);
+  last().refuse(new Error('port 80 cannot be bound'));
+  await intake.settled;
+  assert.deepEqual([intake.model, intake.state.problems], [model(2), [broken]]);
+  assert.match(log().at(-1) ?? '', /port 80 cannot be bound/);
+});
+
+test('one of which a worker has ended is refused, and tried once more when all serve again', async () => {
+  const { intake, asked, last, log } = stage();
+  intake.begin(model(1), []);
+  intake.offer(model(2), []);
+  await turn();
+  const whole = Promise.withResolvers<void>();
+  last().refuse(new WorkerLost(whole.promise));
+  await turn();
+  const problem = 'gateway.yaml: a worker has ended while it prepared this configuration';
+  assert.deepEqual([asked(), intake.model, intake.state.problems], [[2], model(1), [problem]]);
+  whole.resolve();
+  await turn();
+  assert.deepEqual(asked(), [2, 2]);
+  // It dies of it again.
+  last().refuse(new WorkerLost(Promise.resolve()));
+  await turn();
+  assert.deepEqual([asked(), intake.model, intake.state.problems], [[2, 2], model(1), [problem]]);
+  assert.equal(log().filter((line) => line.includes('refused, the last good one stays')).length, 2);
+
+  // Each has a second try of its own, also the same once more.
+  intake.offer(model(2), []);
+  await turn();
+  last().refuse(new WorkerLost(Promise.resolve()));
+  await turn();
+  assert.deepEqual(asked(), [2, 2, 2, 2]);
+  last().take();
+  await intake.settled;
+  assert.deepEqual([intake.model, intake.state.problems], [model(2), []]);
+});
+
+test('one that is not the newest any more has no second try, and neither has any after the end', async () => {
+  const afterwards: readonly ((intake: Intake) => void)[] = [
+    (intake) => intake.offer(model(3), []),
+    (intake) => intake.refuse(['gateway.yaml:1:1: unknown field']),
+    (intake) => intake.close(),
+  ];
+  for (const happens of afterwards) {
+    const { intake, asked, last } = stage();
+    intake.begin(model(1), []);
+    intake.offer(model(2), []);
+    await turn();
+    const whole = Promise.withResolvers<void>();
+    last().refuse(new WorkerLost(whole.promise));
+    await turn();
+    happens(intake);
+    whole.resolve();
+    await turn();
+    assert.equal(asked().filter((ports) => ports === 2).length, 1);
+  }
 });
 
 test('nothing is taken while it is not free to, nor after the end', async () => {

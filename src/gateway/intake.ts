@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ConfigState } from '../admin/index.ts';
 import type { AddressLists, Model } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
-import type { Plane } from '../workers/index.ts';
+import { WorkerLost, type Plane } from '../workers/index.ts';
 
 export interface IntakeOptions {
   /** What the configuration comes from, by its name. */
@@ -17,6 +17,8 @@ export interface IntakeOptions {
 interface Offer {
   readonly model: Model;
   readonly warnings: readonly string[];
+  /** Once before, a worker ended while it prepared it. */
+  readonly again?: boolean;
 }
 
 /**
@@ -33,6 +35,8 @@ export class Intake {
   private said: readonly string[] = [];
   /** Only the newest of those that wait counts. */
   private waiting: Offer | undefined;
+  /** What was offered last; undefined where something came after it that is none to offer. */
+  private newest: Offer | undefined;
   private working: Promise<void> | undefined;
 
   constructor(options: IntakeOptions) {
@@ -62,8 +66,7 @@ export class Intake {
 
   /** Another one, which is taken when its turn comes. */
   offer(model: Model, warnings: readonly string[]): void {
-    this.waiting = { model, warnings };
-    this.work();
+    this.put({ model, warnings });
   }
 
   /**
@@ -89,15 +92,22 @@ export class Intake {
     this.options.log.debug('addresses taken', { lists: lists.size });
   }
 
+  /** The newest one cannot be taken, and for what reasons. */
   refuse(problems: readonly string[]): void {
+    this.newest = undefined;
     this.wrong = problems;
-    for (const problem of problems)
-      this.options.log.error('configuration refused, the last good one stays', { problem });
+    this.logRefusal(problems);
   }
 
   /** Nothing is taken any more. */
   close(): void {
     this.closed = true;
+  }
+
+  private put(offer: Offer): void {
+    this.newest = offer;
+    this.waiting = offer;
+    this.work();
   }
 
   private work(): void {
@@ -120,11 +130,28 @@ export class Intake {
       if (!isDeepStrictEqual(next.model, this.inUse)) await plane.apply(next.model);
       // A plane that ends takes nothing more into use.
       if (this.closed) return;
-      this.wrong = [];
+      if (this.newest === next) this.wrong = [];
       this.taken(next);
     } catch (error) {
-      if (!this.closed) this.refuse([`${source}: ${messageOf(error)}`]);
+      if (this.closed) return;
+      const problems = [`${source}: ${messageOf(error)}`];
+      if (this.newest === next) this.wrong = problems;
+      this.logRefusal(problems);
+      if (error instanceof WorkerLost && next.again !== true) void this.offerAgain(next, error.whole);
     }
+  }
+
+  /** A worker that died by chance must not keep an old configuration in use. One that dies of this one again, does. */
+  private async offerAgain(offer: Offer, whole: Promise<void>): Promise<void> {
+    await whole;
+    if (this.closed || this.newest !== offer) return;
+    this.options.log.info('all workers serve again: the configuration that was refused is tried once more');
+    this.put({ ...offer, again: true });
+  }
+
+  private logRefusal(problems: readonly string[]): void {
+    for (const problem of problems)
+      this.options.log.error('configuration refused, the last good one stays', { problem });
   }
 
   private taken({ model, warnings }: Offer): void {

@@ -50,6 +50,8 @@ export class Crew {
   /** A model and the start of a worker do not cross: the worker would miss it. */
   private held: Promise<void> | undefined;
   private readonly launching = new Set<Promise<unknown>>();
+  /** Another worker serves, or the end has come. */
+  private change = Promise.withResolvers<void>();
 
   constructor(options: CrewOptions) {
     this.options = options;
@@ -103,10 +105,18 @@ export class Crew {
     );
   }
 
+  /** Resolves (never rejects) when every place is served, by none of these that have ended, or the end has come. */
+  async whole(gone: ReadonlySet<WorkerProcess>): Promise<void> {
+    const isServed = ({ state, process }: Place): boolean =>
+      state === 'serving' && process !== undefined && !gone.has(process);
+    while (!this.ending && !this.options.places.every(isServed)) await this.change.promise;
+  }
+
   /** Who dies from now on is not replaced. */
   stop(): void {
     this.ending = true;
     this.stopped.abort();
+    this.changed();
   }
 
   /** Ends every process. Never rejects. */
@@ -193,6 +203,12 @@ export class Crew {
     }
     process.settled();
     place.state = 'serving';
+    this.changed();
+  }
+
+  private changed(): void {
+    this.change.resolve();
+    this.change = Promise.withResolvers();
   }
 
   /** Tells all who is there; resolves (never rejects) when those that serve know it, or are late. */

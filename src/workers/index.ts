@@ -7,3 +7,4 @@ export { Serving, type ServingOptions } from './serving.ts';
 export type { Program } from './successor.ts';
 export { Tree, type TreeOptions } from './tree.ts';
 export { Upgrades } from './upgrades.ts';
+export { WorkerLost } from './workerLost.ts';

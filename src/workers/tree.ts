@@ -23,6 +23,7 @@ import type { Start } from './questions.ts';
 import { Sockets } from './sockets.ts';
 import { Counter } from './tokens/counter.ts';
 import { mergeViews } from './views.ts';
+import { WorkerLost } from './workerLost.ts';
 
 export interface TreeOptions {
   readonly workers: number;
@@ -199,12 +200,17 @@ export class Tree implements Plane {
         await process.link.ask('prepare', this.keys.sealing(model)).finally(() => process.settled());
       }),
     );
-    // Also where a worker has died of it: a configuration that ends processes is none to take.
-    const refused = prepared.find((outcome) => outcome.status === 'rejected');
-    if (refused?.status === 'rejected') {
+    const reasons = prepared.flatMap((outcome) =>
+      outcome.status === 'rejected' ? [outcome.reason as Error] : [],
+    );
+    if (reasons.length > 0) {
       await this.crew.tell(({ link }) => link.ask('abort', undefined));
       this.sockets.close(opened);
-      throw refused.reason;
+      const refusal = reasons.find((reason) => !(reason instanceof LinkClosed));
+      if (refusal !== undefined) throw refusal;
+      // A configuration that ends processes is none to take; whether it was this one nobody knows.
+      const gone = served.filter((_, index) => prepared[index]?.status === 'rejected');
+      throw new WorkerLost(this.crew.whole(new Set(gone.map(({ process }) => process))));
     }
     this.model = model;
     await Promise.all(

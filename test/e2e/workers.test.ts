@@ -148,20 +148,46 @@ test('a new configuration reaches every worker; one that is refused reaches none
   await portClosed(ports[1]);
 });
 
+/** How often the log says so. */
+const said = (gateway: GatewayProcess, what: string): number => gateway.log().split(what).length - 1;
+
+const preparing = 'the workers prepare a configuration';
+const refused = 'configuration refused';
+
 test('a worker that dies while it prepares a configuration leaves the old one in use, in all of them', async () => {
   await using gateway = await startGateway(saying('old'));
-  const [one] = await pidsOf(gateway);
+  const [one, two] = await pidsOf(gateway);
   process.kill(one, 'SIGSTOP');
   gateway.rewrite(saying('new'));
-  await until('the workers to be asked', () => gateway.log().includes('the workers prepare a configuration'));
+  await until('the workers to be asked', () => gateway.log().includes(preparing));
   // The other one prepares it, and may not take it.
   process.kill(one, 'SIGKILL');
-  await until('the refusal', () => gateway.log().includes('configuration refused'));
+  await until('the refusal', () => gateway.log().includes(refused));
+  // It is tried once more, and once more a worker dies of it.
+  process.kill(two, 'SIGSTOP');
+  await until('the second try', () => said(gateway, preparing) === 2);
+  process.kill(two, 'SIGKILL');
+  await until('the second refusal', () => said(gateway, refused) === 2);
   await allServe(gateway);
   assert.deepEqual(await bodies(gateway.url), new Set(['old']));
   gateway.rewrite(saying('newer'));
   await until('the newer configuration', () => gateway.log().includes('configuration taken'));
   assert.deepEqual(await bodies(gateway.url), new Set(['newer']));
+  assert.equal(said(gateway, preparing), 3);
+});
+
+test('a configuration that was refused because a worker happened to die is taken when all serve again', async () => {
+  await using gateway = await startGateway(saying('old'));
+  const [one] = await pidsOf(gateway);
+  process.kill(one, 'SIGSTOP');
+  gateway.rewrite(saying('new'));
+  await until('the workers to be asked', () => gateway.log().includes(preparing));
+  process.kill(one, 'SIGKILL');
+  await until('the refusal', () => gateway.log().includes(refused));
+  await until('the second try', () => gateway.log().includes('configuration taken'));
+  assert.deepEqual(await bodies(gateway.url), new Set(['new']));
+  assert.equal((await gateway.configDump()).config.synchronized, true);
+  assert.deepEqual([said(gateway, preparing), said(gateway, refused)], [2, 1]);
 });
 
 test('a worker killed under load costs the requests that it had, and another one takes its place', async () => {
