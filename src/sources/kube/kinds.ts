@@ -1,6 +1,6 @@
 import { isRecord, type KubeObject } from './api/object.ts';
 import type { Resource } from './api/resource.ts';
-import { isForPrograms, type KubeObjects } from './translate/index.ts';
+import { isForPrograms, mapEntries, secretEntries, type KubeObjects } from './translate/index.ts';
 import type { Selection } from './watch/listWatch.ts';
 import { identityOf, trimMetadata, type Trim } from './watch/trim.ts';
 
@@ -66,7 +66,7 @@ const trimSlice: Trim<KubeObject> = (object) => {
   };
 };
 
-/** Of the secrets of a whole cluster, nothing is kept in memory but what listeners may be given. */
+/** Of the secrets of a whole cluster, nothing is kept in memory but what listeners and policies may be given. */
 const trimData =
   (...names: readonly string[]): Trim<KubeObject> =>
   (object) => {
@@ -108,6 +108,7 @@ export const watchedKinds: readonly WatchedKind[] = [
     resource: gatewayApi('backendtlspolicies', 'BackendTLSPolicy'),
     trim: trimMetadata,
   },
+  { field: 'gatewayPolicies', resource: own('gatewaypolicies', 'GatewayPolicy'), trim: trimMetadata },
   { field: 'mcpBackends', resource: own('mcpbackends', 'McpBackend'), trim: trimMetadata },
   { field: 'parameters', resource: own('portcullisparameters', 'PortcullisParameters'), trim: trimMetadata },
   { field: 'services', resource: core('services', 'Service'), trim: trimService },
@@ -126,11 +127,11 @@ export const watchedKinds: readonly WatchedKind[] = [
   {
     field: 'secrets',
     resource: core('secrets', 'Secret'),
-    trim: trimSecret(trimData('tls.crt', 'tls.key', 'ca.crt')),
+    trim: trimSecret(trimData('tls.crt', 'tls.key', 'ca.crt', ...secretEntries)),
     // The bulk of most clusters: releases of Helm, up to a megabyte each, and tokens.
     fieldSelector: 'type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token',
   },
-  { field: 'configMaps', resource: core('configmaps', 'ConfigMap'), trim: trimData('ca.crt') },
+  { field: 'configMaps', resource: core('configmaps', 'ConfigMap'), trim: trimData('ca.crt', ...mapEntries) },
   {
     field: 'namespaces',
     resource: core('namespaces', 'Namespace', false),

@@ -7,6 +7,7 @@ import type {
   Gateway,
   GatewayAddress,
   GatewayClass,
+  GatewayPolicy,
   GrpcRoute,
   HttpRoute,
   ListenerSet,
@@ -35,6 +36,7 @@ export interface KubeObjects {
   readonly udpRoutes: readonly UdpRoute[];
   readonly referenceGrants: readonly ReferenceGrant[];
   readonly backendTLSPolicies: readonly BackendTLSPolicy[];
+  readonly gatewayPolicies: readonly GatewayPolicy[];
   readonly mcpBackends: readonly McpBackend[];
   /** PortcullisParameters: of proxies, not of models. */
   readonly parameters: readonly KubeObject[];
@@ -125,6 +127,7 @@ export type StatusKind =
   | 'TCPRoute'
   | 'UDPRoute'
   | 'BackendTLSPolicy'
+  | 'GatewayPolicy'
   | 'McpBackend';
 
 /** What the `status` of an object ought to be, others' parts of it included. */

@@ -4,6 +4,7 @@ import type {
   MirrorFilter,
   PathModifier,
   RedirectFilter,
+  Reference,
   RouteFilter,
 } from '../types/index.ts';
 import { problem, type Problem } from './conditions.ts';
@@ -14,6 +15,8 @@ import { checked, type Settings } from './settings.ts';
 export interface Filters {
   readonly policies: readonly PolicyUse[];
   readonly mirrors: readonly MirrorFilter[];
+  /** An `ExtensionRef` that cannot be followed: nothing is served as if it were not there. */
+  readonly unresolved?: Problem;
 }
 
 /** Where the filters stand. */
@@ -23,6 +26,8 @@ export interface FilterPlace {
   readonly port: number;
   /** All matches of the rule are prefixes, so that there is one to be replaced. */
   readonly prefixed: boolean;
+  /** The policies that an `ExtensionRef` names. */
+  readonly extension: (reference: Reference) => readonly PolicyUse[] | Problem;
 }
 
 /** A kind of filter → the policy that does it. What is missing here is refused by name. */
@@ -45,7 +50,7 @@ const kinds: Readonly<Record<string, (filter: RouteFilter, at: FilterPlace) => S
 };
 
 /** Filters that may stand several times. */
-const repeatable: ReadonlySet<string> = new Set(['RequestMirror']);
+const repeatable: ReadonlySet<string> = new Set(['RequestMirror', 'ExtensionRef']);
 
 /**
  * @returns the policies that do what the filters ask for. They act in the order of the policies' table, whatever the
@@ -55,6 +60,7 @@ export function readFilters(filters: readonly RouteFilter[] = [], at: FilterPlac
   const policies: PolicyUse[] = [];
   const mirrors: MirrorFilter[] = [];
   const seen = new Set<string>();
+  let unresolved: Problem | undefined;
   for (const filter of filters) {
     const { type } = filter;
     if (seen.has(type) && !repeatable.has(type))
@@ -64,13 +70,30 @@ export function readFilters(filters: readonly RouteFilter[] = [], at: FilterPlac
       if (filter.requestMirror !== undefined) mirrors.push(filter.requestMirror);
       continue;
     }
+    if (type === 'ExtensionRef') {
+      const named = at.extension(filter.extensionRef ?? { name: '' });
+      if ('reason' in named) unresolved ??= named;
+      else policies.push(...named);
+      continue;
+    }
     const made = kinds[type]?.(filter, at) ?? problem('UnsupportedValue', `filter ${type} is not supported`);
     if ('reason' in made) return made;
     policies.push({ ...made, place: at.place });
   }
   if (seen.has('URLRewrite') && seen.has('RequestRedirect'))
     return problem('IncompatibleFilters', 'URLRewrite and RequestRedirect exclude each other');
-  return { policies, mirrors };
+  const twice = repeated(policies);
+  if (twice !== undefined) return twice;
+  return { policies, mirrors, ...(unresolved === undefined ? {} : { unresolved }) };
+}
+
+/** Of two policies for the same thing none is the right one. */
+export function repeated(policies: readonly PolicyUse[]): Problem | undefined {
+  const names = policies.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  return twice === undefined
+    ? undefined
+    : problem('IncompatibleFilters', `${twice} is said twice, by filters or fields of the rule`);
 }
 
 function headers(

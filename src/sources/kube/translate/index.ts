@@ -11,6 +11,8 @@ import { McpBackends, mcpBackendStatus } from './mcpBackends.ts';
 import { GatewayRights } from './mcpRights.ts';
 import { byAge, keyOfNamed, lookupOf, type Lookup } from './lookup.ts';
 import { parametersProblem } from './parameters.ts';
+import { GatewayPolicies } from './policies.ts';
+import { gatewayPolicyStatus } from './policyStatus.ts';
 import { placeRoute, type KindedRoute } from './routes.ts';
 import { isAccepted, parentsOf, type GatewayState } from './state.ts';
 import { gatewayClassStatus, gatewayStatus, listenerSetStatus, policyStatus, update } from './status.ts';
@@ -28,6 +30,7 @@ export type {
 } from './contract.ts';
 export { EndpointFinder } from './endpoints.ts';
 export { isForPrograms } from './mcpEnvironment.ts';
+export { mapEntries, secretEntries } from './policyForms.ts';
 
 /**
  * Turns the objects of a cluster into one model for each Gateway of ours, and into the status of every object of ours.
@@ -59,7 +62,11 @@ class Run {
     const gateways = this.gateways(this.classes());
     const policies = new BackendTlsPolicies(this.objects.backendTLSPolicies, this.lookup, this.guard);
     const mcp = new McpBackends(this.objects.mcpBackends, this.guard);
-    this.routes(gateways, policies, mcp);
+    const gatewayPolicies = new GatewayPolicies(this.objects.gatewayPolicies, this.lookup, this.guard);
+    for (const gateway of gateways)
+      this.guard('Gateway', gateway.object, () => gatewayPolicies.noteGateway(gateway));
+    this.routes(gateways, policies, gatewayPolicies, mcp);
+    gatewayPolicies.noteMissing(this.objects);
     const models = new Map<string, GatewayModel>();
     for (const gateway of gateways) {
       this.guard('Gateway', gateway.object, () => {
@@ -73,6 +80,12 @@ class Run {
     for (const policy of policies.all) {
       this.guard('BackendTLSPolicy', policy.object, () => {
         const status = policyStatus(policy, controllerName, now);
+        if (status !== undefined) this.report.push(status);
+      });
+    }
+    for (const policy of gatewayPolicies.all) {
+      this.guard('GatewayPolicy', policy.object, () => {
+        const status = gatewayPolicyStatus(policy, controllerName, now);
         if (status !== undefined) this.report.push(status);
       });
     }
@@ -118,14 +131,20 @@ class Run {
     return states;
   }
 
-  private routes(gateways: readonly GatewayState[], policies: BackendTlsPolicies, mcp: McpBackends): void {
+  private routes(
+    gateways: readonly GatewayState[],
+    backendTls: BackendTlsPolicies,
+    policies: GatewayPolicies,
+    mcp: McpBackends,
+  ): void {
     const { controllerName, now, parameters } = this.options;
     const { lookup } = this;
     const rights = new GatewayRights(this.objects.gatewayClasses, parameters);
     const tools = {
       lookup,
       parents: parentsOf(gateways),
-      backends: new BackendResolver(lookup, policies, { backends: mcp, rights }),
+      backends: new BackendResolver(lookup, backendTls, { backends: mcp, rights }),
+      policies,
       controllerName,
       now,
     };

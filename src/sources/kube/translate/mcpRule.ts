@@ -1,12 +1,20 @@
+import type { PolicyUse } from '../../../model/index.ts';
 import type { GrpcRouteRule, HttpRouteRule } from '../types/index.ts';
 import { problem, type Problem } from './conditions.ts';
 import { isMcpRef } from './mcpBackendRef.ts';
+import { aboutForwarding as policiesAboutForwarding } from './policyKinds.ts';
 
 /** What is about an HTTP request that is forwarded as it is: none such is sent to MCP servers. */
 const aboutForwarding: ReadonlySet<string> = new Set(['URLRewrite', 'RequestMirror']);
 
-/** What a rule with an McpBackend cannot have beside it. */
-export function mcpRuleProblem(rule: HttpRouteRule | GrpcRouteRule): Problem | undefined {
+/**
+ * What a rule with an McpBackend cannot have beside it.
+ * @param own policies that the rule names, be it by fields or by filters
+ */
+export function mcpRuleProblem(
+  rule: HttpRouteRule | GrpcRouteRule,
+  own: readonly PolicyUse[],
+): Problem | undefined {
   const { backendRefs = [], filters = [] } = rule;
   const found = backendRefs.find(isMcpRef);
   if (found === undefined) return undefined;
@@ -21,5 +29,6 @@ export function mcpRuleProblem(rule: HttpRouteRule | GrpcRouteRule): Problem | u
   if ((found.filters ?? []).length > 0)
     return problem('UnsupportedValue', 'filters of an McpBackend are not supported; those of the rule are');
   const field = (['retry', 'sessionPersistence'] as const).find((name) => name in rule);
-  return field === undefined ? undefined : problem('UnsupportedValue', `${field} is not for McpBackends`);
+  const named = field ?? own.find(({ name }) => policiesAboutForwarding.has(name))?.name;
+  return named === undefined ? undefined : problem('UnsupportedValue', `${named} is not for McpBackends`);
 }

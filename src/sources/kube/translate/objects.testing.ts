@@ -31,6 +31,7 @@ const slots: Readonly<Record<string, keyof KubeObjects>> = {
   UDPRoute: 'udpRoutes',
   ReferenceGrant: 'referenceGrants',
   BackendTLSPolicy: 'backendTLSPolicies',
+  GatewayPolicy: 'gatewayPolicies',
   McpBackend: 'mcpBackends',
   PortcullisParameters: 'parameters',
   Service: 'services',

@@ -12,7 +12,10 @@ import type {
 import { attach, noteAttached, parentOf } from './attach.ts';
 import type { Asker, BackendResolver, Spoken } from './backendRef.ts';
 import { mergeConditions, verdict, type Problem } from './conditions.ts';
-import { GATEWAY_GROUP, type Lookup } from './lookup.ts';
+import { GATEWAY_GROUP, keyOfNamed, type Lookup } from './lookup.ts';
+import type { GatewayPolicies } from './policies.ts';
+import { nothing, type Level } from './policyLevel.ts';
+import { RulePolicies } from './policyRules.ts';
 import { readRules, type ReadRules } from './rules.ts';
 import { namespaceOf, type ListenerState, type Parents, type ParentState, type RouteKind } from './state.ts';
 import { readTcpRules, readUdpRules } from './streamRules.ts';
@@ -28,6 +31,7 @@ export interface RouteTools {
   readonly lookup: Lookup;
   readonly parents: Parents;
   readonly backends: BackendResolver;
+  readonly policies: GatewayPolicies;
   readonly controllerName: string;
   readonly now: string;
 }
@@ -109,7 +113,13 @@ function place(
     },
   });
   const accepted = refused ?? rules.refused;
-  if (accepted === undefined) noteAttached(kind, route, listeners);
+  if (accepted === undefined) {
+    noteAttached(kind, route, listeners);
+    const sections = (route.spec.rules ?? []).flatMap(({ name: rule }) =>
+      rule === undefined ? [] : [{ name: rule }],
+    );
+    tools.policies.noteUse(GATEWAY_GROUP, kind, keyOfNamed(route), parent.gateway, sections);
+  }
   return { accepted, rules };
 }
 
@@ -139,7 +149,7 @@ const readers: Readonly<Record<RouteKind, Reader>> = {
   GRPCRoute: (route, listeners, reading) => readHttp('GRPCRoute', route as GrpcRoute, listeners, reading),
   TLSRoute: (route, listeners, reading) => readTls(route as TlsRoute, listeners, reading),
   TCPRoute: (route, listeners, { tools, asker }) => {
-    const rules = readTcpRules('TCPRoute', route as TcpRouteObject, asker, tools.backends);
+    const rules = readTcpRules('TCPRoute', route as TcpRouteObject, asker, tools);
     for (const listener of listeners) listener.tcpRoutes.push(...rules.items);
     return rules;
   },
@@ -150,21 +160,33 @@ const readers: Readonly<Record<RouteKind, Reader>> = {
   },
 };
 
-/** The rules are the same for every listener but for the port that redirects name. */
+/** The rules are the same for every listener but for the port that redirects name, and the policies they inherit. */
 function readHttp(
   kind: 'HTTPRoute' | 'GRPCRoute',
   route: HttpRoute | GrpcRoute,
   listeners: readonly ListenerState[],
   { tools, asker }: Reading,
 ): ReadRules<Route> {
-  const byPort = new Map<number, ReadRules<Route>>();
-  const read = (port: number): ReadRules<Route> => {
+  const { backends, policies, lookup } = tools;
+  const name = { kind, namespace: route.metadata.namespace ?? '', key: keyOfNamed(route) };
+  const known = new Map<Level, Map<number, ReadRules<Route>>>();
+  const read = (port: number, inherited: Level): ReadRules<Route> => {
+    const byPort = known.get(inherited) ?? new Map<number, ReadRules<Route>>();
+    known.set(inherited, byPort);
     let rules = byPort.get(port);
-    if (rules === undefined) byPort.set(port, (rules = readRules(kind, route, port, asker, tools.backends)));
+    if (rules === undefined) {
+      const held = new RulePolicies(policies, inherited, name, asker, lookup);
+      byPort.set(port, (rules = readRules(kind, route, port, asker, backends, held)));
+    }
     return rules;
   };
-  for (const { spec, routes } of listeners) routes.push(...read(redirects(route) ? spec.port : 0).items);
-  return byPort.values().next().value ?? read(80);
+  const all = listeners.map((listener) => {
+    const port = redirects(route) ? listener.spec.port : 0;
+    const rules = read(port, policies.ofListener(listener, asker.gateway));
+    listener.routes.push(...rules.items);
+    return rules;
+  });
+  return all[0] ?? read(80, nothing);
 }
 
 const redirects = ({ spec }: HttpRoute | GrpcRoute): boolean =>
@@ -187,9 +209,9 @@ function readTls(
     ['tcp', listeners.filter(({ spec }) => !terminates(spec))],
   ] as const) {
     if (some.length === 0) continue;
-    const rules = readTcpRules('TLSRoute', route, { ...asker, spoken }, tools.backends);
+    const rules = readTcpRules('TLSRoute', route, { ...asker, spoken }, tools);
     for (const listener of some) listener.tcpRoutes.push(...rules.items);
     first = first?.unresolved === undefined ? rules : first;
   }
-  return first ?? readTcpRules('TLSRoute', route, asker, tools.backends);
+  return first ?? readTcpRules('TLSRoute', route, asker, tools);
 }

@@ -2,6 +2,7 @@ import type {
   Backend,
   InvalidBackend,
   Match,
+  McpTarget,
   Mirror,
   Place,
   PolicyUse,
@@ -18,11 +19,12 @@ import type {
 } from '../types/index.ts';
 import type { Asker, BackendResolver, Target } from './backendRef.ts';
 import { problem, type Problem } from './conditions.ts';
-import { readFilters, type Filters } from './filters.ts';
+import { readFilters, repeated, type FilterPlace, type Filters } from './filters.ts';
 import { hostnamesOf } from './attach.ts';
 import { grpcMatches, httpMatches } from './matches.ts';
 import { isMcpRef } from './mcpBackendRef.ts';
 import { mcpRuleProblem } from './mcpRule.ts';
+import type { RulePolicies } from './policyRules.ts';
 import { trafficPolicies } from './traffic.ts';
 
 /** The rules of a route as a listener serves them, and what is to be said of them. */
@@ -44,16 +46,20 @@ const matchesOf: { [K in Kind]: (rule: Rule) => readonly Match[] | Problem } = {
   GRPCRoute: (rule) => grpcMatches((rule as GrpcRouteRule).matches),
 };
 
-/** @param port of the listener, which redirects name */
+/**
+ * @param port of the listener, which redirects name
+ * @param policies those that hold for the route there
+ */
 export function readRules(
   kind: Kind,
   route: HttpRoute | GrpcRoute,
   port: number,
   asker: Asker,
   backends: BackendResolver,
+  policies: RulePolicies,
 ): ReadRules<Route> {
   const rules: readonly Rule[] = route.spec.rules ?? [];
-  const reader = new RuleReader(kind, route, port, asker, backends);
+  const reader = new RuleReader(kind, route, port, asker, backends, policies);
   const items: Route[] = [];
   const dropped: { readonly name: string; readonly why: Problem }[] = [];
   for (const [index, rule] of rules.entries()) {
@@ -84,6 +90,7 @@ class RuleReader {
   private readonly port: number;
   private readonly asker: Asker;
   private readonly backends: BackendResolver;
+  private readonly policies: RulePolicies;
   private readonly id: string;
   private readonly hostnames: readonly string[];
 
@@ -93,7 +100,9 @@ class RuleReader {
     port: number,
     asker: Asker,
     backends: BackendResolver,
+    policies: RulePolicies,
   ) {
+    this.policies = policies;
     this.kind = kind;
     this.route = route;
     this.port = port;
@@ -109,7 +118,7 @@ class RuleReader {
     const matches = matchesOf[this.kind](rule);
     if ('reason' in matches) return { dropped: matches };
     const prefixed = matches.every(({ path }) => path.kind === 'prefix');
-    const filters = readFilters(rule.filters, { place, port: this.port, prefixed });
+    const filters = readFilters(rule.filters, this.at(place, prefixed, 'rule'));
     const traffic = 'reason' in filters ? filters : trafficPolicies(rule, place);
     const base = {
       name: rule.name === undefined ? `${this.id}#${index}` : `${this.id}/${rule.name}`,
@@ -118,18 +127,25 @@ class RuleReader {
       origin: this.origin(rule.name),
       place,
     };
-    const mixed = this.kind === 'HTTPRoute' ? mcpRuleProblem(rule) : undefined;
-    if ('reason' in filters || 'reason' in traffic || mixed !== undefined) {
-      const why = 'reason' in filters ? filters : 'reason' in traffic ? traffic : (mixed as Problem);
-      return { route: { ...base, policies: [], backends: [invalid(why, 1, place)] }, dropped: why };
-    }
+    const closed = (why: Problem): Route => ({ ...base, policies: [], backends: [invalid(why, 1, place)] });
+    const drop = (why: Problem): ReadRule => ({ route: closed(why), dropped: why });
+    if ('reason' in filters) return drop(filters);
+    if ('reason' in traffic) return drop(traffic);
+    const own = [...filters.policies, ...traffic];
+    const mixed = this.kind === 'HTTPRoute' ? mcpRuleProblem(rule, own) : undefined;
+    const wrong = repeated(own) ?? mixed;
+    if (wrong !== undefined) return drop(wrong);
+    this.unresolved ??= filters.unresolved;
+    const mcp = this.kind === 'HTTPRoute' ? rule.backendRefs?.find(isMcpRef) : undefined;
+    const policies = filters.unresolved ?? this.policies.ofRule({ name: rule.name, prefixed, mcp }, own);
+    if ('reason' in policies) return { route: closed(policies) };
     const backends = (rule.backendRefs ?? []).map((ref, at) =>
       this.backend(ref, this.place(`${place.path}.backendRefs[${at}]`), prefixed),
     );
     return {
       route: {
         ...base,
-        policies: [...filters.policies, ...traffic],
+        policies,
         backends,
         ...mirrorsField(this.mirrors(filters, place)),
       },
@@ -144,23 +160,33 @@ class RuleReader {
       this.unresolved ??= target;
       return invalid(target, weight, place);
     }
-    const filters = readFilters(ref.filters, { place, port: this.port, prefixed });
-    if ('reason' in filters) {
-      this.unresolved ??= filters;
-      return invalid(filters, weight, place);
+    const filters = readFilters(ref.filters, this.at(place, prefixed, 'backend'));
+    const wrong = 'reason' in filters ? filters : filters.unresolved;
+    if ('reason' in filters || wrong !== undefined) {
+      this.unresolved ??= wrong;
+      return invalid(wrong as Problem, weight, place);
     }
-    return {
+    const backend = this.policies.backends.http({
       ...httpBackend(target, weight, place),
       ...policiesField(filters.policies),
       ...mirrorsField(this.mirrors(filters, place)),
-    };
+    });
+    return 'reason' in backend ? invalid(backend, weight, place) : backend;
   }
 
   private mcp(ref: FilteredBackendRef, weight: number, place: Place): Backend {
     const backend = this.backends.mcp.resolve(ref, this.asker);
-    if (!('reason' in backend)) return { ...backend, weight, place };
-    this.unresolved ??= backend;
-    return invalid(backend, weight, place);
+    if ('reason' in backend) {
+      this.unresolved ??= backend;
+      return invalid(backend, weight, place);
+    }
+    const targets: McpTarget[] = [];
+    for (const target of backend.targets) {
+      const made = target.kind === 'http' ? this.policies.backends.mcp(target) : target;
+      if ('reason' in made) return invalid(made, weight, place);
+      targets.push(made);
+    }
+    return { ...backend, targets, weight, place };
   }
 
   private mirrors({ mirrors }: Filters, place: Place): readonly Mirror[] {
@@ -170,8 +196,15 @@ class RuleReader {
         this.unresolved ??= target;
         return [];
       }
-      return [{ share: shareOf(mirror), backend: httpBackend(target, 1, place) }];
+      const backend = this.policies.backends.mirror(httpBackend(target, 1, place));
+      return 'reason' in backend ? [] : [{ share: shareOf(mirror), backend }];
     });
+  }
+
+  private at(place: Place, prefixed: boolean, where: 'rule' | 'backend'): FilterPlace {
+    const extension: FilterPlace['extension'] = (reference) =>
+      this.policies.extension(reference, where, prefixed);
+    return { place, port: this.port, prefixed, extension };
   }
 
   private origin(rule: string | undefined): RouteOrigin {

@@ -13,12 +13,22 @@ import type {
   UdpRoute as UdpRouteObject,
 } from '../types/index.ts';
 import { hostnamesOf } from './attach.ts';
-import type { Asker, BackendResolver } from './backendRef.ts';
+import type { Asker, BackendResolver, Target } from './backendRef.ts';
 import type { Problem } from './conditions.ts';
+import type { Lookup } from './lookup.ts';
+import type { GatewayPolicies } from './policies.ts';
+import { BackendPolicies } from './policyBackends.ts';
 import { invalid, type ReadRules } from './rules.ts';
 
 type Kind = 'TLSRoute' | 'TCPRoute' | 'UDPRoute';
 type Route = TlsRouteObject | TcpRouteObject | UdpRouteObject;
+
+/** What TCP routes are read with. */
+interface TcpTools {
+  readonly backends: BackendResolver;
+  readonly policies: GatewayPolicies;
+  readonly lookup: Lookup;
+}
 
 interface Read<Backend> {
   readonly place: Place;
@@ -32,7 +42,7 @@ function readStream<Backend extends TcpBackend | UdpBackend>(
   route: Route,
   asker: Asker,
   resolver: BackendResolver,
-  make: Backend['kind'],
+  make: (target: Target, weight: number, place: Place) => Backend | Problem,
 ): { readonly items: readonly Read<Backend>[]; readonly unresolved?: Problem } {
   let unresolved: Problem | undefined;
   const { namespace, name } = route.metadata;
@@ -47,7 +57,8 @@ function readStream<Backend extends TcpBackend | UdpBackend>(
         unresolved ??= target;
         return invalid(target, weight, place);
       }
-      return { kind: make, weight, key: target.endpoints, place, ...target } as Backend;
+      const backend = make(target, weight, place);
+      return 'reason' in backend ? invalid(backend, weight, place) : backend;
     });
     const id = `${kind}/${namespace}/${name}`;
     return {
@@ -63,9 +74,14 @@ export function readTcpRules(
   kind: 'TLSRoute' | 'TCPRoute',
   route: TlsRouteObject | TcpRouteObject,
   asker: Asker,
-  resolver: BackendResolver,
+  { backends, policies, lookup }: TcpTools,
 ): ReadRules<TcpRoute> {
-  const read = readStream<TcpBackend>(kind, route, asker, resolver, 'tcp');
+  const ofServices = new BackendPolicies(policies, lookup, asker);
+  const read = readStream<TcpBackend>(kind, route, asker, backends, (target, weight, place) => {
+    const way = target.tls === undefined ? {} : { tls: target.tls };
+    const { host, port, endpoints } = target;
+    return ofServices.tcp({ kind: 'tcp', weight, key: endpoints, place, host, port, endpoints, ...way });
+  });
   const hostnames = hostnamesOf(route);
   return { ...read, items: read.items.map((item) => ({ ...item, hostnames })) };
 }
@@ -74,4 +90,13 @@ export const readUdpRules = (
   route: UdpRouteObject,
   asker: Asker,
   resolver: BackendResolver,
-): ReadRules<UdpRoute> => readStream<UdpBackend>('UDPRoute', route, asker, resolver, 'udp');
+): ReadRules<UdpRoute> =>
+  readStream<UdpBackend>('UDPRoute', route, asker, resolver, ({ host, port, endpoints }, weight, place) => ({
+    kind: 'udp',
+    weight,
+    key: endpoints,
+    place,
+    host,
+    port,
+    endpoints,
+  }));

@@ -42,6 +42,7 @@ for (const slot of [
   'tlsRoutes',
   'referenceGrants',
   'backendTLSPolicies',
+  'gatewayPolicies',
   'services',
   'endpointSlices',
   'secrets',
@@ -67,7 +68,7 @@ for (const slot of [
   });
 
 test('of the order in which objects come nothing depends', () => {
-  for (const name of ['listenerSets', 'httpRules', 'grpc', 'backendTls', 'streams']) {
+  for (const name of ['listenerSets', 'httpRules', 'grpc', 'backendTls', 'streams', 'policies']) {
     const { objects, options } = golden(name);
     const reversed = Object.fromEntries(
       Object.entries(objects).map(([slot, list]) => [slot, (list as unknown[]).toReversed()]),

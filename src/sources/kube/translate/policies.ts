@@ -1,0 +1,207 @@
+import type { GatewayPolicy, PolicyTarget } from '../types/index.ts';
+import { keyOf } from '../api/object.ts';
+import { problem, type Problem } from './conditions.ts';
+import type { KubeObjects } from './contract.ts';
+import { written } from './grants.ts';
+import type { Guard } from './guard.ts';
+import { byAge, GATEWAY_GROUP, keyOfNamed, type Lookup } from './lookup.ts';
+import { POLICY_GROUP, schemaOf, targetKind } from './policyKinds.ts';
+import { nothing, over, type Holding, type Level } from './policyLevel.ts';
+import { readPolicies } from './policyReading.ts';
+import { nameOf, newState, note, noteGateway, type GatewayPolicyState } from './policyState.ts';
+import type { GatewayState, ListenerState, RouteKind } from './state.ts';
+
+/** A policy at one of its targets. */
+interface Attached {
+  readonly state: GatewayPolicyState;
+  readonly target: PolicyTarget;
+  /** Of all that it says, what does not hold there. */
+  readonly problems: readonly Problem[];
+}
+
+/** Something that can be a target, and its parts that have names. */
+export interface Section {
+  readonly name: string;
+  /** Why no policy can be for it. */
+  readonly refused?: string;
+}
+
+/** The GatewayPolicies by what they are for. */
+export class GatewayPolicies {
+  readonly all: GatewayPolicyState[] = [];
+  private readonly byName = new Map<string, GatewayPolicyState>();
+  private readonly levels = new Map<string, Map<string, Holding>>();
+  /** By kind and name of the target, whatever the section. */
+  private readonly attached = new Map<string, Attached[]>();
+  private readonly ofListeners = new Map<ListenerState, Level>();
+
+  constructor(policies: readonly GatewayPolicy[], lookup: Lookup, guard: Guard) {
+    for (const object of policies.toSorted(byAge))
+      guard('GatewayPolicy', object, () => this.add(newState(object, readPolicies(object, lookup, guard))));
+  }
+
+  /** No translation without a policy pays for them. */
+  get isEmpty(): boolean {
+    return this.all.length === 0;
+  }
+
+  /** The policy that an `ExtensionRef` names. */
+  named(key: string): GatewayPolicyState | undefined {
+    return this.byName.get(key);
+  }
+
+  /** What the routes of a listener inherit. */
+  ofListener(listener: ListenerState, gateway: GatewayState): Level {
+    if (this.isEmpty) return nothing;
+    let level = this.ofListeners.get(listener);
+    if (level !== undefined) return level;
+    const { owner, spec } = listener;
+    const set = owner.kind === 'ListenerSet' ? keyOfNamed(owner.object) : undefined;
+    level = this.level(GATEWAY_GROUP, 'Gateway', gateway.key);
+    if (set === undefined) level = over(level, this.level(GATEWAY_GROUP, 'Gateway', gateway.key, spec.name));
+    else {
+      level = over(level, this.level(GATEWAY_GROUP, 'ListenerSet', set));
+      level = over(level, this.level(GATEWAY_GROUP, 'ListenerSet', set, spec.name));
+    }
+    this.ofListeners.set(listener, level);
+    return level;
+  }
+
+  /** The same, with what the route and the rule say themselves. */
+  ofRule(inherited: Level, kind: RouteKind, route: string, rule: string | undefined): Level {
+    if (this.isEmpty) return nothing;
+    const ofRoute = over(inherited, this.level(GATEWAY_GROUP, kind, route));
+    return rule === undefined ? ofRoute : over(ofRoute, this.level(GATEWAY_GROUP, kind, route, rule));
+  }
+
+  ofMcpBackend(key: string): Level {
+    return this.level(POLICY_GROUP, 'McpBackend', key);
+  }
+
+  /** @param port the name of the port, empty where it has none */
+  ofService(key: string, port: string): Level {
+    const all = this.level('', 'Service', key);
+    return port === '' ? all : over(all, this.level('', 'Service', key, port));
+  }
+
+  /**
+   * Notes for the status that requests of the Gateway meet a target.
+   * @param sections its parts, where a policy can be for one of them
+   */
+  noteUse(
+    group: string,
+    kind: string,
+    key: string,
+    gateway: GatewayState,
+    sections: readonly Section[] = [],
+  ): void {
+    for (const { state, target, problems } of this.attached.get(`${group}/${kind} ${key}`) ?? [])
+      noteGateway(state, gateway, [...problems, ...sectionProblems(target, sections)]);
+  }
+
+  noteGateway(gateway: GatewayState): void {
+    if (this.isEmpty) return;
+    const sections = (listeners: readonly ListenerState[]): readonly Section[] =>
+      listeners.map(({ spec: { name, protocol } }) =>
+        protocol === 'HTTP' || protocol === 'HTTPS'
+          ? { name }
+          : { name, refused: `policies are about HTTP, and the listener ${name} speaks ${protocol}` },
+      );
+    this.noteUse(GATEWAY_GROUP, 'Gateway', gateway.key, gateway, sections(gateway.listeners));
+    for (const { object, listeners, refused } of gateway.sets)
+      if (refused === undefined)
+        this.noteUse(GATEWAY_GROUP, 'ListenerSet', keyOfNamed(object), gateway, sections(listeners));
+  }
+
+  /** Targets that are nowhere; called when everything else was looked at. */
+  noteMissing(objects: KubeObjects): void {
+    if (this.isEmpty) return;
+    const known = existing(objects);
+    for (const [target, all] of this.attached)
+      for (const { state, target: ref } of all) {
+        const namespace = state.object.metadata.namespace ?? '';
+        const what = written(ref.kind, namespace, ref.name);
+        const why =
+          targetKind(ref.group, ref.kind) === undefined
+            ? problem('Invalid', `${what} of group ${ref.group || 'core'}: no policy can be for it`)
+            : known.has(target)
+              ? undefined
+              : problem('TargetNotFound', `${what}: there is none`);
+        if (why !== undefined) note(state, { ...ref, namespace }, [why]);
+      }
+  }
+
+  private level(group: string, kind: string, key: string, section = ''): Level {
+    return this.levels.get(`${group}/${kind} ${key} ${section}`) ?? nothing;
+  }
+
+  private add(state: GatewayPolicyState): void {
+    const { object, policies } = state;
+    const namespace = object.metadata.namespace ?? '';
+    this.all.push(state);
+    this.byName.set(keyOfNamed(object), state);
+    for (const target of object.spec?.targetRefs ?? []) {
+      const { group, kind, name, sectionName = '' } = target;
+      const key = `${group}/${kind} ${keyOf(namespace, name)}`;
+      const place = `${key} ${sectionName}`;
+      let level = this.levels.get(place);
+      if (level === undefined) this.levels.set(place, (level = new Map<string, Holding>()));
+      const what =
+        sectionName === ''
+          ? written(kind, namespace, name)
+          : `${sectionName} of ${written(kind, namespace, name)}`;
+      const problems: Problem[] = [];
+      for (const [policy, read] of policies) {
+        const before = level.get(policy);
+        const misfit = misfitOf(policy, target);
+        if (misfit !== undefined) problems.push(misfit);
+        // It asks for something that is not done there: nothing is served as if it had not asked.
+        if (before === undefined) level.set(policy, { read: misfit ?? read, state });
+        else if (before.state !== state)
+          problems.push(
+            problem('Conflicted', `${what}: ${policy} is that of ${nameOf(before.state)}, which is older`),
+          );
+      }
+      const others = this.attached.get(key);
+      const attached = { state, target, problems };
+      if (others === undefined) this.attached.set(key, [attached]);
+      else others.push(attached);
+    }
+  }
+}
+
+function misfitOf(policy: string, { group, kind }: PolicyTarget): Problem | undefined {
+  const possible = targetKind(group, kind)?.policies;
+  // What is no target, and what is no policy, is told of elsewhere.
+  return possible === undefined || schemaOf(policy) === undefined || possible.includes(policy)
+    ? undefined
+    : problem('Invalid', `${policy} is not for targets of kind ${kind}`);
+}
+
+function sectionProblems(
+  { kind, name, sectionName = '' }: PolicyTarget,
+  sections: readonly Section[],
+): readonly Problem[] {
+  if (sectionName === '') return [];
+  const found = sections.find((one) => one.name === sectionName);
+  if (found?.refused !== undefined) return [problem('Invalid', found.refused)];
+  return found === undefined
+    ? [problem('TargetNotFound', `${kind} ${name}: nothing in it is called ${sectionName}`)]
+    : [];
+}
+
+/** Everything that a policy can be for, as `noteUse` names it. */
+function existing(objects: KubeObjects): ReadonlySet<string> {
+  const { gateways, listenerSets, httpRoutes, grpcRoutes, services, mcpBackends } = objects;
+  const known = new Set<string>();
+  for (const [group, kind, all] of [
+    [GATEWAY_GROUP, 'Gateway', gateways],
+    [GATEWAY_GROUP, 'ListenerSet', listenerSets],
+    [GATEWAY_GROUP, 'HTTPRoute', httpRoutes],
+    [GATEWAY_GROUP, 'GRPCRoute', grpcRoutes],
+    [POLICY_GROUP, 'McpBackend', mcpBackends],
+    ['', 'Service', services],
+  ] as const)
+    for (const object of all) known.add(`${group}/${kind} ${keyOfNamed(object)}`);
+  return known;
+}

@@ -1,0 +1,55 @@
+import type { GatewayPolicy, ParentReference } from '../types/index.ts';
+import { problem, type Problem } from './conditions.ts';
+import { written } from './grants.ts';
+import { GATEWAY_GROUP } from './lookup.ts';
+import type { ReadPolicies } from './policyReading.ts';
+import type { GatewayState } from './state.ts';
+
+/** What becomes of a GatewayPolicy. */
+export interface GatewayPolicyState {
+  readonly object: GatewayPolicy;
+  readonly policies: ReadPolicies;
+  /** Why some of them cannot be used: what they are for is out of service. */
+  readonly invalid: Problem | undefined;
+  /** The Gateways whose requests it concerns, and targets that are not there. */
+  readonly ancestors: Map<string, Ancestor>;
+}
+
+export interface Ancestor {
+  readonly ref: ParentReference;
+  /** Without those that the policy has everywhere. */
+  readonly problems: Problem[];
+}
+
+/** `GatewayPolicy namespace/name`. */
+export const nameOf = ({ object: { metadata } }: GatewayPolicyState): string =>
+  written('GatewayPolicy', metadata.namespace, metadata.name);
+
+export function newState(object: GatewayPolicy, policies: ReadPolicies): GatewayPolicyState {
+  const wrong = [...policies.values()].flatMap((one) => ('reason' in one ? [one.message] : []));
+  return {
+    object,
+    policies,
+    invalid: wrong.length === 0 ? undefined : problem('Invalid', wrong.join('; ')),
+    ancestors: new Map(),
+  };
+}
+
+/** The policy concerns requests of the Gateway. */
+export function noteGateway(
+  state: GatewayPolicyState,
+  gateway: GatewayState,
+  why: readonly Problem[] = [],
+): void {
+  const { namespace = '', name } = gateway.object.metadata;
+  note(state, { group: GATEWAY_GROUP, kind: 'Gateway', namespace, name }, why);
+}
+
+/** The target itself stands for the ancestor that nobody knows. */
+export function note(state: GatewayPolicyState, ref: ParentReference, why: readonly Problem[]): void {
+  const key = [ref.group, ref.kind, ref.namespace, ref.name, ref.sectionName].join('/');
+  let ancestor = state.ancestors.get(key);
+  if (ancestor === undefined) state.ancestors.set(key, (ancestor = { ref, problems: [] }));
+  for (const one of why)
+    if (!ancestor.problems.some(({ message }) => message === one.message)) ancestor.problems.push(one);
+}
