@@ -4,28 +4,42 @@
 #   rootfs.sh runtime FOLDER [NODE]   the Node program with the libraries it needs, and nothing else: no shell, no packages
 #   rootfs.sh gateway FOLDER          the gateway, compiled, with the packages it runs on
 #   rootfs.sh echo FOLDER             the sample app
+#   rootfs.sh mcp FOLDER [NODE]       on top of the gateway: an MCP server and an authorization server to try it with
 #
 # Needs the packages of the checkout (`npm ci`). Dockerfile and image.sh both build of these parts.
 set -euo pipefail
 
 repo=$(cd "$(dirname "$0")/.." && pwd)
 part=${1:-} folder=${2:-}
-[ -n "$folder" ] || { sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ -n "$folder" ] || { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 cd "$repo"
 
-# Copies the packages that a workspace (none: the gateway itself) runs on, without what only compilers and people read.
+# Copies the packages that a workspace (none: the gateway itself) runs on.
 packages() {
   npm ls --omit=dev --all --parseable "$@" 2>/dev/null | sed -n "s#^$repo/node_modules/##p" | sort -u |
-    { grep -vE '(^|/)(@types|@portcullis)/|(^|/)undici-types$' || true; } |
-    while read -r name; do
-      mkdir -p "$folder/app/node_modules/$name"
-      # Packages nested in this one come by themselves, where they are needed.
-      tar -C "node_modules/$name" --exclude=./node_modules --exclude='*.ts' --exclude='*.mts' --exclude='*.cts' \
-        --exclude='*.map' --exclude='*.md' --exclude=./test --exclude=./tests --exclude=./docs --exclude=./benchmarks \
-        --exclude=./.github -cf - . | tar -C "$folder/app/node_modules/$name" -xf -
-    done
+    { grep -vE '(^|/)(@types|@portcullis)/|(^|/)undici-types$' || true; } | copy
+}
+
+# Copies packages by their folders, without what only compilers and people read.
+copy() {
+  while read -r name; do
+    mkdir -p "$folder/app/node_modules/$name"
+    # Packages nested in this one come by themselves, where they are needed.
+    tar -C "node_modules/$name" --exclude=./node_modules --exclude='*.ts' --exclude='*.mts' --exclude='*.cts' \
+      --exclude='*.map' --exclude='*.md' --exclude=./test --exclude=./tests --exclude=./docs --exclude=./benchmarks \
+      --exclude=./.github -cf - . | tar -C "$folder/app/node_modules/$name" -xf -
+  done
+}
+
+# A workspace, as it is, with the packages it runs on.
+app() {
+  mkdir -p "$folder/app/apps"
+  cp -R "apps/$1" "$folder/app/apps/$1"
+  find "$folder/app/apps/$1" \( -name '*.test.ts' -o -name '*.testing.ts' \) -delete
+  rm -rf "$folder/app/apps/$1/node_modules"
+  packages --workspace="apps/$1"
 }
 
 case $part in
@@ -52,11 +66,14 @@ case $part in
     packages --workspaces=false
     ;;
   echo)
-    mkdir -p "$folder/app/apps"
-    cp -R apps/echo "$folder/app/apps/echo"
-    find "$folder/app/apps/echo" -name '*.test.ts' -delete
-    rm -rf "$folder/app/apps/echo/node_modules"
-    packages --workspace=apps/echo
+    app echo
+    ;;
+  mcp)
+    app dev-idp
+    "${3:-node_modules/node/bin/node}" scripts/packageClosure.ts @modelcontextprotocol/server-everything | copy
+    # What it has to say is written there.
+    server=node_modules/@modelcontextprotocol/server-everything/dist
+    cp -R "$server/docs" "$folder/app/$server/"
     ;;
   *) echo "rootfs.sh: no part $part" >&2; exit 2 ;;
 esac
