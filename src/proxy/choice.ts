@@ -4,6 +4,7 @@ import { hashOf, lotOf, type Destination } from '../upstream/index.ts';
 import type { LiveExchange } from './exchange.ts';
 import type { Persistence } from './persistence.ts';
 import { Steering } from './steering.ts';
+import { byWeight as drawn } from './weights.ts';
 
 /** A backend that is ready to be handed requests. */
 export interface CompiledBackend {
@@ -18,16 +19,7 @@ export type Choice = (x: LiveExchange) => CompiledBackend | undefined;
 
 /** Drawn by lot, in proportion to the weights. */
 export function byWeight(all: readonly CompiledBackend[]): Choice {
-  const live = all.filter(({ backend }) => backend.weight > 0);
-  if (live.length < 2) return () => live[0];
-  const total = live.reduce((sum, { backend }) => sum + backend.weight, 0);
-  return () => {
-    let ticket = Math.random() * total;
-    let index = 0;
-    while (index < live.length - 1 && (ticket -= (live[index] as CompiledBackend).backend.weight) >= 0)
-      index++;
-    return live[index];
-  };
+  return drawn(all.map((one) => ({ weight: one.backend.weight, value: one }))) ?? (() => undefined);
 }
 
 /**

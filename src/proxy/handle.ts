@@ -1,7 +1,7 @@
 import { GatewayError } from '../errors.ts';
-import type { Reply } from '../http/index.ts';
 import type { LiveExchange } from './exchange.ts';
 import type { CompiledRoute } from './snapshot.ts';
+import { runSteps, settle } from './steps.ts';
 import { wellKnownRoute } from './wellKnown.ts';
 
 /**
@@ -40,7 +40,7 @@ export function handle(x: LiveExchange, bind: string): void {
     }
     if (document !== undefined) {
       x.route = document.route;
-      settle(x, document.answer, () => runPolicies(x, document.route, 0));
+      settle(x, document.answer, () => runPolicies(x, document.route));
       return;
     }
   }
@@ -48,47 +48,9 @@ export function handle(x: LiveExchange, bind: string): void {
   const route = found === undefined ? listener.unrouted : found.route;
   x.rule = found?.rule;
   x.route = route;
-  if (route.relays?.take(x, () => runPolicies(x, route, 0)) === true) return;
-  runPolicies(x, route, 0);
+  if (route.relays?.take(x, () => runPolicies(x, route)) === true) return;
+  runPolicies(x, route);
 }
 
-function runPolicies(x: LiveExchange, route: CompiledRoute, from: number): void {
-  const steps = route.onRequest;
-  for (let i = from; i < steps.length; i++) {
-    let result: Reply | undefined | Promise<Reply | undefined>;
-    try {
-      result = (steps[i] as (typeof steps)[number])(x);
-    } catch (error) {
-      x.fail(error);
-      return;
-    }
-    if (result === undefined) continue;
-    settle(x, result, () => runPolicies(x, route, i + 1));
-    return;
-  }
-  try {
-    route.serve(x);
-  } catch (error) {
-    x.fail(error);
-  }
-}
-
-/** Sends the reply, or goes on where there is none, now or when the promise says so. */
-function settle(
-  x: LiveExchange,
-  result: Reply | undefined | Promise<Reply | undefined>,
-  goOn: () => void,
-): void {
-  if (result === undefined) goOn();
-  else if (!(result instanceof Promise)) x.send(result);
-  else {
-    result.then(
-      (reply) => {
-        if (x.closed) return;
-        if (reply === undefined) goOn();
-        else x.send(reply);
-      },
-      (error: unknown) => x.fail(error),
-    );
-  }
-}
+const runPolicies = (x: LiveExchange, { onRequest, serve }: CompiledRoute): void =>
+  runSteps(x, onRequest, 0, serve);

@@ -22,9 +22,9 @@ import { dropTables, type DropTables } from './headers.ts';
 import type { Relays } from './relays.ts';
 import { HostTable, Router } from './router.ts';
 import type { RouteStats } from './stats.ts';
+import { pickSteps, type Step } from './steps.ts';
 import { compileTcp, type CompiledTcpListener, type CompiledTcpRoute, type TcpTools } from './tcpRoutes.ts';
 
-type Step<Name extends keyof Steps> = Required<Steps>[Name];
 /** Prepares policies that close with the snapshot. */
 type PrepareAll = (uses: readonly PolicyUse[]) => readonly Steps[];
 
@@ -245,9 +245,9 @@ class Compiler {
       return this.closed(bind, listener, of, error);
     }
     this.steps.push(...all);
-    const onResponse = pick(prepared, 'onResponse');
+    const onResponse = pickSteps(prepared, 'onResponse');
     const route: CompiledRoute = {
-      onRequest: pick(prepared, 'onRequest'),
+      onRequest: pickSteps(prepared, 'onRequest'),
       onResponse: onResponse.length === 0 ? undefined : onResponse,
       relays: of?.backends.some(({ kind }) => kind === 'mcp') === true ? this.tools.relays : undefined,
       serve,
@@ -255,8 +255,8 @@ class Compiler {
       name,
       listener,
       of,
-      onWellKnown: pick(prepared, 'onWellKnown'),
-      allowMcpItem: pick(prepared, 'allowMcpItem'),
+      onWellKnown: pickSteps(prepared, 'onWellKnown'),
+      allowMcpItem: pickSteps(prepared, 'allowMcpItem'),
       broken: undefined,
     };
     this.routes.push(route);
@@ -307,18 +307,3 @@ function prepare(use: PolicyUse, tools: PolicyTools): Steps {
 
 const inOrder = (uses: readonly PolicyUse[]): PolicyUse[] =>
   uses.toSorted((a, b) => policyOrder(a.name) - policyOrder(b.name));
-
-/** What most routes have of most kinds of steps: one list for all of them. */
-const noSteps: readonly never[] = [];
-
-/** The steps of one kind, bound to their policy. */
-function pick<Name extends 'onRequest' | 'onResponse' | 'onWellKnown' | 'allowMcpItem'>(
-  all: readonly Steps[],
-  name: Name,
-): readonly Step<Name>[] {
-  const steps = all.flatMap((of) => {
-    const step = of[name];
-    return step === undefined ? [] : [step.bind(of) as Step<Name>];
-  });
-  return steps.length === 0 ? noSteps : steps;
-}

@@ -13,6 +13,8 @@ export function byWeight<T>(entries: readonly Weighted<T>[]): (() => T) | undefi
   const total = live.reduce((sum, { weight }) => sum + weight, 0);
   return () => {
     let ticket = Math.random() * total;
-    return (live.find(({ weight }) => (ticket -= weight) < 0) ?? first).value;
+    let index = 0;
+    while (index < live.length - 1 && (ticket -= (live[index] as Weighted<T>).weight) >= 0) index++;
+    return (live[index] as Weighted<T>).value;
   };
 }
