@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { parametersSchema } from '../../src/sources/kube/provision/parameters.ts';
 import { mcpBackendSchema } from '../../src/sources/kube/translate/mcpSchema.ts';
 import { ancestorsStatus } from './ancestors.ts';
+import { gatewayPolicySpec } from './gatewayPolicy.ts';
 import { structural } from './structural.ts';
 
 const group = 'portcullis.dev';
@@ -14,9 +15,11 @@ interface Kind {
   readonly plural: string;
   readonly shortNames: readonly string[];
   readonly description: string;
-  readonly spec: z.ZodType;
+  /** What reads it, or its JSON Schema. */
+  readonly spec: z.ZodType | (() => Readonly<Record<string, unknown>>);
   /** Structural schema of `status`, where it has one. */
   readonly status?: object;
+  readonly labels?: Readonly<Record<string, string>>;
   readonly columns: readonly { readonly name: string; readonly type: string; readonly jsonPath: string }[];
 }
 
@@ -51,14 +54,35 @@ const kinds: readonly Kind[] = [
       { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
     ],
   },
+  {
+    kind: 'GatewayPolicy',
+    plural: 'gatewaypolicies',
+    shortNames: ['gwpol'],
+    description:
+      'Policies for Gateways, listeners, routes, rules, McpBackends and Services of its namespace, or for the rules that name it by an ExtensionRef.',
+    spec: gatewayPolicySpec,
+    status: ancestorsStatus,
+    // GEP-713: it holds for all that stands below its targets.
+    labels: { 'gateway.networking.k8s.io/policy': 'Inherited' },
+    columns: [
+      { name: 'Target', type: 'string', jsonPath: '.spec.targetRefs[0].name' },
+      {
+        name: 'Accepted',
+        type: 'string',
+        jsonPath: ".status.ancestors[0].conditions[?(@.type=='Accepted')].status",
+      },
+      { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    ],
+  },
 ];
 
-function definition({ kind, plural, shortNames, description, spec, status, columns }: Kind): object {
-  const schema = z.toJSONSchema(spec, { target: 'openapi-3.0', io: 'input' });
+function definition({ kind, plural, shortNames, description, spec, status, labels, columns }: Kind): object {
+  const schema =
+    typeof spec === 'function' ? spec() : z.toJSONSchema(spec, { target: 'openapi-3.0', io: 'input' });
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
-    metadata: { name: `${plural}.${group}` },
+    metadata: { name: `${plural}.${group}`, ...(labels === undefined ? {} : { labels }) },
     spec: {
       group,
       names: { kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase(), shortNames },

@@ -5,7 +5,7 @@ type Schema = Readonly<Record<string, unknown>>;
 const kept = [
   ...['type', 'description', 'enum', 'pattern', 'format', 'minLength', 'maxLength', 'minimum', 'maximum'],
   ...['minItems', 'maxItems', 'required', 'nullable', 'x-kubernetes-validations'],
-  ...['x-kubernetes-list-type', 'x-kubernetes-list-map-keys'],
+  ...['minProperties', 'x-kubernetes-list-type', 'x-kubernetes-list-map-keys'],
 ] as const;
 /** Keywords that are turned into something else below. */
 const turned = ['properties', 'additionalProperties', 'items', 'anyOf'] as const;

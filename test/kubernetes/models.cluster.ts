@@ -1,6 +1,5 @@
 /** Models on their way from `portcullis controller` to `portcullis proxy`, with tokens and Secrets of a real cluster. */
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,9 +11,7 @@ import { Program } from '../../src/cli/program.testing.ts';
 import { freePorts } from '../support/loopback.ts';
 import { clusterForSuite, needsCluster } from './cluster.testing.ts';
 import { startControllerProcess, type ControllerProcess } from './controllerProcess.testing.ts';
-
-const audience = 'portcullis.dev/controller';
-const serverName = 'portcullis-controller.default.svc';
+import { accountToken, proxyFlags } from './proxyFlags.testing.ts';
 
 const until = async (what: string, holds: () => Promise<boolean> | boolean): Promise<void> => {
   const end = performance.now() + 60_000;
@@ -36,40 +33,17 @@ describe('the stream of models', needsCluster, () => {
     );
   });
 
-  const modelsPort = (controller: ControllerProcess): string =>
-    /following the cluster.* models=(\d+)/.exec(controller.log())?.[1] ?? '';
-
   const start = async (t: TestContext): Promise<ControllerProcess> =>
     await startControllerProcess(t, stage.cluster.kubeconfig);
 
-  const token = async (name: string, of = audience): Promise<string> =>
-    await stage.cluster.kubectl(['create', 'token', name, `--audience=${of}`, '--duration=10m']);
+  const token = async (name: string, of?: string): Promise<string> =>
+    await accountToken(stage.cluster, name, of);
 
-  /** Flags of a proxy, with what a pod would find in its volumes. */
   const flags = async (
     t: TestContext,
     controllers: readonly ControllerProcess[],
     credentials?: string,
-  ): Promise<string[]> => {
-    const folder = mkdtempSync(join(tmpdir(), 'portcullis-models-'));
-    t.after(() => rmSync(folder, { recursive: true, force: true }));
-    const write = (name: string, content: string | Uint8Array): string => {
-      writeFileSync(join(folder, name), content);
-      return join(folder, name);
-    };
-    const secret = await stage.cluster.kubectl(['get', 'secret', 'portcullis-controller', '-o', 'json']);
-    const { data } = JSON.parse(secret) as { data: Record<string, string> };
-    return [
-      'proxy',
-      `--controller=${controllers.map((one) => `127.0.0.1:${modelsPort(one)}`).join(',')}`,
-      '--gateway=default/gw',
-      `--server-name=${serverName}`,
-      `--token-file=${write('token', credentials ?? (await token('gw')))}`,
-      `--ca-file=${write('ca.crt', Buffer.from(data['ca.crt'] ?? '', 'base64'))}`,
-      `--cache=${join(folder, 'cache')}`,
-      `--cache-key-file=${write('key', randomBytes(32))}`,
-    ];
-  };
+  ): Promise<string[]> => await proxyFlags(t, stage.cluster, controllers, credentials);
 
   const redirected = async (): Promise<string | undefined> =>
     (await ask(`http://127.0.0.1:${String(port)}/`)).headers.location;

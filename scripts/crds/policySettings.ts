@@ -1,0 +1,129 @@
+import { z } from 'zod';
+import { forms, type PlacedForm } from '../../src/sources/kube/translate/policyForms.ts';
+import {
+  connectionNames,
+  keySetUrl,
+  keySetUrlRule,
+  requestPolicies,
+  schemaOf,
+} from '../../src/sources/kube/translate/policyKinds.ts';
+import { settingsRules } from './settingsRules.ts';
+
+/** A JSON Schema, as zod writes it. */
+type Schema = Readonly<Record<string, unknown>>;
+
+const isSchema = (value: unknown): value is Schema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Keywords that say nothing to the API server, or should be said in one place only: defaults are the controller's. */
+const dropped: ReadonlySet<string> = new Set([
+  'default',
+  'definitions',
+  'id',
+  'examples',
+  'additionalProperties',
+]);
+
+/** Fields that are lengths of time, wherever they stand. */
+const durations: ReadonlySet<string> = new Set([
+  ...[
+    'requestTimeout',
+    'backendRequestTimeout',
+    'absoluteTimeout',
+    'idleTimeout',
+    'connectTimeout',
+    'timeout',
+  ],
+  ...['fillInterval', 'interval', 'backoff', 'leeway', 'delay', 'time'],
+]);
+const duration = { pattern: '^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$', maxLength: 64 };
+
+const rules = (...all: readonly { readonly rule: string; readonly message: string }[]): Schema => ({
+  'x-kubernetes-validations': all,
+});
+
+/** The schemas of all policies, as a CRD can say them. */
+export const policyProperties = (): Readonly<Record<string, Schema>> =>
+  Object.fromEntries(
+    [...requestPolicies, ...connectionNames].map((name) => {
+      const schema = z.toJSONSchema(schemaOf(name) as z.ZodType, { target: 'openapi-3.0', io: 'input' });
+      return [name, simplified(schema, [name])];
+    }),
+  );
+
+/** @param path from the name of the policy, with `*` for the entries of a list */
+function simplified(given: Schema, path: readonly string[]): Schema {
+  const schema = branch(given, path);
+  if (schema['$ref'] !== undefined) return {};
+  const result: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(schema)) if (!dropped.has(key)) result[key] = value;
+  if (result['minimum'] === -Number.MAX_SAFE_INTEGER) delete result['minimum'];
+  const { properties, items, additionalProperties } = schema;
+  if (isSchema(properties)) {
+    const known = Object.entries(properties).filter(([, value]) => !refused(value as Schema));
+    result['properties'] = Object.fromEntries(
+      known.map(([name, value]) => [name, simplified(value as Schema, [...path, name])]),
+    );
+  }
+  if (isSchema(items)) result['items'] = simplified(items, [...path, '*']);
+  // What stands in for any text of JSON.
+  if (isSchema(additionalProperties))
+    result['additionalProperties'] = simplified(additionalProperties, [...path, '*']);
+  const form = formAt(path);
+  const formed = form === undefined ? result : inForm(result, form);
+  if (durations.has(path.at(-1) ?? '') && formed['type'] === 'string') Object.assign(formed, duration);
+  return { ...formed, ...settingsRules(path, formed) };
+}
+
+/** Fields that are known and refused. */
+const refused = (schema: Schema): boolean => schema['not'] !== undefined;
+
+const formAt = (path: readonly string[]): PlacedForm | undefined =>
+  Object.entries(forms)
+    .flatMap(([policy, placed]) => placed.map((form) => ({ form, at: [policy, ...form.path].join('.') })))
+    .find(({ at }) => at === path.join('.'))?.form;
+
+/** Of several ways to write a thing the one that can be said with types: a list before a map, a map before a text. */
+function branch(schema: Schema, path: readonly string[]): Schema {
+  const { anyOf, ...others } = schema;
+  if (!Array.isArray(anyOf)) return schema;
+  const branches = (anyOf as readonly unknown[]).filter(isSchema);
+  const types = branches.map(({ type }) => type);
+  // The one union that CRDs know.
+  if (types.join() === 'integer,string') return schema;
+  const chosen = ['array', 'object']
+    .map((type) => branches.find((one) => one['type'] === type))
+    .find(Boolean);
+  if (chosen === undefined) throw new Error(`${path.join('.')}: none of the branches can be said in a CRD`);
+  return { ...chosen, ...others };
+}
+
+function inForm(schema: Schema, { without, adds, oneOf }: PlacedForm): Record<string, unknown> {
+  const properties = { ...(schema['properties'] as Record<string, Schema>) };
+  for (const name of without) delete properties[name];
+  for (const [name, description] of Object.entries(adds))
+    properties[name] = {
+      type: 'string',
+      minLength: 1,
+      maxLength: name === 'inline' ? 262_144 : 253,
+      description,
+    };
+  if (properties['url'] !== undefined)
+    properties['url'] = {
+      ...properties['url'],
+      maxLength: 2_048,
+      ...rules({ rule: `self.matches(r'${keySetUrl.source}')`, message: keySetUrlRule }),
+    };
+  const [first = '', ...more] = oneOf;
+  const { required: _, ...others } = schema;
+  return {
+    ...others,
+    properties,
+    ...(more.length === 0
+      ? { required: [first] }
+      : rules({
+          rule: `[${oneOf.map((name) => `has(self.${name})`).join(', ')}].filter(x, x).size() == 1`,
+          message: `exactly one of ${oneOf.join(', ')} is needed`,
+        })),
+  };
+}
