@@ -3,13 +3,10 @@ import { Body, FRAMING, httpDate, KIND, renderFields, statusLine, type Head } fr
 import type { Destination, Endpoint, UpstreamConnection, UpstreamUser, Waiter } from '../upstream/index.ts';
 import type { BodyConsumer, LiveExchange } from './exchange.ts';
 import { isGrpc } from './grpc.ts';
-import { givePage, takePage } from './pages.ts';
-import { connectionLine, TOGETHER } from './reply.ts';
+import { sendPiece, writeFirst, writePiece } from './pieces.ts';
+import { connectionLine } from './reply.ts';
 import { rewrittenHost } from './rewrittenHost.ts';
 import { neededUpgrade, switchProtocols, upgradeFields, wantedUpgrade } from './upgrade.ts';
-
-/** Pieces of a body up to this size are cheaper to copy as text than to hand over as buffers. */
-const SMALL = 2_048;
 
 /** Methods that may be sent twice (RFC 9110 §9.2.2). */
 export const idempotent: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']);
@@ -134,16 +131,7 @@ export class Forward implements UpstreamUser, Waiter, BodyConsumer {
   take(bytes: Buffer, from: number, to: number, done: boolean): void {
     const { x, upstream, waiting } = this;
     this.waiting = undefined;
-    let more: boolean;
-    if (to - from <= SMALL) {
-      const text = bytes.toString('latin1', from, to);
-      more = upstream.write(waiting === undefined ? text : waiting + text);
-    } else {
-      upstream.cork();
-      if (waiting !== undefined) upstream.write(waiting);
-      more = upstream.write(bytes.subarray(from, to));
-      upstream.uncork();
-    }
+    const more = sendPiece(upstream, waiting, bytes, from, to);
     if (done) upstream.sent();
     else if (!more) x.connection.pauseBody();
   }
@@ -225,19 +213,12 @@ export class Forward implements UpstreamUser, Waiter, BodyConsumer {
       (seen(head, KIND.upgrade) ? neededUpgrade(head) : '') +
       connectionLine(x) +
       '\r\n';
-    const length = to - from;
     const { connection } = x;
     x.responseBytes = out.length;
     let more: boolean;
-    if (this.mode === this.writeRaw && length <= SMALL) {
-      x.responseBytes += length;
-      more = connection.write(length === 0 ? out : out + bytes.toString('latin1', from, to));
-      if (done) x.finish();
-      return more;
-    }
     if (this.mode === this.writeRaw) {
-      x.responseBytes += length;
-      more = this.writeCopy(out, bytes, from, to);
+      x.responseBytes += to - from;
+      more = writeFirst(connection, out, bytes, from, to);
       if (done) x.finish();
       return more;
     }
@@ -295,28 +276,8 @@ export class Forward implements UpstreamUser, Waiter, BodyConsumer {
   // Ways to write the answer's body
 
   private writeRaw(bytes: Buffer, from: number, to: number): boolean {
-    const length = to - from;
-    const { connection } = this.x;
-    this.x.responseBytes += length;
-    if (length === 0) return true;
-    if (length <= SMALL) return connection.write(bytes.toString('latin1', from, to));
-    const release = length < TOGETHER ? undefined : this.upstream.lend(bytes);
-    if (release === undefined) return this.writeCopy('', bytes, from, to);
-    return connection.writeLent(bytes.subarray(from, to), release);
-  }
-
-  /** For bytes that are read over when this returns. */
-  private writeCopy(head: string, bytes: Buffer, from: number, to: number): boolean {
-    const { connection } = this.x;
-    const length = head.length + to - from;
-    const page = takePage(length);
-    if (page === undefined) {
-      connection.write(head);
-      return connection.write(Buffer.from(bytes.subarray(from, to)));
-    }
-    page.write(head, 0, 'latin1');
-    bytes.copy(page, head.length, from, to);
-    return connection.writeLent(page.subarray(0, length), () => givePage(page));
+    this.x.responseBytes += to - from;
+    return writePiece(this.x.connection, this.upstream, bytes, from, to);
   }
 
   private writePayload(bytes: Buffer, from: number, to: number): boolean {

@@ -4,11 +4,9 @@ import { sendError } from '../mcp/index.ts';
 import type { Endpoint, UpstreamConnection, UpstreamUser } from '../upstream/index.ts';
 import type { BodyConsumer, LiveExchange } from './exchange.ts';
 import { idempotent } from './forward.ts';
+import { sendPiece, writeFirst, writePiece } from './pieces.ts';
 import { connectionLine } from './reply.ts';
 import type { RelayOutcome } from './stats.ts';
-
-/** Pieces of a body up to this size are cheaper to copy as text than as buffers. */
-const SMALL = 2_048;
 
 /** Connection and its like are between the client and us. */
 const ownLines = dropTable(hopByHop.filter((kind) => kind !== KIND.proxyAuthenticate));
@@ -95,16 +93,9 @@ export class Relay implements UpstreamUser, BodyConsumer {
   // BodyConsumer: the request body
 
   take(bytes: Buffer, from: number, to: number, done: boolean): void {
-    const { x, upstream, waiting = '' } = this;
+    const { x, upstream, waiting } = this;
     this.waiting = undefined;
-    let more: boolean;
-    if (to - from <= SMALL) more = upstream.write(waiting + bytes.toString('latin1', from, to));
-    else {
-      upstream.cork();
-      if (waiting !== '') upstream.write(waiting);
-      more = upstream.write(bytes.subarray(from, to));
-      upstream.uncork();
-    }
+    const more = sendPiece(upstream, waiting, bytes, from, to);
     if (done) upstream.sent();
     else if (!more) x.connection.pauseBody();
   }
@@ -147,22 +138,16 @@ export class Relay implements UpstreamUser, BodyConsumer {
   }
 
   private pass(head: string, bytes: Buffer, from: number, to: number, done: boolean): boolean {
-    const { x, dechunker } = this;
+    const { x, dechunker, upstream } = this;
     const { connection } = x;
     let more = true;
     if (dechunker !== undefined) {
       connection.write(head);
       dechunker.take(bytes, from, to, (chunk, start, end) => {
-        more = connection.write(Buffer.from(chunk.subarray(start, end)));
+        more = writePiece(connection, upstream, chunk, start, end);
       });
-    } else if (to - from <= SMALL) {
-      const text = head + bytes.toString('latin1', from, to);
-      if (text !== '') more = connection.write(text);
-    } else {
-      if (head !== '') connection.write(head);
-      // What was read into is read over when this returns.
-      more = connection.write(Buffer.from(bytes.subarray(from, to)));
-    }
+    } else if (head === '') more = writePiece(connection, upstream, bytes, from, to);
+    else more = writeFirst(connection, head, bytes, from, to);
     if (done) {
       this.over('answered');
       x.finish();
