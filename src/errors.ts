@@ -441,7 +441,23 @@ export const catalogue = {
     200,
     'later',
     'target failed',
-    'The MCP server behind the gateway could not be started, ended, or broke the protocol; the message names the target, the log has its last lines of stderr.',
+    'The MCP server behind the gateway could not be started, ended, answered with a status that means failure, or broke the protocol; the message names the target, the log has its last lines of stderr or what it answered.',
+    -32603,
+  ),
+  mcp_target_unreachable: entry(
+    'upstream',
+    200,
+    'later',
+    'target cannot be reached',
+    'The MCP server over the network refused the connection, could not be found, failed in TLS, has no healthy address, or takes no more requests; the log says which.',
+    -32603,
+  ),
+  mcp_target_refused: entry(
+    'upstream',
+    200,
+    'no',
+    'target refuses the gateway',
+    'The MCP server over the network answered 401 or 403: what backendAuth sends is missing, expired or not enough. The log has what it answered; its WWW-Authenticate is not passed on, since it speaks of another server than the one the client knows.',
     -32603,
   ),
   mcp_target_timeout: entry(
@@ -449,7 +465,7 @@ export const catalogue = {
     200,
     'later',
     'target did not answer in time',
-    'The MCP server did not answer initialize within startTimeout, or a call within the request timeout.',
+    'The MCP server did not answer initialize within startTimeout, or a call within http.requestTimeout of its policies or limits.responseTimeout.',
     -32603,
   ),
   mcp_cancelled: entry(
@@ -473,7 +489,7 @@ export const catalogue = {
     200,
     'no',
     'message too large',
-    'A line of the MCP server is over limits.maxMcpMessageBytes.',
+    'A message of the MCP server is over limits.maxMcpMessageBytes.',
     -32603,
   ),
 } as const satisfies Record<string, CatalogueEntry>;

@@ -2,6 +2,7 @@ export { parseAuthority, type Authority } from './authority.ts';
 export { Body, FRAMING, type ChunkSink } from './body.ts';
 export { HANDSHAKE, readClientHello, type ClientHello } from './clientHello.ts';
 export { HeaderEdits } from './edits.ts';
+export { EventReader, type EventTaker } from './eventReader.ts';
 export type {
   ClientCertificate,
   HeaderLine,

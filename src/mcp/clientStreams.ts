@@ -4,7 +4,7 @@ import type { Answer, AnswerHost } from './answer.ts';
 import { EventSink, type PressureGauge } from './eventSink.ts';
 import { JournalStore, type Journal, type JournalPlace } from './journal.ts';
 import { Outbox } from './outbox.ts';
-import { QuietLog } from './stdio/quietLog.ts';
+import { QuietLog } from './conversation/quietLog.ts';
 
 /** A client may hold several GET streams; each message still goes on one of them. */
 const maxGetStreams = 4;
@@ -134,7 +134,12 @@ export class ClientStreams implements AnswerHost {
     };
   }
 
-  deliver(text: string, kind: 'request' | 'log' | 'other', askedId?: number): void {
+  /** @param own the answer on whose stream the server put it */
+  deliver(text: string, kind: 'request' | 'log' | 'other', askedId?: number, own?: Answer): void {
+    if (own?.takesEvents === true) {
+      this.give(own, text, askedId);
+      return;
+    }
     const answer = this.newestAnswer();
     const get = this.newestGet();
     if (answer !== undefined && (kind !== 'other' || get === undefined)) this.give(answer, text, askedId);

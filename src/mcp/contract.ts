@@ -1,5 +1,8 @@
 /** What `mcp` and its neighbours agree on. */
 
+import type { HeaderLine } from '../http/index.ts';
+import type { Destination } from '../upstream/index.ts';
+
 /** A thing an MCP server offers, as rules see it. */
 export interface McpItem {
   readonly kind: 'tool' | 'prompt' | 'resource';
@@ -9,10 +12,26 @@ export interface McpItem {
   readonly name: string;
 }
 
+/** How a request for this caller reaches a target over the network. */
+export interface Reach {
+  readonly destination: Destination;
+  /** What is asked for: path and query of the endpoint, with what policies put there. */
+  readonly path: string;
+  /** What policies put into the request; names in lower case. Credentials are among them: never for a log. */
+  readonly headers: readonly HeaderLine[];
+  /** From a call to its response, in milliseconds; undefined: as long as it takes. */
+  readonly callTimeoutMs: number | undefined;
+}
+
 /** Who is calling an MCP endpoint. */
 export interface Caller {
   /** Who was proven to be calling, as opaque text; absent for anonymous callers. Sessions belong to it. */
   readonly principal: string | undefined;
+  /**
+   * How targets over the network are reached for this caller; the session goes by it until its next request.
+   * @throws GatewayError policy_failed
+   */
+  readonly reach?: (target: string) => Reach | undefined;
   /** When the token that proved it ends, in milliseconds since the epoch; a stream of news does not outlive it. */
   readonly expiresAt?: number;
   /** May the caller see and use the item? Absent where the route has no rule about items. */

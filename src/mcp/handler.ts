@@ -132,7 +132,7 @@ export class StreamableHttp implements McpHandler {
       throw new GatewayError('mcp_invalid_request', {
         message: 'invalid request: the session is initialized already',
       });
-    const session = this.options.sessions.open(this.options.settings, caller.principal);
+    const session = this.options.sessions.open(this.options.settings, caller);
     request.annotate('mcp.session', session.label);
     const answer = new Answer(reply, accepted, 1, false, session.streams);
     for (const target of session.targets.values()) {
@@ -184,6 +184,7 @@ export class StreamableHttp implements McpHandler {
     const session = this.options.sessions.find(id, this.options.settings.key, caller.principal);
     request.annotate('mcp.session', session.label);
     session.touch();
+    session.useReach(caller);
     return session;
   }
 

@@ -5,9 +5,16 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { GatewayError } from '../errors.ts';
 import type { HeaderLine, HttpReply, HttpRequest, Reply, ReplyStream } from '../http/index.ts';
-import { defaults, type Limits, type McpBackend, type StdioTarget } from '../model/index.ts';
+import {
+  defaults,
+  type Limits,
+  type McpBackend,
+  type RemoteTarget,
+  type StdioTarget,
+} from '../model/index.ts';
 import type { Fields, Logger, Metrics, Sample } from '../telemetry/index.ts';
-import type { Caller } from './contract.ts';
+import { Endpoints, targetOf } from '../upstream/index.ts';
+import type { Caller, Reach } from './contract.ts';
 import { McpRuntime, type McpRuntimeOptions } from './runtime.ts';
 
 export const everything = fileURLToPath(
@@ -26,6 +33,13 @@ export function stdioTarget(settings: Partial<StdioTarget> = {}): StdioTarget {
     startTimeoutMs: 30_000,
     ...settings,
   };
+}
+
+/** A server at a URL. */
+export function remoteTarget(url: string, settings: Partial<RemoteTarget> = {}): RemoteTarget {
+  const { hostname, port, pathname, search } = new URL(url);
+  const path = pathname + search;
+  return { kind: 'http', name: 'remote', host: hostname, port: Number(port), path, ...settings };
 }
 
 export function mcpBackend(settings: Partial<McpBackend> = {}): McpBackend {
@@ -104,6 +118,8 @@ export interface HarnessOptions {
   readonly caller?: (request: HttpRequest) => Caller;
   readonly limits?: Partial<Limits>;
   readonly runtime?: Partial<McpRuntimeOptions>;
+  /** What policies put into requests to targets over the network. */
+  readonly headers?: (request: HttpRequest) => readonly HeaderLine[];
 }
 
 export interface Harness {
@@ -117,6 +133,8 @@ export interface Harness {
   readonly limits: Limits;
   /** Changes what the next request is served with, as a reload does. */
   use(backend: McpBackend): void;
+  /** Open connections to targets over the network, idle ones included. */
+  connections(): number;
   close(): Promise<void>;
 }
 
@@ -133,13 +151,26 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     secrets: [],
     ...options.runtime,
   });
-  let handler = runtime.backend(options.backend ?? mcpBackend());
+  const endpoints = new Endpoints({ log });
+  let backend = options.backend ?? mcpBackend();
+  let handler = runtime.backend(backend);
+  const reach = (name: string, request: HttpRequest): Reach | undefined => {
+    const target = backend.targets.find((one) => one.name === name);
+    if (target?.kind !== 'http') return undefined;
+    return {
+      destination: endpoints.use(targetOf(target), defaults.upstream, limits),
+      path: target.path,
+      headers: options.headers?.(request) ?? [],
+      callTimeoutMs: target.requestTimeoutMs,
+    };
+  };
   const annotations: Map<string, string | number>[] = [];
   const server = createServer((incoming, outgoing) => {
     const notes = new Map<string, string | number>();
     annotations.push(notes);
     const request = adaptRequest(incoming, notes);
-    handler.serve(request, adaptReply(outgoing), options.caller?.(request) ?? { principal: undefined });
+    const caller = options.caller?.(request) ?? { principal: undefined };
+    handler.serve(request, adaptReply(outgoing), { reach: (name) => reach(name, request), ...caller });
   });
   await listen(server);
   const { port } = server.address() as AddressInfo;
@@ -150,11 +181,14 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     metrics: read,
     annotations,
     limits,
-    use: (backend) => {
-      handler = runtime.backend(backend);
+    use: (next) => {
+      backend = next;
+      handler = runtime.backend(next);
     },
+    connections: () => [...endpoints.all()].reduce((sum, endpoint) => sum + endpoint.connections, 0),
     close: async () => {
       await runtime.close(500);
+      endpoints.close();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     },

@@ -7,7 +7,7 @@ import { startHarness, type Harness } from './harness.testing.ts';
 import { cut, memberOf } from './json/envelope.ts';
 import { RawClient } from './rawClient.testing.ts';
 import { readPost } from './readPost.ts';
-import { Restore } from './stdio/restore.ts';
+import { Restore } from './conversation/restore.ts';
 import { until } from './until.testing.ts';
 
 setFlagsFromString('--expose-gc');
@@ -51,12 +51,13 @@ test('subscriptions are remembered for a restarted server up to a million charac
   const note = (method: string, uri: string): void => restore.note(request(method, { uri }))?.();
   const long = 'x'.repeat(400_000);
   for (const uri of ['a:', 'b:', 'c:', 'd:', 'a:']) note('resources/subscribe', uri + long);
-  assert.equal([...restore.requests()].length, 2);
+  const ids = (): number => 7;
+  assert.equal([...restore.requests(ids)].length, 2);
   note('resources/unsubscribe', `a:${long}`);
   note('resources/subscribe', `c:${long}`);
   note('resources/subscribe', 'short:');
-  const uris = [...restore.requests()].map(([, params]) =>
-    (JSON.parse(params) as { uri: string }).uri.slice(0, 2),
+  const uris = [...restore.requests(ids)].map(([, text]) =>
+    (JSON.parse(text) as { params: { uri: string } }).params.uri.slice(0, 2),
   );
   assert.deepEqual(uris, ['b:', 'c:', 'sh']);
 });

@@ -1,12 +1,12 @@
-import { GatewayError } from '../errors.ts';
 import type { Limits, McpBackend } from '../model/index.ts';
 import type { Logger, Metrics } from '../telemetry/index.ts';
 import { StreamableHttp, type McpHandler } from './handler.ts';
+import { HttpConnection } from './http/connection.ts';
 import { Measure } from './measure.ts';
 import type { SessionView } from './session.ts';
 import { SessionSeal } from './sessionId.ts';
 import { Sessions } from './sessions.ts';
-import { defaultRestart, type RestartPolicy } from './stdio/backoff.ts';
+import { defaultRestart, type RestartPolicy } from './conversation/backoff.ts';
 import { Children } from './stdio/children.ts';
 import { StdioConnection } from './stdio/connection.ts';
 
@@ -69,16 +69,18 @@ export class McpRuntime {
       log: options.log,
       now,
       full: () => children.full,
-      connect: (target, session) => {
-        if (target.kind === 'http') throw new GatewayError('mcp_target_failed');
-        return new StdioConnection(target, {
-          children,
-          restart: options.restart ?? defaultRestart,
+      connect: (target, session, caller) => {
+        const options = {
+          restart: this.options.restart ?? defaultRestart,
           log: session.log.child({ target: target.name }),
           listener: session,
           now,
-          onRestart: (name) => this.measure.restarted(name),
-        });
+          onRestart: (name: string) => this.measure.restarted(name),
+        };
+        if (target.kind === 'stdio') return new StdioConnection(target, { ...options, children });
+        const reach = caller.reach?.(target.name);
+        if (reach === undefined) throw new Error('nobody says how the target is reached');
+        return new HttpConnection(target, { ...options, limits, reach });
       },
     });
     this.children = children;

@@ -1,6 +1,7 @@
 import { GatewayError } from '../errors.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { Call } from './call.ts';
+import type { Caller } from './contract.ts';
 import { ClientStreams } from './clientStreams.ts';
 import { cut, memberOf, type Envelope, type RpcId } from './json/envelope.ts';
 import { splice } from './json/scan.ts';
@@ -8,7 +9,7 @@ import { errorResponse } from './sendError.ts';
 import { ServerRequests } from './serverRequests.ts';
 import { sessionLabel } from './sessionId.ts';
 import type { Outgoing } from './outgoing.ts';
-import type { TargetConnection, TargetListener, TargetView } from './target.ts';
+import type { MessageOrigin, TargetConnection, TargetListener, TargetView } from './target.ts';
 
 export interface SessionView {
   /** Hash of the id. */
@@ -90,6 +91,15 @@ export class Session implements TargetListener {
     this.lastUsedAt = this.now();
   }
 
+  /** Notes how targets are reached for the caller of the request that is being served. */
+  useReach({ reach }: Caller): void {
+    if (reach === undefined) return;
+    for (const target of this.targets.values()) {
+      const found = target.use === undefined ? undefined : reach(target.name);
+      if (found !== undefined) target.use?.(found);
+    }
+  }
+
   /** A request of the client, for one target. */
   send(target: TargetConnection, out: Outgoing, call: Call): void {
     this.streams.expect(call.answer);
@@ -143,7 +153,8 @@ export class Session implements TargetListener {
     }
   }
 
-  onMessage(target: TargetConnection, message: Envelope): void {
+  onMessage(target: TargetConnection, message: Envelope, origin: MessageOrigin): void {
+    const own = origin instanceof Call ? origin.answer : undefined;
     if (message.kind === 'request') {
       const { text, idSpan } = message;
       const askedId = this.asked.add({
@@ -158,13 +169,16 @@ export class Session implements TargetListener {
         return;
       }
       const forClient = text.slice(0, idSpan.start) + String(askedId) + text.slice(idSpan.end);
-      this.streams.deliver(forClient, 'request', askedId);
+      // What a server said beside all calls is no part of one of them.
+      this.streams.deliver(forClient, origin === 'aside' ? 'other' : 'request', askedId, own);
       return;
     }
     if (message.method === 'notifications/progress') this.progress(target, message);
     else if (message.method === 'notifications/cancelled') this.withdrawn(target, message);
-    else if (message.method === 'notifications/message') this.streams.deliver(message.text, 'log');
-    else this.streams.deliver(message.text, 'other');
+    else {
+      const log = message.method === 'notifications/message' && origin !== 'aside';
+      this.streams.deliver(message.text, log ? 'log' : 'other', undefined, own);
+    }
   }
 
   /** Progress goes on the stream of the call it is about, under the client's token. */
@@ -225,6 +239,7 @@ export class Session implements TargetListener {
 
   /** Every few seconds. */
   tick(now: number): void {
+    for (const target of this.targets.values()) target.tick?.(now);
     this.streams.tick(now);
   }
 

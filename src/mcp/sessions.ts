@@ -1,6 +1,7 @@
 import { GatewayError } from '../errors.ts';
 import type { Limits, McpBackend, McpTarget } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
+import type { Caller } from './contract.ts';
 import { Session } from './session.ts';
 import type { SessionSeal } from './sessionId.ts';
 import type { TargetConnection } from './target.ts';
@@ -13,7 +14,7 @@ export interface SessionsOptions {
   readonly now: () => number;
   /** Is there no room for one more target process? */
   readonly full: () => boolean;
-  readonly connect: (target: McpTarget, session: Session) => TargetConnection;
+  readonly connect: (target: McpTarget, session: Session, caller: Caller) => TargetConnection;
 }
 
 /** What a target gets to leave when its session ends by itself, in milliseconds. */
@@ -45,23 +46,24 @@ export class Sessions {
     yield* this.live.values();
   }
 
-  /** @throws GatewayError mcp_overloaded, shutting_down */
-  open(settings: McpBackend, principal: string | undefined): Session {
+  /** @throws GatewayError mcp_overloaded, shutting_down, policy_failed */
+  open(settings: McpBackend, caller: Caller): Session {
     const { options } = this;
     if (this.closing) throw new GatewayError('shutting_down');
     if (this.live.size >= options.limits().maxMcpSessions)
       throw new GatewayError('mcp_overloaded', { retryAfter, detail: 'limits.maxMcpSessions' });
-    if (options.full())
+    if (options.full() && settings.targets.some(({ kind }) => kind === 'stdio'))
       throw new GatewayError('mcp_overloaded', { retryAfter, detail: 'limits.maxChildren' });
     const session = new Session({
       id: options.seal.seal(settings.key),
       backendKey: settings.key,
-      principal,
+      principal: caller.principal,
       log: options.log.child({ backend: settings.key }),
       now: options.now,
       onEnd: (ended) => this.live.delete(ended.id),
     });
-    for (const target of settings.targets) session.targets.set(target.name, options.connect(target, session));
+    for (const target of settings.targets)
+      session.targets.set(target.name, options.connect(target, session, caller));
     this.live.set(session.id, session);
     return session;
   }

@@ -1,6 +1,7 @@
 /** What a session needs of one MCP server, whatever way it is reached. */
 
 import type { GatewayError } from '../errors.ts';
+import type { Reach } from './contract.ts';
 import type { Envelope, RpcId } from './json/envelope.ts';
 import type { Outgoing } from './outgoing.ts';
 
@@ -41,17 +42,27 @@ export interface TargetConnection {
   forget(wireId: number): void;
   /** Counts starts of the server behind it: what a former one asked is void. */
   readonly generation: number;
+  /** How the target is reached from now on, where it is not a child of the gateway. */
+  use?(reach: Reach): void;
   pause(): void;
   resume(): void;
+  /** Every few seconds, `now` being `performance.now()`. */
+  tick?(now: number): void;
   /** Resolves (never rejects) when nothing of the target is left. */
   close(graceMs: number): Promise<void>;
   view(): TargetView;
 }
 
+/**
+ * Where a message of a server stood: on the stream of a call, or on one for what is about no call. Undefined where the
+ * server does not say (stdio).
+ */
+export type MessageOrigin = Waiter | 'aside' | undefined;
+
 /** What a target tells the session it belongs to. */
 export interface TargetListener {
   /** A request or a notification of the server. */
-  onMessage(target: TargetConnection, message: Envelope): void;
+  onMessage(target: TargetConnection, message: Envelope, belongsTo?: MessageOrigin): void;
   /** The server behind the connection ended; what it had asked needs no answer any more. */
   onDown(target: TargetConnection): void;
 }

@@ -1,11 +1,11 @@
 import { GatewayError } from '../errors.ts';
-import type { McpHandler, McpRuntime } from '../mcp/index.ts';
+import type { Caller, McpHandler, McpRuntime } from '../mcp/index.ts';
 import type {
   Affinity,
-  Backend,
   HttpBackend,
   InvalidBackend,
   McpBackend,
+  PolicyUse,
   ProcessSettings,
   Route,
 } from '../model/index.ts';
@@ -16,6 +16,7 @@ import { callerOf } from './caller.ts';
 import { byKey, bySession, byWeight, type Choice, type CompiledBackend } from './choice.ts';
 import type { LiveExchange } from './exchange.ts';
 import { Forward } from './forward.ts';
+import { compileReach } from './mcpReach.ts';
 import { Persistence } from './persistence.ts';
 import { compilePlan, type Plan } from './plan.ts';
 import { PlannedForward } from './plannedForward.ts';
@@ -32,39 +33,37 @@ export interface BackendTools {
 type Serve = (x: LiveExchange) => void;
 type Ready = Omit<CompiledBackend, 'backend'>;
 
-/** How each kind of backend is made ready. A new kind is a row here. */
-const kinds: {
-  [Kind in Backend['kind']]: (
-    backend: Extract<Backend, { kind: Kind }>,
-    settings: ProcessSettings,
-    tools: BackendTools,
-    plan: Plan | undefined,
-  ) => Ready;
-} = { http: compileHttp, mcp: compileMcp, invalid: compileInvalid };
+/** Prepares policies of backends. */
+type StepsOf = (uses: readonly PolicyUse[]) => readonly Steps[];
 
 /**
  * Chooses a backend for each request, and an address of it where that is not left to chance; hands the request over.
  * @param place tells the route from all others
- * @param stepsOf the policies of a backend, prepared
+ * @param stepsOf prepares policies of a backend
  */
 export function compileBackends(
   place: string,
-  { backends, mirrors = [] }: Pick<Route, 'backends' | 'mirrors'>,
+  { backends, mirrors = [], policies }: Pick<Route, 'backends' | 'mirrors' | 'policies'>,
   settings: ProcessSettings,
   tools: BackendTools,
   forwarding: Forwarding = {},
-  stepsOf: (backend: HttpBackend) => readonly Steps[] = () => [],
+  stepsOf: StepsOf = () => [],
 ): Serve {
   const common = compilePlan(forwarding, settings, tools, mirrors);
   const { persistence } = forwarding;
   // Sessions stay with a backend whose weight has become 0: it is to lose its clients one by one.
   const used = backends.filter(({ weight }) => weight > 0 || persistence !== undefined);
   const all = used.map((backend): CompiledBackend => {
-    if (backend.kind !== 'http') return { backend, ...compile(backend, settings, tools, common) };
+    if (backend.kind === 'mcp')
+      return {
+        backend,
+        ...compileMcp(backend, tools, compileReach(backend, policies, settings, tools, stepsOf)),
+      };
+    if (backend.kind === 'invalid') return { backend, ...compileInvalid(backend) };
     const own = backend.mirrors ?? [];
     const plan = own.length === 0 ? common : compilePlan(forwarding, settings, tools, [...mirrors, ...own]);
-    const { destination, serve } = compile(backend, settings, tools, plan);
-    return { backend, destination, serve: withSteps(stepsOf(backend), serve) };
+    const { destination, serve } = compileHttp(backend, settings, tools, plan);
+    return { backend, destination, serve: withSteps(stepsOf(backend.policies ?? []), serve) };
   });
   const live = all.filter(({ backend }) => backend.weight > 0);
   const [only] = live;
@@ -90,22 +89,6 @@ function commonSource(live: readonly CompiledBackend[]): string | undefined {
     backend.kind === 'http' ? backend.affinity?.source : undefined,
   );
   return others.every((source) => source === first) ? first : undefined;
-}
-
-function compile(
-  backend: Backend,
-  settings: ProcessSettings,
-  tools: BackendTools,
-  plan: Plan | undefined,
-): Ready {
-  switch (backend.kind) {
-    case 'http':
-      return kinds.http(backend, settings, tools, plan);
-    case 'mcp':
-      return kinds.mcp(backend, settings, tools, plan);
-    case 'invalid':
-      return kinds.invalid(backend, settings, tools, plan);
-  }
 }
 
 function compileHttp(
@@ -162,14 +145,18 @@ function withAffinity({ source, loadFactor }: Affinity, forward: Serve): Serve {
 const hashed = (key: ReturnType<AffinityKey>): number | undefined =>
   key === undefined ? undefined : hashOf(key);
 
-function compileMcp(backend: McpBackend, _settings: ProcessSettings, { mcp, uses }: BackendTools): Ready {
+function compileMcp(
+  backend: McpBackend,
+  { mcp, uses }: BackendTools,
+  reachFor: (x: LiveExchange) => Pick<Caller, 'reach'>,
+): Ready {
   const handler: McpHandler = mcp.backend(backend);
   uses.mcp.add(backend.key);
   return {
     destination: undefined,
     serve: (x) => {
       x.backendChosen(backend.key);
-      handler.serve(x, x, callerOf(x));
+      handler.serve(x, x, { ...callerOf(x), ...reachFor(x) });
     },
   };
 }

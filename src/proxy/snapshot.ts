@@ -1,6 +1,5 @@
 import type {
   Bind,
-  HttpBackend,
   HttpListener,
   Model,
   PolicyUse,
@@ -211,8 +210,8 @@ class Compiler {
     const policies = [...inOrder(listener.policies), ...inOrder(route.policies)];
     return this.assemble(bind, listener.name, route, policies, (plan, prepareAll) => {
       const place = `${bind}\n${listener.name}\n${route.name}`;
-      const stepsOf = (backend: HttpBackend): readonly Steps[] => prepareAll(inOrder(backend.policies ?? []));
-      return compileBackends(place, route, this.settings, this.tools, plan, stepsOf);
+      const stepsOf: PrepareAll = (uses) => prepareAll(inOrder(uses));
+      return compileBackends(place, { ...route, policies }, this.settings, this.tools, plan, stepsOf);
     });
   }
 

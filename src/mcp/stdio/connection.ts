@@ -5,14 +5,15 @@ import type { Envelope, RpcId } from '../json/envelope.ts';
 import { renderOutgoing, type Outgoing } from '../outgoing.ts';
 import { targetError } from '../sendError.ts';
 import type { TargetConnection, TargetListener, TargetState, TargetView, Waiter } from '../target.ts';
-import { Backoff, type RestartPolicy } from './backoff.ts';
+import { Backoff, type RestartPolicy } from '../conversation/backoff.ts';
 import type { Child, ChildEvents } from './child.ts';
 import type { Children } from './children.ts';
-import { idOfLongLine } from './longLine.ts';
-import { PendingCalls } from './pendingCalls.ts';
-import { QuietLog } from './quietLog.ts';
-import { readMessages } from './readMessages.ts';
-import { Restore } from './restore.ts';
+import { handOver } from '../conversation/handOver.ts';
+import { idOfLongLine } from '../conversation/longLine.ts';
+import { PendingCalls } from '../conversation/pendingCalls.ts';
+import { QuietLog } from '../conversation/quietLog.ts';
+import { readMessages } from '../conversation/readMessages.ts';
+import { Restore } from '../conversation/restore.ts';
 import { StderrLog } from './stderrLog.ts';
 
 export interface StdioOptions {
@@ -46,10 +47,6 @@ export class StdioConnection implements TargetConnection {
   private readonly calling = new PendingCalls();
   private state: TargetState = 'starting';
   private child: Child | undefined;
-  /** The client's initialize, to be said again, with the place of its id. */
-  private initialize: Envelope | undefined;
-  /** The client's notifications/initialized, once it came. */
-  private initialized: string | undefined;
   private restarts = 0;
   private lastError: string | undefined;
   private timer: NodeJS.Timeout | undefined;
@@ -67,7 +64,7 @@ export class StdioConnection implements TargetConnection {
   }
 
   open(out: Outgoing, waiter: Waiter): void {
-    this.initialize = out.envelope;
+    this.restore.begin(out.envelope);
     const begun = this.begin();
     if (begun !== undefined) {
       this.state = 'closed';
@@ -107,7 +104,7 @@ export class StdioConnection implements TargetConnection {
       this.writeNow(line);
       return wireId;
     }
-    this.calling.delay(wireId, waiter, line);
+    this.calling.delay(wireId, waiter, line, out.envelope.method);
     if (this.state === 'failed') this.retry();
     return wireId;
   }
@@ -141,7 +138,7 @@ export class StdioConnection implements TargetConnection {
   }
 
   send(text: string, method?: string): void {
-    if (method === 'notifications/initialized') this.initialized = text;
+    if (method === 'notifications/initialized') this.restore.initialized = text;
     if (this.state === 'ready' && this.child!.backlog <= maxBacklog) this.writeNow(text);
   }
 
@@ -248,7 +245,7 @@ export class StdioConnection implements TargetConnection {
       return;
     }
     const waiter = this.calling.settle(message);
-    if (waiter !== undefined) answer(waiter, message);
+    if (waiter !== undefined) handOver(waiter, message);
     else this.options.log.debug('the target answered a call that does not wait', { id: String(message.id) });
   }
 
@@ -307,7 +304,6 @@ export class StdioConnection implements TargetConnection {
     this.restarts++;
     this.generation++;
     this.options.onRestart(this.name);
-    const initialize = this.initialize!;
     const wireId = this.calling.nextId();
     this.calling.add(wireId, {
       answered: (response) => {
@@ -321,7 +317,7 @@ export class StdioConnection implements TargetConnection {
     this.armStart(() =>
       this.restartFailed(`did not answer initialize within ${this.target.startTimeoutMs} ms`),
     );
-    this.writeNow(renderOutgoing({ envelope: initialize, token: undefined, edits: [] }, wireId));
+    this.writeNow(this.restore.beginning(wireId));
   }
 
   private restartFailed(reason: string): void {
@@ -337,18 +333,17 @@ export class StdioConnection implements TargetConnection {
 
   private restarted(): void {
     this.options.log.info('the target was restarted', { pid: this.child?.pid, restarts: this.restarts });
-    if (this.initialized !== undefined) this.writeNow(this.initialized);
-    for (const [method, params] of this.restore.requests()) {
-      const wireId = this.calling.nextId();
+    if (this.restore.initialized !== undefined) this.writeNow(this.restore.initialized);
+    for (const [wireId, text] of this.restore.requests(() => this.calling.nextId())) {
       this.calling.add(wireId, ignored);
-      this.writeNow(`{"jsonrpc":"2.0","id":${wireId},"method":"${method}","params":${params}}`);
+      this.writeNow(text);
     }
     this.ready();
   }
 
   private ready(): void {
     this.state = 'ready';
-    for (const line of this.calling.release()) this.writeNow(line);
+    for (const { line } of this.calling.release()) this.writeNow(line);
   }
 
   private startTimedOut(): GatewayError {
@@ -371,13 +366,3 @@ export class StdioConnection implements TargetConnection {
 }
 
 const ignored: Waiter = { answered: () => undefined, failed: () => undefined };
-
-/** Whatever goes wrong in handing a response on, its caller hears of it. */
-function answer(waiter: Waiter, response: Envelope): void {
-  try {
-    waiter.answered(response);
-  } catch (error) {
-    waiter.failed(new GatewayError('internal_error', { cause: error }));
-    throw error;
-  }
-}

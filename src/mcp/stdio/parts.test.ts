@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { recordingLog, stdioTarget } from '../harness.testing.ts';
-import { Backoff } from './backoff.ts';
+import { Backoff } from '../conversation/backoff.ts';
 import { childEnvironment } from './environment.ts';
-import { idOfLongLine } from './longLine.ts';
-import { QuietLog } from './quietLog.ts';
-import { readMessages } from './readMessages.ts';
+import { idOfLongLine } from '../conversation/longLine.ts';
+import { QuietLog } from '../conversation/quietLog.ts';
+import { readMessages } from '../conversation/readMessages.ts';
 import { StderrLog } from './stderrLog.ts';
 
 test('a child inherits the environment less the secrets of the gateway', () => {

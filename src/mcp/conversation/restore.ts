@@ -1,14 +1,29 @@
 import type { Envelope } from '../json/envelope.ts';
+import { renderOutgoing } from '../outgoing.ts';
 
 const maxSubscriptions = 1_024;
 /** Characters of all of them together. */
 const maxLength = 1_048_576;
 
-/** What a client asked a server to remember, so that a restarted one can be told again. */
+/** What the client told a server that another one in its place has to be told again. */
 export class Restore {
+  /** The client's initialize, with the place of its id. */
+  private initialize: Envelope | undefined;
+  /** The client's notifications/initialized, once it came. */
+  initialized: string | undefined;
   private level: string | undefined;
   private readonly subscriptions = new Set<string>();
   private length = 0;
+
+  begin(initialize: Envelope): void {
+    this.initialize = initialize;
+  }
+
+  /** The first request of the client again, under another id. */
+  beginning(wireId: number): string {
+    if (this.initialize === undefined) throw new Error('a server begins with initialize');
+    return renderOutgoing({ envelope: this.initialize, token: undefined, edits: [] }, wireId);
+  }
 
   /** Notes a request that the server accepted; `undefined` where there is nothing to note. */
   note(request: Envelope): (() => void) | undefined {
@@ -38,8 +53,15 @@ export class Restore {
     if (this.subscriptions.delete(uri)) this.length -= uri.length;
   }
 
-  /** The requests to say again: method and `params` as JSON. */
-  *requests(): Iterable<readonly [method: string, params: string]> {
+  /** The requests to say again once the server is initialized: as they go over the wire, with their ids. */
+  *requests(nextId: () => number): Iterable<readonly [wireId: number, text: string]> {
+    for (const [method, params] of this.wanted()) {
+      const wireId = nextId();
+      yield [wireId, `{"jsonrpc":"2.0","id":${wireId},"method":"${method}","params":${params}}`];
+    }
+  }
+
+  private *wanted(): Iterable<readonly [method: string, params: string]> {
     if (this.level !== undefined) yield ['logging/setLevel', JSON.stringify({ level: this.level })];
     for (const uri of this.subscriptions) yield ['resources/subscribe', JSON.stringify({ uri })];
   }

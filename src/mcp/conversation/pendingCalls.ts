@@ -3,8 +3,9 @@ import type { Envelope, RpcId } from '../json/envelope.ts';
 import type { Waiter } from '../target.ts';
 
 /** A request that waits for the server to be restarted. */
-interface Delayed {
+export interface Delayed {
   readonly line: string;
+  readonly method: string;
   readonly wireId: number;
   readonly waiter: Waiter;
 }
@@ -41,9 +42,9 @@ export class PendingCalls {
   }
 
   /** Keeps a request until there is a server again. */
-  delay(wireId: number, waiter: Waiter, line: string): void {
+  delay(wireId: number, waiter: Waiter, line: string, method: string): void {
     if (this.delayed.length === 0) this.delayedSince = performance.now();
-    this.delayed.push({ line, wireId, waiter });
+    this.delayed.push({ line, method, wireId, waiter });
   }
 
   note(wireId: number, note: () => void): void {
@@ -52,6 +53,11 @@ export class PendingCalls {
 
   get(wireId: RpcId): Waiter | undefined {
     return typeof wireId === 'number' ? this.sent.get(wireId) : undefined;
+  }
+
+  /** The same for a call that may wait for the next server. */
+  find(wireId: number): Waiter | undefined {
+    return this.sent.get(wireId) ?? this.delayed.find((one) => one.wireId === wireId)?.waiter;
   }
 
   *all(): Iterable<[number, Waiter]> {
@@ -99,12 +105,12 @@ export class PendingCalls {
     return undefined;
   }
 
-  /** There is a server again: answers the lines to send it, whose calls now count as sent. */
-  release(): readonly string[] {
+  /** There is a server again: answers what to send it, whose calls now count as sent. */
+  release(): readonly Delayed[] {
     const { delayed } = this;
     this.delayed = [];
     for (const { wireId, waiter } of delayed) this.sent.set(wireId, waiter);
-    return delayed.map((one) => one.line);
+    return delayed;
   }
 
   /** Fails what the server was asked; what waits for the next one goes on waiting. */

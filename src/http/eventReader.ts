@@ -1,0 +1,166 @@
+import { StringDecoder } from 'node:string_decoder';
+
+/** Who reads an event stream. */
+export interface EventTaker {
+  /** One event of the type `message`, which is also that of events without a type; its data is never empty. */
+  onEvent(data: string): void;
+  /** One that is over the limit; of its data the first and the last characters, and how many there were. */
+  onTooLong(head: string, tail: string, length: number): void;
+}
+
+/** Of an event that is skipped, so much is kept at either end. */
+const shown = 512;
+/** A stream that asks for an id longer than this is not resumed from there. */
+const maxIdLength = 1_024;
+
+const isPlain = (id: string): boolean => {
+  // What goes into a header of the next request must not begin another one.
+  return id.length <= maxIdLength && !/[\x00-\x1f\x7f]/.test(id);
+};
+
+/**
+ * Server-sent events (HTML Living Standard §9.2.6), the reading side: bytes in pieces of any size, events out. A line
+ * ends with LF, CR or both; what is held back is bounded, however long a line or an event becomes.
+ */
+export class EventReader {
+  /** The id that a client resumes from: that of the last whole event which had one. */
+  lastId: string | undefined;
+  /** What the server asks clients to wait before they come back, in milliseconds. */
+  retryMs: number | undefined;
+  private readonly taker: EventTaker;
+  private readonly maxLength: number;
+  private readonly decoder = new StringDecoder('utf8');
+  /** The beginning of a line whose end has not come. */
+  private held: string[] = [];
+  private heldLength = 0;
+  private first = true;
+  /** The last line ended with CR at the end of a piece: a LF that comes next belongs to it. */
+  private afterReturn = false;
+  private stopped = false;
+  // The event so far.
+  private data: string[] = [];
+  private length = 0;
+  private type = '';
+  private id: string | undefined;
+  /** The event is over the limit: the beginning of its data is kept, the rest is counted. */
+  private skipped: { readonly head: string; tail: string } | undefined;
+
+  /** @param maxLength of the data of one event, in characters */
+  constructor(taker: EventTaker, maxLength: number) {
+    this.taker = taker;
+    this.maxLength = maxLength;
+  }
+
+  /** Nothing more is told to the taker, not even of bytes that were taken already. */
+  stop(): void {
+    this.stopped = true;
+  }
+
+  take(bytes: Buffer, from: number, to: number): void {
+    const text = this.decoder.write(bytes.subarray(from, to));
+    if (text === '') return;
+    let at = 0;
+    if (this.first) {
+      this.first = false;
+      if (text.startsWith('\ufeff')) at = 1;
+    }
+    if (this.afterReturn && text.charCodeAt(at) === 10) at++;
+    this.afterReturn = false;
+    let feed = text.indexOf('\n', at);
+    let turn = text.indexOf('\r', at);
+    for (;;) {
+      if (this.stopped) return;
+      if (feed !== -1 && feed < at) feed = text.indexOf('\n', at);
+      if (turn !== -1 && turn < at) turn = text.indexOf('\r', at);
+      const end = feed === -1 ? turn : turn === -1 ? feed : Math.min(feed, turn);
+      if (end === -1) {
+        this.hold(text.slice(at));
+        return;
+      }
+      this.line(text.slice(at, end));
+      at = end + 1;
+      if (end !== turn) continue;
+      if (text.charCodeAt(at) === 10) at++;
+      else if (at === text.length) this.afterReturn = true;
+    }
+  }
+
+  private hold(piece: string): void {
+    if (piece === '') return;
+    this.heldLength += piece.length;
+    // The name of the field and the space behind its colon come on top; an event that is skipped needs its ends only.
+    if (this.heldLength > this.maxLength + 16) {
+      this.skip(this.held.join('') + piece);
+      this.held = [];
+    } else this.held.push(piece);
+  }
+
+  private line(rest: string): void {
+    const whole = this.heldLength;
+    if (whole === 0) {
+      this.field(rest);
+      return;
+    }
+    const { held } = this;
+    this.held = [];
+    this.heldLength = 0;
+    if (whole > this.maxLength + 16) this.skip(rest);
+    else this.field(held.join('') + rest);
+  }
+
+  private field(line: string): void {
+    if (line === '') {
+      this.dispatch();
+      return;
+    }
+    const colon = line.indexOf(':');
+    if (colon === 0) return;
+    const name = colon === -1 ? line : line.slice(0, colon);
+    const from = line.charCodeAt(colon + 1) === 0x20 ? colon + 2 : colon + 1;
+    const value = colon === -1 ? '' : line.slice(from);
+    if (name === 'data') this.add(value);
+    else if (name === 'event') this.type = value;
+    else if (name === 'id' && isPlain(value)) this.id = value;
+    else if (name === 'retry' && /^\d{1,9}$/.test(value)) this.retryMs = Number(value);
+  }
+
+  private add(value: string): void {
+    if (this.skipped !== undefined || this.length + value.length > this.maxLength) {
+      this.skip(value);
+      return;
+    }
+    this.data.push(value);
+    this.length += value.length + 1;
+  }
+
+  /** Counts data of an event that is over the limit. */
+  private skip(piece: string): void {
+    this.length += piece.length;
+    if (this.skipped === undefined) {
+      const head = [...this.data, piece]
+        .join('\n')
+        .replace(/^data: ?/, '')
+        .slice(0, shown);
+      this.skipped = { head, tail: piece.slice(-shown) };
+      this.data = [];
+    } else this.skipped.tail = (this.skipped.tail + piece).slice(-shown);
+  }
+
+  /** An empty line: the event is whole. */
+  private dispatch(): void {
+    const { data, length, type, id, skipped } = this;
+    this.data = [];
+    this.length = 0;
+    this.type = '';
+    this.id = undefined;
+    this.skipped = undefined;
+    if (id !== undefined) this.lastId = id;
+    if (skipped !== undefined) {
+      this.taker.onTooLong(skipped.head, skipped.tail, length);
+      return;
+    }
+    if (type !== '' && type !== 'message') return;
+    const text = data.length === 1 ? data[0]! : data.join('\n');
+    if (text !== '') this.taker.onEvent(text);
+  }
+}

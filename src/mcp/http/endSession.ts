@@ -1,0 +1,50 @@
+import type { Logger } from '../../telemetry/index.ts';
+import type { Reach } from '../contract.ts';
+import { Exchange } from './exchange.ts';
+import { requestHead } from './requestHead.ts';
+import type { Home } from './carrier.ts';
+
+/** What a server gets at least, and at most, to take note of the end, in milliseconds. */
+const leastMs = 500;
+const mostMs = 3_000;
+
+/** Tells a server that its session is over. Resolves (never rejects) when it knows, or when the time is up. */
+export function endSession(reach: Reach, home: Home, graceMs: number, log: Logger): Promise<void> {
+  if (home.id === undefined) return Promise.resolve();
+  return new Promise((resolve) => {
+    const exchange = new Exchange(
+      {
+        destination: reach.destination,
+        endpoint: home.endpoint,
+        head: requestHead('DELETE', reach, home, []),
+        repeatable: true,
+        patient: true,
+      },
+      {
+        // 405: the server ends sessions by itself.
+        onHead: ({ status }) => {
+          if (status >= 400 && status !== 404 && status !== 405)
+            log.debug('the target keeps its session', { status });
+        },
+        onBytes: () => undefined,
+        onEnd: () => done(),
+        onFailure: (code, detail) => {
+          log.debug('the target could not be told that its session is over', { code, detail });
+          done();
+        },
+      },
+    );
+    const timer = setTimeout(
+      () => {
+        exchange.abandon();
+        done();
+      },
+      Math.min(mostMs, Math.max(leastMs, graceMs)),
+    );
+    const done = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    exchange.begin();
+  });
+}

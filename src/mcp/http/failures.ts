@@ -1,0 +1,36 @@
+/** What went wrong with an HTTP server, as the client of the session hears it. */
+
+import { type ErrorCode, type GatewayError } from '../../errors.ts';
+import { targetError } from '../sendError.ts';
+
+type TargetCode = ErrorCode & `mcp_${string}`;
+
+const failures: Partial<Record<ErrorCode, readonly [TargetCode, string]>> = {
+  upstream_connect_failed: ['mcp_target_unreachable', 'cannot be reached'],
+  upstream_tls_failed: ['mcp_target_unreachable', 'cannot be reached: TLS with it fails'],
+  upstream_unhealthy: ['mcp_target_unreachable', 'cannot be reached: none of its addresses works'],
+  upstream_overloaded: ['mcp_target_unreachable', 'has no connection free'],
+  upstream_timeout: ['mcp_target_timeout', 'did not answer in time'],
+  upstream_reset: ['mcp_target_failed', 'closed the connection before its answer was complete'],
+  upstream_protocol: ['mcp_target_failed', 'answered with something that is not HTTP'],
+};
+
+/** @param detail for the log */
+export function connectionError(target: string, code: ErrorCode, detail: string): GatewayError {
+  const [known, what] = failures[code] ?? (['mcp_target_failed', 'could not be asked'] as const);
+  return targetError(known, target, what, `${code}: ${detail}`);
+}
+
+const statuses: Readonly<Record<number, readonly [TargetCode, string]>> = {
+  401: ['mcp_target_refused', 'does not take the credentials of the gateway'],
+  403: ['mcp_target_refused', 'does not allow the gateway to do this'],
+  404: ['mcp_target_failed', 'has no MCP endpoint where it was looked for'],
+  405: ['mcp_target_failed', 'has no MCP endpoint where it was looked for'],
+  429: ['mcp_target_unreachable', 'has too many requests'],
+};
+
+/** @param detail for the log: what stood in the answer */
+export function statusError(target: string, status: number, detail: string): GatewayError {
+  const [code, what] = statuses[status] ?? (['mcp_target_failed', `answered with status ${status}`] as const);
+  return targetError(code, target, what, `status ${status}${detail === '' ? '' : `: ${detail}`}`);
+}
