@@ -98,6 +98,9 @@ function branch(schema: Schema, path: readonly string[]): Schema {
   return { ...chosen, ...others };
 }
 
+/** What the file needs may stand elsewhere. */
+const withoutRequired = ({ required: _, ...others }: Schema): Schema => others;
+
 function inForm(schema: Schema, { without, adds, oneOf }: PlacedForm): Record<string, unknown> {
   const properties = { ...(schema['properties'] as Record<string, Schema>) };
   for (const name of without) delete properties[name];
@@ -115,9 +118,8 @@ function inForm(schema: Schema, { without, adds, oneOf }: PlacedForm): Record<st
       ...rules({ rule: `self.matches(r'${keySetUrl.source}')`, message: keySetUrlRule }),
     };
   const [first = '', ...more] = oneOf;
-  const { required: _, ...others } = schema;
   return {
-    ...others,
+    ...withoutRequired(schema),
     properties,
     ...(more.length === 0
       ? { required: [first] }

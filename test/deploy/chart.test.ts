@@ -84,7 +84,8 @@ describe('the chart', { skip: 'missing' in found && found.missing }, () => {
     for (const resource of provisionedResources)
       for (const verb of ['get', 'list', 'watch', 'create', 'patch', 'delete'])
         wanted.add(`${verb} ${resourceName(resource)}`);
-    for (const plural of ['gatewaypolicies', 'mcpbackends']) wanted.add(`update ${plural}/status.portcullis.dev`);
+    for (const plural of ['gatewaypolicies', 'mcpbackends'])
+      wanted.add(`update ${plural}/status.portcullis.dev`);
     wanted.add('create tokenreviews.authentication.k8s.io');
     wanted.add('update gateways/finalizers.gateway.networking.k8s.io');
     assert.deepEqual([...rules].toSorted(), [...wanted].toSorted());

@@ -1,10 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { until } from './until.testing.ts';
 
 const launcher = fileURLToPath(new URL('../../bin/portcullis', import.meta.url));
+
+/** A test, or a suite: what it started is ended with it. */
+export interface Owner {
+  after(end: () => unknown): void;
+}
 
 /** `portcullis controller`, as a pod runs it. */
 export interface ControllerProcess {
@@ -21,7 +25,7 @@ export interface ControllerProcess {
 }
 
 export async function startControllerProcess(
-  t: TestContext,
+  t: Owner,
   kubeconfig: string,
   args: readonly string[] = [],
 ): Promise<ControllerProcess> {

@@ -2,9 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import type { Cluster } from '../support/kubeCluster.ts';
-import type { ControllerProcess } from './controllerProcess.testing.ts';
+import type { ControllerProcess, Owner } from './controllerProcess.testing.ts';
 
 const audience = 'portcullis.dev/controller';
 const serverName = 'portcullis-controller.default.svc';
@@ -21,7 +20,7 @@ export const accountToken = async (cluster: Cluster, account: string, of = audie
  * @param credentials in place of a token of the ServiceAccount `gw`
  */
 export async function proxyFlags(
-  t: TestContext,
+  t: Owner,
   cluster: Cluster,
   controllers: readonly ControllerProcess[],
   credentials?: string,
