@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { groupOf, groups } from '../bench/profile/groups.ts';
-import { keptSoak, soakRise, withSoak } from '../bench/report/soak.ts';
+import { keptSections, soakRise, withKubernetes, withSoak } from '../bench/report/kept.ts';
 import { floors, growth, type Point } from '../bench/soak/slope.ts';
 
 test('memory that rises is told from memory that swings', () => {
@@ -23,17 +23,20 @@ test('a rise cannot be told from two points', () => {
   );
 });
 
-test('a later run keeps the section of the soak, and a later soak replaces it', () => {
+test('a later run keeps the sections of the soak and of the cluster, and a later soak replaces its own', () => {
   const results = '# Benchmark results\n\n## Targets\n\ntable\n';
   const row = (rise: string) => `| resident memory, MB | 1 | 2 | 3 | 4 | 5 | ${rise} % |`;
   const first = withSoak(results, [row('1.5')]);
-  assert.deepEqual(keptSoak(first), [`## Soak\n\n${row('1.5')}`, '']);
+  assert.deepEqual(keptSections(first), [`## Soak\n\n${row('1.5')}`, '']);
   assert.equal(soakRise(first), 1.5);
   const second = withSoak(`${first}\n## After\n\nkept\n`, [row('-2.0')]);
   assert.equal(soakRise(second), -2);
   assert.equal(second.match(/## Soak/g)?.length, 1);
   assert.match(second, /## After\n\nkept/);
-  assert.deepEqual(keptSoak(results), []);
+  assert.deepEqual(keptSections(results), []);
+  const third = withKubernetes(withKubernetes(second, ['old']), ['new']);
+  assert.equal(soakRise(third), -2);
+  assert.deepEqual(keptSections(third), [`## Soak\n\n${row('-2.0')}`, '', '## Kubernetes\n\nnew', '']);
   assert.ok(Number.isNaN(soakRise(results)));
 });
 

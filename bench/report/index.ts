@@ -6,7 +6,7 @@ import { percent } from './cells.ts';
 import { httpSections } from './http.ts';
 import { idleSection } from './idle.ts';
 import { mcpSection } from './mcp.ts';
-import { keptSoak } from './soak.ts';
+import { keptSections } from './kept.ts';
 import { targetSection, type Measured } from './targets.ts';
 
 export interface Run extends Measured {
@@ -40,6 +40,6 @@ export function report(run: Run): string {
     ...httpSections(http),
     ...idleSection(run.idle),
     ...mcpSection(run.mcp),
-    ...keptSoak(run.before),
+    ...keptSections(run.before),
   ].join('\n');
 }

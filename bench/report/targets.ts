@@ -5,7 +5,7 @@ import type { McpCell } from '../mcp/run.ts';
 import { heading, line, of } from './cells.ts';
 import { idleKilobytes } from './idle.ts';
 import { mcpCost } from './mcp.ts';
-import { soakRise } from './soak.ts';
+import { soakRise } from './kept.ts';
 
 interface Target {
   readonly name: string;

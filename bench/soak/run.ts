@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { resultsFile } from '../arguments.ts';
 import { openSetting } from '../http/setting.ts';
 import { pickCores } from '../machine.ts';
-import { withSoak } from '../report/soak.ts';
+import { withSoak } from '../report/kept.ts';
 import { startGateway } from './gateway.ts';
 import { startLoads } from './loads.ts';
 import { soakReport } from './report.ts';

@@ -18,7 +18,7 @@ import {
 import type { Gateway } from './types/index.ts';
 import type { WatchPace } from './watch/listWatch.ts';
 import { WatchMetrics } from './watch/watchMetrics.ts';
-import { Coalescer } from './work/coalescer.ts';
+import { Coalescer, type Urgency } from './work/coalescer.ts';
 import { StatusWriter } from './write/statusWriter.ts';
 
 /** What the GatewayClasses that are ours name. */
@@ -122,7 +122,7 @@ export class Controller {
       api,
       resourceOf: resourceOfKind,
       mayWrite: () => this.#election.isLeader,
-      onStale: () => this.changed(),
+      onStale: () => this.changed('later'),
       log,
       metrics,
     });
@@ -134,7 +134,8 @@ export class Controller {
         controllerName,
         installation,
         mayWrite: () => this.#election.isLeader,
-        onChange: () => this.changed(),
+        // Pods come and go, each with a word of its own; models do not depend on them.
+        onChange: () => this.changed('later'),
         log,
         metrics,
         watchMetrics,
@@ -171,8 +172,8 @@ export class Controller {
   }
 
   /** Something that the translation depends on has changed. */
-  changed(): void {
-    this.#changed('objects');
+  changed(urgency: Urgency = 'soon'): void {
+    this.#changed('objects', urgency);
   }
 
   /** Ends the watches, gives the lease back, and lets a status that is being written be. */
@@ -182,9 +183,9 @@ export class Controller {
     await Promise.all([this.#election.close(), this.#objects.close()]);
   }
 
-  #changed(what: 'addresses' | 'objects'): void {
+  #changed(what: 'addresses' | 'objects', urgency: Urgency = 'soon'): void {
     if (what === 'objects') this.#objectsChanged = true;
-    if (this.#synced) this.#coalescer.mark();
+    if (this.#synced) this.#coalescer.mark(urgency);
   }
 
   #run(): void {

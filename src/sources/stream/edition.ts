@@ -1,4 +1,4 @@
-import type { AddressLists, Model } from '../../model/index.ts';
+import type { AddressLists, BackendAddress, Model } from '../../model/index.ts';
 import { nameOfText, partsOf, type PartName, type Parts } from './parts.ts';
 
 /** What a Gateway is to serve, ready to be sent: nothing of it changes. */
@@ -18,27 +18,35 @@ export interface EndpointList {
 
 /** Makes the first edition, or one where everything may have changed. */
 export function editionOf(model: Model, keys: Iterable<string>, table: AddressLists): Edition {
-  return withLists(partsOf(model), listsOf(keys, table, new Map()));
+  return withLists(partsOf(model), listsOf(keys, table));
 }
 
-/** The same model with other addresses. */
-export function withAddresses({ parts, endpoints }: Edition, table: AddressLists): Edition {
-  return withLists(parts, listsOf(endpoints.keys(), table, endpoints));
+/** The same model with other addresses; the same edition where they are none. */
+export function withAddresses(edition: Edition, keys: Iterable<string>, table: AddressLists): Edition {
+  const { parts, endpoints } = edition;
+  const lists = listsOf(keys, table);
+  const same =
+    lists.size === endpoints.size && [...lists].every(([key, { name }]) => endpoints.get(key)?.name === name);
+  return same ? edition : withLists(parts, lists);
 }
 
-/** @param before its lists are taken over where they are the same */
-function listsOf(
-  keys: Iterable<string>,
-  table: AddressLists,
-  before: ReadonlyMap<string, EndpointList>,
-): ReadonlyMap<string, EndpointList> {
+/** By the list itself: the same one comes again and again, and is never changed. */
+const known = new WeakMap<readonly BackendAddress[], EndpointList>();
+const none: readonly BackendAddress[] = [];
+
+function listsOf(keys: Iterable<string>, table: AddressLists): ReadonlyMap<string, EndpointList> {
   const lists = new Map<string, EndpointList>();
-  for (const key of keys) {
-    const text = JSON.stringify(table.get(key) ?? []);
-    const known = before.get(key);
-    lists.set(key, known?.text === text ? known : { name: nameOfText(text), text });
-  }
+  for (const key of keys) lists.set(key, listOf(table.get(key) ?? none));
   return lists;
+}
+
+function listOf(addresses: readonly BackendAddress[]): EndpointList {
+  let list = known.get(addresses);
+  if (list === undefined) {
+    const text = JSON.stringify(addresses);
+    known.set(addresses, (list = { name: nameOfText(text), text }));
+  }
+  return list;
 }
 
 const withLists = (parts: Parts, endpoints: ReadonlyMap<string, EndpointList>): Edition => ({

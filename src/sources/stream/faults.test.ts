@@ -139,7 +139,7 @@ test('a refusal of any kind, an answer that does not come, and a port that is no
 
 test('a proxy that is busy for longer than it may be silent is not given up', async (t) => {
   const folder = new Folder(t);
-  const controller = await startController(t, folder, { pace: { beatMs: 20 } });
+  const controller = await startController(t, folder, { pace: { beatMs: 150 } });
   controller.server.publish(new Map([['ns/gw', { model: modelWith([]), endpoints: new Set() }]]), new Map());
   const tokenFile = folder.write('token', 'ns.gw.pod');
   const proxy = new Proxy(t, { controllers: [controller.url], caFile: folder.caFile, tokenFile });
@@ -148,7 +148,7 @@ test('a proxy that is busy for longer than it may be silent is not given up', as
   proxy.hold = promise;
   const timer = setInterval(() => {
     if (++beats > 10) resolve();
-  }, 20);
+  }, 60);
   t.after(() => clearInterval(timer));
   await proxy.source.start();
   await proxy.synchronized();
@@ -263,7 +263,7 @@ test('a proxy that does not say what it has, or does not answer, is cut off', as
 
 test('a proxy that does not read is cut off, and what waits for it meanwhile is little', async (t) => {
   const folder = new Folder(t);
-  const { server, url, lines } = await startController(t, folder, { pace: { beatMs: 30 } });
+  const { server, url, lines } = await startController(t, folder, { pace: { beatMs: 250 } });
   const model = modelWith(names(20_000).map((name) => routeNamed(name)));
   server.publish(new Map([['ns/gw', { model, endpoints: new Set() }]]), new Map());
   const { ask } = await falseProxy(t, folder, url);

@@ -90,6 +90,8 @@ const maxTokenBytes = 16_384;
 interface Published {
   readonly streams: Set<Connected>;
   edition: Edition | undefined;
+  /** The model of the edition as text: a translation of everything makes most of them as they were. */
+  text: string;
   reason: string;
 }
 
@@ -187,8 +189,9 @@ export class StreamServer<Who extends Caller = Caller> {
   publishAddresses(table: AddressLists): void {
     this.table = table;
     for (const [gateway, published] of this.gateways) {
-      if (published.edition === undefined) continue;
-      this.use(published, withAddresses(published.edition, table), gateway);
+      const { edition } = published;
+      if (edition === undefined) continue;
+      this.use(published, withAddresses(edition, edition.endpoints.keys(), table), gateway);
       this.send(published);
     }
   }
@@ -337,7 +340,7 @@ export class StreamServer<Who extends Caller = Caller> {
   private publishedOf(gateway: string): Published {
     let published = this.gateways.get(gateway);
     if (published === undefined) {
-      published = { streams: new Set(), edition: undefined, reason: '' };
+      published = { streams: new Set(), edition: undefined, text: '', reason: '' };
       this.gateways.set(gateway, published);
       this.edit(gateway, published);
     }
@@ -349,12 +352,21 @@ export class StreamServer<Who extends Caller = Caller> {
     if (wanted === undefined) {
       published.edition = undefined;
       published.reason = 'this Gateway is not there, or is not accepted';
-    } else this.use(published, editionOf(wanted.model, wanted.endpoints, this.table), gateway);
+      return;
+    }
+    const { model, endpoints } = wanted;
+    const { edition, text: before } = published;
+    published.text = JSON.stringify(model);
+    const next =
+      edition !== undefined && published.text === before
+        ? withAddresses(edition, endpoints, this.table)
+        : editionOf(model, endpoints, this.table);
+    this.use(published, next, gateway);
   }
 
   /** What no line can carry is not sent at all: proxies keep what they have, and say why. */
   private use(published: Published, edition: Edition, gateway: string): void {
-    if (longestLine(edition) <= maxLineBytes) {
+    if (edition === published.edition || longestLine(edition) <= maxLineBytes) {
       published.edition = edition;
       return;
     }

@@ -9,6 +9,25 @@ const ZONE_LABEL = 'topology.kubernetes.io/zone';
 export const endpointKey = (service: string, { port, protocol = 'TCP' }: ServicePort): string =>
   `${service}:${port}/${protocol}`;
 
+/** Addresses of ports of a Service, with the slices and zones that they were found in. */
+type Found = Map<string, Finding>;
+
+interface Finding {
+  readonly slices: readonly EndpointSlice[];
+  readonly zones: Zones;
+  readonly addresses: readonly BackendAddress[];
+}
+
+/** By name of a node. */
+type Zones = ReadonlyMap<string, string>;
+
+/**
+ * What was found is remembered as long as the Service lives, and holds for the very objects it was found in: of twenty
+ * thousand addresses few change at a time. The same list is the same object, so that others need not compare it.
+ */
+const remembered = new WeakMap<Service, Found>();
+let lastZones: Zones = new Map();
+
 /**
  * Finds the addresses behind ports of Services. It knows nothing of routes: where only EndpointSlices or Nodes changed,
  * this alone has to run again.
@@ -16,7 +35,7 @@ export const endpointKey = (service: string, { port, protocol = 'TCP' }: Service
 export class EndpointFinder {
   private readonly services: ReadonlyMap<string, Service>;
   private readonly slices = new Map<string, EndpointSlice[]>();
-  private readonly zones = new Map<string, string>();
+  private readonly zones: Zones;
 
   /** @param services by `namespace/name` */
   constructor(
@@ -33,10 +52,7 @@ export class EndpointFinder {
       if (others === undefined) this.slices.set(key, [slice]);
       else others.push(slice);
     }
-    for (const { metadata } of nodes) {
-      const zone = metadata.labels?.[ZONE_LABEL];
-      if (zone !== undefined) this.zones.set(metadata.name, zone);
-    }
+    this.zones = zonesOf(nodes);
   }
 
   /** @param keys of `endpointKey`; what they name no more has no addresses */
@@ -53,9 +69,23 @@ export class EndpointFinder {
       (one) => one.port === Number(number) && (one.protocol ?? 'TCP') === protocol,
     );
     const slices = this.slices.get(name);
-    if (port === undefined || slices === undefined) return [];
+    if (service === undefined || port === undefined || slices === undefined) return [];
+    let found = remembered.get(service);
+    if (found === undefined) remembered.set(service, (found = new Map()));
+    const known = found.get(key);
+    if (known?.zones === this.zones && isSameList(known.slices, slices)) return known.addresses;
+    const addresses = this.find(service, port, slices);
+    found.set(key, { slices, zones: this.zones, addresses });
+    return addresses;
+  }
+
+  private find(
+    service: Service,
+    port: ServicePort,
+    slices: readonly EndpointSlice[],
+  ): readonly BackendAddress[] {
     // A pod of a dual-stack Service is in a slice of each family: through the second one it would count twice.
-    const first = service?.spec?.ipFamilies?.[0] ?? 'IPv4';
+    const first = service.spec?.ipFamilies?.[0] ?? 'IPv4';
     const second = first === 'IPv4' ? 'IPv6' : 'IPv4';
     const found = this.ofFamily(slices, first, port);
     return found.length > 0 ? found : this.ofFamily(slices, second, port);
@@ -101,3 +131,19 @@ export class EndpointFinder {
     list?.set(`${host} ${port}`, { host, port, ...(zone === undefined ? {} : { zone }) });
   }
 }
+
+/** The same object where they are the same as the last time: nodes come and go, zones hardly. */
+function zonesOf(nodes: readonly Node[]): Zones {
+  const zones = new Map<string, string>();
+  for (const { metadata } of nodes) {
+    const zone = metadata.labels?.[ZONE_LABEL];
+    if (zone !== undefined) zones.set(metadata.name, zone);
+  }
+  const same =
+    zones.size === lastZones.size && [...zones].every(([name, zone]) => lastZones.get(name) === zone);
+  if (!same) lastZones = zones;
+  return lastZones;
+}
+
+const isSameList = <Item>(a: readonly Item[], b: readonly Item[]): boolean =>
+  a.length === b.length && a.every((item, index) => item === b[index]);

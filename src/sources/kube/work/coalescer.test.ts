@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { memoryLog } from '../../../auth/log.testing.ts';
 import { ManualClock } from './clock.testing.ts';
-import { Coalescer } from './coalescer.ts';
+import { Coalescer, type Urgency, type Window } from './coalescer.ts';
+
+const windows = (quietMs: number, maxWaitMs: number): Record<Urgency, Window> => ({
+  soon: { quietMs, maxWaitMs },
+  later: { quietMs: 4 * quietMs, maxWaitMs: 4 * maxWaitMs },
+});
 
 test('a burst of changes becomes one run, when it is over', async () => {
   const clock = new ManualClock();
@@ -11,8 +16,7 @@ test('a burst of changes becomes one run, when it is over', async () => {
     run: () => void at.push(clock.now()),
     log: memoryLog().log,
     clock,
-    quietMs: 50,
-    maxWaitMs: 1_000,
+    windows: windows(50, 1_000),
   });
   for (let n = 0; n < 5; n++) {
     coalescer.mark();
@@ -29,14 +33,63 @@ test('changes that never stop do not put the run off for ever', async () => {
     run: () => void at.push(clock.now()),
     log: memoryLog().log,
     clock,
-    quietMs: 50,
-    maxWaitMs: 200,
+    windows: windows(50, 200),
   });
   for (let n = 0; n < 50; n++) {
     coalescer.mark();
     await clock.advance(10);
   }
   assert.deepEqual(at, [200, 400]);
+  await coalescer.close();
+});
+
+test('what can wait is gathered for longer, and comes along with what cannot', async () => {
+  const clock = new ManualClock();
+  const at: number[] = [];
+  const run = (): void => void at.push(clock.now());
+  const coalescer = new Coalescer({ run, log: memoryLog().log, clock, windows: windows(50, 200) });
+  coalescer.mark('later');
+  await clock.advance(300);
+  assert.deepEqual(at, [200]);
+  coalescer.mark('later');
+  await clock.advance(10);
+  coalescer.mark('soon');
+  coalescer.mark('later');
+  await clock.advance(2_000);
+  assert.deepEqual(at, [200, 360]);
+  for (let n = 0; n < 100; n++) {
+    coalescer.mark('later');
+    await clock.advance(10);
+  }
+  assert.deepEqual(at, [200, 360, 3_110]);
+  await coalescer.close();
+});
+
+test('a run that took long is followed by a rest, and a change after that does not wait', async () => {
+  const clock = new ManualClock();
+  const at: number[] = [];
+  const coalescer = new Coalescer({
+    run: () => {
+      at.push(clock.now());
+      clock.sleep(400);
+    },
+    log: memoryLog().log,
+    clock,
+    windows: windows(50, 200),
+    maxRestMs: 300,
+  });
+  coalescer.mark();
+  // It runs at 50, until 450, and rests until 750.
+  await clock.advance(450);
+  coalescer.mark();
+  await clock.advance(299);
+  assert.deepEqual(at, [50]);
+  await clock.advance(1);
+  assert.deepEqual(at, [50, 750]);
+  await clock.advance(5_000);
+  coalescer.mark();
+  await clock.advance(50);
+  assert.equal(at.length, 3);
   await coalescer.close();
 });
 
@@ -61,7 +114,7 @@ test('runs do not overlap, and a change during one causes another', async () => 
   await clock.advance(1_000);
   assert.equal(runs, 1);
   end();
-  await clock.advance(100);
+  await clock.advance(1_000);
   assert.equal(runs, 2);
   end();
   await clock.advance(1_000);

@@ -1,44 +1,56 @@
 import type { Logger } from '../../../telemetry/index.ts';
 import { systemClock, type Clock } from './clock.ts';
 
+/** `soon`: what traffic waits for. `later`: what only a status says. */
+export type Urgency = 'soon' | 'later';
+
+/** All in milliseconds. */
+export interface Window {
+  /** Runs when nothing has changed for so long … */
+  readonly quietMs: number;
+  /** … or when the first change is so old: a change each few milliseconds must not put it off for ever. */
+  readonly maxWaitMs: number;
+}
+
 export interface CoalescerOptions {
   /** What changes ask for. A rejection is logged; the next change asks again. */
   readonly run: () => Promise<void> | void;
   readonly log: Logger;
-  /** Runs when nothing has changed for so long, in milliseconds … */
-  readonly quietMs?: number;
-  /** … or when the first change is so old: a change each few milliseconds must not put it off for ever. */
-  readonly maxWaitMs?: number;
+  readonly windows?: Readonly<Record<Urgency, Window>>;
+  /** Longest rest after a run; it rests as long as it has run, so that others get half of the time. */
+  readonly maxRestMs?: number;
   readonly clock?: Clock;
 }
+
+const usualWindows: Readonly<Record<Urgency, Window>> = {
+  soon: { quietMs: 50, maxWaitMs: 250 },
+  later: { quietMs: 250, maxWaitMs: 1_000 },
+};
 
 /** Turns a burst of changes into one run. Runs never overlap; changes that come during one cause another. */
 export class Coalescer {
   readonly #options: Required<CoalescerOptions>;
-  #firstMark: number | undefined;
+  /** When the first change came that asks for the next run, and when that is due on its account. */
+  readonly #asked = new Map<Urgency, { readonly first: number; due: number }>();
+  #restUntil = 0;
   #cancel: (() => void) | undefined;
   #running: Promise<void> | undefined;
   #closed = false;
 
   constructor(options: CoalescerOptions) {
-    this.#options = { quietMs: 50, maxWaitMs: 250, clock: systemClock, ...options };
+    this.#options = { windows: usualWindows, maxRestMs: 1_000, clock: systemClock, ...options };
   }
 
   /** Something changed. */
-  mark(): void {
+  mark(urgency: Urgency = 'soon'): void {
     if (this.#closed) return;
-    const { clock, quietMs, maxWaitMs } = this.#options;
+    const { clock, windows } = this.#options;
     const now = clock.now();
-    this.#firstMark ??= now;
+    const { quietMs, maxWaitMs } = windows[urgency];
+    const first = this.#asked.get(urgency)?.first ?? now;
+    this.#asked.set(urgency, { first, due: Math.min(now + quietMs, first + maxWaitMs) });
     // What runs looks again when it has ended.
-    if (this.#running !== undefined) return;
-    this.#cancel?.();
-    const ms = Math.max(0, Math.min(quietMs, this.#firstMark + maxWaitMs - now));
-    this.#cancel = clock.after(ms, () => {
-      this.#cancel = undefined;
-      // A turn later, so that the run cannot end before it is known to run.
-      this.#running = Promise.resolve().then(() => this.#run());
-    });
+    if (this.#running === undefined) this.#schedule();
   }
 
   /** Lets go of what waits and resolves when what runs has ended. */
@@ -49,17 +61,33 @@ export class Coalescer {
     await this.#running;
   }
 
+  #schedule(): void {
+    const { clock } = this.#options;
+    this.#cancel?.();
+    const due = Math.min(...Array.from(this.#asked.values(), ({ due: at }) => at));
+    const ms = Math.max(0, due - clock.now(), this.#restUntil - clock.now());
+    this.#cancel = clock.after(ms, () => {
+      this.#cancel = undefined;
+      // A turn later, so that the run cannot end before it is known to run.
+      this.#running = Promise.resolve().then(() => this.#run());
+    });
+  }
+
   /** Never rejects. */
   async #run(): Promise<void> {
-    this.#firstMark = undefined;
+    const { run, log, clock, maxRestMs } = this.#options;
+    this.#asked.clear();
+    const begun = clock.now();
     try {
-      await this.#options.run();
+      await run();
     } catch (error) {
-      this.#options.log.error('a run that changes asked for failed', {
+      log.error('a run that changes asked for failed', {
         reason: error instanceof Error ? (error.stack ?? error.message) : String(error),
       });
     }
+    const ended = clock.now();
+    this.#restUntil = ended + Math.min(ended - begun, maxRestMs);
     this.#running = undefined;
-    if (this.#firstMark !== undefined) this.mark();
+    if (this.#asked.size > 0 && !this.#closed) this.#schedule();
   }
 }

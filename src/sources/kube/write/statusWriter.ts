@@ -37,7 +37,7 @@ export class StatusWriter {
   readonly #written = new Map<string, StatusUpdate>();
 
   constructor(options: StatusWriterOptions) {
-    const { log, metrics, rate = { perSecond: 200, burst: 400 }, backoff } = options;
+    const { log, metrics, rate = { perSecond: 400, burst: 800 }, backoff } = options;
     this.#options = options;
     this.#writes = metrics.counter('kube_status_writes_total', 'Status of objects written', [
       'kind',

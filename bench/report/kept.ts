@@ -1,0 +1,37 @@
+/** Sections that other commands wrote into an earlier RESULTS.md, so that a run of the rest keeps them. */
+const soak = '## Soak';
+const kubernetes = '## Kubernetes';
+
+/** The section of a title, with it; undefined where there is none. */
+function sectionOf(results: string, title: string): string | undefined {
+  const start = results.indexOf(`${title}\n`);
+  if (start < 0) return undefined;
+  const end = results.indexOf('\n## ', start + title.length);
+  return (end < 0 ? results.slice(start) : results.slice(start, end)).trimEnd();
+}
+
+/** What `npm run bench:soak` and `npm run scale:kube` have written. */
+export const keptSections = (results: string): string[] =>
+  [soak, kubernetes].flatMap((title) => {
+    const section = sectionOf(results, title);
+    return section === undefined ? [] : [section, ''];
+  });
+
+/** By how many percent resident memory rose in the soak that RESULTS.md tells of; NaN where there was none. */
+export function soakRise(results: string): number {
+  const section = sectionOf(results, soak) ?? '';
+  return Number(/^\| resident memory, MB \|.*\| (-?[\d.]+) % \|$/m.exec(section)?.[1] ?? Number.NaN);
+}
+
+const withSection =
+  (title: string) =>
+  (results: string, section: readonly string[]): string => {
+    const old = sectionOf(results, title);
+    const rest = old === undefined ? results : results.replace(old, () => '').replaceAll(/\n{3,}/g, '\n\n');
+    return `${rest.trimEnd()}\n\n${[title, '', ...section].join('\n').trimEnd()}\n`;
+  };
+
+/** RESULTS.md with the section in the place of the one before it, or at the end. */
+export const withSoak = withSection(soak);
+/** The same, of the cluster. */
+export const withKubernetes = withSection(kubernetes);

@@ -1,0 +1,101 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const launcher = fileURLToPath(new URL('../../../bin/portcullis', import.meta.url));
+
+/** `portcullis controller` as the chart starts it, but for addresses that are free here. */
+export class ControllerProgram {
+  /** `performance.now()` when it was started. */
+  readonly startedAt = performance.now();
+  private readonly child: ChildProcess;
+  private log = '';
+
+  constructor(kubeconfig: string, namespace: string) {
+    const free = '127.0.0.1:0';
+    this.child = spawn(
+      process.execPath,
+      [
+        launcher,
+        'controller',
+        `--kubeconfig=${kubeconfig}`,
+        `--namespace=${namespace}`,
+        '--proxy-image=portcullis:scale',
+        '--admin=off',
+        `--models=${free}`,
+        `--stats=${free}`,
+        `--readiness=${free}`,
+      ],
+      { stdio: ['ignore', 'ignore', 'pipe'] },
+    );
+    this.child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.log += text));
+  }
+
+  /** Milliseconds from its start until it said that it is ready. */
+  async ready(): Promise<number> {
+    await this.saw(/ ready gateways=\d+ leader=/);
+    return performance.now() - this.startedAt;
+  }
+
+  get modelsPort(): string {
+    return /following the cluster.* models=(\d+)/.exec(this.log)?.[1] ?? '';
+  }
+
+  /** The largest its resident memory ever was, in bytes. */
+  get peakBytes(): number {
+    const status = readFileSync(`/proc/${String(this.child.pid)}/status`, 'utf8');
+    return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * 1_024;
+  }
+
+  /** Warnings and errors it has logged, a line each. */
+  get complaints(): readonly string[] {
+    return this.log.split('\n').filter((line) => /\b(?:warn|error)\b/i.test(line));
+  }
+
+  async figures(): Promise<Figures> {
+    const stats = /following the cluster.* stats=(http:\S+)/.exec(this.log)?.[1];
+    return new Figures(await (await fetch(new URL('/metrics', stats))).text());
+  }
+
+  async end(): Promise<void> {
+    const exited = once(this.child, 'exit');
+    this.child.kill('SIGTERM');
+    await exited;
+  }
+
+  /** Whatever is left of it goes. */
+  kill(): void {
+    this.child.kill('SIGKILL');
+  }
+
+  private async saw(pattern: RegExp): Promise<void> {
+    const end = performance.now() + 180_000;
+    while (!pattern.test(this.log)) {
+      if (this.child.exitCode !== null || performance.now() > end)
+        throw new Error(`the controller never said ${String(pattern)}:\n${this.log.slice(-4_000)}`);
+      await pause(5);
+    }
+  }
+}
+
+/** What a process counts of itself, at one moment. */
+export class Figures {
+  private readonly lines: readonly string[];
+
+  constructor(text: string) {
+    this.lines = text.split('\n');
+  }
+
+  /** Sum of all series of a name whose labels contain all of these texts. */
+  sum(name: string, ...labels: readonly string[]): number {
+    let sum = 0;
+    for (const line of this.lines) {
+      const [, series, inside = '', value] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+      if (series === `portcullis_${name}` && labels.every((label) => inside.includes(label)))
+        sum += Number(value);
+    }
+    return sum;
+  }
+}

@@ -1,0 +1,31 @@
+/** How much of everything there is. The goals are said for the whole of it. */
+export interface Shape {
+  readonly gateways: number;
+  readonly listenersEach: number;
+  readonly routesEach: number;
+  readonly services: number;
+  readonly endpointsEach: number;
+}
+
+export const wholeShape: Shape = {
+  gateways: 50,
+  listenersEach: 20,
+  routesEach: 100,
+  services: 2_000,
+  endpointsEach: 10,
+};
+
+/** A fiftieth, to try the script itself. */
+export const smallShape: Shape = {
+  gateways: 2,
+  listenersEach: 10,
+  routesEach: 50,
+  services: 40,
+  endpointsEach: 10,
+};
+
+export const totals = ({ gateways, listenersEach, routesEach, services, endpointsEach }: Shape) => ({
+  listeners: gateways * listenersEach,
+  routes: gateways * routesEach,
+  endpoints: services * endpointsEach,
+});

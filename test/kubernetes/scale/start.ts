@@ -1,0 +1,109 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { KubeApi } from '../../../src/sources/kube/api/api.ts';
+import { listen, type Credentials } from './listening.ts';
+import { namespace } from './objects.ts';
+import type { ControllerProgram } from './program.ts';
+import { totals, type Shape } from './shape.ts';
+
+/** One start of the controller; all times in milliseconds from the start of the process. */
+export interface Start {
+  /** Everything is known and translated, and proxies are let in. */
+  readonly ready: number;
+  /** Every Gateway's model was sent to a proxy of its own that had nothing before. */
+  readonly served: number;
+  /** The last write of a status or of an object of a proxy; that of `ready` where there was none. */
+  readonly written: number;
+  readonly statusWrites: number;
+  readonly provisionWrites: number;
+  readonly requests: number;
+  readonly lists: number;
+  readonly translations: number;
+}
+
+/** How long nothing must be written for everything to be written. */
+const quietMs = 2_000;
+
+/** @param credentials of proxies; asked when the controller is ready, since the first one makes what they trust */
+export async function measureStart(
+  controller: ControllerProgram,
+  credentials: () => Promise<Credentials>,
+): Promise<Start> {
+  const now = (): number => performance.now() - controller.startedAt;
+  const ready = await controller.ready();
+  let served = Number.NaN;
+  const serve = async (): Promise<void> => {
+    const listeners = listen(await credentials());
+    await listeners.complete;
+    served = now();
+    await listeners.close();
+  };
+  const serving = serve();
+  let written = ready;
+  let before = -1;
+  for (;;) {
+    const figures = await controller.figures();
+    const writes = figures.sum('kube_status_writes_total') + figures.sum('kube_provision_writes_total');
+    if (writes !== before || figures.sum('kube_queue_depth') > 0) {
+      if (writes > 0) written = now();
+      before = writes;
+    } else if (now() - written > quietMs) {
+      await serving;
+      return {
+        ready,
+        served,
+        written,
+        statusWrites: figures.sum('kube_status_writes_total'),
+        provisionWrites: figures.sum('kube_provision_writes_total'),
+        requests: figures.sum('kube_api_requests_total'),
+        lists: figures.sum('kube_lists_total'),
+        translations: figures.sum('kube_translations_total', 'what="objects"'),
+      };
+    }
+    await pause(50);
+  }
+}
+
+interface AnyList {
+  readonly items: readonly {
+    readonly metadata: { readonly name: string; readonly generation: number };
+    readonly status?: {
+      readonly listeners?: readonly { readonly attachedRoutes: number }[];
+      readonly parents?: readonly Conditioned[];
+    } & Conditioned;
+  }[];
+}
+
+interface Conditioned {
+  readonly conditions?: readonly {
+    readonly type: string;
+    readonly status: string;
+    readonly observedGeneration?: number;
+  }[];
+}
+
+/** @throws Error where the status of any object is not as it ought to be */
+export async function checkStatuses(api: KubeApi, shape: Shape): Promise<void> {
+  const list = async (plural: string): Promise<AnyList['items']> => {
+    const path = `/apis/gateway.networking.k8s.io/v1/namespaces/${namespace}/${plural}`;
+    return ((await api.request({ path, timeoutMs: 60_000 })) as AnyList).items;
+  };
+  const holds = (one: Conditioned | undefined, type: string, generation: number): boolean =>
+    one?.conditions?.some(
+      (condition) =>
+        condition.type === type && condition.status === 'True' && condition.observedGeneration === generation,
+    ) === true;
+  let attached = 0;
+  for (const { metadata, status } of await list('gateways')) {
+    if (!holds(status, 'Accepted', metadata.generation))
+      throw new Error(`Gateway ${metadata.name}: ${JSON.stringify(status)}`);
+    for (const { attachedRoutes } of status?.listeners ?? []) attached += attachedRoutes;
+  }
+  const routes = (await list('httproutes')).filter(({ metadata }) => metadata.name.startsWith('route-'));
+  for (const { metadata, status } of routes)
+    for (const type of ['Accepted', 'ResolvedRefs'])
+      if (!holds(status?.parents?.[0], type, metadata.generation))
+        throw new Error(`HTTPRoute ${metadata.name}: ${JSON.stringify(status)}`);
+  const { routes: wanted } = totals(shape);
+  if (routes.length !== wanted || attached !== wanted + 1)
+    throw new Error(`${String(routes.length)} routes, ${String(attached)} attached`);
+}
