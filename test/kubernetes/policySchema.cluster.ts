@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
+import { parseAllDocuments } from 'yaml';
 import { readObjects } from '../../src/sources/kube/translate/objects.testing.ts';
 import { translate } from '../../src/sources/kube/translate/index.ts';
+import type { Secret } from '../../src/sources/kube/types/index.ts';
+import { fencesOf } from '../support/guide.ts';
 import { clusterForSuite, needsCluster } from './cluster.testing.ts';
 
 const crd = readFileSync(
@@ -169,11 +172,18 @@ const right: Readonly<Record<string, object>> = {
   ),
 };
 
+interface Example {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly spec: { readonly targetRefs: readonly { readonly kind: string }[] };
+  readonly stringData?: Readonly<Record<string, string>>;
+}
+
 /** What the controller says of a policy whose targets are all there, and used. */
-function verdictOf(spec: object): string | undefined {
+function verdictOf(spec: object, secrets: readonly Secret[] = []): string | undefined {
   const { objects, options } = readObjects(surroundings);
   const policy = { metadata: { name: 'one', namespace: 'default' }, spec };
-  const { report, defects } = translate({ ...objects, gatewayPolicies: [policy] }, options);
+  const { report, defects } = translate({ ...objects, secrets, gatewayPolicies: [policy] }, options);
   assert.deepEqual(defects, []);
   const { ancestors = [] } = (report.find(({ kind }) => kind === 'GatewayPolicy')?.status ?? {}) as {
     readonly ancestors?: readonly {
@@ -249,6 +259,41 @@ describe('the schema of GatewayPolicy', needsCluster, () => {
       stage.cluster.apply(manifest(spec)),
       /is invalid|failed to create typed patch object/,
     );
+
+  test('the examples of the documents and the samples are taken, by both', async () => {
+    const page = readFileSync(new URL('../../docs/gateway-policy.md', import.meta.url), 'utf8');
+    const samples = readFileSync(new URL('../../deploy/samples/policies.yaml', import.meta.url), 'utf8');
+    const examples = fencesOf(page).filter(({ language }) => language === 'yaml');
+    const documents = [...examples.map(({ text }) => text), samples]
+      .flatMap((text) => parseAllDocuments(text))
+      .map((one) => ('toJS' in one ? (one.toJS() as Example) : assert.fail('a document')));
+    const policies = documents.filter(({ kind }) => kind === 'GatewayPolicy');
+    assert.ok(policies.length >= 4);
+    for (const namespace of ['shop', 'httpbin', 'portcullis-system'])
+      await stage.cluster.kubectl(['create', 'namespace', namespace]);
+    await stage.cluster.apply(policies.map((one) => JSON.stringify(one)).join('\n---\n'));
+    const secrets = documents
+      .filter(({ kind }) => kind === 'Secret')
+      .map(({ metadata, stringData = {} }) => ({
+        metadata: { ...metadata, namespace: 'default' },
+        data: Object.fromEntries(
+          Object.entries(stringData).map(([name, text]) => [name, Buffer.from(text).toString('base64')]),
+        ),
+      }));
+    for (const { spec, metadata } of policies)
+      // For something that is there: which target it is for makes no difference to what it says.
+      assert.equal(
+        verdictOf(
+          {
+            ...spec,
+            targetRefs: spec.targetRefs.some(({ kind }) => kind === 'Service') ? [service] : [gate],
+          },
+          secrets,
+        ),
+        undefined,
+        metadata.name,
+      );
+  });
 
   for (const [what, spec] of Object.entries(wrong))
     test(`${what} is refused, by the server and by the controller`, async () => {
