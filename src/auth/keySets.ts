@@ -19,8 +19,14 @@ interface Feed {
   close(): void;
 }
 
+/** What their owner sees of them, besides. */
+export interface OwnKeySets extends KeySets {
+  /** Resolves (never rejects) when each set that is in use has its keys, or the first try to get them has failed. */
+  tried(): Promise<void>;
+}
+
 /** Opens the keeper of all key sets; `close` stops every fetch, timer and watch. */
-export function createKeySets(options: KeySetsOptions): KeySets {
+export function createKeySets(options: KeySetsOptions): OwnKeySets {
   const open = new Map<string, { set: LiveKeySet; users: number }>();
   const pace = { ...defaultPace, ...options.pace };
   const keys = function* (): Iterable<Sample> {
@@ -55,6 +61,7 @@ export function createKeySets(options: KeySetsOptions): KeySets {
       };
     },
     view: () => [...open.values()].map(({ set }) => set.view()),
+    tried: async () => void (await Promise.all([...open.values()].map(({ set }) => set.tried))),
     close() {
       for (const { set } of open.values()) set.close();
       open.clear();
@@ -72,6 +79,9 @@ const none: readonly PublicKey[] = [];
 class LiveKeySet implements KeySet {
   readonly name: string;
   generation = 0;
+  /** Resolves when there are keys, or a reason why there are none. */
+  readonly tried: Promise<void>;
+  private readonly settle: () => void;
   private keys: KeyList | undefined;
   private problem: string | undefined;
   private readonly feed: Feed;
@@ -80,14 +90,17 @@ class LiveKeySet implements KeySet {
   constructor(source: KeySetSource, options: LiveOptions) {
     this.name = source.kind === 'url' ? source.url : source.kind === 'file' ? source.file : 'inline';
     this.log = options.log.child({ keySet: this.name });
+    ({ promise: this.tried, resolve: this.settle } = Promise.withResolvers<void>());
     const count = (result: string): void => options.fetches?.add({ source: this.name, result });
     const onKeys = (keys: KeyList): void => {
       count('ok');
       this.replace(keys);
+      this.settle();
     };
     const onFailure = (problem: string): void => {
       count('failed');
       this.fail(problem);
+      this.settle();
     };
     const { log } = this;
     const { pace, now = Date.now } = options;
@@ -125,6 +138,7 @@ class LiveKeySet implements KeySet {
 
   close(): void {
     this.feed.close();
+    this.settle();
   }
 
   private replace(keys: KeyList): void {

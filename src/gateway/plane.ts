@@ -25,7 +25,8 @@ export interface PlaneOptions extends Pick<TreeOptions, 'workers' | 'log' | 'met
  */
 export function choosePlane({ workers, fixed, secretVariables, ...common }: PlaneOptions): Plane {
   const secrets = [...ownSecrets, ...secretVariables];
-  if (workers === 1) return new Serving({ ...common, secrets, fixed });
+  if (workers === 1)
+    return new Serving({ ...common, secrets, fixed, relieves: common.inherited !== undefined });
   const impossible = whyNotSeveral();
   if (impossible !== undefined) throw new Error(impossible);
   return new Tree({ ...common, secrets, workers });

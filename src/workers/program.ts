@@ -84,6 +84,7 @@ class Worker {
       secrets: start.secrets,
       owner: start.owner,
       worker,
+      relieves: start.relieves,
       tokens: this.tokens,
       relay: { secret: start.innerSecret, path: start.inlet },
       onGroup: (leader, alive) => void this.link.ask('group', { leader, alive }).catch(() => undefined),

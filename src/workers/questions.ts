@@ -22,6 +22,8 @@ export interface Start {
   /** Of the socket on which other workers reach this one. */
   readonly inlet: string;
   readonly peers: readonly RelayPeer[];
+  /** Others serve until it does: those of the program before this one, or a neighbour. */
+  readonly relieves: boolean;
   /** By which the processes of this gateway know each other, on sockets that only this user can reach. */
   readonly innerSecret: string;
   /** 32 bytes; changes now and then. */

@@ -27,6 +27,8 @@ export interface ServingOptions extends Pick<DataPlaneOptions, 'socketsFor' | 'r
   readonly worker?: number;
   /** Of the program before this one. */
   readonly inherited?: PlaneInheritance | undefined;
+  /** Somebody else serves on its ports until it does. */
+  readonly relieves?: boolean;
 }
 
 /** The part that serves: the data plane, the MCP side and the key sets, all in this process. */
@@ -106,21 +108,19 @@ export class Serving implements Plane {
 
   async apply(model: Model): Promise<void> {
     const { own, dataPlane } = this;
-    if (own === undefined) {
-      await dataPlane.apply(model);
-      return;
-    }
-    const opened = own.sockets.open(model);
+    const opened = own?.sockets.open(model);
     let prepared: Prepared;
     try {
-      prepared = await dataPlane.prepare(own.keys.sealing(model));
+      prepared = await dataPlane.prepare(own?.keys.sealing(model) ?? model);
     } catch (error) {
-      own.sockets.close(opened);
+      own?.sockets.close(opened);
       throw error;
     }
+    // Whoever begins without its key sets refuses who would be let in where others serve still.
+    if (this.options.relieves === true && !this.applied) await this.keySets.tried();
     this.applied = true;
     await prepared.commit();
-    own.sockets.keepOnly(model);
+    own?.sockets.keepOnly(model);
   }
 
   useAddresses(_model: Model, lists: AddressLists): Promise<void> {

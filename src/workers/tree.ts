@@ -233,6 +233,7 @@ export class Tree implements Plane {
     if (this.model === undefined) throw new Error('there is no model yet');
     return {
       ...of,
+      relieves: this.serving || this.options.inherited !== undefined,
       model: this.keys.sealing(this.model),
       logLevel: this.log.level,
       secrets: this.options.secrets,

@@ -24,6 +24,7 @@ import { listenOnLoopback } from '../support/loopback.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { startHolder } from './holder.testing.ts';
 import { ask, askSecurely } from './http.testing.ts';
+import { startGuarded } from './keyServer.testing.ts';
 import { repeat, startLoad, type Load } from './load.testing.ts';
 import { openSession } from './session.testing.ts';
 import { inline, node, rogue } from './stage.testing.ts';
@@ -190,6 +191,21 @@ test('an upgrade takes another number of workers into use, more and fewer, under
   for (let i = 0; i < 32; i++) assert.equal((await ask(gateway.url)).status, 200);
   await end(gateway, pid);
 });
+
+for (const workers of [1, 2])
+  test(`a new program with workers: ${workers} begins with its keys: nobody is refused meanwhile`, async () => {
+    await using guarded = await startGuarded(startGateway, workers);
+    const { gateway, statuses, held } = guarded;
+    guarded.hold();
+    process.kill(gateway.pid, 'SIGUSR2');
+    await until('the new program to ask for the keys', () => held.length === workers);
+    assert.deepEqual(await statuses(), new Set([200]));
+    assert.deepEqual(successors(gateway), []);
+    guarded.release();
+    const next = await until('the new program', () => successors(gateway)[0]);
+    assert.deepEqual(await statuses(), new Set([200]));
+    await end(gateway, next);
+  });
 
 /** A gateway that was started by a link, which can be turned to another program. */
 async function startLinked(t: TestContext, yaml: string) {

@@ -13,6 +13,7 @@ import { listenOnLoopback } from '../support/loopback.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { startHolder } from './holder.testing.ts';
 import { ask, type Answer } from './http.testing.ts';
+import { startGuarded } from './keyServer.testing.ts';
 import { startLoad } from './load.testing.ts';
 import { openDescriptors } from './processes.testing.ts';
 import { revision } from './session.testing.ts';
@@ -225,6 +226,20 @@ test('while a place is empty its connections are taken by a neighbour, however o
   assert.equal((await fetch(`${gateway.readiness}/healthz/ready`)).status, 200);
   await allServe(gateway);
   assert.deepEqual(await bodies(gateway.url, 32), new Set(['hello']));
+});
+
+test('a worker that takes the place of a dead one begins with its keys: nobody is refused meanwhile', async () => {
+  await using guarded = await startGuarded(startGateway, 2);
+  const { gateway, statuses, held } = guarded;
+  assert.deepEqual(await statuses(), new Set([200]));
+  guarded.hold();
+  process.kill((await pidsOf(gateway))[0], 'SIGKILL');
+  await until('the next one to ask for the keys', () => held.length > 0);
+  assert.deepEqual(await statuses(), new Set([200]));
+  assert.equal((await workersOf(gateway))[0]?.state, 'starting');
+  guarded.release();
+  await allServe(gateway);
+  assert.deepEqual(await statuses(), new Set([200]));
 });
 
 const withChildren = (port: number): string => `
