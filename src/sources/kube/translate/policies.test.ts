@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { GatewayPolicy, PolicyAncestorStatus, Secret } from '../types/index.ts';
+import { translate, type KubeObjects, type Translation } from './index.ts';
+import { readObjects } from './objects.testing.ts';
+
+const base = (gateways = ['gate']): string =>
+  [
+    'kind: GatewayClass\nmetadata: { name: portcullis }\nspec: { controllerName: portcullis.dev/gateway }',
+    'kind: Service\nmetadata: { name: app }\nspec: { ports: [{ port: 80 }] }',
+    ...gateways.map(
+      (name) =>
+        `kind: Gateway\nmetadata: { name: ${name} }\nspec: { gatewayClassName: portcullis, listeners: [{ name: web, port: 80, protocol: HTTP }] }`,
+    ),
+    `kind: HTTPRoute\nmetadata: { name: app }\nspec: { parentRefs: [${gateways.map((name) => `{ name: ${name} }`).join()}], rules: [{ backendRefs: [{ name: app, port: 80 }] }] }`,
+  ].join('\n---\n');
+
+const policy = (spec: unknown, status?: object): GatewayPolicy =>
+  ({
+    kind: 'GatewayPolicy',
+    metadata: { name: 'one', namespace: 'default', generation: 1 },
+    spec,
+    ...(status === undefined ? {} : { status }),
+  }) as unknown as GatewayPolicy;
+
+const forRoute = [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'app' }];
+
+const run = (objects: KubeObjects): Translation => translate(objects, readObjects(base()).options);
+
+const ancestorsIn = ({ report }: Translation): readonly PolicyAncestorStatus[] =>
+  (
+    report.find(({ kind }) => kind === 'GatewayPolicy')?.status as {
+      readonly ancestors: readonly PolicyAncestorStatus[];
+    }
+  ).ancestors;
+
+/** The rule of the route as the first Gateway serves it. */
+const ruleIn = ({ models }: Translation) => {
+  const [gateway] = models.values();
+  const [listener] = gateway?.model.binds[0]?.listeners ?? [];
+  assert.ok(listener !== undefined && 'routes' in listener);
+  const [rule] = listener.routes;
+  assert.ok(rule);
+  return rule;
+};
+
+test('what was read of a policy is read again when its Secret is another, and not when it is the same', () => {
+  const { objects } = readObjects(base());
+  const key = (text: string): Secret => ({
+    metadata: { name: 'key', namespace: 'default' },
+    data: { 'api-key': Buffer.from(text).toString('base64') },
+  });
+  const one = policy({ targetRefs: forRoute, policies: { apiKey: { keys: [{ secret: 'key' }] } } });
+  const settings = (secrets: readonly Secret[]): unknown =>
+    ruleIn(run({ ...objects, secrets, gatewayPolicies: [one] })).policies[0]?.settings;
+  const first = key('the-first-of-the-keys');
+  const before = settings([first]);
+  assert.ok(before);
+  assert.equal(settings([first]), before);
+  assert.notDeepEqual(settings([key('the-second-of-the-keys')]), before);
+  assert.equal(settings([]), undefined);
+  assert.equal(settings([first]) === undefined, false);
+});
+
+test('a policy on which the translation breaks closes what it is for, and is named', () => {
+  const { objects } = readObjects(base());
+  const trapped = Object.defineProperty({}, 'rules', {
+    enumerable: true,
+    get: () => {
+      throw new Error('trapped');
+    },
+  });
+  const translation = run({
+    ...objects,
+    gatewayPolicies: [policy({ targetRefs: forRoute, policies: { authorization: trapped } })],
+  });
+  assert.deepEqual(
+    translation.defects.map(({ object }) => object),
+    ['GatewayPolicy default/one'],
+  );
+  const { policies, backends } = ruleIn(translation);
+  assert.deepEqual([policies, backends.map(({ kind }) => kind)], [[], ['invalid']]);
+  assert.equal(ancestorsIn(translation)[0]?.conditions?.[0]?.reason, 'Invalid');
+});
+
+test('of the status the entries of other controllers stay, and there are never more than the API takes', () => {
+  const gateways = Array.from({ length: 20 }, (_, index) => `gate-${String(index).padStart(2, '0')}`);
+  const { objects } = readObjects(base(gateways));
+  const theirs: PolicyAncestorStatus = {
+    ancestorRef: { group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'theirs' },
+    controllerName: 'example.com/other',
+    conditions: [],
+  };
+  const stale = { ...theirs, controllerName: 'portcullis.dev/gateway' };
+  const spec = { targetRefs: forRoute, policies: { timeout: { requestTimeout: '1s' } } };
+  const found = ancestorsIn(
+    run({ ...objects, gatewayPolicies: [policy(spec, { ancestors: [theirs, stale] })] }),
+  );
+  assert.equal(found.length, 16);
+  assert.deepEqual(found[0], theirs);
+  assert.deepEqual(
+    found.slice(1).map(({ ancestorRef }) => ancestorRef.name),
+    gateways.slice(0, 15),
+  );
+});
+
+test('nothing of a Secret gets into a status, whatever is wrong with it', () => {
+  const { objects } = readObjects(base());
+  const secret = (name: string, entry: string, text: string): Secret => ({
+    metadata: { name, namespace: 'default' },
+    data: { [entry]: Buffer.from(text).toString('base64') },
+  });
+  const translation = run({
+    ...objects,
+    secrets: [secret('key', 'api-key', 'open\nsesame'), secret('users', '.htpasswd', 'alice:open-sesame')],
+    gatewayPolicies: [
+      policy({
+        targetRefs: forRoute,
+        policies: {
+          backendAuth: { key: { secret: 'key' } },
+          basicAuth: { htpasswd: { secret: 'users' } },
+        },
+      }),
+    ],
+  });
+  const [ancestor] = ancestorsIn(translation);
+  const message = ancestor?.conditions?.[0]?.message ?? '';
+  assert.match(message, /backendAuth.*basicAuth/);
+  assert.doesNotMatch(JSON.stringify([...translation.models, ...translation.report]), /sesame|alice/);
+});
