@@ -100,7 +100,7 @@ class Assembly implements Gateway {
       // A program that is about to take the place of this one has got its ports, and reads the new file by itself.
       intake = new Intake({ source: sourceName, plane, log, free: () => this.upgrades?.settled });
       this.intake = intake;
-      if ('stream' in source) this.stream = this.streamOf(source.stream, first.model.process, intake);
+      if ('stream' in source) this.stream = this.streamOf(source.stream, first.model.process, plane, intake);
       await plane.apply(first.model);
       this.upgrades = new Upgrades({ log, metrics, program, before: inheritance?.upgrades });
       this.admin = await startAdmin({
@@ -147,7 +147,12 @@ class Assembly implements Gateway {
   }
 
   /** @param own settings of this process, which no controller changes */
-  private streamOf(settings: StreamSettings, own: ProcessSettings, intake: Intake): StreamSource {
+  private streamOf(
+    settings: StreamSettings,
+    own: ProcessSettings,
+    plane: Plane,
+    intake: Intake,
+  ): StreamSource {
     const { fixed, upstream } = own;
     const zone = upstream.zone === undefined ? {} : { zone: upstream.zone };
     const completed = ({ process, binds }: Model): Model => ({
@@ -163,6 +168,7 @@ class Assembly implements Gateway {
         this.log.info('the first model is in use', { ports: this.portList });
       },
       onAddresses: (model, lists) => intake.takeAddresses(completed(model), lists),
+      brokenRoutes: async () => (await plane.view()).brokenRoutes,
       userAgent: `portcullis/${this.version}`,
       log: this.log,
       metrics: this.metrics,

@@ -70,6 +70,8 @@ export async function startControlPlane(
           names: namesOf(service, namespace),
           mayWrite: () => controller?.isLeader === true,
           onTrust: changed,
+          // Only statuses say it.
+          onTroubles: () => controller?.changed('later'),
           log,
           metrics,
         })
@@ -101,6 +103,7 @@ export async function startControlPlane(
     watchNamespaces: settings.watchNamespaces,
     process: defaults,
     ...(proxyImage === undefined ? {} : { installation }),
+    troubles: () => models?.troubles ?? new Map(),
     onTranslation: (translation) => models?.publish(translation),
     onAddresses: (endpoints) => models?.publishAddresses(endpoints),
     log,

@@ -1,6 +1,8 @@
 /** Models on their way from `portcullis controller` to `portcullis proxy`, with tokens and Secrets of a real cluster. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { before, describe, test, type TestContext } from 'node:test';
@@ -167,6 +169,33 @@ describe('the stream of models', needsCluster, () => {
     await stage.cluster.kubectl(['delete', 'gateway', 'made']);
   });
 
+  test('what its proxy refuses keeps a Gateway from being programmed, until it is mended', async (t) => {
+    const controller = await start(t);
+    await controller.ready();
+    await stage.cluster.apply(route('well'));
+    await using proxy = await startGateway('', { args: await flags(t, [controller]) });
+    await until('the route is served', async () => /well/.test((await redirected()) ?? ''));
+    const condition = async (): Promise<string> =>
+      await stage.cluster.kubectl([
+        ...['get', 'gateway', 'gw', '-o'],
+        'jsonpath={range .status.conditions[?(@.type=="Programmed")]}{.status} {.reason} {.message}{end}',
+      ]);
+    const taken = createServer().listen(0);
+    await once(taken, 'listening');
+    t.after(() => void taken.close());
+    const { port: other } = taken.address() as AddressInfo;
+    await stage.cluster.apply(gateway([port, other]));
+    await until('the status says so', async () =>
+      new RegExp(`^False Invalid a proxy does not take it: .*${String(other)}`).test(await condition()),
+    );
+    // What it took before it serves.
+    assert.match((await redirected()) ?? '', /well/);
+    await stage.cluster.apply(gateway([port]));
+    await until('the status says so', async () => !/ Invalid /.test(await condition()));
+    assert.deepEqual(await problems(proxy), []);
+    await controller.end('SIGTERM');
+  });
+
   test('the certificate of controllers outlives them, and is made anew when it is lost', async (t) => {
     const authorityOf = async (): Promise<string> =>
       await stage.cluster.kubectl([
@@ -198,12 +227,17 @@ const gatewayClass = JSON.stringify({
   spec: { controllerName: 'portcullis.dev/gateway' },
 });
 
-const gateway = (port: number, name = 'gw'): string =>
+const gateway = (ports: number | readonly number[], name = 'gw'): string =>
   JSON.stringify({
     apiVersion: 'gateway.networking.k8s.io/v1',
     kind: 'Gateway',
     metadata: { name, namespace: 'default' },
-    spec: { gatewayClassName: 'ours', listeners: [{ name: 'http', port, protocol: 'HTTP' }] },
+    spec: {
+      gatewayClassName: 'ours',
+      listeners: [ports]
+        .flat()
+        .map((port, index) => ({ name: index === 0 ? 'http' : `http-${index}`, port, protocol: 'HTTP' })),
+    },
   });
 
 const account = (name: string): string =>

@@ -1,4 +1,5 @@
 import type { ProcessSettings } from '../../model/index.ts';
+import type { Trouble } from '../stream/troubles.ts';
 import type { Counter, Histogram, Logger, Metrics } from '../../telemetry/index.ts';
 import type { KubeApi } from './api/api.ts';
 import { ClusterObjects } from './clusterObjects.ts';
@@ -46,6 +47,8 @@ export interface ControllerOptions {
    * `changed` says when the answer is another.
    */
   readonly infrastructure?: (gateways: readonly Gateway[]) => ReadonlyMap<string, Infrastructure>;
+  /** By `namespace/name`: what proxies could not make of the models of their Gateways. Asked before each translation. */
+  readonly troubles?: () => ReadonlyMap<string, readonly Trouble[]>;
   /** Everything was translated anew. */
   readonly onTranslation?: (translation: Translation) => void;
   /** Only addresses have changed: those of every key that the last translation names. */
@@ -208,6 +211,7 @@ export class Controller {
         this.#fleet?.infrastructure(objects.gateways) ??
         this.#options.infrastructure?.(objects.gateways) ??
         new Map<string, Infrastructure>(),
+      troubles: this.#options.troubles?.() ?? new Map<string, readonly Trouble[]>(),
       parameters: parameters.named,
       bundleVersions: this.#objects.bundleVersions(),
     });

@@ -13,7 +13,8 @@ import { editionOf, withAddresses, type Edition } from './edition.ts';
 import { LineStream } from './lineStream.ts';
 import { ProxyStream, type Answer } from './proxyStream.ts';
 import { serverMetrics, type ServerMetrics } from './serverMetrics.ts';
-import { gatewayOfPath, maxKeyLength, maxLineBytes, written } from './wire.ts';
+import { Troubles, type Trouble } from './troubles.ts';
+import { gatewayOfPath, maxKeyLength, maxLineBytes, written, type BrokenRoute } from './wire.ts';
 
 /** Who asks, once it is proven. */
 export interface Caller {
@@ -42,6 +43,10 @@ export interface StreamServerOptions<Who extends Caller> {
   readonly authenticate: (token: string) => Promise<Who | undefined>;
   /** @param gateway `namespace/name` */
   readonly mayRead: (caller: Who, gateway: string) => boolean;
+  /** `troubles` says something else now. */
+  readonly onTroubles?: () => void;
+  /** Whether proxies in trouble ought to tell another controller: the one that writes it down. */
+  readonly wantsTroublesElsewhere?: () => boolean;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly pace?: Partial<ServerPace>;
@@ -59,9 +64,11 @@ export interface ServerPace {
   readonly answerMs: number;
   /** For a connection to become a stream. */
   readonly helloMs: number;
+  /** Until a proxy in trouble is sent on, where it ought to tell another controller. */
+  readonly sendOnMs: number;
 }
 
-const defaultPace: ServerPace = { beatMs: 10_000, answerMs: 120_000, helloMs: 20_000 };
+const defaultPace: ServerPace = { beatMs: 10_000, answerMs: 120_000, helloMs: 20_000, sendOnMs: 3_000 };
 
 /** What is known of a proxy that is connected. */
 export interface ProxyView {
@@ -74,6 +81,8 @@ export interface ProxyView {
   readonly current: boolean;
   /** Why it did not take what it was sent last. */
   readonly problems: readonly string[];
+  /** Routes that it cannot serve of what it took last. */
+  readonly broken: readonly BrokenRoute[];
 }
 
 export interface GatewayModels {
@@ -103,6 +112,8 @@ interface Connected {
   answer: Answer | undefined;
   /** The last answer that was `taken`. */
   version: string | undefined;
+  /** While it is in trouble: looks whether another controller ought to hear of it. */
+  sendOn: NodeJS.Timeout | undefined;
 }
 
 /** Sends models to proxies: to each the one of its own Gateway, and after that what changes of it. */
@@ -113,6 +124,7 @@ export class StreamServer<Who extends Caller = Caller> {
   private readonly sessions = new Set<ServerHttp2Session>();
   private readonly gateways = new Map<string, Published>();
   private readonly metrics: ServerMetrics;
+  private readonly troublesNoted: Troubles;
   private models: ReadonlyMap<string, GatewayModels> | undefined;
   private table: AddressLists = new Map();
   private connected = 0;
@@ -122,6 +134,7 @@ export class StreamServer<Who extends Caller = Caller> {
     this.options = options;
     this.pace = { ...defaultPace, ...options.pace };
     this.metrics = serverMetrics(options.metrics, () => this.proxies);
+    this.troublesNoted = new Troubles({ onChange: () => options.onTroubles?.() });
     this.server = createSecureServer({
       ...options.certificate,
       minVersion: 'TLSv1.3',
@@ -166,8 +179,14 @@ export class StreamServer<Who extends Caller = Caller> {
         version,
         current: edition !== undefined && answer?.result === 'taken' && answer.version === edition.version,
         problems: answer?.result === 'refused' ? answer.problems : [],
+        broken: answer?.result === 'taken' ? answer.broken : [],
       })),
     );
+  }
+
+  /** By `namespace/name` of the Gateway; where there are none, all is well as far as it was told here. */
+  get troubles(): ReadonlyMap<string, readonly Trouble[]> {
+    return this.troublesNoted.ofGateways;
   }
 
   /** Shown to whoever connects from now on. @throws Error where it cannot be used; the one before stays then */
@@ -199,6 +218,7 @@ export class StreamServer<Who extends Caller = Caller> {
   /** Sends every proxy to another controller, and resolves when all have left or after a time. */
   async close(graceMs = 5_000): Promise<void> {
     this.closing = true;
+    this.troublesNoted.close();
     const closed = new Promise<void>((resolve) => void this.server.close(() => resolve()));
     for (const { streams } of this.gateways.values())
       for (const { lines } of streams) lines.end(written({ type: 'bye', reason: 'this controller ends' }));
@@ -288,6 +308,7 @@ export class StreamServer<Who extends Caller = Caller> {
       lines,
       answer: undefined,
       version: undefined,
+      sendOn: undefined,
       stream: new ProxyStream({
         lines,
         answerMs,
@@ -307,6 +328,8 @@ export class StreamServer<Who extends Caller = Caller> {
       .catch(() => undefined);
     const reason = await heard;
     clearTimeout(expiry);
+    clearInterval(connected.sendOn);
+    if (!this.closing) this.troublesNoted.left(gateway, proxy);
     published.streams.delete(connected);
     if (published.streams.size === 0 && this.gateways.get(gateway) === published)
       this.gateways.delete(gateway);
@@ -325,6 +348,8 @@ export class StreamServer<Who extends Caller = Caller> {
   private answered(connected: Connected, answer: Answer): void {
     const { gateway, proxy } = connected;
     connected.answer = answer;
+    clearInterval(connected.sendOn);
+    if (this.troublesNoted.note(gateway, proxy, answer)) this.sendOnLater(connected);
     this.metrics.answered(answer.result);
     if (answer.result === 'taken') connected.version = answer.version;
     else
@@ -334,6 +359,14 @@ export class StreamServer<Who extends Caller = Caller> {
         version: answer.version,
         problem: answer.problems.join('; '),
       });
+  }
+
+  /** Every controller would hear the same of the proxy; only one of them writes it down. */
+  private sendOnLater(connected: Connected): void {
+    connected.sendOn = setInterval(() => {
+      if (this.options.wantsTroublesElsewhere?.() !== true) return;
+      connected.lines.end(written({ type: 'bye', reason: 'another controller writes the status' }));
+    }, this.pace.sendOnMs).unref();
   }
 
   /** Models are made ready only where somebody takes them. */

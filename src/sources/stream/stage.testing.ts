@@ -14,6 +14,7 @@ import {
   type ServerPace,
   type StreamServerOptions,
 } from './server.ts';
+import type { BrokenRoute } from './wire.ts';
 import { StreamSource, type StreamPace, type StreamSourceOptions } from './streamSource.ts';
 
 /** Waits until a condition holds. @throws Error with its name after twenty seconds */
@@ -51,7 +52,10 @@ export interface Controller {
 }
 
 export interface ControllerOptions extends Partial<
-  Pick<StreamServerOptions<Caller>, 'port' | 'certificate' | 'controller'>
+  Pick<
+    StreamServerOptions<Caller>,
+    'port' | 'certificate' | 'controller' | 'onTroubles' | 'wantsTroublesElsewhere'
+  >
 > {
   readonly pace?: Partial<ServerPace>;
   /** Token → when it expires. */
@@ -102,6 +106,8 @@ export class Proxy {
   readonly source: StreamSource;
   /** Thrown at the next model. */
   refusal: string | undefined;
+  /** Of what it has taken. */
+  broken: readonly BrokenRoute[] = [];
   /** Awaited before a model is taken. */
   hold: Promise<void> | undefined;
   private readonly metrics = createMetrics({ process: false });
@@ -124,6 +130,7 @@ export class Proxy {
         this.models.push(model);
         this.lists.push(lists);
       },
+      brokenRoutes: async () => await Promise.resolve(this.broken),
       userAgent: 'test',
       log,
       metrics: this.metrics,

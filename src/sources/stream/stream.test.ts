@@ -89,6 +89,7 @@ test('a proxy gets the model of its Gateway with its addresses, and says that it
     version: one.source.state.version,
     current: true,
     problems: [],
+    broken: [],
   });
   assert.deepEqual(one.source.state, {
     gateway: 'ns/gw',

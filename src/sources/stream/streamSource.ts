@@ -9,7 +9,16 @@ import { Holding, type HoldingLimits, type Received } from './holding.ts';
 import { Keeper } from './keeper.ts';
 import { LineStream } from './lineStream.ts';
 import { PartsBroken } from './parts.ts';
-import { bounded, haveAtOnce, pathOf, readToProxy, written, type ToProxy } from './wire.ts';
+import {
+  bounded,
+  boundedRoutes,
+  haveAtOnce,
+  pathOf,
+  readToProxy,
+  written,
+  type BrokenRoute,
+  type ToProxy,
+} from './wire.ts';
 
 export interface StreamSettings {
   /** `https://host:port`; when one does not answer, the next is asked. */
@@ -35,6 +44,8 @@ export interface StreamSourceOptions extends StreamSettings {
     model: Model,
     changed: ReadonlyMap<string, readonly BackendAddress[]>,
   ) => Promise<void>;
+  /** Routes of what is in use that answer 500, because they cannot be served with all that belongs to them. */
+  readonly brokenRoutes?: () => Promise<readonly BrokenRoute[]>;
   readonly userAgent: string;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -294,10 +305,12 @@ export class StreamSource {
           this.cached = false;
           if (version !== known) this.keeper?.keep(this.holding.keep(received));
         }
+        const broken =
+          problems.length === 0 ? boundedRoutes((await this.options.brokenRoutes?.()) ?? []) : [];
         await lines.send(
           written(
             problems.length === 0
-              ? { type: 'taken', version }
+              ? { type: 'taken', version, ...(broken.length === 0 ? {} : { broken }) }
               : { type: 'refused', version, problems: bounded(problems) },
           ),
         );

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   bounded,
+  boundedRoutes,
   gatewayOfPath,
   pathOf,
   readToController,
@@ -33,6 +34,7 @@ test('every message is read as it was written', () => {
     { type: 'have', parts: [name], endpoints: [['k', name]] },
     { type: 'ready' },
     { type: 'taken', version: name },
+    { type: 'taken', version: name, broken: [{ route: 'r', problem: 'p' }] },
     { type: 'refused', version: name, problems: ['p'] },
     { type: 'beat' },
   ];
@@ -76,6 +78,13 @@ test('what is not understood is refused', () => {
     { type: 'have', parts: ['short'], endpoints: [] },
     { type: 'have', parts: Array.from({ length: 2_001 }, () => name), endpoints: [] },
     { type: 'taken' },
+    { type: 'taken', version: name, broken: [{ route: 'r' }] },
+    { type: 'taken', version: name, broken: [{ route: 'r', problem: long }] },
+    {
+      type: 'taken',
+      version: name,
+      broken: Array.from({ length: 51 }, () => ({ route: 'r', problem: 'p' })),
+    },
     { type: 'refused', version: name, problems: [long] },
     { type: 'refused', version: name, problems: Array.from({ length: 11 }, () => 'p') },
   ];
@@ -85,6 +94,10 @@ test('what is not understood is refused', () => {
 test('what a proxy complains of fits into a message', () => {
   const problems = bounded(Array.from({ length: 50 }, () => 'x'.repeat(5_000)));
   assert.ok(readToController(written({ type: 'refused', version: name, problems })));
+  const broken = boundedRoutes(
+    Array.from({ length: 100 }, () => ({ route: 'r', problem: 'x'.repeat(5_000) })),
+  );
+  assert.ok(readToController(written({ type: 'taken', version: name, broken })));
 });
 
 test('a path names one Gateway, and nothing else does', () => {

@@ -41,9 +41,17 @@ export type ToController =
       readonly endpoints: readonly (readonly [string, PartName])[];
     }
   | { readonly type: 'ready' }
-  | { readonly type: 'taken'; readonly version: string }
+  /** It is in use, but for routes that answer 500. */
+  | { readonly type: 'taken'; readonly version: string; readonly broken?: readonly BrokenRoute[] }
   | { readonly type: 'refused'; readonly version: string; readonly problems: readonly string[] }
   | { readonly type: 'beat' };
+
+/** A route that a proxy cannot serve with all that belongs to it, so that it answers 500. */
+export interface BrokenRoute {
+  /** As the model names it. */
+  readonly route: string;
+  readonly problem: string;
+}
 
 /** Longest line, either way. The largest part is a listener with all its certificates. */
 export const maxLineBytes = 8 << 20;
@@ -52,6 +60,7 @@ export const maxKeyLength = 600;
 export const haveAtOnce = 2_000;
 export const maxProblems = 10;
 export const maxProblemLength = 1_000;
+export const maxBrokenRoutes = 50;
 
 /** The other side says what cannot be understood. */
 export class WireError extends Error {
@@ -75,6 +84,12 @@ const isAddress = (value: unknown): value is BackendAddress => {
 const isListName = (value: unknown): value is readonly [string, PartName] =>
   Array.isArray(value) && value.length === 2 && isKey(value[0]) && isPartName(value[1]);
 
+const isBrokenRoute = (value: unknown): value is BrokenRoute => {
+  if (typeof value !== 'object' || value === null) return false;
+  const { route, problem } = value as Readonly<Record<string, unknown>>;
+  return isText(route, maxKeyLength) && isText(problem, maxProblemLength);
+};
+
 const isListOf = (value: unknown, most: number, holds: (item: unknown) => boolean): boolean =>
   Array.isArray(value) && value.length <= most && value.every(holds);
 
@@ -93,7 +108,8 @@ const toController: Checks<ToController> = {
   have: ({ parts, endpoints }) =>
     isListOf(parts, haveAtOnce, isPartName) && isListOf(endpoints, haveAtOnce, isListName),
   ready: () => true,
-  taken: ({ version }) => isPartName(version),
+  taken: ({ version, broken }) =>
+    isPartName(version) && (broken === undefined || isListOf(broken, maxBrokenRoutes, isBrokenRoute)),
   refused: ({ version, problems }) =>
     isPartName(version) && isListOf(problems, maxProblems, (one) => isText(one, maxProblemLength)),
   beat: () => true,
@@ -131,3 +147,10 @@ export const writtenEndpoints = (key: string, text: string): string =>
 /** What is wrong, in the bounds of the wire. */
 export const bounded = (problems: readonly string[]): readonly string[] =>
   problems.slice(0, maxProblems).map((text) => text.slice(0, maxProblemLength));
+
+/** Routes that are broken, in the bounds of the wire. */
+export const boundedRoutes = (broken: readonly BrokenRoute[]): readonly BrokenRoute[] =>
+  broken.slice(0, maxBrokenRoutes).map(({ route, problem }) => ({
+    route: route.slice(0, maxKeyLength),
+    problem: problem.slice(0, maxProblemLength),
+  }));

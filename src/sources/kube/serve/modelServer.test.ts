@@ -33,6 +33,7 @@ async function start(
     secretName: 'portcullis-controller',
     names: [serverName],
     mayWrite: () => true,
+    onTroubles: () => undefined,
     onTrust: () => void trusts.push(server.trust),
     log,
     metrics: kube.metrics,

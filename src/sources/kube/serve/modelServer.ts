@@ -1,6 +1,7 @@
 import type { AddressLists } from '../../../model/index.ts';
 import type { Logger, Metrics } from '../../../telemetry/index.ts';
 import { StreamServer, type ProxyView, type ServerPace } from '../../stream/server.ts';
+import type { Trouble } from '../../stream/troubles.ts';
 import type { KubeApi } from '../api/api.ts';
 import { tokenAudience } from '../provision/deployment.ts';
 import { proxyName } from '../provision/names.ts';
@@ -27,6 +28,8 @@ export interface ModelServerOptions {
   readonly mayWrite: () => boolean;
   /** `trust` is another one now. */
   readonly onTrust: () => void;
+  /** `troubles` says something else now. */
+  readonly onTroubles: () => void;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly pace?: Partial<ServerPace>;
@@ -69,7 +72,7 @@ export class ModelServer {
 
   /** @throws Error when the port cannot be bound */
   static async start(options: ModelServerOptions): Promise<ModelServer> {
-    const { api, host, port, controller, log, metrics, pace } = options;
+    const { api, host, port, controller, mayWrite, onTroubles, log, metrics, pace } = options;
     const reviewer = new TokenReviewer({ api, audience: tokenAudience, metrics });
     const server = await StreamServer.listen<Account>({
       host,
@@ -77,6 +80,8 @@ export class ModelServer {
       controller,
       authenticate: (token) => reviewer.review(token),
       mayRead: isProxyOf,
+      onTroubles,
+      wantsTroublesElsewhere: () => !mayWrite(),
       log,
       metrics,
       ...(pace === undefined ? {} : { pace }),
@@ -104,6 +109,11 @@ export class ModelServer {
 
   get proxies(): readonly ProxyView[] {
     return this.server.proxies;
+  }
+
+  /** What proxies could not make of the models of their Gateways, by `namespace/name`. */
+  get troubles(): ReadonlyMap<string, readonly Trouble[]> {
+    return this.server.troubles;
   }
 
   publish({ models, endpoints }: Pick<Translation, 'models' | 'endpoints'>): void {

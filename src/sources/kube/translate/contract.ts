@@ -81,6 +81,14 @@ export interface Infrastructure {
   readonly pending?: string;
 }
 
+/** What a proxy cannot do of the model of its Gateway. */
+export interface ProxyTrouble {
+  /** Why it does not take the model at all, so that the one before stays in use; empty where it does. */
+  readonly refused: readonly string[];
+  /** Routes of the model, by name, that answer 500 and why. */
+  readonly broken: readonly { readonly route: string; readonly problem: string }[];
+}
+
 export interface TranslateOptions {
   /** That of our GatewayClasses; everything that belongs to others is left alone. */
   readonly controllerName: string;
@@ -90,6 +98,8 @@ export interface TranslateOptions {
   readonly process: ProcessSettings;
   /** By `namespace/name` of the Gateway; nothing is served yet where there is none. */
   readonly infrastructure: ReadonlyMap<string, Infrastructure>;
+  /** By `namespace/name` of the Gateway: what its proxies say they cannot do of its model. */
+  readonly troubles?: ReadonlyMap<string, readonly ProxyTrouble[]>;
   readonly parameters: readonly Parameters[];
   /** Versions of the CRDs of the Gateway API that the cluster holds (annotation `bundle-version`). */
   readonly bundleVersions: readonly string[];

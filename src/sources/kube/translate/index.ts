@@ -16,6 +16,7 @@ import { gatewayPolicyStatus } from './policyStatus.ts';
 import { placeRoute, type KindedRoute } from './routes.ts';
 import { isAccepted, parentsOf, type GatewayState } from './state.ts';
 import { gatewayClassStatus, gatewayStatus, listenerSetStatus, policyStatus, update } from './status.ts';
+import { ProxyTroubles } from './troubles.ts';
 
 export type {
   EndpointTable,
@@ -43,6 +44,14 @@ export function translate(objects: KubeObjects, options: TranslateOptions): Tran
   return new Run(objects, options).translate();
 }
 
+/** What routes are read with. */
+interface Beside {
+  readonly backendTls: BackendTlsPolicies;
+  readonly policies: GatewayPolicies;
+  readonly mcp: McpBackends;
+  readonly troubles: ProxyTroubles;
+}
+
 class Run {
   private readonly objects: KubeObjects;
   private readonly options: TranslateOptions;
@@ -58,21 +67,23 @@ class Run {
   }
 
   translate(): Translation {
-    const { now, process, infrastructure, controllerName } = this.options;
+    const { now, process, infrastructure, controllerName, troubles = new Map() } = this.options;
+    const proxies = new ProxyTroubles(troubles);
     const gateways = this.gateways(this.classes());
     const policies = new BackendTlsPolicies(this.objects.backendTLSPolicies, this.lookup, this.guard);
     const mcp = new McpBackends(this.objects.mcpBackends, this.guard);
     const gatewayPolicies = new GatewayPolicies(this.objects.gatewayPolicies, this.lookup, this.guard);
     for (const gateway of gateways)
       this.guard('Gateway', gateway.object, () => gatewayPolicies.noteGateway(gateway));
-    this.routes(gateways, policies, gatewayPolicies, mcp);
+    this.routes(gateways, { backendTls: policies, policies: gatewayPolicies, mcp, troubles: proxies });
     gatewayPolicies.noteMissing(this.objects);
     const models = new Map<string, GatewayModel>();
     for (const gateway of gateways) {
       this.guard('Gateway', gateway.object, () => {
         if (isAccepted(gateway))
           models.set(gateway.key, { model: modelOf(gateway, process), endpoints: gateway.endpoints });
-        this.report.push(gatewayStatus(gateway, infrastructure.get(gateway.key), now));
+        const refusal = proxies.refusal(gateway.key);
+        this.report.push(gatewayStatus(gateway, infrastructure.get(gateway.key), refusal, now));
       });
       for (const set of gateway.sets)
         this.guard('ListenerSet', set.object, () => this.report.push(listenerSetStatus(set, now)));
@@ -131,12 +142,7 @@ class Run {
     return states;
   }
 
-  private routes(
-    gateways: readonly GatewayState[],
-    backendTls: BackendTlsPolicies,
-    policies: GatewayPolicies,
-    mcp: McpBackends,
-  ): void {
+  private routes(gateways: readonly GatewayState[], { backendTls, policies, mcp, troubles }: Beside): void {
     const { controllerName, now, parameters } = this.options;
     const { lookup } = this;
     const rights = new GatewayRights(this.objects.gatewayClasses, parameters);
@@ -145,6 +151,7 @@ class Run {
       parents: parentsOf(gateways),
       backends: new BackendResolver(lookup, backendTls, { backends: mcp, rights }),
       policies,
+      troubles,
       controllerName,
       now,
     };

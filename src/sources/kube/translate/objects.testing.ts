@@ -2,11 +2,12 @@ import { parseAllDocuments } from 'yaml';
 import { defaults } from '../../../model/index.ts';
 import { authority } from '../../../proxy/certificates.testing.ts';
 import type { ObjectMeta } from '../api/object.ts';
-import type { Infrastructure, KubeObjects, Parameters, TranslateOptions } from './contract.ts';
+import type { Infrastructure, KubeObjects, Parameters, ProxyTrouble, TranslateOptions } from './contract.ts';
 
 /** What a test says of everything that is no object of the cluster. */
 interface Surroundings {
   readonly infrastructure?: Readonly<Record<string, Infrastructure>>;
+  readonly troubles?: Readonly<Record<string, readonly ProxyTrouble[]>>;
   readonly parameters?: readonly Parameters[];
   readonly bundleVersions?: readonly string[];
 }
@@ -78,6 +79,7 @@ export function readObjects(text: string): { objects: KubeObjects; options: Tran
       now,
       process: defaults,
       infrastructure: new Map(Object.entries(surroundings.infrastructure ?? {})),
+      troubles: new Map(Object.entries(surroundings.troubles ?? {})),
       parameters: surroundings.parameters ?? [],
       bundleVersions: surroundings.bundleVersions ?? ['v1.6.3'],
     },

@@ -20,6 +20,7 @@ import { readRules, type ReadRules } from './rules.ts';
 import { namespaceOf, type ListenerState, type Parents, type ParentState, type RouteKind } from './state.ts';
 import { readTcpRules, readUdpRules } from './streamRules.ts';
 import { terminates } from './listeners.ts';
+import type { ProxyTroubles } from './troubles.ts';
 
 /** A route with its kind, which lists of objects do not say. */
 export interface KindedRoute {
@@ -32,6 +33,7 @@ export interface RouteTools {
   readonly parents: Parents;
   readonly backends: BackendResolver;
   readonly policies: GatewayPolicies;
+  readonly troubles: ProxyTroubles;
   readonly controllerName: string;
   readonly now: string;
 }
@@ -56,13 +58,15 @@ export function placeRoute({ kind, route }: KindedRoute, tools: RouteTools): rea
       (entry) => entry.controllerName === controllerName && sameReference(entry.parentRef, parentRef, route),
     );
     const { accepted, rules } = place(kind, route, reference, parent, tools);
+    const partial =
+      rules.partial ?? tools.troubles.ofRoute(parent.gateway.key, `${kind}/${keyOfNamed(route)}`);
     const conditions = mergeConditions(
       known?.conditions,
       [
         verdict('Accepted', accepted),
         verdict('ResolvedRefs', rules.unresolved),
-        ...(accepted === undefined && rules.partial !== undefined
-          ? [{ type: 'PartiallyInvalid', status: 'True' as const, ...rules.partial }]
+        ...(accepted === undefined && partial !== undefined
+          ? [{ type: 'PartiallyInvalid', status: 'True' as const, ...partial }]
           : []),
       ],
       { now: tools.now, generation: route.metadata.generation },

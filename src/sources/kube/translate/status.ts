@@ -74,6 +74,7 @@ export function gatewayClassStatus(
 export function gatewayStatus(
   state: GatewayState,
   infrastructure: Infrastructure | undefined,
+  refusal: Problem | undefined,
   now: string,
 ): StatusUpdate {
   const { object, sets, insecure } = state;
@@ -83,7 +84,7 @@ export function gatewayStatus(
     object.status?.conditions,
     [
       accepted(wrong, state.listeners.every(isListenerAccepted) ? 'Accepted' : 'ListenersNotValid'),
-      programmed(state, infrastructure),
+      programmed(state, infrastructure, refusal),
       verdict('ResolvedRefs', referenceProblem(state)),
       ...(insecure ? [insecureMode] : []),
     ],
@@ -117,11 +118,17 @@ function gatewayProblem(state: GatewayState): Problem | undefined {
   return problem('ListenersNotValid', 'none of the listeners is accepted');
 }
 
-function programmed(state: GatewayState, infrastructure: Infrastructure | undefined): Verdict {
+/** @param refusal why proxies do not take its model */
+function programmed(
+  state: GatewayState,
+  infrastructure: Infrastructure | undefined,
+  refusal: Problem | undefined,
+): Verdict {
   if (!isAccepted(state))
     return verdict('Programmed', problem('Invalid', gatewayProblem(state)?.message ?? ''));
   if (!listenersOf(state).some(isProgrammed))
     return verdict('Programmed', problem('Invalid', 'none of the listeners can be served'));
+  if (refusal !== undefined) return verdict('Programmed', refusal);
   if (infrastructure === undefined)
     return { type: 'Programmed', status: 'Unknown', reason: 'Pending', message: 'proxies are being set up' };
   const { addresses, pending, unusable = [] } = infrastructure;

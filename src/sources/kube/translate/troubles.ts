@@ -1,0 +1,44 @@
+import { problem, type Problem } from './conditions.ts';
+import type { ProxyTrouble } from './contract.ts';
+
+/** What the proxies of Gateways could not make of their models, as statuses say it. */
+export class ProxyTroubles {
+  private readonly refusals = new Map<string, string>();
+  /** By Gateway and the object that the route comes from. */
+  private readonly broken = new Map<string, string[]>();
+
+  constructor(byGateway: ReadonlyMap<string, readonly ProxyTrouble[]>) {
+    for (const [gateway, troubles] of byGateway) {
+      const refused = troubles.flatMap((trouble) => trouble.refused);
+      if (refused.length > 0) this.refusals.set(gateway, [...new Set(refused)].join('; '));
+      // Each replica says the same, as a rule.
+      const routes = new Map(
+        troubles.flatMap(({ broken }) => broken.map((one) => [one.route, one.problem] as const)),
+      );
+      for (const [route, why] of routes) this.addRoute(gateway, route, why);
+    }
+  }
+
+  /** Why proxies of the Gateway do not take its model: the one before stays in use. */
+  refusal(gateway: string): Problem | undefined {
+    const why = this.refusals.get(gateway);
+    return why === undefined ? undefined : problem('Invalid', `a proxy does not take it: ${why}`);
+  }
+
+  /** @param object `kind/namespace/name` */
+  ofRoute(gateway: string, object: string): Problem | undefined {
+    const all = this.broken.get(`${gateway} ${object}`);
+    return all === undefined ? undefined : problem('UnsupportedValue', all.join('; '));
+  }
+
+  private addRoute(gateway: string, route: string, why: string): void {
+    // Names of routes begin with their object and go on with that of the rule, or its number.
+    const [, object, rule = ''] = /^([^/]+\/[^/]+\/[^/#]+)[/#](.*)$/.exec(route) ?? [];
+    if (object === undefined) return;
+    const key = `${gateway} ${object}`;
+    const told = `rule ${rule} answers 500: ${why}`;
+    const others = this.broken.get(key);
+    if (others === undefined) this.broken.set(key, [told]);
+    else others.push(told);
+  }
+}

@@ -1,0 +1,80 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Answer } from './proxyStream.ts';
+import type { BrokenRoute } from './wire.ts';
+
+/** What a proxy cannot do of the model of its Gateway. */
+export interface Trouble {
+  readonly proxy: string;
+  /** Why it does not take the model at all; empty where it does. */
+  readonly refused: readonly string[];
+  /** Routes that answer 500, because they cannot be served with all that belongs to them. */
+  readonly broken: readonly BrokenRoute[];
+}
+
+interface Noted {
+  readonly gateway: string;
+  readonly trouble: Trouble;
+  /** Until it is forgotten, where its proxy has left. */
+  timer?: NodeJS.Timeout;
+}
+
+export interface TroublesOptions {
+  /** There is another answer to `ofGateways`. */
+  readonly onChange: () => void;
+  /** Milliseconds for a proxy that has left to come again: one in trouble leaves from time to time to try anew. */
+  readonly keepMs?: number;
+}
+
+/** What proxies have last said of their models, where that was not that all is well. */
+export class Troubles {
+  private readonly onChange: () => void;
+  private readonly keepMs: number;
+  private readonly noted = new Map<string, Noted>();
+
+  constructor({ onChange, keepMs = 60_000 }: TroublesOptions) {
+    this.onChange = onChange;
+    this.keepMs = keepMs;
+  }
+
+  get ofGateways(): ReadonlyMap<string, readonly Trouble[]> {
+    const all = new Map<string, Trouble[]>();
+    for (const { gateway, trouble } of this.noted.values()) {
+      const others = all.get(gateway);
+      if (others === undefined) all.set(gateway, [trouble]);
+      else others.push(trouble);
+    }
+    return all;
+  }
+
+  /** A proxy has answered. @returns whether it is in trouble */
+  note(gateway: string, proxy: string, answer: Answer): boolean {
+    const key = `${gateway} ${proxy}`;
+    const before = this.noted.get(key);
+    clearTimeout(before?.timer);
+    const refused = answer.result === 'refused' ? answer.problems : [];
+    const broken = answer.result === 'taken' ? answer.broken : [];
+    const isTroubled = refused.length + broken.length > 0;
+    const trouble = { proxy, refused, broken };
+    if (isTroubled) this.noted.set(key, { gateway, trouble });
+    else this.noted.delete(key);
+    if (isTroubled ? !isDeepStrictEqual(before?.trouble, trouble) : before !== undefined) this.onChange();
+    return isTroubled;
+  }
+
+  /** A proxy is gone, perhaps for a moment. */
+  left(gateway: string, proxy: string): void {
+    const key = `${gateway} ${proxy}`;
+    const noted = this.noted.get(key);
+    if (noted === undefined) return;
+    clearTimeout(noted.timer);
+    noted.timer = setTimeout(() => {
+      this.noted.delete(key);
+      this.onChange();
+    }, this.keepMs).unref();
+  }
+
+  close(): void {
+    for (const { timer } of this.noted.values()) clearTimeout(timer);
+    this.noted.clear();
+  }
+}
