@@ -1,10 +1,30 @@
 import type { ClientCertificate } from '../http/index.ts';
+import type { Limits } from '../model/index.ts';
+import type { Logger } from '../telemetry/index.ts';
 import type { UpstreamConnection } from '../upstream/index.ts';
 import type { Arrival } from './arrival.ts';
 import type { BodyConsumer, LiveExchange } from './exchange.ts';
-import type { Port } from './port.ts';
 import type { RelayLines } from './relayLines.ts';
+import type { Snapshot } from './snapshot.ts';
 import type { ToldEnds } from './toldEnds.ts';
+
+/** What an exchange needs of the port it came in by. */
+export interface ExchangePort {
+  /** Of its bind. */
+  readonly key: string;
+  /** True where other workers come in, and not clients. */
+  readonly inner: boolean;
+  readonly log: Logger;
+  readonly limits: Limits;
+  /** The snapshot a request runs on. Whoever enters is `finished` later. */
+  enter(): Snapshot;
+  /** Why a request that has just entered is not served, if there is too much to do; counted. */
+  tooMuch(): string | undefined;
+  /** An answer that `end` ends when a new configuration might not let it go on. @returns what takes that back */
+  stand(x: LiveExchange, end: () => void): () => void;
+  /** An exchange is over: counted and logged. */
+  finished(x: LiveExchange): void;
+}
 
 /**
  * What an exchange needs of the side of its client. Answers are written as HTTP/1.1: to a connection of that as they
@@ -12,7 +32,7 @@ import type { ToldEnds } from './toldEnds.ts';
  * each rule, and nothing is added to the path that most requests take.
  */
 export interface ClientSide {
-  readonly port: Port;
+  readonly port: ExchangePort;
   /** What is written can be held back with `cork`, and what the client has not taken yet be counted. */
   readonly socket: {
     cork(): void;

@@ -1,10 +1,29 @@
 import type { Socket } from 'node:net';
-import type { ClientCertificate } from '../http/index.ts';
+import type { ErrorCode } from '../errors.ts';
+import type { ClientCertificate, HeadPool } from '../http/index.ts';
 import { clientCertificateOf, type Arrival } from './arrival.ts';
+import type { ExchangePort } from './clientSide.ts';
 import { Deadline, PHASE } from './deadline.ts';
-import type { Port } from './port.ts';
+import type { OpenConnection } from './openConnection.ts';
 import { RelayLines } from './relayLines.ts';
+import type { EndReason } from './stats.ts';
 import { peerOf, type ToldEnds } from './toldEnds.ts';
+
+/** What the connection of a client needs of its port. */
+export interface ConnectionPort extends ExchangePort {
+  readonly heads: HeadPool;
+  /** Why a connection that has got its `served`th request gets no further one. */
+  lastRequest(served: number): EndReason | undefined;
+  /** The gateway ends a connection. */
+  ended(reason: EndReason): void;
+  /** Bytes that are no request were answered with an error. */
+  refused(connection: { readonly remoteAddress: string }, code: ErrorCode, reason: string): void;
+  tunnelOpened(): void;
+  tunnelClosed(): void;
+  /** A connection turned out to be one of HTTP/2, which takes its place. */
+  admitHttp2(connection: OpenConnection & { readonly told: ToldEnds | undefined }, socket: Socket): void;
+  closed(connection: OpenConnection): void;
+}
 
 /** A refused or answered-early request: how much of it is read so that the client sees the answer, and how long. */
 export const LINGER_BYTES = 262_144;
@@ -15,7 +34,7 @@ const LINGER_MS = 2_000;
  * its bytes mean is left to `ClientConnection`.
  */
 export abstract class ClientSocket {
-  readonly port: Port;
+  readonly port: ConnectionPort;
   readonly socket: Socket;
   /** Absent where the connection is plain TCP. */
   readonly arrival: Arrival | undefined;
@@ -37,7 +56,12 @@ export abstract class ClientSocket {
   private relayLines: RelayLines | undefined;
   private certificate: { readonly found: ClientCertificate | undefined } | undefined;
 
-  constructor(port: Port, socket: Socket, arrival: Arrival | undefined, told: ToldEnds | undefined) {
+  constructor(
+    port: ConnectionPort,
+    socket: Socket,
+    arrival: Arrival | undefined,
+    told: ToldEnds | undefined,
+  ) {
     this.port = port;
     this.socket = socket;
     this.arrival = arrival;

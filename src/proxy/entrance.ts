@@ -1,11 +1,14 @@
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { HANDSHAKE, readClientHello, readProxyHeader } from '../http/index.ts';
-import type { ProxyProtocol } from '../model/index.ts';
-import type { Port } from './port.ts';
+import type { Limits, ProxyProtocol } from '../model/index.ts';
+import type { Logger } from '../telemetry/index.ts';
+import type { Arrival } from './arrival.ts';
+import type { ProxyHeaderResult } from './rawStats.ts';
 import { bareAnswer } from './reply.ts';
 import type { HostTable } from './router.ts';
 import type { Handshaking, ServerIdentity } from './serverIdentity.ts';
+import type { TcpArrival } from './tcpConnection.ts';
 import { peerOf, type ToldEnds } from './toldEnds.ts';
 
 /** A listener of connections under TLS. */
@@ -32,6 +35,29 @@ export interface Door {
 /** How the way in under TLS ended, for the metrics. */
 export type Entry = 'ok' | 'passed' | 'failed' | 'timeout' | 'no_listener' | 'no_route' | 'not_tls';
 
+/** What the way in needs of its port. */
+export interface EntrancePort {
+  /** Of its bind. */
+  readonly key: string;
+  readonly log: Logger;
+  readonly limits: Limits;
+  /** What became of the PROXY header of a connection. @param problem where it was refused */
+  proxyHeader(result: ProxyHeaderResult, problem?: string): void;
+  /**
+   * May a connection for this server name come in to a listener that passes bytes?
+   * @param handshake it would begin with a handshake of ours
+   */
+  routesTcp(listener: string, serverName: string | undefined, handshake: boolean): boolean;
+  /** The way in of a connection has ended; the caller says what becomes of it. */
+  entered(entrance: Entrance, entry: Entry | undefined): void;
+  /** Serves a connection whose bytes are HTTP. */
+  admit(socket: Socket, arrival: Arrival | undefined, told: ToldEnds | undefined): void;
+  /** Passes the bytes of a connection on, and those of a backend back. */
+  admitTcp(listener: string, arrival: TcpArrival): void;
+  /** One connection less. */
+  departed(): void;
+}
+
 /** A method and a space, as far as they have come. */
 const plainHttp = /^(?:GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|TRACE|CONNECT|PRI) /;
 
@@ -43,7 +69,7 @@ const plainHttp = /^(?:GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|TRACE|CONNECT|PRI)
 export class Entrance implements Handshaking {
   /** When `expire` is due, by `Date.now()`. */
   readonly deadline: number;
-  private readonly port: Port;
+  private readonly port: EntrancePort;
   private readonly socket: Socket;
   private readonly door: Door;
   private read: Buffer | undefined;
@@ -54,7 +80,7 @@ export class Entrance implements Handshaking {
   private unannounced: boolean;
   private over = false;
 
-  constructor(port: Port, socket: Socket, door: Door) {
+  constructor(port: EntrancePort, socket: Socket, door: Door) {
     this.port = port;
     this.socket = socket;
     this.door = door;

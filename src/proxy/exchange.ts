@@ -1,9 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { catalogue, GatewayError } from '../errors.ts';
 import {
   Body,
   HeaderEdits,
-  type ClientCertificate,
   type Head,
   type HeaderLine,
   type HttpReply,
@@ -19,8 +17,9 @@ import type {
   Identity,
   Passage,
 } from '../policies/index.ts';
-import { serverNameOf } from './arrival.ts';
 import type { ClientSide } from './clientSide.ts';
+import { gatherBody } from './gatherBody.ts';
+import { ReceivedRequest, type Place } from './receivedRequest.ts';
 import { sendReply } from './reply.ts';
 import { openStream } from './replyStream.ts';
 import { sendError } from './sendError.ts';
@@ -28,7 +27,6 @@ import type { CompiledRule } from './router.ts';
 import type { CompiledListener, CompiledRoute, Snapshot } from './snapshot.ts';
 import type { Steering } from './steering.ts';
 import type { Tunnel } from './tunnel.ts';
-import { WholeBody } from './wholeBody.ts';
 
 /** Who takes the bytes of the request body. */
 export interface BodyConsumer {
@@ -38,23 +36,12 @@ export interface BodyConsumer {
   fail(error: GatewayError): void;
 }
 
-/** A client's request id is kept when it is short and plain; anything else could be an attempt on the logs. */
-const saneId = /^[\w.~:+/=@-]{1,128}$/;
-
 /**
  * One request and its answer, from the end of its head to the last byte of the answer. It is what policies and
  * backends see (`Exchange`, `HttpRequest`, `HttpReply`) and where the exchange keeps its state.
  */
-export class LiveExchange implements Exchange, HttpRequest, HttpReply {
-  readonly connection: ClientSide;
-  readonly head: Head;
+export class LiveExchange extends ReceivedRequest implements Exchange, HttpRequest, HttpReply {
   readonly snapshot: Snapshot;
-  readonly method: string;
-  readonly target: string;
-  readonly path: string;
-  readonly query: string;
-  readonly host: string;
-  readonly authority: string;
   readonly startedAt: number;
   readonly startedTick: number;
   /** Follows the request body through the connection. */
@@ -83,8 +70,6 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
 
   /** The answer has begun. */
   started = false;
-  /** The answer is complete, or never will be. */
-  closed = false;
   /** The answer is another worker's, who counts and logs it. */
   relayed = false;
   /** The connection may serve another request. */
@@ -109,26 +94,12 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
   private responseEdits: HeaderEdits | undefined;
   private closeListeners: (() => void)[] | undefined;
   private timers: NodeJS.Timeout[] | undefined;
-  private requestId: string | undefined;
-  private released = false;
   private left = false;
 
-  constructor(
-    connection: ClientSide,
-    head: Head,
-    snapshot: Snapshot,
-    place: { method: string; target: string; path: string; query: string; host: string; authority: string },
-  ) {
-    this.connection = connection;
-    this.head = head;
+  constructor(connection: ClientSide, head: Head, snapshot: Snapshot, place: Place) {
+    super(connection, head, place);
     this.snapshot = snapshot;
-    this.method = place.method;
-    this.target = place.target;
     this.forwardTarget = place.target;
-    this.path = place.path;
-    this.query = place.query;
-    this.host = place.host;
-    this.authority = place.authority;
     this.startedAt = Date.now();
     this.startedTick = performance.now();
     this.keepAlive = head.http10 ? head.keepAlive && !head.close : !head.close;
@@ -140,109 +111,8 @@ export class LiveExchange implements Exchange, HttpRequest, HttpReply {
     return this;
   }
 
-  get scheme(): 'http' | 'https' {
-    return this.connection.arrival === undefined ? 'http' : 'https';
-  }
-
-  get clientCertificate(): ClientCertificate | undefined {
-    return this.connection.clientCertificate;
-  }
-
-  get serverName(): string | undefined {
-    const { arrival } = this.connection;
-    return arrival === undefined ? undefined : serverNameOf(arrival);
-  }
-
-  get version(): string {
-    const { http2, told } = this.connection;
-    if (told?.version !== undefined) return told.version;
-    if (http2) return 'HTTP/2.0';
-    return this.head.http10 ? 'HTTP/1.0' : 'HTTP/1.1';
-  }
-
-  get remoteAddress(): string {
-    return this.connection.remoteAddress;
-  }
-
-  get remotePort(): number {
-    const { told, socket } = this.connection;
-    return told?.port ?? socket.remotePort ?? 0;
-  }
-
-  get localAddress(): string {
-    const { told, socket } = this.connection;
-    return told?.localAddress ?? socket.localAddress ?? '';
-  }
-
-  get localPort(): number {
-    const { told, socket } = this.connection;
-    return told?.localPort ?? socket.localPort ?? 0;
-  }
-
-  get peer(): HttpRequest['peer'] {
-    return this.connection.told?.peer;
-  }
-
-  get id(): string {
-    if (this.requestId === undefined) {
-      const given = this.released ? undefined : this.head.get('x-request-id');
-      this.requestId = given !== undefined && saneId.test(given) ? given : randomUUID();
-    }
-    return this.requestId;
-  }
-
-  /**
-   * Is the target in absolute form? Then it names the host, and whatever Host says is not what the backend gets
-   * (RFC 9112 §3.2.2): no rule may be judged by it.
-   */
-  get targetNamesHost(): boolean {
-    const { text, targetStart } = this.head;
-    return text.charCodeAt(targetStart) !== 47 && this.target !== '*';
-  }
-
-  header(name: string): string | undefined {
-    // The head is on loan: after the end it may hold somebody else's request.
-    if (this.closed) return undefined;
-    const key = name.toLowerCase();
-    return key === 'host' && this.targetNamesHost ? this.authority : this.head.get(key);
-  }
-
-  headerLines(): HeaderLine[] {
-    if (this.closed) return [];
-    const lines = this.head.lines();
-    if (!this.targetNamesHost) return lines;
-    return [['host', this.authority], ...lines.filter(([name]) => name !== 'host')];
-  }
-
   readBody(limitBytes: number): Promise<Buffer> {
-    const known = this.head.contentLength;
-    if (known > limitBytes) return Promise.reject(new GatewayError('body_too_large'));
-    return new Promise((resolve, reject) => {
-      const gathered = new WholeBody(known);
-      let refused = false;
-      let whole = false;
-      // Runs at the end of every exchange: an error, with its stack, is made only for a body that was cut off.
-      this.onClose(() => {
-        if (!whole) reject(new GatewayError('bad_request', { detail: 'the client left' }));
-      });
-      this.connection.consume(this, {
-        raw: false,
-        take(bytes, from, to, done) {
-          if (gathered.length + to - from > limitBytes) {
-            refused = true;
-            reject(new GatewayError('body_too_large'));
-          }
-          if (refused) return;
-          if (!done) {
-            gathered.add(bytes, from, to);
-            return;
-          }
-          whole = true;
-          resolve(gathered.finish(bytes, from, to));
-        },
-        fail: reject,
-      });
-    });
+    return gatherBody(this, limitBytes);
   }
 
   annotate(field: string, value: string | number): void {

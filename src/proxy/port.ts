@@ -1,20 +1,25 @@
 import type { Socket } from 'node:net';
-import { catalogue, type ErrorCode } from '../errors.ts';
+import type { ErrorCode } from '../errors.ts';
 import { HeadPool } from '../http/index.ts';
 import type { Limits } from '../model/index.ts';
 import type { AccessLog, Logger } from '../telemetry/index.ts';
+import { exchangeRecord, refusalRecord } from './accessRecords.ts';
 import type { Arrival } from './arrival.ts';
+import type { ConnectionPort } from './clientSocket.ts';
 import { ClientConnection } from './connection.ts';
+import { increment } from './counts.ts';
 import { Http2Session } from './http2Session.ts';
-import { Entrance, type Door, type Entry } from './entrance.ts';
+import { Entrance, type Door, type EntrancePort, type Entry } from './entrance.ts';
 import type { LiveExchange } from './exchange.ts';
 import { Listening, type SocketHandle } from './listening.ts';
 import type { Live } from './live.ts';
+import type { OpenConnection } from './openConnection.ts';
 import type { Overload } from './overload.ts';
 import { rawRecord } from './rawRecord.ts';
 import type { ProxyHeaderResult, RawStats } from './rawStats.ts';
-import type { RouteStats, WireStats } from './stats.ts';
-import { TcpConnection, type TcpArrival } from './tcpConnection.ts';
+import { Seldom } from './seldom.ts';
+import type { EndReason, RouteStats, WireStats } from './stats.ts';
+import { TcpConnection, type TcpArrival, type TcpPort } from './tcpConnection.ts';
 import type { CompiledTcpRoute } from './tcpRoutes.ts';
 import type { ToldEnds } from './toldEnds.ts';
 
@@ -30,26 +35,14 @@ export interface PortTools {
   readonly overload: Overload;
 }
 
-/** Why the gateway ends a connection that could have served further requests, or the present one. */
-export type EndReason = 'requests' | 'age' | 'overload' | 'rate' | 'flood' | 'keepalive' | 'upgrade';
-
 const SWEEP_MS = 500;
-/** What a port knows of a connection of any kind. */
-interface OpenConnection {
-  /** One look of the coarse clock. */
-  sweep(now: number): void;
-  /** Asks for the end, after what is under way. */
-  drain(): void;
-  destroy(): void;
-}
 
-/** Failures to accept come in floods, as do bad PROXY headers: one line tells of all within this time. */
-const FLOOD_LOG_MS = 10_000;
-
-/** One bound port: its socket, its connections, and the coarse clock that ends the slow ones. */
-export class Port {
+/**
+ * One bound port: its socket, its connections, and the coarse clock that ends the slow ones. What connections and
+ * exchanges want of it stands with them: `EntrancePort`, `ConnectionPort`, `ExchangePort`, `TcpPort`.
+ */
+export class Port implements ConnectionPort, EntrancePort, TcpPort {
   readonly key: string;
-  /** True where other workers come in, and not clients. */
   readonly inner: boolean = false;
   readonly log: Logger;
   heads: HeadPool;
@@ -65,9 +58,9 @@ export class Port {
   /** Every connection gets one more request. */
   private leaving = false;
   private readonly settled: (() => void)[] = [];
-  private acceptLogged = Number.NEGATIVE_INFINITY;
+  private readonly acceptLog = new Seldom();
   private acceptFailures = 0;
-  private proxyLogged = Number.NEGATIVE_INFINITY;
+  private readonly proxyLog = new Seldom();
 
   constructor(key: string, limits: Limits, door: Door | undefined, tools: PortTools) {
     this.key = key;
@@ -125,32 +118,23 @@ export class Port {
     this.limits = limits;
   }
 
-  /** The snapshot a request runs on. Whoever enters is `finished` later. */
   enter(): ReturnType<Live['enter']> {
     this.tools.wire.requests++;
     return this.tools.live.enter();
   }
 
-  /** An answer that `end` ends when a new configuration might not let it go on. @returns what takes that back */
   stand(x: LiveExchange, end: () => void): () => void {
     return this.tools.live.standing.add(x, end);
   }
 
-  /** Why a request that has just entered is not served, if there is too much to do. */
   tooMuch(): string | undefined {
-    const { wire, overload } = this.tools;
-    const cause =
-      overload.level === 'shed'
-        ? overload.reason
-        : wire.requests > this.limits.maxRequests
-          ? 'maxRequests'
-          : undefined;
-    if (cause === undefined) return undefined;
-    wire.shed.set(cause, (wire.shed.get(cause) ?? 0) + 1);
-    return cause === 'maxRequests' ? 'limits.maxRequests' : `limits.overload: ${cause}`;
+    const { wire } = this.tools;
+    const shed = this.shed();
+    if (shed !== undefined || wire.requests <= this.limits.maxRequests) return shed;
+    increment(wire.shed, 'maxRequests');
+    return 'limits.maxRequests';
   }
 
-  /** Why a connection that has got its `served`th request gets no further one. */
   lastRequest(served: number): EndReason | undefined {
     const { maxRequestsPerConnection } = this.limits;
     if (maxRequestsPerConnection !== 0 && served >= maxRequestsPerConnection) return 'requests';
@@ -159,8 +143,7 @@ export class Port {
   }
 
   ended(reason: EndReason): void {
-    const { ended } = this.tools.wire;
-    ended.set(reason, (ended.get(reason) ?? 0) + 1);
+    increment(this.tools.wire.ended, reason);
   }
 
   /** Takes no more connections. */
@@ -198,21 +181,16 @@ export class Port {
     if (this.connections.delete(connection)) this.departed();
   }
 
-  /** One connection less. */
   departed(): void {
     this.tools.wire.connections--;
     this.settle();
   }
 
-  /** The way in of a connection has ended; the caller says what becomes of it. */
   entered(entrance: Entrance, entry: Entry | undefined): void {
     this.entering.delete(entrance);
-    if (entry === undefined) return;
-    const { handshakes } = this.tools.wire;
-    handshakes.set(entry, (handshakes.get(entry) ?? 0) + 1);
+    if (entry !== undefined) increment(this.tools.wire.handshakes, entry);
   }
 
-  /** Serves a connection whose bytes are HTTP. */
   admit(socket: Socket, arrival: Arrival | undefined, told: ToldEnds | undefined): void {
     this.add(
       arrival?.secure?.alpnProtocol === 'h2'
@@ -221,31 +199,22 @@ export class Port {
     );
   }
 
-  /** A connection turned out to be one of HTTP/2, which takes its place. */
   admitHttp2(connection: ClientConnection, socket: Socket): void {
     this.connections.delete(connection);
     this.add(new Http2Session(this, socket, undefined, connection.told));
   }
 
-  /** What became of the PROXY header of a connection. @param problem where it was refused */
   proxyHeader(result: ProxyHeaderResult, problem?: string): void {
     this.tools.raw.noteProxyHeader(result);
-    const now = performance.now();
-    if (problem === undefined || now - this.proxyLogged < FLOOD_LOG_MS) return;
-    this.proxyLogged = now;
+    if (problem === undefined || !this.proxyLog.take()) return;
     this.log.warn('connections without a sound PROXY header are closed', { bind: this.key, problem });
   }
 
-  /**
-   * May a connection for this server name come in to a listener that passes bytes?
-   * @param handshake it would begin with a handshake of ours
-   */
   routesTcp(listener: string, serverName: string | undefined, handshake: boolean): boolean {
     const route = this.tcpRoute(listener, serverName);
     return route !== undefined && !(handshake && route.closed);
   }
 
-  /** Passes the bytes of a connection on, and those of a backend back. */
   admitTcp(listener: string, arrival: TcpArrival): void {
     const route = this.tcpRoute(listener, arrival.serverName);
     if (route === undefined) {
@@ -259,16 +228,13 @@ export class Port {
     connection.start();
   }
 
-  /** Why new work is refused, if it is; counted. */
   shed(): string | undefined {
     const { wire, overload } = this.tools;
     if (overload.level !== 'shed') return undefined;
-    const cause = overload.reason ?? 'lag';
-    wire.shed.set(cause, (wire.shed.get(cause) ?? 0) + 1);
-    return `limits.overload: ${cause}`;
+    increment(wire.shed, overload.reason);
+    return `limits.overload: ${overload.reason}`;
   }
 
-  /** A connection of a TCP route is over: logged. */
   finishedTcp(connection: TcpConnection): void {
     if (connection.error !== undefined) this.count(connection.error);
     this.tools.accessLog()?.write(rawRecord({ bind: this.key, ...connection.record }));
@@ -283,7 +249,6 @@ export class Port {
     this.tools.wire.tunnels--;
   }
 
-  /** An exchange is over: counted and logged. */
   finished(x: LiveExchange): void {
     this.left();
     if (x.relayed) {
@@ -291,65 +256,18 @@ export class Port {
       return;
     }
     const ms = performance.now() - x.startedTick;
-    const { route } = x;
-    (route?.stats ?? this.tools.unrouted).note(x.status, ms, x.requestBytes, x.responseBytes);
+    (x.route?.stats ?? this.tools.unrouted).note(x.status, ms, x.requestBytes, x.responseBytes);
     if (x.error !== undefined) this.count(x.error);
-    const log = this.tools.accessLog();
-    if (log === undefined) return;
-    log.write({
-      time: x.startedAt,
-      durationMs: ms,
-      method: x.method,
-      host: x.authority,
-      path: x.path,
-      status: x.status,
-      requestBytes: x.requestBytes,
-      responseBytes: x.responseBytes,
-      client: x.remoteAddress,
-      requestId: x.id,
-      traceparent: x.head.get('traceparent'),
-      bind: this.key,
-      listener: x.listener?.name,
-      route: route === undefined || route.name === '' ? undefined : route.name,
-      backend: x.backend,
-      upstreamMs: x.upstreamMs,
-      subject: x.identity?.subject ?? x.user,
-      error: x.error,
-      reason: x.reason,
-      extra: x.extra,
-    });
+    this.tools.accessLog()?.write(exchangeRecord(x, this.key, ms));
   }
 
-  /** Bytes that are no request were answered with an error. */
   refused(connection: { readonly remoteAddress: string }, code: ErrorCode, reason: string): void {
     this.count(code);
-    this.tools.accessLog()?.write({
-      time: Date.now(),
-      durationMs: 0,
-      method: '-',
-      host: '-',
-      path: '-',
-      status: catalogue[code].status,
-      requestBytes: 0,
-      responseBytes: 0,
-      client: connection.remoteAddress,
-      requestId: '-',
-      traceparent: undefined,
-      bind: this.key,
-      listener: undefined,
-      route: undefined,
-      backend: undefined,
-      upstreamMs: undefined,
-      subject: undefined,
-      error: code,
-      reason,
-      extra: undefined,
-    });
+    this.tools.accessLog()?.write(refusalRecord(connection.remoteAddress, this.key, code, reason));
   }
 
   private count(code: string): void {
-    const { errors } = this.tools.wire;
-    errors.set(code, (errors.get(code) ?? 0) + 1);
+    increment(this.tools.wire.errors, code);
   }
 
   /** Resolves when the last connection is gone. */
@@ -412,9 +330,7 @@ export class Port {
   private acceptFailed(error: Error): void {
     this.tools.wire.acceptFailures++;
     this.acceptFailures++;
-    const now = performance.now();
-    if (now - this.acceptLogged < FLOOD_LOG_MS) return;
-    this.acceptLogged = now;
+    if (!this.acceptLog.take()) return;
     this.log.error('connections could not be accepted', {
       bind: this.key,
       problem: error.message,

@@ -1,4 +1,5 @@
 import type { Metrics } from '../telemetry/index.ts';
+import { increment } from './counts.ts';
 import { exposeTcp, StatsByRoute, TcpStats } from './tcpStats.ts';
 import { exposeUdp, UdpStats } from './udpStats.ts';
 
@@ -15,7 +16,7 @@ export class RawStats {
   readonly proxyHeaders = new Map<ProxyHeaderResult, number>();
 
   noteProxyHeader(result: ProxyHeaderResult): void {
-    this.proxyHeaders.set(result, (this.proxyHeaders.get(result) ?? 0) + 1);
+    increment(this.proxyHeaders, result);
   }
 
   expose(metrics: Metrics): void {

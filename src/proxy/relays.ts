@@ -1,4 +1,5 @@
 import type { Limits } from '../model/index.ts';
+import { increment } from './counts.ts';
 import { Inlet } from './inlet.ts';
 import type { LiveExchange } from './exchange.ts';
 import type { PortTools } from './port.ts';
@@ -6,6 +7,7 @@ import { Relay } from './relay.ts';
 import { writeRelayHeader, type RelayHeader } from './relayHeader.ts';
 import type { RelayPeer } from './relayLines.ts';
 import { RelayPort } from './relayPort.ts';
+import type { Relaying } from './snapshot.ts';
 
 export interface RelayOptions {
   /** What the workers know each other by: 64 hexadecimal digits. */
@@ -18,7 +20,7 @@ export interface RelayOptions {
  * Brings requests of MCP sessions to the worker that holds them, and takes in those that others bring. A session cannot
  * move, since its servers are children of one process, and the system deals out connections without knowing of it.
  */
-export class Relays {
+export class Relays implements Relaying {
   private readonly options: RelayOptions;
   private readonly tools: PortTools;
   /** Which other process a session belongs to; undefined for our own, and for what is none. */
@@ -65,10 +67,6 @@ export class Relays {
     }
   }
 
-  /**
-   * Takes a request on, where its session is another worker's.
-   * @param serveHere what is done with it where that worker turns out to be gone
-   */
   take(x: LiveExchange, serveHere: () => void): boolean {
     const { connection, head } = x;
     if (connection.port.inner) return false;
@@ -83,7 +81,7 @@ export class Relays {
     const header = (): Buffer => writeRelayHeader(this.options.secret, headerOf(x));
     new Relay(x, connection.lines.to(peer, x.version, this.limits), header, serveHere, (outcome) => {
       wire.relays--;
-      wire.relayed.set(outcome, (wire.relayed.get(outcome) ?? 0) + 1);
+      increment(wire.relayed, outcome);
     }).start();
     return true;
   }

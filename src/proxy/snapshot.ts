@@ -1,11 +1,4 @@
-import type {
-  Bind,
-  HttpListener,
-  Model,
-  PolicyUse,
-  ProcessSettings,
-  Route,
-} from '../model/index.ts';
+import type { Bind, HttpListener, Model, PolicyUse, ProcessSettings, Route } from '../model/index.ts';
 import { GatewayError } from '../errors.ts';
 import {
   policyOrder,
@@ -18,7 +11,6 @@ import type { Logger } from '../telemetry/index.ts';
 import { compileBackends, type BackendTools } from './backends.ts';
 import type { LiveExchange } from './exchange.ts';
 import { dropTables, type DropTables } from './headers.ts';
-import type { Relays } from './relays.ts';
 import { HostTable, Router } from './router.ts';
 import type { RouteStats } from './stats.ts';
 import { pickSteps, type Step } from './steps.ts';
@@ -27,13 +19,22 @@ import { compileTcp, type CompiledTcpListener, type CompiledTcpRoute, type TcpTo
 /** Prepares policies that close with the snapshot. */
 type PrepareAll = (uses: readonly PolicyUse[]) => readonly Steps[];
 
+/** The ways to other workers. */
+export interface Relaying {
+  /**
+   * Takes a request on, where its session is another worker's.
+   * @param serveHere what is done with it where that worker turns out to be gone
+   */
+  take(x: LiveExchange, serveHere: () => void): boolean;
+}
+
 /** A route ready to serve; what each request looks at stands first. */
 export interface CompiledRoute {
   readonly onRequest: readonly Step<'onRequest'>[];
   /** Absent where no policy looks at answers. */
   readonly onResponse: readonly Step<'onResponse'>[] | undefined;
   /** Where sessions of the route may live in other workers. */
-  readonly relays: Relays | undefined;
+  readonly relays: Relaying | undefined;
   /** Hands the request to a backend. */
   readonly serve: (x: LiveExchange) => void;
   readonly stats: RouteStats;
@@ -76,7 +77,7 @@ interface CompiledBinds {
 export interface SnapshotTools extends BackendTools, TcpTools {
   readonly log: Logger;
   /** Absent where there are no other workers. */
-  readonly relays: Relays | undefined;
+  readonly relays: Relaying | undefined;
   readonly policyTools: Omit<PolicyTools, 'place'>;
   /** Counters live longer than snapshots: the same key gives the same ones. */
   readonly stats: (bind: string, listener: string, route: string) => RouteStats;

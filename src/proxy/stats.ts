@@ -1,3 +1,5 @@
+import { increment } from './counts.ts';
+
 /** Upper bounds of the duration histogram, in seconds. */
 export const durationBuckets = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
@@ -54,7 +56,7 @@ export class RouteStats {
     if (status === this.usual) add(table, at + USUAL, 1);
     else {
       this.unusual ??= new Map();
-      this.unusual.set(status, (this.unusual.get(status) ?? 0) + 1);
+      increment(this.unusual, status);
     }
     let bucket = 0;
     while (bucket < durationBuckets.length && seconds > (durationBuckets[bucket] as number)) bucket++;
@@ -102,6 +104,9 @@ function add(table: Float64Array, at: number, amount: number): void {
  * request was under way, or the client left.
  */
 export type RelayOutcome = 'answered' | 'unreachable' | 'lost' | 'cancelled';
+
+/** Why the gateway ends a connection that could have served further requests, or the present one. */
+export type EndReason = 'requests' | 'age' | 'overload' | 'rate' | 'flood' | 'keepalive' | 'upgrade';
 
 /** Counters of the downstream side of the process. */
 export interface WireStats {

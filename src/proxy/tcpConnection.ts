@@ -1,12 +1,25 @@
 import type { Socket } from 'node:net';
 import type { ErrorCode, GatewayError } from '../errors.ts';
+import type { Limits } from '../model/index.ts';
+import type { Logger } from '../telemetry/index.ts';
 import type { Destination, Endpoint, UpstreamConnection, UpstreamUser, Waiter } from '../upstream/index.ts';
-import type { Port } from './port.ts';
+import type { OpenConnection } from './openConnection.ts';
 import type { RawRecord } from './rawRecord.ts';
 import type { TcpResult } from './tcpStats.ts';
 import type { CompiledTcpRoute } from './tcpRoutes.ts';
 import { peerOf, type ToldEnds } from './toldEnds.ts';
 import { Tunnel, type TunnelClient } from './tunnel.ts';
+
+/** What a connection of a TCP route needs of its port. */
+export interface TcpPort {
+  readonly log: Logger;
+  readonly limits: Limits;
+  /** Why new work is refused, if it is; counted. */
+  shed(): string | undefined;
+  /** The connection is over: logged. */
+  finishedTcp(connection: TcpConnection): void;
+  closed(connection: OpenConnection): void;
+}
 
 /** How the connection of a client came to a TCP route. */
 export interface TcpArrival {
@@ -40,7 +53,7 @@ export class TcpConnection implements TunnelClient, UpstreamUser, Waiter {
   private reason: string | undefined;
   private received = 0;
   private sent = 0;
-  private readonly port: Port;
+  private readonly port: TcpPort;
   private destination: Destination | undefined;
   private upstream: UpstreamConnection | undefined;
   private tunnel: Tunnel | undefined;
@@ -53,7 +66,7 @@ export class TcpConnection implements TunnelClient, UpstreamUser, Waiter {
   private lingers = false;
   private gone = false;
 
-  constructor(port: Port, route: CompiledTcpRoute, arrival: TcpArrival) {
+  constructor(port: TcpPort, route: CompiledTcpRoute, arrival: TcpArrival) {
     this.port = port;
     this.route = route;
     this.arrival = arrival;

@@ -1,4 +1,5 @@
 import type { Metrics, Sample } from '../telemetry/index.ts';
+import { increment } from './counts.ts';
 
 /**
  * How a connection ended: both sides had said all; one of them broke off; no byte moved for too long; there was no
@@ -15,7 +16,7 @@ export class TcpStats {
 
   note(result: TcpResult): void {
     this.open--;
-    this.ended.set(result, (this.ended.get(result) ?? 0) + 1);
+    increment(this.ended, result);
   }
 }
 

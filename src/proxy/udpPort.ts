@@ -5,6 +5,7 @@ import type { AccessLog, Logger } from '../telemetry/index.ts';
 import type { DatagramDestination } from '../upstream/index.ts';
 import type { Overload } from './overload.ts';
 import { rawRecord } from './rawRecord.ts';
+import { Seldom } from './seldom.ts';
 import { peerOf } from './toldEnds.ts';
 import { QUEUE_MOST, UdpFlow, type FlowOwner } from './udpFlow.ts';
 import type { Datagrams } from './udpPlane.ts';
@@ -13,8 +14,6 @@ import type { UdpDrop, UdpResult, UdpStats } from './udpStats.ts';
 const SWEEP_MS = 500;
 /** A drain waits until no datagram has come or gone for so long. */
 const QUIET_MS = 1_000;
-/** Defects of a socket come in floods: one line tells of all within this time. */
-const ERROR_LOG_MS = 10_000;
 
 /** The route of a UDP listener, ready to take datagrams. */
 export interface CompiledUdpRoute {
@@ -46,7 +45,7 @@ export class UdpPort implements FlowOwner {
   private readonly timer: NodeJS.Timeout;
   private draining = false;
   private readonly settled: (() => void)[] = [];
-  private errorLogged = Number.NEGATIVE_INFINITY;
+  private readonly errorLog = new Seldom();
 
   constructor(key: string, route: CompiledUdpRoute, limits: Limits, tools: UdpTools) {
     this.key = key;
@@ -109,7 +108,7 @@ export class UdpPort implements FlowOwner {
     for (const flow of [...this.flows.values()]) flow.end('closed');
     this.socket?.close();
     this.socket = undefined;
-    for (const settle of this.settled.splice(0)) settle();
+    this.settle();
   }
 
   // FlowOwner
@@ -225,9 +224,7 @@ export class UdpPort implements FlowOwner {
   }
 
   private failed(error: Error): void {
-    const now = performance.now();
-    if (now - this.errorLogged < ERROR_LOG_MS) return;
-    this.errorLogged = now;
+    if (!this.errorLog.take()) return;
     this.tools.log.error('datagrams could not be passed on', { bind: this.key, problem: error.message });
   }
 }

@@ -1,4 +1,5 @@
 import type { Metrics } from '../telemetry/index.ts';
+import { increment } from './counts.ts';
 import type { StatsByRoute } from './tcpStats.ts';
 
 /** How a client was forgotten: it was silent for long; its backend refused, or is none any more; the gateway stopped. */
@@ -19,11 +20,11 @@ export class UdpStats {
 
   note(result: UdpResult): void {
     this.open--;
-    this.ended.set(result, (this.ended.get(result) ?? 0) + 1);
+    increment(this.ended, result);
   }
 
   drop(reason: UdpDrop): void {
-    this.dropped.set(reason, (this.dropped.get(reason) ?? 0) + 1);
+    increment(this.dropped, reason);
   }
 }
 

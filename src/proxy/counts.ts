@@ -1,0 +1,4 @@
+/** Adds one to the count of a key. */
+export function increment<Key>(counts: Map<Key, number>, key: Key): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}
