@@ -44,7 +44,7 @@ export function answerIn(output: string): Answer | undefined {
   const at = output.lastIndexOf('HTTP/1.1 ');
   if (at < 0) return undefined;
   const [head = '', ...rest] = output.slice(at).replaceAll('\r', '').split('\n\n');
-  const [line = '', ...fields] = head.split('\n');
+  const [line = '', ...fields] = head.trimEnd().split('\n');
   return {
     status: Number(line.split(' ')[1]),
     headers: Object.fromEntries(

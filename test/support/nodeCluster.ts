@@ -10,6 +10,9 @@ import { findBed } from './kubeCluster.ts';
 const run = promisify(execFile);
 const program = fileURLToPath(new URL('../kubernetes/bed/cluster.sh', import.meta.url));
 const balancer = fileURLToPath(new URL('../kubernetes/loadBalancer.ts', import.meta.url));
+const names = fileURLToPath(new URL('../kubernetes/serviceNames.ts', import.meta.url));
+/** Where pods ask for names: that of the node. */
+const nameServer = '198.19.0.1';
 
 /** Why there can be no cluster with pods here; undefined where there can. */
 export function whyNoNode(): string | undefined {
@@ -59,6 +62,11 @@ export class NodeCluster {
   /** Gives Services of type LoadBalancer an address from now on. */
   startLoadBalancer(): void {
     this.spawn('load-balancer', [process.execPath, balancer, this.kubeconfig]);
+  }
+
+  /** Lets pods find Services by their names from now on. */
+  startServiceNames(): void {
+    this.spawn('service-names', [process.execPath, names, this.kubeconfig, nameServer]);
   }
 
   /** What its programs and the load balancer have logged. */

@@ -150,6 +150,8 @@ nodeStatusUpdateFrequency: 5s
 serializeImagePulls: false
 eventRecordQPS: 0
 resolvConf: ""
+clusterDNS: [$node]
+clusterDomain: cluster.local
 makeIPTablesUtilChains: false
 volumePluginDir: $state/plugins
 Y
