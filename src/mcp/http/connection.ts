@@ -331,7 +331,8 @@ export class HttpConnection implements TargetConnection, CarrierHost {
     if (current && !beginning) this.forgotten(why);
     if (waiter === undefined || text === undefined) return;
     if (beginning || this.state === 'failed' || this.calling.delayedSize >= maxWaiting) {
-      waiter.failed(targetError('mcp_target_failed', this.name, why));
+      const what = this.state === 'failed' ? `keeps failing: it ${why}` : why;
+      waiter.failed(targetError('mcp_target_failed', this.name, what));
       return;
     }
     // The server has not carried it out, so the next session can have it.
