@@ -7,6 +7,7 @@ import { policySchemas } from '../policies/index.ts';
 import type { LookupTools, Target } from '../upstream/index.ts';
 import { startApp, startApps, type App } from './apps.testing.ts';
 import { TestPlane, type ModelInShort } from './dataPlane.testing.ts';
+import { freePorts } from './ports.testing.ts';
 import { until } from './until.testing.ts';
 import { get, post, status } from './wire.testing.ts';
 
@@ -66,16 +67,6 @@ const ready = (gateway: TestPlane): string[] =>
 
 const addressesOf = (apps: readonly App[]): { host: string; port: number }[] =>
   apps.map(({ host, port }) => ({ host, port }));
-
-/** A port of 127.0.0.1 on which nobody listens. */
-async function deadPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 const listed = (apps: readonly App[]): Target => ({
   host: 'app.test',
@@ -174,8 +165,9 @@ test('addresses of the own zone are preferred while one of them works', async (t
 
 test('a request that cannot be sent to one address goes to another, with its body', async (t) => {
   const app = await startApp(t);
+  const [dead = 0] = await freePorts(1);
   const addresses = [
-    { host: '127.0.0.1', port: await deadPort() },
+    { host: '127.0.0.1', port: dead },
     { host: '127.0.0.1', port: app.port },
   ];
   for (const text of [get(), post('x'.repeat(100_000)), get('/', 'connection: close')]) {
@@ -194,8 +186,9 @@ test('a request that cannot be sent to one address goes to another, with its bod
 
 test('a request that is forwarded by a plan goes to another address, too', async (t) => {
   const app = await startApp(t);
+  const [dead = 0] = await freePorts(1);
   const addresses = [
-    { host: '127.0.0.1', port: await deadPort() },
+    { host: '127.0.0.1', port: dead },
     { host: '127.0.0.1', port: app.port },
   ];
   for (const policies of [
@@ -210,7 +203,7 @@ test('a request that is forwarded by a plan goes to another address, too', async
 });
 
 test('where no address can be connected to the answer is 503, after three tries', async (t) => {
-  const ports = await Promise.all(Array.from({ length: 5 }, deadPort));
+  const ports = await freePorts(5);
   const addresses = ports.map((port) => ({ host: '127.0.0.1', port }));
   const gateway = await plane(t, { host: 'app.test', port: 80, addresses });
   assert.match((await answers(gateway, 1)).join(), /^503 upstream connect failed/);

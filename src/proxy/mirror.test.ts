@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { createServer, type AddressInfo } from 'node:net';
-import { once } from 'node:events';
 import { afterEach, test } from 'node:test';
 import { policySchemas } from '../policies/index.ts';
 import { TestPlane } from './dataPlane.testing.ts';
+import { freePorts } from './ports.testing.ts';
 import { until } from './until.testing.ts';
 import { field, get, ok, post, RawBackend, type BackendScript } from './wire.testing.ts';
 
@@ -36,15 +35,6 @@ async function planeTo(
 }
 
 const at = (port: number, percentage = 1) => ({ backend: { host: `127.0.0.1:${port}` }, percentage });
-
-async function deadPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 test('a copy with head and body goes to the mirror, and its answer to nobody', async () => {
   const real = await backendOf(answer);
@@ -85,7 +75,8 @@ test('a mirror that is not there, breaks off or talks nonsense changes nothing a
   const real = await backendOf(answer);
   const broken = await backendOf({ onRequest: (_request, connection) => connection.reset() });
   const mad = await backendOf({ onRequest: (_request, connection) => connection.send('nonsense\r\n\r\n') });
-  const plane = await planeTo(real, [at(await deadPort()), at(broken.port), at(mad.port)]);
+  const [dead = 0] = await freePorts(1);
+  const plane = await planeTo(real, [at(dead), at(broken.port), at(mad.port)]);
   for (let i = 0; i < 3; i++) assert.equal((await plane.ask(post('a'))).body.toString(), 'real');
   let text = '';
   for (let i = 0; i < 500 && !/mirrored_requests_total\{[^}]*failed[^}]*\} 9/.test(text); i++) {
