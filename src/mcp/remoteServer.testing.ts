@@ -1,6 +1,7 @@
 /** An MCP server over Streamable HTTP, for tests, that does exactly what it is told. */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createSecure } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Message } from './rawClient.testing.ts';
 
@@ -92,16 +93,19 @@ export class RemoteServer {
   private readonly sockets = new Set<Socket>();
   private last = 0;
 
-  private constructor() {
-    this.server = createServer((request, response) => void this.take(request, response));
+  private constructor(tls: { cert: string; key: string } | undefined) {
+    const take = (request: IncomingMessage, response: ServerResponse): void => {
+      void this.take(request, response);
+    };
+    this.server = tls === undefined ? createServer(take) : createSecure(tls, take);
     this.server.on('connection', (socket) => {
       this.sockets.add(socket);
       socket.on('close', () => this.sockets.delete(socket));
     });
   }
 
-  static async start(port = 0): Promise<RemoteServer> {
-    const made = new RemoteServer();
+  static async start(port = 0, tls?: { cert: string; key: string }): Promise<RemoteServer> {
+    const made = new RemoteServer(tls);
     await new Promise<void>((resolve, reject) => {
       made.server.once('error', reject);
       made.server.listen(port, '127.0.0.1', resolve);

@@ -194,7 +194,7 @@ export const modelContextProtocol: readonly Requirement[] = [
       ours('docs/conformance.md'),
       [
         'test/conformance/mcp/conformance.test.ts',
-        'the gateway changes the outcome of no conformance check of revision 2025-11-25',
+        'the gateway changes the outcome of no conformance check, with the server over ${way}',
       ],
     ],
   ]),

@@ -18,9 +18,19 @@ export async function measureDirect(revision: string): Promise<Results> {
   }
 }
 
-/** The suite against the gateway, which demands a token and a group and runs the fixture over stdio. */
-export async function measureGateway(revision: string): Promise<Results> {
+/** How the gateway reaches the fixture. */
+export const ways = ['stdio', 'Streamable HTTP'] as const;
+export type Way = (typeof ways)[number];
+
+/** The suite against the gateway, which demands a token and a group, with the fixture behind it. */
+export async function measureGateway(revision: string, way: Way): Promise<Results> {
   await using stack = new AsyncDisposableStack();
+  let target: object = { stdio: { cmd: process.execPath, args: [fixture] } };
+  if (way === 'Streamable HTTP') {
+    const server = await serveHttp();
+    stack.defer(() => server.close());
+    target = { mcp: { host: server.url } };
+  }
   const issuer = await startIssuer();
   stack.defer(() => issuer.close());
   const gateway = await startGateway({
@@ -43,7 +53,7 @@ export async function measureGateway(revision: string): Promise<Results> {
                   {
                     mcp: {
                       dnsRebindingProtection: true,
-                      targets: [{ name: 'fixture', stdio: { cmd: process.execPath, args: [fixture] } }],
+                      targets: [{ name: 'fixture', ...target }],
                     },
                   },
                 ],
