@@ -6,6 +6,7 @@ import {
   Intake,
   StartError,
   within,
+  withOwnSettings,
   type Gateway,
   type GatewayOptions,
 } from './gateway/index.ts';
@@ -153,12 +154,7 @@ class Assembly implements Gateway {
     plane: Plane,
     intake: Intake,
   ): StreamSource {
-    const { fixed, upstream } = own;
-    const zone = upstream.zone === undefined ? {} : { zone: upstream.zone };
-    const completed = ({ process, binds }: Model): Model => ({
-      process: { ...process, fixed, upstream: { ...process.upstream, ...zone } },
-      binds,
-    });
+    const completed = (model: Model): Model => withOwnSettings(model, own);
     return new StreamSource({
       ...settings,
       onModel: async (model) => {

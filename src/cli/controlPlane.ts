@@ -28,6 +28,7 @@ export interface ControlPlaneTools {
 /** The port of the chart's Service. */
 const modelsPort = 15_010;
 const secretName = 'portcullis-controller';
+const sessionsSecretName = 'portcullis-sessions';
 const defaultService = 'portcullis-controller';
 
 /** The controller, what it tells proxies, and what it needs to make them. */
@@ -67,9 +68,11 @@ export async function startControlPlane(
           files: settings.certificate,
           namespace,
           secretName,
+          sessionsSecretName,
           names: namesOf(service, namespace),
           mayWrite: () => controller?.isLeader === true,
           onTrust: changed,
+          onSessionKeys: changed,
           // Only statuses say it.
           onTroubles: () => controller?.changed('later'),
           log,

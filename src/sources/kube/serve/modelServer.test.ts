@@ -31,6 +31,8 @@ async function start(
     controller: 'test',
     namespace: 'ns',
     secretName: 'portcullis-controller',
+    sessionsSecretName: 'portcullis-sessions',
+    onSessionKeys: () => undefined,
     names: [serverName],
     mayWrite: () => true,
     onTroubles: () => undefined,
@@ -103,6 +105,31 @@ test('the account that is made for the proxies of a Gateway reads its model, and
   );
 });
 
+test('the proxies of a Gateway have a session key in common, whichever controller they ask, and no other has it', async (t) => {
+  const kube = await startKubeServer(t);
+  const folder = new Folder(t);
+  const keyOf = async (gateway: string): Promise<string | undefined> => {
+    let told = false;
+    const stage = await start(t, kube, { onSessionKeys: () => (told = true) });
+    await stage.server.ready;
+    await until('the keys are known', () => told);
+    stage.server.publish({
+      models: new Map([
+        ['ns/gw', model],
+        ['ns/other', model],
+      ]),
+      endpoints: new Map(),
+    });
+    const proxy = await proxyOf(t, folder, stage, kube, gateway.replace('/', ':'), gateway);
+    await proxy.synchronized();
+    return proxy.models.at(-1)?.process.fixed.sessionKey;
+  };
+  const key = await keyOf('ns/gw');
+  assert.match(key ?? '', /^[0-9a-f]{64}$/);
+  assert.equal(await keyOf('ns/gw'), key);
+  assert.notEqual(await keyOf('ns/other'), key);
+});
+
 test('proxies wait until the leader has made a certificate', async (t) => {
   const kube = await startKubeServer(t);
   let leads = false;
@@ -132,7 +159,7 @@ test('a certificate of somebody else is shown instead, and followed', async (t) 
   const first = await proxyOf(t, folder, stage, kube, 'ns:gw', 'ns/gw');
   await first.synchronized();
   assert.deepEqual(
-    kube.requests.filter((one) => one.includes('secrets')),
+    kube.requests.filter((one) => one.endsWith('/secrets/portcullis-controller')),
     [],
   );
   // One that is written half, or does not fit, changes nothing.

@@ -5,10 +5,11 @@ import type { Trouble } from '../../stream/troubles.ts';
 import type { KubeApi } from '../api/api.ts';
 import { tokenAudience } from '../provision/deployment.ts';
 import { proxyName } from '../provision/names.ts';
-import type { Translation } from '../translate/index.ts';
+import type { GatewayModel, Translation } from '../translate/index.ts';
 import { CertificateFiles, type CertificateFileNames } from './certificateFiles.ts';
 import { trustOf } from './material.ts';
 import { OwnCertificate } from './ownCertificate.ts';
+import { SessionSeed } from './sessionSeed.ts';
 import { TokenReviewer, type Account } from './tokenReview.ts';
 
 export interface ModelServerOptions {
@@ -22,12 +23,16 @@ export interface ModelServerOptions {
   /** Of the controller; the Secret with its certificate lies there. */
   readonly namespace: string;
   readonly secretName: string;
+  /** The Secret with what session keys are derived from lies there, too. */
+  readonly sessionsSecretName: string;
   /** Hosts and addresses that proxies reach controllers by. */
   readonly names: readonly string[];
   /** Whether this process may write now: only the leader does. */
   readonly mayWrite: () => boolean;
   /** `trust` is another one now. */
   readonly onTrust: () => void;
+  /** Session keys are others now: models have to be published again. */
+  readonly onSessionKeys: () => void;
   /** `troubles` says something else now. */
   readonly onTroubles: () => void;
   readonly log: Logger;
@@ -46,6 +51,7 @@ export class ModelServer {
   private readonly options: ModelServerOptions;
   private readonly server: StreamServer<Account>;
   private readonly certificate: Closable;
+  private readonly sessions: SessionSeed;
   private readonly firstShown = Promise.withResolvers<void>();
   private shown = false;
   private pem: string | undefined;
@@ -54,6 +60,19 @@ export class ModelServer {
     this.options = options;
     this.server = server;
     const { files, api, namespace, secretName, names, mayWrite, log, lookMs, hurryMs } = options;
+    const pace = {
+      ...(lookMs === undefined ? {} : { lookMs }),
+      ...(hurryMs === undefined ? {} : { hurryMs }),
+    };
+    this.sessions = new SessionSeed({
+      api,
+      namespace,
+      secretName: options.sessionsSecretName,
+      mayWrite,
+      onSeed: options.onSessionKeys,
+      log,
+      ...pace,
+    });
     this.certificate =
       files === undefined
         ? new OwnCertificate({
@@ -64,8 +83,7 @@ export class ModelServer {
             mayWrite,
             onMaterial: (material) => this.show(material.server, trustOf(material)),
             log,
-            ...(lookMs === undefined ? {} : { lookMs }),
-            ...(hurryMs === undefined ? {} : { hurryMs }),
+            ...pace,
           })
         : new CertificateFiles(files, (identity, trust) => this.show(identity, trust), log);
   }
@@ -117,7 +135,11 @@ export class ModelServer {
   }
 
   publish({ models, endpoints }: Pick<Translation, 'models' | 'endpoints'>): void {
-    this.server.publish(models, endpoints);
+    const keyed = Array.from(
+      models,
+      ([gateway, one]) => [gateway, this.withSessionKey(gateway, one)] as const,
+    );
+    this.server.publish(new Map(keyed), endpoints);
   }
 
   publishAddresses(endpoints: AddressLists): void {
@@ -126,8 +148,18 @@ export class ModelServer {
 
   /** Sends proxies to another controller. */
   async close(graceMs?: number): Promise<void> {
-    await this.certificate.close();
+    await Promise.all([this.certificate.close(), this.sessions.close()]);
     await this.server.close(graceMs);
+  }
+
+  /** What one proxy of a Gateway seals, in cookies above all, the others can open. */
+  private withSessionKey(gateway: string, published: GatewayModel): GatewayModel {
+    const sessionKey = this.sessions.keyOf(gateway);
+    if (sessionKey === undefined) return published;
+    const { model } = published;
+    const { process } = model;
+    const fixed = { ...process.fixed, sessionKey };
+    return { ...published, model: { ...model, process: { ...process, fixed } } };
   }
 
   private show(identity: { readonly cert: string; readonly key: string }, trust: string): void {

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { defaults, type FixedSettings, type Model, type ProcessSettings } from '../model/index.ts';
+import { withOwnSettings } from './ownSettings.ts';
+
+const settings = (fixed: Partial<FixedSettings>, zone?: string): ProcessSettings => ({
+  ...defaults,
+  fixed: { ...defaults.fixed, ...fixed },
+  upstream: { ...defaults.upstream, ...(zone === undefined ? {} : { zone }) },
+});
+const modelOf = (process: ProcessSettings): Model => ({ process, binds: [] });
+const [common, own] = ['ab'.repeat(32), 'cd'.repeat(32)];
+
+test('what is read at start, and the zone, are of the process, whatever the controller says', () => {
+  const told = modelOf(settings({ workers: 7, sessionTtlMs: 1 }, 'theirs'));
+  const mine = settings({ workers: 2 }, 'mine');
+  assert.deepEqual(withOwnSettings(told, mine).process, mine);
+});
+
+test('the session key is that of the controller, unless the process has one', () => {
+  const told = modelOf(settings({ sessionKey: common }));
+  assert.equal(withOwnSettings(told, settings({})).process.fixed.sessionKey, common);
+  assert.equal(withOwnSettings(told, settings({ sessionKey: own })).process.fixed.sessionKey, own);
+  assert.equal('sessionKey' in withOwnSettings(modelOf(defaults), defaults).process.fixed, false);
+});
+
+test('everything else is as the controller says', () => {
+  const told = modelOf({ ...defaults, accessLog: 'json', limits: { ...defaults.limits, maxRequests: 3 } });
+  const { accessLog, limits } = withOwnSettings(told, defaults).process;
+  assert.deepEqual([accessLog, limits.maxRequests], ['json', 3]);
+});

@@ -1,0 +1,19 @@
+import type { Model, ProcessSettings } from '../model/index.ts';
+
+/**
+ * A model of a controller, for this process: what is read at start is its own, and where it runs. Only the key that
+ * sessions are sealed with comes from the controller, since the proxies of a Gateway have it in common; one of its own
+ * (SESSION_KEY) counts more.
+ */
+export function withOwnSettings({ process, binds }: Model, { fixed, upstream }: ProcessSettings): Model {
+  const { sessionKey = process.fixed.sessionKey, ...rest } = fixed;
+  const { zone = process.upstream.zone } = upstream;
+  return {
+    process: {
+      ...process,
+      fixed: { ...rest, ...(sessionKey === undefined ? {} : { sessionKey }) },
+      upstream: { ...process.upstream, ...(zone === undefined ? {} : { zone }) },
+    },
+    binds,
+  };
+}
