@@ -17,7 +17,8 @@ import { bindKey, Snapshot, type SnapshotTools } from './snapshot.ts';
 import { RawStats } from './rawStats.ts';
 import { RouteStats, type WireStats } from './stats.ts';
 import { StatsByRoute } from './tcpStats.ts';
-import { acceptsConnections, UdpPlane, type Datagrams } from './udpPlane.ts';
+import { acceptsConnections, UdpPlane } from './udpPlane.ts';
+import type { Datagrams } from './udpPort.ts';
 
 export interface DataPlaneOptions {
   /** How names of backends are looked up; the resolver of the system unless given. */

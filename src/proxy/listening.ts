@@ -1,4 +1,5 @@
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { bindOn } from './bindOn.ts';
 
 /**
  * A bound socket that another process holds open and has handed over, as it comes out of a message of that process:
@@ -47,13 +48,9 @@ export class Listening {
    * @throws the system's error, as EADDRINUSE
    */
   async open(port: number, address?: string): Promise<void> {
-    try {
-      await this.listen(undefined, (server) => server.listen({ port, host: address ?? '::', backlog }));
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (address !== undefined || (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL')) throw error;
-      await this.listen(undefined, (server) => server.listen({ port, host: '0.0.0.0', backlog }));
-    }
+    await bindOn(address, (host) =>
+      this.listen(undefined, (server) => server.listen({ port, host, backlog })),
+    );
   }
 
   /**

@@ -11,7 +11,7 @@ import { DatagramDestination, type LookupTools } from '../upstream/index.ts';
 import { bindProblem } from './bindProblem.ts';
 import { bindKey } from './snapshot.ts';
 import type { StatsByRoute } from './tcpStats.ts';
-import { UdpPort, type CompiledUdpRoute, type UdpTools } from './udpPort.ts';
+import { UdpPort, type CompiledUdpRoute, type Datagrams, type UdpTools } from './udpPort.ts';
 import type { UdpStats } from './udpStats.ts';
 import { byWeight } from './weights.ts';
 
@@ -21,12 +21,6 @@ export interface UdpPlaneTools extends Omit<UdpTools, 'flows'> {
   /** Asked for each port that is opened. */
   readonly datagrams: () => Datagrams;
 }
-
-/**
- * Who else has the ports open: nobody; nobody yet, or the program before this one as well, in a process that others may
- * follow; or other workers.
- */
-export type Datagrams = 'alone' | 'first' | 'joining' | 'shared';
 
 /** What is bound, and by which bind of the model. */
 interface Wanted {

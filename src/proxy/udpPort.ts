@@ -3,17 +3,23 @@ import { isIPv6 } from 'node:net';
 import type { Limits } from '../model/index.ts';
 import type { AccessLog, Logger } from '../telemetry/index.ts';
 import type { DatagramDestination } from '../upstream/index.ts';
+import { bindOn } from './bindOn.ts';
 import type { Overload } from './overload.ts';
 import { rawRecord } from './rawRecord.ts';
 import { Seldom } from './seldom.ts';
 import { peerOf } from './toldEnds.ts';
 import { QUEUE_MOST, UdpFlow, type FlowOwner } from './udpFlow.ts';
-import type { Datagrams } from './udpPlane.ts';
 import type { UdpDrop, UdpResult, UdpStats } from './udpStats.ts';
 
 const SWEEP_MS = 500;
 /** A drain waits until no datagram has come or gone for so long. */
 const QUIET_MS = 1_000;
+
+/**
+ * Who else has the ports open: nobody; nobody yet, or the program before this one as well, in a process that others may
+ * follow; or other workers.
+ */
+export type Datagrams = 'alone' | 'first' | 'joining' | 'shared';
 
 /** The route of a UDP listener, ready to take datagrams. */
 export interface CompiledUdpRoute {
@@ -62,13 +68,7 @@ export class UdpPort implements FlowOwner {
    * @throws the system's error, as EADDRINUSE
    */
   async listen(port: number, address: string | undefined, others: Datagrams): Promise<void> {
-    try {
-      this.socket = await this.openOne(port, address ?? '::', others);
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (address !== undefined || (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL')) throw error;
-      this.socket = await this.openOne(port, '0.0.0.0', others);
-    }
+    this.socket = await bindOn(address, (host) => this.openOne(port, host, others));
   }
 
   /** 0 while it is not bound. */
