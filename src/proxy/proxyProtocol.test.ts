@@ -4,7 +4,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -15,6 +15,7 @@ import type { Bind, HttpListener, Limits, Listener, PolicyUse, ProxyProtocol } f
 import { policySchemas } from '../policies/index.ts';
 import { authority } from './certificates.testing.ts';
 import { TestPlane } from './dataPlane.testing.ts';
+import { freePorts } from './ports.testing.ts';
 import { place, startRaw, tcpBackend, tcpRoute } from './rawServer.testing.ts';
 import { until } from './until.testing.ts';
 import { field, get, ok, RawBackend, RawClient, status } from './wire.testing.ts';
@@ -327,7 +328,7 @@ test(
     const folder = mkdtempSync(join(tmpdir(), 'portcullis-haproxy-'));
     t.after(() => rmSync(folder, { recursive: true }));
     for (const how of ['send-proxy', 'send-proxy-v2', 'send-proxy-v2 proxy-v2-options crc32c,unique-id']) {
-      const port = await freePort();
+      const [port = 0] = await freePorts(1);
       const file = join(folder, 'haproxy.cfg');
       writeFileSync(
         file,
@@ -360,15 +361,6 @@ test(
     assert.equal(await headers(plane, 'refused'), 0);
   },
 );
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /** A connection to a program that is only just starting. */
 async function connected(port: number): Promise<RawClient> {

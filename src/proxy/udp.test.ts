@@ -103,7 +103,7 @@ const metric = async (plane: TestPlane, name: string, labels = ''): Promise<numb
 
 test('datagrams go to a backend and its answers come back, each to its client', async (t) => {
   const server = await startServer(t, 'a');
-  const plane = await start(t, [route([backend(server.port)])], { udpIdleTimeoutMs: 200 });
+  const plane = await start(t, [route([backend(server.port)])], { udpIdleTimeoutMs: 1_500 });
   const one = await Client.start(t, plane.port);
   const two = await Client.start(t, plane.port);
   assert.equal(await one.ask('1'), 'a:1');
@@ -242,7 +242,8 @@ test('a client whose backend is gone goes to another address with its next datag
     ]),
   ]);
   const clients: Client[] = [];
-  for (let i = 0; i < 12; i++) clients.push(await Client.start(t, plane.port));
+  // The chance that one address gets none of them is one in eight million.
+  for (let i = 0; i < 24; i++) clients.push(await Client.start(t, plane.port));
   for (const client of clients) await client.ask('1');
   assert.ok(dead.got.length > 0 && alive.got.length > 0);
   await dead.stop();

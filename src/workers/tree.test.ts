@@ -74,7 +74,7 @@ async function start(t: TestContext, hangMs: number) {
 }
 
 test('a worker that hangs is killed and replaced; the other one is left alone', async (t) => {
-  const { tree, ask, signal, log } = await start(t, 1_500);
+  const { tree, ask, signal, log } = await start(t, 4_000);
   const other = (await tree.view()).workers[1]?.pid;
   const stopped = await signal(1, 'SIGSTOP');
   await until('the replacement', async () => {

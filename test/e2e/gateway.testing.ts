@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { markedProcesses, markName, type ProcessView } from './processes.testing.ts';
 import { until } from './until.testing.ts';
@@ -21,8 +22,6 @@ export interface GatewayOptions {
   readonly args?: readonly string[];
   /** How many files and sockets it may have open. */
   readonly openFiles?: number;
-  /** How long it may take to become ready. */
-  readonly readyMs?: number;
 }
 
 export interface Exit {
@@ -108,7 +107,7 @@ export async function startGateway(yaml: string, options: GatewayOptions = {}): 
   });
   const gateway = new Running(child, directory, file, mark);
   try {
-    await gateway.becomeReady(options.readyMs ?? 30_000);
+    await gateway.becomeReady();
   } catch (error) {
     await gateway.kill();
     throw error;
@@ -120,6 +119,7 @@ class Running implements GatewayProcess {
   readonly pid: number;
   readonly file: string;
   readonly ended: Promise<Exit>;
+  private readonly exited: Promise<Exit>;
   ports: readonly number[] = [];
   admin = '';
   stats = '';
@@ -138,20 +138,22 @@ class Running implements GatewayProcess {
     this.pid = child.pid ?? 0;
     child.stdout?.setEncoding('utf8').on('data', (text: string) => (this.written.out += text));
     child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.written.err += text));
+    const exitOn = async (event: 'close' | 'exit'): Promise<Exit> => {
+      const [code, signal] = (await once(child, event)) as [number | null, NodeJS.Signals | null];
+      return { code, signal };
+    };
     // `close`, not `exit`: then everything it wrote has been read.
-    this.ended = once(child, 'close').then(([code, signal]) => ({
-      code: code as number | null,
-      signal: signal as NodeJS.Signals | null,
-    }));
+    this.ended = exitOn('close');
+    this.exited = exitOn('exit');
   }
 
   get url(): string {
     return `http://127.0.0.1:${this.ports[0] ?? 0}`;
   }
 
-  async becomeReady(ms: number): Promise<void> {
+  async becomeReady(): Promise<void> {
     const ready = await until(
-      `the gateway to be ready:\n${this.written.err}`,
+      () => `the gateway to be ready:\n${this.written.err}`,
       () => {
         if (this.child.exitCode !== null || this.child.signalCode !== null)
           return { admin: undefined, stats: undefined, readiness: undefined };
@@ -160,7 +162,6 @@ class Running implements GatewayProcess {
         const [admin, stats, readiness] = ['admin', 'stats', 'readiness'].map(address);
         return readiness === undefined ? undefined : { admin, stats, readiness };
       },
-      ms,
     );
     const { admin, stats, readiness } = ready;
     if (admin === undefined || stats === undefined || readiness === undefined)
@@ -228,7 +229,9 @@ class Running implements GatewayProcess {
   async stop(): Promise<void> {
     try {
       this.signal('SIGTERM');
-      const exit = await this.ended;
+      const exit = await this.exited;
+      // Whoever is left behind may hold its output open.
+      await Promise.race([this.ended, delay(5_000, undefined, { ref: false })]);
       assert.deepEqual(exit, { code: 0, signal: null }, this.written.err);
       assert.deepEqual(markedProcesses(this.mark), [], 'a process is left');
     } finally {

@@ -210,12 +210,13 @@ async function openToBackends(gateway: GatewayProcess): Promise<number> {
  */
 async function settled(gateway: GatewayProcess, most?: Holdings): Promise<Holdings> {
   let last = holdings(gateway);
-  await until('what is held to come to rest', async () => {
+  const atRest = async (): Promise<boolean> => {
     const { binds } = await gateway.configDump();
     last = holdings(gateway);
     const idle = binds.every(({ connections }) => connections <= 2);
     if (most !== undefined) return idle && last.descriptors <= most.descriptors;
     return idle && (await openToBackends(gateway)) === 0;
-  }).catch(() => undefined);
+  };
+  await until('what is held to come to rest', atRest, 30_000).catch(() => undefined);
   return last;
 }

@@ -11,6 +11,7 @@ import { test, type TestContext } from 'node:test';
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { authority, type Identity } from '../../src/proxy/certificates.testing.ts';
+import { freePorts } from '../support/loopback.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { startEchoApp } from './stage.testing.ts';
 import { until } from './until.testing.ts';
@@ -52,17 +53,6 @@ function temporary(t: TestContext): (name: string, content: string) => string {
     writeFileSync(join(made, name), content);
     return made;
   };
-}
-
-/** A port that is free for datagrams. */
-async function freePort(): Promise<number> {
-  const socket = createSocket('udp4');
-  socket.bind(0, '127.0.0.1');
-  await once(socket, 'listening');
-  const { port } = socket.address();
-  socket.close();
-  await once(socket, 'close');
-  return port;
 }
 
 /** A server that answers datagrams with its name and them. */
@@ -168,7 +158,7 @@ const walks: Readonly<Record<string, (t: TestContext) => Promise<void>>> = {
     assert.match(gateway.log(), /connections without a sound PROXY header are closed/);
   },
   'udp.yaml': async (t) => {
-    const port = await freePort();
+    const [port = 0] = await freePorts(1);
     await using gateway = await example('udp.yaml', {
       GATEWAY_PORT: String(port),
       FIRST_HOST: await answering(t, 'first'),
@@ -195,7 +185,7 @@ test('every example has its walk', () => {
 for (const [file, walk] of Object.entries(walks)) test(`examples/tcp/${file}`, walk);
 
 test('several workers share the ports of TCP and UDP listeners', async (t) => {
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const server = await naming(t, 'hello');
   const datagrams = await answering(t, 'hello');
   await using gateway = await startGateway(`

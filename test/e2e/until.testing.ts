@@ -5,12 +5,13 @@ import { setTimeout as delay } from 'node:timers/promises';
  * Asks again and again until the answer is neither undefined nor false.
  *
  * @param what Completes "waited in vain for …".
+ * @param ms A machine that does many things at once is slow.
  * @throws Error after `ms`, with the last thing that was thrown as its cause
  */
 export async function until<T>(
-  what: string,
+  what: string | (() => string),
   ask: () => T | undefined | false | Promise<T | undefined | false>,
-  ms = 30_000,
+  ms = 60_000,
 ): Promise<T> {
   const deadline = Date.now() + ms;
   let last: unknown;
@@ -22,7 +23,8 @@ export async function until<T>(
     } catch (error) {
       last = error;
     }
-    if (Date.now() > deadline) throw new Error(`waited in vain for ${what}`, { cause: last });
+    if (Date.now() > deadline)
+      throw new Error(`waited in vain for ${typeof what === 'string' ? what : what()}`, { cause: last });
     await delay(15);
   }
 }

@@ -20,7 +20,7 @@ import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { authority } from '../../src/proxy/certificates.testing.ts';
 import { run } from '../../src/cli/program.testing.ts';
-import { listenOnLoopback } from '../support/loopback.ts';
+import { freePorts, listenOnLoopback } from '../support/loopback.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { startHolder } from './holder.testing.ts';
 import { ask, askSecurely } from './http.testing.ts';
@@ -198,7 +198,7 @@ for (const workers of [1, 2])
     const { gateway, statuses, held } = guarded;
     guarded.hold();
     process.kill(gateway.pid, 'SIGUSR2');
-    await until('the new program to ask for the keys', () => held.length === workers);
+    await until('the new program to ask for the keys', () => held.length > 0);
     assert.deepEqual(await statuses(), new Set([200]));
     assert.deepEqual(successors(gateway), []);
     guarded.release();
@@ -333,10 +333,7 @@ test('datagrams are answered before, during and after an upgrade', async (t) => 
   echo.bind(0, '127.0.0.1');
   await once(echo, 'listening');
   t.after(() => echo.close());
-  const spare = createSocket('udp4').bind(0, '127.0.0.1');
-  await once(spare, 'listening');
-  const { port } = spare.address();
-  await new Promise<void>((resolve) => spare.close(() => resolve()));
+  const [port = 0] = await freePorts(1);
   const yaml = `
 binds:
 - port: ${port}
