@@ -23,6 +23,7 @@ const wrong: Readonly<Record<string, object>> = {
   'a way from outside to what is inside': {
     service: { type: 'ClusterIP', externalTrafficPolicy: 'Local' },
   },
+  'a right that is not known': { mcp: { stdio: 'Some' } },
   'a field that is not known': { replica: 2 },
   'another name for an object': { overlays: { deployment: { metadata: { name: 'other' } } } },
 };
@@ -43,6 +44,7 @@ const right: Readonly<Record<string, object>> = {
       externalTrafficPolicy: 'Local',
       loadBalancerSourceRanges: ['198.18.0.0/15'],
     },
+    mcp: { stdio: 'Same', hosts: 'All' },
     autoscaling: { minReplicas: 2, maxReplicas: 4, cpuUtilization: 50 },
     disruptionBudget: { maxUnavailable: '25%' },
     overlays: {

@@ -7,7 +7,10 @@ import type { ProxyRequest } from './request.ts';
 const sameProxyFor = 10_800;
 
 /** The way to the proxies of a Gateway. */
-export function serviceOf({ gateway, ports, sessions, parameters }: ProxyRequest, metadata: ObjectMeta): KubeObject {
+export function serviceOf(
+  { gateway, ports, sessions, parameters }: ProxyRequest,
+  metadata: ObjectMeta,
+): KubeObject {
   const { type = 'LoadBalancer', annotations, ...rest } = parameters.service ?? {};
   const address = requestedAddresses(gateway).find((one) => one.type === 'IPAddress')?.value;
   const field = type === 'LoadBalancer' ? 'loadBalancerIP' : 'clusterIP';
