@@ -5,6 +5,7 @@ import { faults } from './requirements/faults.ts';
 import { forwarding } from './requirements/forwarding.ts';
 import { limitsOfPeers } from './requirements/limits.ts';
 import { modelContextProtocol } from './requirements/mcp.ts';
+import { mcpRemote } from './requirements/mcpRemote.ts';
 import { mcpStdio } from './requirements/mcpStdio.ts';
 import { mcpUse } from './requirements/mcpUse.ts';
 import { operation } from './requirements/operation.ts';
@@ -27,6 +28,7 @@ export const requirements: readonly Requirement[] = [
   ...policies,
   ...modelContextProtocol,
   ...mcpStdio,
+  ...mcpRemote,
   ...mcpUse,
   ...operation,
   ...faults,

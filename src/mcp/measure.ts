@@ -68,7 +68,7 @@ export class Measure {
     ]);
     this.restarts = metrics.counter(
       'mcp_child_restarts_total',
-      'Restarts of stdio targets within a live session.',
+      'Restarts of stdio targets, and sessions with remote ones begun again, within a live session.',
       ['target'],
     );
     metrics.collect(

@@ -60,7 +60,9 @@ function reachOf(
   }
   return (x) => {
     const request = new TargetRequest(x, path);
-    for (const step of steps) step.onRequest?.(request);
+    // They change the request and nothing else (`ofTargets`).
+    for (const step of steps)
+      if (step.onRequest?.(request) !== undefined) throw new Error('a policy of a target has answered');
     const { forwardTarget, requestHeaders } = request;
     return { destination, path: forwardTarget, headers: requestHeaders.lines, callTimeoutMs };
   };

@@ -6,15 +6,19 @@ import { fileURLToPath } from 'node:url';
 import { startDevIdp, type DevIdp } from '../../apps/dev-idp/src/index.ts';
 import { loadConfig } from '../../apps/dev-idp/src/config.ts';
 import { startEcho, type Echo } from '../../apps/echo/src/index.ts';
+import { RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { ask as askHost } from './http.testing.ts';
 import { policyWalks } from './policyWalks.testing.ts';
 import { apart, openSession, resultText } from './session.testing.ts';
+import { until } from './until.testing.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
 interface Stage {
   readonly gateway: GatewayProcess;
+  /** The MCP server over the network. */
+  readonly remote: RemoteServer;
   /** Tokens of a member of the group, and of somebody else. */
   readonly member: string;
   readonly guest: string;
@@ -127,6 +131,18 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     const { headers } = await session.send('DELETE');
     assert.equal(headers.get('x-ratelimit-remaining'), '85');
   },
+  'examples/mcp/remote.yaml': async ({ ask, gateway, guest, remote }) => {
+    assert.equal(await statusOf(ask('/mcp', initialize)), 401);
+    const session = await openSession(`${gateway.url}/mcp`, guest);
+    assert.equal(resultText(await session.call('echo', { text: 'far' })), 'far');
+    assert.equal((await session.call('drop')).error?.message, 'Unknown tool: drop');
+    await session.close();
+    await until('the end of the session', () => remote.of('DELETE').length === 1);
+    for (const { headers } of remote.seen) {
+      assert.equal(headers['x-api-key'], 'a-key-of-the-gateway');
+      assert.equal(headers.authorization, undefined);
+    }
+  },
   'examples/policies/timeout.yaml': async ({ ask }) => {
     assert.equal(await statusOf(ask('/delay/0.1')), 200);
     assert.equal(await statusOf(ask('/delay/5')), 504);
@@ -148,17 +164,20 @@ test('every example has its walk', () => {
 describe('the example', { concurrency: 2 }, () => {
   let idp: DevIdp;
   let echo: Echo;
+  let remote: RemoteServer;
   let member: string;
   let guest: string;
 
   before(async () => {
     idp = await startDevIdp({ port: 0, config: await loadConfig(`${root}examples/quickstart/idp.yaml`) });
     echo = await startEcho({ port: 0 });
+    remote = await RemoteServer.start();
     member = await idp.issueToken({ user: 'alice' });
     guest = await idp.issueToken({ client: 'guest' });
   });
   after(async () => {
     await echo?.close();
+    await remote?.close();
     await idp?.close();
   });
 
@@ -171,11 +190,13 @@ describe('the example', { concurrency: 2 }, () => {
           IDP_ISSUER: idp.issuer,
           ECHO_HOST: `127.0.0.1:${echo.port}`,
           MIRROR_HOST: `127.0.0.1:${echo.port}`,
+          MCP_URL: remote.url,
         },
       });
       await gateway.keysReady();
       await walk({
         gateway,
+        remote,
         member,
         guest,
         ask: (path, { token, headers, ...init } = {}) =>

@@ -155,7 +155,7 @@ export const mcpUse: readonly Requirement[] = [
       'sdk2',
       'the SDK 2 client falls back to the session era',
       page,
-      ['src/mcp/sdk.test.ts', 'the 2.x client works (${mode})'],
+      ['src/mcp/sdk.test.ts', 'the 2.x client works (${mode}), over ${kind}'],
       ['test/e2e/sdk2.test.ts', 'a client that first tries the stateless era finds the session era'],
     ],
     [
@@ -171,9 +171,12 @@ export const mcpUse: readonly Requirement[] = [
       page,
       [
         'src/mcp/sdk.test.ts',
-        'the 1.x client lists and uses tools, prompts, resources, templates and completions',
+        'the 1.x client lists and uses tools, prompts, resources, templates and completions, over ${kind}',
       ],
-      ['src/mcp/sdk.test.ts', 'sampling, elicitation and roots reach the 1.x client and come back'],
+      [
+        'src/mcp/sdk.test.ts',
+        'sampling, elicitation and roots reach the 1.x client and come back, over ${kind}',
+      ],
     ],
     [
       'demo',
