@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { frame, PREFACE } from './frame.testing.ts';
 import { Http2Frames, PROTOCOL_ERROR, STREAM_CLOSED } from './http2Frames.ts';
 
 const DATA = 0;
@@ -13,18 +14,9 @@ const WINDOW_UPDATE = 8;
 const ENDS = 1;
 const ACK = 1;
 
-const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
-
 type Frame = readonly [type: number, flags: number, stream: number, payload?: Buffer];
 
-function encode([type, flags, stream, payload = Buffer.alloc(0)]: Frame): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head[3] = type;
-  head[4] = flags;
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
-}
+const encode = (parts: Frame): Buffer => frame(...parts);
 
 const dependency = (stream: number): Buffer => Buffer.from([0, 0, 0, stream, 16]);
 

@@ -1,13 +1,13 @@
 /** Floods of frames that cost their sender nothing: each ends its connection, and only that. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { frame } from '../http/frame.testing.ts';
 import { TestPlane } from './dataPlane.testing.ts';
 import {
   END_HEADERS,
   END_STREAM,
   flood,
   floods,
-  frame,
   HEADERS,
   PING,
   preface,

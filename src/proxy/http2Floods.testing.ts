@@ -1,4 +1,5 @@
 /** Floods of frames that cost their sender nothing. */
+import { frame, PREFACE } from '../http/frame.testing.ts';
 import type { RawClient } from './wire.testing.ts';
 
 const DATA = 0;
@@ -11,28 +12,11 @@ const CONTINUATION = 9;
 export const END_STREAM = 1;
 export const END_HEADERS = 4;
 
-export function frame(
-  type: number,
-  flags: number,
-  stream: number,
-  payload: Buffer = Buffer.alloc(0),
-): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head[3] = type;
-  head[4] = flags;
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
-}
-
 /** `:method` (index 2 or 3), `:scheme: http`, `:path: /` and `:authority: app.test` without Huffman coding (RFC 7541). */
 export const request = (method: number): Buffer =>
   Buffer.concat([Buffer.from([0x80 | method, 0x86, 0x84, 0x41, 8]), Buffer.from('app.test')]);
 
-export const preface = Buffer.concat([
-  Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
-  frame(SETTINGS, 0, 0),
-]);
+export const preface = Buffer.concat([PREFACE, frame(SETTINGS, 0, 0)]);
 
 const cancel = Buffer.from([0, 0, 0, 8]);
 

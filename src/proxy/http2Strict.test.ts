@@ -6,7 +6,8 @@ import { connect, type ClientHttp2Stream } from 'node:http2';
 import { test, type TestContext } from 'node:test';
 import { defaults } from '../model/index.ts';
 import { TestPlane } from './dataPlane.testing.ts';
-import { END_HEADERS, END_STREAM, frame, HEADERS, PING, preface, request } from './http2Floods.testing.ts';
+import { frame } from '../http/frame.testing.ts';
+import { END_HEADERS, END_STREAM, HEADERS, PING, preface, request } from './http2Floods.testing.ts';
 import { until } from './until.testing.ts';
 import { get, ok, RawBackend, status, type BackendScript } from './wire.testing.ts';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { Changes } from './changes.ts';
-import { frame, PREFACE, TYPE } from './frames.ts';
+import { frame, PREFACE, TYPE } from '../../../src/http/frame.testing.ts';
 import type { StreamCase } from './case.ts';
 
 /** How a stream ended: with the content of its answer, or with a reset. */
