@@ -30,18 +30,26 @@ export interface Verdict {
   readonly pieces: readonly string[];
 }
 
-export function judge(item: RequestCase, seen: Sighting): Verdict {
-  const { id, rule, want } = item;
-  const outcome = seen.requests.length > 0 ? 'passed' : seen.silent ? 'silent' : 'refused';
-  const of = (fault: Fault | undefined, problem?: string): Verdict => ({
+/** What is said of a case once it is known what became of it. */
+const verdict =
+  (
+    { id, rule, want }: Pick<Verdict, 'id' | 'rule' | 'want'>,
+    outcome: Verdict['outcome'],
+    pieces: readonly string[],
+  ) =>
+  (fault: Fault | undefined, problem?: string): Verdict => ({
     id,
     rule,
     want,
     outcome,
     fault,
     problem,
-    pieces: seen.pieces,
+    pieces,
   });
+
+export function judge(item: RequestCase, seen: Sighting): Verdict {
+  const outcome = seen.requests.length > 0 ? 'passed' : seen.silent ? 'silent' : 'refused';
+  const of = verdict(item, outcome, seen.pieces);
   const unclear = doubtful(seen);
   if (unclear?.kind === 'ambiguous') return of(unclear.kind, unclear.problem);
   const mixed = outOfStep(item, seen);
@@ -53,20 +61,12 @@ export function judge(item: RequestCase, seen: Sighting): Verdict {
 
 /** The same for an answer: what the client got is to be one answer, and the next one its own. */
 export function judgeAnswer(item: AnswerCase, seen: AnswerSighting): Verdict {
-  const { id, rule, want, method = 'GET', status, body } = item;
+  const { want, method = 'GET', status, body } = item;
   const [first, second, ...others] = seen.answers;
   // What a gateway says of an answer that it does not take; none of the cases has such a status.
   const own = first !== undefined && first.start >= '500' && first.start < '505';
   const outcome = first !== undefined && !own ? 'passed' : seen.silent ? 'silent' : 'refused';
-  const of = (fault: Fault | undefined, problem?: string): Verdict => ({
-    id,
-    rule,
-    want,
-    outcome,
-    fault,
-    problem,
-    pieces: [],
-  });
+  const of = verdict(item, outcome, []);
   const unclear = doubtOf(seen.received, 'answer', { methods: [method, 'GET'], ended: seen.ended });
   if (unclear !== undefined)
     return of(unclear.kind, `${unclear.problem}: ${JSON.stringify(seen.received.slice(0, 2_000))}`);
@@ -94,17 +94,9 @@ const hasSmuggled = ({ fields }: Seen): boolean => fields.some(([name]) => name 
 
 /** The same for a stream of HTTP/2, which the backend got as a request of HTTP/1.1. */
 export function judgeStream(item: StreamCase, seen: StreamSighting): Verdict {
-  const { id, rule, want, readings } = item;
+  const { want, readings } = item;
   const outcome = seen.requests.length > 0 ? 'passed' : seen.silent ? 'silent' : 'refused';
-  const of = (fault: Fault | undefined, problem?: string): Verdict => ({
-    id,
-    rule,
-    want,
-    outcome,
-    fault,
-    problem,
-    pieces: seen.pieces,
-  });
+  const of = verdict(item, outcome, seen.pieces);
   const unclear = doubtful(seen);
   if (unclear !== undefined) return of(unclear.kind, unclear.problem);
   if (!seen.inStep) return of('desync', 'a later request was not answered, or with an answer of another');
