@@ -104,3 +104,11 @@ export function follow(
 
 export const configMap = (name: string, data = '1', namespace = 'default'): string =>
   JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace }, data: { data } });
+
+export const gatewayClass = (name: string, controllerName = 'portcullis.dev/gateway'): string =>
+  JSON.stringify({
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'GatewayClass',
+    metadata: { name },
+    spec: { controllerName },
+  });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { clusterForSuite, needsCluster } from './cluster.testing.ts';
+import { clusterForSuite, gatewayClass, needsCluster } from './cluster.testing.ts';
 import { startControllerProcess } from './controllerProcess.testing.ts';
 
 interface Condition {
@@ -179,14 +179,6 @@ describe('portcullis controller', needsCluster, () => {
     assert.equal(await controller.end('SIGINT'), 0);
   });
 });
-
-const gatewayClass = (name: string, controllerName = 'portcullis.dev/gateway'): string =>
-  JSON.stringify({
-    apiVersion: 'gateway.networking.k8s.io/v1',
-    kind: 'GatewayClass',
-    metadata: { name },
-    spec: { controllerName },
-  });
 
 const gateway = (name: string, gatewayClassName: string): string =>
   JSON.stringify({

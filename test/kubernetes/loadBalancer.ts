@@ -6,19 +6,13 @@ import { createLogger, createMetrics, type Logger } from '../../src/telemetry/in
 import { kubeAccess } from '../../src/sources/kube/api/access.ts';
 import { KubeApi } from '../../src/sources/kube/api/api.ts';
 import { keyOfObject, type KubeObject } from '../../src/sources/kube/api/object.ts';
-import { pathOf, type Resource } from '../../src/sources/kube/api/resource.ts';
+import { pathOf } from '../../src/sources/kube/api/resource.ts';
+import { services } from '../../src/sources/kube/serve/serviceAddress.ts';
 import { Informer } from '../../src/sources/kube/watch/informer.ts';
 import { trimMetadata } from '../../src/sources/kube/watch/trim.ts';
 import { WatchMetrics } from '../../src/sources/kube/watch/watchMetrics.ts';
 import { WorkQueue } from '../../src/sources/kube/work/workQueue.ts';
 
-const services: Resource = {
-  group: '',
-  version: 'v1',
-  plural: 'services',
-  kind: 'Service',
-  namespaced: true,
-};
 const pool = Array.from({ length: 51 }, (_, index) => `198.19.0.${String(10 + index)}`);
 
 interface Service extends KubeObject {

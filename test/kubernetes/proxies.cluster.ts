@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { memoryLog } from '../../src/auth/log.testing.ts';
 import { defaults } from '../../src/model/index.ts';
 import { Controller, type Installation } from '../../src/sources/kube/index.ts';
-import { clusterForSuite, needsCluster, quickPace } from './cluster.testing.ts';
+import { clusterForSuite, gatewayClass, needsCluster, quickPace } from './cluster.testing.ts';
 import { until } from './until.testing.ts';
 
 interface Condition {
@@ -249,14 +249,6 @@ describe('the proxies of Gateways', needsCluster, () => {
     assert.equal(await get('deployment', 'ten'), undefined);
   });
 });
-
-const gatewayClass = (name: string, controllerName = 'portcullis.dev/gateway'): string =>
-  JSON.stringify({
-    apiVersion: 'gateway.networking.k8s.io/v1',
-    kind: 'GatewayClass',
-    metadata: { name },
-    spec: { controllerName },
-  });
 
 interface GatewayIs {
   readonly gatewayClass?: string;

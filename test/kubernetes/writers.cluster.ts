@@ -3,6 +3,7 @@ import { before, describe, test, type TestContext } from 'node:test';
 import { memoryLog } from '../../src/auth/log.testing.ts';
 import type { KubeObject } from '../../src/sources/kube/api/object.ts';
 import type { Resource } from '../../src/sources/kube/api/resource.ts';
+import { services } from '../../src/sources/kube/serve/serviceAddress.ts';
 import type { StatusUpdate } from '../../src/sources/kube/translate/contract.ts';
 import type { Informer } from '../../src/sources/kube/watch/informer.ts';
 import { managedBySelector, Provisioner } from '../../src/sources/kube/write/provisioner.ts';
@@ -10,13 +11,6 @@ import { StatusWriter } from '../../src/sources/kube/write/statusWriter.ts';
 import { clusterForSuite, configMaps, follow, needsCluster, type Connection } from './cluster.testing.ts';
 import { until } from './until.testing.ts';
 
-const services: Resource = {
-  group: '',
-  version: 'v1',
-  plural: 'services',
-  kind: 'Service',
-  namespaced: true,
-};
 const deployments: Resource = {
   group: 'apps',
   version: 'v1',

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { test, type TestContext } from 'node:test';
 import { createMetrics } from '../../../telemetry/index.ts';
 import { KubeApi, patchTypes } from './api.ts';
 import { ApiError, isConflict, isNotFound } from './apiError.ts';
 import { LineCut, LineTooLong, lines } from './lines.ts';
+import { accessTo } from './localServer.testing.ts';
 import { pathOf } from './resource.ts';
 
 async function setUp(
@@ -14,21 +14,8 @@ async function setUp(
   answer: (request: IncomingMessage, response: ServerResponse) => void,
   options: { readonly timeoutMs?: number; readonly maxBodyBytes?: number } = {},
 ): Promise<{ api: KubeApi; exposed: () => Promise<string> }> {
-  const server = createServer(answer);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
   const metrics = createMetrics({ process: false });
-  const access = {
-    server: new URL(`http://127.0.0.1:${String((server.address() as AddressInfo).port)}`),
-    namespace: undefined,
-    options: async () => await Promise.resolve({}),
-    refused: () => {},
-    close: () => {},
-  };
+  const access = await accessTo(t, answer);
   return {
     api: new KubeApi({ access, metrics, userAgent: 'portcullis/test', ...options }),
     exposed: async () => await metrics.expose(),

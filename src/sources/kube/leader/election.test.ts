@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { memoryLog } from '../../../auth/log.testing.ts';
 import { until } from '../../../proxy/until.testing.ts';
 import { createMetrics } from '../../../telemetry/index.ts';
 import { KubeApi } from '../api/api.ts';
+import { accessTo } from '../api/localServer.testing.ts';
 import { ManualClock } from '../work/clock.testing.ts';
 import { Election } from './election.ts';
 import type { LeaseSpec } from './lease.ts';
@@ -21,7 +19,7 @@ interface Bench {
 
 /** A server that holds one Lease. */
 async function setUp(t: TestContext): Promise<Bench> {
-  const server = createServer((request, response) => {
+  const access = await accessTo(t, (request, response) => {
     let text = '';
     request.on('data', (chunk: Buffer) => (text += chunk.toString()));
     request.on('end', () => {
@@ -45,19 +43,6 @@ async function setUp(t: TestContext): Promise<Bench> {
       return say(200, shown());
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  const access = {
-    server: new URL(`http://127.0.0.1:${String((server.address() as AddressInfo).port)}`),
-    namespace: undefined,
-    options: async () => await Promise.resolve({}),
-    refused: () => {},
-    close: () => {},
-  };
   const bench: Bench = {
     api: new KubeApi({ access, metrics: createMetrics({ process: false }), userAgent: 'test' }),
     lease: undefined,

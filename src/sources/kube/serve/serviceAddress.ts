@@ -17,7 +17,7 @@ export interface ServiceAddressOptions {
   readonly hurryMs?: number;
 }
 
-const services: Resource = {
+export const services: Resource = {
   group: '',
   version: 'v1',
   plural: 'services',

@@ -1,10 +1,8 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 import { createMetrics } from '../../../telemetry/index.ts';
-import type { Access } from '../api/access.ts';
 import { KubeApi } from '../api/api.ts';
+import { accessTo } from '../api/localServer.testing.ts';
 
 /** What came in. */
 export interface Asked {
@@ -26,7 +24,7 @@ export interface ScriptedServer {
 export async function scriptedServer(t: TestContext): Promise<ScriptedServer> {
   const asked: Asked[] = [];
   const answers: ScriptedServer['answers'] = { list: [], watch: [] };
-  const server = createServer((request, response) => {
+  const access = await accessTo(t, (request, response) => {
     const url = new URL(request.url ?? '', 'http://server');
     const one = { path: url.pathname, query: url.searchParams, request };
     asked.push(one);
@@ -34,19 +32,6 @@ export async function scriptedServer(t: TestContext): Promise<ScriptedServer> {
     const answer = queue.length > 1 ? queue.shift() : queue[0];
     if (answer === undefined) response.destroy();
     else answer(response, one);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const access: Access = {
-    server: new URL(`http://127.0.0.1:${String((server.address() as AddressInfo).port)}`),
-    namespace: undefined,
-    options: async () => await Promise.resolve({}),
-    refused: () => {},
-    close: () => {},
-  };
-  t.after(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
   });
   const metrics = createMetrics({ process: false });
   return { api: new KubeApi({ access, metrics, userAgent: 'test' }), asked, answers };
