@@ -7,7 +7,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { residentBytes } from './processes.testing.ts';
 import { answerOf, openSession, resultText, type RawSession } from './session.testing.ts';
-import { inline, node, rogue } from './stage.testing.ts';
+import { inline, node, rogue, rogueBackends } from './stage.testing.ts';
 import { until } from './until.testing.ts';
 
 const MiB = 1_048_576;
@@ -350,7 +350,7 @@ binds:
 - port: 0
   listeners:
   - routes:
-    - backends: [{ mcp: { targets: [{ name: target, stdio: ${inline({ cmd: node, args: [rogue] })} }] } }]
+    - backends: ${rogueBackends}
 `);
     const [first, second] = await Promise.all([openSession(small.url), openSession(small.url)]);
     const full = await fetch(small.url, {
@@ -379,7 +379,7 @@ binds:
 - port: 0
   listeners:
   - routes:
-    - backends: [{ mcp: { targets: [{ name: target, stdio: ${inline({ cmd: node, args: [rogue] })} }] } }]
+    - backends: ${rogueBackends}
 `);
     const session = await openSession(brief.url);
     await until('the end of its child', () => brief.children().length === 0);

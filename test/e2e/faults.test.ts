@@ -9,7 +9,7 @@ import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { ask } from './http.testing.ts';
 import { openDescriptors, residentBytes } from './processes.testing.ts';
 import { openSession, resultText } from './session.testing.ts';
-import { inline, node, rogue } from './stage.testing.ts';
+import { rogueBackends } from './stage.testing.ts';
 import { until } from './until.testing.ts';
 
 const MiB = 1_048_576;
@@ -62,7 +62,7 @@ binds:
       policies: { timeout: { backendRequestTimeout: 200ms } }
       backends: [{ host: '127.0.0.1:${port}' }]
     - matches: [{ path: { pathPrefix: /mcp } }]
-      backends: [{ mcp: { targets: [{ name: target, stdio: ${inline({ cmd: node, args: [rogue] })} }] } }]
+      backends: ${rogueBackends}
     - backends: [{ host: '127.0.0.1:${port}' }]
 `);
 });

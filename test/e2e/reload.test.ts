@@ -3,7 +3,15 @@ import { test } from 'node:test';
 import { startGateway } from './gateway.testing.ts';
 import { startLoad } from './load.testing.ts';
 import { openSession, resultText } from './session.testing.ts';
-import { authentication, inline, mcpRoute, node, rogue, startEchoApp, startIdp } from './stage.testing.ts';
+import {
+  authentication,
+  mcpRoute,
+  node,
+  rogue,
+  rogueBackends,
+  startEchoApp,
+  startIdp,
+} from './stage.testing.ts';
 import { until } from './until.testing.ts';
 
 /** A configuration with the echo app on every path and, before it, these paths answered by the gateway. */
@@ -23,7 +31,7 @@ ${paths
   .join('')}
     - name: mcp
       matches: [{ path: { pathPrefix: /mcp } }]
-      backends: [{ mcp: { targets: [{ name: target, stdio: ${inline({ cmd: node, args: [rogue] })} }] } }]
+      backends: ${rogueBackends}
     - name: echo
       backends: [{ host: '127.0.0.1:${echoPort}' }]
 `;

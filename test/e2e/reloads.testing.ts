@@ -8,7 +8,7 @@ import { askSecurely } from './http.testing.ts';
 import { repeat, startLoad, type Load } from './load.testing.ts';
 import { openDescriptors, residentBytes } from './processes.testing.ts';
 import { openSession, resultText } from './session.testing.ts';
-import { inline, node, rogue, startEchoApp } from './stage.testing.ts';
+import { inline, rogueBackends, startEchoApp } from './stage.testing.ts';
 import { until } from './until.testing.ts';
 
 export interface ReloadsOptions {
@@ -92,7 +92,7 @@ binds:
       backends: [{ host: 'localhost:${echo}', policies: { health: { check: { path: /get, interval: ${1 + (generation % 3)}s } } } }]
     - name: mcp
       matches: [{ path: { pathPrefix: /mcp } }]
-      backends: [{ mcp: { targets: [{ name: target, stdio: ${inline({ cmd: node, args: [rogue] })} }] } }]
+      backends: ${rogueBackends}
     - { name: echo, backends: [{ host: '127.0.0.1:${echo}' }] }
 - port: ${secure}
   listeners:

@@ -5,7 +5,7 @@ import { startGateway } from './gateway.testing.ts';
 import { startHolder } from './holder.testing.ts';
 import { startLoad } from './load.testing.ts';
 import { answerOf, openSession } from './session.testing.ts';
-import { inline, node, rogue } from './stage.testing.ts';
+import { inline, rogueBackends } from './stage.testing.ts';
 import { portClosed, until } from './until.testing.ts';
 
 const configuration = (port: number, deadline: string): string => `
@@ -15,7 +15,7 @@ binds:
   listeners:
   - routes:
     - matches: [{ path: { pathPrefix: /mcp } }]
-      backends: [{ mcp: { targets: [{ name: target, stdio: ${inline({ cmd: node, args: [rogue] })} }] } }]
+      backends: ${rogueBackends}
     - backends: [{ host: '127.0.0.1:${port}' }]
 `;
 

@@ -50,6 +50,11 @@ export interface McpRoute {
 /** JSON is YAML. */
 export const inline = (value: unknown): string => JSON.stringify(value);
 
+/** That server over stdio, as the `backends` of a route. */
+export const rogueBackends = inline([
+  { mcp: { targets: [{ name: 'target', stdio: { cmd: node, args: [rogue] } }] } },
+]);
+
 export const authentication = (idp: DevIdp, settings: object = {}): object => ({
   mode: 'strict',
   issuer: idp.issuer,

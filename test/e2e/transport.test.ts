@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { ask } from './http.testing.ts';
 import { answerOf, openSession, resultText, type Message, type RawSession } from './session.testing.ts';
-import { inline, node, rogue } from './stage.testing.ts';
+import { inline, node, rogue, rogueBackends } from './stage.testing.ts';
 
 let gateway: GatewayProcess;
 before(async () => {
@@ -167,7 +167,7 @@ binds:
 - port: 0
   listeners:
   - routes:
-    - { name: all, backends: [{ mcp: { targets: [{ name: target, stdio: ${inline({ cmd: node, args: [rogue] })} }] } }] }
+    - { name: all, backends: ${rogueBackends} }
 `;
     await using one = await startGateway(yaml);
     await using other = await startGateway(yaml);

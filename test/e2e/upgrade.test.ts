@@ -27,7 +27,7 @@ import { ask, askSecurely } from './http.testing.ts';
 import { startGuarded } from './keyServer.testing.ts';
 import { repeat, startLoad, type Load } from './load.testing.ts';
 import { openSession } from './session.testing.ts';
-import { inline, node, rogue } from './stage.testing.ts';
+import { inline, rogue, rogueBackends } from './stage.testing.ts';
 import { until } from './until.testing.ts';
 
 const launcher = fileURLToPath(new URL('../../bin/portcullis', import.meta.url));
@@ -372,7 +372,7 @@ binds:
 - port: 0
   listeners:
   - routes:
-    - backends: [{ mcp: { targets: [{ name: target, stdio: ${inline({ cmd: node, args: [rogue] })} }] } }]
+    - backends: ${rogueBackends}
 `);
   const session = await openSession(gateway.url);
   await session.call('echo', { text: 'before' });

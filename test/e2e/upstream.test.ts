@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer as createHttp } from 'node:http';
+import { createServer as createHttp, type RequestListener } from 'node:http';
 import { connect as connectHttp2, createServer as createHttp2 } from 'node:http2';
 import { createServer as createHttps } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -12,12 +12,28 @@ import { test, type TestContext } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { authority } from '../../src/proxy/certificates.testing.ts';
+import { listenOnLoopback } from '../support/loopback.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
 const start = (file: string, env: Readonly<Record<string, string>>): Promise<GatewayProcess> =>
   startGateway('', { args: ['-f', `${root}examples/upstream/${file}`], env: { GATEWAY_PORT: '0', ...env } });
+
+const names = ['first', 'second'] as const;
+
+/** Two apps for one backend. @returns their addresses */
+async function serveTwo(
+  t: TestContext,
+  appOf: (index: number) => RequestListener,
+): Promise<readonly [string, string]> {
+  const serve = async (index: number): Promise<string> => {
+    const { port, close } = await listenOnLoopback(createHttp(appOf(index)));
+    t.after(close);
+    return `127.0.0.1:${port}`;
+  };
+  return [await serve(0), await serve(1)];
+}
 
 const walks: Readonly<Record<string, (t: TestContext) => Promise<void>>> = {
   'backendTls.yaml': async (t) => {
@@ -48,23 +64,10 @@ const walks: Readonly<Record<string, (t: TestContext) => Promise<void>>> = {
   },
   'balancing.yaml': async (t) => {
     const healthy = [true, true];
-    const apps = await Promise.all(
-      healthy.map(async (_, index) => {
-        const app = createHttp((request, response) => {
-          if (request.url === '/healthz') response.statusCode = healthy[index] === true ? 204 : 503;
-          response.end(
-            response.statusCode === 204 ? undefined : `${index} as ${String(request.headers.host)}`,
-          );
-        }).listen(0, '127.0.0.1');
-        t.after(() => {
-          app.close();
-          app.closeAllConnections();
-        });
-        await once(app, 'listening');
-        return `127.0.0.1:${(app.address() as AddressInfo).port}`;
-      }),
-    );
-    const [first = '', second = ''] = apps;
+    const [first, second] = await serveTwo(t, (index) => (request, response) => {
+      if (request.url === '/healthz') response.statusCode = healthy[index] === true ? 204 : 503;
+      response.end(response.statusCode === 204 ? undefined : `${index} as ${String(request.headers.host)}`);
+    });
     await using gateway = await start('balancing.yaml', { FIRST_ADDRESS: first, SECOND_ADDRESS: second });
     const answer = async (): Promise<string> => (await fetch(gateway.url)).text();
     const seen = new Set<string>();
@@ -82,21 +85,10 @@ const walks: Readonly<Record<string, (t: TestContext) => Promise<void>>> = {
   },
   'hedge.yaml': async (t) => {
     let requests = 0;
-    const addresses = await Promise.all(
-      ['first', 'second'].map(async (name) => {
-        // Whoever is asked first does not answer.
-        const app = createHttp((_request, response) => {
-          if (requests++ > 0) response.end(name);
-        }).listen(0, '127.0.0.1');
-        t.after(() => {
-          app.close();
-          app.closeAllConnections();
-        });
-        await once(app, 'listening');
-        return `127.0.0.1:${(app.address() as AddressInfo).port}`;
-      }),
-    );
-    const [first = '', second = ''] = addresses;
+    // Whoever is asked first does not answer.
+    const [first, second] = await serveTwo(t, (index) => (_request, response) => {
+      if (requests++ > 0) response.end(names[index]);
+    });
     await using gateway = await start('hedge.yaml', { FIRST_ADDRESS: first, SECOND_ADDRESS: second });
     assert.match(await (await fetch(gateway.url)).text(), /^(?:first|second)$/);
     assert.equal(requests, 2);
@@ -111,18 +103,10 @@ const walks: Readonly<Record<string, (t: TestContext) => Promise<void>>> = {
     );
   },
   'sessionAffinity.yaml': async (t) => {
-    const addresses = await Promise.all(
-      ['first', 'second'].map(async (name) => {
-        const app = createHttp((_request, response) => response.end(name)).listen(0, '127.0.0.1');
-        t.after(() => {
-          app.close();
-          app.closeAllConnections();
-        });
-        await once(app, 'listening');
-        return `127.0.0.1:${(app.address() as AddressInfo).port}`;
-      }),
+    const [first, second] = await serveTwo(
+      t,
+      (index) => (_request, response) => void response.end(names[index]),
     );
-    const [first = '', second = ''] = addresses;
     await using gateway = await start('sessionAffinity.yaml', {
       FIRST_ADDRESS: first,
       SECOND_ADDRESS: second,

@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { answerOf, apart, openSession, resultText, type RawSession } from './session.testing.ts';
-import { inline, mcpRoute, node, rogue, startIdp } from './stage.testing.ts';
+import { mcpRoute, node, rogue, rogueBackends, startIdp } from './stage.testing.ts';
 import { until } from './until.testing.ts';
 
 const workers = 3;
@@ -287,7 +287,7 @@ binds:
 - port: 0
   listeners:
   - routes:
-    - backends: [{ mcp: { targets: [{ name: target, stdio: ${inline({ cmd: node, args: [rogue] })} }] } }]
+    - backends: ${rogueBackends}
 `);
     const opened = await Promise.all(
       Array.from({ length: 6 }, () => openSession(other.url, undefined, { fetch: apart })),

@@ -17,7 +17,7 @@ import { startGuarded } from './keyServer.testing.ts';
 import { startLoad } from './load.testing.ts';
 import { openDescriptors } from './processes.testing.ts';
 import { revision } from './session.testing.ts';
-import { inline, node, rogue } from './stage.testing.ts';
+import { inline, rogue, rogueBackends } from './stage.testing.ts';
 import { portClosed, until } from './until.testing.ts';
 
 interface Worker {
@@ -249,7 +249,7 @@ binds:
   listeners:
   - routes:
     - matches: [{ path: { pathPrefix: /mcp } }]
-      backends: [{ mcp: { targets: [{ name: target, stdio: ${inline({ cmd: node, args: [rogue] })} }] } }]
+      backends: ${rogueBackends}
     - backends: [{ host: '127.0.0.1:${port}' }]
 `;
 
