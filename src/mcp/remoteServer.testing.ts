@@ -1,6 +1,7 @@
 /** An MCP server over Streamable HTTP, for tests, that does exactly what it is told. */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createHttp2 } from 'node:http2';
 import { createServer as createSecure } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Message } from './rawClient.testing.ts';
@@ -74,6 +75,9 @@ const tools: Record<string, Answer> = {
   echo: (x) => x.json(x.result(String((x.seen.message.params?.['arguments'] as { text?: string }).text))),
 };
 
+/** HTTP/1.1, the same under TLS, or HTTP/2 with prior knowledge. */
+type Kind = 'http' | 'h2c' | { readonly cert: string; readonly key: string };
+
 export class RemoteServer {
   readonly seen: Seen[] = [];
   /** Sessions that it knows. */
@@ -93,19 +97,21 @@ export class RemoteServer {
   private readonly sockets = new Set<Socket>();
   private last = 0;
 
-  private constructor(tls: { cert: string; key: string } | undefined) {
+  private constructor(kind: Kind) {
     const take = (request: IncomingMessage, response: ServerResponse): void => {
       void this.take(request, response);
     };
-    this.server = tls === undefined ? createServer(take) : createSecure(tls, take);
+    // The two look alike to whoever answers.
+    const h2c = (): Server => createHttp2(take as never) as unknown as Server;
+    this.server = kind === 'h2c' ? h2c() : kind === 'http' ? createServer(take) : createSecure(kind, take);
     this.server.on('connection', (socket) => {
       this.sockets.add(socket);
       socket.on('close', () => this.sockets.delete(socket));
     });
   }
 
-  static async start(port = 0, tls?: { cert: string; key: string }): Promise<RemoteServer> {
-    const made = new RemoteServer(tls);
+  static async start(port = 0, kind: Kind = 'http'): Promise<RemoteServer> {
+    const made = new RemoteServer(kind);
     await new Promise<void>((resolve, reject) => {
       made.server.once('error', reject);
       made.server.listen(port, '127.0.0.1', resolve);

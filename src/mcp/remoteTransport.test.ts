@@ -1,9 +1,10 @@
 /** What goes to a server over the network, and what comes back. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Message } from './rawClient.testing.ts';
+import { mcpBackend, remoteTarget, startHarness } from './harness.testing.ts';
+import { RawClient, type Message } from './rawClient.testing.ts';
 import { stage } from './remote.testing.ts';
-import type { Incoming } from './remoteServer.testing.ts';
+import { RemoteServer, type Incoming } from './remoteServer.testing.ts';
 import { until } from './until.testing.ts';
 
 const textOf = (message: Message | undefined): unknown =>
@@ -164,6 +165,43 @@ test('the end of a session is told to the server, and nothing is left open', asy
   await until('the streams are closed', () => server.news.size === 0);
   // What is kept is idle: it may serve another session.
   await until('nothing is under way', () => harness.connections() <= 2);
+});
+
+test('a client that leaves before initialize is answered leaves no session at the server', async (t) => {
+  const { server, harness } = await stage(t);
+  const { promise: held, resolve } = Promise.withResolvers<Incoming>();
+  server.methods['initialize'] = (x) => resolve(x);
+  const abort = new AbortController();
+  const client = new RawClient(harness.url);
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } };
+  const left = client.fetch(client.request('initialize', params), {}, abort.signal).catch(() => undefined);
+  const x = await held;
+  abort.abort();
+  await left;
+  await until('the session is gone', () => harness.runtime.view().sessions.length === 0);
+  server.sessions.add('late');
+  x.json({ jsonrpc: '2.0', id: x.id, result: {} }, 200, { 'mcp-session-id': 'late' });
+  await until('the session is ended', () => server.deleted[0] === 'late');
+});
+
+test('a server that speaks HTTP/2 is spoken to in HTTP/2', async (t) => {
+  const server = await RemoteServer.start(0, 'h2c');
+  const backend = mcpBackend({ targets: [remoteTarget(server.url, { http2: true })] });
+  const harness = await startHarness({ backend });
+  t.after(async () => {
+    await harness.close();
+    await server.close();
+  });
+  const client = new RawClient(harness.url);
+  await client.initialize();
+  await until('the news stream is open', () => server.news.size === 1);
+  server.tools['stream'] = (x) => {
+    x.stream().event(x.result('streamed'));
+    x.end();
+  };
+  assert.equal(await client.call('echo', { text: 'é' }), 'é');
+  assert.equal(await client.call('stream'), 'streamed');
+  assert.equal(server.of('tools/call')[0]!.headers['mcp-session-id'], 'session-1');
 });
 
 test('the end of the gateway ends every session at the server', async (t) => {

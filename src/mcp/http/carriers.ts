@@ -45,7 +45,8 @@ export class Carriers {
     for (const carrier of [...this.all]) carrier.tick(now);
   }
 
-  abandon(): void {
-    for (const carrier of [...this.all]) carrier.abandon();
+  /** @param but is left alone */
+  abandon(but?: Carrier): void {
+    for (const carrier of [...this.all]) if (carrier !== but) carrier.abandon();
   }
 }

@@ -15,7 +15,7 @@ import type { TargetConnection, TargetListener, TargetState, TargetView, Waiter 
 import type { Carrier, CarrierHost, Home, StreamPlace } from './carrier.ts';
 import { Carriers } from './carriers.ts';
 import { Deadlines } from './deadlines.ts';
-import { endSession } from './endSession.ts';
+import { endMs, endSession, within } from './endSession.ts';
 import { Listening } from './listening.ts';
 import { Post } from './post.ts';
 
@@ -39,6 +39,12 @@ const maxNotes = 256;
 const maxBacklog = 8_388_608;
 /** From initialize to its response, in milliseconds, where the target has no limit of its own. */
 const startTimeoutMs = 60_000;
+
+/** A POST, and when its answer begins or will not come. */
+interface Opening {
+  readonly post: Post;
+  readonly answered: Promise<void>;
+}
 
 const nowhere: StreamPlace = { lastId: undefined, retryMs: undefined };
 
@@ -69,6 +75,8 @@ export class HttpConnection implements TargetConnection, CarrierHost {
   private restarts = 0;
   private lastError: string | undefined;
   private timer: NodeJS.Timeout | undefined;
+  /** The first request of the session, until it is answered. */
+  private opening: Opening | undefined;
   /** Resolves when the server knows that the session is over. */
   private leaving: Promise<void> = Promise.resolve();
 
@@ -106,6 +114,7 @@ export class HttpConnection implements TargetConnection, CarrierHost {
         else {
           this.agree(response);
           this.state = 'ready';
+          this.opening = undefined;
         }
         waiter.answered(response);
       },
@@ -116,7 +125,15 @@ export class HttpConnection implements TargetConnection, CarrierHost {
       },
     });
     this.armStart(() => this.failed(wireId, this.startTimedOut()));
-    this.post(renderOutgoing(out, wireId), 'initialize', wireId);
+    const { promise: answered, resolve } = Promise.withResolvers<void>();
+    const text = renderOutgoing(out, wireId);
+    const post = new Post(
+      { home: this.home, text, method: 'initialize', wireId, begun: resolve, done: () => resolve() },
+      this,
+    );
+    this.opening = { post, answered };
+    this.carriers.add(post);
+    post.begin();
   }
 
   call(out: Outgoing, waiter: Waiter): number {
@@ -192,12 +209,20 @@ export class HttpConnection implements TargetConnection, CarrierHost {
 
   async close(graceMs: number): Promise<void> {
     if (this.state === 'closed') return this.leaving;
+    const { opening } = this;
     this.state = 'closed';
     clearTimeout(this.timer);
     this.failAll(targetError('mcp_target_failed', this.name, 'has been stopped'));
-    this.carriers.abandon();
-    this.leaving = endSession(this.reach, this.home, graceMs, this.options.log);
+    // The server may just have opened a session, which nobody could end later.
+    this.carriers.abandon(opening?.post);
+    this.leaving = this.leave(graceMs, opening);
     return this.leaving;
+  }
+
+  private async leave(graceMs: number, opening: Opening | undefined): Promise<void> {
+    if (opening !== undefined) await within(endMs(graceMs), opening.answered);
+    this.carriers.abandon();
+    await endSession(this.reach, this.home, graceMs, this.options.log);
   }
 
   view(): TargetView {

@@ -8,6 +8,16 @@ import type { Home } from './carrier.ts';
 const leastMs = 500;
 const mostMs = 3_000;
 
+/** Of the time that a session gets to end, so much goes to one server, in milliseconds. */
+export const endMs = (graceMs: number): number => Math.min(mostMs, Math.max(leastMs, graceMs));
+
+/** Waits for something that cannot fail, but no longer than so many milliseconds. */
+export async function within(ms: number, what: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  await Promise.race([what, new Promise<void>((resolve) => void (timer = setTimeout(resolve, ms)))]);
+  clearTimeout(timer);
+}
+
 /** Tells a server that its session is over. Resolves (never rejects) when it knows, or when the time is up. */
 export function endSession(reach: Reach, home: Home, graceMs: number, log: Logger): Promise<void> {
   if (home.id === undefined) return Promise.resolve();
@@ -34,13 +44,10 @@ export function endSession(reach: Reach, home: Home, graceMs: number, log: Logge
         },
       },
     );
-    const timer = setTimeout(
-      () => {
-        exchange.abandon();
-        done();
-      },
-      Math.min(mostMs, Math.max(leastMs, graceMs)),
-    );
+    const timer = setTimeout(() => {
+      exchange.abandon();
+      done();
+    }, endMs(graceMs));
     const done = (): void => {
       clearTimeout(timer);
       resolve();

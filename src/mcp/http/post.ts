@@ -17,6 +17,8 @@ export interface PostStart {
   readonly method: string;
   /** Of the request that it is; 0 for notifications and responses. */
   readonly wireId: number;
+  /** Hears that the answer has begun. */
+  readonly begun?: () => void;
   /** Hears of the end of a notification or response. */
   readonly done?: (error?: GatewayError) => void;
 }
@@ -153,6 +155,7 @@ export class Post implements AnswerTaker, EventTaker, Carrier {
       home.id = id;
       home.endpoint = from;
     }
+    this.start.begun?.();
     if (wireId === 0) {
       // Whatever a receipt says, nobody reads it; one that never ends is not waited for.
       if (isEvents(head.get('content-type'))) this.finish();
