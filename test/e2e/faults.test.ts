@@ -53,7 +53,7 @@ before(async () => {
   closeBackend = close;
   gateway = await startGateway(`
 config:
-  limits: { headTimeout: 400ms, bodyTimeout: 400ms }
+  limits: { headTimeout: 1s, bodyTimeout: 1s }
 binds:
 - port: 0
   listeners:
