@@ -3,21 +3,23 @@ import type { Limits, RemoteTarget } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { Reach } from '../contract.ts';
 import { Backoff, type RestartPolicy } from '../conversation/backoff.ts';
-import { handOver } from '../conversation/handOver.ts';
-import { PendingCalls } from '../conversation/pendingCalls.ts';
-import { QuietLog } from '../conversation/quietLog.ts';
-import { readMessages } from '../conversation/readMessages.ts';
 import { Restore } from '../conversation/restore.ts';
 import { memberOf, stringValue, type Envelope, type RpcId } from '../json/envelope.ts';
 import { renderOutgoing, type Outgoing } from '../outgoing.ts';
 import { targetError } from '../sendError.ts';
-import type { TargetConnection, TargetListener, TargetState, TargetView, Waiter } from '../target.ts';
-import type { Carrier, CarrierHost, Home, StreamPlace } from './carrier.ts';
-import { Carriers } from './carriers.ts';
-import { Deadlines } from './deadlines.ts';
+import type {
+  MessageOrigin,
+  TargetConnection,
+  TargetListener,
+  TargetState,
+  TargetView,
+  Waiter,
+} from '../target.ts';
+import type { Home, StreamPlace } from './carrier.ts';
 import { endMs, endSession, within } from './endSession.ts';
-import { Listening } from './listening.ts';
-import { Post } from './post.ts';
+import type { Listening } from './listening.ts';
+import type { Post } from './post.ts';
+import { Traffic, type TrafficOwner } from './traffic.ts';
 
 export interface HttpOptions {
   readonly reach: Reach;
@@ -53,20 +55,14 @@ const nowhere: StreamPlace = { lastId: undefined, retryMs: undefined };
  * itself comes on a GET. A server that forgets the session is told everything again, so that the client need not
  * notice.
  */
-export class HttpConnection implements TargetConnection, CarrierHost {
+export class HttpConnection implements TargetConnection, TrafficOwner {
   readonly name: string;
   generation = 0;
-  reach: Reach;
-  paused = false;
+  home: Home = newHome();
   private readonly options: HttpOptions;
   private readonly backoff: Backoff;
   private readonly restore = new Restore();
-  private readonly garbage: QuietLog;
-  private readonly trouble: QuietLog;
-  private readonly calling = new PendingCalls();
-  private readonly carriers = new Carriers();
-  private readonly deadlines = new Deadlines();
-  private home: Home = newHome();
+  private readonly traffic: Traffic;
   private news: Listening | undefined;
   private notes = 0;
   /** The server is being told that the client is initialized: some refuse everything else before. */
@@ -82,32 +78,26 @@ export class HttpConnection implements TargetConnection, CarrierHost {
 
   constructor(target: RemoteTarget, options: HttpOptions) {
     this.name = target.name;
-    this.reach = options.reach;
     this.options = options;
     this.backoff = new Backoff(options.restart, options.now);
-    this.garbage = new QuietLog(options.log, 'the target sent something that is no MCP message; skipped');
-    this.trouble = new QuietLog(options.log, 'the target could not do its part');
-  }
-
-  get limits(): Limits {
-    return this.options.limits();
+    this.traffic = new Traffic(target.name, options.reach, this, options);
   }
 
   // TargetConnection
 
   use(reach: Reach): void {
-    const before = this.reach;
-    this.reach = reach;
+    const { reach: before } = this.traffic;
+    this.traffic.reach = reach;
     if (reach.destination === before.destination || this.state !== 'ready') return;
     // What is under way there still ends there.
-    if (this.carriers.calls === 0) void endSession(before, this.home, 0, this.options.log);
+    if (this.traffic.carriers.calls === 0) void endSession(before, this.home, 0, this.options.log);
     this.forgotten('is another server now');
   }
 
   open(out: Outgoing, waiter: Waiter): void {
     this.restore.begin(out.envelope);
-    const wireId = this.calling.nextId();
-    this.calling.add(wireId, {
+    const wireId = this.traffic.calls.nextId();
+    this.traffic.calls.add(wireId, {
       answered: (response) => {
         clearTimeout(this.timer);
         if (response.isError) void this.close(0);
@@ -124,16 +114,11 @@ export class HttpConnection implements TargetConnection, CarrierHost {
         waiter.failed(error);
       },
     });
-    this.armStart(() => this.failed(wireId, this.startTimedOut()));
+    this.armStart(() => this.traffic.failed(wireId, this.startTimedOut()));
     const { promise: answered, resolve } = Promise.withResolvers<void>();
-    const text = renderOutgoing(out, wireId);
-    const post = new Post(
-      { home: this.home, text, method: 'initialize', wireId, begun: resolve, done: () => resolve() },
-      this,
-    );
+    const hears = { begun: resolve, done: () => resolve() };
+    const post = this.traffic.post(renderOutgoing(out, wireId), 'initialize', wireId, hears);
     this.opening = { post, answered };
-    this.carriers.add(post);
-    post.begin();
   }
 
   call(out: Outgoing, waiter: Waiter): number {
@@ -142,18 +127,22 @@ export class HttpConnection implements TargetConnection, CarrierHost {
       waiter.failed(refusal);
       return 0;
     }
-    const wireId = this.calling.nextId();
+    const wireId = this.traffic.calls.nextId();
     const text = renderOutgoing(out, wireId);
     const note = this.restore.note(out.envelope);
-    if (note !== undefined) this.calling.note(wireId, note);
-    this.limit(wireId);
+    if (note !== undefined) this.traffic.calls.note(wireId, note);
+    this.traffic.limit(wireId, (ms) => {
+      const late = this.traffic.calls.find(wireId);
+      this.cancel(wireId, 'timeout');
+      late?.failed(targetError('mcp_target_timeout', this.name, `did not answer within ${ms} ms`));
+    });
     if (this.state === 'ready' && !this.confirming) {
-      this.calling.add(wireId, waiter);
+      this.traffic.calls.add(wireId, waiter);
       this.news?.wake();
-      this.post(text, out.envelope.method, wireId);
+      this.traffic.post(text, out.envelope.method, wireId);
       return wireId;
     }
-    this.calling.delay(wireId, waiter, text, out.envelope.method);
+    this.traffic.calls.delay(wireId, waiter, text, out.envelope.method);
     if (this.state === 'failed') this.retry();
     return wireId;
   }
@@ -172,39 +161,35 @@ export class HttpConnection implements TargetConnection, CarrierHost {
       return;
     }
     if (this.notes >= maxNotes) {
-      this.trouble.warn({ reason: 'too many notifications and responses are on their way; dropped' });
+      this.traffic.warn('too many notifications and responses are on their way; dropped');
       return;
     }
     this.notes++;
-    this.post(text, method, 0, () => this.notes--);
+    this.traffic.post(text, method, 0, { done: () => void this.notes-- });
   }
 
   pending(wireId: RpcId): Waiter | undefined {
-    return this.calling.get(wireId);
+    return this.traffic.calls.get(wireId);
   }
 
   calls(): Iterable<[number, Waiter]> {
-    return this.calling.all();
+    return this.traffic.calls.all();
   }
 
   forget(wireId: number): void {
-    this.calling.forget(wireId);
-    this.deadlines.settled(wireId);
-    this.carriers.of(wireId)?.abandon();
+    this.traffic.forget(wireId);
   }
 
   pause(): void {
-    this.paused = true;
-    this.carriers.pause();
+    this.traffic.pause();
   }
 
   resume(): void {
-    this.paused = false;
-    this.carriers.resume();
+    this.traffic.resume();
   }
 
   tick(now: number): void {
-    this.carriers.tick(now);
+    this.traffic.carriers.tick(now);
   }
 
   async close(graceMs: number): Promise<void> {
@@ -212,17 +197,17 @@ export class HttpConnection implements TargetConnection, CarrierHost {
     const { opening } = this;
     this.state = 'closed';
     clearTimeout(this.timer);
-    this.failAll(targetError('mcp_target_failed', this.name, 'has been stopped'));
+    this.traffic.failAll(targetError('mcp_target_failed', this.name, 'has been stopped'));
     // The server may just have opened a session, which nobody could end later.
-    this.carriers.abandon(opening?.post);
+    this.traffic.carriers.abandon(opening?.post);
     this.leaving = this.leave(graceMs, opening);
     return this.leaving;
   }
 
   private async leave(graceMs: number, opening: Opening | undefined): Promise<void> {
     if (opening !== undefined) await within(endMs(graceMs), opening.answered);
-    this.carriers.abandon();
-    await endSession(this.reach, this.home, graceMs, this.options.log);
+    this.traffic.carriers.abandon();
+    await endSession(this.traffic.reach, this.home, graceMs, this.options.log);
   }
 
   view(): TargetView {
@@ -231,7 +216,7 @@ export class HttpConnection implements TargetConnection, CarrierHost {
       state: this.state,
       pid: undefined,
       restarts: this.restarts,
-      pending: this.calling.size,
+      pending: this.traffic.calls.size,
       lastError: this.lastError,
     };
   }
@@ -242,17 +227,18 @@ export class HttpConnection implements TargetConnection, CarrierHost {
     if (this.state === 'closed') return failed('has been stopped');
     if (this.state === 'failed' && !this.backoff.mayTry)
       return failed(`keeps failing: it ${this.lastError}; try again later`);
-    if (this.calling.size >= maxPending && !this.dropAbandoned()) return failed('has too many calls waiting');
-    if (this.carriers.backlog > maxBacklog) return failed('does not read its messages');
+    if (this.traffic.calls.size >= maxPending && !this.dropAbandoned())
+      return failed('has too many calls waiting');
+    if (this.traffic.carriers.backlog > maxBacklog) return failed('does not read its messages');
     const waits = this.state !== 'ready' || this.confirming;
-    if (waits && this.calling.delayedSize >= maxWaiting)
+    if (waits && this.traffic.calls.delayedSize >= maxWaiting)
       return failed('begins its session again and has too many calls waiting');
     return undefined;
   }
 
   /** Makes room by giving up a call whose client has left; the target is told that nobody waits. */
   private dropAbandoned(): boolean {
-    const wireId = this.calling.dropAbandoned();
+    const wireId = this.traffic.calls.dropAbandoned();
     if (wireId === undefined) return false;
     this.cancel(wireId, 'client left');
     return true;
@@ -267,84 +253,14 @@ export class HttpConnection implements TargetConnection, CarrierHost {
     this.forget(wireId);
   }
 
-  private limit(wireId: number): void {
-    const { callTimeoutMs: ms } = this.reach;
-    if (ms === undefined) return;
-    this.deadlines.set(wireId, ms, () => {
-      const waiter = this.calling.find(wireId);
-      this.cancel(wireId, 'timeout');
-      waiter?.failed(targetError('mcp_target_timeout', this.name, `did not answer within ${ms} ms`));
-    });
+  // TrafficOwner
+
+  said(message: Envelope, origin: MessageOrigin): void {
+    this.options.listener.onMessage(this, message, origin);
   }
 
-  private post(
-    text: string,
-    method: string,
-    wireId: number,
-    done?: (error: GatewayError | undefined) => void,
-  ): void {
-    const report = (error?: GatewayError): void => {
-      if (error !== undefined) this.trouble.warn({ reason: error.message, detail: error.detail, method });
-      done?.(error);
-    };
-    const post = new Post({ home: this.home, text, method, wireId, done: report }, this);
-    this.carriers.add(post);
-    post.begin();
-  }
-
-  private listen(wireId: number, home: Home, place: StreamPlace): Listening {
-    const note = (message: string, detail: string): void => this.trouble.warn({ reason: message, detail });
-    const listening = new Listening({ home, wireId, place, now: this.options.now, note }, this);
-    this.carriers.add(listening);
-    listening.begin();
-    return listening;
-  }
-
-  // CarrierHost
-
-  receive(text: string, wireId: number): void {
-    // In JSON text a line break can only be white space.
-    const messages = readMessages(/[\r\n]/.test(text) ? text.replaceAll(/[\r\n]/g, ' ') : text);
-    if (typeof messages === 'string') {
-      this.garbage.warn({ why: messages, text: text.slice(0, 200) });
-      return;
-    }
-    for (const message of messages) {
-      try {
-        this.onMessage(message, wireId);
-      } catch (error) {
-        // A defect must not take every other session down with it.
-        const stack = error instanceof Error ? error.stack : String(error);
-        this.options.log.error('a message of the target could not be handled', { stack });
-      }
-    }
-  }
-
-  private onMessage(message: Envelope, wireId: number): void {
-    if (message.kind !== 'response') {
-      this.options.listener.onMessage(this, message, this.calling.get(wireId) ?? 'aside');
-      return;
-    }
-    const waiter = this.calling.settle(message);
-    if (waiter === undefined) {
-      this.options.log.debug('the target answered a call that does not wait', { id: String(message.id) });
-      return;
-    }
-    this.deadlines.settled(message.id as number);
-    handOver(waiter, message);
-  }
-
-  waits(wireId: number): boolean {
-    return this.calling.get(wireId) !== undefined;
-  }
-
-  failed(wireId: number, error: GatewayError): void {
-    this.deadlines.settled(wireId);
-    const waiter = this.calling.take(wireId);
-    if (waiter === undefined) return;
-    // The first request has its own line in the log (opening.ts).
-    if (this.state !== 'starting') this.trouble.warn({ reason: error.message, detail: error.detail });
-    waiter.failed(error);
+  get beginning(): boolean {
+    return this.state === 'starting';
   }
 
   lost(home: Home, why: string, wireId: number, text?: string): void {
@@ -352,26 +268,17 @@ export class HttpConnection implements TargetConnection, CarrierHost {
     const current = home === this.home;
     // What is said while a session is begun belongs to that beginning, and fails with it.
     const beginning = current && this.state !== 'ready';
-    const waiter = wireId === 0 ? undefined : this.calling.take(wireId);
+    const waiter = wireId === 0 ? undefined : this.traffic.calls.take(wireId);
     if (current && !beginning) this.forgotten(why);
     if (waiter === undefined || text === undefined) return;
-    if (beginning || this.state === 'failed' || this.calling.delayedSize >= maxWaiting) {
+    if (beginning || this.state === 'failed' || this.traffic.calls.delayedSize >= maxWaiting) {
       const what = this.state === 'failed' ? `keeps failing: it ${why}` : why;
       waiter.failed(targetError('mcp_target_failed', this.name, what));
       return;
     }
     // The server has not carried it out, so the next session can have it.
-    this.calling.delay(wireId, waiter, text, '');
+    this.traffic.calls.delay(wireId, waiter, text, '');
     if (this.state === 'ready' && !this.confirming) this.release();
-  }
-
-  broken(home: Home, wireId: number, place: StreamPlace): void {
-    if (home === this.home) this.listen(wireId, home, { lastId: place.lastId, retryMs: place.retryMs });
-    else this.failed(wireId, targetError('mcp_target_failed', this.name, 'lost the session of the call'));
-  }
-
-  over(carrier: Carrier): void {
-    this.carriers.remove(carrier);
   }
 
   // The session with the server
@@ -385,14 +292,15 @@ export class HttpConnection implements TargetConnection, CarrierHost {
 
   private confirm(text: string, then: (error: GatewayError | undefined) => void): void {
     const { home } = this;
-    this.post(text, 'notifications/initialized', 0, (error) => {
+    const done = (error?: GatewayError): void => {
       if (home !== this.home || this.state === 'closed') return;
       if (error === undefined) {
         this.news?.abandon();
-        this.news = this.listen(0, home, nowhere);
+        this.news = this.traffic.listen(0, home, nowhere);
       }
       then(error);
-    });
+    };
+    this.traffic.post(text, 'notifications/initialized', 0, { done });
   }
 
   /** The server knows nothing of the session any more. */
@@ -418,7 +326,7 @@ export class HttpConnection implements TargetConnection, CarrierHost {
       this.options.log.error('the target keeps failing; given up until it is called again', {
         reason: this.lastError,
       });
-      this.failAll(error);
+      this.traffic.failAll(error);
       return;
     }
     this.timer = setTimeout(() => this.retry(), delay).unref();
@@ -432,8 +340,8 @@ export class HttpConnection implements TargetConnection, CarrierHost {
     this.options.onRestart(this.name);
     const home = newHome();
     this.home = home;
-    const wireId = this.calling.nextId();
-    this.calling.add(wireId, {
+    const wireId = this.traffic.calls.nextId();
+    this.traffic.calls.add(wireId, {
       answered: (response) => {
         if (home !== this.home) return;
         if (response.isError) this.restartFailed(home, 'refused to initialize again');
@@ -445,7 +353,7 @@ export class HttpConnection implements TargetConnection, CarrierHost {
       failed: (error) => this.restartFailed(home, `failed to initialize again (${error.message})`),
     });
     this.armStart(() => this.restartFailed(home, this.startTimedOut().message));
-    this.post(this.restore.beginning(wireId), 'initialize', wireId);
+    this.traffic.post(this.restore.beginning(wireId), 'initialize', wireId);
   }
 
   private tellAgain(home: Home): void {
@@ -459,14 +367,14 @@ export class HttpConnection implements TargetConnection, CarrierHost {
         this.restartFailed(home, `failed to initialize again (${error.message})`);
         return;
       }
-      const requests = [...this.restore.requests(() => this.calling.nextId())];
+      const requests = [...this.restore.requests(() => this.traffic.calls.nextId())];
       let left = requests.length;
       const settled = (): void => {
         if (--left === 0 && home === this.home && this.state === 'restarting') this.restarted();
       };
       // One that fails is for the client to find out: the subscription may be to something that is gone.
-      for (const [wireId] of requests) this.calling.add(wireId, { answered: settled, failed: settled });
-      for (const [wireId, text] of requests) this.post(text, '', wireId);
+      for (const [wireId] of requests) this.traffic.calls.add(wireId, { answered: settled, failed: settled });
+      for (const [wireId, text] of requests) this.traffic.post(text, '', wireId);
       if (requests.length === 0) this.restarted();
     });
   }
@@ -492,12 +400,8 @@ export class HttpConnection implements TargetConnection, CarrierHost {
   /** Calls that waited go now. */
   private release(): void {
     this.confirming = false;
-    for (const { wireId, line, method } of this.calling.release()) this.post(line, method, wireId);
-  }
-
-  private failAll(error: GatewayError): void {
-    this.deadlines.clear();
-    this.calling.failAll(error);
+    for (const { wireId, line, method } of this.traffic.calls.release())
+      this.traffic.post(line, method, wireId);
   }
 
   private startTimedOut(): GatewayError {
@@ -509,7 +413,7 @@ export class HttpConnection implements TargetConnection, CarrierHost {
   }
 
   private get startMs(): number {
-    return this.reach.callTimeoutMs ?? startTimeoutMs;
+    return this.traffic.reach.callTimeoutMs ?? startTimeoutMs;
   }
 
   private armStart(late: () => void): void {

@@ -1,0 +1,176 @@
+import type { GatewayError } from '../../errors.ts';
+import type { Limits } from '../../model/index.ts';
+import type { Logger } from '../../telemetry/index.ts';
+import type { Reach } from '../contract.ts';
+import { handOver } from '../conversation/handOver.ts';
+import { PendingCalls } from '../conversation/pendingCalls.ts';
+import { QuietLog } from '../conversation/quietLog.ts';
+import { readMessages } from '../conversation/readMessages.ts';
+import type { Envelope } from '../json/envelope.ts';
+import { targetError } from '../sendError.ts';
+import type { MessageOrigin } from '../target.ts';
+import type { Carrier, CarrierHost, Home, StreamPlace } from './carrier.ts';
+import { Carriers } from './carriers.ts';
+import { Deadlines } from './deadlines.ts';
+import { Listening } from './listening.ts';
+import { Post } from './post.ts';
+
+/** The session that the requests are made for. */
+export interface TrafficOwner {
+  /** Where requests go that begin now. */
+  readonly home: Home;
+  /** Failures are told in the log by somebody else. */
+  readonly beginning: boolean;
+  /** A request or notification of the server. */
+  said(message: Envelope, origin: MessageOrigin): void;
+  lost: CarrierHost['lost'];
+}
+
+export interface TrafficOptions {
+  readonly limits: () => Limits;
+  readonly log: Logger;
+  readonly now: () => number;
+}
+
+/** Everything that is under way between a session and its server: calls, the requests that carry them, what comes back. */
+export class Traffic implements CarrierHost {
+  readonly name: string;
+  reach: Reach;
+  paused = false;
+  readonly calls = new PendingCalls();
+  readonly carriers = new Carriers();
+  private readonly owner: TrafficOwner;
+  private readonly options: TrafficOptions;
+  private readonly deadlines = new Deadlines();
+  private readonly garbage: QuietLog;
+  private readonly trouble: QuietLog;
+
+  constructor(name: string, reach: Reach, owner: TrafficOwner, options: TrafficOptions) {
+    this.name = name;
+    this.reach = reach;
+    this.owner = owner;
+    this.options = options;
+    this.garbage = new QuietLog(options.log, 'the target sent something that is no MCP message; skipped');
+    this.trouble = new QuietLog(options.log, 'the target could not do its part');
+  }
+
+  get limits(): Limits {
+    return this.options.limits();
+  }
+
+  /** @param done hears of the end of a notification or response, and of a call that failed */
+  post(
+    text: string,
+    method: string,
+    wireId: number,
+    more: { readonly begun?: () => void; readonly done?: (error?: GatewayError) => void } = {},
+  ): Post {
+    const done = (error?: GatewayError): void => {
+      if (error !== undefined && wireId === 0) this.warn(error.message, error.detail);
+      more.done?.(error);
+    };
+    const post = new Post({ home: this.owner.home, text, method, wireId, ...more, done }, this);
+    this.carriers.add(post);
+    post.begin();
+    return post;
+  }
+
+  /** Opens a stream, or takes one up again. */
+  listen(wireId: number, home: Home, place: StreamPlace): Listening {
+    const note = (message: string, detail: string): void => this.warn(message, detail);
+    const listening = new Listening({ home, wireId, place, now: this.options.now, note }, this);
+    this.carriers.add(listening);
+    listening.begin();
+    return listening;
+  }
+
+  warn(reason: string, detail?: string): void {
+    this.trouble.warn({ reason, detail });
+  }
+
+  /** Limits the time of a call, where it is limited. @param late runs when it was not answered in time */
+  limit(wireId: number, late: (ms: number) => void): void {
+    const { callTimeoutMs: ms } = this.reach;
+    if (ms !== undefined) this.deadlines.set(wireId, ms, () => late(ms));
+  }
+
+  forget(wireId: number): void {
+    this.calls.forget(wireId);
+    this.deadlines.settled(wireId);
+    this.carriers.of(wireId)?.abandon();
+  }
+
+  failAll(error: GatewayError): void {
+    this.deadlines.clear();
+    this.calls.failAll(error);
+  }
+
+  pause(): void {
+    this.paused = true;
+    this.carriers.pause();
+  }
+
+  resume(): void {
+    this.paused = false;
+    this.carriers.resume();
+  }
+
+  // CarrierHost
+
+  receive(text: string, wireId: number): void {
+    // In JSON text a line break can only be white space.
+    const messages = readMessages(/[\r\n]/.test(text) ? text.replaceAll(/[\r\n]/g, ' ') : text);
+    if (typeof messages === 'string') {
+      this.garbage.warn({ why: messages, text: text.slice(0, 200) });
+      return;
+    }
+    for (const message of messages) {
+      try {
+        this.take(message, wireId);
+      } catch (error) {
+        // A defect must not take every other session down with it.
+        const stack = error instanceof Error ? error.stack : String(error);
+        this.options.log.error('a message of the target could not be handled', { stack });
+      }
+    }
+  }
+
+  private take(message: Envelope, wireId: number): void {
+    if (message.kind !== 'response') {
+      this.owner.said(message, this.calls.get(wireId) ?? 'aside');
+      return;
+    }
+    const waiter = this.calls.settle(message);
+    if (waiter === undefined) {
+      this.options.log.debug('the target answered a call that does not wait', { id: String(message.id) });
+      return;
+    }
+    this.deadlines.settled(message.id as number);
+    handOver(waiter, message);
+  }
+
+  waits(wireId: number): boolean {
+    return this.calls.get(wireId) !== undefined;
+  }
+
+  failed(wireId: number, error: GatewayError): void {
+    this.deadlines.settled(wireId);
+    const waiter = this.calls.take(wireId);
+    if (waiter === undefined) return;
+    if (!this.owner.beginning) this.warn(error.message, error.detail);
+    waiter.failed(error);
+  }
+
+  lost(home: Home, why: string, wireId: number, text?: string): void {
+    this.owner.lost(home, why, wireId, text);
+  }
+
+  broken(home: Home, wireId: number, { lastId, retryMs }: StreamPlace): void {
+    if (home === this.owner.home) this.listen(wireId, home, { lastId, retryMs });
+    else this.failed(wireId, targetError('mcp_target_failed', this.name, 'lost the session of the call'));
+  }
+
+  over(carrier: Carrier): void {
+    this.carriers.remove(carrier);
+  }
+}
