@@ -1,4 +1,5 @@
 import { apps } from './requirements/apps.ts';
+import { clusterFaults } from './requirements/clusterFaults.ts';
 import { configuration } from './requirements/configuration.ts';
 import { dataPlaneFaults } from './requirements/dataPlaneFaults.ts';
 import { faults } from './requirements/faults.ts';
@@ -33,5 +34,6 @@ export const requirements: readonly Requirement[] = [
   ...operation,
   ...faults,
   ...dataPlaneFaults,
+  ...clusterFaults,
   ...apps,
 ];

@@ -7,9 +7,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { before, describe, test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { connect } from 'node:tls';
 import { ask } from '../e2e/http.testing.ts';
 import { startGateway, type GatewayProcess } from '../e2e/gateway.testing.ts';
 import { Program } from '../../src/cli/program.testing.ts';
+import { authority } from '../../src/proxy/certificates.testing.ts';
 import { freePorts } from '../support/loopback.ts';
 import { clusterForSuite, needsCluster } from './cluster.testing.ts';
 import { startControllerProcess, type ControllerProcess } from './controllerProcess.testing.ts';
@@ -196,6 +198,71 @@ describe('the stream of models', needsCluster, () => {
     await controller.end('SIGTERM');
   });
 
+  test('a Secret that is broken takes no certificate away, and one that is mended is shown at once', async (t) => {
+    const controller = await start(t);
+    await controller.ready();
+    const ca = authority();
+    const [first, second] = [1, 2].map((turn) =>
+      ca.issue({ name: `turn ${turn}`, names: ['a.example.test'] }),
+    );
+    const [secure = 0] = await freePorts(1);
+    const hold = async (cert = 'rubbish', key = 'rubbish'): Promise<void> =>
+      await stage.cluster.apply(
+        JSON.stringify({
+          apiVersion: 'v1',
+          kind: 'Secret',
+          metadata: { name: 'web', namespace: 'default' },
+          type: 'kubernetes.io/tls',
+          stringData: { 'tls.crt': cert, 'tls.key': key },
+        }),
+      );
+    await hold(first?.cert, first?.key);
+    await stage.cluster.apply([secureGateway(port, secure), route('sealed')].join('\n---\n'));
+    await using proxy = await startGateway('', { args: await flags(t, [controller]) });
+    await until('the route is served', async () => /sealed/.test((await redirected()) ?? ''));
+    /** The certificate that a client is shown now. */
+    const shown = async (): Promise<string> => {
+      const socket = connect({ port: secure, host: '127.0.0.1', ca: ca.cert, servername: 'a.example.test' });
+      try {
+        await once(socket, 'secureConnect');
+        return socket.getPeerX509Certificate()?.subject ?? '';
+      } finally {
+        socket.destroy();
+      }
+    };
+    const resolved = async (): Promise<string> =>
+      await stage.cluster.kubectl([
+        ...['get', 'gateway', 'gw', '-o'],
+        'jsonpath={range .status.listeners[?(@.name=="https")].conditions[?(@.type=="ResolvedRefs")]}{.status} {.reason} {.message}{end}',
+      ]);
+    await until('the status is well', async () => /^True/.test(await resolved()));
+    assert.equal(await shown(), 'CN=turn 1');
+    await hold();
+    await until('the status says so', async () =>
+      /^False InvalidCertificateRef .*the certificate that it held before stays in use/.test(
+        await resolved(),
+      ),
+    );
+    assert.equal(await shown(), 'CN=turn 1');
+    assert.deepEqual(await problems(proxy), []);
+    await hold(second?.cert, second?.key);
+    await until('the new one is shown', async () => (await shown()) === 'CN=turn 2');
+    await until('the status is well', async () => /^True/.test(await resolved()));
+
+    // What is gone is gone: whoever deletes a key wants it out of use.
+    await stage.cluster.kubectl(['delete', 'secret', 'web']);
+    await until(
+      'it is not shown any more',
+      async () =>
+        await shown().then(
+          () => false,
+          () => true,
+        ),
+    );
+    await stage.cluster.apply(gateway(port));
+    await controller.end('SIGTERM');
+  });
+
   test('the certificate of controllers outlives them, and is made anew when it is lost', async (t) => {
     const authorityOf = async (): Promise<string> =>
       await stage.cluster.kubectl([
@@ -237,6 +304,20 @@ const gateway = (ports: number | readonly number[], name = 'gw'): string =>
       listeners: [ports]
         .flat()
         .map((port, index) => ({ name: index === 0 ? 'http' : `http-${index}`, port, protocol: 'HTTP' })),
+    },
+  });
+
+const secureGateway = (port: number, secure: number): string =>
+  JSON.stringify({
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'Gateway',
+    metadata: { name: 'gw', namespace: 'default' },
+    spec: {
+      gatewayClassName: 'ours',
+      listeners: [
+        { name: 'http', port, protocol: 'HTTP' },
+        { name: 'https', port: secure, protocol: 'HTTPS', tls: { certificateRefs: [{ name: 'web' }] } },
+      ],
     },
   });
 

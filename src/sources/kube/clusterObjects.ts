@@ -2,7 +2,8 @@ import type { Logger } from '../../telemetry/index.ts';
 import type { KubeApi } from './api/api.ts';
 import type { KubeObject } from './api/object.ts';
 import { bundleVersionAnnotation, crdResource, trimCrd, watchedKinds, type WatchedKind } from './kinds.ts';
-import type { KubeObjects } from './translate/index.ts';
+import { noteReplaced, type KubeObjects } from './translate/index.ts';
+import type { Secret } from './types/index.ts';
 import { Informer } from './watch/informer.ts';
 import type { WatchPace } from './watch/listWatch.ts';
 import type { Change } from './watch/store.ts';
@@ -33,6 +34,10 @@ export class ClusterObjects {
       const { addressesOnly, ...what } = kind;
       const informer = new Informer<KubeObject>({ ...shared, ...what });
       informer.objects.onChange((changes) => {
+        if (kind.field === 'secrets')
+          for (const change of changes)
+            if (change.type === 'updated')
+              noteReplaced(change.previous as unknown as Secret, change.object as unknown as Secret);
         if (changes.every(isEcho)) return;
         onChange(addressesOnly === true ? 'addresses' : 'objects');
       });

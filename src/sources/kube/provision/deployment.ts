@@ -1,5 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject, ObjectMeta } from '../api/object.ts';
 import { proxyName, selectorOf } from './names.ts';
+import { patched } from './patch.ts';
 import type { ProxyRequest } from './request.ts';
 
 /** Whom the tokens of proxies are for: a token that is stolen opens nothing else. */
@@ -11,6 +13,8 @@ const cacheFolder = '/var/cache/portcullis';
 const user = 65_532;
 /** Seconds: a Service takes a pod out, the pod finishes what runs, and something to spare. */
 const terminationGrace = 60;
+/** Tells a proxy how long it has, so that it ends by itself before it is killed. */
+const graceVariable = 'TERMINATION_GRACE_PERIOD_SECONDS';
 const firstFreePort = 15_020;
 
 /** Two ports for the operator that no listener has, the usual ones wherever possible. */
@@ -128,7 +132,7 @@ function containerOf(request: ProxyRequest): object {
       { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
       // After the signal to end it is not ready, and serves on until that has got around; then it lets what runs finish.
       { name: 'CONNECTION_MIN_TERMINATION_DEADLINE', value: '5s' },
-      { name: 'TERMINATION_GRACE_PERIOD_SECONDS', value: String(terminationGrace) },
+      { name: graceVariable, value: String(terminationGrace) },
       // Clusters from 1.35 on label pods with the zone of their node; elsewhere it is empty.
       {
         name: 'ZONE',
@@ -159,3 +163,26 @@ function containerOf(request: ProxyRequest): object {
     ],
   };
 }
+
+/** A Deployment whose proxies know how long they have to drain, also where an overlay has changed it. */
+export function withItsDrain(object: KubeObject): KubeObject {
+  if (object.kind !== 'Deployment') return object;
+  const { spec } = (object['spec'] as { readonly template?: { readonly spec?: Data } }).template ?? {};
+  const seconds = spec?.['terminationGracePeriodSeconds'];
+  if (spec === undefined || typeof seconds !== 'number' || seconds === terminationGrace) return object;
+  const variable = (value: number): object => ({ name: graceVariable, value: String(value) });
+  // An overlay that says it itself knows better.
+  const containers = (spec['containers'] as readonly Data[]).map((container) =>
+    container['name'] === 'proxy' && Array.isArray(container['env'])
+      ? {
+          ...container,
+          env: container['env'].map((one) =>
+            isDeepStrictEqual(one, variable(terminationGrace)) ? variable(seconds) : (one as object),
+          ),
+        }
+      : container,
+  );
+  return patched(object, { spec: { template: { spec: { containers } } } }) as KubeObject;
+}
+
+type Data = Readonly<Record<string, unknown>>;

@@ -15,7 +15,7 @@ import { managedBySelector, Provisioner, type ProvisionProblem } from '../write/
 import { infrastructureOf } from './infrastructure.ts';
 import { provisionedResources } from './kinds.ts';
 import type { KnownParameters } from './knownParameters.ts';
-import { isMadeBy, proxyName } from './names.ts';
+import { isMadeBy, isOfAnother, proxyName } from './names.ts';
 import { objectsOf } from './objects.ts';
 import type { ChosenParameters } from './parameters.ts';
 import { hasSessions, portsOf, type Installation, type ProxyRequest } from './request.ts';
@@ -89,6 +89,7 @@ export class Fleet {
       api,
       kinds: informers.map(({ resource, objects }) => ({ resource, objects })),
       mayWrite,
+      isOfAnother,
       log,
       metrics,
     });
@@ -135,7 +136,8 @@ export class Fleet {
         const chosen = parameters.of(gateway, gatewayClass);
         if (served.ports.length > 0 && chosen !== undefined)
           this.#wish(gateway, served, chosen, installation);
-      } else if (!this.#isOurs(gatewayClass) && this.#hasOurs(gateway)) this.#release(gateway);
+      } else if (gatewayClass !== undefined && !this.#isOurs(gatewayClass) && this.#hasOurs(gateway))
+        this.#release(gateway);
     }
     for (const key of [...this.#wishes.keys(), ...this.#problems.keys()])
       if (!present.has(key)) this.#forget(key);
@@ -233,8 +235,8 @@ export class Fleet {
     return (deployment?.['spec'] as { readonly replicas?: number } | undefined)?.replicas;
   }
 
-  #isOurs(gatewayClass: GatewayClass | undefined): boolean {
-    return gatewayClass?.spec.controllerName === this.#options.controllerName;
+  #isOurs({ spec }: GatewayClass): boolean {
+    return spec.controllerName === this.#options.controllerName;
   }
 
   #hasOurs(gateway: Gateway): boolean {

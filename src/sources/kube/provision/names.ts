@@ -7,6 +7,9 @@ const gatewayClassLabel = 'gateway.networking.k8s.io/gateway-class-name';
 /** Whose object it is, where several installations share a cluster: the `controllerName`. */
 export const controllerAnnotation = 'portcullis.dev/controller-name';
 
+/** Which installation made it last, by where its controller is reached. */
+export const installationAnnotation = 'portcullis.dev/installation';
+
 const longestLabel = 63;
 
 /**
@@ -40,3 +43,11 @@ export const labelsOf = (gateway: string, gatewayClass: string): Readonly<Record
 /** Was it made by this installation? */
 export const isMadeBy = (controllerName: string, { annotations }: ObjectMeta): boolean =>
   annotations?.[controllerAnnotation] === controllerName;
+
+/** Was what is there made by another installation than the one that wants it? */
+export function isOfAnother(present: { metadata: ObjectMeta }, wanted: { metadata: ObjectMeta }): boolean {
+  const [other, own] = [present, wanted].map(
+    ({ metadata }) => metadata.annotations?.[installationAnnotation],
+  );
+  return other !== undefined && other !== own;
+}

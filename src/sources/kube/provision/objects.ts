@@ -1,6 +1,6 @@
 import type { KubeObject, ObjectMeta } from '../api/object.ts';
-import { deploymentOf } from './deployment.ts';
-import { controllerAnnotation, labelsOf, proxyName } from './names.ts';
+import { deploymentOf, withItsDrain } from './deployment.ts';
+import { controllerAnnotation, installationAnnotation, labelsOf, proxyName } from './names.ts';
 import type { ChosenParameters, Overlays } from './parameters.ts';
 import { patched } from './patch.ts';
 import type { ProxyRequest } from './request.ts';
@@ -16,7 +16,10 @@ export function objectsOf(request: ProxyRequest): readonly KubeObject[] {
   const { namespace = '', name } = gateway.metadata;
   const own = {
     labels: labelsOf(name, gateway.spec.gatewayClassName),
-    annotations: { [controllerAnnotation]: installation.controllerName },
+    annotations: {
+      [controllerAnnotation]: installation.controllerName,
+      [installationAnnotation]: installation.controller,
+    },
   };
   const { labels = {}, annotations = {} } = gateway.spec.infrastructure ?? {};
   // What objects are found by is not for others to change.
@@ -55,7 +58,7 @@ function overlaid(
   const name = overlayNames[object.kind];
   const patches = name === undefined ? [] : overlays.flatMap((one) => one[name] ?? []);
   if (patches.length === 0) return object;
-  const result = patches.reduce<unknown>(patched, object) as KubeObject;
+  const result = withItsDrain(patches.reduce<unknown>(patched, object) as KubeObject);
   const { metadata } = result;
   return {
     ...result,

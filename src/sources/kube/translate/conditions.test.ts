@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Condition } from '../types/index.ts';
-import { mergeConditions, problem, sameData, verdict } from './conditions.ts';
+import { withOwnEntries, mergeConditions, problem, sameData, verdict } from './conditions.ts';
 
 const stamp = { now: '2026-02-02T00:00:00Z', generation: 4 };
 const old = (type: string, more: Partial<Condition> = {}): Condition => ({
@@ -63,4 +63,18 @@ test('data is the same in any order of its fields, and never where one has more'
     ['1', 1],
   ])
     assert.equal(sameData(a, b), false, JSON.stringify([a, b]));
+});
+
+test('entries of others keep their places, and ours theirs', () => {
+  const entry = (controllerName: string, name: string) => ({ controllerName, name });
+  const [a, b, c] = [entry('ours', 'a'), entry('ours', 'b'), entry('ours', 'c')];
+  const [x, y] = [entry('theirs', 'x'), entry('others', 'y')];
+  assert.deepEqual(withOwnEntries([], [a], 'ours', 9), [a]);
+  assert.deepEqual(withOwnEntries([x, b, y], [a], 'ours', 9), [x, a, y]);
+  assert.deepEqual(withOwnEntries([b, x], [a, b, c], 'ours', 9), [a, x, b, c]);
+  assert.deepEqual(withOwnEntries([a, x, b, y], [c], 'ours', 9), [c, x, y]);
+  assert.deepEqual(withOwnEntries([a, x], [], 'ours', 9), [x]);
+  // What there is no room for is ours.
+  assert.deepEqual(withOwnEntries([x, y], [a, b], 'ours', 3), [x, y, a]);
+  assert.deepEqual(withOwnEntries([x, y], [a], 'ours', 1), [x, y]);
 });

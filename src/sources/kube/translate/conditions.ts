@@ -62,6 +62,25 @@ function written(old: Condition | undefined, next: Verdict, { now, generation }:
   };
 }
 
+/**
+ * Entries of several controllers with ours as they ought to be, each where one of ours stood before and the rest at the
+ * end: an order that two controllers differ about would have them write for ever.
+ * @param most entries that the API takes; those of others are never left out for ours
+ */
+export function withOwnEntries<Entry extends { readonly controllerName: string }>(
+  before: readonly Entry[],
+  own: readonly Entry[],
+  controllerName: string,
+  most: number,
+): readonly Entry[] {
+  const others = before.filter((entry) => entry.controllerName !== controllerName);
+  const rest = own.slice(0, Math.max(0, most - others.length));
+  const placed = before.flatMap((entry) =>
+    entry.controllerName === controllerName ? rest.splice(0, 1) : [entry],
+  );
+  return [...placed, ...rest];
+}
+
 /** Do both say the same, whatever the order of their fields? */
 export function sameData(a: unknown, b: unknown): boolean {
   if (a === b) return true;

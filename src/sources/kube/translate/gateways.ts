@@ -117,5 +117,6 @@ function clientCertificate({ spec, metadata }: Gateway, lookup: Lookup): Gateway
   if (reference === undefined) return undefined;
   const from = { group: GATEWAY_GROUP, kind: 'Gateway', namespace: metadata.namespace ?? '' };
   const found = keyPairFor(reference, from, lookup, 'InvalidClientCertificateRef');
-  return 'reason' in found ? found : { cert: { inline: found.cert }, key: { inline: found.key } };
+  if ('reason' in found) return problem(found.reason, found.message);
+  return { cert: { inline: found.cert }, key: { inline: found.key } };
 }

@@ -30,6 +30,7 @@ export type {
   Translation,
 } from './contract.ts';
 export { EndpointFinder } from './endpoints.ts';
+export { noteReplaced } from './pem.ts';
 export { isForPrograms } from './mcpEnvironment.ts';
 export { mapEntries, secretEntries } from './policyForms.ts';
 

@@ -4,7 +4,7 @@ import type { FrontendTls, Gateway, ListenerSpec, Reference } from '../types/ind
 import { problem, type Problem } from './conditions.ts';
 import { written, type Party } from './grants.ts';
 import { GATEWAY_GROUP, type Lookup } from './lookup.ts';
-import { authoritiesOf, keyPairOf, type Checked, type KeyPair } from './pem.ts';
+import { authoritiesOf, keyPairOf, lastKeyPairOf, type Checked, type KeyPair } from './pem.ts';
 import { namespaceOf, type Owner } from './state.ts';
 
 /** What a listener shows to its clients, and what it asks of them. */
@@ -67,11 +67,23 @@ function certificates(references: readonly Reference[], owner: Owner, lookup: Lo
   let unresolved: Problem | undefined;
   for (const reference of references) {
     const found = keyPairFor(reference, from, lookup, 'InvalidCertificateRef');
-    if ('reason' in found) unresolved ??= found;
-    else pairs.push(found);
+    if (!('reason' in found)) pairs.push(found);
+    else {
+      const { last, ...why } = found;
+      unresolved ??=
+        last === undefined
+          ? why
+          : problem(why.reason, `${why.message}; the certificate that it held before stays in use`);
+      if (last !== undefined) pairs.push(last);
+    }
   }
   if (references.length === 0) unresolved = problem('InvalidCertificateRef', 'tls.certificateRefs is empty');
   return { pairs, ...(unresolved === undefined ? {} : { unresolved }) };
+}
+
+/** Why a reference leads to no certificate, and what it led to before its Secret was broken. */
+interface Unusable extends Problem {
+  readonly last?: KeyPair;
 }
 
 /**
@@ -83,7 +95,7 @@ export function keyPairFor(
   from: Party,
   { grants, secrets }: Lookup,
   invalid: string,
-): KeyPair | Problem {
+): KeyPair | Unusable {
   const { group = '', kind = 'Secret', name } = reference;
   const namespace = namespaceOf(reference, from.namespace);
   const what = written(kind, namespace, name);
@@ -94,7 +106,9 @@ export function keyPairFor(
   const secret = secrets.get(`${namespace}/${name}`);
   const checked: Checked<KeyPair> =
     secret === undefined ? { ok: false, why: 'there is none' } : keyPairOf(secret);
-  return checked.ok ? checked.value : problem(invalid, `${what}: ${checked.why}`);
+  if (checked.ok) return checked.value;
+  const last = secret === undefined ? undefined : lastKeyPairOf(secret);
+  return { ...problem(invalid, `${what}: ${checked.why}`), ...(last === undefined ? {} : { last }) };
 }
 
 /** What a port asks of client certificates; its own setting replaces that of all ports. */

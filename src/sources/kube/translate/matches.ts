@@ -63,6 +63,9 @@ function pathKind(type: string, value: string): PathMatch['kind'] {
   return kind;
 }
 
+/** RFC 9110 §5.6.2. The schema of the CRDs says the same, where the cluster minds it. */
+const token = /^[!#$%&'*+\-.^_`|~\dA-Za-z]+$/;
+
 /** Of several with one name the first counts (HTTPHeaderMatch, HTTPQueryParamMatch). */
 function values(what: string, given: readonly TypedValue[], same: (name: string) => string): ValueMatch[] {
   const seen = new Set<string>();
@@ -71,6 +74,7 @@ function values(what: string, given: readonly TypedValue[], same: (name: string)
     const kind = valueKinds[type];
     if (kind === undefined) throw new Unsupported(`${what} type ${type} is not supported`);
     if (kind === 'regex') checkRegex(value);
+    if (what === 'header' && !token.test(name)) throw new Unsupported(`header ${name} is no name`);
     if (seen.has(same(name))) continue;
     seen.add(same(name));
     matches.push({ name, kind, value });

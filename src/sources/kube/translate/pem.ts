@@ -18,6 +18,20 @@ const bad = (why: string): Checked<never> => ({ ok: false, why });
 const pairs = new WeakMap<Secret, Checked<KeyPair>>();
 const authorities = new WeakMap<ConfigMap, Checked<string>>();
 
+/** What was good of a Secret before it was broken: by the object as it is now, so that it goes when the Secret does. */
+const lastPairs = new WeakMap<Secret, KeyPair>();
+
+/** A Secret was replaced: what was good of it is remembered where the new one is of no use. */
+export function noteReplaced(previous: Secret, secret: Secret): void {
+  if (previous.metadata.uid !== secret.metadata.uid) return;
+  const before = keyPairOf(previous);
+  const good = before.ok ? before.value : lastPairs.get(previous);
+  if (good !== undefined && !keyPairOf(secret).ok) lastPairs.set(secret, good);
+}
+
+/** The pair that a Secret held when it was last of use; undefined where it never was, as far as is known here. */
+export const lastKeyPairOf = (secret: Secret): KeyPair | undefined => lastPairs.get(secret);
+
 /** The pair that a Secret of type `kubernetes.io/tls` holds. */
 export function keyPairOf(secret: Secret): Checked<KeyPair> {
   let checked = pairs.get(secret);

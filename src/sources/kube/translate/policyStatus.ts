@@ -1,5 +1,5 @@
 import type { ParentReference, PolicyAncestorStatus } from '../types/index.ts';
-import { mergeConditions, problem, verdict, type Problem } from './conditions.ts';
+import { mergeConditions, problem, verdict, withOwnEntries, type Problem } from './conditions.ts';
 import type { StatusUpdate } from './contract.ts';
 import type { Ancestor, GatewayPolicyState } from './policyState.ts';
 import { update } from './status.ts';
@@ -17,25 +17,25 @@ export function gatewayPolicyStatus(
   now: string,
 ): StatusUpdate | undefined {
   const before = object.status?.ancestors ?? [];
-  const others = before.filter((entry) => entry.controllerName !== controllerName);
-  if (ancestors.size === 0 && others.length === before.length) return undefined;
+  const known = before.some((entry) => entry.controllerName === controllerName);
+  if (ancestors.size === 0 && !known) return undefined;
   const own = [...ancestors]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .slice(0, ANCESTORS_MOST - others.length)
     .map(([, { ref, problems }]): PolicyAncestorStatus => {
-      const known = before.find(
+      const old = before.find(
         (entry) => entry.controllerName === controllerName && same(entry.ancestorRef, ref),
       );
       return {
         ancestorRef: ref,
         controllerName,
-        conditions: mergeConditions(known?.conditions, [verdict('Accepted', worst(invalid, problems))], {
+        conditions: mergeConditions(old?.conditions, [verdict('Accepted', worst(invalid, problems))], {
           now,
           generation: object.metadata.generation,
         }),
       };
     });
-  return update('GatewayPolicy', object, { ...object.status, ancestors: [...others, ...own] });
+  const entries = withOwnEntries(before, own, controllerName, ANCESTORS_MOST);
+  return update('GatewayPolicy', object, { ...object.status, ancestors: entries });
 }
 
 function worst(invalid: Problem | undefined, problems: Ancestor['problems']): Problem | undefined {

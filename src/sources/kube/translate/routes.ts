@@ -11,7 +11,7 @@ import type {
 } from '../types/index.ts';
 import { attach, noteAttached, parentOf } from './attach.ts';
 import type { Asker, BackendResolver, Spoken } from './backendRef.ts';
-import { mergeConditions, verdict, type Problem } from './conditions.ts';
+import { mergeConditions, verdict, withOwnEntries, type Problem } from './conditions.ts';
 import { GATEWAY_GROUP, keyOfNamed, type Lookup } from './lookup.ts';
 import type { GatewayPolicies } from './policies.ts';
 import { nothing, type Level } from './policyLevel.ts';
@@ -48,7 +48,6 @@ const PARENTS_MOST = 32;
 export function placeRoute({ kind, route }: KindedRoute, tools: RouteTools): readonly RouteParentStatus[] {
   const { controllerName } = tools;
   const before = route.status?.parents ?? [];
-  const others = before.filter((entry) => entry.controllerName !== controllerName);
   const own: RouteParentStatus[] = [];
   for (const reference of route.spec.parentRefs ?? []) {
     const parent = parentOf(reference, route, tools.parents);
@@ -74,7 +73,7 @@ export function placeRoute({ kind, route }: KindedRoute, tools: RouteTools): rea
     );
     own.push({ parentRef, controllerName, conditions });
   }
-  return [...others, ...own].slice(0, PARENTS_MOST);
+  return withOwnEntries(before, own, controllerName, PARENTS_MOST);
 }
 
 function sameReference(a: ParentReference, b: ParentReference, route: AnyRoute): boolean {

@@ -16,6 +16,7 @@ import {
   type Problem,
   type Stamp,
   type Verdict,
+  withOwnEntries,
 } from './conditions.ts';
 import type { Infrastructure, StatusKind, StatusUpdate } from './contract.ts';
 import { supportedFeatures, supportedVersions } from './features.ts';
@@ -249,11 +250,10 @@ export function ancestorsStatus(
   now: string,
 ): StatusUpdate | undefined {
   const before = object.status?.ancestors ?? [];
-  const others = before.filter((entry) => entry.controllerName !== controllerName);
-  if (entries.length === 0 && others.length === before.length) return undefined;
+  if (entries.length === 0 && !before.some((entry) => entry.controllerName === controllerName))
+    return undefined;
   const own = entries
     .toSorted((a, b) => (a.gateway.key < b.gateway.key ? -1 : 1))
-    .slice(0, ANCESTORS_MOST - others.length)
     .map(({ gateway, verdicts }): PolicyAncestorStatus => {
       const { namespace = '', name } = gateway.object.metadata;
       const known = before.find(
@@ -271,7 +271,10 @@ export function ancestorsStatus(
         }),
       };
     });
-  return update(kind, object, { ...object.status, ancestors: [...others, ...own] });
+  return update(kind, object, {
+    ...object.status,
+    ancestors: withOwnEntries(before, own, controllerName, ANCESTORS_MOST),
+  });
 }
 
 const policyVerdicts = ({ conflict, invalid, unresolved }: PolicyState): readonly Verdict[] => [

@@ -23,6 +23,8 @@ export interface ProvisionerOptions {
   readonly kinds: readonly ProvisionedKind[];
   /** Whether this process may write now: only the leader does. */
   readonly mayWrite: () => boolean;
+  /** Whether what is there was made by another installation of this controller than what is wanted. */
+  readonly isOfAnother?: (present: KubeObject, wanted: KubeObject) => boolean;
   readonly log: Logger;
   readonly metrics: Metrics;
 }
@@ -88,7 +90,17 @@ export class Provisioner {
     const hash = createHash('sha256').update(JSON.stringify(object)).digest('base64');
     const place = pathOf(resource, { namespace, name });
     const known = objects.get(namespace, name);
-    if (known !== undefined && isAsApplied(known, this.#applied.get(key), hash)) return undefined;
+    const applied = this.#applied.get(key);
+    if (known !== undefined && isAsApplied(known, applied, hash)) return undefined;
+    // We have had our say; putting it back again and again would be a fight that no proxy survives.
+    if (
+      known !== undefined &&
+      applied?.hash === hash &&
+      this.#options.isOfAnother?.(known, object) === true
+    ) {
+      log.warn('another installation of the same controller name has taken over an object', { object: key });
+      return undefined;
+    }
     // An object without our label is in no store: the first time, the server is asked whether the name is taken.
     const current = known ?? (await this.#read(place, signal));
     if (current !== undefined && !isOwnedBy(current, owner))

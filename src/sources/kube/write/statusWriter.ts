@@ -7,8 +7,10 @@ import { apiVersionOf, pathOf, type Resource } from '../api/resource.ts';
 import type { StatusUpdate } from '../translate/contract.ts';
 import type { Change } from '../watch/store.ts';
 import type { BackoffOptions } from '../work/backoff.ts';
+import { systemClock, type Clock } from '../work/clock.ts';
 import type { Rate } from '../work/tokenBucket.ts';
 import { WorkQueue } from '../work/workQueue.ts';
+import { Contested } from './contested.ts';
 
 export interface StatusWriterOptions {
   readonly api: KubeApi;
@@ -22,6 +24,7 @@ export interface StatusWriterOptions {
   readonly metrics: Metrics;
   readonly rate?: Rate;
   readonly backoff?: BackoffOptions;
+  readonly clock?: Clock;
 }
 
 /**
@@ -32,6 +35,7 @@ export class StatusWriter {
   readonly #options: StatusWriterOptions;
   readonly #queue: WorkQueue;
   readonly #writes: Counter;
+  readonly #contested: Contested;
   readonly #wanted = new Map<string, StatusUpdate>();
   /** What was written last, until the result is seen: until then the old version of the object asks for it again. */
   readonly #written = new Map<string, StatusUpdate>();
@@ -39,6 +43,7 @@ export class StatusWriter {
   constructor(options: StatusWriterOptions) {
     const { log, metrics, rate = { perSecond: 400, burst: 800 }, backoff } = options;
     this.#options = options;
+    this.#contested = new Contested(options.clock ?? systemClock);
     this.#writes = metrics.counter('kube_status_writes_total', 'Status of objects written', [
       'kind',
       'result',
@@ -67,11 +72,14 @@ export class StatusWriter {
       ) {
         this.#written.delete(key);
         this.#wanted.set(key, update);
-        this.#queue.add(key);
+        const pauseMs = this.#contested.pauseFor(key, update.status);
+        if (pauseMs > 0) this.#queue.addAfter(key, pauseMs);
+        else this.#queue.add(key);
       }
     }
     for (const key of [...this.#wanted.keys(), ...this.#written.keys()])
       if (!named.has(key)) this.#forget(key);
+    this.#contested.keep(named);
   }
 
   /**
@@ -137,6 +145,7 @@ export class StatusWriter {
       return;
     }
     this.#writes.add({ kind, result: 'written' });
+    this.#contested.note(key, update.status);
     if (this.#settled(key, update)) this.#written.set(key, update);
   }
 
