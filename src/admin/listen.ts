@@ -47,7 +47,12 @@ export const openServer = async (
     await (inherited === undefined ? listenOrRetry(server, where) : adopt(server, inherited));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`cannot open the ${purpose} address: ${reason}`, { cause: error });
+    const { code } = error as NodeJS.ErrnoException;
+    const hint =
+      code === 'EADDRINUSE'
+        ? ` (another program listens there, another gateway perhaps: ${purpose}Addr names another place, or off)`
+        : '';
+    throw new Error(`cannot open the ${purpose} address: ${reason}${hint}`, { cause: error });
   }
   return {
     address: addressOf(server),

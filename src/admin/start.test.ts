@@ -233,7 +233,7 @@ test('a port in use is an error that names the purpose, and leaves nothing open'
   const { port } = taken.address() as { port: number };
   await assert.rejects(
     start(t, { readiness: { kind: 'tcp', host: '127.0.0.1', port } }),
-    new RegExp(`cannot open the readiness address: .*127\\.0\\.0\\.1:${String(port)}`),
+    new RegExp(`cannot open the readiness address: .*127\\.0\\.0\\.1:${String(port)}.*readinessAddr`),
   );
 });
 

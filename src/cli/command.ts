@@ -32,6 +32,8 @@ export interface Flag {
   /** Name of the value, for `--help`. */
   readonly value?: string;
   readonly help: string;
+  /** Of several the last would win: here that is an error. */
+  readonly once?: boolean;
 }
 
 /** The command line is wrong: the message is shown with a pointer to `--help`, and the exit code is 2. */

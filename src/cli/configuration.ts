@@ -5,8 +5,14 @@ import { UsageError, type Flag, type Flags, type Terminal } from './command.ts';
 export const inlineName = '<inline>';
 
 export const configurationFlags: Readonly<Record<string, Flag>> = {
-  file: { type: 'string', short: 'f', value: 'FILE', help: 'configuration file (YAML)' },
-  config: { type: 'string', short: 'c', value: 'YAML', help: 'configuration itself, instead of a file' },
+  file: { type: 'string', short: 'f', value: 'FILE', help: 'configuration file (YAML)', once: true },
+  config: {
+    type: 'string',
+    short: 'c',
+    value: 'YAML',
+    help: 'configuration itself, instead of a file',
+    once: true,
+  },
 };
 
 export type Given = { readonly file: string } | { readonly text: string };

@@ -86,15 +86,21 @@ function parse(args: readonly string[], command: Command): { flags: Flags; posit
       { type, ...(short === undefined ? {} : { short }) },
     ]),
   );
+  let parsed;
   try {
-    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
-    return { flags: values as Flags, positionals };
+    parsed = parseArgs({ args: [...args], options, allowPositionals: true, tokens: true });
   } catch (error) {
     // Only the first sentence: the rest explains `--` to programmers.
-    throw new UsageError(
-      error instanceof Error ? (error.message.split('. ')[0] ?? error.message) : String(error),
-    );
+    const [problem = ''] = (error instanceof Error ? error.message : String(error)).split('. ');
+    const [, unknown] = /^Unknown option '--(.+)'/.exec(problem) ?? [];
+    const meant = unknown === undefined ? undefined : nearest(unknown, Object.keys(options));
+    throw new UsageError(meant === undefined ? problem : `${problem}; did you mean --${meant}?`);
   }
+  for (const [name, { once }] of Object.entries(command.flags)) {
+    const given = parsed.tokens.filter((token) => token.kind === 'option' && token.name === name);
+    if (once === true && given.length > 1) throw new UsageError(`--${name} is given twice`);
+  }
+  return { flags: parsed.values as Flags, positionals: parsed.positionals };
 }
 
 function suggestion(name: string): string {

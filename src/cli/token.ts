@@ -1,6 +1,7 @@
 import type { Command, Flags } from './command.ts';
 import { UsageError } from './command.ts';
 import { exitCode } from './exitCode.ts';
+import { reasonOf } from './reason.ts';
 
 const timeoutMs = 10_000;
 
@@ -36,7 +37,7 @@ export const token: Command = {
       terminal.out(`${await requestToken(endpoint, id, secret, flags['scope'])}\n`);
       return exitCode.ok;
     } catch (error) {
-      terminal.err(`portcullis: ${reason(error)}\n`);
+      terminal.err(`portcullis: ${reasonOf(error)}\n`);
       return exitCode.failed;
     }
   },
@@ -124,10 +125,4 @@ async function fetchJson(url: string, init: RequestInit): Promise<Answer> {
     status: response.status,
     body: typeof body === 'object' && body !== null ? (body as Readonly<Record<string, unknown>>) : {},
   };
-}
-
-/** `fetch failed` alone tells nothing; the cause does. */
-function reason(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
 }

@@ -1,9 +1,16 @@
 import { request, type RequestOptions } from 'node:http';
 import { UsageError, type Command, type Terminal } from './command.ts';
 import { exitCode } from './exitCode.ts';
+import { reasonOf } from './reason.ts';
 
 /** Where the admin port is unless the configuration says otherwise. */
 const usualAddress = '127.0.0.1:15000';
+
+/** Of signals. */
+const problems: ReadonlyMap<string, string> = new Map([
+  ['ESRCH', 'there is none'],
+  ['EPERM', 'it belongs to another user'],
+]);
 
 export const upgrade: Command = {
   summary: 'have a new program take the place of a running gateway, without a refused connection',
@@ -35,7 +42,8 @@ function signal(pid: string, terminal: Terminal): number {
   try {
     process.kill(Number(pid), 'SIGUSR2');
   } catch (error) {
-    terminal.err(`portcullis: process ${pid}: ${error instanceof Error ? error.message : String(error)}\n`);
+    const { code = '' } = error as NodeJS.ErrnoException;
+    terminal.err(`portcullis: process ${pid}: ${problems.get(code) ?? reasonOf(error)}\n`);
     return exitCode.failed;
   }
   terminal.out(`process ${pid} was told; its log says what comes of it\n`);
@@ -52,7 +60,7 @@ async function ask(address: string, terminal: Terminal): Promise<number> {
     terminal.err(`portcullis: no upgrade: ${body}`);
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    terminal.err(`portcullis: ${address}: ${error instanceof Error ? error.message : String(error)}\n`);
+    terminal.err(`portcullis: no gateway answers at ${address}: ${reasonOf(error)}\n`);
   }
   return exitCode.failed;
 }
