@@ -11,7 +11,7 @@ const endpoint = parsed('a path that begins with /', (text) =>
 );
 
 /** `host` as written: a URL, `name:port`, or a name whose port stands beside it. */
-interface WrittenHost {
+export interface WrittenHost {
   readonly host: string;
   readonly port?: number;
   readonly https?: boolean;
