@@ -59,7 +59,9 @@ export function guideCluster(page: string): GuideCluster {
       const cluster = running();
       const mark = '@@ step of the guide';
       const script = steps.map(({ fence }) => `echo '${mark}'\n${fence.text}`).join('\n');
-      const command = `export PATH='${path}'\nset -euo pipefail\ncd '${root}'\n${script}`;
+      // What a step has left in the background would hold the terminal open for ever where a later one fails.
+      const trap = `trap 'kill $(jobs -p) 2>/dev/null || true' EXIT`;
+      const command = `export PATH='${path}'\nset -euo pipefail\n${trap}\ncd '${root}'\n${script}`;
       try {
         const { stdout } = await cluster.run(['bash', '-c', command]);
         return stdout.split(`${mark}\n`).slice(1);
