@@ -267,20 +267,7 @@ export class Crew {
 
   /** False when the end comes before the time is over. */
   private pause(ms: number): Promise<boolean> {
-    const { signal } = this.stopped;
-    if (signal.aborted) return Promise.resolve(false);
-    if (ms === 0) return Promise.resolve(true);
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        signal.removeEventListener('abort', stop);
-        resolve(true);
-      }, ms);
-      const stop = (): void => {
-        clearTimeout(timer);
-        resolve(false);
-      };
-      signal.addEventListener('abort', stop, { once: true });
-    });
+    return delay(ms, true, { signal: this.stopped.signal }).catch(() => false);
   }
 }
 
