@@ -1,11 +1,18 @@
 #!/usr/bin/env bash
 # Fills the test bed: the programs of a cluster in one binary, the CRDs of the Gateway API, and helm.
 #
-#   build.sh [FOLDER]
+#   build.sh [--api] [FOLDER]
 #
+# With --api only what an API server needs: no pods and no helm.
 # FOLDER is $PORTCULLIS_TESTBED or ~/.cache/portcullis/testbed unless given; it lies outside the checkout, because what
 # takes a quarter of an hour of two cores ought to outlive one. What is there and of the right version stays.
 set -euo pipefail
+
+only=everything
+if [ "${1:-}" = --api ]; then
+  only=api
+  shift
+fi
 
 here=$(cd "$(dirname "$0")" && pwd)
 folder=${1:-${PORTCULLIS_TESTBED:-${XDG_CACHE_HOME:-$HOME/.cache}/portcullis/testbed}}
@@ -50,6 +57,10 @@ if [ ! -d "$folder/crds/$gateway_api" ]; then
   cp -R "$module/config/crd/standard" "$module/config/crd/experimental" "$folder/crds.new/"
   chmod -R u+w "$folder/crds.new"
   mv "$folder/crds.new" "$folder/crds/$gateway_api"
+fi
+if [ "$only" = api ]; then
+  echo "the bed is in $folder"
+  exit 0
 fi
 if [ ! -e "$folder/pause.tar" ] || [ "$here/pause/main.go" -nt "$folder/pause.tar" ]; then
   echo "making the image that holds pods together"

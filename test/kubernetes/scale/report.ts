@@ -59,7 +59,7 @@ export function scaleReport(measured: Measured): string[] {
   const starts = [first, ...later];
   const longest = Math.max(...starts.map(whole));
   return [
-    `Written by \`npm run scale:kube\`: ${number(shape.gateways)} Gateways with ${number(listeners)} listeners (half of them HTTPS), ${number(routes)} HTTPRoutes, ${number(shape.services)} Services with ${number(endpoints)} endpoints, on a real API server. \`portcullis controller\` runs as the chart starts it, a \`portcullis proxy\` serves one of the Gateways, and a client of the stream stands for the proxies of each of the others.`,
+    `Written by \`npm run scale:kube\`: ${number(shape.gateways)} Gateways with ${number(listeners)} listeners (half of them HTTPS), ${number(routes)} HTTPRoutes, ${number(shape.services)} Services with ${number(endpoints)} endpoints, on a real API server. \`portcullis controller\` runs as the chart starts it, with the heap that Node allows itself in the 512 MiB of its container; a \`portcullis proxy\` serves one of the Gateways, and a client of the stream stands for the proxies of each of the others.`,
     '',
     `- Date: ${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC, ${measured.minutes.toFixed(0)} minutes`,
     `- Machine: ${describeMachine()}; API server, store, controller, proxy, client and backends share it`,

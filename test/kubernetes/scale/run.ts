@@ -57,6 +57,8 @@ const say = (text: string): void =>
 const [loadBefore = 0] = loadavg();
 const folder = mkdtempSync(join(tmpdir(), 'portcullis-scale-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+// What is started here ends with this process, also where that is told to end.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 const write = (name: string, content: string | Uint8Array): string => {
   const file = join(folder, name);
   writeFileSync(file, content);
@@ -132,6 +134,7 @@ const peaks: number[] = [];
 const starts: Start[] = [];
 let controller = new ControllerProgram(cluster.kubeconfig, namespace);
 ends.defer(() => controller.kill());
+process.on('exit', () => controller.kill());
 for (let turn = 0; turn <= rounds; turn++) {
   if (turn > 0) {
     peaks.push(controller.peakBytes);
@@ -159,6 +162,7 @@ const proxy = await startGateway('', {
   ],
 });
 ends.use(proxy);
+process.on('exit', () => proxy.signal('SIGKILL'));
 const others = listen({ ...own, tokenFiles: new Map([...own.tokenFiles].filter(([key]) => key !== served)) });
 ends.defer(async () => await others.close());
 await others.complete;

@@ -38,13 +38,15 @@ export async function measureStart(
     await listeners.close();
   };
   const serving = serve();
-  let written = ready;
+  // What is to be written is written by the one that leads.
+  while ((await controller.figures()).sum('kube_leader') !== 1) await pause(20);
+  let written = now();
   let before = -1;
   for (;;) {
     const figures = await controller.figures();
     const writes = figures.sum('kube_status_writes_total') + figures.sum('kube_provision_writes_total');
     if (writes !== before || figures.sum('kube_queue_depth') > 0) {
-      if (writes > 0) written = now();
+      if (before >= 0) written = now();
       before = writes;
     } else if (now() - written > quietMs) {
       await serving;

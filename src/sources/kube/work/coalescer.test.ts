@@ -76,7 +76,7 @@ test('a run that took long is followed by a rest, and a change after that does n
     log: memoryLog().log,
     clock,
     windows: windows(50, 200),
-    maxRestMs: 300,
+    maxRestMs: { soon: 300, later: 1_000 },
   });
   coalescer.mark();
   // It runs at 50, until 450, and rests until 750.
@@ -90,6 +90,12 @@ test('a run that took long is followed by a rest, and a change after that does n
   coalescer.mark();
   await clock.advance(50);
   assert.equal(at.length, 3);
+  // That ended 400 later; what can wait rests longer.
+  coalescer.mark('later');
+  await clock.advance(1_399);
+  assert.equal(at.length, 3);
+  await clock.advance(1);
+  assert.equal(at.length, 4);
   await coalescer.close();
 });
 

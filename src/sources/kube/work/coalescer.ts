@@ -17,8 +17,11 @@ export interface CoalescerOptions {
   readonly run: () => Promise<void> | void;
   readonly log: Logger;
   readonly windows?: Readonly<Record<Urgency, Window>>;
-  /** Longest rest after a run; it rests as long as it has run, so that others get half of the time. */
-  readonly maxRestMs?: number;
+  /**
+   * Longest rest after a run: it rests as long as it has run, so that others get half of the time, and five times as
+   * long from what can wait.
+   */
+  readonly maxRestMs?: Readonly<Record<Urgency, number>>;
   readonly clock?: Clock;
 }
 
@@ -27,18 +30,23 @@ const usualWindows: Readonly<Record<Urgency, Window>> = {
   later: { quietMs: 250, maxWaitMs: 1_000 },
 };
 
+const usualRest: Readonly<Record<Urgency, number>> = { soon: 1_000, later: 5_000 };
+/** Times as long as the last run took. */
+const restShare: Readonly<Record<Urgency, number>> = { soon: 1, later: 5 };
+
 /** Turns a burst of changes into one run. Runs never overlap; changes that come during one cause another. */
 export class Coalescer {
   readonly #options: Required<CoalescerOptions>;
   /** When the first change came that asks for the next run, and when that is due on its account. */
   readonly #asked = new Map<Urgency, { readonly first: number; due: number }>();
-  #restUntil = 0;
+  /** The end of the last run, and how long it took. */
+  #last = { end: Number.NEGATIVE_INFINITY, ms: 0 };
   #cancel: (() => void) | undefined;
   #running: Promise<void> | undefined;
   #closed = false;
 
   constructor(options: CoalescerOptions) {
-    this.#options = { windows: usualWindows, maxRestMs: 1_000, clock: systemClock, ...options };
+    this.#options = { windows: usualWindows, maxRestMs: usualRest, clock: systemClock, ...options };
   }
 
   /** Something changed. */
@@ -62,10 +70,12 @@ export class Coalescer {
   }
 
   #schedule(): void {
-    const { clock } = this.#options;
+    const { clock, maxRestMs } = this.#options;
     this.#cancel?.();
-    const due = Math.min(...Array.from(this.#asked.values(), ({ due: at }) => at));
-    const ms = Math.max(0, due - clock.now(), this.#restUntil - clock.now());
+    const dues = Array.from(this.#asked, ([urgency, { due }]) =>
+      Math.max(due, this.#last.end + Math.min(restShare[urgency] * this.#last.ms, maxRestMs[urgency])),
+    );
+    const ms = Math.max(0, Math.min(...dues) - clock.now());
     this.#cancel = clock.after(ms, () => {
       this.#cancel = undefined;
       // A turn later, so that the run cannot end before it is known to run.
@@ -75,7 +85,7 @@ export class Coalescer {
 
   /** Never rejects. */
   async #run(): Promise<void> {
-    const { run, log, clock, maxRestMs } = this.#options;
+    const { run, log, clock } = this.#options;
     this.#asked.clear();
     const begun = clock.now();
     try {
@@ -85,8 +95,8 @@ export class Coalescer {
         reason: error instanceof Error ? (error.stack ?? error.message) : String(error),
       });
     }
-    const ended = clock.now();
-    this.#restUntil = ended + Math.min(ended - begun, maxRestMs);
+    const end = clock.now();
+    this.#last = { end, ms: end - begun };
     this.#running = undefined;
     if (this.#asked.size > 0 && !this.#closed) this.#schedule();
   }
