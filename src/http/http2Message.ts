@@ -1,10 +1,7 @@
-import { hash, randomBytes } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Head } from './head.ts';
 
-/**
- * Messages of HTTP/2 and the messages of HTTP/1.1 that they stand for (RFC 9113 §8). A request is turned into text and
- * read by the same strict reader as any other: what could not have come in over HTTP/1.1 cannot come in this way either.
- */
+/** Messages of HTTP/2 to and from backends, and the messages of HTTP/1.1 that they stand for (RFC 9113 §8). */
 
 /** Fields of one connection of HTTP/1.1 that have no meaning in HTTP/2 (RFC 9113 §8.2.2). */
 const connectionFields = new Set([
@@ -15,102 +12,6 @@ const connectionFields = new Set([
   'upgrade',
   'http2-settings',
 ]);
-
-/** A field name as HTTP/2 has it. */
-const lowerName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
-
-/** Those of requests (RFC 9113 §8.3.1, RFC 8441 §4). */
-const pseudoHeaders = new Set([':method', ':scheme', ':authority', ':path', ':protocol']);
-
-export interface RequestText {
-  readonly text: string;
-  /** The body is framed in chunks: its length is not known. */
-  readonly chunked: boolean;
-  /** The stream asks for a WebSocket (RFC 8441). */
-  readonly webSocket: boolean;
-}
-
-/**
- * @param fields names and values by turns, as they came
- * @param bodyless the stream has ended with its head
- * @returns the text of the head, or what is wrong with it
- */
-export function requestText(
-  fields: readonly string[],
-  bodyless: boolean,
-): RequestText | { readonly problem: string } {
-  const pseudo = new Map<string, string>();
-  const cookies: string[] = [];
-  let lines = '';
-  let host: string | undefined;
-  let length = false;
-  let regular = false;
-  for (let i = 0; i + 1 < fields.length; i += 2) {
-    const name = fields[i] as string;
-    const value = fields[i + 1] as string;
-    // A line end in a value would add fields to the text.
-    if (/[\r\n\0]/.test(value)) return { problem: 'a line end in a field value' };
-    if (name.startsWith(':')) {
-      if (!pseudoHeaders.has(name)) return { problem: 'an unknown pseudo-header' };
-      if (pseudo.has(name) || regular) return { problem: 'pseudo-headers in disorder' };
-      pseudo.set(name, value);
-      continue;
-    }
-    regular = true;
-    // In capitals (§8.2.1), or with a colon, behind which another name and value would begin.
-    if (!lowerName.test(name)) return { problem: 'a malformed field name' };
-    else if (connectionFields.has(name)) return { problem: `${name} in HTTP/2` };
-    else if (name === 'te' && value.toLowerCase() !== 'trailers')
-      return { problem: 'te other than trailers' };
-    else if (name === 'host') {
-      if (host !== undefined) return { problem: 'host comes twice' };
-      host = value;
-    } else if (name === 'cookie') cookies.push(value);
-    else {
-      length ||= name === 'content-length';
-      lines += `${name}: ${value}\r\n`;
-    }
-  }
-  const method = pseudo.get(':method') ?? '';
-  const path = pseudo.get(':path') ?? '';
-  const authority = pseudo.get(':authority') ?? host;
-  const webSocket = method === 'CONNECT' && pseudo.get(':protocol') === 'websocket';
-  if (authority === undefined || authority === '') return { problem: 'no authority' };
-  if (host !== undefined && host.toLowerCase() !== authority.toLowerCase())
-    return { problem: 'host is not the authority' };
-  if (pseudo.has(':protocol') && !webSocket) return { problem: 'another protocol than websocket' };
-  const scheme = pseudo.get(':scheme');
-  if (scheme !== undefined && !/^https?$/i.test(scheme)) return { problem: 'another scheme' };
-  const chunked = !bodyless && !length && !webSocket;
-  return {
-    text:
-      `${webSocket ? 'GET' : method} ${method === 'CONNECT' && !webSocket ? authority : path} HTTP/1.1\r\n` +
-      `host: ${authority}\r\n` +
-      lines +
-      // Crumbs are one field in HTTP/1.1 (RFC 9113 §8.2.3).
-      (cookies.length === 0 ? '' : `cookie: ${cookies.join('; ')}\r\n`) +
-      (chunked ? 'transfer-encoding: chunked\r\n' : '') +
-      (webSocket
-        ? `connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: ${randomBytes(16).toString('base64')}\r\n`
-        : '') +
-      '\r\n',
-    chunked,
-    webSocket,
-  };
-}
-
-/**
- * The fields of an answer for HTTP/2, names and values by turns.
- * @param status in the place of the answer's own
- */
-export function responseFields(head: Head, status = head.status): string[] {
-  const fields = [':status', String(status)];
-  for (let i = 0; i < head.count; i++) {
-    const name = head.name(i).toLowerCase();
-    if (!connectionFields.has(name)) fields.push(name, head.value(i));
-  }
-  return fields;
-}
 
 /** Lines of a trailer section as names and values. */
 export function trailerFields(text: string): [name: string, value: string][] {

@@ -13,12 +13,18 @@ export type {
 } from './exchange.ts';
 export { KIND } from './fields.ts';
 export { Head, HeadPool } from './head.ts';
-export { Http2Frames } from './http2Frames.ts';
+export {
+  CODE as HTTP2_CODE,
+  ServerConnection,
+  type ConnectionOwner,
+  type RequestText,
+  type ServerStream,
+  type StreamUser,
+  type Trailers as Http2Trailers,
+} from './http2/index.ts';
 export {
   lastChunk,
   requestFields,
-  requestText,
-  responseFields,
   responseText,
   switchText,
   trailerFields,

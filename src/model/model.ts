@@ -443,8 +443,6 @@ export interface Http2Limits {
   readonly connectionWindow: number;
   /** Largest payload of a frame that clients may send. */
   readonly frameSize: number;
-  /** Frames are looked at before the codec gets them, for what it lets pass and RFC 9113 does not. */
-  readonly strictFrames?: true;
   /** Head of a request; `maxHeadBytes` where absent. */
   readonly maxHeadBytes?: number;
   /** From one PING of ours to the next; 0: none are sent. */

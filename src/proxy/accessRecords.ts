@@ -29,19 +29,20 @@ export function exchangeRecord(x: LiveExchange, bind: string, durationMs: number
   };
 }
 
-/** The same for bytes that were no request, and were answered with an error. */
+/** The same for bytes that were no request, and were answered with an error; of status 0 where a stream was reset. */
 export const refusalRecord = (
   client: string,
   bind: string,
   code: ErrorCode,
   reason: string,
+  status: number = catalogue[code].status,
 ): AccessRecord => ({
   time: Date.now(),
   durationMs: 0,
   method: '-',
   host: '-',
   path: '-',
-  status: catalogue[code].status,
+  status,
   requestBytes: 0,
   responseBytes: 0,
   client,

@@ -16,8 +16,13 @@ export interface ConnectionPort extends ExchangePort {
   lastRequest(served: number): EndReason | undefined;
   /** The gateway ends a connection. */
   ended(reason: EndReason): void;
-  /** Bytes that are no request were answered with an error. */
-  refused(connection: { readonly remoteAddress: string }, code: ErrorCode, reason: string): void;
+  /** Bytes that are no request were answered with an error; `status` is 0 where a stream was reset instead. */
+  refused(
+    connection: { readonly remoteAddress: string },
+    code: ErrorCode,
+    reason: string,
+    status?: number,
+  ): void;
   tunnelOpened(): void;
   tunnelClosed(): void;
   /** A connection turned out to be one of HTTP/2, which takes its place. */
@@ -27,7 +32,7 @@ export interface ConnectionPort extends ExchangePort {
 
 /** A refused or answered-early request: how much of it is read so that the client sees the answer, and how long. */
 export const LINGER_BYTES = 262_144;
-const LINGER_MS = 2_000;
+export const LINGER_MS = 2_000;
 
 /**
  * The socket of a client: who it is, what was written and whether it was taken, and the ways in which it ends. What

@@ -1,4 +1,3 @@
-import type { ServerHttp2Stream } from 'node:http2';
 import {
   Body,
   COMPLETE,
@@ -6,8 +5,8 @@ import {
   Head,
   INCOMPLETE,
   parseResponse,
-  responseFields,
   trailerFields,
+  type ServerStream,
 } from '../http/index.ts';
 
 /** Heads of answers were checked where they came from, and fields were added since: only their end is looked for. */
@@ -16,106 +15,116 @@ const noLimits = { maxHeadBytes: 4_194_304, maxUriBytes: 0 };
 /** Every head is read to its end before the next one is begun. */
 const head = new Head(2_048);
 
+/** What is written as text, for as long as it is read. */
+const scratch = Buffer.allocUnsafeSlow(65_536);
+
+const EMPTY = Buffer.alloc(0);
+
 /** Reads the answer to one request as it is written in HTTP/1.1, and sends what it stands for on a stream. */
 export class Http2Answer {
   /** The answer is complete. */
   done = false;
-  private readonly stream: ServerHttp2Stream;
+  private readonly stream: ServerStream;
   private readonly headRequest: boolean;
   private readonly body = new Body();
   private pending: Buffer | undefined;
   private begun = false;
 
-  constructor(stream: ServerHttp2Stream, headRequest: boolean) {
+  constructor(stream: ServerStream, headRequest: boolean) {
     this.stream = stream;
     this.headRequest = headRequest;
   }
 
+  /** Takes the next part of the answer as text, a byte a character. @returns false when the client is slower */
+  writeText(text: string): boolean {
+    const { length } = text;
+    if (length > scratch.length) return this.write(Buffer.from(text, 'latin1'), length);
+    scratch.write(text, 0, 'latin1');
+    return this.write(scratch, length);
+  }
+
   /**
-   * Takes the next bytes of the answer.
-   * @param lent the bytes belong to somebody else after this call
+   * Takes the next bytes of the answer, up to `to`.
+   * @param release is called when they are not needed any more; without it they are the caller's after this call
    * @returns false when the client reads slower than we write
    */
-  write(given: Buffer, lent: boolean): boolean {
-    if (this.begun) return this.writeBody(given, 0, lent);
-    const bytes = this.pending === undefined ? given : Buffer.concat([this.pending, given]);
-    this.pending = undefined;
+  write(given: Buffer, to: number, release?: () => void): boolean {
+    if (this.begun) return this.writeBody(given, 0, to, release);
+    let bytes = given;
+    let end = to;
+    if (this.pending !== undefined) {
+      bytes = Buffer.concat([this.pending, given.subarray(0, to)]);
+      end = bytes.length;
+      this.pending = undefined;
+    }
+    const more = this.writeHeads(bytes, end);
+    release?.();
+    return more;
+  }
+
+  private writeHeads(bytes: Buffer, end: number): boolean {
     let from = 0;
-    while (from < bytes.length) {
-      const result = parseResponse(bytes, from, bytes.length, head, noLimits);
+    while (from < end) {
+      const result = parseResponse(bytes, from, end, head, noLimits);
       if (result === INCOMPLETE) {
-        this.pending = Buffer.from(bytes.subarray(from));
+        this.pending = Buffer.from(bytes.subarray(from, end));
         return true;
       }
       if (result !== COMPLETE) throw new Error(`our own answer cannot be read: ${head.problem}`);
-      head.text = bytes.toString('latin1', from, from + head.length);
+      const { status } = head;
+      const at = from;
       from += head.length;
-      if (head.status >= 200) return this.begin(bytes, from, lent);
+      if (status >= 200) return this.begin(bytes, at, from, end);
       // 101 is for streams that asked for another protocol, which is 200 there (RFC 8441 §5).
-      if (head.status === 101) {
+      if (status === 101) {
         this.begun = true;
-        this.stream.respond(switched());
+        this.stream.respond(head, bytes, at, 200, false, 'sec-websocket-accept');
         return true;
       }
-      this.stream.additionalHeaders(interim());
+      this.stream.respond(head, bytes, at, status, false);
     }
     return true;
   }
 
-  private begin(bytes: Buffer, from: number, lent: boolean): boolean {
+  private begin(bytes: Buffer, at: number, from: number, end: number): boolean {
     const { stream, body } = this;
     this.begun = true;
     if (this.headRequest || hasNoBody(head.status) || head.contentLength === 0) {
       this.done = true;
-      stream.respond(responseFields(head), { endStream: true });
+      stream.respond(head, bytes, at, head.status, true);
       return true;
     }
     if (head.chunked) {
       body.startChunked();
       body.trailers = '';
     } else body.startLength(Math.max(0, head.contentLength));
-    stream.respond(responseFields(head), { waitForTrailers: head.chunked, endStream: body.done });
-    if (head.chunked) stream.on('wantTrailers', () => this.sendTrailers());
     this.done = body.done;
-    return body.done || from === bytes.length ? true : this.writeBody(bytes, from, lent);
+    stream.respond(head, bytes, at, head.status, body.done);
+    return body.done || from === end ? true : this.writeBody(bytes, from, end, undefined);
   }
 
-  private writeBody(bytes: Buffer, from: number, lent: boolean): boolean {
+  private writeBody(bytes: Buffer, from: number, to: number, release: (() => void) | undefined): boolean {
     const { stream, body } = this;
-    const send = (chunk: Buffer, start: number, end: number): void => {
-      const piece = chunk.subarray(start, end);
-      if (end > start) stream.write(lent ? Buffer.from(piece) : piece);
-    };
-    const to = body.take(bytes, from, bytes.length, send);
-    if (to < 0) throw new Error('our own answer cannot be read: bad chunk');
-    // `take` hands the payload of chunks over, but leaves that of a known length where it is.
-    if (body.trailers === undefined) send(bytes, from, to);
-    if (body.done && !this.done) {
-      this.done = true;
-      stream.end();
+    if (this.done) {
+      release?.();
+      return true;
     }
-    return !stream.writableNeedDrain;
-  }
-
-  private sendTrailers(): void {
-    const fields: Record<string, string[]> = {};
-    for (const [name, value] of trailerFields(this.body.trailers ?? '')) (fields[name] ??= []).push(value);
-    if (!this.stream.destroyed) this.stream.sendTrailers(fields);
+    // `take` hands the payload of chunks over, but leaves that of a known length where it is.
+    if (body.trailers === undefined) {
+      const end = body.take(bytes, from, to);
+      this.done = body.done;
+      return stream.send(bytes, from, end, body.done, release);
+    }
+    let more = true;
+    const taken = body.take(bytes, from, to, (chunk, start, end) => {
+      if (end > start) more = stream.send(chunk, start, end, false);
+    });
+    release?.();
+    if (taken < 0) throw new Error('our own answer cannot be read: bad chunk');
+    if (!body.done) return more;
+    this.done = true;
+    if (body.trailers === '') return stream.send(EMPTY, 0, 0, true);
+    stream.sendTrailers(trailerFields(body.trailers));
+    return more;
   }
 }
-
-function interim(): Record<string, string | number | string[]> {
-  const fields: Record<string, string | number | string[]> = { ':status': head.status };
-  const flat = responseFields(head);
-  for (let i = 2; i < flat.length; i += 2) {
-    const name = flat[i] as string;
-    const known = fields[name];
-    fields[name] = Array.isArray(known) ? [...known, flat[i + 1] as string] : [flat[i + 1] as string];
-  }
-  return fields;
-}
-
-const switched = (): string[] => {
-  const flat = responseFields(head, 200);
-  return flat.filter((_, i) => flat[i - (i % 2)] !== 'sec-websocket-accept');
-};

@@ -1,52 +1,71 @@
-import { constants, performServerHandshake, type ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
-import type { ClientCertificate, HeadLimits } from '../http/index.ts';
+import {
+  HTTP2_CODE as CODE,
+  ServerConnection,
+  type ClientCertificate,
+  type ConnectionOwner,
+  type HeadLimits,
+  type RequestText,
+  type ServerStream,
+} from '../http/index.ts';
 import { clientCertificateOf, type Arrival } from './arrival.ts';
-import { Http2Front, type FrontOwner } from './http2Front.ts';
+import { LINGER_BYTES, LINGER_MS } from './clientSocket.ts';
 import { Http2Stream } from './http2Stream.ts';
+import { Http2Waste } from './http2Waste.ts';
 import type { Port } from './port.ts';
 import { RelayLines } from './relayLines.ts';
 import { peerOf, type ToldEnds } from './toldEnds.ts';
+import { atTurnEnd } from './turnEnd.ts';
 
-/** Frames that ask for work and bring no request, such as PING: so many at once, and so many a second. */
-const NUISANCE_BURST = 200;
-const NUISANCE_RATE = 50;
+/** Bytes that the client has not taken, above which nothing more is read from it. */
+const OWED_MOST = 262_144;
 
-/** Bytes of frames that brought nothing, in the time between two looks. */
-const WASTE_MOST = 131_072;
+/** How long the answer to the PING behind a first GOAWAY is waited for. */
+const GOODBYE_MS = 1_000;
+
+/** What our PINGs are for, and so what their answers are to. */
+const KEEPALIVE = 1;
+const GOODBYE = 2;
 
 /** A connection of HTTP/2 (RFC 9113): its streams, and the limits that hold for all of them together. */
-export class Http2Session implements FrontOwner {
+export class Http2Session implements ConnectionOwner {
   readonly port: Port;
   readonly socket: Socket;
   readonly arrival: Arrival | undefined;
   readonly told: ToldEnds | undefined;
   readonly remoteAddress: string;
-  readonly remotePort: number | undefined;
   readonly forwardedFor: string;
   /** What a head may be. */
   readonly headLimits: HeadLimits;
   draining = false;
-  private readonly session: ServerHttp2Session;
+  private readonly codec: ServerConnection;
   private readonly streams = new Set<Http2Stream>();
+  private readonly waste: Http2Waste;
+  /** Streams whose last frame is written; whoever writes their answer has this turn to say that it is complete. */
+  private complete: Http2Stream[] = [];
   private certificate: { readonly found: ClientCertificate | undefined } | undefined;
   private readonly openedAt = Date.now();
   /** Requests begun. */
   private served = 0;
   private idleSince = Date.now();
-  private nuisance = 0;
-  private nuisanceAt = Date.now();
-  /** Bytes of heads and bodies since the last look, and all bytes read and written up to it. */
-  private used = 0;
-  private readBefore: number;
-  private writtenBefore: number;
+  private waking = false;
   private gone = false;
   private relayLines: RelayLines | undefined;
-  /** About to end for what the client does. */
-  private calmed = false;
+  /** When the first GOAWAY was sent; no further stream is taken after the second one. */
+  private announcedAt = 0;
+  private refusing = false;
+  /** Our side has ended; by `Date.now()`, when that is enough. */
+  private endsAt: number | undefined;
+  private lingered = 0;
+  /** Bytes handed to the socket; how many of them were out at the last look that saw progress, and when. */
+  private handed = 0;
+  private out = 0;
+  private outAt = Date.now();
+  /** Since when a head is under way. */
+  private headSince = Date.now();
   /** When the last PING of ours was sent, and whether its answer is still to come. */
   private pingedAt = Date.now();
-  pinging = false;
+  private pinging = false;
 
   constructor(port: Port, socket: Socket, arrival: Arrival | undefined, told: ToldEnds | undefined) {
     this.port = port;
@@ -54,62 +73,29 @@ export class Http2Session implements FrontOwner {
     this.arrival = arrival;
     this.told = told;
     this.remoteAddress = told?.address ?? peerOf(socket);
-    this.remotePort = socket.remotePort;
     this.forwardedFor = `${this.remoteAddress}\r\n`;
-    this.readBefore = socket.bytesRead;
-    this.writtenBefore = socket.bytesWritten;
-    // The codec ends the connection when the client does.
-    socket.allowHalfOpen = false;
+    this.waste = new Http2Waste(socket, (reason) => this.calm(reason));
     const { limits } = port;
     const { http2 } = limits;
     this.headLimits = { ...limits, maxHeadBytes: http2.maxHeadBytes ?? limits.maxHeadBytes };
-    const session = performServerHandshake(
-      http2.strictFrames === true ? new Http2Front(socket, this) : socket,
+    this.codec = new ServerConnection(
       {
-        settings: {
-          maxConcurrentStreams: http2.maxStreams,
-          initialWindowSize: http2.streamWindow,
-          maxFrameSize: http2.frameSize,
-          maxHeaderListSize: this.headLimits.maxHeadBytes,
-          enablePush: false,
-          enableConnectProtocol: true,
-        },
-        maxHeaderListPairs: limits.maxHeaders + 5,
-        maxSessionMemory: 16,
-        maxSettings: 16,
-        maxSessionInvalidFrames: 100,
-        maxSessionRejectedStreams: 100,
-        peerMaxConcurrentStreams: http2.maxStreams,
+        maxStreams: http2.maxStreams,
+        streamWindow: http2.streamWindow,
+        connectionWindow: http2.connectionWindow,
+        maxFrameBytes: http2.frameSize,
+        head: { maxBytes: this.headLimits.maxHeadBytes, maxFields: limits.maxHeaders + 5 },
       },
+      this,
     );
-    this.session = session;
-    session.setLocalWindowSize(http2.connectionWindow);
-    session.on('stream', (stream, _headers, flags, raw) => {
-      if (this.calmed) {
-        stream.on('error', () => undefined);
-        return;
-      }
-      const bodyless = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
-      const last = this.port.lastRequest(++this.served);
-      if (last !== undefined && !this.draining) {
-        this.port.ended(last);
-        this.drain();
-      }
-      const fields = raw ?? [];
-      const side = new Http2Stream(this, stream, fields[fields.indexOf(':method') + 1] === 'HEAD');
-      this.streams.add(side);
-      side.serve(fields, bodyless);
-    });
-    session.on('ping', () => this.annoyed());
-    session.on('remoteSettings', () => this.annoyed());
-    session.on('error', (error: NodeJS.ErrnoException) => {
-      this.port.log.debug('connection of HTTP/2 ended', {
-        client: this.remoteAddress,
-        reason: error.code ?? error.message,
-      });
-    });
-    session.on('close', () => this.closed());
-    socket.on('close', () => this.closed());
+    // A client that hangs up does not wait for its answers.
+    socket.allowHalfOpen = false;
+    socket.on('data', (bytes: Buffer) => this.onData(bytes));
+    socket.on('drain', () => this.onDrain());
+    socket.on('end', () => this.hungUp());
+    socket.on('error', () => this.destroy());
+    socket.on('close', () => this.destroy());
+    socket.resume();
   }
 
   get lines(): RelayLines {
@@ -121,111 +107,231 @@ export class Http2Session implements FrontOwner {
     return (this.certificate ??= { found: clientCertificateOf(this.arrival) }).found;
   }
 
-  /** Bytes that brought a request further. */
-  useful(bytes: number): void {
-    this.used += bytes;
+  // What its streams say
+
+  /** A stream is over. */
+  ended(stream: Http2Stream): void {
+    this.streams.delete(stream);
+    if (this.streams.size > 0) return;
+    this.idleSince = Date.now();
+    if (this.refusing) this.wake();
   }
 
-  /** A stream is over; `code` says how, where the client ended it. */
-  ended(stream: Http2Stream, code: number | undefined): void {
-    this.streams.delete(stream);
-    if (this.streams.size === 0) this.idleSince = Date.now();
-    // Streams opened only to be taken back are work without an answer (CVE-2023-44487).
-    if (code !== undefined && code !== constants.NGHTTP2_NO_ERROR) this.annoyed();
+  /** Both sides of a stream have ended, and its exchange has not yet. */
+  completed(stream: Http2Stream): void {
+    this.complete.push(stream);
+    this.wake();
+  }
+
+  // ConnectionOwner
+
+  get unsent(): number {
+    return this.socket.writableLength;
+  }
+
+  wake(): void {
+    if (this.waking) return;
+    this.waking = true;
+    atTurnEnd(this);
+  }
+
+  request(stream: ServerStream, request: RequestText, bodyless: boolean): void {
+    const last = this.port.lastRequest(++this.served);
+    if (last !== undefined && !this.draining) {
+      this.port.ended(last);
+      this.drain();
+      // This limit is exact: what is on its way is for another connection.
+      if (last === 'requests') this.refuse();
+    }
+    this.open(stream, request.text.startsWith('HEAD ')).serve(request, bodyless);
+  }
+
+  refused(stream: ServerStream, problem: string): void {
+    this.open(stream, false).refuse({ code: 'bad_request', detail: problem });
+  }
+
+  malformed(problem: string): void {
+    this.port.refused(this, 'bad_request', problem, { status: 0 });
+  }
+
+  nuisance(): void {
+    this.waste.nuisance();
+  }
+
+  useful(bytes: number): void {
+    this.waste.used += bytes;
+  }
+
+  pong(payload: number): void {
+    if (payload === KEEPALIVE) this.pinging = false;
+    else if (payload === GOODBYE && this.draining) this.refuse();
+  }
+
+  failed(code: number, reason: string): void {
+    this.port.log.debug('connection of HTTP/2 ended', {
+      client: this.remoteAddress,
+      reason: `${reason} (${code})`,
+    });
+    this.codec.flush(this.outlet);
+    this.abandon();
+    this.end();
   }
 
   /** The look from time to time: slow streams, an idle connection, frames that bring nothing. */
   sweep(now: number): void {
-    if (this.calmed) {
-      this.destroy();
+    if (this.endsAt !== undefined) {
+      if (now >= this.endsAt) this.destroy();
       return;
     }
     for (const stream of this.streams) stream.look(now);
     this.keepAlive(now);
-    if (this.streams.size === 0 && now - this.idleSince > this.port.limits.idleTimeoutMs) this.drain();
-    const { maxConnectionAgeMs } = this.port.limits;
+    if (this.gone || this.isStuck(now)) return;
+    const { idleTimeoutMs, maxConnectionAgeMs } = this.port.limits;
+    if (this.streams.size === 0 && now - this.idleSince > idleTimeoutMs) this.drain();
     if (maxConnectionAgeMs !== 0 && !this.draining && now - this.openedAt >= maxConnectionAgeMs) {
       this.port.ended('age');
       this.drain();
     }
-    const { bytesRead, bytesWritten } = this.socket;
-    // A client that reads much says so in many small frames.
-    const allowed = WASTE_MOST + this.used * 2 + (bytesWritten - this.writtenBefore) / 10;
-    const read = bytesRead - this.readBefore;
-    this.readBefore = bytesRead;
-    this.writtenBefore = bytesWritten;
-    this.used = 0;
-    if (read > allowed) this.calm('frames that bring nothing');
+    if (this.draining && !this.refusing && now - this.announcedAt >= GOODBYE_MS) this.refuse();
+    this.waste.look();
+  }
+
+  /** A client that takes nothing, or that stops in the middle of a head. @returns true where that was the end */
+  private isStuck(now: number): boolean {
+    const { bodyTimeoutMs, headTimeoutMs } = this.port.limits;
+    const out = this.handed - this.socket.writableLength;
+    if (out !== this.out || this.socket.writableLength === 0) {
+      this.out = out;
+      this.outAt = now;
+    }
+    if (!this.codec.inHead) this.headSince = now;
+    if (now - this.outAt < bodyTimeoutMs && now - this.headSince < headTimeoutMs) return false;
+    this.destroy();
+    return true;
   }
 
   /** Asks a client whether it is still there: a connection that was cut says nothing by itself. */
   private keepAlive(now: number): void {
     const { keepaliveIntervalMs, keepaliveTimeoutMs } = this.port.limits.http2;
-    if (keepaliveIntervalMs === 0 || this.gone) return;
+    if (keepaliveIntervalMs === 0) return;
     if (this.pinging) {
       if (now - this.pingedAt < keepaliveTimeoutMs) return;
       this.port.ended('keepalive');
       this.destroy();
-    } else if (now - this.pingedAt >= keepaliveIntervalMs && !this.session.destroyed) {
+    } else if (now - this.pingedAt >= keepaliveIntervalMs) {
       this.pingedAt = now;
-      this.pinging = this.session.ping((error) => {
-        if (error === null) this.pinging = false;
-      });
+      this.pinging = true;
+      this.codec.ping(KEEPALIVE);
     }
   }
 
-  /** Takes no further requests (GOAWAY) and ends when those under way have. */
+  /**
+   * Asks for the end. What the client has sent before it hears of that is served: it is told, and when it has answered a
+   * PING behind that no further stream is taken (RFC 9113 §6.8). The connection ends with the last one under way.
+   */
   drain(): void {
+    if (this.draining || this.gone || this.endsAt !== undefined) return;
     this.draining = true;
-    if (!this.session.closed && !this.session.destroyed) this.session.close();
+    this.announcedAt = Date.now();
+    this.codec.announceEnd();
+    this.codec.ping(GOODBYE);
   }
 
   destroy(): void {
-    for (const stream of this.streams) stream.destroy();
-    this.session.destroy();
+    if (this.gone) return;
+    this.gone = true;
+    this.abandon();
     this.socket.destroy();
-    this.closed();
+    this.relayLines?.close();
+    this.port.closed(this);
   }
 
-  private annoyed(): void {
-    const now = Date.now();
-    this.nuisance = Math.max(0, this.nuisance - ((now - this.nuisanceAt) / 1_000) * NUISANCE_RATE) + 1;
-    this.nuisanceAt = now;
-    if (this.nuisance > NUISANCE_BURST) this.calm('too many frames that ask for nothing');
+  /** Writes what the streams have to say, and looks what has become of them. */
+  turnEnd(): void {
+    this.waking = false;
+    if (this.endsAt !== undefined || this.gone) {
+      this.codec.drop();
+      return;
+    }
+    this.codec.flush(this.outlet);
+    if (this.socket.writableLength > OWED_MOST) this.socket.pause();
+    const { complete } = this;
+    if (complete.length > 0) {
+      this.complete = [];
+      for (const stream of complete) stream.lost();
+    }
+    if (this.refusing && this.streams.size === 0) this.end();
   }
 
-  malformed(code: number): void {
-    if (this.gone || this.calmed) return;
-    this.calmed = true;
-    this.port.log.debug('connection of HTTP/2 ended', {
-      client: this.remoteAddress,
-      reason: `frames out of order (${code})`,
-    });
-    // Not within a call of the codec. The next look ends the connection: until then the code gets out.
-    setImmediate(() => {
-      if (!this.session.destroyed) this.session.goaway(code);
-    });
+  private readonly outlet = {
+    cork: (): void => this.socket.cork(),
+    uncork: (): void => this.socket.uncork(),
+    write: (bytes: Buffer, done: () => void): void => {
+      this.handed += bytes.length;
+      this.socket.write(bytes, done);
+    },
+  };
+
+  private open(stream: ServerStream, headRequest: boolean): Http2Stream {
+    const side = new Http2Stream(this, stream, headRequest);
+    this.streams.add(side);
+    return side;
+  }
+
+  private onData(bytes: Buffer): void {
+    if (this.gone) return;
+    if (this.endsAt !== undefined) {
+      this.lingered += bytes.length;
+      if (this.lingered > LINGER_BYTES) this.destroy();
+      return;
+    }
+    try {
+      this.codec.take(bytes);
+      this.waste.read(bytes.length);
+    } catch (error) {
+      this.port.log.error('internal error', { stack: error instanceof Error ? error.stack : String(error) });
+      this.destroy();
+    }
+  }
+
+  private onDrain(): void {
+    if (this.gone || this.endsAt !== undefined) return;
+    if (this.socket.isPaused()) this.socket.resume();
+    this.wake();
+  }
+
+  private hungUp(): void {
+    if (this.endsAt === undefined) this.destroy();
+    else this.socket.destroySoon();
   }
 
   private calm(reason: string): void {
-    if (this.gone || this.calmed) return;
-    this.calmed = true;
+    if (this.gone || this.endsAt !== undefined) return;
     this.port.ended('flood');
     this.port.log.warn('connection of HTTP/2 ended', { client: this.remoteAddress, reason });
-    // Not at once: this may be within a call of the codec, which does not survive that what it reads for is gone.
-    setImmediate(() => {
-      this.session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
-      // What the client has not read is not waited for.
-      this.socket.destroySoon();
-      this.destroy();
-    });
+    this.codec.fail(CODE.enhanceYourCalm, reason);
   }
 
-  private closed(): void {
-    if (this.gone) return;
-    this.gone = true;
+  /** No further streams. */
+  private refuse(): void {
+    if (this.refusing) return;
+    this.refusing = true;
+    this.codec.refuseNew();
+    this.wake();
+  }
+
+  /** Nobody is served any more. */
+  private abandon(): void {
+    this.codec.drop();
     for (const stream of this.streams) stream.destroy();
-    this.relayLines?.close();
-    this.port.closed(this);
+    for (const stream of this.complete) stream.lost();
+  }
+
+  /** Ends our side and reads on for a moment: a reset would take what was written from the client. */
+  private end(): void {
+    if (this.endsAt !== undefined || this.gone) return;
+    this.endsAt = Date.now() + this.port.limits.bodyTimeoutMs;
+    this.socket.end(() => (this.endsAt = Date.now() + LINGER_MS));
+    this.socket.resume();
   }
 }

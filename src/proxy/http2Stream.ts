@@ -1,14 +1,17 @@
-import type { ServerHttp2Stream } from 'node:http2';
-import { catalogue, GatewayError } from '../errors.ts';
+import { GatewayError } from '../errors.ts';
 import {
   COMPLETE,
+  HTTP2_CODE as CODE,
   INCOMPLETE,
   lastChunk,
   parseRequest,
   refusal,
-  requestText,
   type ClientCertificate,
   type Head,
+  type Http2Trailers,
+  type RequestText,
+  type ServerStream,
+  type StreamUser,
 } from '../http/index.ts';
 import type { UpstreamConnection } from '../upstream/index.ts';
 import type { Arrival } from './arrival.ts';
@@ -16,25 +19,26 @@ import type { ClientSide } from './clientSide.ts';
 import { LiveExchange, type BodyConsumer } from './exchange.ts';
 import { isGrpc } from './grpc.ts';
 import { Http2Answer } from './http2Answer.ts';
+import { Http2Pipe } from './http2Pipe.ts';
 import type { Http2Session } from './http2Session.ts';
 import type { Port } from './port.ts';
 import { openExchange, serveExchange, type Refusal } from './receive.ts';
 import type { RelayLines } from './relayLines.ts';
+import { bareAnswer } from './reply.ts';
 import type { ToldEnds } from './toldEnds.ts';
 import { Tunnel } from './tunnel.ts';
 
-/** Codes of RFC 9113 §7. */
-const NO_ERROR = 0;
-const INTERNAL_ERROR = 2;
-const CANCEL = 8;
-
 const EMPTY = Buffer.alloc(0);
+const CRLF = 0x0d0a;
+
+/** The text of a request, for as long as it is read. */
+const scratch = Buffer.allocUnsafeSlow(65_536);
 
 /**
  * One request of a connection of HTTP/2 and its answer. The request is read as the message of HTTP/1.1 that it stands
  * for, and the answer is written as one: above this, both versions are the same.
  */
-export class Http2Stream implements ClientSide {
+export class Http2Stream implements ClientSide, StreamUser {
   readonly http2 = true;
   readonly port: Port;
   readonly arrival: Arrival | undefined;
@@ -45,23 +49,24 @@ export class Http2Stream implements ClientSide {
   /** When `expire` is due, by `Date.now()`. */
   deadline = Number.POSITIVE_INFINITY;
   private readonly session: Http2Session;
-  private readonly stream: ServerHttp2Stream;
+  private readonly stream: ServerStream;
   private readonly answer: Http2Answer;
   private exchange: LiveExchange | undefined;
   private head: Head | undefined;
   private chunked = false;
   /** Somebody has wanted the body. */
   private reading = false;
-  private trailers: [name: string, value: string][] = [];
   private tunnel: Tunnel | undefined;
   private gone = false;
   /** A call of gRPC: both sides may be silent for long between two messages. */
   private call = false;
+  /** A body of no bytes has not ended yet. */
+  private awaiting = false;
   /** Where the rate of the body is measured from; 0: from the next look on. */
   private rateSince = 0;
   private rateFrom = 0;
 
-  constructor(session: Http2Session, stream: ServerHttp2Stream, headRequest: boolean) {
+  constructor(session: Http2Session, stream: ServerStream, headRequest: boolean) {
     this.session = session;
     this.port = session.port;
     this.arrival = session.arrival;
@@ -69,34 +74,54 @@ export class Http2Stream implements ClientSide {
     this.remoteAddress = session.remoteAddress;
     this.forwardedFor = session.forwardedFor;
     this.stream = stream;
+    stream.user = this;
     this.answer = new Http2Answer(stream, headRequest);
-    stream.on('error', () => this.lost());
-    stream.on('aborted', () => this.lost());
-    stream.on('close', () => this.lost());
-    stream.on('drain', () => this.guard(() => this.onDrain()));
-    stream.on('trailers', (_headers, _flags, raw) => this.onTrailers(raw ?? []));
   }
 
-  /**
-   * @param fields names and values by turns
-   * @param bodyless the stream has ended with its head
-   */
-  serve(fields: readonly string[], bodyless: boolean): void {
-    this.guard(() => this.begin(fields, bodyless));
+  /** @param bodyless the stream has ended with its head */
+  serve(request: RequestText, bodyless: boolean): void {
+    try {
+      this.begin(request, bodyless);
+    } catch (error) {
+      this.broken(error);
+    }
   }
+
+  /** Answers what is no request that could be served. */
+  refuse({ code, detail }: Refusal): void {
+    this.answer.writeText(bareAnswer(code));
+    this.port.refused(this, code, detail);
+    this.releaseHead();
+    this.stream.inbound.resume();
+    this.stream.closeWhenSent();
+  }
+
+  // What of a socket is asked for
 
   get socket(): ClientSide['socket'] {
-    const { stream } = this;
-    const { socket } = this.session;
-    return {
-      cork: () => stream.cork(),
-      uncork: () => stream.uncork(),
-      writableLength: stream.writableLength,
-      remotePort: this.session.remotePort,
-      localAddress: socket.localAddress,
-      localPort: socket.localPort,
-    };
+    return this;
   }
+
+  get writableLength(): number {
+    return this.stream.pending;
+  }
+
+  get remotePort(): number | undefined {
+    return this.session.socket.remotePort;
+  }
+
+  get localAddress(): string | undefined {
+    return this.session.socket.localAddress;
+  }
+
+  get localPort(): number | undefined {
+    return this.session.socket.localPort;
+  }
+
+  /** All that is written in one turn goes out together anyway. */
+  cork(): void {}
+
+  uncork(): void {}
 
   get clientCertificate(): ClientCertificate | undefined {
     return this.session.clientCertificate;
@@ -113,29 +138,30 @@ export class Http2Stream implements ClientSide {
   // The answer
 
   write(data: string | Buffer): boolean {
-    return this.send(typeof data === 'string' ? Buffer.from(data, 'latin1') : data, false);
+    const { answer } = this;
+    return this.taken(typeof data === 'string' ? answer.writeText(data) : answer.write(data, data.length));
   }
 
   writeText(text: string): boolean {
-    return this.send(Buffer.from(text), false);
+    return this.write(Buffer.from(text));
   }
 
   writeLent(bytes: Buffer, release: () => void): boolean {
-    const more = this.send(bytes, true);
-    release();
+    return this.taken(this.answer.write(bytes, bytes.length, release));
+  }
+
+  private taken(more: boolean): boolean {
+    if (!more) this.wait();
     return more;
   }
 
   answered(x: LiveExchange): void {
+    if (x !== this.exchange) return;
     this.exchange = undefined;
     this.releaseHead();
+    if (this.stream.closed) this.lost();
     // The rest of a request that was answered early is not wanted (RFC 9113 §8.1).
-    if (x.body.done || this.stream.destroyed) return;
-    const { stream } = this;
-    // Not at once: the reset would overtake the answer.
-    const close = (): void => void setImmediate(() => stream.close(NO_ERROR));
-    if (stream.writableFinished) close();
-    else stream.once('finish', close);
+    else if (!this.stream.inbound.ended) this.stream.closeWhenSent();
   }
 
   /** What is not wanted is refused by itself, without ending the connection. */
@@ -145,7 +171,7 @@ export class Http2Stream implements ClientSide {
 
   destroy(): void {
     if (this.gone) return;
-    this.reset(this.exchange?.started === true ? INTERNAL_ERROR : CANCEL);
+    this.stream.reset(this.exchange?.started === true ? CODE.internal : CODE.cancel);
     this.lost();
   }
 
@@ -163,21 +189,16 @@ export class Http2Stream implements ClientSide {
       consumer.take(EMPTY, 0, 0, true);
       return;
     }
-    if (x.head.expectContinue && !x.started) this.stream.additionalHeaders({ ':status': 100 });
+    if (x.head.expectContinue && !x.started) this.stream.respondStatus(100);
     this.call = isGrpc(x);
     this.rateSince = 0;
     this.expectBody();
-    if (this.reading) {
-      this.stream.resume();
-      return;
-    }
     this.reading = true;
-    this.stream.on('data', (bytes: Buffer) => this.guard(() => this.onData(bytes)));
-    this.stream.on('end', () => this.guard(() => this.onEnd()));
+    this.stream.inbound.resume();
   }
 
   pauseBody(): void {
-    this.stream.pause();
+    this.stream.inbound.pause();
     this.wait();
   }
 
@@ -185,7 +206,7 @@ export class Http2Stream implements ClientSide {
     if (x.body.done || this.gone) return;
     this.rateSince = 0;
     this.expectBody();
-    this.stream.resume();
+    this.stream.inbound.resume();
   }
 
   /** Somebody waits for the next part of the body from here on. */
@@ -204,7 +225,7 @@ export class Http2Stream implements ClientSide {
   private checkRate(now: number): void {
     const { minBodyRate, minBodyRateWindowMs } = this.port.limits;
     const x = this.exchange;
-    if (minBodyRate === 0 || x === undefined || x.body.done || this.stream.isPaused()) return;
+    if (minBodyRate === 0 || x === undefined || x.body.done || this.stream.inbound.paused) return;
     if (this.rateSince !== 0) {
       const ms = now - this.rateSince;
       if (ms < minBodyRateWindowMs) return;
@@ -224,7 +245,7 @@ export class Http2Stream implements ClientSide {
   tunnelTo(x: LiveExchange, upstream: UpstreamConnection, bytes: Buffer, from: number, to: number): void {
     if (this.gone) return;
     const tunnel = new Tunnel(
-      { socket: this.stream, touch: () => this.touch(), cut: (error) => this.cut(error) },
+      { socket: new Http2Pipe(this.stream), touch: () => this.touch(), cut: (error) => this.cut(error) },
       upstream,
       this.port.limits.bodyTimeoutMs,
     );
@@ -233,8 +254,7 @@ export class Http2Stream implements ClientSide {
     x.tunnelled(tunnel);
     this.touch();
     if (!tunnel.onBytes(bytes, from, to)) upstream.pause();
-    this.stream.on('data', (data: Buffer) => this.guard(() => tunnel.fromClient(data)));
-    this.stream.on('end', () => tunnel.endOfClient());
+    this.stream.inbound.resume();
   }
 
   private touch(): void {
@@ -256,80 +276,96 @@ export class Http2Stream implements ClientSide {
     } else if (x === undefined || x.started) {
       x?.noteError(new GatewayError('request_timeout', { detail: 'the answer was not read' }));
       this.destroy();
-    } else if (this.stream.isPaused())
+    } else if (this.stream.inbound.paused)
       x.abort(new GatewayError('upstream_timeout', { detail: 'the body was not taken' }));
     else x.abort(new GatewayError('request_timeout', { detail: 'body' }));
   }
 
-  private begin(fields: readonly string[], bodyless: boolean): void {
-    const read = requestText(fields, bodyless);
-    if ('problem' in read) {
-      this.refuse({ code: 'bad_request', detail: read.problem });
-      return;
-    }
-    this.session.useful(read.text.length);
-    this.chunked = read.chunked;
-    const { heads } = this.port;
-    const head = (this.head = heads.take());
-    const bytes = Buffer.from(read.text, 'latin1');
-    const result = parseRequest(bytes, 0, bytes.length, head, this.session.headLimits);
-    if (result !== COMPLETE || head.length !== bytes.length) {
+  private begin(request: RequestText, bodyless: boolean): void {
+    const { text } = request;
+    this.chunked = request.chunked;
+    const head = (this.head = this.port.heads.take());
+    const bytes = text.length > scratch.length ? Buffer.allocUnsafe(text.length) : scratch;
+    const length = bytes.write(text, 0, 'latin1');
+    const result = parseRequest(bytes, 0, length, head, this.session.headLimits);
+    if (result !== COMPLETE || head.length !== length) {
       this.refuse({
         code: result === COMPLETE || result === INCOMPLETE ? 'bad_request' : refusal(result),
         detail: head.problem,
       });
       return;
     }
-    head.text = read.text;
+    head.text = text;
     const x = openExchange(this, head);
     if (!(x instanceof LiveExchange)) {
       this.refuse(x);
       return;
     }
     this.exchange = x;
-    // A length that was said and a stream that has ended do not go together.
-    if (bodyless && !x.body.done) {
-      x.fail(new GatewayError('bad_framing'));
+    if (head.contentLength >= 0 && !request.webSocket && !this.stream.inbound.expect(head.contentLength)) return;
+    if (bodyless || head.contentLength !== 0) serveExchange(x);
+    else {
+      // What comes in spite of the length makes the request malformed (RFC 9113 §8.1.1).
+      this.awaiting = true;
+      this.wait();
+      this.stream.inbound.resume();
+    }
+  }
+
+  // StreamUser
+
+  onData(bytes: Buffer): void {
+    try {
+      if (this.tunnel === undefined) this.take(bytes);
+      else this.tunnel.fromClient(bytes);
+    } catch (error) {
+      this.broken(error);
+    }
+  }
+
+  onEnd(trailers: Http2Trailers): void {
+    try {
+      if (this.tunnel === undefined) this.endOfBody(trailers);
+      else this.tunnel.endOfClient();
+    } catch (error) {
+      this.broken(error);
+    }
+  }
+
+  onDrain(): void {
+    try {
+      this.drained();
+    } catch (error) {
+      this.broken(error);
+    }
+  }
+
+  onClosed(code: number | undefined, reason?: string): void {
+    if (code === undefined && this.exchange !== undefined) {
+      this.session.completed(this);
       return;
     }
-    if (!bodyless && head.contentLength === 0) this.awaitEnd(x);
-    else serveExchange(x);
+    if (reason !== undefined) this.exchange?.noteError(new GatewayError('bad_framing', { detail: reason }));
+    this.lost();
   }
 
-  /** A length of zero on a stream that goes on: what comes in spite of it makes the request malformed (RFC 9113 §8.1.1). */
-  private awaitEnd(x: LiveExchange): void {
-    this.wait();
-    this.stream.once('end', () =>
-      this.guard(() => {
-        this.deadline = Number.POSITIVE_INFINITY;
-        if (!x.closed) serveExchange(x);
-      }),
-    );
-    this.stream.resume();
-  }
-
-  private onData(bytes: Buffer): void {
-    this.session.useful(bytes.length);
+  private take(bytes: Buffer): void {
     const x = this.exchange;
     const consumer = x?.consumer;
     // Answered already: what still comes in is let go until the stream is closed.
     if (x === undefined || consumer === undefined || x.body.done) return;
-    if (this.chunked) {
-      const framed = Buffer.concat([
-        Buffer.from(`${bytes.length.toString(16)}\r\n`, 'latin1'),
-        bytes,
-        Buffer.from('\r\n', 'latin1'),
-      ]);
-      this.feed(x, consumer, framed);
-    } else this.feed(x, consumer, bytes);
+    this.feed(x, consumer, this.chunked ? asChunk(bytes) : bytes);
   }
 
-  private onEnd(): void {
+  private endOfBody(trailers: Http2Trailers): void {
     const x = this.exchange;
-    if (x?.consumer === undefined || x.body.done) return;
-    if (this.chunked) this.feed(x, x.consumer, Buffer.from(lastChunk(this.trailers), 'latin1'));
-    // Short of the length that was said.
-    else this.endBody(x, x.consumer, new GatewayError('bad_framing'));
+    if (x === undefined) return;
+    if (this.awaiting) {
+      this.awaiting = false;
+      this.deadline = Number.POSITIVE_INFINITY;
+      serveExchange(x);
+    } else if (x.consumer !== undefined && !x.body.done && this.chunked)
+      this.feed(x, x.consumer, Buffer.from(lastChunk(trailers), 'latin1'));
   }
 
   private feed(x: LiveExchange, consumer: BodyConsumer, bytes: Buffer): void {
@@ -360,26 +396,11 @@ export class Http2Stream implements ClientSide {
     if (x.started && !x.closed) this.destroy();
   }
 
-  private onTrailers(raw: readonly string[]): void {
-    for (let i = 0; i + 1 < raw.length; i += 2) {
-      const [name = '', value = ''] = [raw[i], raw[i + 1]];
-      // A pseudo-header in trailers is malformed (RFC 9113 §8.1); the reader refuses it, and line ends in values.
-      this.trailers.push([name, value.replaceAll(/[\r\n]/g, '\0')]);
-    }
-  }
-
-  private onDrain(): void {
+  private drained(): void {
     if (this.tunnel === undefined) this.deadline = Number.POSITIVE_INFINITY;
     const x = this.exchange;
     if (x?.consumer !== undefined && !x.body.done && this.tunnel === undefined) this.expectBody();
     x?.drained?.();
-  }
-
-  private send(bytes: Buffer, lent: boolean): boolean {
-    if (this.stream.destroyed || this.stream.closed) return true;
-    const more = this.answer.write(bytes, lent);
-    if (!more) this.wait();
-    return more;
   }
 
   /** Somebody waits for the client from here on. */
@@ -387,29 +408,8 @@ export class Http2Stream implements ClientSide {
     this.deadline = Date.now() + this.port.limits.bodyTimeoutMs;
   }
 
-  private refuse({ code, detail }: Refusal): void {
-    const { status, message } = catalogue[code];
-    this.port.refused(this, code, detail);
-    this.stream.respond([
-      ':status',
-      String(status),
-      'content-type',
-      'text/plain; charset=utf-8',
-      'content-length',
-      String(message.length + 1),
-    ]);
-    this.stream.end(`${message}\n`);
-    this.stream.resume();
-    this.releaseHead();
-  }
-
-  private reset(code: number): void {
-    // `close` would end the body in order first, as if it were whole.
-    if (!this.stream.destroyed) this.stream.destroy(code === NO_ERROR ? undefined : new Error('reset'));
-  }
-
   /** The stream is over, for whatever reason. */
-  private lost(): void {
+  lost(): void {
     if (this.gone) return;
     this.gone = true;
     const { exchange } = this;
@@ -417,16 +417,7 @@ export class Http2Stream implements ClientSide {
     exchange?.lost();
     if (this.tunnel !== undefined) this.port.tunnelClosed();
     this.releaseHead();
-    this.session.ended(this, this.stream.rstCode);
-  }
-
-  /** Whatever is thrown in here ends this stream, not the process. */
-  private guard(run: () => void): void {
-    try {
-      run();
-    } catch (error) {
-      this.broken(error);
-    }
+    this.session.ended(this);
   }
 
   private releaseHead(): void {
@@ -434,4 +425,16 @@ export class Http2Stream implements ClientSide {
     this.port.heads.give(this.head);
     this.head = undefined;
   }
+}
+
+/** A part of a body as a chunk of HTTP/1.1. */
+function asChunk(bytes: Buffer): Buffer {
+  const size = bytes.length.toString(16);
+  const start = size.length + 2;
+  const framed = Buffer.allocUnsafe(start + bytes.length + 2);
+  framed.write(size, 0, 'latin1');
+  framed.writeUInt16BE(CRLF, size.length);
+  bytes.copy(framed, start);
+  framed.writeUInt16BE(CRLF, start + bytes.length);
+  return framed;
 }

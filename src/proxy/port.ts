@@ -261,9 +261,14 @@ export class Port implements ConnectionPort, EntrancePort, TcpPort {
     this.tools.accessLog()?.write(exchangeRecord(x, this.key, ms));
   }
 
-  refused(connection: { readonly remoteAddress: string }, code: ErrorCode, reason: string): void {
+  refused(
+    connection: { readonly remoteAddress: string },
+    code: ErrorCode,
+    reason: string,
+    status?: number,
+  ): void {
     this.count(code);
-    this.tools.accessLog()?.write(refusalRecord(connection.remoteAddress, this.key, code, reason));
+    this.tools.accessLog()?.write(refusalRecord(connection.remoteAddress, this.key, code, reason, status));
   }
 
   private count(code: string): void {

@@ -1,5 +1,4 @@
 import { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { GatewayError, type ErrorCode } from '../errors.ts';
 import type { Limits } from '../model/index.ts';
 import type { TunnelUser, UpstreamConnection } from '../upstream/index.ts';
@@ -11,9 +10,19 @@ const SMALL = 2_048;
 /** From this size on a piece is worth a buffer of its own. */
 const BULK = 16_384;
 
+/** What of a socket a tunnel needs. */
+export interface TunnelEnd {
+  /** @returns false when no more is taken for now */
+  write(text: string, encoding: 'latin1'): boolean;
+  write(bytes: Buffer, release?: () => void): boolean;
+  pause(): unknown;
+  resume(): unknown;
+  end(): unknown;
+}
+
 /** Whose connection became the client's side of a tunnel. */
 export interface TunnelClient {
-  readonly socket: Duplex;
+  readonly socket: TunnelEnd;
   /** Bytes moved: the tunnel is not idle. */
   touch(): void;
   /** The backend's side broke. */

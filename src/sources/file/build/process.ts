@@ -84,7 +84,6 @@ function buildLimits(document: DocumentSettings): Limits {
       streamWindow: http?.http2WindowSize ?? limits.http2.streamWindow,
       connectionWindow: http?.http2ConnectionWindowSize ?? limits.http2.connectionWindow,
       frameSize: http?.http2FrameSize ?? limits.http2.frameSize,
-      ...(given?.strictHttp2Frames === true && { strictFrames: true }),
       ...(http?.http2MaxHeaderSize === undefined ? {} : { maxHeadBytes: http.http2MaxHeaderSize }),
       keepaliveIntervalMs: http?.http2KeepaliveInterval ?? limits.http2.keepaliveIntervalMs,
       keepaliveTimeoutMs: http?.http2KeepaliveTimeout ?? limits.http2.keepaliveTimeoutMs,

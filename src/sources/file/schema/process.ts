@@ -151,12 +151,6 @@ const limits = fields({
     .describe(
       'Requests at a time on one client connection of HTTP/2; 100 by default. Over it: refused streams.',
     ),
-  strictHttp2Frames: z
-    .boolean()
-    .optional()
-    .describe(
-      'Ends connections of HTTP/2 for frames on streams that the client has ended or passed over, and for misplaced PRIORITY, which are ignored otherwise. Costs processor time; off by default.',
-    ),
   minBodyRate: size
     .optional()
     .describe('Bytes a second that a request body must bring; 100 by default, 0 is no limit. Under it: 408.'),

@@ -1,0 +1,121 @@
+import { DECODED, HpackDecoder, TOO_LARGE, type FieldSink } from '../hpack/decoder.ts';
+import { CODE, FLAG, FRAME_DEFAULT } from './codes.ts';
+import type { ServerConnection } from './connection.ts';
+import { HeadBlock } from './headBlock.ts';
+import { RequestHead, TrailerFields } from './requestHead.ts';
+import { ServerStream } from './stream.ts';
+
+const nothing: FieldSink = { field: () => undefined };
+/** Every head is read to its end before the next one is begun. */
+const requestHead = new RequestHead();
+
+/** Reads the heads and trailers of requests from their frames. */
+export class HeadReader {
+  readonly block = new HeadBlock();
+  private readonly connection: ServerConnection;
+  private readonly decoder = new HpackDecoder();
+
+  constructor(connection: ServerConnection) {
+    this.connection = connection;
+  }
+
+  /** HEADERS has begun. @returns false where it may not be here */
+  begin(id: number, flags: number): boolean {
+    const { connection, block } = this;
+    const { streams } = connection;
+    const opens = id > streams.past.latest;
+    if (opens) streams.past.open(id);
+    else {
+      const stream = streams.get(id);
+      const code = stream === undefined ? streams.lateness(id) : stream.inbound.ended ? CODE.streamClosed : 0;
+      if (code !== CODE.none) {
+        connection.fail(code, 'HEADERS of a stream that has ended');
+        return false;
+      }
+    }
+    block.begin(id, (flags & FLAG.endStream) !== 0, opens);
+    return true;
+  }
+
+  headers(bytes: Buffer, from: number, to: number, flags: number): void {
+    const problem = this.block.headers(bytes, from, to, flags);
+    if (problem === undefined) this.go();
+    else this.connection.fail(CODE.protocol, problem);
+  }
+
+  continuation(bytes: Buffer, from: number, to: number, flags: number): void {
+    this.block.add(bytes, from, to, flags);
+    this.go();
+  }
+
+  private go(): void {
+    const { block, connection } = this;
+    // Huffman coding can make a string longer, and lists are counted decoded: more than that is nothing sane.
+    if (block.length > 4 * connection.settings.head.maxBytes + FRAME_DEFAULT)
+      connection.fail(CODE.enhanceYourCalm, 'a head without an end');
+    else if (!block.open) {
+      if (block.opens) this.request();
+      else this.trailers();
+    }
+  }
+
+  private request(): void {
+    const { connection, block } = this;
+    const { streams, settings, owner } = connection;
+    const id = block.stream;
+    const bodyless = block.ends;
+    requestHead.reset();
+    const refuses = id > streams.last || streams.size >= settings.maxStreams;
+    // Also what is refused is decoded: what comes behind builds on it (RFC 9113 §4.3).
+    const result = this.decode(refuses ? nothing : requestHead);
+    if (connection.stopped) return;
+    if (bodyless) streams.past.ended(id);
+    if (refuses || result === TOO_LARGE) {
+      if (!refuses) owner.malformed('head too large');
+      connection.resetStream(id, refuses ? CODE.refusedStream : CODE.enhanceYourCalm);
+      owner.nuisance();
+      return;
+    }
+    const read = requestHead.read(bodyless);
+    const malformed = 'problem' in read && read.malformed ? read.problem : undefined;
+    if (malformed !== undefined || block.dependsOnItself) {
+      owner.malformed(malformed ?? 'a stream before itself');
+      connection.resetStream(id, CODE.protocol);
+      owner.nuisance();
+      return;
+    }
+    const stream = new ServerStream(connection, id);
+    stream.inbound.ended = bodyless;
+    streams.add(stream);
+    if ('problem' in read) owner.refused(stream, read.problem);
+    else {
+      owner.useful(read.text.length);
+      owner.request(stream, read, bodyless);
+    }
+  }
+
+  private trailers(): void {
+    const { connection, block } = this;
+    const { streams } = connection;
+    const stream = streams.get(block.stream);
+    const fields = new TrailerFields();
+    const result = this.decode(stream === undefined ? nothing : fields);
+    if (connection.stopped) return;
+    if (stream === undefined) {
+      if (block.ends) streams.past.ended(block.stream);
+    } else if (result === TOO_LARGE)
+      connection.streamError(stream, CODE.enhanceYourCalm, 'trailers too large');
+    else if (!block.ends) connection.streamError(stream, CODE.protocol, 'a second head');
+    else if (fields.flaw !== undefined) connection.streamError(stream, CODE.protocol, fields.flaw);
+    else stream.inbound.end(fields.lines);
+  }
+
+  private decode(sink: FieldSink): number {
+    const { connection, block } = this;
+    const result = this.decoder.decode(block.bytes, block.from, block.to, connection.settings.head, sink);
+    if (result !== DECODED && result !== TOO_LARGE)
+      connection.fail(CODE.compression, 'a head that cannot be decoded');
+    block.release();
+    return result;
+  }
+}

@@ -1,0 +1,135 @@
+import { CODE } from './codes.ts';
+import type { ServerConnection } from './connection.ts';
+import type { ServerStream, Trailers } from './stream.ts';
+
+const NONE: Trailers = [];
+const HELD_FIRST = 4_096;
+
+/** The body of a request on its way in: handed on as it is wanted, and the client may send more as it is taken. */
+export class Inbound {
+  /** The client has sent all of it. */
+  ended = false;
+  /** Bytes that the client may still send. */
+  window: number;
+  private readonly stream: ServerStream;
+  private readonly connection: ServerConnection;
+  private flowing = false;
+  /** Was taken, and the client was not told yet. */
+  private taken = 0;
+  /** What nobody wants yet, in one piece: single bytes in pieces of their own would cost a hundred times as much. */
+  private held: Buffer | undefined;
+  private heldLength = 0;
+  /** The end is still to be told. */
+  private owesEnd = false;
+  private trailers = NONE;
+  /** Bytes to come by the length that was said; -1 where none was. */
+  private left = -1;
+
+  constructor(stream: ServerStream, connection: ServerConnection) {
+    this.stream = stream;
+    this.connection = connection;
+    this.window = connection.streamWindow;
+  }
+
+  get paused(): boolean {
+    return !this.flowing;
+  }
+
+  /**
+   * The length that the head said (RFC 9113 §8.1.1).
+   * @returns false where the body has ended and is not that long: the request is malformed, and was reset
+   */
+  expect(length: number): boolean {
+    this.left = length;
+    return !this.ended || this.isWhole();
+  }
+
+  /** A frame of so many bytes, padding included, has begun. @returns false where that is more than allowed */
+  charge(bytes: number): boolean {
+    this.window -= bytes;
+    return this.window >= 0;
+  }
+
+  /** Bytes of a frame that are nobody's, such as padding. */
+  credit(bytes: number): void {
+    this.connection.credit(bytes);
+    this.taken += bytes;
+    if (this.ended || this.taken < this.connection.settings.streamWindow / 2) return;
+    this.connection.widen(this.stream.id, this.taken);
+    this.window += this.taken;
+    this.taken = 0;
+  }
+
+  data(bytes: Buffer, from: number, to: number): void {
+    if (this.left >= 0) {
+      this.left -= to - from;
+      if (this.left < 0) {
+        this.connection.credit(to - from);
+        this.connection.streamError(this.stream, CODE.protocol, 'more than content-length says');
+        return;
+      }
+    }
+    if (this.flowing && this.heldLength === 0) {
+      this.credit(to - from);
+      this.stream.user.onData(bytes.subarray(from, to));
+    } else this.hold(bytes, from, to);
+  }
+
+  end(trailers: Trailers = NONE): void {
+    this.ended = true;
+    if (!this.isWhole()) return;
+    this.trailers = trailers;
+    this.owesEnd = true;
+    this.tell();
+    this.stream.remoteEnded();
+  }
+
+  pause(): void {
+    this.flowing = false;
+  }
+
+  resume(): void {
+    if (this.flowing) return;
+    this.flowing = true;
+    this.tell();
+  }
+
+  /** The stream is over: what it holds is nobody's. */
+  drop(): void {
+    this.connection.credit(this.heldLength);
+    this.held = undefined;
+    this.heldLength = 0;
+    this.owesEnd = false;
+  }
+
+  private tell(): void {
+    const { held, heldLength } = this;
+    if (this.flowing && held !== undefined) {
+      this.held = undefined;
+      this.heldLength = 0;
+      this.credit(heldLength);
+      this.stream.user.onData(held.subarray(0, heldLength));
+    }
+    if (!this.flowing || this.held !== undefined || !this.owesEnd) return;
+    this.owesEnd = false;
+    this.stream.user.onEnd(this.trailers);
+  }
+
+  private isWhole(): boolean {
+    if (this.left <= 0) return true;
+    this.connection.streamError(this.stream, CODE.protocol, 'less than content-length says');
+    return false;
+  }
+
+  private hold(bytes: Buffer, from: number, to: number): void {
+    const length = this.heldLength + to - from;
+    let { held } = this;
+    if (held === undefined || held.length < length) {
+      const larger = Buffer.allocUnsafe(Math.max(HELD_FIRST, length, (held?.length ?? 0) * 2));
+      held?.copy(larger, 0, 0, this.heldLength);
+      held = this.held = larger;
+    }
+    bytes.copy(held, this.heldLength, from, to);
+    this.heldLength = length;
+  }
+}

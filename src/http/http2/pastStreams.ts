@@ -1,0 +1,49 @@
+/** How many of the latest streams are remembered; of older ones nothing is claimed. */
+const REMEMBERED = 1_024;
+
+/** What is known of a stream that is not open. */
+export const PAST = {
+  /** Not opened yet. */
+  idle: 0,
+  /** The client passed it over, which closes it (RFC 9113 §5.1.1). */
+  skipped: 1,
+  /** We ended it: frames of the client may have been under way. */
+  ours: 2,
+  /** The client has ended its side: whatever comes is against the protocol. */
+  theirs: 3,
+  /** Too long ago. */
+  unknown: 4,
+} as const;
+
+/** Remembers how the streams of a connection ended that are not there any more. */
+export class PastStreams {
+  /** The highest stream the client has opened. */
+  latest = 0;
+  private readonly ends = new Uint8Array(REMEMBERED);
+
+  /** A stream is opened; all that were not opened before it never can be. */
+  open(stream: number): void {
+    const passed = Math.min((stream - this.latest) / 2, REMEMBERED);
+    for (let before = stream - 2, i = 1; i < passed && before > this.latest; before -= 2, i++)
+      this.ends[slot(before)] = PAST.skipped;
+    this.latest = stream;
+    this.ends[slot(stream)] = PAST.ours;
+  }
+
+  /** The client has ended its side of a stream. */
+  ended(stream: number): void {
+    if (this.remembers(stream)) this.ends[slot(stream)] = PAST.theirs;
+  }
+
+  /** @returns a value of `PAST` */
+  of(stream: number): number {
+    if (stream > this.latest || (stream & 1) === 0) return PAST.idle;
+    return this.remembers(stream) ? (this.ends[slot(stream)] as number) : PAST.unknown;
+  }
+
+  private remembers(stream: number): boolean {
+    return stream <= this.latest && this.latest - stream < 2 * REMEMBERED;
+  }
+}
+
+const slot = (stream: number): number => (stream >>> 1) % REMEMBERED;

@@ -1,0 +1,194 @@
+import type { Head } from '../head.ts';
+import { CODE, WINDOW_MOST } from './codes.ts';
+import type { ServerConnection } from './connection.ts';
+import { Inbound } from './inbound.ts';
+import type { SendingStream } from './sender.ts';
+
+/** Fields behind a body, names in lower case. */
+export type Trailers = readonly (readonly [name: string, value: string])[];
+
+/** Whose stream it is. */
+export interface StreamUser {
+  /** A part of the body of the request. */
+  onData(bytes: Buffer): void;
+  /** The body is complete, with these trailers. */
+  onEnd(trailers: Trailers): void;
+  /** All that was to be sent is sent: there is room for more. */
+  onDrain(): void;
+  /**
+   * Both sides have ended, or `code` says with what error the stream did. Nothing comes after that.
+   * @param reason what the client did wrong
+   */
+  onClosed(code: number | undefined, reason?: string): void;
+}
+
+/** Bytes that wait for the client to take them. */
+interface Piece {
+  readonly bytes: Buffer;
+  from: number;
+  readonly to: number;
+  readonly release: (() => void) | undefined;
+}
+
+/** One request of a client and its answer (RFC 9113 §5). */
+export class ServerStream implements SendingStream {
+  readonly id: number;
+  readonly inbound: Inbound;
+  sendWindow: number;
+  waiting = false;
+  user!: StreamUser;
+  closed = false;
+  /** Nothing more is sent on it: its end is out. */
+  private ended = false;
+  /** Its end was asked for. */
+  private ending = false;
+  private readonly connection: ServerConnection;
+  private queue: Piece[] | undefined;
+  private queued = 0;
+  private trailers: Trailers | undefined;
+  private thirsty = false;
+  /** Of the request, what is not there yet when the answer is complete is not wanted. */
+  private closing = false;
+
+  constructor(connection: ServerConnection, id: number) {
+    this.connection = connection;
+    this.id = id;
+    this.sendWindow = connection.clientWindow;
+    this.inbound = new Inbound(this, connection);
+  }
+
+  /** Bytes that wait for the client. */
+  get pending(): number {
+    return this.queued;
+  }
+
+  /**
+   * The head of an answer, which was parsed from `bytes`.
+   * @param status in the place of its own
+   * @param ends there is nothing behind it
+   */
+  respond(head: Head, bytes: Buffer, start: number, status: number, ends: boolean, except?: string): void {
+    if (this.closed || this.ending) return;
+    this.connection.heads.answer(this.id, head, bytes, start, status, ends, except);
+    if (ends) this.sent();
+  }
+
+  /** A head of nothing but a status. */
+  respondStatus(status: number): void {
+    if (!this.closed && !this.ending) this.connection.heads.status(this.id, status);
+  }
+
+  /**
+   * A part of the body of the answer.
+   * @param lent is called when the bytes are not needed any more; without it they are the caller's after this call
+   * @returns false when the client takes no more for now
+   */
+  send(bytes: Buffer, from: number, to: number, ends: boolean, lent?: () => void): boolean {
+    if (this.closed || this.ending) {
+      lent?.();
+      return true;
+    }
+    this.ending = ends;
+    const { sender } = this.connection;
+    const at = this.queued === 0 ? sender.write(this, bytes, from, to, ends) : from;
+    if (at < to) {
+      this.hold(bytes, at, to, lent);
+      sender.wait(this);
+      this.thirsty = true;
+      return false;
+    }
+    lent?.();
+    if (ends && this.queued === 0) this.sent();
+    return this.queued === 0;
+  }
+
+  /** Trailers, which end the answer. */
+  sendTrailers(trailers: Trailers): void {
+    if (this.closed || this.ending) return;
+    this.ending = true;
+    if (this.queued > 0) {
+      this.trailers = trailers;
+      return;
+    }
+    this.connection.heads.trailers(this.id, trailers);
+    this.sent();
+  }
+
+  /** When the answer is complete, so is the stream. */
+  closeWhenSent(): void {
+    this.closing = true;
+    if (this.ended && !this.closed) this.reset(CODE.none);
+  }
+
+  /** Ends it with an error. @param reason what the client did wrong */
+  reset(code: number, reason?: string): void {
+    if (this.closed) return;
+    this.connection.resetStream(this.id, code);
+    this.close(code, reason);
+  }
+
+  // SendingStream
+
+  turn(): boolean {
+    const { queue } = this;
+    const [piece] = queue ?? [];
+    if (queue === undefined || piece === undefined) return false;
+    const last = queue.length === 1 && this.ending && this.trailers === undefined;
+    const at = this.connection.sender.frame(this, piece.bytes, piece.from, piece.to, last);
+    this.queued -= at - piece.from;
+    piece.from = at;
+    if (at < piece.to) return true;
+    queue.shift();
+    piece.release?.();
+    if (queue.length > 0) return true;
+    if (this.trailers !== undefined) this.connection.heads.trailers(this.id, this.trailers);
+    if (this.ending) this.sent();
+    if (this.thirsty && !this.closed) {
+      this.thirsty = false;
+      this.user.onDrain();
+    }
+    return this.queued > 0;
+  }
+
+  /** The client takes so many bytes more, or less. @returns false where that is more than can be */
+  widen(bytes: number): boolean {
+    this.sendWindow += bytes;
+    if (this.sendWindow > WINDOW_MOST) return false;
+    if (this.queued > 0) this.connection.sender.wait(this);
+    return true;
+  }
+
+  /** The client has ended its side. */
+  remoteEnded(): void {
+    if (this.ended) this.close(undefined);
+  }
+
+  /** It is over; `code` says with what error. */
+  close(code: number | undefined, reason?: string): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.connection.forget(this);
+    const { queue } = this;
+    this.queue = undefined;
+    this.queued = 0;
+    if (queue !== undefined) for (const { release } of queue) release?.();
+    this.inbound.drop();
+    this.user.onClosed(code, reason);
+  }
+
+  private sent(): void {
+    this.ended = true;
+    this.ending = true;
+    if (this.inbound.ended) this.close(undefined);
+    else if (this.closing) this.reset(CODE.none);
+  }
+
+  private hold(bytes: Buffer, from: number, to: number, lent: (() => void) | undefined): void {
+    const piece =
+      lent === undefined
+        ? { bytes: Buffer.from(bytes.subarray(from, to)), from: 0, to: to - from, release: undefined }
+        : { bytes, from, to, release: lent };
+    (this.queue ??= []).push(piece);
+    this.queued += to - from;
+  }
+}

@@ -1,0 +1,17 @@
+/** Who has something to do when all that is to be read in this turn of the event loop was read. */
+export interface TurnUser {
+  turnEnd(): void;
+}
+
+let users: TurnUser[] = [];
+
+/** Calls `user.turnEnd` once everybody has read. Whoever asks sees to it that it does so once. */
+export function atTurnEnd(user: TurnUser): void {
+  if (users.push(user) === 1) setImmediate(run);
+}
+
+function run(): void {
+  const present = users;
+  users = [];
+  for (const user of present) user.turnEnd();
+}
