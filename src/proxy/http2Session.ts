@@ -9,7 +9,7 @@ import {
   type ServerStream,
 } from '../http/index.ts';
 import { clientCertificateOf, type Arrival } from './arrival.ts';
-import { LINGER_BYTES, LINGER_MS } from './clientSocket.ts';
+import { LINGER_BYTES } from './clientSocket.ts';
 import { Http2Stream } from './http2Stream.ts';
 import { Http2Waste } from './http2Waste.ts';
 import type { Port } from './port.ts';
@@ -22,6 +22,9 @@ const OWED_MOST = 262_144;
 
 /** How long the answer to the PING behind a first GOAWAY is waited for. */
 const GOODBYE_MS = 1_000;
+
+/** How long is read on when our side has ended. */
+const LINGER_MS = 500;
 
 /** What our PINGs are for, and so what their answers are to. */
 const KEEPALIVE = 1;

@@ -302,7 +302,8 @@ export class Http2Stream implements ClientSide, StreamUser {
       return;
     }
     this.exchange = x;
-    if (head.contentLength >= 0 && !request.webSocket && !this.stream.inbound.expect(head.contentLength)) return;
+    if (head.contentLength >= 0 && !request.webSocket && !this.stream.inbound.expect(head.contentLength))
+      return;
     if (bodyless || head.contentLength !== 0) serveExchange(x);
     else {
       // What comes in spite of the length makes the request malformed (RFC 9113 §8.1.1).

@@ -26,7 +26,8 @@ export class BodyReader {
     this.left = length;
     this.padding = 0;
     this.padded = (flags & FLAG.padded) !== 0;
-    if (!connection.charge(length)) connection.fail(CODE.flowControl, 'more than the window of the connection');
+    if (!connection.charge(length))
+      connection.fail(CODE.flowControl, 'more than the window of the connection');
     else if (stream === undefined) {
       const code = connection.streams.lateness(id);
       if (code !== CODE.none) connection.fail(code, 'DATA of a stream that is not open');

@@ -177,7 +177,8 @@ export class ServerConnection implements FrameSink {
     this.type = type;
     this.flags = flags;
     this.id = id;
-    const problem = this.place(type, flags, id) || checkFrame(type, flags, id, length, this.settings.maxFrameBytes);
+    const problem =
+      this.place(type, flags, id) || checkFrame(type, flags, id, length, this.settings.maxFrameBytes);
     this.begun = true;
     if (problem !== CODE.none) this.fail(problem, `a frame of type ${type} that may not be here`);
     else if (type === FRAME.data) this.bodyReader.begin(id, flags, length);

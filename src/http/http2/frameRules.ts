@@ -22,7 +22,13 @@ const rules: readonly (readonly [place: number, length: number])[] = [
  * What the head of a frame says against the protocol by itself. Streams with even numbers would be ours, and we open none.
  * @returns a code of RFC 9113 §7, 0 where all is well
  */
-export function checkFrame(type: number, flags: number, stream: number, length: number, most: number): number {
+export function checkFrame(
+  type: number,
+  flags: number,
+  stream: number,
+  length: number,
+  most: number,
+): number {
   if (length > most) return CODE.frameSize;
   const rule = rules[type];
   // Types that nobody knows mean nothing (RFC 9113 §4.1).

@@ -7,20 +7,16 @@ import { startGateway } from '../../support/gateway.ts';
 import { compare, type Comparison, type Expected } from './compare.ts';
 import { runSuite, suiteProgram } from './suite.ts';
 
-const listOf = (name: string): Expected =>
-  JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8')) as Expected;
+/** How the suite comes to the gateway. */
+export type Way = 'TLS' | 'TCP';
 
-/** What is expected to fail by itself, and with `strictHttp2Frames`. */
-const expected = {
-  usual: listOf('expected-failures.json'),
-  strict: listOf('expected-failures-strict.json'),
-} as const;
+/** Cases that are known to fail. */
+const expected = JSON.parse(
+  readFileSync(new URL('expected-failures.json', import.meta.url), 'utf8'),
+) as Readonly<Record<Way, Expected>>;
 
-/** The two ways to run the gateway. */
-export type Mode = keyof typeof expected;
-
-/** Runs h2spec against the gateway under TLS. @throws Error where Go or the suite cannot be had */
-export async function measureHttp2(mode: Mode): Promise<Comparison> {
+/** Runs h2spec against the gateway. @throws Error where Go or the suite cannot be had */
+export async function measureHttp2(way: Way): Promise<Comparison> {
   const program = await suiteProgram();
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-h2-'));
   const { cert, key } = authority().issue({ names: ['localhost', '127.0.0.1'] });
@@ -28,12 +24,11 @@ export async function measureHttp2(mode: Mode): Promise<Comparison> {
   writeFileSync(join(folder, 'key.pem'), key);
   const echo = await startEcho({ port: 0 });
   const gateway = await startGateway({
-    config: { limits: { strictHttp2Frames: mode === 'strict' } },
     binds: [
       {
         listeners: [
           {
-            tls: { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') },
+            ...(way === 'TLS' && { tls: { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') } }),
             routes: [{ backends: [{ host: `127.0.0.1:${echo.port}` }] }],
           },
         ],
@@ -41,7 +36,7 @@ export async function measureHttp2(mode: Mode): Promise<Comparison> {
     ],
   });
   try {
-    return compare(await runSuite(program, gateway.port), expected[mode]);
+    return compare(await runSuite(program, gateway.port, way === 'TLS'), expected[way]);
   } finally {
     await gateway.stop();
     await echo.close();

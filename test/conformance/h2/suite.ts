@@ -36,13 +36,25 @@ export async function suiteProgram(): Promise<string> {
   return program;
 }
 
-/** Runs the whole suite against a port of TLS on the loopback interface. */
-export async function runSuite(program: string, port: number): Promise<readonly Case[]> {
+/** Runs the whole suite against a port on the loopback interface, under TLS or not. */
+export async function runSuite(program: string, port: number, tls: boolean): Promise<readonly Case[]> {
   const report = join(cache, `report-${process.pid}.xml`);
-  const args = ['--tls', '--insecure', '--host', '127.0.0.1', '--port', String(port), '--path', '/get'];
-  const child = spawn(program, [...args, '--strict', '--timeout', '2', '--junit-report', report], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
+  const args = ['--host', '127.0.0.1', '--port', String(port), '--path', '/get'];
+  const child = spawn(
+    program,
+    [
+      ...(tls ? ['--tls', '--insecure'] : []),
+      ...args,
+      '--strict',
+      '--timeout',
+      '2',
+      '--junit-report',
+      report,
+    ],
+    {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    },
+  );
   // It ends with 1 when a case fails: what failed is read from the report.
   await once(child, 'close');
   return readReport(readFileSync(report, 'utf8'));
