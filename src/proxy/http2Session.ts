@@ -77,10 +77,10 @@ export class Http2Session implements ConnectionOwner {
     this.told = told;
     this.remoteAddress = told?.address ?? peerOf(socket);
     this.forwardedFor = `${this.remoteAddress}\r\n`;
-    this.waste = new Http2Waste(socket, (reason) => this.calm(reason));
     const { limits } = port;
     const { http2 } = limits;
     this.headLimits = { ...limits, maxHeadBytes: http2.maxHeadBytes ?? limits.maxHeadBytes };
+    this.waste = new Http2Waste(socket, this.headLimits.maxHeadBytes, (reason) => this.calm(reason));
     this.codec = new ServerConnection(
       {
         maxStreams: http2.maxStreams,

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 const NUISANCE_BURST = 200;
 const NUISANCE_RATE = 50;
 
-/** Bytes of frames that brought nothing, in the time between two looks. */
+/** Bytes of frames that brought nothing, in the time between two looks; and more where heads may be longer than usual. */
 const WASTE_MOST = 131_072;
 
 /** Finds out about a client of HTTP/2 that keeps us busy with what brings no request. */
@@ -12,6 +12,7 @@ export class Http2Waste {
   /** Bytes of heads and bodies since the last look. */
   used = 0;
   private readonly socket: Socket;
+  private readonly most: number;
   private readonly found: (reason: string) => void;
   private count = 0;
   private countedAt = Date.now();
@@ -19,9 +20,13 @@ export class Http2Waste {
   private taken = 0;
   private writtenBefore: number;
 
-  /** @param found is called with what the client does */
-  constructor(socket: Socket, found: (reason: string) => void) {
+  /**
+   * @param maxHeadBytes what a head may have before it is one
+   * @param found is called with what the client does
+   */
+  constructor(socket: Socket, maxHeadBytes: number, found: (reason: string) => void) {
     this.socket = socket;
+    this.most = Math.max(WASTE_MOST, 2 * maxHeadBytes);
     this.found = found;
     this.writtenBefore = socket.bytesWritten;
   }
@@ -35,7 +40,7 @@ export class Http2Waste {
 
   read(bytes: number): void {
     this.taken += bytes;
-    const allowed = WASTE_MOST + this.used * 2;
+    const allowed = this.most + this.used * 2;
     // A client that reads much says so in many small frames.
     if (this.taken > allowed && this.taken > allowed + (this.socket.bytesWritten - this.writtenBefore) / 10)
       this.found('frames that bring nothing');

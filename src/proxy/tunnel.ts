@@ -1,4 +1,3 @@
-import { Socket } from 'node:net';
 import { GatewayError, type ErrorCode } from '../errors.ts';
 import type { Limits } from '../model/index.ts';
 import type { TunnelUser, UpstreamConnection } from '../upstream/index.ts';
@@ -104,8 +103,7 @@ export class Tunnel implements TunnelUser {
     if (length === 0) return true;
     if (length <= SMALL) return socket.write(bytes.toString('latin1', from, to), 'latin1');
     const part = bytes.subarray(from, to);
-    // A stream of HTTP/2 that ends says so of bytes that its connection is still writing: those are copied.
-    if (length < BULK || !(socket instanceof Socket)) return socket.write(Buffer.from(part));
+    if (length < BULK) return socket.write(Buffer.from(part));
     const release = this.upstream.lend(bytes);
     if (release !== undefined) return socket.write(part, release);
     const page = takePage(length);
