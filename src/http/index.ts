@@ -22,13 +22,7 @@ export {
   type StreamUser,
   type Trailers as Http2Trailers,
 } from './http2/index.ts';
-export {
-  lastChunk,
-  requestFields,
-  responseText,
-  switchText,
-  trailerFields,
-} from './http2Message.ts';
+export { lastChunk, requestFields, responseText, switchText, trailerFields } from './http2Message.ts';
 export { COMPLETE, INCOMPLETE, parseRequest, parseResponse, refusal, type HeadLimits } from './parse.ts';
 export { normalizePath } from './path.ts';
 export { dropTable, hopByHop, renderFields, renderLines, type DropTable } from './render.ts';

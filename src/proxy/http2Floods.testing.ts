@@ -4,6 +4,7 @@ import type { RawClient } from './wire.testing.ts';
 
 const DATA = 0;
 export const HEADERS = 1;
+const PRIORITY = 2;
 const RST_STREAM = 3;
 const SETTINGS = 4;
 export const PING = 6;
@@ -34,6 +35,25 @@ export const floods: Readonly<Record<string, (round: number) => Buffer>> = {
       : frame(CONTINUATION, 0, 1, Buffer.concat([Buffer.from([0x00, 1, 0x61, 2]), Buffer.from('bc')])),
   'empty DATA (CVE-2019-9518)': (round) =>
     round === 0 ? frame(HEADERS, END_HEADERS, 1, request(3)) : frame(DATA, 0, 1),
+  'streams that are opened and broken (CVE-2025-8671)': (round) =>
+    Buffer.concat([
+      frame(HEADERS, END_HEADERS, 2 * round + 1, request(3)),
+      frame(WINDOW_UPDATE, 0, 2 * round + 1, Buffer.alloc(4)),
+    ]),
+  'heads of references to one large field': (round) =>
+    frame(
+      HEADERS,
+      END_HEADERS | END_STREAM,
+      2 * round + 1,
+      round === 0
+        ? Buffer.concat([
+            request(2),
+            Buffer.from([0x40, 1, 0x61, 0x7f, 0x81, 0x1e]),
+            Buffer.alloc(3_968, 0x62),
+          ])
+        : Buffer.alloc(4_000, 0xbe),
+    ),
+  PRIORITY: (round) => frame(PRIORITY, 0, 2 * round + 1, Buffer.from([0, 0, 0, 0, 1])),
   'WINDOW_UPDATE of nothing much': () => frame(WINDOW_UPDATE, 0, 0, Buffer.from([0, 0, 0, 1])),
 };
 

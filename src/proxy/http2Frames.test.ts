@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type ClientHttp2Stream } from 'node:http2';
 import { test, type TestContext } from 'node:test';
+import type { Limits } from '../model/index.ts';
 import { TestPlane } from './dataPlane.testing.ts';
 import { frame } from '../http/frame.testing.ts';
 import { END_HEADERS, END_STREAM, HEADERS, PING, preface, request } from './http2Floods.testing.ts';
@@ -20,9 +21,13 @@ const STREAM_CLOSED = 5;
 
 const hello: BackendScript = { onRequest: (_request, connection) => connection.send(ok('hello')) };
 
-async function start(t: TestContext, script: BackendScript): Promise<TestPlane> {
+async function start(
+  t: TestContext,
+  script: BackendScript,
+  limits: Partial<Limits> = {},
+): Promise<TestPlane> {
   const backend = await RawBackend.start(script);
-  const plane = await TestPlane.start({ routes: [{ to: backend.port }] });
+  const plane = await TestPlane.start({ limits, routes: [{ to: backend.port }] });
   t.after(async () => {
     plane.close();
     await backend.close();
@@ -30,12 +35,18 @@ async function start(t: TestContext, script: BackendScript): Promise<TestPlane> 
   return plane;
 }
 
-/** The code of the GOAWAY among these frames. */
-function goodbye(bytes: Buffer): number | undefined {
-  for (let at = 0; at + 9 <= bytes.length; at += 9 + bytes.readUIntBE(at, 3))
-    if (bytes[at + 3] === GOAWAY) return bytes.readUInt32BE(at + 13);
-  return undefined;
+/** The payloads of the whole frames of a type among these bytes. */
+function framesOf(bytes: Buffer, type: number): Buffer[] {
+  const payloads: Buffer[] = [];
+  for (let at = 0; at + 9 <= bytes.length; at += 9 + bytes.readUIntBE(at, 3)) {
+    const end = at + 9 + bytes.readUIntBE(at, 3);
+    if (bytes[at + 3] === type && end <= bytes.length) payloads.push(bytes.subarray(at + 9, end));
+  }
+  return payloads;
 }
+
+/** The code of the GOAWAY among these frames. */
+const goodbye = (bytes: Buffer): number | undefined => framesOf(bytes, GOAWAY)[0]?.readUInt32BE(4);
 
 const open = frame(HEADERS, END_HEADERS, 1, request(3));
 const whole = (stream: number): Buffer => frame(HEADERS, END_HEADERS | END_STREAM, stream, request(2));
@@ -121,4 +132,103 @@ test('a drain lets the streams of such a connection end, too', async (t) => {
   const closed = once(session, 'close');
   await plane.plane.drain();
   await closed;
+});
+
+test('a malformed request is reset and logged, and the others go on', async (t) => {
+  const plane = await start(t, hello);
+  const client = await plane.client();
+  const odd = Buffer.concat([request(2), Buffer.from('\0\x03x-a\x03b\rc', 'latin1')]);
+  client.send(Buffer.concat([preface, frame(HEADERS, END_HEADERS | END_STREAM, 1, odd), whole(3)]));
+  await until('both are logged', () => plane.access.length === 2);
+  const [malformed, sound] = plane.access;
+  assert.deepEqual([malformed?.status, malformed?.error], [0, 'bad_request']);
+  assert.match(malformed?.reason ?? '', /field value/);
+  assert.equal(sound?.status, 200);
+  assert.equal(client.ending, 'open');
+});
+
+test('a body that is not as long as it says resets its stream, which the log explains', async (t) => {
+  const plane = await start(t, hello);
+  const client = await plane.client();
+  const length = Buffer.from('\0\x0econtent-length\x015', 'latin1');
+  const post = Buffer.concat([request(3), length]);
+  client.send(
+    Buffer.concat([
+      preface,
+      frame(HEADERS, END_HEADERS, 1, post),
+      frame(DATA, END_STREAM, 1, Buffer.from('four')),
+      whole(3),
+    ]),
+  );
+  await until('both are logged', () => plane.access.length === 2);
+  const short = plane.access.find(({ method }) => method === 'POST');
+  assert.deepEqual([short?.status, short?.error], [0, 'bad_framing']);
+  assert.match(short?.reason ?? '', /less than content-length/);
+  assert.equal(client.ending, 'open');
+});
+
+test('the last request of a connection is exact: what comes behind it is for another one', async (t) => {
+  const plane = await start(t, hello, { maxRequestsPerConnection: 2 });
+  const client = await plane.client();
+  client.send(Buffer.concat([preface, whole(1), whole(3), whole(5)]));
+  await client.closed();
+  assert.equal(goodbye(client.inbox.bytes), 0);
+  assert.equal(plane.access.length, 2);
+  assert.match(await plane.metricsText(), /connections_ended_total\{reason="requests"\} 1/);
+});
+
+test('a connection with nothing under way ends in two steps', async (t) => {
+  const plane = await start(t, hello, { idleTimeoutMs: 1 });
+  const client = await plane.client();
+  client.send(Buffer.concat([preface, whole(1)]));
+  const lastOf = (payload: Buffer): number => payload.readUInt32BE(0);
+  const goodbyes = (): number[] => framesOf(client.inbox.bytes, GOAWAY).map(lastOf);
+  await until('the first step is there', () => goodbyes().length === 1);
+  // On its way when the client hears of it: served.
+  client.send(whole(3));
+  const [ping] = framesOf(client.inbox.bytes, PING);
+  client.send(frame(PING, ACK, 0, ping));
+  await client.closed();
+  assert.deepEqual(goodbyes(), [2 ** 31 - 1, 3]);
+  assert.equal(plane.access.length, 2);
+});
+
+test('a head that never ends is not waited for', async (t) => {
+  const plane = await start(t, hello, { headTimeoutMs: 1 });
+  const client = await plane.client();
+  client.send(Buffer.concat([preface, frame(HEADERS, END_STREAM, 1, request(2))]));
+  assert.notEqual(await client.closed(), 'open');
+});
+
+test('a client that takes nothing of its answers loses its connection', async (t) => {
+  const large = Buffer.alloc(30_000_000, 'a');
+  const plane = await start(
+    t,
+    {
+      onRequest: (_request, connection) => {
+        connection.send(`HTTP/1.1 200 OK\r\ncontent-length: ${large.length}\r\n\r\n`);
+        connection.socket.write(large);
+      },
+    },
+    { bodyTimeoutMs: 300 },
+  );
+  const client = await plane.client();
+  client.socket.pause();
+  // Windows that hold all of it: what is left is the socket.
+  const wide = Buffer.from([0, 4, 0x7f, 0xff, 0xff, 0xff]);
+  const wider = Buffer.from([0x7f, 0, 0, 0]);
+  client.send(Buffer.concat([preface, frame(4, 0, 0, wide), frame(8, 0, 0, wider), whole(1)]));
+  await until('the stream is given up', () => plane.access.length === 1);
+  assert.equal(plane.access[0]?.error, 'request_timeout');
+  await until('and then the connection', () => plane.connections === 0);
+});
+
+test('frames that come a byte at a time are the same frames', async (t) => {
+  const plane = await start(t, hello);
+  const client = await plane.client();
+  for (const byte of Buffer.concat([preface, whole(1), whole(3)])) {
+    client.socket.write(Buffer.from([byte]));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await until('both are answered', () => plane.access.length === 2);
 });

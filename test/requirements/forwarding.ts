@@ -17,7 +17,8 @@ const tunnel = 'src/proxy/http2Tunnel.test.ts';
 const http2Backend = 'src/proxy/http2Backend.test.ts';
 const reload = 'src/proxy/reload.test.ts';
 const corpus = 'test/conformance/http/corpus.test.ts';
-const strict = 'src/proxy/http2Strict.test.ts';
+const http2Frames = 'src/proxy/http2Frames.test.ts';
+const http2Codec = 'src/http/http2/connection.test.ts';
 const frames = 'src/proxy/webSocketFrames.test.ts';
 
 /** What crosses the gateway over real sockets, and what happens when a side misbehaves. */
@@ -521,11 +522,11 @@ export const forwarding: readonly Requirement[] = [
       'fields',
       'what no HTTP/1.1 request could say, no HTTP/2 request can',
       rfc(9113, '8.2'),
-      ['src/http/http2Message.test.ts', 'fields that HTTP/2 must not have are refused'],
-      ['src/http/http2Message.test.ts', 'a request becomes the text of the one it stands for'],
+      ['src/http/http2/requestHead.test.ts', 'fields that HTTP/2 must not have are refused'],
+      ['src/http/http2/requestHead.test.ts', 'a request becomes the text of the one it stands for'],
       [http2, 'errors of ours, redirects and limits are answered as over HTTP/1.1'],
       [
-        'src/http/http2Message.test.ts',
+        'src/http/http2/requestHead.test.ts',
         'whatever the fields of a stream are, the text made of them holds these and no others',
       ],
     ],
@@ -540,23 +541,48 @@ export const forwarding: readonly Requirement[] = [
     ],
     [
       'stream-states',
-      'where it is asked for, frames on streams that the client has ended or passed over end the connection',
+      'frames on streams that the client has ended or passed over end the connection',
       rfc(9113, '5.1'),
-      [strict, 'the connection ends with an error for ${what}'],
-      [strict, 'an acknowledgement of no PING changes nothing'],
-      [strict, 'large bodies cross in both directions, on many streams at a time'],
+      [http2Frames, 'the connection ends with an error for ${what}'],
+      [http2Frames, 'an acknowledgement of no PING changes nothing'],
+      [http2Frames, 'large bodies cross in both directions, on many streams at a time'],
+    ],
+    [
+      'errors',
+      'an error ends its stream, or the connection where nothing behind it could be read',
+      rfc(9113, '5.4'),
+      [http2Codec, 'the connection ends for ${what}'],
+      [http2Codec, 'the stream ends, and no other, for ${what}'],
+      [
+        'test/fuzz/http2.test.ts',
+        'whatever frames come, in whatever pieces, the codec of HTTP/2 neither throws nor loses its step',
+      ],
+    ],
+    [
+      'hpack',
+      'heads are decoded as RFC 7541 says, within bounds',
+      rfc(7541, '6'),
+      ['src/http/hpack/decoder.test.ts', 'the examples of RFC 7541 ${name} are read as it says'],
+      ['src/http/hpack/decoder.test.ts', 'what is no sound encoding is broken'],
+      [
+        'src/http/http2/interop.test.ts',
+        'heads, bodies and trailers cross as they are, in pieces of ${pieceBytes}',
+      ],
     ],
     [
       'flow',
       'a slow side holds the other back',
       rfc(9113, '5.2'),
       [http2, 'a slow reader holds its backend back, a slow backend its writer'],
+      [http2Codec, 'streams with much to send take turns'],
+      [http2Codec, 'the client may send more as bytes are taken, and not before'],
     ],
     [
       'goaway',
       'a drain says GOAWAY',
       rfc(9113, '6.8'),
       [http2, 'a drain lets streams end, says GOAWAY and closes'],
+      [http2Codec, 'an end in two steps serves what was on its way, and takes nothing behind it'],
     ],
     [
       'websocket',
