@@ -46,6 +46,8 @@ export class Http2Session implements ConnectionOwner {
   private readonly waste: Http2Waste;
   /** Streams whose last frame is written; whoever writes their answer has this turn to say that it is complete. */
   private complete: Http2Stream[] = [];
+  /** Streams that were answered before their request was whole. */
+  private early: ServerStream[] = [];
   private certificate: { readonly found: ClientCertificate | undefined } | undefined;
   private readonly openedAt = Date.now();
   /** Requests begun. */
@@ -123,6 +125,15 @@ export class Http2Session implements ConnectionOwner {
   /** Both sides of a stream have ended, and its exchange has not yet. */
   completed(stream: Http2Stream): void {
     this.complete.push(stream);
+    this.wake();
+  }
+
+  /**
+   * The rest of a request is not wanted (RFC 9113 §8.1). That is said when the answer is out: clients that read both at
+   * once take the reset for the end of all.
+   */
+  notWanted(stream: ServerStream): void {
+    this.early.push(stream);
     this.wake();
   }
 
@@ -262,6 +273,11 @@ export class Http2Session implements ConnectionOwner {
     if (complete.length > 0) {
       this.complete = [];
       for (const stream of complete) stream.lost();
+    }
+    const { early } = this;
+    if (early.length > 0) {
+      this.early = [];
+      for (const stream of early) stream.closeWhenSent();
     }
     if (this.refusing && this.streams.size === 0) this.end();
   }

@@ -93,7 +93,7 @@ export class Http2Stream implements ClientSide, StreamUser {
     this.port.refused(this, code, detail);
     this.releaseHead();
     this.stream.inbound.resume();
-    this.stream.closeWhenSent();
+    this.session.notWanted(this.stream);
   }
 
   // What of a socket is asked for
@@ -160,8 +160,7 @@ export class Http2Stream implements ClientSide, StreamUser {
     this.exchange = undefined;
     this.releaseHead();
     if (this.stream.closed) this.lost();
-    // The rest of a request that was answered early is not wanted (RFC 9113 §8.1).
-    else if (!this.stream.inbound.ended) this.stream.closeWhenSent();
+    else if (!this.stream.inbound.ended) this.session.notWanted(this.stream);
   }
 
   /** What is not wanted is refused by itself, without ending the connection. */
