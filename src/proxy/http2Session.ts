@@ -165,7 +165,7 @@ export class Http2Session implements ConnectionOwner {
   }
 
   malformed(problem: string): void {
-    this.port.refused(this, 'bad_request', problem, { status: 0 });
+    this.port.refused(this, 'bad_request', problem, 0);
   }
 
   nuisance(): void {

@@ -3,28 +3,17 @@ import { Head } from '../head.ts';
 import { COMPLETE, parseResponse } from '../parse.ts';
 import { FRAME, FRAME_DEFAULT, FRAME_HEAD, WINDOW_DEFAULT } from './codes.ts';
 import { ServerConnection, type ConnectionOwner } from './connection.ts';
-import { writeHead } from './output.ts';
 import type { RequestText } from './requestHead.ts';
 import type { ServerSettings } from './settings.ts';
 import type { ServerStream, StreamUser, Trailers } from './stream.ts';
+
+export { frame } from '../frame.testing.ts';
 
 export interface Frame {
   readonly type: number;
   readonly flags: number;
   readonly stream: number;
   readonly payload: Buffer;
-}
-
-export function frame(
-  type: number,
-  flags: number,
-  stream: number,
-  payload: Buffer = Buffer.alloc(0),
-): Buffer {
-  const bytes = Buffer.alloc(FRAME_HEAD + payload.length);
-  writeHead(bytes, 0, payload.length, type, flags, stream);
-  payload.copy(bytes, FRAME_HEAD);
-  return bytes;
 }
 
 export const number = (value: number): Buffer => {
