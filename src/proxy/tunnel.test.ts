@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
-import { PassThrough, type Duplex } from 'node:stream';
 import { test, type TestContext } from 'node:test';
+import { frame, PREFACE } from '../http/frame.testing.ts';
+import { head, MemoryConnection, number } from '../http/http2/memory.testing.ts';
 import { defaults } from '../model/index.ts';
 import type { UpstreamConnection } from '../upstream/index.ts';
-import { Tunnel } from './tunnel.ts';
+import { Http2Pipe } from './http2Pipe.ts';
+import { Tunnel, type TunnelEnd } from './tunnel.ts';
 import { until } from './until.testing.ts';
 
 /** A tunnel to a backend that lends what it reads, and counts what it has lent. */
-function tunnelTo(socket: Duplex) {
+function tunnelTo(socket: TunnelEnd) {
   const lent = { now: 0, ever: 0 };
   const lend = (): (() => void) => {
     lent.now++;
@@ -54,13 +56,24 @@ test('a connection writes large reads of the backend where they lie, and gives t
   await until('all are given back', () => lent.now === 0);
 });
 
-test('a stream of HTTP/2 gets a copy: it may end before its connection has written it', () => {
-  const stream = new PassThrough();
-  const { tunnel, lent } = tunnelTo(stream);
-  const bytes = read();
-  tunnel.onBytes(bytes, 0, bytes.length);
-  // The backend's connection reads on into the same buffer.
-  bytes.fill('b');
-  assert.equal(lent.ever, 0);
-  assert.equal(String(stream.read()), 'a'.repeat(65_536));
+test('a stream of HTTP/2 gives back what it was lent: when the client has taken it, and when the stream ends before', () => {
+  const connection = new MemoryConnection();
+  const settings = frame(4, 0, 0);
+  const get = (stream: number): Buffer => frame(1, 5, stream, head());
+  connection.take(PREFACE, settings, get(1), get(3));
+  const [first, second] = connection.streams;
+  assert.ok(first !== undefined && second !== undefined);
+  const { tunnel, lent } = tunnelTo(new Http2Pipe(first.stream));
+  // The window of the client ends in the middle of it.
+  const bytes = Buffer.alloc(65_536, 'a');
+  assert.equal(tunnel.onBytes(bytes, 0, bytes.length), false);
+  assert.equal(lent.now, 1);
+  connection.take(frame(8, 0, 0, number(100_000)), frame(8, 0, 1, number(100_000)));
+  assert.equal(lent.now, 0);
+  const other = tunnelTo(new Http2Pipe(second.stream));
+  other.tunnel.onBytes(read(), 0, 65_536);
+  connection.take(frame(3, 0, 3, number(8)));
+  assert.deepEqual(other.lent, { now: 0, ever: 1 });
+  const sent = connection.said().filter(({ type, stream }) => type === 0 && stream === 1);
+  assert.equal(Buffer.concat(sent.map(({ payload }) => payload)).toString(), 'a'.repeat(65_536));
 });
