@@ -12,6 +12,7 @@ import { clientCertificateOf, type Arrival } from './arrival.ts';
 import { LINGER_BYTES } from './clientSocket.ts';
 import { Http2Stream } from './http2Stream.ts';
 import { Http2Waste } from './http2Waste.ts';
+import { Http2Watch, KEEPALIVE } from './http2Watch.ts';
 import type { Port } from './port.ts';
 import { RelayLines } from './relayLines.ts';
 import { peerOf, type ToldEnds } from './toldEnds.ts';
@@ -26,8 +27,7 @@ const GOODBYE_MS = 1_000;
 /** How long is read on when our side has ended. */
 const LINGER_MS = 500;
 
-/** What our PINGs are for, and so what their answers are to. */
-const KEEPALIVE = 1;
+/** What a PING says that stands behind a GOAWAY. */
 const GOODBYE = 2;
 
 /** A connection of HTTP/2 (RFC 9113): its streams, and the limits that hold for all of them together. */
@@ -62,15 +62,7 @@ export class Http2Session implements ConnectionOwner {
   /** Our side has ended; by `Date.now()`, when that is enough. */
   private endsAt: number | undefined;
   private lingered = 0;
-  /** Bytes handed to the socket; how many of them were out at the last look that saw progress, and when. */
-  private handed = 0;
-  private out = 0;
-  private outAt = Date.now();
-  /** Since when a head is under way. */
-  private headSince = Date.now();
-  /** When the last PING of ours was sent, and whether its answer is still to come. */
-  private pingedAt = Date.now();
-  private pinging = false;
+  private readonly watch: Http2Watch;
 
   constructor(port: Port, socket: Socket, arrival: Arrival | undefined, told: ToldEnds | undefined) {
     this.port = port;
@@ -80,6 +72,7 @@ export class Http2Session implements ConnectionOwner {
     this.remoteAddress = told?.address ?? peerOf(socket);
     this.forwardedFor = `${this.remoteAddress}\r\n`;
     const { limits } = port;
+    this.watch = new Http2Watch(() => port.limits);
     const { http2 } = limits;
     this.headLimits = { ...limits, maxHeadBytes: http2.maxHeadBytes ?? limits.maxHeadBytes };
     this.waste = new Http2Waste(socket, this.headLimits.maxHeadBytes, (reason) => this.calm(reason));
@@ -177,7 +170,7 @@ export class Http2Session implements ConnectionOwner {
   }
 
   pong(payload: number): void {
-    if (payload === KEEPALIVE) this.pinging = false;
+    if (payload === KEEPALIVE) this.watch.answered();
     else if (payload === GOODBYE && this.draining) this.refuse();
   }
 
@@ -198,8 +191,12 @@ export class Http2Session implements ConnectionOwner {
       return;
     }
     for (const stream of this.streams) stream.look(now);
-    this.keepAlive(now);
-    if (this.gone || this.isStuck(now)) return;
+    const problem = this.watch.look(now, this.codec, this.socket.writableLength);
+    if (problem !== undefined) {
+      if (problem === 'keepalive') this.port.ended(problem);
+      this.destroy();
+      return;
+    }
     const { idleTimeoutMs, maxConnectionAgeMs } = this.port.limits;
     if (this.streams.size === 0 && now - this.idleSince > idleTimeoutMs) this.drain();
     if (maxConnectionAgeMs !== 0 && !this.draining && now - this.openedAt >= maxConnectionAgeMs) {
@@ -208,35 +205,6 @@ export class Http2Session implements ConnectionOwner {
     }
     if (this.draining && !this.refusing && now - this.announcedAt >= GOODBYE_MS) this.refuse();
     this.waste.look();
-  }
-
-  /** A client that takes nothing, or that stops in the middle of a head. @returns true where that was the end */
-  private isStuck(now: number): boolean {
-    const { bodyTimeoutMs, headTimeoutMs } = this.port.limits;
-    const out = this.handed - this.socket.writableLength;
-    if (out !== this.out || this.socket.writableLength === 0) {
-      this.out = out;
-      this.outAt = now;
-    }
-    if (!this.codec.inHead) this.headSince = now;
-    if (now - this.outAt < bodyTimeoutMs && now - this.headSince < headTimeoutMs) return false;
-    this.destroy();
-    return true;
-  }
-
-  /** Asks a client whether it is still there: a connection that was cut says nothing by itself. */
-  private keepAlive(now: number): void {
-    const { keepaliveIntervalMs, keepaliveTimeoutMs } = this.port.limits.http2;
-    if (keepaliveIntervalMs === 0) return;
-    if (this.pinging) {
-      if (now - this.pingedAt < keepaliveTimeoutMs) return;
-      this.port.ended('keepalive');
-      this.destroy();
-    } else if (now - this.pingedAt >= keepaliveIntervalMs) {
-      this.pingedAt = now;
-      this.pinging = true;
-      this.codec.ping(KEEPALIVE);
-    }
   }
 
   /**
@@ -286,7 +254,7 @@ export class Http2Session implements ConnectionOwner {
     cork: (): void => this.socket.cork(),
     uncork: (): void => this.socket.uncork(),
     write: (bytes: Buffer, done: () => void): void => {
-      this.handed += bytes.length;
+      this.watch.handed += bytes.length;
       this.socket.write(bytes, done);
     },
   };

@@ -1,12 +1,7 @@
 import { GatewayError } from '../errors.ts';
 import {
-  COMPLETE,
   HTTP2_CODE as CODE,
-  INCOMPLETE,
   lastChunk,
-  parseRequest,
-  refusal,
-  type ClientCertificate,
   type Head,
   type Http2Trailers,
   type RequestText,
@@ -14,42 +9,27 @@ import {
   type StreamUser,
 } from '../http/index.ts';
 import type { UpstreamConnection } from '../upstream/index.ts';
-import type { Arrival } from './arrival.ts';
 import type { ClientSide } from './clientSide.ts';
 import { LiveExchange, type BodyConsumer } from './exchange.ts';
 import { isGrpc } from './grpc.ts';
 import { Http2Answer } from './http2Answer.ts';
 import { Http2Pipe } from './http2Pipe.ts';
+import { asChunk, readHead } from './http2Request.ts';
 import type { Http2Session } from './http2Session.ts';
-import type { Port } from './port.ts';
+import { Http2Side } from './http2Side.ts';
 import { openExchange, serveExchange, type Refusal } from './receive.ts';
-import type { RelayLines } from './relayLines.ts';
 import { bareAnswer } from './reply.ts';
-import type { ToldEnds } from './toldEnds.ts';
 import { Tunnel } from './tunnel.ts';
 
 const EMPTY = Buffer.alloc(0);
-const CRLF = 0x0d0a;
-
-/** The text of a request, for as long as it is read. */
-const scratch = Buffer.allocUnsafeSlow(65_536);
 
 /**
  * One request of a connection of HTTP/2 and its answer. The request is read as the message of HTTP/1.1 that it stands
  * for, and the answer is written as one: above this, both versions are the same.
  */
-export class Http2Stream implements ClientSide, StreamUser {
-  readonly http2 = true;
-  readonly port: Port;
-  readonly arrival: Arrival | undefined;
-  readonly told: ToldEnds | undefined;
-  readonly remoteAddress: string;
-  readonly forwardedFor: string;
-  untilClose = false;
+export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
   /** When `expire` is due, by `Date.now()`. */
   deadline = Number.POSITIVE_INFINITY;
-  private readonly session: Http2Session;
-  private readonly stream: ServerStream;
   private readonly answer: Http2Answer;
   private exchange: LiveExchange | undefined;
   private head: Head | undefined;
@@ -67,13 +47,7 @@ export class Http2Stream implements ClientSide, StreamUser {
   private rateFrom = 0;
 
   constructor(session: Http2Session, stream: ServerStream, headRequest: boolean) {
-    this.session = session;
-    this.port = session.port;
-    this.arrival = session.arrival;
-    this.told = session.told;
-    this.remoteAddress = session.remoteAddress;
-    this.forwardedFor = session.forwardedFor;
-    this.stream = stream;
+    super(session, stream);
     stream.user = this;
     this.answer = new Http2Answer(stream, headRequest);
   }
@@ -94,45 +68,6 @@ export class Http2Stream implements ClientSide, StreamUser {
     this.releaseHead();
     this.stream.inbound.resume();
     this.session.notWanted(this.stream);
-  }
-
-  // What of a socket is asked for
-
-  get socket(): ClientSide['socket'] {
-    return this;
-  }
-
-  get writableLength(): number {
-    return this.stream.pending;
-  }
-
-  get remotePort(): number | undefined {
-    return this.session.socket.remotePort;
-  }
-
-  get localAddress(): string | undefined {
-    return this.session.socket.localAddress;
-  }
-
-  get localPort(): number | undefined {
-    return this.session.socket.localPort;
-  }
-
-  /** All that is written in one turn goes out together anyway. */
-  cork(): void {}
-
-  uncork(): void {}
-
-  get clientCertificate(): ClientCertificate | undefined {
-    return this.session.clientCertificate;
-  }
-
-  get lines(): RelayLines {
-    return this.session.lines;
-  }
-
-  get draining(): boolean {
-    return this.session.draining;
   }
 
   // The answer
@@ -281,20 +216,13 @@ export class Http2Stream implements ClientSide, StreamUser {
   }
 
   private begin(request: RequestText, bodyless: boolean): void {
-    const { text } = request;
     this.chunked = request.chunked;
     const head = (this.head = this.port.heads.take());
-    const bytes = text.length > scratch.length ? Buffer.allocUnsafe(text.length) : scratch;
-    const length = bytes.write(text, 0, 'latin1');
-    const result = parseRequest(bytes, 0, length, head, this.session.headLimits);
-    if (result !== COMPLETE || head.length !== length) {
-      this.refuse({
-        code: result === COMPLETE || result === INCOMPLETE ? 'bad_request' : refusal(result),
-        detail: head.problem,
-      });
+    const problem = readHead(request.text, head, this.session.headLimits);
+    if (problem !== undefined) {
+      this.refuse(problem);
       return;
     }
-    head.text = text;
     const x = openExchange(this, head);
     if (!(x instanceof LiveExchange)) {
       this.refuse(x);
@@ -425,16 +353,4 @@ export class Http2Stream implements ClientSide, StreamUser {
     this.port.heads.give(this.head);
     this.head = undefined;
   }
-}
-
-/** A part of a body as a chunk of HTTP/1.1. */
-function asChunk(bytes: Buffer): Buffer {
-  const size = bytes.length.toString(16);
-  const start = size.length + 2;
-  const framed = Buffer.allocUnsafe(start + bytes.length + 2);
-  framed.write(size, 0, 'latin1');
-  framed.writeUInt16BE(CRLF, size.length);
-  bytes.copy(framed, start);
-  framed.writeUInt16BE(CRLF, start + bytes.length);
-  return framed;
 }
