@@ -32,7 +32,7 @@ export interface ConnectionPort extends ExchangePort {
 
 /** A refused or answered-early request: how much of it is read so that the client sees the answer, and how long. */
 export const LINGER_BYTES = 262_144;
-const LINGER_MS = 2_000;
+export const LINGER_MS = 2_000;
 
 /**
  * The socket of a client: who it is, what was written and whether it was taken, and the ways in which it ends. What

@@ -232,3 +232,20 @@ test('frames that come a byte at a time are the same frames', async (t) => {
   }
   await until('both are answered', () => plane.access.length === 2);
 });
+
+test('what is left of a request that was answered early is read for a moment, and then reset', async (t) => {
+  const plane = await start(t, {
+    onHead: (connection) => connection.send('HTTP/1.1 403 Forbidden\r\ncontent-length: 2\r\n\r\nno'),
+  });
+  const client = await plane.client();
+  const resets = (): number[] =>
+    framesOf(client.inbox.bytes, RST_STREAM).map((payload) => payload.readUInt32BE(0));
+  client.send(Buffer.concat([preface, open, frame(HEADERS, END_HEADERS, 3, request(3))]));
+  await until('both are answered', () => plane.access.length === 2);
+  const piece = Buffer.alloc(16_000);
+  client.send(Buffer.concat([frame(DATA, 0, 1, piece), frame(DATA, END_STREAM, 1, piece)]));
+  // Of the other one nothing more comes, and no end: it is not waited for.
+  await until('it is reset', () => resets().length > 0);
+  assert.deepEqual(resets(), [0]);
+  assert.equal(client.ending, 'open');
+});

@@ -10,6 +10,7 @@ import {
 } from '../http/index.ts';
 import type { UpstreamConnection } from '../upstream/index.ts';
 import type { ClientSide } from './clientSide.ts';
+import { LINGER_BYTES, LINGER_MS } from './clientSocket.ts';
 import { LiveExchange, type BodyConsumer } from './exchange.ts';
 import { isGrpc } from './grpc.ts';
 import { Http2Answer } from './http2Answer.ts';
@@ -40,6 +41,9 @@ export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
   private gone = false;
   /** A call of gRPC: both sides may be silent for long between two messages. */
   private call = false;
+  /** The answer is complete and the request is not; bytes read of it since. */
+  private lingering = false;
+  private lingered = 0;
   /** A body of no bytes has not ended yet. */
   private awaiting = false;
   /** Where the rate of the body is measured from; 0: from the next look on. */
@@ -66,8 +70,17 @@ export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
     this.answer.writeText(bareAnswer(code));
     this.port.refused(this, code, detail);
     this.releaseHead();
+    this.linger();
+  }
+
+  /**
+   * What is left of a request that was answered is read for a moment, and then not wanted (RFC 9113 §8.1): there are
+   * clients that lose the answer when their upload is reset.
+   */
+  private linger(): void {
+    this.lingering = true;
+    this.deadline = Date.now() + LINGER_MS;
     this.stream.inbound.resume();
-    this.session.notWanted(this.stream);
   }
 
   // The answer
@@ -95,7 +108,7 @@ export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
     this.exchange = undefined;
     this.releaseHead();
     if (this.stream.closed) this.lost();
-    else if (!this.stream.inbound.ended) this.session.notWanted(this.stream);
+    else if (!this.stream.inbound.ended) this.linger();
   }
 
   /** What is not wanted is refused by itself, without ending the connection. */
@@ -204,7 +217,8 @@ export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
   /** Time is up for what the stream was doing. */
   expire(): void {
     const x = this.exchange;
-    if (this.tunnel !== undefined) {
+    if (this.lingering && this.stream.pending === 0) this.session.notWanted(this.stream);
+    else if (this.tunnel !== undefined) {
       x?.noteReason('the tunnel was idle');
       this.destroy();
     } else if (x === undefined || x.started) {
@@ -278,9 +292,13 @@ export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
   }
 
   private take(bytes: Buffer): void {
+    if (this.lingering) {
+      this.lingered += bytes.length;
+      if (this.lingered > LINGER_BYTES) this.session.notWanted(this.stream);
+      return;
+    }
     const x = this.exchange;
     const consumer = x?.consumer;
-    // Answered already: what still comes in is let go until the stream is closed.
     if (x === undefined || consumer === undefined || x.body.done) return;
     this.feed(x, consumer, this.chunked ? asChunk(bytes) : bytes);
   }
@@ -325,6 +343,10 @@ export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
   }
 
   private drained(): void {
+    if (this.lingering) {
+      this.deadline = Date.now() + LINGER_MS;
+      return;
+    }
     if (this.tunnel === undefined) this.deadline = Number.POSITIVE_INFINITY;
     const x = this.exchange;
     if (x?.consumer !== undefined && !x.body.done && this.tunnel === undefined) this.expectBody();
