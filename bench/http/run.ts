@@ -67,7 +67,7 @@ export async function benchHttp(
         const isProxy = cell.row.proxy !== 'direct';
         const sample = await bestOf(args.tries, table, isProxy, async () => {
           await quietMoment(cores, args.wait);
-          return await take(cell, args.seconds);
+          return await take(cell, Math.max(args.seconds, table.workload.leastSeconds ?? 0));
         });
         cell.samples.push(sample);
         console.log(describe(round, args.rounds, cell, sample));
