@@ -121,11 +121,23 @@ export class PendingCalls {
     for (const waiter of waiters) waiter.failed(error);
   }
 
-  failAll(error: GatewayError): void {
-    this.fail(error);
+  /**
+   * Fails what waits for the next server.
+   * @param each hears the id on the wire before
+   */
+  failDelayed(error: GatewayError, each: (wireId: number) => void = () => undefined): void {
     const { delayed } = this;
     this.delayed = [];
+    for (const { wireId, waiter } of delayed) {
+      this.notes.delete(wireId);
+      each(wireId);
+      waiter.failed(error);
+    }
+  }
+
+  failAll(error: GatewayError): void {
+    this.fail(error);
+    this.failDelayed(error);
     this.notes.clear();
-    for (const { waiter } of delayed) waiter.failed(error);
   }
 }

@@ -8,6 +8,8 @@ import type { ServerSession } from './requestHead.ts';
 export interface Carrier {
   /** The call that it carries; 0 for none. */
   readonly wireId: number;
+  /** The session that it was made for. */
+  readonly home: Home;
   /** Bytes that the server has not taken. */
   readonly backlog: number;
   pause(): void;

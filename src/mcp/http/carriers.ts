@@ -1,4 +1,4 @@
-import type { Carrier } from './carrier.ts';
+import type { Carrier, Home } from './carrier.ts';
 
 /** Everything that a connection has under way, and which of it carries which call. */
 export class Carriers {
@@ -31,6 +31,11 @@ export class Carriers {
   /** The one that carries a call. */
   of(wireId: number): Carrier | undefined {
     return this.byCall.get(wireId);
+  }
+
+  /** Those that were made for one session. */
+  in(home: Home): readonly Carrier[] {
+    return [...this.all].filter((carrier) => carrier.home === home);
   }
 
   pause(): void {

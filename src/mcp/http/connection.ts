@@ -151,6 +151,8 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
     if (method === 'notifications/initialized') this.restore.initialized = text;
     if (this.state !== 'ready') return;
     if (method === 'notifications/initialized') {
+      // Once is enough, however often the client says it.
+      if (this.confirming) return;
       this.confirming = true;
       // A server that leaves this unanswered gets the rest all the same, later.
       this.armStart(() => this.release());
@@ -273,6 +275,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
     if (waiter === undefined || text === undefined) return;
     if (beginning || this.state === 'failed' || this.traffic.calls.delayedSize >= maxWaiting) {
       const what = this.state === 'failed' ? `keeps failing: it ${why}` : why;
+      this.traffic.forget(wireId);
       waiter.failed(targetError('mcp_target_failed', this.name, what));
       return;
     }
@@ -320,15 +323,18 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
   private afterFailure(): void {
     if (this.state === 'closed') return;
     const delay = this.backoff.failure();
+    // A server that fails slowly never fails often.
+    const impatient = this.traffic.calls.delayedFor > this.startMs;
+    const error = targetError('mcp_target_failed', this.name, `keeps failing: it ${this.lastError}`);
     if (delay === undefined) {
       this.state = 'failed';
-      const error = targetError('mcp_target_failed', this.name, `keeps failing: it ${this.lastError}`);
       this.options.log.error('the target keeps failing; given up until it is called again', {
         reason: this.lastError,
       });
       this.traffic.failAll(error);
       return;
     }
+    if (impatient) this.traffic.failDelayed(error);
     this.timer = setTimeout(() => this.retry(), delay).unref();
   }
 
@@ -367,15 +373,9 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
         this.restartFailed(home, `failed to initialize again (${error.message})`);
         return;
       }
-      const requests = [...this.restore.requests(() => this.traffic.calls.nextId())];
-      let left = requests.length;
-      const settled = (): void => {
-        if (--left === 0 && home === this.home && this.state === 'restarting') this.restarted();
-      };
-      // One that fails is for the client to find out: the subscription may be to something that is gone.
-      for (const [wireId] of requests) this.traffic.calls.add(wireId, { answered: settled, failed: settled });
-      for (const [wireId, text] of requests) this.traffic.post(text, '', wireId);
-      if (requests.length === 0) this.restarted();
+      const requests = this.restore.requests(() => this.traffic.calls.nextId());
+      const going = (): boolean => home === this.home && this.state === 'restarting';
+      this.traffic.sayAll([...requests], going, () => this.restarted());
     });
   }
 
@@ -385,6 +385,8 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
     this.home = newHome();
     this.lastError = why;
     this.options.log.warn(`the target ${why}`);
+    this.traffic.leave(home);
+    void endSession(this.traffic.reach, home, 0, this.options.log);
     this.news?.abandon();
     this.news = undefined;
     this.afterFailure();

@@ -53,6 +53,7 @@ export interface ListeningStart {
  */
 export class Listening implements AnswerTaker, EventTaker, Carrier {
   readonly wireId: number;
+  readonly home: Home;
   private readonly host: CarrierHost;
   private readonly start: ListeningStart;
   private readonly backoff: Backoff;
@@ -72,6 +73,7 @@ export class Listening implements AnswerTaker, EventTaker, Carrier {
     this.start = start;
     this.host = host;
     this.wireId = start.wireId;
+    this.home = start.home;
     this.lastId = start.place.lastId;
     this.retryMs = start.place.retryMs;
     this.backoff = new Backoff(start.wireId === 0 ? patient : impatient, start.now);
@@ -110,6 +112,9 @@ export class Listening implements AnswerTaker, EventTaker, Carrier {
   }
 
   tick(now: number): void {
+    const { wireId, host } = this;
+    // The response may have come on another stream.
+    if (this.settledAt === 0 && wireId !== 0 && !host.waits(wireId)) this.settledAt = now;
     if (this.settledAt !== 0 && now - this.settledAt > lingerMs) this.abandon();
   }
 

@@ -57,6 +57,7 @@ type Mode = 'events' | 'json' | 'problem' | 'ignored';
 /** One message to the server, and what it answers: a response as JSON, a stream of events, or a mere receipt. */
 export class Post implements AnswerTaker, EventTaker, Carrier {
   readonly wireId: number;
+  readonly home: Home;
   private readonly host: CarrierHost;
   private readonly start: PostStart;
   private readonly exchange: Exchange;
@@ -76,6 +77,7 @@ export class Post implements AnswerTaker, EventTaker, Carrier {
     this.start = start;
     this.host = host;
     this.wireId = start.wireId;
+    this.home = start.home;
     const { home, method, wireId } = start;
     const body = Buffer.from(start.text);
     const lines = [
@@ -121,11 +123,15 @@ export class Post implements AnswerTaker, EventTaker, Carrier {
   }
 
   tick(now: number): void {
+    const { wireId, host } = this;
+    // The response may have come on another stream.
+    if (this.settledAt === 0 && wireId !== 0 && !host.waits(wireId)) this.settledAt = now;
     if (this.settledAt !== 0 && now - this.settledAt > lingerMs) this.abandon();
     else if (
-      (this.mode === 'json' || this.mode === 'problem') &&
-      !this.host.paused &&
-      now - this.lastByteAt > this.host.limits.bodyTimeoutMs
+      this.status !== 0 &&
+      this.mode !== 'events' &&
+      !host.paused &&
+      now - this.lastByteAt > host.limits.bodyTimeoutMs
     ) {
       this.exchange.abandon();
       this.onFailure('upstream_timeout', 'limits.bodyTimeout');

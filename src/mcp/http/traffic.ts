@@ -32,6 +32,9 @@ export interface TrafficOptions {
   readonly now: () => number;
 }
 
+/** Of what a server is told again, so many requests are on their way at a time: each may take a connection. */
+const sayAtOnce = 8;
+
 /** Everything that is under way between a session and its server: calls, the requests that carry them, what comes back. */
 export class Traffic implements CarrierHost {
   readonly name: string;
@@ -100,6 +103,52 @@ export class Traffic implements CarrierHost {
     this.carriers.of(wireId)?.abandon();
   }
 
+  /** Takes back everything that was begun for a session, calls included: nobody waits for it any more. */
+  leave(home: Home): void {
+    for (const carrier of this.carriers.in(home)) {
+      if (carrier.wireId !== 0) this.forget(carrier.wireId);
+      carrier.abandon();
+    }
+  }
+
+  /**
+   * Sends requests of the gateway's own, a few at a time, and waits for all.
+   * @param going is it still wanted?
+   * @param then whether they succeeded or not: what fails is for the client to find out, such as a subscription to
+   *   something that is gone
+   */
+  sayAll(
+    requests: readonly (readonly [wireId: number, text: string])[],
+    going: () => boolean,
+    then: () => void,
+  ): void {
+    let begun = 0;
+    let settled = 0;
+    let sending = false;
+    const more = (): void => {
+      if (!going()) return;
+      sending = true;
+      for (; begun < requests.length && begun - settled < sayAtOnce; begun++) {
+        const [wireId, text] = requests[begun]!;
+        this.calls.add(wireId, { answered: one, failed: one });
+        this.post(text, '', wireId);
+      }
+      sending = false;
+      if (settled === requests.length) then();
+    };
+    const one = (): void => {
+      settled++;
+      // One that fails at once does so inside of the loop.
+      if (!sending) more();
+    };
+    more();
+  }
+
+  /** Fails the calls that wait for the next session. */
+  failDelayed(error: GatewayError): void {
+    this.calls.failDelayed(error, (wireId) => this.deadlines.settled(wireId));
+  }
+
   failAll(error: GatewayError): void {
     this.deadlines.clear();
     this.calls.failAll(error);
@@ -156,6 +205,8 @@ export class Traffic implements CarrierHost {
   failed(wireId: number, error: GatewayError): void {
     this.deadlines.settled(wireId);
     const waiter = this.calls.take(wireId);
+    // The server did not accept it: nothing of it is to be said again.
+    this.calls.forget(wireId);
     if (waiter === undefined) return;
     if (!this.owner.beginning) this.warn(error.message, error.detail);
     waiter.failed(error);
