@@ -251,6 +251,7 @@ export class Http2Session implements ConnectionOwner {
   }
 
   private readonly outlet = {
+    behind: (): boolean => this.socket.writableLength > 0,
     cork: (): void => this.socket.cork(),
     uncork: (): void => this.socket.uncork(),
     write: (bytes: Buffer, done: () => void): void => {

@@ -152,6 +152,7 @@ export class MemoryConnection implements ConnectionOwner {
 
   flush(): void {
     this.codec.flush({
+      behind: () => this.unsent > 0,
       cork: () => undefined,
       uncork: () => undefined,
       write: (bytes, done) => {

@@ -4,6 +4,8 @@ import { FLAG, FRAME, FRAME_HEAD } from './codes.ts';
 const PAGE_BYTES = 32_800;
 /** Pages that are kept for later. */
 const KEPT = 128;
+/** Less than this does not keep its page while the client reads nothing: 17 bytes would take up 2 000 times as much. */
+const COPIED_MOST = PAGE_BYTES / 2;
 
 /** Bytes that are written together; it goes back to the others when they are out. */
 class Page {
@@ -22,13 +24,26 @@ class Page {
 
 const free: Page[] = [];
 
+/** For bytes that go back to nobody. */
+const kept = (): void => undefined;
+
 /** Where the bytes of a connection go. */
 export interface Sink {
+  /** Are earlier bytes not out yet, so that these may have to wait for long? */
+  behind(): boolean;
   cork(): void;
   uncork(): void;
   /** @param done is called when nobody reads the bytes any more */
   write(bytes: Buffer, done: () => void): void;
 }
+
+/** Takes nothing. */
+const nobody: Sink = {
+  behind: () => false,
+  cork: () => undefined,
+  uncork: () => undefined,
+  write: (_bytes, done) => done(),
+};
 
 /** Gathers the frames that are written in one turn, so that they go out in one write. */
 export class Output {
@@ -99,13 +114,19 @@ export class Output {
     if (several) sink.cork();
     for (const one of full) sink.write(one.bytes.subarray(0, one.used), one.release);
     full.length = 0;
-    sink.write(page.bytes.subarray(0, page.used), page.release);
+    const bytes = page.bytes.subarray(0, page.used);
+    if (bytes.length < COPIED_MOST && sink.behind()) {
+      const own = Buffer.allocUnsafeSlow(bytes.length);
+      bytes.copy(own);
+      page.release();
+      sink.write(own, kept);
+    } else sink.write(bytes, page.release);
     if (several) sink.uncork();
   }
 
   /** Nobody takes it any more. */
   drop(): void {
-    this.flush({ cork: () => undefined, uncork: () => undefined, write: (_bytes, done) => done() });
+    this.flush(nobody);
   }
 }
 
