@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type ClientHttp2Stream } from 'node:http2';
 import { test, type TestContext } from 'node:test';
-import type { Limits } from '../model/index.ts';
+import { defaults, type Limits } from '../model/index.ts';
 import { TestPlane } from './dataPlane.testing.ts';
 import { frame } from '../http/frame.testing.ts';
 import { END_HEADERS, END_STREAM, HEADERS, PING, preface, request } from './http2Floods.testing.ts';
@@ -14,7 +14,9 @@ import { get, ok, RawBackend, status, type BackendScript } from './wire.testing.
 const DATA = 0;
 const PRIORITY = 2;
 const RST_STREAM = 3;
+const SETTINGS = 4;
 const GOAWAY = 7;
+const WINDOW_UPDATE = 8;
 const ACK = 1;
 const PROTOCOL_ERROR = 1;
 const STREAM_CLOSED = 5;
@@ -248,4 +250,24 @@ test('what is left of a request that was answered early is read for a moment, an
   await until('it is reset', () => resets().length > 0);
   assert.deepEqual(resets(), [0]);
   assert.equal(client.ending, 'open');
+});
+
+test('a slow client gets all of an answer that came before the end of its request', async (t) => {
+  const plane = await start(
+    t,
+    { onHead: (connection) => connection.send('HTTP/1.1 403 Forbidden\r\ncontent-length: 2\r\n\r\nno') },
+    { http2: { ...defaults.limits.http2, keepaliveIntervalMs: 1 } },
+  );
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() });
+  const client = await plane.client();
+  const none = frame(SETTINGS, 0, 0, Buffer.from([0, 4, 0, 0, 0, 0]));
+  client.send(Buffer.concat([preface, none, open]));
+  await until('it is answered', () => plane.access.length === 1);
+  t.mock.timers.tick(10_000);
+  // Whoever is asked whether it is still there was looked at before.
+  await client.find('a look', () => framesOf(client.inbox.bytes, PING)[0]);
+  client.send(frame(WINDOW_UPDATE, 0, 1, Buffer.from([0, 0, 0, 9])));
+  const body = await client.find('the body', () => framesOf(client.inbox.bytes, DATA)[0]);
+  assert.equal(body.toString(), 'no');
+  assert.deepEqual(framesOf(client.inbox.bytes, RST_STREAM), []);
 });

@@ -75,11 +75,11 @@ export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
 
   /**
    * What is left of a request that was answered is read for a moment, and then not wanted (RFC 9113 §8.1): there are
-   * clients that lose the answer when their upload is reset.
+   * clients that lose the answer when their upload is reset. As long as they have not taken it, it is not cut short.
    */
   private linger(): void {
     this.lingering = true;
-    this.deadline = Date.now() + LINGER_MS;
+    this.deadline = Date.now() + (this.stream.pending === 0 ? LINGER_MS : this.port.limits.bodyTimeoutMs);
     this.stream.inbound.resume();
   }
 
