@@ -140,6 +140,16 @@ test('what cannot be sent, is ambiguous or not built is refused', () => {
   );
   assert.match(messages({ key: 'a\r\nb: c' }), /cannot stand in a header/);
   assert.doesNotMatch(messages({ key: 'a\r\nsecret' }), /secret\\"|a\\r/);
+  for (const prefix of ['Bearer\r\nx: y ', 'a\r\n\r\nGET / HTTP/1.1\r\n', 'b\u010d\u010a', ' a'])
+    assert.match(
+      messages({ key: { value: 'a', location: { header: { name: 'x', prefix } } } }),
+      /visible ASCII/,
+    );
+  for (const name of ['Transfer-Encoding', 'content-length', 'Host', 'connection'])
+    assert.match(
+      messages({ key: { value: 'chunked', location: { header: { name } } } }),
+      /frames the message/,
+    );
   assert.match(messages({ key: '' }), /empty/);
   assert.match(messages({ key: { value: 'a', location: { expression: 'jwt.sub' } } }), /not built yet/);
   for (const kind of ['gcp', 'aws', 'azure', 'copilot', 'jwtSign', 'oauthTokenExchange', 'crossAppAccess'])

@@ -45,8 +45,10 @@ const modifierSchema = (refused: ReadonlySet<string>, why: string, description: 
 };
 
 /** `host` chooses the virtual host of the backend: urlRewrite.authority is the field for that. */
+export const refusedRequestHeaders: ReadonlySet<string> = new Set([...refusedResponseHeaders, 'host']);
+
 export const requestHeaderModifierSchema = modifierSchema(
-  new Set([...refusedResponseHeaders, 'host']),
+  refusedRequestHeaders,
   'this field belongs to the connection or frames the message; it cannot be modified',
   'Changes to the headers that the backend gets.',
 );

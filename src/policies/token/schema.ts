@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { duration } from '../fields/duration.ts';
 import { headerName, tokenPattern } from '../fields/httpText.ts';
 import { notBuilt } from '../fields/notBuilt.ts';
+import { refusedRequestHeaders } from '../headerModifier/schema.ts';
 
 /** Pieces of `jwtAuth` and `mcpAuthentication` about one issuer and its tokens. */
 
@@ -114,10 +115,15 @@ export const credentialLocation = (description: string, query: 'accepted' | { re
     .strictObject({
       header: z
         .strictObject({
-          name: headerName(),
+          name: headerName().refine(
+            (text) => !refusedRequestHeaders.has(text.toLowerCase()),
+            'this field belongs to the connection or frames the message; no credential stands there',
+          ),
           prefix: z
             .string()
             .max(64)
+            // With what follows it, it is the value of a field: a line break would begin another one.
+            .regex(/^(?:[\x21-\x7e][\x20-\x7e]*)?$/, 'expected visible ASCII, and spaces behind it')
             .meta({ description: 'Taken off before the credential, in any case.' })
             .optional(),
         })

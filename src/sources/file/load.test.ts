@@ -202,3 +202,15 @@ test('bytes that are no text are refused in one line', (t) => {
     });
   }
 });
+
+test('the path of a health check can begin no other line', () => {
+  const problems = (path: string): number => {
+    const check = JSON.stringify({ path });
+    const result = load(
+      `backends: [{name: a, host: "a:80", policies: {health: {check: ${check}}}}]\nbinds: []`,
+    );
+    return result.ok ? 0 : result.problems.length;
+  };
+  assert.equal(problems('/health?deep=1'), 0);
+  for (const path of ['/a b', '/a\r\nb', '/a\u010d\u010ab', '/\u0000']) assert.equal(problems(path), 1, path);
+});

@@ -28,7 +28,8 @@ const port = z.int().min(1).max(65_535);
 const path = z
   .string()
   .max(1_024)
-  .regex(/^\/[^\s?#]*$/)
+  // Visible ASCII: heads are written one byte a character, so others could turn into a line break.
+  .regex(/^\/[!-"$->@-~]*$/)
   .optional()
   .describe('/mcp unless given.');
 
