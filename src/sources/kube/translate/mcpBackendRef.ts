@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { parseDuration, type BackendTls, type McpBackend, type McpTarget } from '../../../model/index.ts';
 import type { BackendRef } from '../types/index.ts';
 import type { Asker, BackendResolver } from './backendRef.ts';
@@ -131,7 +132,16 @@ export class McpResolver {
       return refused('HostNotAllowed', notAllowed('hosts', gateway.key, namespace));
     const secure = tls === undefined ? undefined : this.tls(tls, namespace);
     if (secure !== undefined && 'why' in secure) return secure;
-    return { kind: 'http', name, host, port, path, ...(secure === undefined ? {} : { tls: secure }) };
+    return {
+      kind: 'http',
+      name,
+      host,
+      port,
+      path,
+      // With its dot a name is whole: the search domains of a pod would make the Service b of namespace c out of b.c.
+      ...(isIP(host) === 0 ? { addresses: [{ host: `${host}.`, port }] } : {}),
+      ...(secure === undefined ? {} : { tls: secure }),
+    };
   }
 
   private tls(
