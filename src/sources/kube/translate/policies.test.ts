@@ -128,3 +128,21 @@ test('nothing of a Secret gets into a status, whatever is wrong with it', () => 
   assert.match(message, /backendAuth.*basicAuth/);
   assert.doesNotMatch(JSON.stringify([...translation.models, ...translation.report]), /sesame|alice/);
 });
+
+test('a policy for a port of a Service holds where another protocol has the same number', () => {
+  const { objects } = readObjects(
+    `${base()}\n---\n` +
+      'kind: Service\nmetadata: { name: app }\nspec: { ports: [{ name: quic, port: 80, protocol: UDP }, { name: web, port: 80 }] }',
+  );
+  const spec = {
+    targetRefs: [{ group: '', kind: 'Service', name: 'app', sectionName: 'web' }],
+    policies: { requestHeaderModifier: { set: { 'x-from': 'gate' } } },
+  };
+  const services = objects.services.filter(({ spec: of }) => of?.ports?.length === 2);
+  const [backend] = ruleIn(run({ ...objects, services, gatewayPolicies: [policy(spec)] })).backends;
+  assert.ok(backend?.kind === 'http');
+  assert.deepEqual(
+    backend.policies?.map(({ name }) => name),
+    ['requestHeaderModifier'],
+  );
+});

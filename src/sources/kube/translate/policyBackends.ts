@@ -70,7 +70,7 @@ export class BackendPolicies {
   }
 
   private read(endpoints: string | undefined): OfService | Problem | undefined {
-    const [, key = '', port = ''] = /^(.+):(\d+)\/[A-Z]+$/.exec(endpoints ?? '') ?? [];
+    const [, key = '', port = '', protocol] = /^(.+):(\d+)\/([A-Z]+)$/.exec(endpoints ?? '') ?? [];
     if (this.policies.isEmpty || key === '') return undefined;
     const ports = this.services.get(key)?.spec?.ports ?? [];
     if (this.attached)
@@ -81,7 +81,9 @@ export class BackendPolicies {
         this.gateway,
         ports.map(({ name = '' }) => ({ name })),
       );
-    const name = ports.find((one) => one.port === Number(port))?.name ?? '';
+    // One number may stand for a port of TCP and another one of UDP, as with HTTP/3.
+    const used = ports.find((one) => one.port === Number(port) && (one.protocol ?? 'TCP') === protocol);
+    const name = used?.name ?? '';
     const level = this.policies.ofService(key, name);
     return level.size === 0 ? undefined : readLevel(level);
   }
