@@ -87,7 +87,7 @@ function streamOf(flags: Flags, { env }: Terminal): StreamSettings {
     return value;
   };
   const gateway = needed('gateway');
-  if (!/^[a-z0-9.-]+\/[a-z0-9.-]+$/.test(gateway)) throw new UsageError('--gateway is namespace/name');
+  if (!/^[a-z0-9.-]+\/[a-z0-9._-]+$/.test(gateway)) throw new UsageError('--gateway is namespace/name');
   const [folder, keyFile] = [text('cache'), text('cache-key-file')];
   if (keyFile !== undefined && folder === undefined)
     throw new UsageError('--cache-key-file goes with --cache');

@@ -88,6 +88,7 @@ describe('the chart', { skip: 'missing' in found && found.missing }, () => {
       wanted.add(`update ${plural}/status.portcullis.dev`);
     wanted.add('create tokenreviews.authentication.k8s.io');
     wanted.add('update gateways/finalizers.gateway.networking.k8s.io');
+    wanted.add('update mcpbackends/finalizers.portcullis.dev');
     assert.deepEqual([...rules].toSorted(), [...wanted].toSorted());
   });
 

@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { memoryLog } from '../../src/auth/log.testing.ts';
 import { defaults } from '../../src/model/index.ts';
 import { Controller } from '../../src/sources/kube/index.ts';
+import { mcpPodName } from '../../src/sources/kube/translate/index.ts';
 import { mcpBackendSchema } from '../../src/sources/kube/translate/mcpSchema.ts';
 import { clusterForSuite, needsCluster, quickPace } from './cluster.testing.ts';
 import { until } from './until.testing.ts';
@@ -49,6 +50,8 @@ const wrong: Readonly<Record<string, object>> = {
   'a path that is none': { targets: [{ name: 'a', service: { ...service, path: 'mcp' } }] },
   'a target that is not built': { targets: [{ name: 'a', openapi: {} }] },
   'a place for programs that is not built': stdio({ command: 'x', placement: 'Elsewhere' }),
+  'an image of the proxies': stdio({ command: 'x', image: 'tools:1' }),
+  'resources of the proxies': stdio({ command: 'x', placement: 'Proxy', resources: {} }),
   'this machine by its name': host({ host: 'localhost', port: 80 }),
   'this machine by its address': host({ host: '127.0.0.1', port: 15_000 }),
   'this machine in IPv6': host({ host: '0:0:0:0:0:0:0:1', port: 15_000 }),
@@ -70,6 +73,13 @@ const right: Readonly<Record<string, object>> = {
     ],
     cwd: '/srv',
     startTimeout: '1m30s',
+  }),
+  'a program beside the proxies': stdio({ command: 'x', placement: 'Proxy' }),
+  'a program in a pod of its own': stdio({
+    command: 'x',
+    placement: 'Pod',
+    image: 'registry.example.com/tools:7',
+    resources: { limits: { memory: '2Gi', cpu: 2 } },
   }),
   'a Service of another namespace': {
     targets: [{ name: 'a', service: { ...service, namespace: 'other', path: '/v1/mcp' } }],
@@ -156,6 +166,7 @@ describe('McpBackend', needsCluster, () => {
         controller: 'portcullis-controller.portcullis-system.svc:15010',
         trust: '(certificates)',
       }),
+      podKey: (backend) => `key of ${backend}`,
       log,
       metrics,
       watchPace: quickPace,
@@ -164,7 +175,8 @@ describe('McpBackend', needsCluster, () => {
     await controller.ready;
     await until('it leads', () => controller.isLeader);
     const model = (): string => JSON.stringify([...(controller.translation?.models ?? [])]);
-    return { model, log: (): string => JSON.stringify(lines) };
+    const pods = (): string => JSON.stringify([...(controller.translation?.pods.values() ?? [])]);
+    return { model, pods, log: (): string => JSON.stringify(lines) };
   };
 
   // The first one: the kind is not installed yet.
@@ -241,6 +253,84 @@ describe('McpBackend', needsCluster, () => {
     ]);
     for (const word of ['open sesame', 'another word', Buffer.from('open sesame').toString('base64')])
       assert.ok(!written.includes(word) && !log().includes(word), word);
+  });
+
+  test('has a pod of its own where that is allowed, made and kept and taken away', async (t) => {
+    const { model, pods } = await start(t);
+    const name = mcpPodName('portcullis.dev/gateway', 'five');
+    const kinds = ['serviceaccount', 'configmap', 'networkpolicy', 'service', 'deployment'];
+    const called = (kind: string): string => (kind === 'serviceaccount' ? `${name}.mcp` : name);
+    const gone = async (): Promise<void> => {
+      const end = performance.now() + 60_000;
+      for (const kind of kinds)
+        while ((await get(kind, called(kind))) !== undefined) {
+          if (performance.now() > end) throw new Error(`the ${kind} is still there`);
+          await pause(50);
+        }
+    };
+    const env = [{ name: 'KEY', valueFrom: { secretKeyRef: { name: 'pod', key: 'api' } } }];
+    await stage.cluster.apply(
+      [
+        parameters('pods', { mcp: { stdio: 'All' } }),
+        secret('pod', 'open barley', true),
+        gateway('five', 'pods'),
+        mcpBackend('five', stdio({ command: 'server', placement: 'Pod', env })),
+        route('five'),
+      ].join('\n---\n'),
+    );
+    await eventually('mcpbackend', 'five', says('Accepted', 'False', 'PodNotAllowed', 'spec.mcp.pods'));
+    await stage.cluster.apply(parameters('pods', { mcp: { pods: 'Same' } }));
+    await eventually('mcpbackend', 'five', says('Programmed', 'False', 'Pending', 'its pod is being set up'));
+    await eventually('httproute', 'five', says('ResolvedRefs', 'True', 'ResolvedRefs'));
+    for (const kind of kinds) await eventually(kind, called(kind), () => true);
+    // What the program is given is known to its pod alone.
+    await until('the pod gets it', () => pods().includes('"KEY":"open barley"'));
+    await until('the proxies know the way', () => model().includes('key of default/five'));
+    assert.ok(!model().includes('open barley') && !model().includes('"cmd"'));
+    assert.ok(!pods().includes('key of default/five'));
+
+    await stage.cluster.kubectl([
+      'patch',
+      'deployment',
+      name,
+      '--subresource=status',
+      '--type=merge',
+      '-p',
+      JSON.stringify({
+        status: { observedGeneration: 1, replicas: 1, readyReplicas: 1, availableReplicas: 1 },
+      }),
+    ]);
+    await eventually('mcpbackend', 'five', says('Programmed', 'True', 'Programmed'));
+    await stage.cluster.kubectl(['delete', 'networkpolicy', name]);
+    await eventually('networkpolicy', name, () => true);
+
+    await stage.cluster.apply(parameters('pods', { mcp: { pods: 'None' } }));
+    await eventually('mcpbackend', 'five', says('Accepted', 'False', 'PodNotAllowed'));
+    await gone();
+    await stage.cluster.apply(parameters('pods', { mcp: { pods: 'Same' } }));
+    await eventually('deployment', name, () => true);
+    await stage.cluster.apply(mcpBackend('five', { targets: [{ name: 'a', service }] }));
+    await gone();
+    const left = await eventually('mcpbackend', 'five', says('Accepted', 'True', 'Accepted'));
+    assert.ok(!JSON.stringify(left.status).includes('Programmed'));
+  });
+
+  test('does not take what another has under the name of its pod', async (t) => {
+    const { model } = await start(t);
+    const name = mcpPodName('portcullis.dev/gateway', 'six');
+    await stage.cluster.apply(
+      [
+        object('v1', 'Service', name, { spec: { ports: [{ port: 8080 }] } }),
+        parameters('pods', { mcp: { pods: 'Same' } }),
+        gateway('six', 'pods'),
+        mcpBackend('six', stdio({ command: 'server', placement: 'Pod' })),
+        route('six'),
+      ].join('\n---\n'),
+    );
+    await eventually('mcpbackend', 'six', says('Programmed', 'False', 'Pending', 'belongs to another'));
+    // It would be told what lets proxies in.
+    assert.ok(!model().includes('key of default/six'));
+    assert.equal((await get('service', name))?.spec['clusterIP'] === 'None', false);
   });
 
   test('what is deleted is a reference that leads nowhere', async (t) => {

@@ -6,6 +6,8 @@ import { ClusterObjects } from './clusterObjects.ts';
 import { resourceOfKind } from './kinds.ts';
 import { Election, type ElectionPace } from './leader/election.ts';
 import { Fleet } from './provision/fleet.ts';
+import { McpPodFleet } from './provision/mcpPodFleet.ts';
+import { ProvisionedObjects } from './provision/provisionedObjects.ts';
 import { KnownParameters } from './provision/knownParameters.ts';
 import type { Installation } from './provision/request.ts';
 import {
@@ -49,6 +51,11 @@ export interface ControllerOptions {
   readonly infrastructure?: (gateways: readonly Gateway[]) => ReadonlyMap<string, Infrastructure>;
   /** By `namespace/name`: what proxies could not make of the models of their Gateways. Asked before each translation. */
   readonly troubles?: () => ReadonlyMap<string, readonly Trouble[]>;
+  /**
+   * What proxies show to the pod of an McpBackend, by its `namespace/name`; undefined while that is not known. Left out,
+   * McpBackends have no pods of their own.
+   */
+  readonly podKey?: (backend: string) => string | undefined;
   /** Everything was translated anew. */
   readonly onTranslation?: (translation: Translation) => void;
   /** Only addresses have changed: those of every key that the last translation names. */
@@ -68,7 +75,9 @@ export class Controller {
   readonly #objects: ClusterObjects;
   readonly #election: Election;
   readonly #status: StatusWriter;
+  readonly #provisioned: ProvisionedObjects | undefined;
   readonly #fleet: Fleet | undefined;
+  readonly #mcpPods: McpPodFleet | undefined;
   readonly #coalescer: Coalescer;
   readonly #runs: Counter;
   readonly #duration: Histogram;
@@ -115,6 +124,7 @@ export class Controller {
       onStartedLeading: () => {
         this.changed();
         this.#fleet?.resume();
+        this.#mcpPods?.resume();
       },
       onStoppedLeading: () => {},
       log,
@@ -130,10 +140,17 @@ export class Controller {
       metrics,
     });
     const { installation, controllerName = defaultControllerName } = options;
-    if (installation !== undefined)
-      this.#fleet = new Fleet({
+    if (installation !== undefined) {
+      this.#provisioned = new ProvisionedObjects({
         api,
         namespaces: watchNamespaces,
+        log,
+        metrics: watchMetrics,
+        pace: watchPace,
+      });
+      const making = {
+        api,
+        objects: this.#provisioned,
         controllerName,
         installation,
         mayWrite: () => this.#election.isLeader,
@@ -141,10 +158,11 @@ export class Controller {
         onChange: () => this.changed('later'),
         log,
         metrics,
-        watchMetrics,
-        ...(watchPace === undefined ? {} : { pace: watchPace }),
-      });
-    const known = this.#fleet === undefined ? [this.#objects] : [this.#objects, this.#fleet];
+      };
+      this.#fleet = new Fleet(making);
+      this.#mcpPods = new McpPodFleet(making);
+    }
+    const known = this.#provisioned === undefined ? [this.#objects] : [this.#objects, this.#provisioned];
     void Promise.all(known.map(async ({ synced }) => await synced)).then((all) => {
       if (!all.every(Boolean)) return;
       this.#synced = true;
@@ -162,7 +180,7 @@ export class Controller {
 
   /** Kinds that are not known yet, and keep it from being ready. */
   get waitsFor(): readonly string[] {
-    return [...this.#objects.missing, ...(this.#fleet?.missing ?? [])];
+    return [...this.#objects.missing, ...(this.#provisioned?.missing ?? [])];
   }
 
   /** `Date.now()` of the last translation. */
@@ -182,8 +200,8 @@ export class Controller {
   /** Ends the watches, gives the lease back, and lets a status that is being written be. */
   async close(): Promise<void> {
     await this.#coalescer.close();
-    await Promise.all([this.#status.close(), this.#fleet?.close()]);
-    await Promise.all([this.#election.close(), this.#objects.close()]);
+    await Promise.all([this.#status.close(), this.#fleet?.close(), this.#mcpPods?.close()]);
+    await Promise.all([this.#election.close(), this.#objects.close(), this.#provisioned?.close()]);
   }
 
   #changed(what: 'addresses' | 'objects', urgency: Urgency = 'soon'): void {
@@ -201,7 +219,7 @@ export class Controller {
   }
 
   #translate(objects: KubeObjects): void {
-    const { log, process, onTranslation } = this.#options;
+    const { log, process, onTranslation, podKey } = this.#options;
     const parameters = new KnownParameters(objects.parameters);
     const translation = translate(objects, {
       controllerName: this.#options.controllerName ?? defaultControllerName,
@@ -213,6 +231,10 @@ export class Controller {
         new Map<string, Infrastructure>(),
       troubles: this.#options.troubles?.() ?? new Map<string, readonly Trouble[]>(),
       parameters: parameters.named,
+      pods:
+        this.#mcpPods === undefined || podKey === undefined
+          ? undefined
+          : { infrastructure: this.#mcpPods.infrastructure(objects.mcpBackends), key: podKey },
       bundleVersions: this.#objects.bundleVersions(),
     });
     for (const { object, error } of translation.defects)
@@ -223,6 +245,7 @@ export class Controller {
     this.#translation = translation;
     onTranslation?.(translation);
     this.#fleet?.update(translation, objects, parameters);
+    if (podKey !== undefined) this.#mcpPods?.update(translation, objects.mcpBackends);
     this.#status.submit(translation.report);
     this.#ready();
   }

@@ -7,11 +7,11 @@ import { isPartName, type PartName } from './parts.ts';
  */
 export const protocolVersion = 1;
 
-/** Path of the stream of a Gateway. */
+/** Path of the stream of a Gateway; names with an underscore are of no Gateway, but of something else with a model. */
 export const pathOf = (namespace: string, name: string): string =>
   `/v${String(protocolVersion)}/gateways/${namespace}/${name}/stream`;
 
-const pathPattern = new RegExp(`^/v${String(protocolVersion)}/gateways/([a-z0-9.-]+)/([a-z0-9.-]+)/stream$`);
+const pathPattern = new RegExp(`^/v${String(protocolVersion)}/gateways/([a-z0-9.-]+)/([a-z0-9._-]+)/stream$`);
 
 /** The Gateway, as `namespace/name`, whose stream a path is; undefined for other paths. */
 export function gatewayOfPath(path: string): string | undefined {

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject, ObjectMeta } from '../api/object.ts';
 import { proxyName, selectorOf } from './names.ts';
+import type { ChosenParameters } from './parameters.ts';
 import { patched } from './patch.ts';
-import type { ProxyRequest } from './request.ts';
+import type { Installation, ProxyRequest } from './request.ts';
 
 /** Whom the tokens of proxies are for: a token that is stolen opens nothing else. */
 export const tokenAudience = 'portcullis.dev/controller';
@@ -44,7 +45,7 @@ export function deploymentOf(
       replicas: replicasOf(request),
       selector: { matchLabels: selector },
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
-      template: { metadata: podMetadata, spec: podOf(request, selector) },
+      template: { metadata: podMetadata, spec: podOf(planOf(request, selector)) },
     },
   };
 }
@@ -56,13 +57,66 @@ function replicasOf({ parameters: { replicas = 1, autoscaling }, replicas: prese
   return Math.min(Math.max(present ?? minReplicas, minReplicas), maxReplicas);
 }
 
-function podOf(request: ProxyRequest, selector: object): object {
+/** A pod that serves a model of the controller. */
+export interface PodPlan {
+  /** What its model is asked for by. */
+  readonly model: string;
+  readonly account: string;
+  /** The ConfigMap by which it knows the controller. */
+  readonly trust: string;
+  readonly installation: Installation;
+  readonly parameters: Pick<
+    ChosenParameters,
+    'image' | 'imagePullPolicy' | 'imagePullSecrets' | 'resources' | 'logLevel' | 'logFormat'
+  >;
+  /** For the operator. */
+  readonly ports: { readonly stats: number; readonly readiness: number };
+  /** What only some of them have. */
+  readonly security?: object;
+  readonly spread?: object;
+  readonly env?: readonly object[];
+  readonly mounts?: readonly object[];
+  readonly volumes?: readonly object[];
+}
+
+function planOf(request: ProxyRequest, selector: object): PodPlan {
   const { gateway, parameters, installation } = request;
-  const name = proxyName(gateway.metadata.name);
+  const { namespace = '', name } = gateway.metadata;
+  return {
+    model: `${namespace}/${name}`,
+    account: proxyName(name),
+    trust: proxyName(name),
+    installation,
+    parameters,
+    ports: operatorPorts(request),
+    // Listeners keep the ports they name, 80 too, without a privilege.
+    security: { sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start', value: '0' }] },
+    spread: {
+      topologySpreadConstraints: ['topology.kubernetes.io/zone', 'kubernetes.io/hostname'].map(
+        (topologyKey) => ({
+          maxSkew: 1,
+          topologyKey,
+          whenUnsatisfiable: 'ScheduleAnyway',
+          labelSelector: { matchLabels: selector },
+        }),
+      ),
+    },
+    // Clusters from 1.35 on label pods with the zone of their node; elsewhere it is empty.
+    env: [
+      {
+        name: 'ZONE',
+        valueFrom: { fieldRef: { fieldPath: "metadata.labels['topology.kubernetes.io/zone']" } },
+      },
+    ],
+  };
+}
+
+export function podOf(plan: PodPlan): object {
+  const { account, trust, parameters, installation, security, spread, volumes = [] } = plan;
   const [host = ''] = installation.controller.split(':');
   const { controllerAddress } = installation;
   return {
-    serviceAccountName: name,
+    serviceAccountName: account,
     // The one token it gets is for the controller alone.
     automountServiceAccountToken: false,
     enableServiceLinks: false,
@@ -73,22 +127,14 @@ function podOf(request: ProxyRequest, selector: object): object {
       runAsGroup: user,
       fsGroup: user,
       seccompProfile: { type: 'RuntimeDefault' },
-      // Listeners keep the ports they name, 80 too, without a privilege.
-      sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start', value: '0' }],
+      ...security,
     },
-    topologySpreadConstraints: ['topology.kubernetes.io/zone', 'kubernetes.io/hostname'].map(
-      (topologyKey) => ({
-        maxSkew: 1,
-        topologyKey,
-        whenUnsatisfiable: 'ScheduleAnyway',
-        labelSelector: { matchLabels: selector },
-      }),
-    ),
+    ...spread,
     ...(parameters.imagePullSecrets === undefined ? {} : { imagePullSecrets: parameters.imagePullSecrets }),
     ...(controllerAddress === undefined
       ? {}
       : { hostAliases: [{ ip: controllerAddress, hostnames: [host] }] }),
-    containers: [containerOf(request)],
+    containers: [containerOf(plan)],
     volumes: [
       {
         name: 'token',
@@ -99,18 +145,17 @@ function podOf(request: ProxyRequest, selector: object): object {
           ],
         },
       },
-      { name: 'trust', configMap: { name, items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+      { name: 'trust', configMap: { name: trust, items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
       // What is kept for a restart holds private keys: in memory, not on the disk of a node.
       { name: 'cache', emptyDir: { medium: 'Memory', sizeLimit: '64Mi' } },
+      ...volumes,
     ],
   };
 }
 
-function containerOf(request: ProxyRequest): object {
-  const { gateway, parameters, installation } = request;
-  const { namespace = '', name } = gateway.metadata;
+function containerOf({ model, parameters, installation, ports, env = [], mounts = [] }: PodPlan): object {
   const { image = installation.image, imagePullPolicy = installation.imagePullPolicy } = parameters;
-  const { stats, readiness } = operatorPorts(request);
+  const { stats, readiness } = ports;
   const probe = (path: string): object => ({ httpGet: { path, port: 'readiness' } });
   return {
     name: 'proxy',
@@ -118,7 +163,7 @@ function containerOf(request: ProxyRequest): object {
     ...(imagePullPolicy === undefined ? {} : { imagePullPolicy }),
     args: [
       'proxy',
-      `--gateway=${namespace}/${name}`,
+      `--gateway=${model}`,
       `--controller=${installation.controller}`,
       `--token-file=${tokenFolder}/token`,
       `--ca-file=${trustFolder}/ca.crt`,
@@ -133,11 +178,7 @@ function containerOf(request: ProxyRequest): object {
       // After the signal to end it is not ready, and serves on until that has got around; then it lets what runs finish.
       { name: 'CONNECTION_MIN_TERMINATION_DEADLINE', value: '5s' },
       { name: graceVariable, value: String(terminationGrace) },
-      // Clusters from 1.35 on label pods with the zone of their node; elsewhere it is empty.
-      {
-        name: 'ZONE',
-        valueFrom: { fieldRef: { fieldPath: "metadata.labels['topology.kubernetes.io/zone']" } },
-      },
+      ...env,
     ],
     ports: [
       { name: 'stats', containerPort: stats, protocol: 'TCP' },
@@ -160,6 +201,7 @@ function containerOf(request: ProxyRequest): object {
       { name: 'token', mountPath: tokenFolder, readOnly: true },
       { name: 'trust', mountPath: trustFolder, readOnly: true },
       { name: 'cache', mountPath: cacheFolder },
+      ...mounts,
     ],
   };
 }

@@ -2,27 +2,23 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger, Metrics } from '../../../telemetry/index.ts';
 import type { KubeApi } from '../api/api.ts';
 import type { KubeObject } from '../api/object.ts';
-import { resourceName } from '../api/resource.ts';
 import { keyOfNamed } from '../translate/lookup.ts';
 import type { Infrastructure, KubeObjects, Translation } from '../translate/index.ts';
 import type { Gateway, GatewayClass } from '../types/index.ts';
-import { Informer } from '../watch/informer.ts';
-import type { WatchPace } from '../watch/listWatch.ts';
-import { trimMetadata } from '../watch/trim.ts';
-import type { WatchMetrics } from '../watch/watchMetrics.ts';
 import { WorkQueue } from '../work/workQueue.ts';
-import { managedBySelector, Provisioner, type ProvisionProblem } from '../write/provisioner.ts';
+import { Provisioner, type ProvisionProblem } from '../write/provisioner.ts';
 import { infrastructureOf } from './infrastructure.ts';
-import { provisionedResources } from './kinds.ts';
 import type { KnownParameters } from './knownParameters.ts';
 import { isMadeBy, isOfAnother, proxyName } from './names.ts';
 import { objectsOf } from './objects.ts';
 import type { ChosenParameters } from './parameters.ts';
+import type { ProvisionedObjects } from './provisionedObjects.ts';
 import { hasSessions, portsOf, type Installation, type ProxyRequest } from './request.ts';
 
 export interface FleetOptions {
   readonly api: KubeApi;
-  readonly namespaces?: readonly string[] | undefined;
+  /** Closed by whoever made them. */
+  readonly objects: ProvisionedObjects;
   readonly controllerName: string;
   /** Undefined while it is not known yet: nothing is made then. */
   readonly installation: () => Installation | undefined;
@@ -32,8 +28,6 @@ export interface FleetOptions {
   readonly onChange: () => void;
   readonly log: Logger;
   readonly metrics: Metrics;
-  readonly watchMetrics: WatchMetrics;
-  readonly pace?: WatchPace;
 }
 
 /** How long what the server has refused rests before it is tried again. */
@@ -50,10 +44,7 @@ interface Wish {
 
 /** The proxies of all Gateways: makes what serves each, keeps it so, and knows how it fares. */
 export class Fleet {
-  /** True when every kind is known for the first time; false when it is closed before. */
-  readonly synced: Promise<boolean>;
   readonly #options: FleetOptions;
-  readonly #informers: ReadonlyMap<string, Informer<KubeObject>>;
   readonly #provisioner: Provisioner;
   readonly #queue: WorkQueue;
   readonly #wishes = new Map<string, Wish>();
@@ -63,31 +54,10 @@ export class Fleet {
 
   constructor(options: FleetOptions) {
     this.#options = options;
-    const { api, namespaces, mayWrite, log, metrics, watchMetrics, pace } = options;
-    this.#informers = new Map(
-      provisionedResources.map((resource) => {
-        const informer = new Informer<KubeObject>({
-          api,
-          resource,
-          name: `proxies/${resourceName(resource)}`,
-          namespaces,
-          labelSelector: managedBySelector,
-          trim: trimMetadata,
-          log,
-          metrics: watchMetrics,
-          ...(pace === undefined ? {} : { pace }),
-        });
-        informer.objects.onChange((changes) => this.#seen(changes.map(({ object }) => object)));
-        return [resource.kind, informer];
-      }),
-    );
-    const informers = [...this.#informers.values()];
-    this.synced = Promise.all(informers.map(async ({ synced }) => await synced)).then((known) =>
-      known.every(Boolean),
-    );
+    const { api, objects, mayWrite, log, metrics } = options;
     this.#provisioner = new Provisioner({
       api,
-      kinds: informers.map(({ resource, objects }) => ({ resource, objects })),
+      kinds: objects.kinds,
       mayWrite,
       isOfAnother,
       log,
@@ -100,13 +70,7 @@ export class Fleet {
       metrics,
       rate: { perSecond: 50, burst: 200 },
     });
-  }
-
-  /** Kinds that are not known yet. */
-  get missing(): readonly string[] {
-    return [...this.#informers.values()]
-      .filter(({ isSynced }) => !isSynced)
-      .map(({ resource }) => resource.kind);
+    objects.onChange((changed) => this.#seen(changed));
   }
 
   /** By `namespace/name` of the Gateways: what serves each. */
@@ -150,7 +114,6 @@ export class Fleet {
 
   async close(): Promise<void> {
     await this.#queue.close();
-    await Promise.all([...this.#informers.values()].map(async (informer) => await informer.close()));
   }
 
   #wish(
@@ -246,13 +209,7 @@ export class Fleet {
     );
   }
 
-  #objectsOf({ metadata }: Gateway): Record<'deployment' | 'service', KubeObject | undefined> {
-    const find = (kind: string): KubeObject | undefined => {
-      const object = this.#informers.get(kind)?.objects.get(metadata.namespace, proxyName(metadata.name));
-      // One of another owner serves another.
-      const owned = object?.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid) === true;
-      return owned ? object : undefined;
-    };
-    return { deployment: find('Deployment'), service: find('Service') };
+  #objectsOf({ metadata }: Gateway): ReturnType<ProvisionedObjects['servingOf']> {
+    return this.#options.objects.servingOf(metadata, proxyName(metadata.name));
   }
 }

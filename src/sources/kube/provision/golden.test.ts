@@ -1,5 +1,5 @@
 /**
- * Pairs of Gateways and the objects that serve them (`golden/*.in.yaml`, `*.out.yaml`). `UPDATE=1 node --test <this
+ * Pairs of Gateways, and McpBackends with pods of their own, and the objects that serve them (`golden/*.in.yaml`, `*.out.yaml`). `UPDATE=1 node --test <this
  * file>` writes the second ones anew; look at the difference before it is committed.
  */
 import assert from 'node:assert/strict';
@@ -12,6 +12,7 @@ import { translate } from '../translate/index.ts';
 import { keyOfNamed } from '../translate/lookup.ts';
 import { controllerName, readObjects } from '../translate/objects.testing.ts';
 import { KnownParameters } from './knownParameters.ts';
+import { mcpPodObjects } from './mcpPodObjects.ts';
 import { objectsOf } from './objects.ts';
 import { hasSessions, portsOf, type Installation } from './request.ts';
 
@@ -32,9 +33,13 @@ const installation: Installation = {
 function provisioned(name: string): Record<string, readonly KubeObject[]> {
   const { objects, options } = readObjects(readFileSync(`${folder}${name}.in.yaml`, 'utf8'));
   const parameters = new KnownParameters(objects.parameters);
-  const { models } = translate(objects, { ...options, parameters: parameters.named });
-  return Object.fromEntries(
-    objects.gateways.map((gateway) => {
+  const { models, pods } = translate(objects, { ...options, parameters: parameters.named });
+  const ofPods = Array.from(
+    pods,
+    ([key, pod]) => [`McpBackend ${key}`, mcpPodObjects(pod, installation)] as const,
+  );
+  return Object.fromEntries([
+    ...objects.gateways.map((gateway) => {
       const key = keyOfNamed(gateway);
       const model = models.get(key)?.model;
       const chosen = parameters.of(
@@ -52,9 +57,10 @@ function provisioned(name: string): Record<string, readonly KubeObject[]> {
           installation,
           replicas: 5,
         }),
-      ];
+      ] as const;
     }),
-  );
+    ...ofPods,
+  ]);
 }
 
 for (const name of cases)

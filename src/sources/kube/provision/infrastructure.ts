@@ -1,5 +1,5 @@
 import type { KubeObject } from '../api/object.ts';
-import type { Infrastructure } from '../translate/index.ts';
+import type { Infrastructure, PodInfrastructure } from '../translate/index.ts';
 import type { Condition, Gateway } from '../types/index.ts';
 import type { ProvisionProblem } from '../write/provisioner.ts';
 import { addressesOf, requestedAddresses } from './addresses.ts';
@@ -30,7 +30,7 @@ export function infrastructureOf(gateway: Gateway, provisioned: Provisioned): In
       : requestedAddresses(gateway).flatMap(({ type, value }) =>
           given.has(`${type} ${value}`) ? [] : [value],
         );
-  const pending = pendingOf(provisioned);
+  const pending = pendingOf(provisioned, proxies);
   return {
     addresses,
     ...(unusable.length === 0 ? {} : { unusable }),
@@ -38,18 +38,36 @@ export function infrastructureOf(gateway: Gateway, provisioned: Provisioned): In
   };
 }
 
-function pendingOf({ deployment, service, problems }: Provisioned): string | undefined {
+/** What the status of an McpBackend says of its pod. */
+export function podInfrastructureOf(provisioned: Provisioned): PodInfrastructure {
+  const pending = pendingOf(provisioned, ofMcpBackend);
+  return {
+    reachable: provisioned.service !== undefined,
+    ...(pending === undefined ? {} : { pending }),
+  };
+}
+
+/** How what serves is called in a status. */
+interface Words {
+  readonly several: string;
+  readonly one: string;
+}
+const proxies: Words = { several: 'proxies are', one: 'proxy' };
+const ofMcpBackend: Words = { several: 'its pod is', one: 'pod' };
+
+function pendingOf({ deployment, service, problems }: Provisioned, words: Words): string | undefined {
   const [problem] = problems;
   if (problem !== undefined) return `${problem.object}: ${problem.message}`;
-  if (deployment === undefined || service === undefined) return 'proxies are being set up';
+  if (deployment === undefined || service === undefined) return `${words.several} being set up`;
   const {
     observedGeneration = 0,
     availableReplicas = 0,
     conditions = [],
   } = (deployment['status'] ?? {}) as DeploymentStatus;
   if (availableReplicas > 0) return undefined;
-  if (observedGeneration < (deployment.metadata.generation ?? 0)) return 'proxies are being set up';
+  if (observedGeneration < (deployment.metadata.generation ?? 0)) return `${words.several} being set up`;
   // No quota, no permission to run as asked: the pods are not even made.
   const failure = conditions.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True');
-  return failure === undefined ? 'no proxy is available' : `no proxy is available: ${failure.message}`;
+  const none = `no ${words.one} is available`;
+  return failure === undefined ? none : `${none}: ${failure.message}`;
 }

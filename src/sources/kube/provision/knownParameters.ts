@@ -60,8 +60,14 @@ export class KnownParameters {
 
 function rightsOf(found: Read | undefined): Pick<Parameters, 'mcp'> {
   if (found === undefined || 'problem' in found || found.parameters.mcp === undefined) return {};
-  const { stdio, hosts } = found.parameters.mcp;
-  return { mcp: { ...(stdio === undefined ? {} : { stdio }), ...(hosts === undefined ? {} : { hosts }) } };
+  const { stdio, pods, hosts } = found.parameters.mcp;
+  return {
+    mcp: {
+      ...(stdio === undefined ? {} : { stdio }),
+      ...(pods === undefined ? {} : { pods }),
+      ...(hosts === undefined ? {} : { hosts }),
+    },
+  };
 }
 
 /** Objects are replaced when they change, so what was read of one holds as long as it lives. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { podResources } from '../podResources.ts';
 
 /**
  * What may be said of the proxies of a Gateway: the `spec` of a PortcullisParameters. The CRD is made of it
@@ -13,13 +14,6 @@ const rules = (...all: readonly { readonly rule: string; readonly message: strin
 const name = z.string().min(1).max(253);
 const text = z.string().max(4_096);
 const texts = z.record(z.string(), text);
-
-/** `500m`, `1.5`, `128Mi`, `2`. */
-const quantity = z
-  .union([z.int().min(0), z.string().regex(/^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$/)])
-  .describe('A quantity of Kubernetes.');
-
-const quantities = z.record(z.string(), quantity);
 
 const share = z
   .union([z.int().min(0), z.string().regex(/^([0-9]|[1-9][0-9]|100)%$/)])
@@ -127,6 +121,11 @@ const mcp = z
       .describe(
         'Namespaces whose McpBackends may start programs in the proxies: none, that of the Gateway, or all. They can read all that the proxies can, keys of listeners among it. None unless given.',
       ),
+    pods: right
+      .optional()
+      .describe(
+        'Namespaces whose McpBackends may have programs run in pods of their own, which are made there: none, that of the Gateway, or all. All counts in the parameters of a GatewayClass only. None unless given.',
+      ),
     hosts: right
       .optional()
       .describe(
@@ -141,10 +140,7 @@ export const parametersSchema = z
     imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).optional(),
     imagePullSecrets: z.array(z.strictObject({ name })).max(16).optional(),
     replicas: z.int().min(0).max(1_000).optional().describe('1 unless given.'),
-    resources: z
-      .strictObject({ requests: quantities.optional(), limits: quantities.optional() })
-      .optional()
-      .describe('Of each proxy, instead of the usual ones.'),
+    resources: podResources.optional().describe('Of each proxy, instead of the usual ones.'),
     logLevel: z.enum(['debug', 'info', 'warn', 'error']).optional(),
     logFormat: z.enum(['text', 'json']).optional(),
     service: service.optional(),

@@ -4,6 +4,7 @@ import { test, type TestContext } from 'node:test';
 import { memoryLog } from '../../../auth/log.testing.ts';
 import { modelWith, routeNamed } from '../../stream/model.testing.ts';
 import { Folder, Proxy, until } from '../../stream/stage.testing.ts';
+import { mcpAccountName } from '../translate/index.ts';
 import { startKubeServer, tokenFor, type KubeServer } from './kubeServer.testing.ts';
 import { ModelServer, type ModelServerOptions } from './modelServer.ts';
 import { ServiceAddress } from './serviceAddress.ts';
@@ -29,6 +30,7 @@ async function start(
     host: '127.0.0.1',
     port: 0,
     controller: 'test',
+    controllerName: 'portcullis.dev/gateway',
     namespace: 'ns',
     secretName: 'portcullis-controller',
     sessionsSecretName: 'portcullis-sessions',
@@ -81,6 +83,7 @@ test('the account that is made for the proxies of a Gateway reads its model, and
       ['ns/gw', model],
       [`ns/${long}`, model],
     ]),
+    pods: new Map(),
     endpoints: new Map(),
   });
   const folder = new Folder(t);
@@ -105,6 +108,57 @@ test('the account that is made for the proxies of a Gateway reads its model, and
   );
 });
 
+test('the pod of an McpBackend reads its own model, and no Gateway has an account of its name', async (t) => {
+  const kube = await startKubeServer(t);
+  const stage = await start(t, kube);
+  await stage.server.ready;
+  const own = mcpAccountName('portcullis.dev/gateway', 'tools');
+  const object = { metadata: { name: 'tools', namespace: 'ns' } };
+  stage.server.publish({
+    // One that is called as the pod is, the dot aside.
+    models: new Map([
+      ['ns/gw', model],
+      [`ns/${own}`, model],
+    ]),
+    pods: new Map([
+      ['ns/tools', { object, gateways: [], model }],
+      ['ns/other', { object, gateways: [], model }],
+      ['ns/lacking', { object, gateways: [], model: undefined }],
+    ]),
+    endpoints: new Map(),
+  });
+  const folder = new Folder(t);
+  const pod = await proxyOf(t, folder, stage, kube, `ns:${own}`, 'ns/mcp_tools');
+  await pod.synchronized();
+  const foreign: readonly (readonly [string, string])[] = [
+    [own, 'ns/mcp_other'],
+    [own, 'ns/gw'],
+    [own, `ns/${own}`],
+    ['gw', 'ns/mcp_tools'],
+    ['tools', 'ns/mcp_tools'],
+    // Of a controller by another name.
+    [mcpAccountName('example.com/gateway', 'tools'), 'ns/mcp_tools'],
+  ];
+  for (const [account, what] of foreign) {
+    const proxy = await proxyOf(t, folder, stage, kube, `ns:${account}`, what);
+    await until(`${account} was refused`, () => /refused with 403/.test(proxy.source.problems[0] ?? ''));
+    assert.deepEqual(proxy.models, []);
+    await proxy.source.close();
+  }
+  await pod.source.close();
+});
+
+test('what proxies show to a pod is another for each McpBackend, and known once the seed is', async (t) => {
+  const kube = await startKubeServer(t);
+  let told = false;
+  const stage = await start(t, kube, { onSessionKeys: () => (told = true) });
+  await until('the keys are known', () => told);
+  const key = stage.server.podKeyOf('ns/tools');
+  assert.match(key ?? '', /^[0-9a-f]{64}$/);
+  assert.equal(stage.server.podKeyOf('ns/tools'), key);
+  assert.notEqual(stage.server.podKeyOf('ns/other'), key);
+});
+
 test('the proxies of a Gateway have a session key in common, whichever controller they ask, and no other has it', async (t) => {
   const kube = await startKubeServer(t);
   const folder = new Folder(t);
@@ -118,6 +172,7 @@ test('the proxies of a Gateway have a session key in common, whichever controlle
         ['ns/gw', model],
         ['ns/other', model],
       ]),
+      pods: new Map(),
       endpoints: new Map(),
     });
     const proxy = await proxyOf(t, folder, stage, kube, gateway.replace('/', ':'), gateway);
@@ -155,7 +210,7 @@ test('a certificate of somebody else is shown instead, and followed', async (t) 
   };
   const stage = await start(t, kube, { files: write(folder) });
   await stage.server.ready;
-  stage.server.publish({ models: new Map([['ns/gw', model]]), endpoints: new Map() });
+  stage.server.publish({ models: new Map([['ns/gw', model]]), pods: new Map(), endpoints: new Map() });
   const first = await proxyOf(t, folder, stage, kube, 'ns:gw', 'ns/gw');
   await first.synchronized();
   assert.deepEqual(

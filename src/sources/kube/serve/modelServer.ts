@@ -5,7 +5,13 @@ import type { Trouble } from '../../stream/troubles.ts';
 import type { KubeApi } from '../api/api.ts';
 import { tokenAudience } from '../provision/deployment.ts';
 import { proxyName } from '../provision/names.ts';
-import type { GatewayModel, Translation } from '../translate/index.ts';
+import {
+  mcpAccountName,
+  mcpModelKey,
+  mcpOfModel,
+  type GatewayModel,
+  type Translation,
+} from '../translate/index.ts';
 import { CertificateFiles, type CertificateFileNames } from './certificateFiles.ts';
 import { trustOf } from './material.ts';
 import { OwnCertificate } from './ownCertificate.ts';
@@ -20,6 +26,8 @@ export interface ModelServerOptions {
   readonly controller: string;
   /** The certificate of an operator, in place of one of our own. */
   readonly files?: CertificateFileNames | undefined;
+  /** It is a part of the names of the pods of McpBackends. */
+  readonly controllerName: string;
   /** Of the controller; the Secret with its certificate lies there. */
   readonly namespace: string;
   readonly secretName: string;
@@ -90,14 +98,14 @@ export class ModelServer {
 
   /** @throws Error when the port cannot be bound */
   static async start(options: ModelServerOptions): Promise<ModelServer> {
-    const { api, host, port, controller, mayWrite, onTroubles, log, metrics, pace } = options;
+    const { api, host, port, controller, controllerName, mayWrite, onTroubles, log, metrics, pace } = options;
     const reviewer = new TokenReviewer({ api, audience: tokenAudience, metrics });
     const server = await StreamServer.listen<Account>({
       host,
       port,
       controller,
       authenticate: (token) => reviewer.review(token),
-      mayRead: isProxyOf,
+      mayRead: (account, gateway) => mayRead(controllerName, account, gateway),
       onTroubles,
       wantsTroublesElsewhere: () => !mayWrite(),
       log,
@@ -134,9 +142,17 @@ export class ModelServer {
     return this.server.troubles;
   }
 
-  publish({ models, endpoints }: Pick<Translation, 'models' | 'endpoints'>): void {
+  /** What proxies show to the pod of an McpBackend; undefined while that is not known. */
+  podKeyOf(backend: string): string | undefined {
+    return this.sessions.podKeyOf(backend);
+  }
+
+  publish({ models, pods, endpoints }: Pick<Translation, 'models' | 'pods' | 'endpoints'>): void {
+    const ofPods = Array.from(pods, ([key, { model }]) =>
+      model === undefined ? [] : [[mcpModelKey(key), model] as const],
+    ).flat();
     const keyed = Array.from(
-      models,
+      [...models, ...ofPods],
       ([gateway, one]) => [gateway, this.withSessionKey(gateway, one)] as const,
     );
     this.server.publish(new Map(keyed), endpoints);
@@ -179,8 +195,13 @@ export class ModelServer {
   }
 }
 
-/** The proxies of a Gateway run as the one ServiceAccount that is made for them, in its namespace. */
-function isProxyOf({ namespace, name }: Account, gateway: string): boolean {
-  const [at = '', of = ''] = gateway.split('/');
-  return namespace === at && name === proxyName(of);
+/**
+ * The proxies of a Gateway run as the one ServiceAccount that is made for them, in its namespace; so does the pod of an
+ * McpBackend.
+ */
+function mayRead(controllerName: string, { namespace, name }: Account, model: string): boolean {
+  const [at = '', of = ''] = model.split('/');
+  const backend = mcpOfModel(of);
+  const account = backend === undefined ? proxyName(of) : mcpAccountName(controllerName, backend);
+  return namespace === at && name === account;
 }

@@ -46,10 +46,20 @@ export class SessionSeed {
    * @param gateway `namespace/name`
    */
   keyOf(gateway: string): string | undefined {
+    return this.derived(`portcullis sessions\n${gateway}`);
+  }
+
+  /**
+   * What proxies show to the pod of an McpBackend, 64 hex digits; undefined while the seed is not known.
+   * @param backend `namespace/name`
+   */
+  podKeyOf(backend: string): string | undefined {
+    return this.derived(`portcullis mcp pods\n${backend}`);
+  }
+
+  private derived(purpose: string): string | undefined {
     if (this.seed === undefined) return undefined;
-    return Buffer.from(hkdfSync('sha256', this.seed, '', `portcullis sessions\n${gateway}`, 32)).toString(
-      'hex',
-    );
+    return Buffer.from(hkdfSync('sha256', this.seed, '', purpose, 32)).toString('hex');
   }
 
   async close(): Promise<void> {

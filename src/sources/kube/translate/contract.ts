@@ -1,5 +1,7 @@
+import type { z } from 'zod';
 import type { BackendAddress, Model, ProcessSettings } from '../../../model/index.ts';
 import type { KubeObject } from '../api/object.ts';
+import type { podResources } from '../podResources.ts';
 import type {
   BackendTLSPolicy,
   ConfigMap,
@@ -60,10 +62,12 @@ export interface Parameters {
   readonly mcp?: Partial<McpRights>;
 }
 
-/** From which namespaces McpBackends may have the proxies of a Gateway do what not everybody may ask for. */
+/** From which namespaces McpBackends may have a Gateway do what not everybody may ask for. */
 export interface McpRights {
   /** Start programs. */
   readonly stdio: McpRight;
+  /** Have programs run in pods of their own, in the namespace of the McpBackend. */
+  readonly pods: McpRight;
   /** Send requests out of the cluster. */
   readonly hosts: McpRight;
 }
@@ -79,6 +83,25 @@ export interface Infrastructure {
   readonly unusable?: readonly string[];
   /** Why it does not serve yet, where it does not. */
   readonly pending?: string;
+}
+
+/** What is known of the pod of an McpBackend. */
+export interface PodInfrastructure {
+  /** Its Service is there, and ours: another's of that name would be told the key. */
+  readonly reachable: boolean;
+  /** Why it does not serve yet, where it does not. */
+  readonly pending?: string;
+}
+
+/** The pods of McpBackends that want one of their own. */
+export interface PodSurroundings {
+  /** By `namespace/name` of the McpBackend. */
+  readonly infrastructure: ReadonlyMap<string, PodInfrastructure>;
+  /**
+   * What proxies show to be let in, by `namespace/name`: for each McpBackend another one. Undefined while it is not
+   * known.
+   */
+  readonly key: (backend: string) => string | undefined;
 }
 
 /** What a proxy cannot do of the model of its Gateway. */
@@ -101,6 +124,8 @@ export interface TranslateOptions {
   /** By `namespace/name` of the Gateway: what its proxies say they cannot do of its model. */
   readonly troubles?: ReadonlyMap<string, readonly ProxyTrouble[]>;
   readonly parameters: readonly Parameters[];
+  /** Left out where nobody makes pods of McpBackends. */
+  readonly pods?: PodSurroundings | undefined;
   /** Versions of the CRDs of the Gateway API that the cluster holds (annotation `bundle-version`). */
   readonly bundleVersions: readonly string[];
 }
@@ -108,6 +133,8 @@ export interface TranslateOptions {
 export interface Translation {
   /** By `namespace/name`; the Gateways that are accepted. */
   readonly models: ReadonlyMap<string, GatewayModel>;
+  /** By `namespace/name`; the McpBackends that are to have a pod of their own. */
+  readonly pods: ReadonlyMap<string, McpPod>;
   /** For every key that a model names. */
   readonly endpoints: EndpointTable;
   /** Every object of ours, changed or not. */
@@ -122,6 +149,20 @@ export interface GatewayModel {
   /** The keys it names. */
   readonly endpoints: ReadonlySet<string>;
 }
+
+/** The pod of an McpBackend. */
+export interface McpPod {
+  readonly object: McpBackend;
+  /** The Gateways whose proxies are let in; at least one. */
+  readonly gateways: readonly Gateway[];
+  /** That of the controller unless given. */
+  readonly image?: string;
+  readonly resources?: PodResources;
+  /** What it is to do; undefined where that cannot be said at present, so that it goes on with what it has. */
+  readonly model: GatewayModel | undefined;
+}
+
+export type PodResources = z.output<typeof podResources>;
 
 /** Addresses of a port of a Service by `namespace/name:port/protocol`. */
 export type EndpointTable = ReadonlyMap<string, readonly BackendAddress[]>;

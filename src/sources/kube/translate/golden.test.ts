@@ -10,6 +10,7 @@ import { stringify } from 'yaml';
 import { joinEndpoints, type Model, type Place } from '../../../model/index.ts';
 import { TestPlane } from '../../../proxy/dataPlane.testing.ts';
 import { translate, type StatusUpdate, type Translation } from './index.ts';
+import { keyOfNamed } from './lookup.ts';
 import { now, readObjects, withPlaceholders } from './objects.testing.ts';
 
 const folder = fileURLToPath(new URL('golden/', import.meta.url));
@@ -19,9 +20,23 @@ const cases = readdirSync(folder)
 
 const read = (name: string): string => readFileSync(`${folder}${name}`, 'utf8');
 
-function rendered({ models, endpoints, report, defects }: Translation): string {
+/** Where there are any. */
+const podsOf = (pods: Translation['pods']): object =>
+  pods.size === 0
+    ? {}
+    : {
+        pods: Object.fromEntries(
+          Array.from(pods, ([key, { object: _, gateways, model, ...rest }]) => [
+            key,
+            { ...rest, gateways: gateways.map(keyOfNamed), binds: model?.model.binds },
+          ]),
+        ),
+      };
+
+function rendered({ models, pods, endpoints, report, defects }: Translation): string {
   const shown = {
     models: Object.fromEntries([...models].map(([key, { model }]) => [key, model.binds])),
+    ...podsOf(pods),
     endpoints: Object.fromEntries(endpoints),
     report: report.map(({ kind, namespace, name, changed, status }: StatusUpdate) => ({
       object: `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`,
@@ -107,8 +122,9 @@ for (const name of cases) {
 
   test(`the data plane takes the models of ${name} as they are`, async (t) => {
     const { objects, options } = readObjects(read(`${name}.in.yaml`));
-    const { models, endpoints } = translate(objects, options);
-    for (const { model } of models.values()) {
+    const { models, pods, endpoints } = translate(objects, options);
+    const ofPods = Array.from(pods.values(), ({ model }) => (model === undefined ? [] : [model])).flat();
+    for (const { model } of [...models.values(), ...ofPods]) {
       const plane = new TestPlane();
       t.after(() => plane.close());
       // It survives JSON, and every port is free.

@@ -8,6 +8,7 @@ import { guardInto, type Defect, type Guard } from './guard.ts';
 import { modelOf } from './gatewayModel.ts';
 import { readGateway, setsByGateway } from './gateways.ts';
 import { McpBackends, mcpBackendStatus } from './mcpBackends.ts';
+import { McpPods } from './mcpPods.ts';
 import { GatewayRights } from './mcpRights.ts';
 import { byAge, keyOfNamed, lookupOf, type Lookup } from './lookup.ts';
 import { parametersProblem } from './parameters.ts';
@@ -23,13 +24,18 @@ export type {
   GatewayModel,
   Infrastructure,
   KubeObjects,
+  McpPod,
   Parameters,
+  PodInfrastructure,
+  PodResources,
   StatusKind,
   StatusUpdate,
   TranslateOptions,
   Translation,
 } from './contract.ts';
 export { EndpointFinder } from './endpoints.ts';
+export { mcpPodPort } from './mcpPod.ts';
+export { mcpAccountName, mcpModelKey, mcpOfModel, mcpPodName } from './mcpPodNames.ts';
 export { noteReplaced } from './pem.ts';
 export { isForPrograms } from './mcpEnvironment.ts';
 export { mapEntries, secretEntries } from './policyForms.ts';
@@ -101,15 +107,22 @@ class Run {
         if (status !== undefined) this.report.push(status);
       });
     }
+    const pods = new McpPods(this.options, proxies);
     for (const backend of mcp.all) {
       this.guard('McpBackend', backend.object, () => {
-        const status = mcpBackendStatus(backend, controllerName, now);
+        const status = mcpBackendStatus(backend, pods.add(backend), controllerName, now);
         if (status !== undefined) this.report.push(status);
       });
     }
     const finder = new EndpointFinder(this.lookup.services, this.objects.endpointSlices, this.objects.nodes);
     const keys = new Set(gateways.flatMap(({ endpoints }) => [...endpoints]));
-    return { models, endpoints: finder.table(keys), report: this.report, defects: this.defects };
+    return {
+      models,
+      pods: pods.wanted,
+      endpoints: finder.table(keys),
+      report: this.report,
+      defects: this.defects,
+    };
   }
 
   /** Our classes by name, with what is wrong with them. */
@@ -144,13 +157,13 @@ class Run {
   }
 
   private routes(gateways: readonly GatewayState[], { backendTls, policies, mcp, troubles }: Beside): void {
-    const { controllerName, now, parameters } = this.options;
+    const { controllerName, now, parameters, pods } = this.options;
     const { lookup } = this;
     const rights = new GatewayRights(this.objects.gatewayClasses, parameters);
     const tools = {
       lookup,
       parents: parentsOf(gateways),
-      backends: new BackendResolver(lookup, backendTls, { backends: mcp, rights }),
+      backends: new BackendResolver(lookup, backendTls, { backends: mcp, rights, pods, controllerName }),
       policies,
       troubles,
       controllerName,

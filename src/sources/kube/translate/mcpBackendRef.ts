@@ -1,11 +1,19 @@
 import { isIP } from 'node:net';
-import { parseDuration, type BackendTls, type McpBackend, type McpTarget } from '../../../model/index.ts';
+import {
+  parseDuration,
+  type BackendTls,
+  type McpBackend,
+  type McpTarget,
+  type StdioTarget,
+} from '../../../model/index.ts';
 import type { BackendRef } from '../types/index.ts';
 import type { Asker, BackendResolver } from './backendRef.ts';
 import { problem, type Problem } from './conditions.ts';
 import { written } from './grants.ts';
 import type { Lookup } from './lookup.ts';
 import type { McpBackends, McpState } from './mcpBackends.ts';
+import type { PodSurroundings } from './contract.ts';
+import { backendDefaults, beingSetUp, remoteTarget } from './mcpPod.ts';
 import { environmentOf } from './mcpEnvironment.ts';
 import type { GatewayRights } from './mcpRights.ts';
 import type { McpTargetSpec } from './mcpSchema.ts';
@@ -25,11 +33,13 @@ const defaultStartTimeoutMs = 60_000;
 export interface McpTools {
   readonly backends: McpBackends;
   readonly rights: GatewayRights;
+  readonly pods: PodSurroundings | undefined;
+  readonly controllerName: string;
 }
 
 /** A problem, and whether it is one of a reference or of the object itself. */
 interface Wrong {
-  readonly as: 'refused' | 'unresolved';
+  readonly as: 'refused' | 'unresolved' | 'pending';
   readonly why: Problem;
 }
 type Made<Kind> = Kind | Wrong;
@@ -66,6 +76,7 @@ export class McpResolver {
     const target = this.targetOf(state, namespace, asker);
     const wrong = 'why' in target ? { [target.as]: target.why } : {};
     if (attached) state.uses.set(gateway.key, { gateway, ...wrong });
+    if (attached && !('why' in target && target.as === 'refused')) this.noteProgram(state, namespace);
     if ('why' in target) return problem(target.why.reason, `${what}: ${target.why.message}`);
     if (port !== undefined)
       return problem('UnsupportedValue', `${what}: its ports are said by itself, so none can be named here`);
@@ -73,16 +84,24 @@ export class McpResolver {
       kind: 'mcp',
       key: `mcp/${key}`,
       targets: [target],
-      prefixMode: 'conditional',
-      failureMode: 'failClosed',
-      dnsRebindingProtection: false,
+      ...backendDefaults,
     };
   }
 
-  private targetOf({ spec }: McpState, namespace: string, asker: Asker): Made<McpTarget> {
+  /** What its own pod is to do, whichever of the Gateways has asked. */
+  private noteProgram(state: McpState, namespace: string): void {
+    const target = 'reason' in state.spec ? undefined : state.spec.targets[0];
+    if (target?.stdio?.placement !== 'Pod' || state.program !== undefined) return;
+    const program = this.program(target, target.stdio, namespace);
+    if (!('why' in program)) state.program = program;
+  }
+
+  private targetOf(state: McpState, namespace: string, asker: Asker): Made<McpTarget> {
+    const { spec } = state;
     if ('reason' in spec) return { as: 'refused', why: spec };
     // The schema sees to it that there is one.
     const target = spec.targets[0] as McpTargetSpec;
+    if (target.stdio?.placement === 'Pod') return this.pod(target, target.stdio, state, asker);
     if (target.stdio !== undefined) return this.stdio(target, target.stdio, namespace, asker);
     if (target.service !== undefined) return this.service(target, target.service, namespace, asker);
     if (target.host !== undefined) return this.host(target, target.host, namespace, asker);
@@ -90,13 +109,41 @@ export class McpResolver {
   }
 
   private stdio(
-    { name }: McpTargetSpec,
-    { command, args = [], env, cwd, startTimeout }: NonNullable<McpTargetSpec['stdio']>,
+    target: McpTargetSpec,
+    stdio: NonNullable<McpTargetSpec['stdio']>,
     namespace: string,
     { gateway }: Asker,
   ): Made<McpTarget> {
     if (!this.tools.rights.permit('stdio', gateway, namespace))
       return refused('StdioNotAllowed', notAllowed('stdio', gateway.key, namespace));
+    return this.program(target, stdio, namespace);
+  }
+
+  /** The proxies know where its pod is and what to show there, and nothing of the program. */
+  private pod(
+    target: McpTargetSpec,
+    stdio: NonNullable<McpTargetSpec['stdio']>,
+    { object: { metadata } }: McpState,
+    { gateway, attached }: Asker,
+  ): Made<McpTarget> {
+    const { namespace = '', name } = metadata;
+    const { rights, pods, controllerName } = this.tools;
+    if (!rights.permit('pods', gateway, namespace))
+      return refused('PodNotAllowed', notAllowed('pods', gateway.key, namespace));
+    const program = this.program(target, stdio, namespace);
+    if ('why' in program) return program;
+    const state = podState(pods, `${namespace}/${name}`);
+    if ('reason' in state) return { as: 'pending', why: state };
+    const remote = remoteTarget(target.name, { namespace, name, controllerName }, state.key);
+    if (attached && remote.endpoints !== undefined) gateway.endpoints.add(remote.endpoints);
+    return remote;
+  }
+
+  private program(
+    { name }: McpTargetSpec,
+    { command, args = [], env, cwd, startTimeout }: NonNullable<McpTargetSpec['stdio']>,
+    namespace: string,
+  ): Made<StdioTarget> {
     const variables = environmentOf(env, namespace, this.lookup);
     if ('reason' in variables) return unresolved(variables);
     return {
@@ -168,6 +215,17 @@ export class McpResolver {
       subjectAltNames: [],
     };
   }
+}
+
+/** The key to a pod that can be reached, or why there is none. */
+function podState(pods: PodSurroundings | undefined, key: string): { readonly key: string } | Problem {
+  if (pods === undefined)
+    return problem('Pending', 'this controller makes no pods: it was given no image for proxies');
+  const secret = pods.key(key);
+  if (secret === undefined)
+    return problem('Pending', 'what proxies show to its pod is not known yet (Secret portcullis-sessions)');
+  const { reachable = false, pending = beingSetUp } = pods.infrastructure.get(key) ?? {};
+  return reachable ? { key: secret } : problem('Pending', pending);
 }
 
 const notAllowed = (right: string, gateway: string, namespace: string): string =>

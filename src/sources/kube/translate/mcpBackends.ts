@@ -1,3 +1,4 @@
+import type { StdioTarget } from '../../../model/index.ts';
 import type { McpBackend } from '../types/index.ts';
 import { problem, verdict, type Problem } from './conditions.ts';
 import type { StatusUpdate } from './contract.ts';
@@ -14,6 +15,8 @@ export interface McpState {
   readonly spec: McpBackendSpec | Problem;
   /** By `namespace/name` of the Gateways whose routes use it. */
   readonly uses: Map<string, McpUse>;
+  /** What its own pod is to run, where it wants one, a Gateway allows it, and everything it needs is there. */
+  program: StdioTarget | undefined;
 }
 
 /** What becomes of an McpBackend at one Gateway. */
@@ -23,6 +26,8 @@ export interface McpUse {
   readonly refused?: Problem;
   /** A reference that cannot be followed. */
   readonly unresolved?: Problem;
+  /** It is not there yet. */
+  readonly pending?: Problem;
 }
 
 /** The McpBackends by name. */
@@ -32,7 +37,12 @@ export class McpBackends {
   constructor(objects: readonly McpBackend[], guard: Guard) {
     for (const object of objects)
       guard('McpBackend', object, () => {
-        this.states.set(keyOfNamed(object), { object, spec: read(object), uses: new Map() });
+        this.states.set(keyOfNamed(object), {
+          object,
+          spec: read(object),
+          uses: new Map(),
+          program: undefined,
+        });
       });
   }
 
@@ -58,19 +68,33 @@ function read(object: McpBackend): McpBackendSpec | Problem {
   return reading;
 }
 
+/** Where its program runs in a pod of its own, and it can be used: what is known of that pod. */
+export interface PodNews {
+  /** Why it does not serve. */
+  readonly problem: Problem | undefined;
+}
+
+const programmed = 'Programmed';
+
 /** Undefined where it is not, and was not, of our concern. */
 export const mcpBackendStatus = (
   { object, uses }: McpState,
+  pod: PodNews | undefined,
   controllerName: string,
   now: string,
 ): StatusUpdate | undefined =>
   ancestorsStatus(
     'McpBackend',
     object,
-    Array.from(uses.values(), ({ gateway, refused, unresolved }) => ({
+    Array.from(uses.values(), ({ gateway, refused, unresolved, pending }) => ({
       gateway,
-      verdicts: [verdict('Accepted', refused), verdict('ResolvedRefs', unresolved)],
+      verdicts: [
+        verdict('Accepted', refused),
+        verdict('ResolvedRefs', unresolved),
+        ...(pod === undefined || refused !== undefined ? [] : [verdict(programmed, pending ?? pod.problem)]),
+      ],
     })),
     controllerName,
     now,
+    [programmed],
   );

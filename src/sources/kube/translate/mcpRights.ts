@@ -2,7 +2,7 @@ import type { GatewayClass, Reference } from '../types/index.ts';
 import type { McpRights, Parameters } from './contract.ts';
 import type { GatewayState } from './state.ts';
 
-const none: McpRights = { stdio: 'None', hosts: 'None' };
+const none: McpRights = { stdio: 'None', pods: 'None', hosts: 'None' };
 
 /** What the owners of Gateways allow McpBackends; nothing unless they say so. */
 export class GatewayRights {
@@ -17,13 +17,14 @@ export class GatewayRights {
   /** Does the Gateway let an McpBackend of a namespace have this? */
   permit(what: keyof McpRights, { object: { metadata, spec } }: GatewayState, namespace: string): boolean {
     const own = spec.infrastructure?.parametersRef;
-    const rights = {
-      ...none,
-      ...this.follow(this.classes.get(spec.gatewayClassName)?.spec.parametersRef),
-      // What is said closer to it counts more, as with all parameters.
-      ...this.follow(own === undefined ? undefined : { ...own, namespace: metadata.namespace ?? '' }),
-    };
-    const right = rights[what];
+    const ofClass = this.follow(this.classes.get(spec.gatewayClassName)?.spec.parametersRef);
+    const ofGateway = this.follow(
+      own === undefined ? undefined : { ...own, namespace: metadata.namespace ?? '' },
+    );
+    // What is said closer to it counts more, as with all parameters.
+    let right = { ...none, ...ofClass, ...ofGateway }[what];
+    // Pods are made where the McpBackend is: who owns a Gateway has no say in the namespaces of others.
+    if (what === 'pods' && right === 'All' && ofClass?.pods !== 'All') right = 'Same';
     return right === 'All' || (right === 'Same' && metadata.namespace === namespace);
   }
 

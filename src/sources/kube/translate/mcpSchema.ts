@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseDuration } from '../../../model/index.ts';
+import { podResources } from '../podResources.ts';
 import { hostName, insideName, isExternal } from './mcpHost.ts';
 
 /**
@@ -64,9 +65,11 @@ const variable = z
 
 const noTime = 'a length of time above zero is needed';
 
+const ofPods = 'image and resources go with placement Pod only';
+
 const stdio = z
   .strictObject({
-    command: text(4_096).min(1).describe('Program to start, found along PATH of the image of the proxies.'),
+    command: text(4_096).min(1).describe('Program to start, found along PATH of the image that it runs in.'),
     args: z.array(text(32_768)).max(256).optional().describe('Its arguments; no shell reads them.'),
     env: z
       .array(variable)
@@ -84,9 +87,35 @@ const stdio = z
       .meta(rules({ rule: "!self.matches('^(0+(m|s|ms))+$')", message: noTime }))
       .optional()
       .describe('From the start of the program to its answer to initialize; 60s unless given.'),
+    placement: z
+      .enum(['Proxy', 'Pod'])
+      .optional()
+      .describe(
+        'Where it runs: in the pods of the Gateway, or in one of its own in the namespace of the McpBackend. Proxy unless given.',
+      ),
+    image: z
+      .string()
+      .min(1)
+      .max(1_024)
+      .optional()
+      .describe(
+        'Of its own pod: the image of the gateway, and the program in it. That of the controller unless given.',
+      ),
+    resources: podResources.optional().describe('Of its own pod, instead of the usual ones.'),
   })
+  .refine(
+    ({ placement, image, resources }) =>
+      placement === 'Pod' || (image === undefined && resources === undefined),
+    ofPods,
+  )
+  .meta(
+    rules({
+      rule: "(has(self.placement) && self.placement == 'Pod') || !(has(self.image) || has(self.resources))",
+      message: ofPods,
+    }),
+  )
   .describe(
-    'A program that speaks over stdin and stdout, started for each session in the pods of the Gateway. PortcullisParameters of the Gateway have to allow it (spec.mcp.stdio).',
+    'A program that speaks over stdin and stdout, started for each session in the pods of the Gateway, or in one of its own. PortcullisParameters of the Gateway have to allow it (spec.mcp.stdio, spec.mcp.pods).',
   );
 
 const service = z

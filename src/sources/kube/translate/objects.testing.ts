@@ -2,7 +2,14 @@ import { parseAllDocuments } from 'yaml';
 import { defaults } from '../../../model/index.ts';
 import { authority } from '../../../proxy/certificates.testing.ts';
 import type { ObjectMeta } from '../api/object.ts';
-import type { Infrastructure, KubeObjects, Parameters, ProxyTrouble, TranslateOptions } from './contract.ts';
+import type {
+  Infrastructure,
+  KubeObjects,
+  Parameters,
+  PodInfrastructure,
+  ProxyTrouble,
+  TranslateOptions,
+} from './contract.ts';
 
 /** What a test says of everything that is no object of the cluster. */
 interface Surroundings {
@@ -10,6 +17,11 @@ interface Surroundings {
   readonly troubles?: Readonly<Record<string, readonly ProxyTrouble[]>>;
   readonly parameters?: readonly Parameters[];
   readonly bundleVersions?: readonly string[];
+  /** Pods of McpBackends; each key is `key of NAMESPACE/NAME`, where they are known. */
+  readonly pods?: {
+    readonly keys: boolean;
+    readonly infrastructure?: Readonly<Record<string, PodInfrastructure>>;
+  };
 }
 
 interface Document {
@@ -81,6 +93,14 @@ export function readObjects(text: string): { objects: KubeObjects; options: Tran
       infrastructure: new Map(Object.entries(surroundings.infrastructure ?? {})),
       troubles: new Map(Object.entries(surroundings.troubles ?? {})),
       parameters: surroundings.parameters ?? [],
+      ...(surroundings.pods === undefined
+        ? {}
+        : {
+            pods: {
+              infrastructure: new Map(Object.entries(surroundings.pods.infrastructure ?? {})),
+              key: (backend) => (surroundings.pods?.keys === true ? `key of ${backend}` : undefined),
+            },
+          }),
       bundleVersions: surroundings.bundleVersions ?? ['v1.6.3'],
     },
   };

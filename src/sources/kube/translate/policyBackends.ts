@@ -65,7 +65,12 @@ export class BackendPolicies {
   mcp(target: RemoteTarget): RemoteTarget | Problem {
     const read = this.read(target.endpoints);
     if (read === undefined || 'reason' in read) return read ?? target;
-    const policies = read.steps.filter(({ name }) => mcpSteps.has(name));
+    // What lets the proxies into the pod of an McpBackend is not for others to replace.
+    const { policies: own = [] } = target;
+    const others = read.steps.filter(
+      ({ name }) => mcpSteps.has(name) && !own.some((policy) => policy.name === name),
+    );
+    const policies = [...own, ...others];
     return { ...target, ...ofSessions(read.connection), ...(policies.length === 0 ? {} : { policies }) };
   }
 

@@ -240,6 +240,7 @@ export const policyStatus = (
 
 /**
  * The status of an object that is said for each Gateway (GEP-713); entries of other controllers stay as they are.
+ * @param optional types of conditions that not every entry has
  * @returns undefined where the object is not, and was not, of our concern
  */
 export function ancestorsStatus(
@@ -248,6 +249,7 @@ export function ancestorsStatus(
   entries: readonly { readonly gateway: GatewayState; readonly verdicts: readonly Verdict[] }[],
   controllerName: string,
   now: string,
+  optional: readonly string[] = [],
 ): StatusUpdate | undefined {
   const before = object.status?.ancestors ?? [];
   if (entries.length === 0 && !before.some((entry) => entry.controllerName === controllerName))
@@ -265,10 +267,12 @@ export function ancestorsStatus(
       return {
         ancestorRef: { group: GATEWAY_GROUP, kind: 'Gateway', namespace, name },
         controllerName,
-        conditions: mergeConditions(known?.conditions, verdicts, {
-          now,
-          generation: object.metadata.generation,
-        }),
+        conditions: mergeConditions(
+          known?.conditions,
+          verdicts,
+          { now, generation: object.metadata.generation },
+          optional,
+        ),
       };
     });
   return update(kind, object, {

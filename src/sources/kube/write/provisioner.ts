@@ -25,6 +25,8 @@ export interface ProvisionerOptions {
   readonly mayWrite: () => boolean;
   /** Whether what is there was made by another installation of this controller than what is wanted. */
   readonly isOfAnother?: (present: KubeObject, wanted: KubeObject) => boolean;
+  /** Whether what belongs to the owner, and is not wanted, may be deleted; everything may unless given. */
+  readonly mayDelete?: (present: KubeObject) => boolean;
   readonly log: Logger;
   readonly metrics: Metrics;
 }
@@ -131,12 +133,13 @@ export class Provisioner {
     wanted: ReadonlySet<string>,
     signal?: AbortSignal,
   ): Promise<void> {
-    const { api, kinds, mayWrite, log } = this.#options;
+    const { api, kinds, mayWrite, mayDelete = () => true, log } = this.#options;
     for (const { resource, objects } of kinds)
       for (const object of [...objects.inNamespace(owner.metadata.namespace ?? '')]) {
         const key = nameOf(object);
         if (wanted.has(key) || !isOwnedBy(object, uid) || object.metadata.deletionTimestamp !== undefined)
           continue;
+        if (!mayDelete(object)) continue;
         if (!mayWrite()) return;
         const { namespace, name } = object.metadata;
         try {

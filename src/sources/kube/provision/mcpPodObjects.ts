@@ -1,0 +1,110 @@
+import type { KubeObject, ObjectMeta } from '../api/object.ts';
+import { mcpAccountName, mcpModelKey, mcpPodName, mcpPodPort, type McpPod } from '../translate/index.ts';
+import { keyOfNamed } from '../translate/lookup.ts';
+import { podOf } from './deployment.ts';
+import { controllerAnnotation, installationAnnotation, selectorOf } from './names.ts';
+import type { Installation } from './request.ts';
+
+const stats = 15_020;
+const readiness = 15_021;
+const temporary = '/tmp';
+
+/** What decides about the objects of an McpBackend with a pod of its own. */
+export type PodRequest = Omit<McpPod, 'model'>;
+
+/**
+ * The objects of an McpBackend whose program runs in a pod of its own, in the order in which they are made: what the
+ * pod needs comes before it, and what keeps others out too. A pure function.
+ */
+export function mcpPodObjects(request: PodRequest, installation: Installation): readonly KubeObject[] {
+  const { object, gateways, image, resources } = request;
+  const { namespace = '', name } = object.metadata;
+  const { controllerName } = installation;
+  const selector = {
+    'portcullis.dev/mcp-pod': mcpPodName(controllerName, name),
+    'app.kubernetes.io/managed-by': 'portcullis',
+  };
+  const labels = {
+    ...selector,
+    'app.kubernetes.io/name': 'portcullis',
+    'app.kubernetes.io/component': 'mcp',
+  };
+  const metadata: ObjectMeta = {
+    name: mcpPodName(controllerName, name),
+    namespace,
+    labels,
+    annotations: {
+      [controllerAnnotation]: controllerName,
+      [installationAnnotation]: installation.controller,
+    },
+  };
+  const account = mcpAccountName(controllerName, name);
+  const spec = podOf({
+    model: mcpModelKey(keyOfNamed(object)),
+    account,
+    trust: metadata.name,
+    installation,
+    parameters: {
+      ...(image === undefined ? {} : { image }),
+      ...(resources === undefined ? {} : { resources }),
+    },
+    ports: { stats, readiness },
+    // Many programs expect a place for what they need for a moment.
+    mounts: [{ name: 'tmp', mountPath: temporary }],
+    volumes: [{ name: 'tmp', emptyDir: { sizeLimit: '256Mi' } }],
+  });
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: { ...metadata, name: account },
+      automountServiceAccountToken: false,
+    },
+    { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { 'ca.crt': installation.trust } },
+    {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'NetworkPolicy',
+      metadata,
+      spec: {
+        podSelector: { matchLabels: selector },
+        policyTypes: ['Ingress'],
+        ingress: [
+          {
+            from: gateways.map((gateway) => ({
+              namespaceSelector: {
+                matchLabels: { 'kubernetes.io/metadata.name': gateway.metadata.namespace },
+              },
+              podSelector: { matchLabels: selectorOf(gateway.metadata.name) },
+            })),
+            ports: [{ port: mcpPodPort, protocol: 'TCP' }],
+          },
+          // Probes come from the node, whose address nobody knows here.
+          { ports: [{ port: readiness, protocol: 'TCP' }] },
+        ],
+      },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata,
+      // Proxies go to the pod itself: no address of the Service's own is needed.
+      spec: {
+        clusterIP: 'None',
+        selector,
+        ports: [{ name: 'mcp', port: mcpPodPort, targetPort: mcpPodPort, protocol: 'TCP' }],
+      },
+    },
+    {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata,
+      spec: {
+        replicas: 1,
+        selector: { matchLabels: selector },
+        // Sessions live in it: beside another one, requests of a session would come to the wrong one.
+        strategy: { type: 'Recreate' },
+        template: { metadata: { labels }, spec },
+      },
+    },
+  ];
+}

@@ -1,0 +1,54 @@
+import type { Gateway } from '../types/index.ts';
+import { problem, type Problem } from './conditions.ts';
+import type { GatewayModel, McpPod, TranslateOptions } from './contract.ts';
+import { keyOfNamed } from './lookup.ts';
+import type { McpState, PodNews } from './mcpBackends.ts';
+import { beingSetUp, podModel } from './mcpPod.ts';
+import { mcpModelKey } from './mcpPodNames.ts';
+import type { ProxyTroubles } from './troubles.ts';
+
+/** The pods that McpBackends are to have, once it is known which Gateways use them. */
+export class McpPods {
+  readonly wanted = new Map<string, McpPod>();
+  private readonly options: TranslateOptions;
+  private readonly troubles: ProxyTroubles;
+
+  constructor(options: TranslateOptions, troubles: ProxyTroubles) {
+    this.options = options;
+    this.troubles = troubles;
+  }
+
+  /** @returns what is to be said of its pod; undefined where it wants none */
+  add(state: McpState): PodNews | undefined {
+    const { object, spec, uses } = state;
+    const stdio = 'reason' in spec ? undefined : spec.targets[0]?.stdio;
+    if (stdio?.placement !== 'Pod') return undefined;
+    const key = keyOfNamed(object);
+    const gateways = [...uses.values()].flatMap(({ gateway, refused }): readonly Gateway[] =>
+      refused === undefined ? [gateway.object] : [],
+    );
+    if (gateways.length > 0)
+      this.wanted.set(key, {
+        object,
+        gateways: gateways.toSorted((a, b) => (keyOfNamed(a) < keyOfNamed(b) ? -1 : 1)),
+        ...(stdio.image === undefined ? {} : { image: stdio.image }),
+        ...(stdio.resources === undefined ? {} : { resources: stdio.resources }),
+        model: this.model(key, state),
+      });
+    return { problem: this.problem(key) };
+  }
+
+  private model(key: string, { program }: McpState): GatewayModel | undefined {
+    const secret = this.options.pods?.key(key);
+    if (program === undefined || secret === undefined) return undefined;
+    return { model: podModel(key, program, secret, this.options.process), endpoints: new Set() };
+  }
+
+  private problem(key: string): Problem | undefined {
+    const refusal =
+      this.troubles.refusal(mcpModelKey(key)) ?? this.troubles.ofRoute(mcpModelKey(key), `McpBackend/${key}`);
+    const { pending } = this.options.pods?.infrastructure.get(key) ?? { pending: beingSetUp };
+    if (refusal !== undefined) return problem('Invalid', refusal.message);
+    return pending === undefined ? undefined : problem('Pending', pending);
+  }
+}
