@@ -75,6 +75,22 @@ for (const [status, headers, message] of refusals)
     assert.equal(await client.call('echo', { text: 'on' }), 'on');
   });
 
+test('a server that repeats what it was sent puts no credential into the log', async (t) => {
+  const headers = () => [
+    ['authorization', 'Bearer top-secret-1'] as const,
+    ['cookie', 'k=top-secret-2'] as const,
+  ];
+  const { server, open, warnings } = await stage(t, {}, { headers });
+  server.tools['fail'] = (x) => {
+    const { authorization, cookie } = x.seen.headers;
+    x.status(500, { 'www-authenticate': `Bearer ${authorization}` }, `you sent: ${authorization}, ${cookie}`);
+  };
+  const client = await open();
+  assert.match((await client.post(client.tool('fail'))).json.error!.message, /status 500/);
+  assert.match(warnings(), /you sent/);
+  assert.doesNotMatch(warnings(), /top-secret/);
+});
+
 test('an error of the protocol passes, whatever status it has', async (t) => {
   const { server, open } = await stage(t);
   const error = { code: -32602, message: 'no such thing', data: { x: 1 } };

@@ -1,6 +1,7 @@
 /** What went wrong with an HTTP server, as the client of the session hears it. */
 
 import { type ErrorCode, type GatewayError } from '../../errors.ts';
+import type { Reach } from '../contract.ts';
 import { targetError } from '../sendError.ts';
 
 type TargetCode = ErrorCode & `mcp_${string}`;
@@ -33,4 +34,17 @@ const statuses: Readonly<Record<number, readonly [TargetCode, string]>> = {
 export function statusError(target: string, status: number, detail: string): GatewayError {
   const [code, what] = statuses[status] ?? (['mcp_target_failed', `answered with status ${status}`] as const);
   return targetError(code, target, what, `status ${status}${detail === '' ? '' : `: ${detail}`}`);
+}
+
+/** Shorter texts are no credentials, and would be found everywhere. */
+const shortest = 6;
+
+/** What a server says for the log, without what it repeats of the fields and the query that policies put into the request. */
+export function withoutSecrets(text: string, { headers, path }: Pick<Reach, 'headers' | 'path'>): string {
+  const query = path.includes('?') ? path.slice(path.indexOf('?') + 1) : '';
+  let rest = text;
+  for (const value of [...headers.map(([, one]) => one), query])
+    for (const part of [value, ...value.split(/[\s;=&]+/)])
+      if (part.length >= shortest) rest = rest.replaceAll(part, '…');
+  return rest;
 }

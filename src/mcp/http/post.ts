@@ -2,12 +2,13 @@ import type { ErrorCode, GatewayError } from '../../errors.ts';
 import { EventReader, type EventTaker, type Head } from '../../http/index.ts';
 import type { Endpoint } from '../../upstream/index.ts';
 import { isJson } from '../accept.ts';
+import type { Reach } from '../contract.ts';
 import { idOfLongLine } from '../conversation/longLine.ts';
 import { readMessages } from '../conversation/readMessages.ts';
 import { targetError } from '../sendError.ts';
 import { lingerMs, type Carrier, type CarrierHost, type Home } from './carrier.ts';
 import { Exchange, type AnswerTaker } from './exchange.ts';
-import { connectionError, statusError } from './failures.ts';
+import { connectionError, statusError, withoutSecrets } from './failures.ts';
 import { requestHead } from './requestHead.ts';
 
 export interface PostStart {
@@ -61,6 +62,8 @@ export class Post implements AnswerTaker, EventTaker, Carrier {
   private readonly host: CarrierHost;
   private readonly start: PostStart;
   private readonly exchange: Exchange;
+  /** What it was sent by. */
+  private readonly reach: Reach;
   private mode: Mode = 'ignored';
   private reader: EventReader | undefined;
   private parts: Buffer[] = [];
@@ -78,6 +81,7 @@ export class Post implements AnswerTaker, EventTaker, Carrier {
     this.host = host;
     this.wireId = start.wireId;
     this.home = start.home;
+    this.reach = host.reach;
     const { home, method, wireId } = start;
     const body = Buffer.from(start.text);
     const lines = [
@@ -269,8 +273,9 @@ export class Post implements AnswerTaker, EventTaker, Carrier {
       this.finish();
       return;
     }
-    const detail = [this.hint, body].filter((part) => part !== '').join('; ');
-    this.finish(statusError(host.name, status, detail.slice(0, maxShown)));
+    const said = [this.hint, body].filter((part) => part !== '').join('; ');
+    const detail = withoutSecrets(said, this.reach).slice(0, maxShown);
+    this.finish(statusError(host.name, status, detail));
   }
 
   private wrongContent(detail: string): void {
