@@ -107,7 +107,7 @@ export async function startControlPlane(
     watchNamespaces: settings.watchNamespaces,
     process: defaults,
     ...(proxyImage === undefined ? {} : { installation }),
-    podKey: (backend) => models?.podKeyOf(backend),
+    ...(models === undefined ? {} : { podKey: (backend) => models.podKeyOf(backend) }),
     troubles: () => models?.troubles ?? new Map(),
     onTranslation: (translation) => models?.publish(translation),
     onAddresses: (endpoints) => models?.publishAddresses(endpoints),

@@ -234,7 +234,11 @@ export class Controller {
       pods:
         this.#mcpPods === undefined || podKey === undefined
           ? undefined
-          : { infrastructure: this.#mcpPods.infrastructure(objects.mcpBackends), key: podKey },
+          : {
+              infrastructure: this.#mcpPods.infrastructure(objects.mcpBackends),
+              key: podKey,
+              isKnown: podKey('') !== undefined,
+            },
       bundleVersions: this.#objects.bundleVersions(),
     });
     for (const { object, error } of translation.defects)

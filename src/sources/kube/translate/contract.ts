@@ -102,6 +102,8 @@ export interface PodSurroundings {
    * known.
    */
   readonly key: (backend: string) => string | undefined;
+  /** Whether keys are known by now, as they are moments after the start. */
+  readonly isKnown: boolean;
 }
 
 /** What a proxy cannot do of the model of its Gateway. */

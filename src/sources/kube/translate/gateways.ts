@@ -63,6 +63,7 @@ export function readGateway(
     client: clientCertificate(gateway, lookup),
     insecure: isInsecure(gateway),
     endpoints: new Set(),
+    waits: false,
   };
 }
 

@@ -87,7 +87,7 @@ class Run {
     const models = new Map<string, GatewayModel>();
     for (const gateway of gateways) {
       this.guard('Gateway', gateway.object, () => {
-        if (isAccepted(gateway))
+        if (isAccepted(gateway) && !gateway.waits)
           models.set(gateway.key, { model: modelOf(gateway, process), endpoints: gateway.endpoints });
         const refusal = proxies.refusal(gateway.key);
         this.report.push(gatewayStatus(gateway, infrastructure.get(gateway.key), refusal, now));

@@ -133,7 +133,10 @@ export class McpResolver {
     const program = this.program(target, stdio, namespace);
     if ('why' in program) return program;
     const state = podState(pods, `${namespace}/${name}`);
-    if ('reason' in state) return { as: 'pending', why: state };
+    if ('reason' in state) {
+      if (attached && pods !== undefined && !pods.isKnown) gateway.waits = true;
+      return { as: 'pending', why: state };
+    }
     const remote = remoteTarget(target.name, { namespace, name, controllerName }, state.key);
     if (attached && remote.endpoints !== undefined) gateway.endpoints.add(remote.endpoints);
     return remote;

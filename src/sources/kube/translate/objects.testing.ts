@@ -98,6 +98,7 @@ export function readObjects(text: string): { objects: KubeObjects; options: Tran
         : {
             pods: {
               infrastructure: new Map(Object.entries(surroundings.pods.infrastructure ?? {})),
+              isKnown: surroundings.pods.keys,
               key: (backend) => (surroundings.pods?.keys === true ? `key of ${backend}` : undefined),
             },
           }),

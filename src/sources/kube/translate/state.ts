@@ -63,6 +63,11 @@ export interface GatewayState {
   readonly insecure: boolean;
   /** Keys of the endpoint lists that its routes use. */
   readonly endpoints: Set<string>;
+  /**
+   * Something of this installation is not known yet: for this moment its proxies keep the model they have, rather than
+   * end the sessions of routes that would not serve.
+   */
+  waits: boolean;
 }
 
 /** All listeners that may serve something, those of ListenerSets after its own. */

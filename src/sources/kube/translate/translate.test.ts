@@ -117,3 +117,22 @@ test('nothing of a key or certificate gets into a status', () => {
       for (const value of Object.values(data)) assert.equal(text.includes(value.slice(0, 40)), false, name);
   }
 });
+
+test('while nobody knows what lets proxies into pods, Gateways that use one keep the model they have', () => {
+  const { objects, options } = golden('mcpPods');
+  const { pods } = options;
+  assert.ok(pods !== undefined);
+  const known = translate(objects, options);
+  const early = translate(objects, { ...options, pods: { ...pods, isKnown: false, key: () => undefined } });
+  assert.deepEqual(
+    [...known.models.keys()],
+    ['default/web', 'default/second', 'default/third', 'team/theirs'],
+  );
+  // One of them is not allowed to use any.
+  assert.deepEqual([...early.models.keys()], ['default/third']);
+  assert.deepEqual(
+    [...early.pods].filter(([, { model }]) => model !== undefined),
+    [],
+  );
+  assert.deepEqual([...early.pods.keys()], [...known.pods.keys()]);
+});
