@@ -390,6 +390,28 @@ test('what the connection does not take waits in its stream', () => {
   );
 });
 
+test('small parts that wait for the client are gathered, and none of them is written over', () => {
+  const connection = begun();
+  connection.take(settings([4, 0]));
+  const { stream } = answering(connection);
+  const part = Buffer.alloc(1);
+  for (let i = 0; i < 10_000; i++) {
+    part[0] = i % 251;
+    stream.send(part, 0, 1, false);
+  }
+  let given = 0;
+  stream.send(Buffer.from('lent'), 0, 4, false, () => given++);
+  stream.send(Buffer.from('end'), 0, 3, true);
+  connection.take(frame(FRAME.windowUpdate, 0, 1, number(50_000)));
+  const frames = connection.said();
+  assert.ok(frames.length < 10, `${frames.length} frames`);
+  const body = Buffer.concat(frames.map(({ payload }) => payload));
+  const bytes = Buffer.from(Array.from({ length: 10_000 }, (_, i) => i % 251));
+  assert.ok(body.equals(Buffer.concat([bytes, Buffer.from('lentend')])));
+  assert.equal(frames.at(-1)?.flags, ENDS);
+  assert.equal(given, 1);
+});
+
 test('trailers wait for the body before them', () => {
   const connection = begun();
   connection.take(settings([4, 3]));

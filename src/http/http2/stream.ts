@@ -7,6 +7,9 @@ import type { SendingStream } from './sender.ts';
 /** Fields behind a body, names in lower case. */
 export type Trailers = readonly (readonly [name: string, value: string])[];
 
+/** Room of a piece of our own that further ones can be added to. */
+const HELD_LEAST = 4_096;
+
 /** Whose stream it is. */
 export interface StreamUser {
   /** A part of the body of the request. */
@@ -26,7 +29,7 @@ export interface StreamUser {
 interface Piece {
   readonly bytes: Buffer;
   from: number;
-  readonly to: number;
+  to: number;
   readonly release: (() => void) | undefined;
 }
 
@@ -184,11 +187,17 @@ export class ServerStream implements SendingStream {
   }
 
   private hold(bytes: Buffer, from: number, to: number, lent: (() => void) | undefined): void {
-    const piece =
-      lent === undefined
-        ? { bytes: Buffer.from(bytes.subarray(from, to)), from: 0, to: to - from, release: undefined }
-        : { bytes, from, to, release: lent };
-    (this.queue ??= []).push(piece);
-    this.queued += to - from;
+    const queue = (this.queue ??= []);
+    const length = to - from;
+    const last = queue.at(-1);
+    this.queued += length;
+    if (lent !== undefined) queue.push({ bytes, from, to, release: lent });
+    else if (last !== undefined && last.release === undefined && last.bytes.length - last.to >= length)
+      last.to += bytes.copy(last.bytes, last.to, from, to);
+    else {
+      // What comes behind is gathered: chunks of a byte in pieces of their own would cost two hundred times as much.
+      const own = Buffer.allocUnsafe(Math.max(length, last === undefined ? 0 : HELD_LEAST));
+      queue.push({ bytes: own, from: 0, to: bytes.copy(own, 0, from, to), release: undefined });
+    }
   }
 }
