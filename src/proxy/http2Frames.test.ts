@@ -169,6 +169,25 @@ test('a body that is not as long as it says resets its stream, which the log exp
   assert.equal(client.ending, 'open');
 });
 
+test('a WebSocket of a length is a body, which is as long as it says', async (t) => {
+  const plane = await start(t, hello);
+  const client = await plane.client();
+  const connect = Buffer.concat([
+    Buffer.from('\0\x07:method\x07CONNECT\0\x09:protocol\x09websocket', 'latin1'),
+    request(3).subarray(1),
+    Buffer.from('\0\x0econtent-length\x015', 'latin1'),
+  ]);
+  client.send(
+    Buffer.concat([
+      preface,
+      frame(HEADERS, END_HEADERS, 1, connect),
+      frame(DATA, END_STREAM, 1, Buffer.from('four')),
+    ]),
+  );
+  await until('it is logged', () => plane.access.length === 1);
+  assert.deepEqual([plane.access[0]?.status, plane.access[0]?.error], [0, 'bad_framing']);
+});
+
 test('the last request of a connection is exact: what comes behind it is for another one', async (t) => {
   const plane = await start(t, hello, { maxRequestsPerConnection: 2 });
   const client = await plane.client();

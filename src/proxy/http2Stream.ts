@@ -243,8 +243,9 @@ export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
       return;
     }
     this.exchange = x;
-    if (head.contentLength >= 0 && !request.webSocket && !this.stream.inbound.expect(head.contentLength))
-      return;
+    // What a WebSocket sends is no body; with a length it is one, and no WebSocket.
+    const expected = request.webSocket && head.contentLength === 0 ? -1 : head.contentLength;
+    if (expected >= 0 && !this.stream.inbound.expect(expected)) return;
     if (bodyless || head.contentLength !== 0) serveExchange(x);
     else {
       // What comes in spite of the length makes the request malformed (RFC 9113 §8.1.1).

@@ -63,6 +63,29 @@ test('fields that HTTP/2 must not have are refused', () => {
   );
 });
 
+test('the key of a WebSocket is ours, whatever the client sends', () => {
+  const connect = [
+    ':method',
+    'CONNECT',
+    ':protocol',
+    'websocket',
+    ':scheme',
+    'http',
+    ':authority',
+    'a',
+    ':path',
+    '/',
+  ];
+  const read = requestText(
+    [...connect, 'sec-websocket-key', 'mine', 'x-a', '1', 'sec-websocket-key', ''],
+    false,
+  );
+  assert.ok('text' in read);
+  assert.equal(read.text.match(/sec-websocket-key:/g)?.length, 1);
+  assert.doesNotMatch(read.text, /mine/);
+  assert.match(read.text, /\r\nx-a: 1\r\n/);
+});
+
 test('no value of a pseudo-header makes another request', () => {
   const evil = ['GET / HTTP/1.1\r\nx: y', '/ HTTP/1.1', '/a b', '', ' ', '/\t', '*x', 'GET /'];
   for (const method of ['GET', 'G ET', 'GET\t', '', 'GET / HTTP/1.1 '])

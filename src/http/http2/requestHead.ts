@@ -93,7 +93,7 @@ export class RequestHead implements FieldSink {
     return {
       text:
         `${webSocket ? 'GET' : method} ${path ?? authority} HTTP/1.1\r\nhost: ${authority}\r\n` +
-        this.lines +
+        (webSocket ? this.lines.replace(keyLines, '') : this.lines) +
         (cookies === '' ? '' : `cookie: ${cookies}\r\n`) +
         (chunked ? 'transfer-encoding: chunked\r\n' : '') +
         (webSocket ? handshake() : '') +
@@ -103,6 +103,9 @@ export class RequestHead implements FieldSink {
     };
   }
 }
+
+/** The key is ours: over HTTP/2 there is none (RFC 8441 §5), and a second one would be none in HTTP/1.1. */
+const keyLines = /^sec-websocket-key:.*\r\n/gm;
 
 const handshake = (): string =>
   `connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: ${randomBytes(16).toString('base64')}\r\n`;
