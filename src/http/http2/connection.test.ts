@@ -469,6 +469,21 @@ test('an end in two steps serves what was on its way, and takes nothing behind i
   assert.equal(connection.streams.length, 2);
 });
 
+test('an error behind the last stream that is taken does not say that others were', () => {
+  const connection = begun();
+  connection.take(get(1));
+  connection.codec.refuseNew();
+  connection.take(get(3), frame(FRAME.ping, 0, 1, Buffer.alloc(8)));
+  const goodbyes = connection.written().filter(({ type }) => type === FRAME.goAway);
+  assert.deepEqual(
+    goodbyes.map(({ payload }) => [payload.readUInt32BE(0), payload.readUInt32BE(4)]),
+    [
+      [1, CODE.none],
+      [1, CODE.protocol],
+    ],
+  );
+});
+
 test('a PING is answered, types that nobody knows mean nothing, and so do late frames', () => {
   const connection = begun();
   connection.take(

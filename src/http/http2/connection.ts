@@ -117,7 +117,8 @@ export class ServerConnection implements FrameSink {
   fail(code: number, reason: string): void {
     if (this.stopped) return;
     this.stopped = true;
-    this.goAway(this.streams.past.latest, code);
+    // What was refused was not served, and the number never grows (RFC 9113 §6.8).
+    this.goAway(Math.min(this.streams.last, this.streams.past.latest), code);
     this.owner.failed(code, reason);
   }
 
