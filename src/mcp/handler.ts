@@ -5,6 +5,7 @@ import { isJson, readAccept, type Accepted } from './accept.ts';
 import { Answer } from './answer.ts';
 import { Call } from './call.ts';
 import type { Caller } from './contract.ts';
+import { maxKept } from './conversation/restore.ts';
 import { dispatch } from './dispatch.ts';
 
 import type { Measure } from './measure.ts';
@@ -128,6 +129,10 @@ export class StreamableHttp implements McpHandler {
     // "The initialize request MUST NOT be part of a JSON-RPC batch" (2025-03-26, Lifecycle).
     if (post.batch)
       throw new GatewayError('mcp_invalid_request', { message: 'invalid request: initialize in a batch' });
+    if (message.text.length > maxKept)
+      throw new GatewayError('mcp_invalid_request', {
+        message: `invalid request: initialize has more than ${maxKept} characters`,
+      });
     if (request.header('mcp-session-id') !== undefined)
       throw new GatewayError('mcp_invalid_request', {
         message: 'invalid request: the session is initialized already',

@@ -1,6 +1,7 @@
 /** What a server over the network, or a client of one, could make grow or wait without an end. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { RawClient } from './rawClient.testing.ts';
 import { stage } from './remote.testing.ts';
 import type { Incoming } from './remoteServer.testing.ts';
 import { until } from './until.testing.ts';
@@ -140,4 +141,25 @@ test('a new server is told of many subscriptions a few at a time', async (t) => 
   assert.equal(await client.call('echo', { text: 'x' }), 'x');
   assert.equal(server.of('resources/subscribe').length, 80);
   assert.ok(most <= 8, `${most} at a time`);
+});
+
+test('what a session keeps of its beginning is small, however long a client makes it', async (t) => {
+  const { server, open, harness } = await stage(t);
+  const long = 'x'.repeat(100_000);
+  const client = new RawClient(harness.url);
+  const clientInfo = { name: long, version: '1' };
+  const initialize = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo };
+  const refused = await client.post(client.request('initialize', initialize));
+  assert.equal(refused.status, 400);
+  assert.match(refused.json.error!.message, /initialize has more than 65536 characters/);
+  assert.equal(server.seen.length, 0);
+  const other = await open();
+  await other.post({ jsonrpc: '2.0', method: 'notifications/initialized', params: { _meta: { long } } });
+  server.sessions.clear();
+  assert.equal(await other.call('echo', { text: 'x' }), 'x');
+  const told = server.of('notifications/initialized');
+  assert.deepEqual(
+    told.map(({ message }) => JSON.stringify(message).length > 100_000),
+    [false, true, false],
+  );
 });

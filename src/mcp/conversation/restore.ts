@@ -1,6 +1,13 @@
-import type { Envelope } from '../json/envelope.ts';
+import { cut, type Envelope } from '../json/envelope.ts';
 import { renderOutgoing } from '../outgoing.ts';
 
+/**
+ * Characters of the initialize of a client, and of what it says besides: they are kept as long as the session lives, and
+ * there may be very many sessions.
+ */
+export const maxKept = 65_536;
+const bareInitialized = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
+const maxLevel = 64;
 const maxSubscriptions = 1_024;
 /** Characters of all of them together. */
 const maxLength = 1_048_576;
@@ -9,14 +16,23 @@ const maxLength = 1_048_576;
 export class Restore {
   /** The client's initialize, with the place of its id. */
   private initialize: Envelope | undefined;
-  /** The client's notifications/initialized, once it came. */
-  initialized: string | undefined;
+  private confirmed: string | undefined;
   private level: string | undefined;
   private readonly subscriptions = new Set<string>();
   private length = 0;
 
   begin(initialize: Envelope): void {
     this.initialize = initialize;
+  }
+
+  /** The client's notifications/initialized, once it came. */
+  get initialized(): string | undefined {
+    return this.confirmed;
+  }
+
+  confirm(text: string): void {
+    // It may be a slice of a large batch.
+    this.confirmed = text.length <= maxKept ? cut(text, { start: 0, end: text.length }) : bareInitialized;
   }
 
   /** The first request of the client again, under another id. */
@@ -29,7 +45,7 @@ export class Restore {
   note(request: Envelope): (() => void) | undefined {
     if (request.method === 'logging/setLevel') {
       const level = parameter(request, 'level');
-      return level === undefined ? undefined : () => void (this.level = level);
+      return level === undefined || level.length > maxLevel ? undefined : () => void (this.level = level);
     }
     if (request.method === 'resources/subscribe') {
       const uri = parameter(request, 'uri');

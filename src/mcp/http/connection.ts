@@ -148,7 +148,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
   }
 
   send(text: string, method = ''): void {
-    if (method === 'notifications/initialized') this.restore.initialized = text;
+    if (method === 'notifications/initialized') this.restore.confirm(text);
     if (this.state !== 'ready') return;
     if (method === 'notifications/initialized') {
       // Once is enough, however often the client says it.

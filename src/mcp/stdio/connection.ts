@@ -138,7 +138,7 @@ export class StdioConnection implements TargetConnection {
   }
 
   send(text: string, method?: string): void {
-    if (method === 'notifications/initialized') this.restore.initialized = text;
+    if (method === 'notifications/initialized') this.restore.confirm(text);
     if (this.state === 'ready' && this.child!.backlog <= maxBacklog) this.writeNow(text);
   }
 
