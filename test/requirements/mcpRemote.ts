@@ -7,6 +7,7 @@ const reader = 'src/http/eventReader.test.ts';
 const traffic = 'src/mcp/remoteTransport.test.ts';
 const sessions = 'src/mcp/remoteSessions.test.ts';
 const failures = 'src/mcp/remoteFailures.test.ts';
+const growth = 'src/mcp/remoteGrowth.test.ts';
 const reach = 'src/proxy/mcpReach.test.ts';
 const e2e = 'test/e2e/remoteMcp.test.ts';
 const sdk = 'src/mcp/sdk.test.ts';
@@ -99,6 +100,20 @@ export const mcpRemote: readonly Requirement[] = [
         sessions,
         'a server that keeps forgetting is given up with its reason, and tried again at the next call',
       ],
+    ],
+    [
+      'bounded',
+      'neither a server nor a client makes anything grow or wait without an end',
+      page,
+      [growth, 'a session that cannot be begun again keeps nothing of its attempts'],
+      [growth, 'a session that the server began but did not get going is ended there'],
+      [growth, 'a call does not wait for ever until a session is begun again'],
+      [growth, 'a client that is initialized again and again is one request at a time'],
+      [growth, 'a receipt that never ends is not waited for'],
+      [growth, 'a call that is answered on the stream of another keeps no stream of its own'],
+      [growth, 'what a server refused is not remembered for the next one'],
+      [growth, 'a new server is told of many subscriptions a few at a time'],
+      [growth, 'what a session keeps of its beginning is small, however long a client makes it'],
     ],
     [
       'ended',
