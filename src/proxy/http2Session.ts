@@ -277,9 +277,14 @@ export class Http2Session implements ConnectionOwner {
       this.codec.take(bytes);
       this.waste.read(bytes.length);
     } catch (error) {
-      this.port.log.error('internal error', { stack: error instanceof Error ? error.stack : String(error) });
-      this.destroy();
+      this.broken(error);
     }
+  }
+
+  /** A defect of ours ends this connection, not the process. */
+  broken(error: unknown): void {
+    this.port.log.error('internal error', { stack: error instanceof Error ? error.stack : String(error) });
+    this.destroy();
   }
 
   private onDrain(): void {

@@ -1,6 +1,8 @@
 /** Who has something to do when all that is to be read in this turn of the event loop was read. */
 export interface TurnUser {
   turnEnd(): void;
+  /** What `turnEnd` has thrown: it ends this user, not the process, nor the turn of the others. */
+  broken(error: unknown): void;
 }
 
 let users: TurnUser[] = [];
@@ -13,5 +15,11 @@ export function atTurnEnd(user: TurnUser): void {
 function run(): void {
   const present = users;
   users = [];
-  for (const user of present) user.turnEnd();
+  for (const user of present) {
+    try {
+      user.turnEnd();
+    } catch (error) {
+      user.broken(error);
+    }
+  }
 }
