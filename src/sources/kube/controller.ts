@@ -12,12 +12,12 @@ import { KnownParameters } from './provision/knownParameters.ts';
 import type { Installation } from './provision/request.ts';
 import {
   EndpointFinder,
-  translate,
   type EndpointTable,
   type Infrastructure,
   type KubeObjects,
   type Translation,
 } from './translate/index.ts';
+import { Translator } from './translate/translator.ts';
 import type { Gateway } from './types/index.ts';
 import type { WatchPace } from './watch/listWatch.ts';
 import { WatchMetrics } from './watch/watchMetrics.ts';
@@ -66,6 +66,9 @@ export interface ControllerOptions {
   readonly electionPace?: ElectionPace;
 }
 
+/** Everything, what a few routes are about, or addresses only. */
+type Work = 'objects' | 'part' | 'addresses';
+
 /**
  * The control plane: follows the cluster, turns it into models, and, where it leads, writes down what became of each
  * object. Every replica has the models; one of them writes.
@@ -84,6 +87,7 @@ export class Controller {
   /** Nothing is written before it is true: half a cluster looks as if the other half had been deleted. */
   #synced = false;
   #objectsChanged = true;
+  readonly #translator = new Translator();
   #translation: Translation | undefined;
   #translatedAt: number | undefined;
   #ready: () => void = () => {};
@@ -213,15 +217,16 @@ export class Controller {
     const objects = this.#objects.snapshot();
     const translation = this.#translation;
     if (this.#objectsChanged || translation === undefined) {
-      this.#timed('objects', () => this.#translate(objects));
+      this.#timed(() => this.#translate(objects));
       this.#objectsChanged = false;
-    } else this.#timed('addresses', () => this.#refresh(objects, translation));
+    } else this.#timed(() => this.#refresh(objects, translation));
   }
 
-  #translate(objects: KubeObjects): void {
+  #translate(objects: KubeObjects): Work {
     const { log, process, onTranslation, podKey } = this.#options;
     const parameters = new KnownParameters(objects.parameters);
-    const translation = translate(objects, {
+    const { parts } = this.#translator;
+    const translation = this.#translator.translate(objects, {
       controllerName: this.#options.controllerName ?? defaultControllerName,
       now: new Date().toISOString().replace(/\.\d+Z$/, 'Z'),
       process,
@@ -252,9 +257,10 @@ export class Controller {
     if (podKey !== undefined) this.#mcpPods?.update(translation, objects.mcpBackends);
     this.#status.submit(translation.report);
     this.#ready();
+    return this.#translator.parts > parts ? 'part' : 'objects';
   }
 
-  #refresh(objects: KubeObjects, translation: Translation): void {
+  #refresh(objects: KubeObjects, translation: Translation): Work {
     const services = new Map(
       objects.services.map((service) => [
         `${service.metadata.namespace ?? ''}/${service.metadata.name}`,
@@ -265,11 +271,12 @@ export class Controller {
     const endpoints = finder.table(translation.endpoints.keys());
     this.#translation = { ...translation, endpoints };
     this.#options.onAddresses?.(endpoints);
+    return 'addresses';
   }
 
-  #timed(what: 'addresses' | 'objects', run: () => void): void {
+  #timed(run: () => Work): void {
     const begun = performance.now();
-    run();
+    const what = run();
     this.#translatedAt = Date.now();
     this.#runs.add({ what });
     this.#duration.observe({ what }, (performance.now() - begun) / 1_000);

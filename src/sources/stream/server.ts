@@ -11,6 +11,7 @@ import type { AddressLists, Model } from '../../model/index.ts';
 import type { Logger, Metrics } from '../../telemetry/index.ts';
 import { editionOf, withAddresses, type Edition } from './edition.ts';
 import { LineStream } from './lineStream.ts';
+import { nameOfText } from './parts.ts';
 import { ProxyStream, type Answer } from './proxyStream.ts';
 import { serverMetrics, type ServerMetrics } from './serverMetrics.ts';
 import { Troubles, type Trouble } from './troubles.ts';
@@ -99,8 +100,9 @@ const maxTokenBytes = 16_384;
 interface Published {
   readonly streams: Set<Connected>;
   edition: Edition | undefined;
-  /** The model of the edition as text: a translation of everything makes most of them as they were. */
-  text: string;
+  /** The model of the edition, and a hash of its text: a translation of everything makes most of them as they were. */
+  model: Model | undefined;
+  mark: string;
   reason: string;
 }
 
@@ -373,7 +375,7 @@ export class StreamServer<Who extends Caller = Caller> {
   private publishedOf(gateway: string): Published {
     let published = this.gateways.get(gateway);
     if (published === undefined) {
-      published = { streams: new Set(), edition: undefined, text: '', reason: '' };
+      published = { streams: new Set(), edition: undefined, model: undefined, mark: '', reason: '' };
       this.gateways.set(gateway, published);
       this.edit(gateway, published);
     }
@@ -388,10 +390,11 @@ export class StreamServer<Who extends Caller = Caller> {
       return;
     }
     const { model, endpoints } = wanted;
-    const { edition, text: before } = published;
-    published.text = JSON.stringify(model);
+    const { edition, mark: before } = published;
+    if (published.model !== model) published.mark = nameOfText(JSON.stringify(model));
+    published.model = model;
     const next =
-      edition !== undefined && published.text === before
+      edition !== undefined && published.mark === before
         ? withAddresses(edition, endpoints, this.table)
         : editionOf(model, endpoints, this.table);
     this.use(published, next, gateway);

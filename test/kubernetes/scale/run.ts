@@ -133,7 +133,7 @@ const credentials = async (): Promise<Credentials> => {
 const peaks: number[] = [];
 const starts: Start[] = [];
 let controller = new ControllerProgram(cluster.kubeconfig, namespace);
-ends.defer(() => controller.kill());
+ends.defer(async () => await controller.end());
 process.on('exit', () => controller.kill());
 for (let turn = 0; turn <= rounds; turn++) {
   if (turn > 0) {
@@ -174,15 +174,17 @@ client.failed = 0;
 const scene: Scene = { api, client, address, apps, shape };
 const before = await controller.figures();
 const all: ChangeTimes[][] = [];
-let [quietRequests, quietChanges] = [0, 0];
+let [quietRequests, quietChanges, quietCpuMs] = [0, 0, 0];
 for (let round = 0; round < rounds; round++) {
   const requestsBefore = (await controller.figures()).sum('kube_api_requests_total');
+  const cpuBefore = controller.cpuMs;
   const quiet = [
     await filterChanges('filter of a route', scene, changes),
     await backendChanges(scene, changes),
     await endpointChanges(scene, changes),
   ];
   quietRequests += (await controller.figures()).sum('kube_api_requests_total') - requestsBefore;
+  quietCpuMs += controller.cpuMs - cpuBefore;
   quietChanges += 3 * changes + 1;
   const busy = churn(scene);
   const disturbed = await filterChanges(
@@ -199,9 +201,13 @@ for (let round = 0; round < rounds; round++) {
 }
 const after = await controller.figures();
 peaks.push(controller.peakBytes);
-const translations = (name: string): number =>
-  after.sum(`kube_translation_duration_seconds_${name}`, 'what="objects"') -
-  before.sum(`kube_translation_duration_seconds_${name}`, 'what="objects"');
+const meanMs = (what: string): number => {
+  const [sum = 0, count = 0] = ['sum', 'count'].map((name) => {
+    const series = [`kube_translation_duration_seconds_${name}`, `what="${what}"`] as const;
+    return after.sum(...series) - before.sum(...series);
+  });
+  return (sum / count) * 1_000;
+};
 await checkStatuses(api, shape);
 for (const complaint of controller.complaints) say(complaint);
 
@@ -222,7 +228,8 @@ const measured = {
     requests: quietRequests / quietChanges,
     lists: after.sum('kube_lists_total') - before.sum('kube_lists_total'),
   },
-  translationMs: (translations('sum') / translations('count')) * 1_000,
+  translationMs: { whole: meanMs('objects'), part: meanMs('part') },
+  cpuMsPerChange: quietCpuMs / quietChanges,
   asked: client.asked,
   failed: client.failed,
 };

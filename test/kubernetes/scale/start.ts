@@ -18,6 +18,8 @@ export interface Start {
   readonly requests: number;
   readonly lists: number;
   readonly translations: number;
+  /** What it has used of processors, in milliseconds. */
+  readonly cpuMs: number;
 }
 
 /** How long nothing must be written for everything to be written. */
@@ -59,6 +61,7 @@ export async function measureStart(
         requests: figures.sum('kube_api_requests_total'),
         lists: figures.sum('kube_lists_total'),
         translations: figures.sum('kube_translations_total', 'what="objects"'),
+        cpuMs: controller.cpuMs,
       };
     }
     await pause(50);

@@ -60,6 +60,7 @@ export class ModelServer {
   private readonly server: StreamServer<Account>;
   private readonly certificate: Closable;
   private readonly sessions: SessionSeed;
+  private readonly keyed = new WeakMap<GatewayModel, GatewayModel>();
   private readonly firstShown = Promise.withResolvers<void>();
   private shown = false;
   private pem: string | undefined;
@@ -172,10 +173,15 @@ export class ModelServer {
   private withSessionKey(gateway: string, published: GatewayModel): GatewayModel {
     const sessionKey = this.sessions.keyOf(gateway);
     if (sessionKey === undefined) return published;
+    // The same as before where nothing is new: then nobody need look at it again.
+    const before = this.keyed.get(published);
+    if (before?.model.process.fixed.sessionKey === sessionKey) return before;
     const { model } = published;
     const { process } = model;
     const fixed = { ...process.fixed, sessionKey };
-    return { ...published, model: { ...model, process: { ...process, fixed } } };
+    const keyed = { ...published, model: { ...model, process: { ...process, fixed } } };
+    this.keyed.set(published, keyed);
+    return keyed;
   }
 
   private show(identity: { readonly cert: string; readonly key: string }, trust: string): void {
