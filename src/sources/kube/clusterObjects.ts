@@ -8,6 +8,8 @@ import { Informer } from './watch/informer.ts';
 import type { WatchPace } from './watch/listWatch.ts';
 import type { Change } from './watch/store.ts';
 import type { WatchMetrics } from './watch/watchMetrics.ts';
+import type { Urgency } from './work/coalescer.ts';
+import { isProvisioned } from './write/provisioner.ts';
 
 export interface ClusterObjectsOptions {
   readonly api: KubeApi;
@@ -16,7 +18,7 @@ export interface ClusterObjectsOptions {
   /** Changes that are our own doing and ask for nothing. */
   readonly isEcho: (change: Change<KubeObject>) => boolean;
   /** Something that the translation reads has changed; `addresses` when nothing else has. */
-  readonly onChange: (what: 'addresses' | 'objects') => void;
+  readonly onChange: (what: 'addresses' | 'objects', urgency: Urgency) => void;
   readonly log: Logger;
   readonly metrics: WatchMetrics;
   readonly pace?: WatchPace;
@@ -39,7 +41,9 @@ export class ClusterObjects {
             if (change.type === 'updated')
               noteReplaced(change.previous as unknown as Secret, change.object as unknown as Secret);
         if (changes.every(isEcho)) return;
-        onChange(addressesOnly === true ? 'addresses' : 'objects');
+        // What was made for proxies is as good as never what routes lead to.
+        const urgency = changes.every(({ object }) => isProvisioned(object)) ? 'later' : 'soon';
+        onChange(addressesOnly === true ? 'addresses' : 'objects', urgency);
       });
       return [kind, informer];
     });
@@ -52,7 +56,7 @@ export class ClusterObjects {
     this.#crds.objects.onChange(() => {
       // A kind that was missing may be there now.
       for (const [, informer] of this.#informers) informer.lookAgain();
-      onChange('objects');
+      onChange('objects', 'soon');
     });
     this.synced = Promise.all(this.#all.map(async (informer) => await informer.synced)).then((known) =>
       known.every(Boolean),

@@ -116,7 +116,7 @@ export class Controller {
       log,
       metrics: watchMetrics,
       isEcho: (change) => this.#status.isEcho(change),
-      onChange: (what) => this.#changed(what),
+      onChange: (what, urgency) => this.#changed(what, urgency),
       ...(watchPace === undefined ? {} : { pace: watchPace }),
     });
     this.#election = new Election({

@@ -64,7 +64,8 @@ export async function measureStart(
         cpuMs: controller.cpuMs,
       };
     }
-    await pause(50);
+    // To answer costs the controller some milliseconds, each time.
+    await pause(250);
   }
 }
 

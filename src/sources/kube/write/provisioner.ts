@@ -11,6 +11,10 @@ export const fieldManager = 'portcullis';
 export const managedByLabel = { 'app.kubernetes.io/managed-by': 'portcullis' } as const;
 export const managedBySelector = 'app.kubernetes.io/managed-by=portcullis';
 
+/** Was it made here, for whatever owner? */
+export const isProvisioned = ({ metadata }: KubeObject): boolean =>
+  Object.entries(managedByLabel).every(([name, value]) => metadata.labels?.[name] === value);
+
 export interface ProvisionedKind {
   readonly resource: Resource;
   /** The objects of this kind that carry the label. */
