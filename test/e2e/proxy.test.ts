@@ -174,7 +174,7 @@ test('a proxy that starts while no controller is there serves with the model of 
   socket.destroy();
   assert.equal(await second.metric('portcullis_config_synchronized'), 0);
   assert.equal(await second.metric('portcullis_stream_model_info', { cached: 'true' }), 1);
-  assert.match((await problems(second)).join(), /ECONNREFUSED/);
+  await until('the refused connection', async () => /ECONNREFUSED/.test((await problems(second)).join()));
   await second.stop();
 
   // What was damaged meanwhile is not served.
