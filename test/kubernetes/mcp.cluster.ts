@@ -174,9 +174,11 @@ describe('McpBackend', needsCluster, () => {
     t.after(async () => await controller.close());
     await controller.ready;
     await until('it leads', () => controller.isLeader);
-    const model = (): string => JSON.stringify([...(controller.translation?.models ?? [])]);
+    const models = (): ReadonlyMap<string, unknown> => controller.translation?.models ?? new Map();
+    const model = (): string => JSON.stringify([...models()]);
+    const modelOf = (gateway: string): string => JSON.stringify(models().get(gateway));
     const pods = (): string => JSON.stringify([...(controller.translation?.pods.values() ?? [])]);
-    return { model, pods, log: (): string => JSON.stringify(lines) };
+    return { model, modelOf, pods, log: (): string => JSON.stringify(lines) };
   };
 
   // The first one: the kind is not installed yet.
@@ -256,7 +258,7 @@ describe('McpBackend', needsCluster, () => {
   });
 
   test('has a pod of its own where that is allowed, made and kept and taken away', async (t) => {
-    const { model, pods } = await start(t);
+    const { model, modelOf, pods } = await start(t);
     const name = mcpPodName('portcullis.dev/gateway', 'five');
     const kinds = ['serviceaccount', 'configmap', 'networkpolicy', 'service', 'deployment'];
     const called = (kind: string): string => (kind === 'serviceaccount' ? `${name}.mcp` : name);
@@ -286,7 +288,7 @@ describe('McpBackend', needsCluster, () => {
     // What the program is given is known to its pod alone.
     await until('the pod gets it', () => pods().includes('"KEY":"open barley"'));
     await until('the proxies know the way', () => model().includes('key of default/five'));
-    assert.ok(!model().includes('open barley') && !model().includes('"cmd"'));
+    assert.ok(!model().includes('open barley') && !modelOf('default/five').includes('"cmd"'));
     assert.ok(!pods().includes('key of default/five'));
 
     await stage.cluster.kubectl([
