@@ -55,6 +55,21 @@ const names: readonly (readonly [string, number])[] = [
   ['content_length', KIND.lookalike],
 ];
 
+/** Fields of one connection of HTTP/1.1, which have no meaning in HTTP/2 and do not cross (RFC 9113 §8.2.2). */
+export const connectionKinds: readonly number[] = [
+  KIND.connection,
+  KIND.proxyConnection,
+  KIND.keepAlive,
+  KIND.transferEncoding,
+  KIND.upgrade,
+  KIND.http2Settings,
+];
+
+/** Their names. */
+export const connectionFields: readonly string[] = names.flatMap(([name, kind]) =>
+  connectionKinds.includes(kind) ? [name] : [],
+);
+
 /** The hash the parser builds byte by byte, over the lower-case name. */
 export function fieldHash(lowerName: string): number {
   let hash = 0;

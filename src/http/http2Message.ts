@@ -1,17 +1,10 @@
 import { hash } from 'node:crypto';
+import { connectionFields } from './fields.ts';
 import type { Head } from './head.ts';
 
 /** Messages of HTTP/2 to and from backends, and the messages of HTTP/1.1 that they stand for (RFC 9113 §8). */
 
-/** Fields of one connection of HTTP/1.1 that have no meaning in HTTP/2 (RFC 9113 §8.2.2). */
-const connectionFields = new Set([
-  'connection',
-  'proxy-connection',
-  'keep-alive',
-  'transfer-encoding',
-  'upgrade',
-  'http2-settings',
-]);
+const ofConnection: ReadonlySet<string> = new Set(connectionFields);
 
 /** Lines of a trailer section as names and values. */
 export function trailerFields(text: string): [name: string, value: string][] {
@@ -43,7 +36,7 @@ export function requestFields(head: Head, scheme: 'http' | 'https', protocol?: s
     if (name === 'host') authority = value;
     // The key and its answer prove nothing here (RFC 8441 §5).
     else if (protocol !== undefined && name === 'sec-websocket-key') continue;
-    else if (!connectionFields.has(name) && name !== 'te') rest.push(name, value);
+    else if (!ofConnection.has(name) && name !== 'te') rest.push(name, value);
     if (name === 'content-type') grpc ||= value.startsWith('application/grpc');
   }
   // gRPC servers take its absence for a proxy that loses trailers.
@@ -69,7 +62,7 @@ export function switchText(fields: readonly string[], protocol: string, key: str
     text += `sec-websocket-accept: ${hash('sha1', `${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`, 'base64')}\r\n`;
   for (let i = 0; i + 1 < fields.length; i += 2) {
     const name = fields[i] as string;
-    if (!name.startsWith(':') && !connectionFields.has(name) && !ownToSwitch.has(name))
+    if (!name.startsWith(':') && !ofConnection.has(name) && !ownToSwitch.has(name))
       text += `${name}: ${(fields[i + 1] as string).replaceAll(/[\r\n\0]/g, '?')}\r\n`;
   }
   return `${text}\r\n`;
@@ -87,7 +80,7 @@ export function responseText(fields: readonly string[], framing: 'none' | 'chunk
     const name = fields[i] as string;
     const value = fields[i + 1] as string;
     if (name === ':status') status = value;
-    else if (!connectionFields.has(name)) text += `${name}: ${value.replaceAll(/[\r\n\0]/g, '?')}\r\n`;
+    else if (!ofConnection.has(name)) text += `${name}: ${value.replaceAll(/[\r\n\0]/g, '?')}\r\n`;
   }
   const frames = { none: '', chunked: 'transfer-encoding: chunked\r\n', empty: 'content-length: 0\r\n' };
   return `HTTP/1.1 ${status} \r\n${text}${frames[framing]}\r\n`;

@@ -1,6 +1,7 @@
-import { KIND } from '../fields.ts';
+import { connectionKinds } from '../fields.ts';
 import { SPAN, type Head } from '../head.ts';
 import { TOKEN } from '../octets.ts';
+import { dropTable } from '../render.ts';
 import { staticCandidate, staticEntries, statusIndex } from './staticTable.ts';
 
 /**
@@ -18,17 +19,7 @@ export const NO_TABLE = 0x20;
 const STATUS_NAME = 8;
 const SET_COOKIE = 55;
 
-/** Fields of one connection of HTTP/1.1 do not cross (RFC 9113 §8.2.2). */
-const dropped = new Uint8Array(32);
-for (const kind of [
-  KIND.connection,
-  KIND.proxyConnection,
-  KIND.keepAlive,
-  KIND.transferEncoding,
-  KIND.upgrade,
-  KIND.http2Settings,
-])
-  dropped[kind] = 1;
+const dropped = dropTable(connectionKinds);
 
 const staticNames = staticEntries.map(([name]) => Buffer.from(name, 'latin1'));
 

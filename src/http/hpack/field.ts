@@ -1,3 +1,4 @@
+import { connectionFields } from '../fields.ts';
 import { TOKEN, VALUE } from '../octets.ts';
 
 /** What a field is to a request (RFC 9113 §8.3.1, RFC 8441 §4). */
@@ -22,16 +23,6 @@ const roles: readonly (readonly [name: string, role: number])[] = [
   ['host', ROLE.host],
   ['cookie', ROLE.cookie],
   ['content-length', ROLE.length],
-];
-
-/** Fields of one connection of HTTP/1.1 that have no meaning in HTTP/2 (RFC 9113 §8.2.2). */
-const connectionFields: readonly string[] = [
-  'connection',
-  'proxy-connection',
-  'keep-alive',
-  'transfer-encoding',
-  'upgrade',
-  'http2-settings',
 ];
 
 /** What RFC 7541 §4.1 adds for each field to the bytes of its name and value. */
