@@ -1,3 +1,4 @@
+import { append } from './append.ts';
 import { FRAME_HEAD, PREFACE } from './codes.ts';
 
 /** What becomes of the payload of a frame. */
@@ -110,14 +111,7 @@ export class FrameReader {
   }
 
   private hold(bytes: Buffer, from: number, to: number): void {
-    const length = this.heldLength + to - from;
-    let { held } = this;
-    if (held === undefined || held.length < length) {
-      const larger = Buffer.allocUnsafe(Math.max(HELD_FIRST, length, (held?.length ?? 0) * 2));
-      held?.copy(larger, 0, 0, this.heldLength);
-      held = this.held = larger;
-    }
-    bytes.copy(held, this.heldLength, from, to);
-    this.heldLength = length;
+    this.held = append(this.held, this.heldLength, bytes, from, to, HELD_FIRST);
+    this.heldLength += to - from;
   }
 }

@@ -1,3 +1,4 @@
+import { append } from './append.ts';
 import { FLAG, WINDOW_MOST } from './codes.ts';
 
 const NOTHING: Buffer = Buffer.alloc(0);
@@ -50,14 +51,8 @@ export class HeadBlock {
   /** The payload of CONTINUATION. */
   add(bytes: Buffer, from: number, to: number, flags: number): void {
     this.open = (flags & FLAG.endHeaders) === 0;
-    const length = this.to + to - from;
-    if (this.bytes.length < length) {
-      const larger = Buffer.allocUnsafe(Math.max(length, this.bytes.length * 2));
-      this.bytes.copy(larger, 0, 0, this.to);
-      this.bytes = larger;
-    }
-    bytes.copy(this.bytes, this.to, from, to);
-    this.to = length;
+    this.bytes = append(this.bytes, this.to, bytes, from, to, 0);
+    this.to += to - from;
   }
 
   /** It was read. */
