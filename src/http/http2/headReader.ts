@@ -19,8 +19,8 @@ export class HeadReader {
     this.connection = connection;
   }
 
-  /** HEADERS has begun. @returns false where it may not be here */
-  begin(id: number, flags: number): boolean {
+  /** HEADERS has begun. */
+  begin(id: number, flags: number): void {
     const { connection, block } = this;
     const { streams } = connection;
     const opens = id > streams.past.latest;
@@ -30,11 +30,10 @@ export class HeadReader {
       const code = stream === undefined ? streams.lateness(id) : stream.inbound.ended ? CODE.streamClosed : 0;
       if (code !== CODE.none) {
         connection.fail(code, 'HEADERS of a stream that has ended');
-        return false;
+        return;
       }
     }
     block.begin(id, (flags & FLAG.endStream) !== 0, opens);
-    return true;
   }
 
   headers(bytes: Buffer, from: number, to: number, flags: number): void {

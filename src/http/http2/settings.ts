@@ -35,7 +35,6 @@ export function encodeSettings(settings: ServerSettings): Buffer {
 /** What a client has said of itself; what else it may say has no meaning for who answers only. */
 export class ClientSettings {
   window = WINDOW_DEFAULT;
-  maxFrame = FRAME_DEFAULT;
 
   /** Takes the payload of a frame. @returns the code of what is wrong with it, 0 where all is well */
   take(bytes: Buffer, from: number, to: number): number {
@@ -57,9 +56,8 @@ export class ClientSettings {
         this.window = value;
         return CODE.none;
       case SETTING.maxFrame:
-        if (value < FRAME_DEFAULT || value > 0xff_ffff) return CODE.protocol;
-        this.maxFrame = value;
-        return CODE.none;
+        // Larger ones than the first size are never sent: what the client takes beyond it need not be known.
+        return value < FRAME_DEFAULT || value > 0xff_ffff ? CODE.protocol : CODE.none;
       default:
         return CODE.none;
     }
