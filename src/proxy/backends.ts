@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts';
-import type { Caller, McpHandler, McpRuntime } from '../mcp/index.ts';
+import type { Caller, McpHandler } from '../mcp/index.ts';
 import type {
   Affinity,
   HttpBackend,
@@ -10,8 +10,9 @@ import type {
   Route,
 } from '../model/index.ts';
 import { affinityKey, type AffinityKey, type Forwarding, type Steps } from '../policies/index.ts';
-import { hashOf, targetOf, type Destination, type Endpoints } from '../upstream/index.ts';
+import { hashOf, targetOf, type Destination } from '../upstream/index.ts';
 import { withSteps } from './backendSteps.ts';
+import type { BackendTools } from './backendTools.ts';
 import { callerOf } from './caller.ts';
 import { byKey, bySession, byWeight, type Choice, type CompiledBackend } from './choice.ts';
 import type { LiveExchange } from './exchange.ts';
@@ -21,14 +22,6 @@ import { Persistence } from './persistence.ts';
 import { compilePlan, type Plan } from './plan.ts';
 import { PlannedForward } from './plannedForward.ts';
 import { Steering } from './steering.ts';
-
-/** What backends need of the process. */
-export interface BackendTools {
-  readonly endpoints: Endpoints;
-  readonly mcp: Pick<McpRuntime, 'backend'>;
-  /** Told which destinations and MCP backends a snapshot uses, so that the others can be let go. */
-  readonly uses: { readonly destinations: Set<Destination>; readonly mcp: Set<string> };
-}
 
 type Serve = (x: LiveExchange) => void;
 type Ready = Omit<CompiledBackend, 'backend'>;

@@ -3,9 +3,9 @@ import type { Limits } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import type { UpstreamConnection } from '../upstream/index.ts';
 import type { Arrival } from './arrival.ts';
+import type { Compiled } from './compiled.ts';
 import type { BodyConsumer, LiveExchange } from './exchange.ts';
 import type { RelayLines } from './relayLines.ts';
-import type { Snapshot } from './snapshot.ts';
 import type { ToldEnds } from './toldEnds.ts';
 
 /** What an exchange needs of the port it came in by. */
@@ -17,7 +17,7 @@ export interface ExchangePort {
   readonly log: Logger;
   readonly limits: Limits;
   /** The snapshot a request runs on. Whoever enters is `finished` later. */
-  enter(): Snapshot;
+  enter(): Compiled;
   /** Why a request that has just entered is not served, if there is too much to do; counted. */
   tooMuch(): string | undefined;
   /** An answer that `end` ends when a new configuration might not let it go on. @returns what takes that back */

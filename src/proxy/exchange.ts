@@ -18,13 +18,13 @@ import type {
   Passage,
 } from '../policies/index.ts';
 import type { ClientSide } from './clientSide.ts';
+import type { Compiled, CompiledListener, CompiledRoute } from './compiled.ts';
 import { gatherBody } from './gatherBody.ts';
 import { ReceivedRequest, type Place } from './receivedRequest.ts';
 import { sendReply } from './reply.ts';
 import { openStream } from './replyStream.ts';
 import { sendError } from './sendError.ts';
 import type { CompiledRule } from './router.ts';
-import type { CompiledListener, CompiledRoute, Snapshot } from './snapshot.ts';
 import type { Steering } from './steering.ts';
 import type { Tunnel } from './tunnel.ts';
 
@@ -41,7 +41,7 @@ export interface BodyConsumer {
  * backends see (`Exchange`, `HttpRequest`, `HttpReply`) and where the exchange keeps its state.
  */
 export class LiveExchange extends ReceivedRequest implements Exchange, HttpRequest, HttpReply {
-  readonly snapshot: Snapshot;
+  readonly snapshot: Compiled;
   readonly startedAt: number;
   readonly startedTick: number;
   /** Follows the request body through the connection. */
@@ -96,7 +96,7 @@ export class LiveExchange extends ReceivedRequest implements Exchange, HttpReque
   private timers: NodeJS.Timeout[] | undefined;
   private left = false;
 
-  constructor(connection: ClientSide, head: Head, snapshot: Snapshot, place: Place) {
+  constructor(connection: ClientSide, head: Head, snapshot: Compiled, place: Place) {
     super(connection, head, place);
     this.snapshot = snapshot;
     this.forwardTarget = place.target;

@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.ts';
+import type { CompiledRoute } from './compiled.ts';
 import type { LiveExchange } from './exchange.ts';
-import type { CompiledRoute } from './snapshot.ts';
 import { runSteps, settle } from './steps.ts';
 import { wellKnownRoute } from './wellKnown.ts';
 

@@ -1,7 +1,7 @@
 import type { Mirror as MirrorOfModel, ProcessSettings } from '../model/index.ts';
 import type { BodyLimit, Forwarding, RetryPlan } from '../policies/index.ts';
 import { targetOf, type Target } from '../upstream/index.ts';
-import type { BackendTools } from './backends.ts';
+import type { BackendTools } from './backendTools.ts';
 import { Mirror } from './mirror.ts';
 
 /** A body that is gathered in memory, up to so many bytes. */

@@ -1,4 +1,5 @@
 import type { Limits } from '../model/index.ts';
+import type { Relaying } from './compiled.ts';
 import { increment } from './counts.ts';
 import { Inlet } from './inlet.ts';
 import type { LiveExchange } from './exchange.ts';
@@ -7,7 +8,6 @@ import { Relay } from './relay.ts';
 import { writeRelayHeader, type RelayHeader } from './relayHeader.ts';
 import type { RelayPeer } from './relayLines.ts';
 import { RelayPort } from './relayPort.ts';
-import type { Relaying } from './snapshot.ts';
 
 export interface RelayOptions {
   /** What the workers know each other by: 64 hexadecimal digits. */

@@ -8,61 +8,17 @@ import {
   type Steps,
 } from '../policies/index.ts';
 import type { Logger } from '../telemetry/index.ts';
-import { compileBackends, type BackendTools } from './backends.ts';
-import type { LiveExchange } from './exchange.ts';
+import type { BackendTools } from './backendTools.ts';
+import { compileBackends } from './backends.ts';
+import type { Compiled, CompiledListener, CompiledRoute, Elsewhere, Relaying } from './compiled.ts';
 import { dropTables, type DropTables } from './headers.ts';
 import { HostTable, Router } from './router.ts';
 import type { RouteStats } from './stats.ts';
-import { pickSteps, type Step } from './steps.ts';
+import { pickSteps } from './steps.ts';
 import { compileTcp, type CompiledTcpListener, type CompiledTcpRoute, type TcpTools } from './tcpRoutes.ts';
 
 /** Prepares policies that close with the snapshot. */
 type PrepareAll = (uses: readonly PolicyUse[]) => readonly Steps[];
-
-/** The ways to other workers. */
-export interface Relaying {
-  /**
-   * Takes a request on, where its session is another worker's.
-   * @param serveHere what is done with it where that worker turns out to be gone
-   */
-  take(x: LiveExchange, serveHere: () => void): boolean;
-}
-
-/** A route ready to serve; what each request looks at stands first. */
-export interface CompiledRoute {
-  readonly onRequest: readonly Step<'onRequest'>[];
-  /** Absent where no policy looks at answers. */
-  readonly onResponse: readonly Step<'onResponse'>[] | undefined;
-  /** Where sessions of the route may live in other workers. */
-  readonly relays: Relaying | undefined;
-  /** Hands the request to a backend. */
-  readonly serve: (x: LiveExchange) => void;
-  readonly stats: RouteStats;
-  readonly name: string;
-  readonly listener: string;
-  /** As the model has it; absent where it takes what no route matches. */
-  readonly of: Route | undefined;
-  readonly onWellKnown: readonly Step<'onWellKnown'>[];
-  readonly allowMcpItem: readonly Step<'allowMcpItem'>[];
-  /** Why the route is closed, where it could not be prepared. */
-  readonly broken: string | undefined;
-}
-
-export interface CompiledListener {
-  readonly name: string;
-  readonly bind: string;
-  readonly gateway: HttpListener['gateway'];
-  readonly policies: HttpListener['policies'];
-  readonly router: Router<CompiledRoute>;
-  /** Takes what no route matches: the listener's own policies still run. */
-  readonly unrouted: CompiledRoute;
-}
-
-/** The host belongs to a listener of the port that does not speak HTTP. */
-interface Elsewhere {
-  readonly name: string;
-  readonly router?: undefined;
-}
 
 /** All ports by the key of their bind. */
 interface CompiledBinds {
@@ -93,7 +49,7 @@ export const bindKey = ({ port, address }: Bind, index: number): string => {
  * The model compiled: what requests run on. A request enters the snapshot that is current when its head is complete
  * and leaves it when its answer is; a retired snapshot closes its policies when the last one has left.
  */
-export class Snapshot {
+export class Snapshot implements Compiled {
   readonly model: Model;
   readonly settings: ProcessSettings;
   readonly drop: DropTables;

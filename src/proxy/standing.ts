@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { PolicyUse } from '../model/index.ts';
+import type { Compiled, CompiledListener, CompiledRoute } from './compiled.ts';
 import type { LiveExchange } from './exchange.ts';
-import type { CompiledListener, CompiledRoute, Snapshot } from './snapshot.ts';
 
 /**
  * Answers that would go on for as long as the client stays, such as the event streams of MCP. Every other request ends
@@ -10,7 +10,7 @@ import type { CompiledListener, CompiledRoute, Snapshot } from './snapshot.ts';
  */
 export class Standing {
   private readonly streams = new Map<LiveExchange, () => void>();
-  private current: Snapshot | undefined;
+  private current: Compiled | undefined;
 
   /** @returns what takes it back */
   add(x: LiveExchange, end: () => void): () => void {
@@ -22,13 +22,13 @@ export class Standing {
   }
 
   /** Ends what would not be served in the same way, by the same rules, under the snapshot that has just been taken. */
-  review(next: Snapshot): void {
+  review(next: Compiled): void {
     this.current = next;
     const same = new Verdicts();
     for (const [x, end] of [...this.streams]) this.look(x, end, next, same);
   }
 
-  private look(x: LiveExchange, end: () => void, next: Snapshot, same: Verdicts): void {
+  private look(x: LiveExchange, end: () => void, next: Compiled, same: Verdicts): void {
     if (servedTheSame(x, next, same)) return;
     this.streams.delete(x);
     try {
@@ -39,7 +39,7 @@ export class Standing {
   }
 }
 
-function servedTheSame(x: LiveExchange, next: Snapshot, same: Verdicts): boolean {
+function servedTheSame(x: LiveExchange, next: Compiled, same: Verdicts): boolean {
   const { listener, route, backend } = x;
   if (listener === undefined || route === undefined) return false;
   const now = next.bind(listener.bind, x.connection.arrival !== undefined)?.find(x.host);

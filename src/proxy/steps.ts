@@ -1,15 +1,13 @@
 import type { Reply } from '../http/index.ts';
 import type { Steps } from '../policies/index.ts';
+import type { Step, StepName } from './compiled.ts';
 import type { LiveExchange } from './exchange.ts';
-
-type Name = 'onRequest' | 'onResponse' | 'onWellKnown' | 'allowMcpItem';
-export type Step<Of extends Name> = Required<Steps>[Of];
 
 /** What most routes have of most kinds of steps: one list for all of them. */
 const none: readonly never[] = [];
 
 /** The steps of one kind, bound to their policy. */
-export function pickSteps<Of extends Name>(all: readonly Steps[], name: Of): readonly Step<Of>[] {
+export function pickSteps<Of extends StepName>(all: readonly Steps[], name: Of): readonly Step<Of>[] {
   const steps = all.flatMap((of) => {
     const step = of[name];
     return step === undefined ? [] : [step.bind(of) as Step<Of>];

@@ -8,7 +8,7 @@ import {
 } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { rawTargetOf, type Destination } from '../upstream/index.ts';
-import type { BackendTools } from './backends.ts';
+import type { BackendTools } from './backendTools.ts';
 import { HostTable } from './router.ts';
 import type { TcpStats } from './tcpStats.ts';
 import { byWeight } from './weights.ts';

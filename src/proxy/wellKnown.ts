@@ -1,6 +1,6 @@
 import type { Reply } from '../http/index.ts';
 import type { LiveExchange } from './exchange.ts';
-import type { CompiledListener, CompiledRoute } from './snapshot.ts';
+import type { CompiledListener, CompiledRoute } from './compiled.ts';
 
 type Answer = Reply | Promise<Reply | undefined>;
 
