@@ -9,11 +9,10 @@ import {
   type ServerStream,
 } from '../http/index.ts';
 import { clientCertificateOf, type Arrival } from './arrival.ts';
-import { LINGER_BYTES } from './clientSocket.ts';
+import { LINGER_BYTES, type ConnectionPort } from './clientSocket.ts';
 import { Http2Stream } from './http2Stream.ts';
 import { Http2Waste } from './http2Waste.ts';
 import { Http2Watch, KEEPALIVE } from './http2Watch.ts';
-import type { Port } from './port.ts';
 import { RelayLines } from './relayLines.ts';
 import { peerOf, type ToldEnds } from './toldEnds.ts';
 import { atTurnEnd } from './turnEnd.ts';
@@ -32,7 +31,7 @@ const GOODBYE = 2;
 
 /** A connection of HTTP/2 (RFC 9113): its streams, and the limits that hold for all of them together. */
 export class Http2Session implements ConnectionOwner {
-  readonly port: Port;
+  readonly port: ConnectionPort;
   readonly socket: Socket;
   readonly arrival: Arrival | undefined;
   readonly told: ToldEnds | undefined;
@@ -64,7 +63,12 @@ export class Http2Session implements ConnectionOwner {
   private lingered = 0;
   private readonly watch: Http2Watch;
 
-  constructor(port: Port, socket: Socket, arrival: Arrival | undefined, told: ToldEnds | undefined) {
+  constructor(
+    port: ConnectionPort,
+    socket: Socket,
+    arrival: Arrival | undefined,
+    told: ToldEnds | undefined,
+  ) {
     this.port = port;
     this.socket = socket;
     this.arrival = arrival;

@@ -1,15 +1,15 @@
 import type { ClientCertificate, ServerStream } from '../http/index.ts';
 import type { Arrival } from './arrival.ts';
 import type { ClientSide } from './clientSide.ts';
+import type { ConnectionPort } from './clientSocket.ts';
 import type { Http2Session } from './http2Session.ts';
-import type { Port } from './port.ts';
 import type { RelayLines } from './relayLines.ts';
 import type { ToldEnds } from './toldEnds.ts';
 
 /** What a stream of HTTP/2 is asked for that its connection knows, and what of a socket is asked for. */
 export abstract class Http2Side {
   readonly http2 = true;
-  readonly port: Port;
+  readonly port: ConnectionPort;
   readonly arrival: Arrival | undefined;
   readonly told: ToldEnds | undefined;
   readonly remoteAddress: string;
