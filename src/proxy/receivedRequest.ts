@@ -7,14 +7,7 @@ import type { ClientSide } from './clientSide.ts';
 const saneId = /^[\w.~:+/=@-]{1,128}$/;
 
 /** What a request is for, normalised. */
-export interface Place {
-  readonly method: string;
-  readonly target: string;
-  readonly path: string;
-  readonly query: string;
-  readonly host: string;
-  readonly authority: string;
-}
+export type Place = Pick<HttpRequest, 'method' | 'target' | 'path' | 'query' | 'host' | 'authority'>;
 
 /** A request as it came in: its head, and who sent it by which connection. */
 export abstract class ReceivedRequest {
