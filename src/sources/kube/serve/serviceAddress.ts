@@ -3,18 +3,15 @@ import type { KubeApi } from '../api/api.ts';
 import { isNotFound } from '../api/apiError.ts';
 import { isRecord } from '../api/object.ts';
 import { pathOf, type Resource } from '../api/resource.ts';
-import { pause, systemClock } from '../work/clock.ts';
+import { Lookout, type LookoutPace } from './lookout.ts';
 
-export interface ServiceAddressOptions {
+export interface ServiceAddressOptions extends LookoutPace {
   readonly api: Pick<KubeApi, 'request'>;
   readonly namespace: string;
   readonly name: string;
   /** The first time, and at every change. */
   readonly onAddress: () => void;
   readonly log: Logger;
-  /** Milliseconds between two looks, and while the first one has not succeeded. */
-  readonly lookMs?: number;
-  readonly hurryMs?: number;
 }
 
 export const services: Resource = {
@@ -27,15 +24,21 @@ export const services: Resource = {
 
 /** The address that the cluster has given to a Service: whoever knows it needs no DNS. */
 export class ServiceAddress {
-  private readonly options: Required<ServiceAddressOptions>;
-  private readonly ended = new AbortController();
-  private readonly done: Promise<void>;
+  private readonly options: ServiceAddressOptions;
+  private readonly lookout: Lookout;
   private looked = false;
   private found: string | undefined;
 
   constructor(options: ServiceAddressOptions) {
-    this.options = { lookMs: 60_000, hurryMs: 1_000, ...options };
-    this.done = this.run();
+    const { namespace, name } = options;
+    this.options = options;
+    this.lookout = new Lookout({
+      ...options,
+      look: async (signal) => await this.look(signal),
+      hasTime: () => this.looked,
+      complaint: 'the Service of the controller cannot be read',
+      about: { service: `${namespace}/${name}` },
+    });
   }
 
   /** It has been looked for: what is not known then is not there. */
@@ -48,33 +51,16 @@ export class ServiceAddress {
   }
 
   async close(): Promise<void> {
-    this.ended.abort();
-    await this.done;
+    await this.lookout.close();
   }
 
-  /** Never rejects. */
-  private async run(): Promise<void> {
-    const { api, namespace, name, onAddress, log, lookMs, hurryMs } = this.options;
-    const { signal } = this.ended;
-    let complained = false;
-    while (!signal.aborted) {
-      try {
-        const address = addressIn(await read(api, namespace, name, signal));
-        if (!this.looked || address !== this.found) {
-          this.looked = true;
-          this.found = address;
-          onAddress();
-        }
-      } catch (error) {
-        if (!signal.aborted && !complained)
-          log.warn('the Service of the controller cannot be read', {
-            service: `${namespace}/${name}`,
-            reason: error instanceof Error ? error.message : String(error),
-          });
-        complained = true;
-      }
-      await pause(systemClock, this.looked ? lookMs : hurryMs, signal);
-    }
+  private async look(signal: AbortSignal): Promise<void> {
+    const { api, namespace, name, onAddress } = this.options;
+    const address = addressIn(await read(api, namespace, name, signal));
+    if (this.looked && address === this.found) return;
+    this.looked = true;
+    this.found = address;
+    onAddress();
   }
 }
 

@@ -7,7 +7,7 @@ import { SessionSeed } from './sessionSeed.ts';
 
 const secretName = 'portcullis-sessions';
 
-function replica(t: TestContext, kube: KubeServer, leads: boolean) {
+function replica(t: TestContext, kube: KubeServer, leads: boolean, lookMs = 5) {
   const { log, lines } = memoryLog();
   let changes = 0;
   const seed = new SessionSeed({
@@ -17,7 +17,7 @@ function replica(t: TestContext, kube: KubeServer, leads: boolean) {
     mayWrite: () => leads,
     onSeed: () => void changes++,
     log,
-    lookMs: 5,
+    lookMs,
     hurryMs: 2,
   });
   t.after(async () => await seed.close());
@@ -68,4 +68,14 @@ test('while the API server is away, and where the Secret cannot be written, keys
   assert.ok(
     !JSON.stringify(leader.lines).includes(stored) && !JSON.stringify(leader.lines).includes(before ?? '-'),
   );
+});
+
+test('a controller that starts while the API server is away has the keys soon after it is back', async (t) => {
+  const kube = await startKubeServer(t);
+  kube.away = true;
+  const leader = replica(t, kube, true, 3_600_000);
+  await until('it has tried', () => leader.lines.some(({ level }) => level === 'warn'));
+  kube.away = false;
+  await until('it has it', () => leader.key() !== undefined);
+  assert.equal(leader.lines.filter(({ level }) => level === 'warn').length, 1);
 });

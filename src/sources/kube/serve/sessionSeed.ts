@@ -1,27 +1,18 @@
 import { hkdfSync, randomBytes } from 'node:crypto';
 import type { Logger } from '../../../telemetry/index.ts';
-import type { KubeApi } from '../api/api.ts';
-import { isConflict, isNotFound } from '../api/apiError.ts';
-import { isRecord } from '../api/object.ts';
-import { pathOf, type Resource } from '../api/resource.ts';
-import { pause, systemClock } from '../work/clock.ts';
+import type { KubeObject } from '../api/object.ts';
+import { entriesOf, OwnSecret, type OwnSecretOptions } from './ownSecret.ts';
+import { Lookout, type LookoutPace } from './lookout.ts';
 
-export interface SessionSeedOptions {
-  readonly api: Pick<KubeApi, 'request'>;
-  /** Where its Secret lies: that of the controller. */
-  readonly namespace: string;
-  readonly secretName: string;
+/** Its Secret lies in the namespace of the controller. */
+export interface SessionSeedOptions extends OwnSecretOptions, LookoutPace {
   /** Whether this process may write now: only the leader does. */
   readonly mayWrite: () => boolean;
   /** The first time, and at every change. */
   readonly onSeed: () => void;
   readonly log: Logger;
-  /** Milliseconds between two looks, and while there is nothing yet. */
-  readonly lookMs?: number;
-  readonly hurryMs?: number;
 }
 
-const secrets: Resource = { group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true };
 const entry = 'seed';
 const seedBytes = 32;
 
@@ -31,14 +22,22 @@ const seedBytes = 32;
  * Secret for each Gateway would take the right to write Secrets everywhere, tokens of ServiceAccounts among them.
  */
 export class SessionSeed {
-  private readonly options: Required<SessionSeedOptions>;
-  private readonly ended = new AbortController();
-  private readonly done: Promise<void>;
+  private readonly options: SessionSeedOptions;
+  private readonly secret: OwnSecret;
+  private readonly lookout: Lookout;
   private seed: Buffer | undefined;
 
   constructor(options: SessionSeedOptions) {
-    this.options = { lookMs: 60_000, hurryMs: 1_000, ...options };
-    this.done = this.run();
+    const { namespace, secretName } = options;
+    this.options = options;
+    this.secret = new OwnSecret(options);
+    this.lookout = new Lookout({
+      ...options,
+      look: async (signal) => await this.look(signal),
+      hasTime: () => this.seed !== undefined,
+      complaint: 'the Secret of the session keys cannot be read or written',
+      about: { secret: `${namespace}/${secretName}` },
+    });
   }
 
   /**
@@ -63,79 +62,31 @@ export class SessionSeed {
   }
 
   async close(): Promise<void> {
-    this.ended.abort();
-    await this.done;
-  }
-
-  /** Never rejects. */
-  private async run(): Promise<void> {
-    const { log, lookMs, hurryMs, namespace, secretName } = this.options;
-    const { signal } = this.ended;
-    let failed = false;
-    while (!signal.aborted) {
-      try {
-        await this.look(signal);
-        failed = false;
-      } catch (error) {
-        if (!signal.aborted && !failed)
-          log.warn('the Secret of the session keys cannot be read or written', {
-            secret: `${namespace}/${secretName}`,
-            reason: error instanceof Error ? error.message : String(error),
-          });
-        failed = true;
-      }
-      await pause(systemClock, this.seed === undefined && !failed ? hurryMs : lookMs, signal);
-    }
+    await this.lookout.close();
   }
 
   private async look(signal: AbortSignal): Promise<void> {
-    const { api, namespace, secretName: name, mayWrite, onSeed, log } = this.options;
-    let secret: unknown;
-    try {
-      secret = await api.request({ path: pathOf(secrets, { namespace, name }), signal });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    const { namespace, secretName, mayWrite, onSeed, log } = this.options;
+    const secret = await this.secret.read(signal);
     const found = seedIn(secret);
     if (found === undefined) {
       if (!mayWrite()) return;
       // The next look decides what it is: another leader may have been faster.
       this.seed = undefined;
-      await this.write(secret, signal);
-      log.info('the seed of the session keys is made anew', { secret: `${namespace}/${name}` });
+      const data = { [entry]: randomBytes(seedBytes).toString('base64') };
+      if (await this.secret.write(data, secret, signal))
+        log.info('the seed of the session keys is made anew', { secret: `${namespace}/${secretName}` });
       return;
     }
     if (this.seed?.equals(found) === true) return;
     this.seed = found;
     onSeed();
   }
-
-  private async write(before: unknown, signal: AbortSignal): Promise<void> {
-    const { api, namespace, secretName: name } = this.options;
-    const metadata = isRecord(before) && isRecord(before['metadata']) ? before['metadata'] : {};
-    const body = {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      type: 'Opaque',
-      metadata: { ...metadata, name, namespace },
-      data: { [entry]: randomBytes(seedBytes).toString('base64') },
-    };
-    try {
-      await api.request(
-        before === undefined
-          ? { method: 'POST', path: pathOf(secrets, { namespace }), body, signal }
-          : { method: 'PUT', path: pathOf(secrets, { namespace, name }), body, signal },
-      );
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-    }
-  }
 }
 
 /** Undefined where it cannot be used. */
-function seedIn(secret: unknown): Buffer | undefined {
-  const data = isRecord(secret) && isRecord(secret['data']) ? secret['data'] : {};
-  const value = data[entry];
+function seedIn(secret: KubeObject | undefined): Buffer | undefined {
+  const value = entriesOf(secret)[entry];
   const seed = typeof value === 'string' ? Buffer.from(value, 'base64') : undefined;
   return seed !== undefined && seed.length >= seedBytes ? seed : undefined;
 }
