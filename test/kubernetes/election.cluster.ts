@@ -71,7 +71,8 @@ describe('leader election by a real Lease', needsCluster, () => {
     await second.says('leads');
     assert.equal((await spec('killed'))['holderIdentity'], 'second');
     assert.deepEqual(first.lines, ['leads']);
-    const stopped = once(second.child, 'exit');
+    // Its end may be known before its last words.
+    const stopped = once(second.child, 'close');
     second.child.kill('SIGTERM');
     await stopped;
     assert.deepEqual(second.lines, ['leads', 'leads no more']);

@@ -313,8 +313,13 @@ describe('McpBackend', needsCluster, () => {
     await eventually('deployment', name, () => true);
     await stage.cluster.apply(mcpBackend('five', { targets: [{ name: 'a', service }] }));
     await gone();
-    const left = await eventually('mcpbackend', 'five', says('Accepted', 'True', 'Accepted'));
-    assert.ok(!JSON.stringify(left.status).includes('Programmed'));
+    // Objects and statuses are written beside each other.
+    const accepted = says('Accepted', 'True', 'Accepted');
+    await eventually(
+      'mcpbackend',
+      'five',
+      (left) => accepted(left) && !JSON.stringify(left.status).includes('Programmed'),
+    );
   });
 
   test('does not take what another has under the name of its pod', async (t) => {

@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { ask, type Answer } from '../e2e/http.testing.ts';
-import { startGateway } from '../e2e/gateway.testing.ts';
+import { startGateway, type GatewayProcess } from '../e2e/gateway.testing.ts';
 import { openSession } from '../e2e/session.testing.ts';
 import { everything } from '../e2e/stage.testing.ts';
 import { freePorts } from '../support/loopback.ts';
@@ -24,6 +24,7 @@ describe('GatewayPolicies on a cluster', needsCluster, () => {
   const ends: (() => unknown)[] = [];
   const suite = { after: (end: () => unknown) => void ends.push(end) };
   let controller: ControllerProcess | undefined;
+  let proxy: GatewayProcess | undefined;
   let port = 0;
   let jwks = '';
   let token: (claims?: object) => Promise<string>;
@@ -67,8 +68,8 @@ describe('GatewayPolicies on a cluster', needsCluster, () => {
     );
     controller = await startControllerProcess(suite, stage.cluster.kubeconfig);
     await controller.ready();
-    const proxy = await startGateway('', { args: await proxyFlags(suite, stage.cluster, [controller]) });
-    suite.after(async () => await proxy.stop());
+    proxy = await startGateway('', { args: await proxyFlags(suite, stage.cluster, [controller]) });
+    suite.after(async () => await proxy?.stop());
   });
   after(async () => {
     for (const end of ends.toReversed()) await end();
@@ -261,6 +262,10 @@ describe('GatewayPolicies on a cluster', needsCluster, () => {
       ).status;
     await eventually('it asks for a token', async () => (await status()) === 401);
     await says('tools', 'Gateway gw: Accepted');
+    // A status may be ahead of the proxy.
+    await eventually('the proxy knows of the tools', async () =>
+      JSON.stringify((await proxy?.configDump())?.model).includes('"mcpAuthorization"'),
+    );
     assert.equal(await status(`Bearer ${await token({ groups: ['others'] })}`), 403);
     const session = await openSession(url, await token({ groups: ['mcp-users'] }));
     const { result } = await session.request('tools/list');

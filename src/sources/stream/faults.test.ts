@@ -255,10 +255,10 @@ test('a proxy that does not say what it has, or does not answer, is cut off', as
     stream.resume();
     await closed;
   }
-  const reasons = lines
-    .filter(({ message }) => message === 'a proxy is gone')
-    .map(({ fields }) => fields['reason']);
-  assert.deepEqual(reasons, ['the proxy does not answer', 'the proxy does not answer']);
+  const reasons = (): unknown[] =>
+    lines.filter(({ message }) => message === 'a proxy is gone').map(({ fields }) => fields['reason']);
+  await until('both are gone', () => reasons().length === 2);
+  assert.deepEqual(reasons(), ['the proxy does not answer', 'the proxy does not answer']);
 });
 
 test('a proxy that does not read is cut off, and what waits for it meanwhile is little', async (t) => {

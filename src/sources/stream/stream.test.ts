@@ -188,7 +188,7 @@ test('a later stream of a pod takes the place of an earlier one', async (t) => {
   const second = await proxy(patient);
   await second.synchronized();
   await until('the first one is gone', () => !first.source.state.connected);
-  assert.equal(controller.server.proxies.length, 1);
+  await until('the controller knows', () => controller.server.proxies.length === 1);
 });
 
 test('a model that is refused is told, the one before stays, and the next one is taken', async (t) => {
