@@ -7,7 +7,7 @@ import { keyOfNamed } from './lookup.ts';
 import { mcpBackendSchema, type McpBackendSpec } from './mcpSchema.ts';
 import { said } from './settings.ts';
 import type { GatewayState } from './state.ts';
-import { ancestorsStatus } from './status.ts';
+import { ancestorOf, ancestorsStatus } from './status.ts';
 
 /** What becomes of an McpBackend. */
 export interface McpState {
@@ -87,7 +87,7 @@ export const mcpBackendStatus = (
     'McpBackend',
     object,
     Array.from(uses.values(), ({ gateway, refused, unresolved, pending }) => ({
-      gateway,
+      ...ancestorOf(gateway),
       verdicts: [
         verdict('Accepted', refused),
         verdict('ResolvedRefs', unresolved),

@@ -1,5 +1,6 @@
 import type { GatewayClass, Reference } from '../types/index.ts';
 import type { McpRights, Parameters } from './contract.ts';
+import { findParameters } from './parameters.ts';
 import type { GatewayState } from './state.ts';
 
 const none: McpRights = { stdio: 'None', pods: 'None', hosts: 'None' };
@@ -29,10 +30,6 @@ export class GatewayRights {
   }
 
   private follow(reference: Reference | undefined): Partial<McpRights> | undefined {
-    if (reference === undefined) return undefined;
-    const { group, kind, namespace, name } = reference;
-    return this.parameters.find(
-      (one) => one.group === group && one.kind === kind && one.namespace === namespace && one.name === name,
-    )?.mcp;
+    return reference && findParameters(reference, this.parameters)?.mcp;
   }
 }

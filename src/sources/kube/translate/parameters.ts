@@ -3,14 +3,19 @@ import { problem, type Problem } from './conditions.ts';
 import type { Parameters } from './contract.ts';
 import { written } from './grants.ts';
 
-/** What is wrong with a `parametersRef`, if anything is. */
-export function parametersProblem(
+/** What a `parametersRef` names. */
+export const findParameters = (
   { group = '', kind = '', namespace, name }: Reference,
   known: readonly Parameters[],
-): Problem | undefined {
-  const found = known.find(
+): Parameters | undefined =>
+  known.find(
     (one) => one.group === group && one.kind === kind && one.name === name && one.namespace === namespace,
   );
+
+/** What is wrong with a `parametersRef`, if anything is. */
+export function parametersProblem(reference: Reference, known: readonly Parameters[]): Problem | undefined {
+  const { group = '', kind = '', namespace, name } = reference;
+  const found = findParameters(reference, known);
   const what = `${written(kind, namespace, name)} of group ${group === '' ? 'core' : group}`;
   if (found === undefined) return problem('InvalidParameters', `${what}: there is none that can be used`);
   return found.problem === undefined ? undefined : problem('InvalidParameters', `${what}: ${found.problem}`);

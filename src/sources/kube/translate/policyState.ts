@@ -1,9 +1,9 @@
 import type { GatewayPolicy, ParentReference } from '../types/index.ts';
 import { problem, type Problem } from './conditions.ts';
 import { written } from './grants.ts';
-import { GATEWAY_GROUP } from './lookup.ts';
 import type { ReadPolicies } from './policyReading.ts';
 import type { GatewayState } from './state.ts';
+import { ancestorOf } from './status.ts';
 
 /** What becomes of a GatewayPolicy. */
 export interface GatewayPolicyState {
@@ -41,8 +41,7 @@ export function noteGateway(
   gateway: GatewayState,
   why: readonly Problem[] = [],
 ): void {
-  const { namespace = '', name } = gateway.object.metadata;
-  note(state, { group: GATEWAY_GROUP, kind: 'Gateway', namespace, name }, why);
+  note(state, ancestorOf(gateway).ref, why);
 }
 
 /** The target itself stands for the ancestor that nobody knows. */

@@ -4,6 +4,7 @@ import type {
   GatewayClass,
   ListenerStatus,
   Named,
+  ParentReference,
   PolicyAncestorStatus,
   PolicyStatus,
 } from '../types/index.ts';
@@ -233,20 +234,37 @@ export const policyStatus = (
   ancestorsStatus(
     'BackendTLSPolicy',
     state.object,
-    Array.from(state.gateways.values(), (gateway) => ({ gateway, verdicts: policyVerdicts(state) })),
+    Array.from(state.gateways.values(), (gateway) => ({
+      ...ancestorOf(gateway),
+      verdicts: policyVerdicts(state),
+    })),
     controllerName,
     now,
   );
 
+/** What an object is told at one of those that stand above it. */
+export interface AncestorEntry {
+  /** Entries are in the order of these. */
+  readonly key: string;
+  readonly ref: ParentReference;
+  readonly verdicts: readonly Verdict[];
+}
+
+/** A Gateway as an ancestor. */
+export function ancestorOf({ key, object }: GatewayState): Omit<AncestorEntry, 'verdicts'> {
+  const { namespace = '', name } = object.metadata;
+  return { key, ref: { group: GATEWAY_GROUP, kind: 'Gateway', namespace, name } };
+}
+
 /**
- * The status of an object that is said for each Gateway (GEP-713); entries of other controllers stay as they are.
+ * The status of an object that is said for each ancestor (GEP-713); entries of other controllers stay as they are.
  * @param optional types of conditions that not every entry has
  * @returns undefined where the object is not, and was not, of our concern
  */
 export function ancestorsStatus(
   kind: StatusKind,
   object: Named & { readonly status?: PolicyStatus },
-  entries: readonly { readonly gateway: GatewayState; readonly verdicts: readonly Verdict[] }[],
+  entries: readonly AncestorEntry[],
   controllerName: string,
   now: string,
   optional: readonly string[] = [],
@@ -255,17 +273,13 @@ export function ancestorsStatus(
   if (entries.length === 0 && !before.some((entry) => entry.controllerName === controllerName))
     return undefined;
   const own = entries
-    .toSorted((a, b) => (a.gateway.key < b.gateway.key ? -1 : 1))
-    .map(({ gateway, verdicts }): PolicyAncestorStatus => {
-      const { namespace = '', name } = gateway.object.metadata;
+    .toSorted((a, b) => (a.key < b.key ? -1 : 1))
+    .map(({ ref, verdicts }): PolicyAncestorStatus => {
       const known = before.find(
-        ({ controllerName: writer, ancestorRef }) =>
-          writer === controllerName &&
-          keyOf(ancestorRef.namespace, ancestorRef.name) === gateway.key &&
-          (ancestorRef.kind ?? 'Gateway') === 'Gateway',
+        (entry) => entry.controllerName === controllerName && isSameAncestor(entry.ancestorRef, ref),
       );
       return {
-        ancestorRef: { group: GATEWAY_GROUP, kind: 'Gateway', namespace, name },
+        ancestorRef: ref,
         controllerName,
         conditions: mergeConditions(
           known?.conditions,
@@ -280,6 +294,12 @@ export function ancestorsStatus(
     ancestors: withOwnEntries(before, own, controllerName, ANCESTORS_MOST),
   });
 }
+
+const isSameAncestor = (a: ParentReference, b: ParentReference): boolean =>
+  (a.group ?? GATEWAY_GROUP) === (b.group ?? GATEWAY_GROUP) &&
+  (a.kind ?? 'Gateway') === (b.kind ?? 'Gateway') &&
+  keyOf(a.namespace, a.name) === keyOf(b.namespace, b.name) &&
+  a.sectionName === b.sectionName;
 
 const policyVerdicts = ({ conflict, invalid, unresolved }: PolicyState): readonly Verdict[] => [
   accepted(conflict ?? invalid),
