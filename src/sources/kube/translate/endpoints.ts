@@ -1,6 +1,7 @@
 import type { BackendAddress } from '../../../model/index.ts';
 import type { Endpoint, EndpointSlice, Node, Service, ServicePort } from '../types/index.ts';
 import type { EndpointTable } from './contract.ts';
+import type { ByName } from './lookup.ts';
 
 const SERVICE_LABEL = 'kubernetes.io/service-name';
 const ZONE_LABEL = 'topology.kubernetes.io/zone';
@@ -33,16 +34,12 @@ let lastZones: Zones = new Map();
  * this alone has to run again.
  */
 export class EndpointFinder {
-  private readonly services: ReadonlyMap<string, Service>;
+  private readonly services: ByName<Service>;
   private readonly slices = new Map<string, EndpointSlice[]>();
   private readonly zones: Zones;
 
   /** @param services by `namespace/name` */
-  constructor(
-    services: ReadonlyMap<string, Service>,
-    slices: readonly EndpointSlice[],
-    nodes: readonly Node[],
-  ) {
+  constructor(services: ByName<Service>, slices: readonly EndpointSlice[], nodes: readonly Node[]) {
     this.services = services;
     for (const slice of slices) {
       const service = slice.metadata.labels?.[SERVICE_LABEL];

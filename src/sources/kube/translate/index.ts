@@ -10,7 +10,7 @@ import { readGateway, setsByGateway } from './gateways.ts';
 import { McpBackends, mcpBackendStatus } from './mcpBackends.ts';
 import { McpPods } from './mcpPods.ts';
 import { GatewayRights } from './mcpRights.ts';
-import { byAge, keyOfNamed, lookupOf, type Lookup } from './lookup.ts';
+import { byAge, keyOfNamed, lookupOf, newAsked, type Asked, type Lookup } from './lookup.ts';
 import { parametersProblem } from './parameters.ts';
 import { GatewayPolicies } from './policies.ts';
 import { gatewayPolicyStatus } from './policyStatus.ts';
@@ -46,9 +46,15 @@ export { mapEntries, secretEntries } from './policyForms.ts';
  *
  * What cannot be done becomes a condition, and answers 500 where it stood; nothing is thrown. An object that breaks the
  * translation itself is left out and named in `defects`.
+ *
+ * @param asked gets the names of what was asked for: objects of these kinds and other names do not matter
  */
-export function translate(objects: KubeObjects, options: TranslateOptions): Translation {
-  return new Run(objects, options).translate();
+export function translate(
+  objects: KubeObjects,
+  options: TranslateOptions,
+  asked: Asked = newAsked(),
+): Translation {
+  return new Run(objects, options, asked).translate();
 }
 
 /** What routes are read with. */
@@ -67,10 +73,10 @@ class Run {
   private readonly defects: Defect[] = [];
   private readonly guard: Guard = guardInto(this.defects);
 
-  constructor(objects: KubeObjects, options: TranslateOptions) {
+  constructor(objects: KubeObjects, options: TranslateOptions, asked: Asked) {
     this.objects = objects;
     this.options = options;
-    this.lookup = lookupOf(objects, this.guard);
+    this.lookup = lookupOf(objects, this.guard, asked);
   }
 
   translate(): Translation {

@@ -6,26 +6,55 @@ import type { Guard } from './guard.ts';
 
 export const GATEWAY_GROUP = 'gateway.networking.k8s.io';
 
+/** Kinds of which a translation reads no more than what it asks for by name. */
+export const askedFields = ['services', 'secrets', 'configMaps', 'namespaces'] as const;
+
+/** By kind, the names that a translation asked for, whether there was one or not. No other object matters to it. */
+export type Asked = Readonly<Record<(typeof askedFields)[number], Set<string>>>;
+
+export const newAsked = (): Asked => ({
+  services: new Set(),
+  secrets: new Set(),
+  configMaps: new Set(),
+  namespaces: new Set(),
+});
+
+/** Objects that are asked for by name, and in no other way: so it is known which of them matter. */
+export interface ByName<Kind> {
+  get(name: string): Kind | undefined;
+}
+
 /** The objects by name, gathered once for a whole translation. */
 export interface Lookup {
   readonly gateways: ReadonlyMap<string, Gateway>;
   readonly listenerSets: ReadonlyMap<string, ListenerSet>;
-  readonly services: ReadonlyMap<string, Service>;
-  readonly secrets: ReadonlyMap<string, Secret>;
-  readonly configMaps: ReadonlyMap<string, ConfigMap>;
-  readonly namespaces: ReadonlyMap<string, Namespace>;
+  readonly services: ByName<Service>;
+  readonly secrets: ByName<Secret>;
+  readonly configMaps: ByName<ConfigMap>;
+  readonly namespaces: ByName<Namespace>;
   readonly grants: Grants;
 }
 
-export const lookupOf = (objects: KubeObjects, guard: Guard): Lookup => ({
+/** @param asked gets the names that are asked for */
+export const lookupOf = (objects: KubeObjects, guard: Guard, asked: Asked): Lookup => ({
   gateways: byKey(objects.gateways),
   listenerSets: byKey(objects.listenerSets),
-  services: byKey(objects.services),
-  secrets: byKey(objects.secrets),
-  configMaps: byKey(objects.configMaps),
-  namespaces: byKey(objects.namespaces),
+  services: noted(objects.services, asked.services),
+  secrets: noted(objects.secrets, asked.secrets),
+  configMaps: noted(objects.configMaps, asked.configMaps),
+  namespaces: noted(objects.namespaces, asked.namespaces),
   grants: new Grants(objects.referenceGrants, guard),
 });
+
+function noted<Kind extends Named>(all: readonly Kind[], asked: Set<string>): ByName<Kind> {
+  const objects = byKey(all);
+  return {
+    get: (name) => {
+      asked.add(name);
+      return objects.get(name);
+    },
+  };
+}
 
 const byKey = <Kind extends Named>(all: readonly Kind[]): ReadonlyMap<string, Kind> =>
   new Map(all.map((object) => [keyOfNamed(object), object]));

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { AnyRoute, EndpointSlice, Gateway, HttpRoute } from '../types/index.ts';
+import type { AnyRoute, EndpointSlice, Gateway, HttpRoute, Named } from '../types/index.ts';
 import type { Infrastructure, KubeObjects, TranslateOptions, Translation } from './contract.ts';
 import { translate } from './index.ts';
-import { keyOfNamed } from './lookup.ts';
+import { askedFields, keyOfNamed } from './lookup.ts';
 import { readObjects } from './objects.testing.ts';
 import { Translator } from './translator.ts';
 
@@ -30,7 +30,13 @@ function world(): World {
     if (objects.backendTLSPolicies.length + objects.gatewayPolicies.length + objects.mcpBackends.length > 0)
       continue;
     for (const [field, list] of Object.entries(objects))
-      (all[field] ??= []).push(...(list as readonly unknown[]).map((object) => moved(object, prefix)));
+      (all[field] ??= []).push(
+        ...(list as readonly unknown[]).map((object) =>
+          field === 'namespaces'
+            ? renamed(object as Named, (own) => `${prefix}-${own}`)
+            : moved(object, prefix),
+        ),
+      );
     for (const [key, value] of options.infrastructure) infrastructure.set(`${prefix}-${key}`, value);
     last = options;
   }
@@ -57,6 +63,11 @@ function moved(value: unknown, prefix: string): unknown {
     ]),
   );
 }
+
+const renamed = <Kind extends Named>(object: Kind, name: (own: string) => string): Kind => ({
+  ...object,
+  metadata: { ...object.metadata, name: name(object.metadata.name) },
+});
 
 /** What a translation says, in an order of its own. */
 const told = ({ models, endpoints, report }: Translation): unknown => ({
@@ -191,11 +202,59 @@ const steps: Readonly<Record<string, Step>> = {
     const next: EndpointSlice = newer({ ...slice, endpoints });
     world.objects = { ...world.objects, endpointSlices: replaced(world.objects.endpointSlices, slice, next) };
   },
-  'a Service is deleted': (world, pick) => {
-    const { services } = world.objects;
-    if (services.length > 3)
-      world.objects = { ...world.objects, services: replaced(services, pick(services), undefined) };
+  'what is asked for by name changes': (world, pick) => {
+    const field = pick(askedFields);
+    const list = world.objects[field] as readonly Named[];
+    const object = pick(list);
+    withList(world, field, replaced(list, object, newer(pick(otherForms[field])(object))));
   },
+  'what is asked for by name is deleted': (world, pick) => {
+    const field = pick(askedFields);
+    const list = world.objects[field] as readonly Named[];
+    if (list.length < 4) return;
+    const object = pick(list);
+    gone.push([field, object]);
+    withList(world, field, replaced(list, object, undefined));
+  },
+  'what was asked for in vain is there': (world) => {
+    const [field, object] = gone.shift() ?? [];
+    if (field === undefined || object === undefined) return;
+    withList(world, field, [...(world.objects[field] as readonly Named[]), newer(object)]);
+  },
+  'something that nobody names comes, changes or goes': (world, pick) => {
+    const field = pick(askedFields);
+    const list = world.objects[field] as readonly Named[];
+    const unnamed = list.find(({ metadata }) => metadata.name.startsWith('unnamed-'));
+    const [sample] = list;
+    if (unnamed === undefined && sample !== undefined)
+      withList(world, field, [newer(renamed(sample, (name) => `unnamed-${name}`)), ...list]);
+    else if (unnamed !== undefined)
+      withList(world, field, replaced(list, unnamed, pick([undefined, newer(unnamed)])));
+  },
+};
+
+const withList = (world: World, field: keyof KubeObjects, list: readonly unknown[]): void => {
+  world.objects = { ...world.objects, [field]: list };
+};
+
+/** What was deleted, to come again. */
+const gone: (readonly [(typeof askedFields)[number], Named])[] = [];
+
+type Form = (object: Named) => Named;
+
+/** What may become of objects that stay: as they are, of use, and of no use. */
+const otherForms: Readonly<Record<(typeof askedFields)[number], readonly Form[]>> = {
+  services: [
+    (object) => ({ ...object, spec: { type: 'ExternalName' } }) as Named,
+    (object) => ({ ...object, spec: { ports: [{ port: 80 }, { port: 8080 }] } }) as Named,
+    (object) => object,
+  ],
+  secrets: [(object) => ({ ...object, data: {} }) as Named, (object) => object],
+  configMaps: [(object) => ({ ...object, data: {} }) as Named, (object) => object],
+  namespaces: [
+    (object) => ({ ...object, metadata: { ...object.metadata, labels: {} } }),
+    (object) => ({ ...object, metadata: { ...object.metadata, labels: { team: 'blue', shared: 'yes' } } }),
+  ],
 };
 
 test('what is translated in parts is what a whole translation would be, whatever changes', () => {
@@ -210,7 +269,7 @@ test('what is translated in parts is what a whole translation would be, whatever
   const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)] as Item;
   translator.translate(here.objects, here.options);
   const names = Object.keys(steps);
-  for (let turn = 0; turn < 400; turn++) {
+  for (let turn = 0; turn < 600; turn++) {
     const name = pick(names);
     steps[name]?.(here, pick);
     const [part, whole] = [
@@ -219,7 +278,7 @@ test('what is translated in parts is what a whole translation would be, whatever
     ];
     assert.deepEqual(told(part), told(whole), `turn ${String(turn)}: ${name}`);
   }
-  assert.ok(translator.parts > 100, `only ${String(translator.parts)} of 400 were parts`);
+  assert.ok(translator.parts > 200, `only ${String(translator.parts)} of 600 were parts`);
 });
 
 test('from time to time everything is translated all the same', () => {
@@ -271,4 +330,52 @@ spec: { parentRefs: [${parents}], rules: [{}] }`;
     (name) => after.models.get(`default/${name}`) === before.models.get(`default/${name}`),
   );
   assert.deepEqual(kept, ['c', 'd']);
+});
+
+test('what the controller makes for proxies, and all else that nobody names, has nothing translated', () => {
+  const { objects, options } = readObjects(`
+kind: GatewayClass
+metadata: { name: ours }
+spec: { controllerName: portcullis.dev/gateway }
+---
+kind: Gateway
+metadata: { name: a }
+spec:
+  gatewayClassName: ours
+  listeners:
+    - { name: http, port: 80, protocol: HTTP }
+    - { name: https, port: 443, protocol: HTTPS, tls: { certificateRefs: [{ name: later }] } }
+---
+kind: HTTPRoute
+metadata: { name: r }
+spec: { parentRefs: [{ name: a }], rules: [{ backendRefs: [{ name: app, port: 80 }] }] }
+---
+kind: Service
+metadata: { name: app }
+spec: { ports: [{ port: 80 }] }`);
+  const translator = new Translator();
+  const before = translator.translate(objects, options);
+  const named = (name: string): Named => ({ metadata: { name, namespace: 'default' } }) as Named;
+  let now = objects;
+  const turn = (change: Partial<Record<keyof KubeObjects, readonly unknown[]>>): Translation => {
+    now = { ...now, ...(change as Partial<KubeObjects>) };
+    const after = translator.translate(now, options);
+    assert.deepEqual(told(after), told(translate(now, options)));
+    return after;
+  };
+  const after = turn({
+    services: [...objects.services, named('portcullis-a')],
+    configMaps: [named('portcullis-a')],
+    secrets: [named('another')],
+    namespaces: [named('another')],
+  });
+  assert.equal(translator.parts, 1);
+  assert.equal(after.models.get('default/a'), before.models.get('default/a'));
+  // Asked for in vain until now; and found until now.
+  turn({ secrets: [named('later')] });
+  assert.equal(translator.parts, 1);
+  turn({ services: [named('portcullis-a')] });
+  assert.equal(translator.parts, 1);
+  turn({ services: [] });
+  assert.equal(translator.parts, 2);
 });

@@ -4,7 +4,7 @@ import { sameData } from './conditions.ts';
 import type { KubeObjects, StatusUpdate, TranslateOptions, Translation } from './contract.ts';
 import { EndpointFinder } from './endpoints.ts';
 import { translate } from './index.ts';
-import { keyOfNamed } from './lookup.ts';
+import { askedFields, keyOfNamed, newAsked, type Asked } from './lookup.ts';
 import { GatewayNames } from './routeParents.ts';
 
 const routeFields = ['httpRoutes', 'grpcRoutes', 'tlsRoutes', 'tcpRoutes', 'udpRoutes'] as const;
@@ -16,10 +16,6 @@ const decisive = [
   'listenerSets',
   'referenceGrants',
   'parameters',
-  'services',
-  'secrets',
-  'configMaps',
-  'namespaces',
 ] as const satisfies readonly (keyof KubeObjects)[];
 
 /** Their status tells of routes of every Gateway, so where there is one there are no parts. */
@@ -37,6 +33,8 @@ interface Known {
   readonly options: TranslateOptions;
   readonly translation: Translation;
   readonly report: ReadonlyMap<string, StatusUpdate>;
+  /** By the whole translation and all of its parts since. */
+  readonly asked: Asked;
   /** `Date.now()` of the last whole translation. */
   readonly wholeAt: number;
 }
@@ -53,9 +51,9 @@ interface Part {
 }
 
 /**
- * Translates again and again. Where only routes, addresses and what is known of proxies have changed, it translates the
- * Gateways that these routes name, or named, with all that shares a route with them, and keeps the rest. The outcome is
- * that of `translate`, as a test with random changes sees to.
+ * Translates again and again. Where only routes, addresses, what is known of proxies, and what nobody ever asked for
+ * have changed, it translates the Gateways that these routes name, or named, with all that shares a route with them, and
+ * keeps the rest. The outcome is that of `translate`, as a test with random changes sees to.
  */
 export class Translator {
   private known: Known | undefined;
@@ -69,19 +67,21 @@ export class Translator {
         ? undefined
         : partOf(known, objects, options);
     if (known === undefined || part === undefined) {
-      const translation = translate(objects, options);
+      const asked = newAsked();
+      const translation = translate(objects, options, asked);
       this.known = {
         objects,
         options,
         translation,
         report: new Map(translation.report.map((update) => [keyOfUpdate(update), update])),
+        asked,
         wholeAt: Date.parse(options.now),
       };
       return translation;
     }
     this.parts++;
     const { report, translation } = joined(known, part, objects, options);
-    this.known = { objects, options, translation, report, wholeAt: known.wholeAt };
+    this.known = { ...known, objects, options, translation, report };
     return translation;
   }
 }
@@ -94,6 +94,8 @@ function partOf(known: Known, objects: KubeObjects, options: TranslateOptions): 
   const before = known.objects;
   if (spanning.some((field) => objects[field].length + before[field].length > 0)) return undefined;
   if (!decisive.every((field) => isSameList(before[field], objects[field]))) return undefined;
+  if (askedFields.some((field) => isOtherFor(known.asked[field], before[field], objects[field])))
+    return undefined;
   if (!hasSameSurroundings(known.options, options)) return undefined;
   const settled = new Map<string, StatusUpdate>();
   const gateways = changedGateways(known, objects, options, settled);
@@ -208,6 +210,18 @@ const isSameButForStatus = (a: Gateway | AnyRoute, b: Gateway | AnyRoute): boole
 const isSameList = (a: readonly unknown[], b: readonly unknown[]): boolean =>
   a.length === b.length && a.every((item, index) => item === b[index]);
 
+/**
+ * Is one of those that were asked for another one, gone, or there now? A translation that gets the same answers asks the
+ * same questions, so the others are asked for as little as before: what the controller itself makes for proxies, for one.
+ */
+function isOtherFor(asked: ReadonlySet<string>, before: readonly Named[], after: readonly Named[]): boolean {
+  for (const { old, now } of changesOf(before, after)) {
+    const one = now ?? old;
+    if (one !== undefined && asked.has(keyOfNamed(one))) return true;
+  }
+  return false;
+}
+
 function* changesOf<Kind extends Named>(
   before: readonly Kind[],
   after: readonly Kind[],
@@ -236,6 +250,7 @@ function joined(
       gateways: objects.gateways.filter((gateway) => gateways.has(keyOfNamed(gateway))),
     },
     options,
+    known.asked,
   );
   const models = new Map(
     objects.gateways.flatMap((gateway) => {
