@@ -9,6 +9,19 @@ import { structural } from './structural.ts';
 const group = 'portcullis.dev';
 const version = 'v1alpha1';
 
+interface Column {
+  readonly name: string;
+  readonly type: string;
+  readonly jsonPath: string;
+}
+const age: Column = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
+/** By the first Gateway that it is for. */
+const accepted: Column = {
+  name: 'Accepted',
+  type: 'string',
+  jsonPath: ".status.ancestors[0].conditions[?(@.type=='Accepted')].status",
+};
+
 /** A kind of ours: one row here is one CRD. */
 interface Kind {
   readonly kind: string;
@@ -20,7 +33,7 @@ interface Kind {
   /** Structural schema of `status`, where it has one. */
   readonly status?: object;
   readonly labels?: Readonly<Record<string, string>>;
-  readonly columns: readonly { readonly name: string; readonly type: string; readonly jsonPath: string }[];
+  readonly columns: readonly Column[];
 }
 
 const kinds: readonly Kind[] = [
@@ -34,7 +47,7 @@ const kinds: readonly Kind[] = [
     columns: [
       { name: 'Replicas', type: 'integer', jsonPath: '.spec.replicas' },
       { name: 'Service', type: 'string', jsonPath: '.spec.service.type' },
-      { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+      age,
     ],
   },
   {
@@ -44,15 +57,7 @@ const kinds: readonly Kind[] = [
     description: 'An MCP server that HTTPRoutes name in their backendRefs.',
     spec: mcpBackendSchema,
     status: ancestorsStatus,
-    columns: [
-      { name: 'Target', type: 'string', jsonPath: '.spec.targets[0].name' },
-      {
-        name: 'Accepted',
-        type: 'string',
-        jsonPath: ".status.ancestors[0].conditions[?(@.type=='Accepted')].status",
-      },
-      { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
-    ],
+    columns: [{ name: 'Target', type: 'string', jsonPath: '.spec.targets[0].name' }, accepted, age],
   },
   {
     kind: 'GatewayPolicy',
@@ -64,15 +69,7 @@ const kinds: readonly Kind[] = [
     status: ancestorsStatus,
     // GEP-713: it holds for all that stands below its targets.
     labels: { 'gateway.networking.k8s.io/policy': 'Inherited' },
-    columns: [
-      { name: 'Target', type: 'string', jsonPath: '.spec.targetRefs[0].name' },
-      {
-        name: 'Accepted',
-        type: 'string',
-        jsonPath: ".status.ancestors[0].conditions[?(@.type=='Accepted')].status",
-      },
-      { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
-    ],
+    columns: [{ name: 'Target', type: 'string', jsonPath: '.spec.targetRefs[0].name' }, accepted, age],
   },
 ];
 

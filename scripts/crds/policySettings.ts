@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { crdRules } from '../../src/sources/kube/crdRules.ts';
 import { forms, type PlacedForm } from '../../src/sources/kube/translate/policyForms.ts';
 import {
   connectionNames,
@@ -37,10 +38,6 @@ const durations: ReadonlySet<string> = new Set([
   ...['fillInterval', 'interval', 'backoff', 'leeway', 'delay', 'time'],
 ]);
 const duration = { pattern: '^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$', maxLength: 64 };
-
-const rules = (...all: readonly { readonly rule: string; readonly message: string }[]): Schema => ({
-  'x-kubernetes-validations': all,
-});
 
 /** The schemas of all policies, as a CRD can say them. */
 export const policyProperties = (): Readonly<Record<string, Schema>> =>
@@ -115,7 +112,7 @@ function inForm(schema: Schema, { without, adds, oneOf }: PlacedForm): Record<st
     properties['url'] = {
       ...properties['url'],
       maxLength: 2_048,
-      ...rules({ rule: `self.matches(r'${keySetUrl.source}')`, message: keySetUrlRule }),
+      ...crdRules({ rule: `self.matches(r'${keySetUrl.source}')`, message: keySetUrlRule }),
     };
   const [first = '', ...more] = oneOf;
   return {
@@ -123,7 +120,7 @@ function inForm(schema: Schema, { without, adds, oneOf }: PlacedForm): Record<st
     properties,
     ...(more.length === 0
       ? { required: [first] }
-      : rules({
+      : crdRules({
           rule: `[${oneOf.map((name) => `has(self.${name})`).join(', ')}].filter(x, x).size() == 1`,
           message: `exactly one of ${oneOf.join(', ')} is needed`,
         })),

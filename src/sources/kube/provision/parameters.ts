@@ -1,15 +1,11 @@
 import { z } from 'zod';
+import { crdRules } from '../crdRules.ts';
 import { podResources } from '../podResources.ts';
 
 /**
  * What may be said of the proxies of a Gateway: the `spec` of a PortcullisParameters. The CRD is made of it
  * (`npm run generate`), so what is wrong is refused when it is written; the same schema looks at it again here.
  */
-
-/** Rules of the CRD in CEL, for what a schema cannot say; each has its like in a `refine`. */
-const rules = (...all: readonly { readonly rule: string; readonly message: string }[]) => ({
-  'x-kubernetes-validations': all,
-});
 
 const name = z.string().min(1).max(253);
 const text = z.string().max(4_096);
@@ -53,7 +49,7 @@ const service = z
     'externalTrafficPolicy does not go with type ClusterIP',
   )
   .meta(
-    rules(
+    crdRules(
       {
         rule: "!has(self.type) || self.type == 'LoadBalancer' || !(has(self.loadBalancerClass) || has(self.loadBalancerSourceRanges))",
         message: 'loadBalancerClass and loadBalancerSourceRanges go with type LoadBalancer only',
@@ -81,7 +77,7 @@ const autoscaling = z
     'minReplicas is at most maxReplicas',
   )
   .meta(
-    rules({
+    crdRules({
       rule: '!has(self.minReplicas) || self.minReplicas <= self.maxReplicas',
       message: 'minReplicas is at most maxReplicas',
     }),
@@ -94,7 +90,7 @@ const disruptionBudget = z
     'either minAvailable or maxUnavailable is needed',
   )
   .meta(
-    rules({
+    crdRules({
       rule: 'has(self.minAvailable) != has(self.maxUnavailable)',
       message: 'either minAvailable or maxUnavailable is needed',
     }),
@@ -154,7 +150,7 @@ export const parametersSchema = z
     'replicas does not go with autoscaling',
   )
   .meta(
-    rules({
+    crdRules({
       rule: '!(has(self.replicas) && has(self.autoscaling))',
       message: 'replicas does not go with autoscaling',
     }),

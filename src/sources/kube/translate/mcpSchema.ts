@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseDuration } from '../../../model/index.ts';
+import { crdRules } from '../crdRules.ts';
 import { podResources } from '../podResources.ts';
 import { hostName, insideName, isExternal } from './mcpHost.ts';
 
@@ -7,11 +8,6 @@ import { hostName, insideName, isExternal } from './mcpHost.ts';
  * The `spec` of an McpBackend. The CRD is made of it (`npm run generate`), so what is wrong is refused when it is
  * written; the same schema looks at it again here.
  */
-
-/** Rules of the CRD in CEL, for what a schema cannot say; each has its like in a `refine`. */
-const rules = (...all: readonly { readonly rule: string; readonly message: string }[]) => ({
-  'x-kubernetes-validations': all,
-});
 
 /** Entries of one name would hide each other; the server keeps them apart, and merges lists by them. */
 const byName = { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] };
@@ -57,7 +53,7 @@ const variable = z
     'either value or valueFrom is needed',
   )
   .meta(
-    rules({
+    crdRules({
       rule: 'has(self.value) != has(self.valueFrom)',
       message: 'either value or valueFrom is needed',
     }),
@@ -84,7 +80,7 @@ const stdio = z
       .max(24)
       .regex(/^([0-9]{1,4}(m|s|ms)){1,3}$/)
       .refine((given) => (parseDuration(given) ?? 0) > 0, noTime)
-      .meta(rules({ rule: "!self.matches('^(0+(m|s|ms))+$')", message: noTime }))
+      .meta(crdRules({ rule: "!self.matches('^(0+(m|s|ms))+$')", message: noTime }))
       .optional()
       .describe('From the start of the program to its answer to initialize; 60s unless given.'),
     placement: z
@@ -109,7 +105,7 @@ const stdio = z
     ofPods,
   )
   .meta(
-    rules({
+    crdRules({
       rule: "(has(self.placement) && self.placement == 'Pod') || !(has(self.image) || has(self.resources))",
       message: ofPods,
     }),
@@ -162,7 +158,7 @@ const host = z
       .max(253)
       .refine(isExternal, notExternal)
       .meta(
-        rules({
+        crdRules({
           rule: `isIP(self) ? ip(self).isGlobalUnicast() : (${matches(hostName)} && !${matches(insideName)})`,
           message: notExternal,
         }),
@@ -192,7 +188,7 @@ const target = z
   })
   .refine((one) => [one.stdio, one.service, one.host].filter((way) => way !== undefined).length === 1, oneWay)
   .meta(
-    rules({
+    crdRules({
       rule: '[has(self.stdio), has(self.service), has(self.host)].filter(x, x).size() == 1',
       message: oneWay,
     }),
@@ -206,7 +202,7 @@ export const mcpBackendSchema = z.strictObject({
     .min(1)
     .max(16)
     .refine((targets) => targets.length === 1, oneTarget)
-    .meta({ ...rules({ rule: 'self.size() == 1', message: oneTarget }), ...byName })
+    .meta({ ...crdRules({ rule: 'self.size() == 1', message: oneTarget }), ...byName })
     .describe('The MCP server to serve; exactly one in this version.'),
 });
 
