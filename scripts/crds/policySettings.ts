@@ -8,7 +8,7 @@ import {
   requestPolicies,
   schemaOf,
 } from '../../src/sources/kube/translate/policyKinds.ts';
-import { settingsRules } from './settingsRules.ts';
+import { oneOf as exactlyOne, settingsRules } from './settingsRules.ts';
 
 /** A JSON Schema, as zod writes it. */
 type Schema = Readonly<Record<string, unknown>>;
@@ -118,11 +118,6 @@ function inForm(schema: Schema, { without, adds, oneOf }: PlacedForm): Record<st
   return {
     ...withoutRequired(schema),
     properties,
-    ...(more.length === 0
-      ? { required: [first] }
-      : crdRules({
-          rule: `[${oneOf.map((name) => `has(self.${name})`).join(', ')}].filter(x, x).size() == 1`,
-          message: `exactly one of ${oneOf.join(', ')} is needed`,
-        })),
+    ...(more.length === 0 ? { required: [first] } : crdRules(exactlyOne(...oneOf))),
   };
 }

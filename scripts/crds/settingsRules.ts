@@ -1,4 +1,5 @@
 /** Rules of the CRD in CEL, for what the schemas of the policies say by code; what they miss, the controller tells. */
+import { crdRules } from '../../src/sources/kube/crdRules.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -7,7 +8,7 @@ interface Rule {
   readonly message: string;
 }
 
-const oneOf = (...names: readonly string[]): Rule => ({
+export const oneOf = (...names: readonly string[]): Rule => ({
   rule: `[${names.map((name) => `has(self.${name})`).join(', ')}].filter(x, x).size() == 1`,
   message: `exactly one of ${names.join(', ')} is needed`,
 });
@@ -75,5 +76,5 @@ const byFields: Readonly<Record<string, readonly Rule[]>> = {
 export function settingsRules(path: readonly string[], schema: Schema): Schema {
   const fields = Object.keys((schema['properties'] as object | undefined) ?? {}).join();
   const all = [...(byPath[path.join('.')] ?? []), ...(byFields[fields] ?? [])];
-  return all.length === 0 ? {} : { 'x-kubernetes-validations': all };
+  return all.length === 0 ? {} : crdRules(...all);
 }
