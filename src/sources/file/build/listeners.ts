@@ -15,7 +15,8 @@ import { buildMcp } from './mcp.ts';
 import type { Surroundings } from './surroundings.ts';
 import { buildSocket } from './proxyProtocol.ts';
 import { buildTcpRoute, buildUdpRoute } from './rawRoute.ts';
-import { buildPolicies, buildRoute, names } from './route.ts';
+import { buildPolicies } from './policies.ts';
+import { buildRoute, names } from './route.ts';
 import { buildProtocol, buildServerTls } from './serverTls.ts';
 
 /** The low-level form: everything that a port serves stands below it. */

@@ -1,9 +1,10 @@
-import type { McpBackend, McpTarget, PolicyUse, RemoteTarget, StdioTarget } from '../../../model/index.ts';
+import type { McpBackend, McpTarget, RemoteTarget, StdioTarget } from '../../../model/index.ts';
 import type { Path } from '../path.ts';
 import type { BackendPolicySettings, TargetPolicySettings } from '../schema/backendPolicies.ts';
 import type { McpSettings } from '../schema/mcp.ts';
 import type { RemoteServer } from '../schema/remoteServer.ts';
 import type { Surroundings } from './surroundings.ts';
+import { buildPolicies } from './policies.ts';
 import { buildTarget } from './target.ts';
 
 const startTimeoutMs = 60_000;
@@ -41,12 +42,14 @@ function buildMcpTarget(
 ): McpTarget {
   if (stdio !== undefined) return buildStdio(name, stdio);
   if (mcp === undefined) throw new Error('a target without a transport passed the checks');
+  const { backendAuth, requestHeaderModifier } = policies;
+  const uses = buildPolicies({ backendAuth, requestHeaderModifier }, [...path, 'policies'], around);
   return {
     kind: 'http',
     name,
     path: mcp.path,
     ...buildRemote(mcp, policies, around, ofRoute),
-    ...buildPolicies(policies, [...path, 'policies'], around),
+    ...(uses.length === 0 ? {} : { policies: uses }),
   };
 }
 
@@ -75,15 +78,4 @@ function buildRemote(
   if (host === undefined) throw new Error('a target without a host passed the checks');
   const own = { ...(backendTLS && { backendTLS }), ...(http && { http }), ...(tcp && { tcp }) };
   return buildTarget(host, named?.addresses, { ...ofRoute, ...named?.policies, ...own });
-}
-
-function buildPolicies(
-  { backendAuth, requestHeaderModifier }: TargetPolicySettings,
-  path: Path,
-  around: Surroundings,
-): Pick<RemoteTarget, 'policies'> {
-  const uses = Object.entries({ backendAuth, requestHeaderModifier })
-    .filter(([, settings]) => settings !== undefined)
-    .map(([name, settings]): PolicyUse => ({ name, settings, place: around.place([...path, name]) }));
-  return uses.length === 0 ? {} : { policies: uses };
 }

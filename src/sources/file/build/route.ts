@@ -1,8 +1,8 @@
-import type { Match, PathMatch, PolicyUse, Route, ValueMatch } from '../../../model/index.ts';
+import type { Match, PathMatch, Route, ValueMatch } from '../../../model/index.ts';
 import type { Path } from '../path.ts';
-import { backendPolicyNames } from '../schema/policies.ts';
 import type { MatchSettings, RouteSettings } from '../schema/route.ts';
 import { buildBackend } from './backend.ts';
+import { buildPolicies } from './policies.ts';
 import type { Surroundings } from './surroundings.ts';
 
 const everyPath: PathMatch = { kind: 'prefix', value: '/' };
@@ -33,17 +33,6 @@ export function buildRoute(
     ),
     place: around.place(path),
   };
-}
-
-/** One use for each policy that is set, in the order of the file; `policies/index.ts` orders their running. */
-export function buildPolicies(
-  settings: Readonly<Record<string, unknown>> | undefined,
-  path: Path,
-  around: Surroundings,
-): readonly PolicyUse[] {
-  return Object.entries(settings ?? {})
-    .filter(([name, value]) => value !== undefined && !backendPolicyNames.includes(name))
-    .map(([name, value]) => ({ name, settings: value, place: around.place([...path, name]) }));
 }
 
 /** Routes and listeners without a name are counted; a counted name gives way to one that somebody chose. */

@@ -3,7 +3,7 @@ import { backendPolicySchemas, policySchemas } from '../../../policies/schemas.t
 import { backendTls, rawBackendTls } from './backendTls.ts';
 import { fields, parsed } from './fields.ts';
 import { keepalives } from './keepalives.ts';
-import { hostAndPort, positiveDuration } from './scalars.ts';
+import { hostAndPort, positiveDuration, requestTarget } from './scalars.ts';
 
 const count = (most: number): z.ZodInt => z.int().min(1).max(most);
 
@@ -37,10 +37,7 @@ const authority = parsed('a host, with or without port', (text) =>
 );
 
 const check = fields({
-  // Visible ASCII: heads are written one byte a character, so others could turn into a line break.
-  path: parsed('a path that begins with /', (text) =>
-    /^\/[\x21\x22\x24-\x7e]*$/.test(text) ? text : undefined,
-  ).describe('What to ask for, with GET.'),
+  path: requestTarget.describe('What to ask for, with GET.'),
   host: authority.optional().describe('Host of the request; that of the backend by default.'),
   interval: positiveDuration.optional().describe('From the end of one check to the next; 10s by default.'),
   timeout: positiveDuration.optional().describe('For the whole check; 2s by default.'),

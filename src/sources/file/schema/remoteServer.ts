@@ -1,14 +1,9 @@
 import { z } from 'zod';
 import { fields, oneOf, parsed } from './fields.ts';
-import { hostAndPort, type HostAndPort } from './scalars.ts';
+import { hostAndPort, requestTarget, type HostAndPort } from './scalars.ts';
 
 /** Where the endpoint of an MCP server is when nobody says so. */
 const usualPath = '/mcp';
-
-/** Visible ASCII without what would end the request line or the target (RFC 9112 §3.2, RFC 3986 §3.5). */
-const endpoint = parsed('a path that begins with /', (text) =>
-  /^\/[\x21\x22\x24-\x7e]*$/.test(text) ? text : undefined,
-);
 
 /** `host` as written: a URL, `name:port`, or a name whose port stands beside it. */
 export interface WrittenHost {
@@ -32,7 +27,7 @@ function readHost(text: string): WrittenHost | undefined {
   if (!whole.success) return undefined;
   const path = rest.startsWith('?') ? usualPath + rest : rest;
   if (path === '' || path === '/') return { ...whole.data, path: usualPath };
-  if (!endpoint.safeParse(path).success) return undefined;
+  if (!requestTarget.safeParse(path).success) return undefined;
   return { ...whole.data, path };
 }
 
@@ -54,7 +49,7 @@ export const remoteServer = oneOf(
       .optional()
       .describe('Its URL; or its name, with `port` and `path` beside it. /mcp where no path is given.'),
     port: z.int().min(1).max(65_535).optional().describe('Its port, where `host` is a name alone.'),
-    path: endpoint.optional().describe('Path of its endpoint, where `host` is no URL; /mcp by default.'),
+    path: requestTarget.optional().describe('Path of its endpoint, where `host` is no URL; /mcp by default.'),
     backend: z
       .string()
       .optional()

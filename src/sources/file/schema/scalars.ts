@@ -4,6 +4,14 @@ import { z } from 'zod';
 import { parseDuration, type ListenAddress } from '../../../model/index.ts';
 import { parsed } from './fields.ts';
 
+/**
+ * Path and query of a request, as they are sent: visible ASCII without what would end the request line or the target
+ * (RFC 9112 §3.2, RFC 3986 §3.5). Heads are written one byte a character, so others could turn into a line break.
+ */
+export const requestTarget = parsed('a path that begins with /', (text) =>
+  /^\/[\x21\x22\x24-\x7e]*$/.test(text) ? text : undefined,
+);
+
 /** A port to listen on; 0 lets the system choose. */
 export const listenPort = z.int().min(0).max(65_535);
 
