@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { before, describe, test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseAllDocuments } from 'yaml';
-import { memoryLog, type Line } from '../../src/auth/log.testing.ts';
-import { defaults, joinEndpoints } from '../../src/model/index.ts';
+import type { Line } from '../../src/auth/log.testing.ts';
+import { joinEndpoints } from '../../src/model/index.ts';
 import { authority } from '../../src/proxy/certificates.testing.ts';
 import { TestPlane } from '../../src/proxy/dataPlane.testing.ts';
-import { Controller, type Installation } from '../../src/sources/kube/index.ts';
+import type { Controller, Installation } from '../../src/sources/kube/index.ts';
 import { findBed } from '../support/kubeCluster.ts';
-import { clusterForSuite, needsCluster, quickPace, type Stage } from './cluster.testing.ts';
-import { until } from './until.testing.ts';
+import { clusterForSuite, needsCluster, type Stage } from './cluster.testing.ts';
+import { startLeader } from './leader.testing.ts';
 
 const ours = 'portcullis.dev/gateway';
 
@@ -32,28 +32,19 @@ interface Running {
 
 /** A controller that leads in a namespace of its own. */
 async function start(t: TestContext, stage: Stage, name = 'default', makesProxies = true): Promise<Running> {
-  const { api, metrics } = await stage.connect();
-  const { log, lines } = memoryLog();
-  const controller = new Controller({
-    api,
+  const connection = await stage.connect();
+  const { controller, lines } = await startLeader(t, connection, {
     namespace: name,
     identity: `${t.name} ${name}`,
-    process: defaults,
     ...(makesProxies ? { installation: () => installationOf(name) } : {}),
-    log,
-    metrics,
-    watchPace: quickPace,
   });
-  t.after(async () => await controller.close());
-  await controller.ready;
-  await until('it leads', () => controller.isLeader);
   return {
     controller,
     lines,
     writes: async () => {
       let sum = 0;
       const pattern = /kube_(?:status|provision)_writes_total\{[^}]*\} (\d+)/g;
-      for (const [, count] of (await metrics.expose()).matchAll(pattern)) sum += Number(count);
+      for (const [, count] of (await connection.metrics.expose()).matchAll(pattern)) sum += Number(count);
       return sum;
     },
   };

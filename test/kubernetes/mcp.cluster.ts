@@ -2,12 +2,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, describe, test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { memoryLog } from '../../src/auth/log.testing.ts';
-import { defaults } from '../../src/model/index.ts';
-import { Controller } from '../../src/sources/kube/index.ts';
 import { mcpPodName } from '../../src/sources/kube/translate/index.ts';
 import { mcpBackendSchema } from '../../src/sources/kube/translate/mcpSchema.ts';
-import { clusterForSuite, needsCluster, quickPace } from './cluster.testing.ts';
+import { clusterForSuite, needsCluster } from './cluster.testing.ts';
+import { installation, startLeader } from './leader.testing.ts';
 import { until } from './until.testing.ts';
 
 const crd = (plural: string): string =>
@@ -153,27 +151,10 @@ describe('McpBackend', needsCluster, () => {
       );
 
   const start = async (t: TestContext) => {
-    const { api, metrics } = await stage.connect();
-    const { log, lines } = memoryLog();
-    const controller = new Controller({
-      api,
-      namespace: 'default',
-      identity: t.name,
-      process: defaults,
-      installation: () => ({
-        controllerName: 'portcullis.dev/gateway',
-        image: 'portcullis:test',
-        controller: 'portcullis-controller.portcullis-system.svc:15010',
-        trust: '(certificates)',
-      }),
+    const { controller, lines } = await startLeader(t, await stage.connect(), {
+      installation: () => installation,
       podKey: (backend) => `key of ${backend}`,
-      log,
-      metrics,
-      watchPace: quickPace,
     });
-    t.after(async () => await controller.close());
-    await controller.ready;
-    await until('it leads', () => controller.isLeader);
     const models = (): ReadonlyMap<string, unknown> => controller.translation?.models ?? new Map();
     const model = (): string => JSON.stringify([...models()]);
     const modelOf = (gateway: string): string => JSON.stringify(models().get(gateway));

@@ -2,11 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, describe, test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { memoryLog } from '../../src/auth/log.testing.ts';
-import { defaults } from '../../src/model/index.ts';
-import { Controller, type Installation } from '../../src/sources/kube/index.ts';
-import { clusterForSuite, gatewayClass, needsCluster, quickPace } from './cluster.testing.ts';
-import { until } from './until.testing.ts';
+import { clusterForSuite, gatewayClass, needsCluster } from './cluster.testing.ts';
+import { installation, startLeader } from './leader.testing.ts';
 
 interface Condition {
   readonly type: string;
@@ -29,13 +26,6 @@ interface AnyObject {
 }
 
 const crd = new URL('../../deploy/chart/crds/portcullis.dev_portcullisparameters.yaml', import.meta.url);
-
-const installation: Installation = {
-  controllerName: 'portcullis.dev/gateway',
-  image: 'portcullis:test',
-  controller: 'portcullis-controller.portcullis-system.svc:15010',
-  trust: '(certificates)',
-};
 
 describe('the proxies of Gateways', needsCluster, () => {
   const stage = clusterForSuite();
@@ -104,24 +94,8 @@ describe('the proxies of Gateways', needsCluster, () => {
   const sayAddresses = async (name: string, ...ips: readonly string[]): Promise<void> =>
     await say('service', name, { loadBalancer: { ingress: ips.map((ip) => ({ ip })) } });
 
-  const start = async (t: TestContext): Promise<{ readonly controller: Controller; log(): string }> => {
-    const { api, metrics } = await stage.connect();
-    const { log, lines } = memoryLog();
-    const controller = new Controller({
-      api,
-      namespace: 'default',
-      identity: t.name,
-      process: defaults,
-      installation: () => installation,
-      log,
-      metrics,
-      watchPace: quickPace,
-    });
-    t.after(async () => await controller.close());
-    await controller.ready;
-    await until('it leads', () => controller.isLeader);
-    return { controller, log: () => JSON.stringify(lines) };
-  };
+  const start = async (t: TestContext): Promise<void> =>
+    void (await startLeader(t, await stage.connect(), { installation: () => installation }));
 
   test('a Gateway is programmed when a proxy is available and it has an address', async (t) => {
     await start(t);

@@ -2,12 +2,9 @@ import assert from 'node:assert/strict';
 import { before, describe, test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseAllDocuments } from 'yaml';
-import { memoryLog } from '../../src/auth/log.testing.ts';
-import { defaults } from '../../src/model/index.ts';
-import { Controller } from '../../src/sources/kube/index.ts';
 import { findHelm, rendered } from '../support/helm.ts';
-import { clusterForSuite, needsCluster, quickPace } from './cluster.testing.ts';
-import { until } from './until.testing.ts';
+import { clusterForSuite, needsCluster } from './cluster.testing.ts';
+import { installation, startLeader } from './leader.testing.ts';
 
 const helm = findHelm();
 const skip = needsCluster.skip !== false ? needsCluster.skip : 'missing' in helm && helm.missing;
@@ -38,27 +35,11 @@ describe('with the rights that the chart gives it, the controller', { skip }, ()
       '-n',
       'portcullis-system',
     ]);
-    const { api, metrics } = await stage.connect({ token: token.trim() });
-    const { log, lines } = memoryLog();
-    const controller = new Controller({
-      api,
+    const { lines } = await startLeader(t, await stage.connect({ token: token.trim() }), {
       namespace: 'portcullis-system',
-      identity: t.name,
       watchNamespaces,
-      process: defaults,
-      installation: () => ({
-        controllerName: 'portcullis.dev/gateway',
-        image: 'portcullis:test',
-        controller: 'portcullis-controller.portcullis-system.svc:15010',
-        trust: '(certificates)',
-      }),
-      log,
-      metrics,
-      watchPace: quickPace,
+      installation: () => installation,
     });
-    t.after(async () => await controller.close());
-    await controller.ready;
-    await until('it leads', () => controller.isLeader);
     const written = (): string[] => lines.map((line) => JSON.stringify(line));
     await stage.cluster.apply([gateway('a'), gateway('b')].join('\n---\n'));
     await eventually('service', 'a');
