@@ -6,8 +6,8 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { residentBytes } from './processes.testing.ts';
-import { answerOf, openSession, resultText, type RawSession } from './session.testing.ts';
-import { inline, node, rogue, rogueBackends } from './stage.testing.ts';
+import { answerOf, callsUnderWay, openSession, resultText, type RawSession } from './session.testing.ts';
+import { inline, node, rogue, rogueAlone } from './stage.testing.ts';
 import { until } from './until.testing.ts';
 
 const MiB = 1_048_576;
@@ -21,7 +21,7 @@ interface Target {
 
 const targets: Readonly<Record<string, Target>> = {
   rogue: {},
-  hurried: { policies: { timeout: { requestTimeout: '3s' } } },
+  hurried: { policies: { timeout: { requestTimeout: '6s' } } },
   mute: { args: ['mute'], stdio: { startTimeout: '500ms' } },
   failing: { args: ['failing'] },
   stubborn: { args: ['stubborn'] },
@@ -88,7 +88,7 @@ describe('a child that dies', () => {
     await session.send('POST', { id: 50, method: 'resources/subscribe', params: { uri: 'file:///a' } });
     await session.send('POST', { id: 51, method: 'logging/setLevel', params: { level: 'warning' } });
     const pending = Promise.all([session.call('hang'), session.call('hang')]);
-    await text(session, 'echo', { text: 'the calls above have arrived' });
+    await callsUnderWay(gateway, 2);
     process.kill(pid, 'SIGKILL');
     for (const { error } of await pending) {
       assert.equal(error?.code, -32603);
@@ -126,14 +126,14 @@ describe('a child that dies', () => {
       const { error } = await closing;
       assert.equal(error?.code, -32603);
       assert.match(error.message, /closing-target/);
-      assert.ok(!gateway.children().some((child) => String(child.pid) === pid));
+      await until('its end', () => !gateway.children().some((child) => String(child.pid) === pid));
       await session.close();
     });
 
   test('takes no other session with it', async () => {
     const [dying, living] = await Promise.all([open('rogue'), open('rogue')]);
     const held = living.call('hold');
-    await text(living, 'echo', { text: 'held' });
+    await callsUnderWay(gateway, 1);
     await dying.call('crash');
     assert.equal(await text(living, 'release'), 'done');
     assert.equal(resultText(await held), 'released');
@@ -145,14 +145,16 @@ describe('a child that dies', () => {
     assert.equal(code, -32603);
     assert.match(message, /failing-target/);
     assert.doesNotMatch(message, /database/, 'what a target writes is not for clients');
-    assert.match(gateway.log(), /failing-target.*cannot find my database/);
+    await until('its words', () => /failing-target.*cannot find my database/.test(gateway.log()));
   });
 
   test('because there is no such program is reported the same way', async () => {
     const { code, message } = await refusal('absent');
     assert.equal(code, -32603);
     assert.match(message, /absent-target/);
-    assert.match(gateway.log(), /target=absent-target|\/no\/such\/program.*was not found/);
+    await until('the line', () =>
+      /target=absent-target|\/no\/such\/program.*was not found/.test(gateway.log()),
+    );
   });
 });
 
@@ -164,7 +166,7 @@ describe('a child that does not answer', () => {
     const cancelling = new AbortController();
     const hanging = client.callTool({ name: 'hang' }, undefined, { signal: cancelling.signal });
     const refused = assert.rejects(hanging, /no patience/);
-    await client.callTool({ name: 'echo', arguments: { text: 'the call above has arrived' } });
+    await callsUnderWay(gateway, 1);
     cancelling.abort(new Error('no patience'));
     await refused;
     await until('the child to hear of it', async () => {
@@ -273,6 +275,7 @@ describe('a child that says too much', () => {
   test('in one line ends that call only', async () => {
     const session = await open('rogue');
     const held = session.call('hold');
+    await callsUnderWay(gateway, 1);
     const { error } = await session.call('huge', { bytes: 3 * MiB });
     assert.equal(error?.code, -32603);
     assert.match(error.message, /too large/);
@@ -285,7 +288,7 @@ describe('a child that says too much', () => {
   test('that is no message is skipped and logged', async () => {
     const session = await open('rogue');
     assert.equal(await text(session, 'garbage'), 'after garbage');
-    assert.match(gateway.log(), /Listening on port 3000/);
+    await until('the line', () => gateway.log().includes('Listening on port 3000'));
     await session.close();
   });
 
@@ -331,12 +334,12 @@ describe('a child and what it is given', () => {
 
 describe('the end of a session', () => {
   test('ends what its child has started, however deaf it is to signals', async () => {
-    const before = gateway.children().length;
+    await until('the end of earlier children', () => gateway.children().length === 0);
     const session = await open('rogue');
     await session.call('grandchild');
-    assert.equal(gateway.children().length, before + 2);
+    await until('both', () => gateway.children().length === 2);
     await session.close();
-    await until('their end', () => gateway.children().length === before);
+    await until('their end', () => gateway.children().length === 0);
   });
 
   test('ends a child that does not want to', async () => {
@@ -346,14 +349,7 @@ describe('the end of a session', () => {
   });
 
   test('comes with a bounded number of children, and room is free afterwards', async () => {
-    await using small = await startGateway(`
-config: { limits: { maxChildren: 2 } }
-binds:
-- port: 0
-  listeners:
-  - routes:
-    - backends: ${rogueBackends}
-`);
+    await using small = await startGateway(rogueAlone({ limits: { maxChildren: 2 } }));
     const [first, second] = await Promise.all([openSession(small.url), openSession(small.url)]);
     const full = await fetch(small.url, {
       method: 'POST',
@@ -375,14 +371,7 @@ binds:
   });
 
   test('comes by itself when nobody uses it', async () => {
-    await using brief = await startGateway(`
-config: { mcp: { sessionTtl: 1s } }
-binds:
-- port: 0
-  listeners:
-  - routes:
-    - backends: ${rogueBackends}
-`);
+    await using brief = await startGateway(rogueAlone({ mcp: { sessionTtl: '3s' } }));
     const session = await openSession(brief.url);
     await until('the end of its child', () => brief.children().length === 0);
     const response = await session.send('POST', { id: 9, method: 'tools/list' });

@@ -1,6 +1,8 @@
 /** Every configuration under examples/ runs as it stands there and does what its first line says. */
 import assert from 'node:assert/strict';
-import { globSync, readFileSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { startDevIdp, type DevIdp } from '../../apps/dev-idp/src/index.ts';
@@ -11,12 +13,14 @@ import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { ask as askHost } from './http.testing.ts';
 import { policyWalks } from './policyWalks.testing.ts';
 import { apart, openSession, resultText } from './session.testing.ts';
-import { until } from './until.testing.ts';
+import { counterStarted, until } from './until.testing.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
 interface Stage {
   readonly gateway: GatewayProcess;
+  /** Its TMPDIR. */
+  readonly folder: string;
   /** The MCP server over the network. */
   readonly remote: RemoteServer;
   /** Tokens of a member of the group, and of somebody else. */
@@ -122,7 +126,8 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     assert.equal(await statusOf(ask('/headers')), 200);
     assert.equal(await gateway.metric('portcullis_workers'), 2);
   },
-  'examples/workers/mcp.yaml': async ({ gateway }) => {
+  'examples/workers/mcp.yaml': async ({ gateway, folder }) => {
+    await counterStarted(folder);
     assert.equal(await gateway.metric('portcullis_workers'), 3);
     const session = await openSession(`${gateway.url}/mcp`, undefined, { fetch: apart });
     for (let i = 0; i < 12; i++)
@@ -182,7 +187,9 @@ describe('the example', { concurrency: 2 }, () => {
   });
 
   for (const [file, walk] of Object.entries(walks))
-    test(file, async () => {
+    test(file, async (t) => {
+      const folder = mkdtempSync(join(tmpdir(), 'portcullis-example-'));
+      t.after(() => rmSync(folder, { recursive: true }));
       await using gateway = await startGateway('', {
         args: ['-f', root + file],
         env: {
@@ -191,11 +198,13 @@ describe('the example', { concurrency: 2 }, () => {
           ECHO_HOST: `127.0.0.1:${echo.port}`,
           MIRROR_HOST: `127.0.0.1:${echo.port}`,
           MCP_URL: remote.url,
+          TMPDIR: folder,
         },
       });
       await gateway.keysReady();
       await walk({
         gateway,
+        folder,
         remote,
         member,
         guest,

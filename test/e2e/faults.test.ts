@@ -53,7 +53,7 @@ before(async () => {
   closeBackend = close;
   gateway = await startGateway(`
 config:
-  limits: { headTimeout: 1s, bodyTimeout: 1s }
+  limits: { headTimeout: 3s, bodyTimeout: 3s }
 binds:
 - port: 0
   listeners:
@@ -131,7 +131,7 @@ test('clients that send their heads drop by drop are told to go, and stand in no
   for (const socket of sockets) socket.write('GET /ok HTTP/1.1\r\nhost: x\r\n');
   const dripping = setInterval(() => {
     for (const socket of sockets) if (socket.writable) socket.write('x-drop: 1\r\n');
-  }, 20);
+  }, 50);
   try {
     for (let i = 0; i < 20; i++) assert.equal((await ask(`${gateway.url}/ok`)).status, 200);
     for (const answer of await Promise.all(answers)) assert.match(answer, /^HTTP\/1\.1 408 /);

@@ -204,7 +204,7 @@ binds:
       ${backends}
     - name: slow
       matches: [{ path: { pathPrefix: /delay } }]
-      policies: { timeout: { requestTimeout: 150ms } }
+      policies: { timeout: { requestTimeout: 2s } }
       ${backends}
 `);
   });

@@ -136,11 +136,13 @@ describe('a provider that is away', () => {
     await response.body?.cancel();
     assert.equal(await statusOf(gateway, 'guarded'), 401, 'who brings no token needs no key to hear so');
     assert.equal(await statusOf(gateway, 'open'), 200);
-    const details = (await (await fetch(`${gateway.readiness}/readyz`)).json()) as {
-      keySets: { state: string; problem?: string }[];
-    };
-    assert.equal(details.keySets[0]?.state, 'waiting');
-    assert.match(details.keySets[0]?.problem ?? '', /./);
+    await until('the problem', async () => {
+      const { keySets } = (await (await fetch(`${gateway.readiness}/readyz`)).json()) as {
+        keySets: { state: string; problem?: string }[];
+      };
+      assert.equal(keySets[0]?.state, 'waiting');
+      return (keySets[0].problem ?? '') !== '';
+    });
     await idp.up();
     await until('the keys', async () => (await statusOf(gateway, 'guarded', token)) === 200);
   });
@@ -227,5 +229,6 @@ test('an unusual key in a set is left out with a warning and does not spoil the 
   assert.equal(await statusOf(gateway, 'guarded', await good.token('urn:issuer')), 200);
   const { keySets } = await gateway.configDump();
   assert.equal(keySets[0]?.keys, 1);
-  for (const index of odd.keys()) assert.match(gateway.log(), new RegExp(`WARN .*skipped .*index=${index} `));
+  for (const index of odd.keys())
+    await until('the warning', () => new RegExp(`WARN .*skipped .*index=${index} `).test(gateway.log()));
 });

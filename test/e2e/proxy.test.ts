@@ -75,6 +75,9 @@ async function stage(t: TestContext): Promise<Stage> {
 const problems = async (gateway: GatewayProcess): Promise<readonly string[]> =>
   (await gateway.configDump()).config.problems;
 
+const synchronized = async (gateway: GatewayProcess): Promise<boolean> =>
+  (await gateway.metric('portcullis_config_synchronized')) === 1;
+
 test('a proxy serves what its controller says, follows it, and leaves it in good order', async (t) => {
   const { controller, start } = await stage(t);
   const [one, two] = [await app(t, 'one'), await app(t, 'two')];
@@ -83,13 +86,13 @@ test('a proxy serves what its controller says, follows it, and leaves it in good
   await using gateway = await start('--log-level=debug');
   const url = `http://127.0.0.1:${String(port)}/`;
   assert.equal((await ask(url)).body, 'one');
+  await until('it to be in use', () => synchronized(gateway));
   assert.deepEqual(await problems(gateway), []);
-  assert.equal(await gateway.metric('portcullis_config_synchronized'), 1);
   assert.equal(await gateway.metric('portcullis_stream_connected'), 1);
 
   move(controller, 'a', [two]);
   await until('the other address', async () => (await ask(url)).body === 'two');
-  assert.match(gateway.log(), /addresses taken lists=1/);
+  await until('the line', () => gateway.log().includes('addresses taken lists=1'));
   assert.equal(gateway.log().match(/configuration taken/g), null);
 
   say(controller, on(port, modelWith([routeNamed('a', '/only')])), [two]);
@@ -110,13 +113,13 @@ test('a model that cannot be served is refused with its reason, and the one befo
   const good = on(port, modelWith([routeNamed('a', '/')]));
   say(controller, { ...good, binds: [...good.binds, ...on(one.port, modelWith([])).binds] }, [one]);
   await until('the refusal', () => controller.server.proxies[0]?.problems[0]?.includes('EADDRINUSE'));
-  assert.match((await problems(gateway)).join(), /EADDRINUSE/);
+  await until('the problem', async () => /EADDRINUSE/.test((await problems(gateway)).join()));
   assert.equal(await gateway.metric('portcullis_config_synchronized'), 0);
   assert.equal(await gateway.metric('portcullis_ready'), 1);
   assert.equal((await ask(`http://127.0.0.1:${String(port)}/`)).body, 'one');
   say(controller, good, [one]);
   await until('the next one', () => controller.server.proxies[0]?.current);
-  assert.equal(await gateway.metric('portcullis_config_synchronized'), 1);
+  await until('it to be in use', () => synchronized(gateway));
 });
 
 test('a proxy without a model is alive and not ready, and is ready as soon as there is one', async (t) => {

@@ -61,7 +61,7 @@ test('a file that breaks and is mended under load, again and again, fails no req
       const path = `/round-${round}`;
       gateway.rewrite(configuration(echo.port, [path]));
       await until('the new route', async () => (await text(path)) === path);
-      assert.equal(await synchronized(), 1);
+      await until('it to be in use', async () => (await synchronized()) === 1);
 
       gateway.rewrite(yaml);
       await until('the refusal to be seen', async () => (await synchronized()) === 0);
@@ -74,7 +74,7 @@ test('a file that breaks and is mended under load, again and again, fails no req
     }
     gateway.rewrite(configuration(echo.port, []));
     await until('the routes to go', async () => (await text('/round-3')) !== '/round-3');
-    assert.equal((await details()).config.synchronized, true);
+    await until('that to be in use', async () => (await details()).config.synchronized);
     assert.deepEqual((await details()).config.problems, []);
     const before = load.served;
     await until('some more load', () => load.served > before + 100);
@@ -99,7 +99,11 @@ test('a port can be added and removed, while the others stay open', async () => 
   const load = startLoad(gateway.url, 2, (status, body) => status === 200 && body === 'first');
   try {
     gateway.rewrite(`binds:${one('first')}${one('second')}`);
-    const second = await until('a second port', async () => (await gateway.configDump()).binds[1]?.port);
+    // It is 0 until it is open.
+    const second = await until('a second port', async () => {
+      const { binds } = await gateway.configDump();
+      return binds[1]?.port || undefined;
+    });
     assert.equal(await (await fetch(`http://127.0.0.1:${second}`)).text(), 'second');
     gateway.rewrite(`binds:${one('first')}`);
     await until('the port to close', () =>
@@ -123,7 +127,7 @@ test('a part that cannot change while it runs is named, the rest of the file is 
   await using gateway = await startGateway(configuration(echo.port, []));
   gateway.rewrite(configuration(echo.port, ['/new'], 'config: { mcp: { sessionTtl: 5m } }'));
   await until('the new route', async () => (await (await fetch(`${gateway.url}/new`)).text()) === '/new');
-  assert.match(gateway.log(), /WARN .*after a restart/);
+  await until('the warning', () => /WARN .*after a restart/.test(gateway.log()));
 });
 
 test('an MCP route that is taken away ends its sessions and their children', async () => {

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import type { GatewayProcess } from './gateway.testing.ts';
+import { until } from './until.testing.ts';
 
 export interface Message {
   readonly id?: string | number;
@@ -81,6 +83,16 @@ export async function openSession(
     },
   };
 }
+
+/** Waits until so many calls are with their servers: requests on connections of their own may overtake each other. */
+export const callsUnderWay = (gateway: GatewayProcess, count: number): Promise<boolean> =>
+  until(`${count} calls to be under way`, async () => {
+    const { sessions } = (await gateway.configDump()).mcp as {
+      sessions: { targets: { pending: number }[] }[];
+    };
+    const pending = sessions.flatMap(({ targets }) => targets.map((target) => target.pending));
+    return pending.reduce((sum, each) => sum + each, 0) === count;
+  });
 
 /** The response in a JSON body or at the end of an event stream. */
 export function answerOf(text: string): Message {

@@ -81,7 +81,7 @@ test('sessions with living children, and theirs, leave no process behind', async
   await using gateway = await startGateway(configuration(holder.port, '1s'));
   const sessions = await Promise.all(Array.from({ length: 3 }, () => openSession(`${gateway.url}/mcp`)));
   await Promise.all(sessions.map((session) => session.call('grandchild')));
-  assert.equal(gateway.children().length, 6);
+  await until('all of them', () => gateway.children().length === 6);
   const hanging = Promise.allSettled(sessions.map((session) => session.call('hang')));
   await gateway.stop();
   await hanging;
@@ -139,14 +139,24 @@ test('a call that runs when the order comes is still answered', async () => {
   await using holder = await startHolder();
   await using gateway = await startGateway(configuration(holder.port, '1h'));
   const session = await openSession(`${gateway.url}/mcp`);
-  const response = session.send('POST', {
+  const response = await session.send('POST', {
     id: 7,
     method: 'tools/call',
     params: { name: 'progress', arguments: { steps: 20_000 }, _meta: { progressToken: 1 } },
   });
-  await until('progress', async () => ((await gateway.metric('portcullis_mcp_sessions')) ?? 0) > 0);
+  // What is not read holds the call up, so it has not ended.
+  const told = response.body?.getReader() ?? assert.fail('no body');
+  const decoder = new TextDecoder();
+  let heard = '';
+  const hear = async (): Promise<boolean> => {
+    const { done, value } = await told.read();
+    heard += decoder.decode(value, { stream: !done });
+    return !done;
+  };
+  while (!heard.includes('notifications/progress')) assert.ok(await hear(), heard);
   gateway.signal('SIGTERM');
-  const answer = answerOf(await (await response).text());
+  while (await hear());
+  const answer = answerOf(heard);
   assert.deepEqual(answer.result?.['content'], [{ type: 'text', text: 'done' }]);
   assert.deepEqual(await gateway.ended, { code: 0, signal: null });
 });

@@ -55,6 +55,16 @@ export const rogueBackends = inline([
   { mcp: { targets: [{ name: 'target', stdio: { cmd: node, args: [rogue] } }] } },
 ]);
 
+/** A gateway that has nothing else on its port. */
+export const rogueAlone = (config: object = {}): string => `
+config: ${inline(config)}
+binds:
+- port: 0
+  listeners:
+  - routes:
+    - backends: ${rogueBackends}
+`;
+
 export const authentication = (idp: DevIdp, settings: object = {}): object => ({
   mode: 'strict',
   issuer: idp.issuer,

@@ -1,3 +1,4 @@
+import { globSync } from 'node:fs';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -28,6 +29,13 @@ export async function until<T>(
     await delay(15);
   }
 }
+
+/**
+ * Waits for the counter of rate limits of several workers. Who draws while it is being started waits for a second only.
+ * @param folder the TMPDIR of the gateway, and of no other
+ */
+export const counterStarted = (folder: string): Promise<boolean> =>
+  until('the counter of rate limits', () => globSync(`${folder}/*/tokens.sock`).length === 1);
 
 /** Waits until nobody takes connections on a port of 127.0.0.1 any more. */
 export const portClosed = (port = 0): Promise<boolean> =>

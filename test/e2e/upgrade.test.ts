@@ -27,7 +27,7 @@ import { ask, askSecurely } from './http.testing.ts';
 import { startGuarded } from './keyServer.testing.ts';
 import { repeat, startLoad, type Load } from './load.testing.ts';
 import { openSession } from './session.testing.ts';
-import { inline, rogue, rogueBackends } from './stage.testing.ts';
+import { inline, rogue, rogueAlone } from './stage.testing.ts';
 import { until } from './until.testing.ts';
 
 const launcher = fileURLToPath(new URL('../../bin/portcullis', import.meta.url));
@@ -64,7 +64,7 @@ async function upgraded(gateway: GatewayProcess, pid: number): Promise<number> {
     'the end of the old one',
     () => count(gateway.log(), 'the program before this one has ended') > before,
   );
-  assert.ok(isGone(pid));
+  await until('its process to be gone', () => isGone(pid));
   return next;
 }
 
@@ -157,7 +157,7 @@ for (const workers of [1, 2])
     await until('the end of the old one', () =>
       gateway.log().includes('the program before this one has ended'),
     );
-    assert.ok(isGone(gateway.pid));
+    await until('its process to be gone', () => isGone(gateway.pid));
     await traffic.goesOn();
     const third = await upgraded(gateway, second);
     await traffic.goesOn();
@@ -262,6 +262,7 @@ test('a new version that does not start leaves everything as it was, and says wh
   assert.match((await upgrade()).err, new RegExp(`no upgrade: port ${port} cannot be bound: EADDRINUSE`));
   await close();
 
+  await until('four lines', () => failures(gateway) >= 4);
   assert.equal(failures(gateway), 4);
   assert.equal(await gateway.metric('portcullis_upgrades_total', { result: 'failure' }), 4);
   assert.equal((await ask(`${gateway.readiness}/readyz`)).status, 200);
@@ -367,13 +368,7 @@ binds:
 });
 
 test('a session of the old program is unknown to the new one, and its client begins anew', async () => {
-  await using gateway = await startGateway(`
-binds:
-- port: 0
-  listeners:
-  - routes:
-    - backends: ${rogueBackends}
-`);
+  await using gateway = await startGateway(rogueAlone());
   const session = await openSession(gateway.url);
   await session.call('echo', { text: 'before' });
   const next = await upgraded(gateway, gateway.pid);

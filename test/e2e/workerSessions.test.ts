@@ -6,8 +6,15 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
-import { answerOf, apart, openSession, resultText, type RawSession } from './session.testing.ts';
-import { mcpRoute, node, rogue, rogueBackends, startIdp } from './stage.testing.ts';
+import {
+  answerOf,
+  apart,
+  callsUnderWay,
+  openSession,
+  resultText,
+  type RawSession,
+} from './session.testing.ts';
+import { mcpRoute, node, rogue, rogueAlone, startIdp } from './stage.testing.ts';
 import { until } from './until.testing.ts';
 
 const workers = 3;
@@ -101,6 +108,9 @@ ${mcpRoute({ idp, path: '/mcp', target: { cmd: node, args: [rogue] } })}
     const held = await holdSeveral();
     const count = async (): Promise<number> =>
       (await gateway.metric('portcullis_requests_total', { status: '200' })) ?? 0;
+    const inFlight = () => gateway.metric('portcullis_requests_in_flight');
+    // Who has an answer may be ahead of the one who counts it.
+    await until('all to be counted', async () => (await inFlight()) === 0);
     const before = await count();
     const lines = (): number => gateway.accessLog().split('"mcp.tool":"echo"').length - 1;
     const written = lines();
@@ -110,8 +120,8 @@ ${mcpRoute({ idp, path: '/mcp', target: { cmd: node, args: [rogue] } })}
     const asked = 10 * held.length;
     await until('all is logged', () => lines() >= written + asked);
     assert.equal(lines(), written + asked);
+    await until('all to be counted', async () => (await inFlight()) === 0);
     assert.equal(await count(), before + asked);
-    assert.equal(await gateway.metric('portcullis_requests_in_flight'), 0);
     await endAll(held);
   });
 
@@ -198,12 +208,7 @@ ${mcpRoute({ idp, path: '/mcp', target: { cmd: node, args: [rogue] } })}
       ({ error }) => error?.message,
       () => 'the connection ended',
     );
-    await until('the call to be there', async () => {
-      const { sessions } = (await gateway.configDump()).mcp as {
-        sessions: { targets: { pending: number }[] }[];
-      };
-      return sessions.some(({ targets }) => targets[0]?.pending === 1);
-    });
+    await callsUnderWay(gateway, 1);
     process.kill(before[victim - 1]?.pid ?? 0, 'SIGKILL');
     assert.match((await cut) ?? '', /^(session lost|the connection ended)$/);
     await until('the successor', async () => {
@@ -281,14 +286,7 @@ ${mcpRoute({ idp, path: '/mcp', target: { cmd: node, args: [rogue] } })}
   });
 
   test('the end does not wait for streams of news, wherever they came in', async () => {
-    await using other = await startGateway(`
-config: { workers: ${workers}, connectionTerminationDeadline: 1h }
-binds:
-- port: 0
-  listeners:
-  - routes:
-    - backends: ${rogueBackends}
-`);
+    await using other = await startGateway(rogueAlone({ workers, connectionTerminationDeadline: '1h' }));
     const opened = await Promise.all(
       Array.from({ length: 6 }, () => openSession(other.url, undefined, { fetch: apart })),
     );

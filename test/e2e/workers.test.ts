@@ -18,7 +18,7 @@ import { startLoad } from './load.testing.ts';
 import { openDescriptors } from './processes.testing.ts';
 import { revision } from './session.testing.ts';
 import { inline, rogue, rogueBackends } from './stage.testing.ts';
-import { portClosed, until } from './until.testing.ts';
+import { counterStarted, portClosed, until } from './until.testing.ts';
 
 interface Worker {
   readonly worker: number;
@@ -60,6 +60,9 @@ const allServe = (gateway: GatewayProcess): Promise<readonly Worker[] | undefine
 /** What `count` requests on connections of their own are answered with. */
 const bodies = async (url: string, count = 24): Promise<ReadonlySet<string>> =>
   new Set((await Promise.all(Array.from({ length: count }, () => ask(url)))).map(({ body }) => body));
+
+/** How often the log says so. */
+const said = (gateway: GatewayProcess, what: string): number => gateway.log().split(what).length - 1;
 
 test('the workers share one port, whatever the system chose, and what they count adds up', async () => {
   await using gateway = await startGateway(saying('hello'));
@@ -140,17 +143,13 @@ test('a new configuration reaches every worker; one that is refused reaches none
   assert.deepEqual(await bodies(gateway.url), new Set(['new']));
 
   gateway.rewrite(saying('last', [0, 0]));
-  const ports = await until('the second port', async () => {
-    const { binds } = await gateway.configDump();
-    return binds.length === 2 ? binds.map((bind) => bind.port) : undefined;
-  });
+  await until('the last one', () => said(gateway, 'configuration taken') === 2);
+  const ports = (await gateway.configDump()).binds.map((bind) => bind.port);
+  assert.equal(ports.length, 2);
   for (const port of ports) assert.deepEqual(await bodies(`http://127.0.0.1:${port}`), new Set(['last']));
   gateway.rewrite(saying('one'));
   await portClosed(ports[1]);
 });
-
-/** How often the log says so. */
-const said = (gateway: GatewayProcess, what: string): number => gateway.log().split(what).length - 1;
 
 const preparing = 'the workers prepare a configuration';
 const refused = 'configuration refused';
@@ -391,7 +390,7 @@ test('the level of the log reaches all workers, and a signal to a worker alone e
   assert.match(await (await fetch(`${gateway.admin}/logging`)).text(), /log level is debug/);
 });
 
-test('a rate limit holds for all workers together, over a reload and the death of a worker', async () => {
+test('a rate limit holds for all workers together, over a reload and the death of a worker', async (t) => {
   const limited = (body: string, workers: number): string => `
 config: { workers: ${workers} }
 binds:
@@ -405,7 +404,10 @@ binds:
         - { maxTokens: 70, tokensPerFill: 1, fillInterval: 2h }
         - { maxTokens: 30, tokensPerFill: 1, fillInterval: 1h, key: 'request.headers["x-client"]' }
 `;
-  await using gateway = await startGateway(limited('before', 3));
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-tokens-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  await using gateway = await startGateway(limited('before', 3), { env: { TMPDIR: folder } });
+  await counterStarted(folder);
   /** On a connection each, so that every worker gets some. */
   const burst = async (client: string, count: number): Promise<Answer[]> =>
     Promise.all(Array.from({ length: count }, () => ask(gateway.url, { headers: { 'x-client': client } })));
