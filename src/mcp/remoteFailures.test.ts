@@ -153,12 +153,12 @@ test('events that are no messages are passed over', async (t) => {
 });
 
 test('a call that takes longer than the target may is given up, and the server is told', async (t) => {
-  const { server, open, target } = await stage(t, { requestTimeoutMs: 150 });
+  const { server, open, target } = await stage(t, { requestTimeoutMs: 1_000 });
   const { promise: held, resolve } = Promise.withResolvers<Incoming>();
   server.tools['hold'] = (x) => resolve(x);
   const client = await open();
   const { json } = await client.post(client.tool('hold'));
-  assert.equal(json.error?.message, 'target "remote" did not answer within 150 ms');
+  assert.equal(json.error?.message, 'target "remote" did not answer within 1000 ms');
   await (
     await held
   ).left;
@@ -168,10 +168,10 @@ test('a call that takes longer than the target may is given up, and the server i
 });
 
 test('a server that does not answer initialize in time leaves no session', async (t) => {
-  const { server, harness } = await stage(t, { requestTimeoutMs: 150 });
+  const { server, harness } = await stage(t, { requestTimeoutMs: 1_000 });
   server.methods['initialize'] = () => undefined;
   const { json } = await new RawClient(harness.url).initialize();
-  assert.equal(json.error?.message, 'target "remote" did not answer initialize within 150 ms');
+  assert.equal(json.error?.message, 'target "remote" did not answer initialize within 1000 ms');
   assert.equal(harness.runtime.view().sessions.length, 0);
 });
 

@@ -7,7 +7,7 @@ import type { Incoming } from './remoteServer.testing.ts';
 import { until } from './until.testing.ts';
 
 test('a session that cannot be begun again keeps nothing of its attempts', async (t) => {
-  const { server, open, target } = await stage(t, { requestTimeoutMs: 100 });
+  const { server, open, target } = await stage(t, { requestTimeoutMs: 1_000 });
   const client = await open();
   const attempts: Incoming[] = [];
   server.sessions.clear();

@@ -250,7 +250,7 @@ test('an address that takes requests and never answers is left out by the time l
       ...listed([good, half]),
       eviction: { consecutiveFailures: 1, durationMs: 60_000, maxEjectedPercent: 50 },
     },
-    { policies: { timeout: { backendRequestTimeout: 100 } } },
+    { policies: { timeout: { backendRequestTimeout: 1_000 } } },
   );
   const seen: string[] = [];
   while (ready(gateway).length === 2) seen.push(...(await answers(gateway, 1)));
@@ -361,7 +361,7 @@ test('a request that waits is forgotten when its client leaves, and refused in t
   const gateway = await plane(
     t,
     { ...listed([app]), connections: { maxConnections: 1, maxPendingRequests: 5 } },
-    { upstream: { connectTimeoutMs: 50 } },
+    { upstream: { connectTimeoutMs: 1_000 } },
   );
   const [of] = [...gateway.plane.endpoints.destinations()];
   const holder = await gateway.client();
@@ -382,7 +382,7 @@ test('a request that waits for a backend without a route any more is refused in 
   const gateway = await plane(
     t,
     { ...listed([app]), connections: { maxConnections: 1, maxPendingRequests: 5 } },
-    { upstream: { connectTimeoutMs: 300 } },
+    { upstream: { connectTimeoutMs: 2_000 } },
   );
   const [of] = [...gateway.plane.endpoints.destinations()];
   const holder = await gateway.client();

@@ -110,7 +110,7 @@ test('a slow body that keeps coming is waited for', async () => {
 });
 
 test('a connection without a request is closed after its idle time', async () => {
-  await withPlane(echo, { limits: { idleTimeoutMs: 40 } }, async (plane) => {
+  await withPlane(echo, { limits: { idleTimeoutMs: 1_000 } }, async (plane) => {
     const never = await plane.client();
     const once = await plane.client();
     assert.equal(status(await once.ask(get())), 200);
@@ -321,7 +321,7 @@ test('a client that does not read is given up in the end, by a reset where it co
       },
     },
   ];
-  await withPlane({}, { routes, limits: { bodyTimeoutMs: 40 } }, async (plane) => {
+  await withPlane({}, { routes, limits: { bodyTimeoutMs: 400 } }, async (plane) => {
     for (const [text, ending] of [
       [get('/whole'), undefined],
       [get('/whole', 'Connection: close'), undefined],
@@ -368,7 +368,7 @@ test('a backend that stops taking a body is given up with 504', async () => {
       connection.socket.pause();
     },
   };
-  await withPlane(script, { limits: { bodyTimeoutMs: 60 } }, async (plane) => {
+  await withPlane(script, { limits: { bodyTimeoutMs: 1_000 } }, async (plane) => {
     const client = await plane.client();
     const big = Buffer.alloc(30_000_000, 'x');
     client.send(`POST / HTTP/1.1\r\nhost: a\r\ncontent-length: ${big.length}\r\n\r\n`);

@@ -101,7 +101,7 @@ test('an answer in time is not raced, and without a hedge nothing is', async (t)
   const plain = await stage(t, {
     slow: first,
     retry: { hedge: undefined },
-    policies: { timeout: { requestTimeout: 150 } },
+    policies: { timeout: { requestTimeout: 1_000 } },
   });
   assert.equal(status(await plain.plane.ask(get())), 504);
   assert.equal(plain.owed.length, 1);
@@ -121,7 +121,7 @@ test('what may not be done twice is not raced, whatever a precondition says', as
   const { plane, owed } = await stage(t, {
     slow: first,
     retry: { precondition: 'request.method == "POST" || request.method == "PUT"' },
-    policies: { timeout: { requestTimeout: 150 } },
+    policies: { timeout: { requestTimeout: 1_000 } },
   });
   assert.equal(status(await plane.ask(post('hello'))), 504);
   assert.equal(owed.length, 1);
@@ -180,7 +180,7 @@ test('the budget of retries holds for races, too', async (t) => {
   const { plane, owed } = await stage(t, {
     slow: () => true,
     retry: { budget: { percent: 0, minRetryRate: 0 } },
-    policies: { timeout: { requestTimeout: 100 } },
+    policies: { timeout: { requestTimeout: 1_000 } },
   });
   assert.equal(status(await plane.ask(get())), 504);
   assert.equal(owed.length, 1);
@@ -247,7 +247,7 @@ test('when all tries have failed further ones are made as retry says', async (t)
 test('each try has its own time', async (t) => {
   const { plane, owed } = await stage(t, {
     slow: () => true,
-    policies: { timeout: { backendRequestTimeout: 80 } },
+    policies: { timeout: { backendRequestTimeout: 1_000 } },
   });
   const answer = await plane.ask(get());
   assert.equal(status(answer), 504);
@@ -283,7 +283,7 @@ test('a request that belongs to an address is not raced', async (t) => {
   const { plane, owed, apps } = await stage(t, {
     slow: () => true,
     target: { affinity: { source: 'request.headers["x-key"]', loadFactor: 2 } },
-    policies: { timeout: { requestTimeout: 100 } },
+    policies: { timeout: { requestTimeout: 1_000 } },
   });
   assert.equal(status(await plane.ask(get('/', 'x-key: a'))), 504);
   assert.equal(owed.length, 1);

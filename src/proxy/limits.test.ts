@@ -61,7 +61,7 @@ test('a connection of age ends: at once when idle, otherwise after its request',
       else connection.send(ok('x'));
     },
   };
-  await withPlane(script, { limits: { maxConnectionAgeMs: 30 } }, async (plane) => {
+  await withPlane(script, { limits: { maxConnectionAgeMs: 1_000 } }, async (plane) => {
     const busy = await plane.client();
     busy.send(get('/wait'));
     const quiet = await plane.client();

@@ -168,7 +168,7 @@ describe('the time to the head of an answer', { concurrency: true }, () => {
   test('a backend may have a limit of its own, in place of that of the route', async (t) => {
     const app = await startApp(t);
     app.behave = () => undefined;
-    const own = { host: '127.0.0.1', port: app.port, requestTimeoutMs: 30 };
+    const own = { host: '127.0.0.1', port: app.port, requestTimeoutMs: 500 };
     const plane = await TestPlane.start({
       routes: [
         { targets: [own], policies: { timeout: { backendRequestTimeout: 60_000 } } },

@@ -143,20 +143,20 @@ test('a try that takes too long is given up, and the next one answers', async ()
   const { plane } = await stage(
     twice,
     { onRequest: (_request, connection, index) => void (index === 1 && connection.send(ok('yes'))) },
-    { timeout: { backendRequestTimeout: 100 } },
+    { timeout: { backendRequestTimeout: 1_000 } },
   );
   assert.equal((await plane.ask(get('/'))).body.toString(), 'yes');
 });
 
 test('the last try that takes too long ends with 504, and so does the time of the whole request', async () => {
   const silent: BackendScript = { onRequest: () => undefined };
-  const each = await stage(twice, silent, { timeout: { backendRequestTimeout: 50 } });
+  const each = await stage(twice, silent, { timeout: { backendRequestTimeout: 1_000 } });
   assert.equal(status(await each.plane.ask(get('/'))), 504);
   assert.equal(each.backend.requests.length, 2);
   const whole = await stage(
     { ...twice, attempts: 10, backoff: '10s' },
     { onRequest: answers(failure(503)) },
-    { timeout: { requestTimeout: 100 } },
+    { timeout: { requestTimeout: 1_000 } },
   );
   assert.equal(status(await whole.plane.ask(get('/'))), 504);
   assert.equal(whole.backend.requests.length, 1, 'the pause outlasts the time of the request');

@@ -36,7 +36,7 @@ const saying = (body: string): Model => ({
 });
 
 async function until<T>(what: string, ask: () => T | undefined | false | Promise<T | undefined | false>) {
-  const deadline = Date.now() + 30_000;
+  const deadline = Date.now() + 60_000;
   for (;;) {
     const answer = await ask();
     if (answer !== undefined && answer !== false) return answer;
@@ -74,7 +74,7 @@ async function start(t: TestContext, hangMs: number) {
 }
 
 test('a worker that hangs is killed and replaced; the other one is left alone', async (t) => {
-  const { tree, ask, signal, log } = await start(t, 4_000);
+  const { tree, ask, signal, log } = await start(t, 8_000);
   const other = (await tree.view()).workers[1]?.pid;
   const stopped = await signal(1, 'SIGSTOP');
   await until('the replacement', async () => {

@@ -41,13 +41,8 @@ function stage(t: TestContext) {
       return { end };
     },
     /** What one worker has. */
-    worker: (answerMs?: number) => {
-      const tokens = new SharedTokens({
-        where: () => Promise.resolve(path),
-        secret,
-        log,
-        ...(answerMs !== undefined && { answerMs }),
-      });
+    worker: (answerMs = 30_000) => {
+      const tokens = new SharedTokens({ where: () => Promise.resolve(path), secret, log, answerMs });
       t.after(() => tokens.close());
       return tokens;
     },
