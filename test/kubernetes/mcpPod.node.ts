@@ -1,15 +1,13 @@
 /** On a cluster with pods: the program of an McpBackend in a pod of its own. */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { findHelm } from '../support/helm.ts';
 import { findBed } from '../support/kubeCluster.ts';
 import { NodeCluster, whyNoNode } from '../support/nodeCluster.ts';
+import { until } from './until.testing.ts';
 
-const run = promisify(execFile);
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const helm = findHelm();
 const skip = whyNoNode() ?? ('missing' in helm && helm.missing);
@@ -53,14 +51,7 @@ describe('the program of an McpBackend with a pod of its own', { skip }, () => {
     const bed = findBed();
     assert.ok('kube' in bed && 'helm' in helm);
     cluster = await NodeCluster.start();
-    for (const [name, args] of [
-      ['gateway', []],
-      ['mcp', ['--mcp']],
-    ] as const) {
-      const archive = join(cluster.folder, `${name}.tar`);
-      await run(join(root, 'deploy/image.sh'), [...args, archive]);
-      await cluster.run(['ctr', '-n', 'k8s.io', 'images', 'import', archive]);
-    }
+    await cluster.makeImages(undefined, '--mcp');
     await cluster.run(['kubectl', 'apply', '--server-side', '-f', join(bed.crds, 'standard')]);
     const chart = [join(root, 'deploy/chart'), '-n=portcullis-system', '--create-namespace', '--wait'];
     await cluster.run([helm.helm, 'install', 'portcullis', ...chart]);
@@ -131,9 +122,12 @@ describe('the program of an McpBackend with a pod of its own', { skip }, () => {
     await allow('None');
     await kubectl('wait', '--for=delete', former, '--timeout=3m');
     const reason = 'jsonpath={.status.ancestors[0].conditions[?(@.type=="Accepted")].reason}';
-    assert.equal(await kubectl('get', 'mcpbackend', 'apart', '-o', reason), 'PodNotAllowed');
+    await until(
+      'the status says so',
+      async () => (await kubectl('get', 'mcpbackend', 'apart', '-o', reason)) === 'PodNotAllowed',
+    );
     for (const kind of ['deployment', 'service', 'networkpolicy', 'serviceaccount', 'configmap'])
-      assert.equal(await inPod(kind), '', kind);
+      await until(`the ${kind} is gone`, async () => (await inPod(kind)) === '');
 
     await allow('Same');
     await kubectl('wait', '--for=create', 'pod', '-l', 'app.kubernetes.io/component=mcp', '--timeout=2m');

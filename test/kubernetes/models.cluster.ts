@@ -16,14 +16,7 @@ import { freePorts } from '../support/loopback.ts';
 import { clusterForSuite, needsCluster } from './cluster.testing.ts';
 import { startControllerProcess, type ControllerProcess } from './controllerProcess.testing.ts';
 import { accountToken, proxyFlags } from './proxyFlags.testing.ts';
-
-const until = async (what: string, holds: () => Promise<boolean> | boolean): Promise<void> => {
-  const end = performance.now() + 60_000;
-  while (!(await holds())) {
-    if (performance.now() > end) throw new Error(`waited in vain until ${what}`);
-    await pause(30);
-  }
-};
+import { until } from './until.testing.ts';
 
 describe('the stream of models', needsCluster, () => {
   const stage = clusterForSuite();

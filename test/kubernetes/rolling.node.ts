@@ -32,14 +32,7 @@ describe('while clients go on asking', { skip }, () => {
     const bed = findBed();
     assert.ok('kube' in bed && 'helm' in helm);
     cluster = await NodeCluster.start();
-    for (const [name, args] of [
-      ['gateway', []],
-      ['echo', ['--echo']],
-    ] as const) {
-      const archive = join(cluster.folder, `${name}.tar`);
-      await run(join(root, 'deploy/image.sh'), [...args, archive]);
-      await cluster.run(['ctr', '-n', 'k8s.io', 'images', 'import', archive]);
-    }
+    await cluster.makeImages(undefined, '--echo');
     await kubectl('apply', '--server-side', '-f', join(bed.crds, 'standard'));
     const chart = [
       join(root, 'deploy/chart'),

@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { findBed } from './kubeCluster.ts';
 
 const run = promisify(execFile);
+const imageMaker = fileURLToPath(new URL('../../deploy/image.sh', import.meta.url));
 const program = fileURLToPath(new URL('../kubernetes/bed/cluster.sh', import.meta.url));
 const balancer = fileURLToPath(new URL('../kubernetes/loadBalancer.ts', import.meta.url));
 const names = fileURLToPath(new URL('../kubernetes/serviceNames.ts', import.meta.url));
@@ -57,6 +58,18 @@ export class NodeCluster {
   /** Runs a command inside. @throws Error with what it says, when it fails */
   async run(command: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<Output> {
     return await run(program, ['in', this.folder, ...command], { env, maxBuffer: 64 << 20 });
+  }
+
+  /**
+   * Makes images of the checkout and gives them to the node.
+   * @param flags of `deploy/image.sh`, one for each image; none makes that of the gateway
+   */
+  async makeImages(...flags: readonly ('--echo' | '--mcp' | undefined)[]): Promise<void> {
+    for (const flag of flags) {
+      const archive = join(this.folder, `${flag?.slice(2) ?? 'gateway'}.tar`);
+      await run(imageMaker, [...(flag === undefined ? [] : [flag]), archive]);
+      await this.run(['ctr', '-n', 'k8s.io', 'images', 'import', archive]);
+    }
   }
 
   /** Gives Services of type LoadBalancer an address from now on. */
