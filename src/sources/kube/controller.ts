@@ -2,6 +2,7 @@ import type { ProcessSettings } from '../../model/index.ts';
 import type { Trouble } from '../stream/troubles.ts';
 import type { Counter, Histogram, Logger, Metrics } from '../../telemetry/index.ts';
 import type { KubeApi } from './api/api.ts';
+import { keyOf } from './api/object.ts';
 import { ClusterObjects } from './clusterObjects.ts';
 import { resourceOfKind } from './kinds.ts';
 import { Election, type ElectionPace } from './leader/election.ts';
@@ -140,6 +141,10 @@ export class Controller {
       resourceOf: resourceOfKind,
       mayWrite: () => this.#election.isLeader,
       onStale: () => this.changed('later'),
+      givesWay: () => this.#fleet?.isBusy === true || this.#mcpPods?.isBusy === true,
+      isUnsettled: ({ kind, namespace, name }) =>
+        (kind === 'Gateway' && this.#fleet?.isBeginning(keyOf(namespace, name)) === true) ||
+        (kind === 'McpBackend' && this.#mcpPods?.isBeginning(keyOf(namespace, name)) === true),
       log,
       metrics,
     });

@@ -62,6 +62,16 @@ export class Fleet {
     this.#upkeep.keep(objects.gateways);
   }
 
+  /** Is something being made? */
+  get isBusy(): boolean {
+    return this.#upkeep.isBusy;
+  }
+
+  /** Is what serves a Gateway, by its `namespace/name`, just being made for the first time? */
+  isBeginning(key: string): boolean {
+    return this.#upkeep.isBeginning(key);
+  }
+
   /** What the leader before us did not get to do is ours now. */
   resume(): void {
     this.#upkeep.resume();

@@ -130,6 +130,17 @@ export class Upkeep<Owner extends Named, News> {
     return this.#options.objects.servingOf(owner.metadata, this.#kept.nameOf(owner));
   }
 
+  /** Is something being made? */
+  get isBusy(): boolean {
+    return this.#queue.isBusy;
+  }
+
+  /** Is what serves an owner, by its `namespace/name`, just being made for the first time? Its Service is the last. */
+  isBeginning(key: string): boolean {
+    const wish = this.#wishes.get(key);
+    return wish !== undefined && this.#queue.works(key) && this.servingOf(wish.owner).service === undefined;
+  }
+
   /** What the leader before us did not get to do is ours now. */
   resume(): void {
     for (const key of this.#wishes.keys()) this.#queue.add(key);

@@ -89,6 +89,55 @@ test('no more keys are worked on at once than are allowed', async () => {
   await queue.idle();
 });
 
+test('how many are worked on at once may change', async () => {
+  const work = slowWork();
+  let most = 1;
+  const { queue, clock } = setUp({ handle: work.handle, maxInFlight: () => most });
+  for (const key of ['a', 'b', 'c', 'd']) queue.add(key);
+  await clock.advance(0);
+  assert.deepEqual(work.started, ['a']);
+  most = 3;
+  work.finish();
+  await clock.advance(0);
+  assert.deepEqual(work.started, ['a', 'b', 'c', 'd']);
+  for (let left = 3; left > 0; left--) work.finish();
+  await queue.idle();
+});
+
+test('keys that go first overtake those that wait, each kind in the order it came', async () => {
+  const work = slowWork();
+  const { queue, clock } = setUp({
+    handle: work.handle,
+    maxInFlight: 1,
+    goesFirst: (key) => key.startsWith('first'),
+  });
+  for (const key of ['a', 'b', 'first-1', 'c', 'first-2']) queue.add(key);
+  queue.forget('c');
+  for (let turn = 0; turn < 4; turn++) {
+    await clock.advance(0);
+    work.finish();
+  }
+  await queue.idle();
+  assert.deepEqual(work.started, ['a', 'first-1', 'first-2', 'b']);
+});
+
+test('it is told what is worked on, or about to be, and what only waits for its time', async () => {
+  const work = slowWork();
+  const { queue, clock } = setUp({ handle: work.handle, maxInFlight: 1 });
+  queue.addAfter('later', 100);
+  assert.deepEqual([queue.isBusy, queue.works('later')], [false, false]);
+  queue.add('a');
+  queue.add('b');
+  await clock.advance(0);
+  assert.deepEqual([queue.isBusy, queue.works('a'), queue.works('b')], [true, true, true]);
+  for (let turn = 0; turn < 2; turn++) {
+    work.finish();
+    await clock.advance(0);
+  }
+  assert.deepEqual([queue.isBusy, queue.works('a')], [false, false]);
+  await queue.close();
+});
+
 test('a key that fails comes again after a pause that doubles up to a bound', async () => {
   const at: number[] = [];
   const { queue, clock } = setUp({

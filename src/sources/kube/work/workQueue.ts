@@ -11,7 +11,10 @@ export interface WorkQueueOptions {
   readonly handle: (key: string, signal: AbortSignal) => Promise<void>;
   readonly log: Logger;
   readonly metrics: Metrics;
-  readonly maxInFlight?: number;
+  /** Asked each time where it changes; at least one then. */
+  readonly maxInFlight?: number | (() => number);
+  /** Whether a key is worked on before those of which this is not so. */
+  readonly goesFirst?: (key: string) => boolean;
   readonly backoff?: BackoffOptions;
   /** For all keys together. */
   readonly rate?: Rate;
@@ -21,12 +24,15 @@ export interface WorkQueueOptions {
 
 /**
  * Work by key. A key is worked on once at a time; one that is added while it waits is worked on once, and one that
- * is added while it is worked on is worked on again. Keys come in the order they were first added.
+ * is added while it is worked on is worked on again. Keys come in the order they were first added, but for those that
+ * go first.
  */
 export class WorkQueue {
   readonly #options: Required<Omit<WorkQueueOptions, 'rate' | 'metrics'>>;
   readonly #bucket: TokenBucket | undefined;
-  readonly #ready = new Set<string>();
+  /** Keys that can be worked on: those that go first, and the others. */
+  readonly #first = new Set<string>();
+  readonly #others = new Set<string>();
   readonly #running = new Map<string, Promise<void>>();
   /** Added again while they run. */
   readonly #dirty = new Set<string>();
@@ -42,6 +48,7 @@ export class WorkQueue {
     const { rate, metrics, ...rest } = options;
     this.#options = {
       maxInFlight: 4,
+      goesFirst: () => false,
       backoff: { firstMs: 200, maxMs: 60_000 },
       clock: systemClock,
       random: Math.random,
@@ -65,7 +72,17 @@ export class WorkQueue {
 
   /** Keys that wait, those that wait for their time among them. */
   get depth(): number {
-    return this.#ready.size + this.#delayed.size + this.#dirty.size;
+    return this.#first.size + this.#others.size + this.#delayed.size + this.#dirty.size;
+  }
+
+  /** Is a key worked on, or about to be? Not those that wait for their time. */
+  get isBusy(): boolean {
+    return this.#first.size + this.#others.size + this.#running.size > 0;
+  }
+
+  /** Is this key worked on, or about to be? */
+  works(key: string): boolean {
+    return this.#running.has(key) || this.#ready(key).has(key);
   }
 
   /** Adds a key now, also one that waits for its time: something has changed, so the old reason to wait may be gone. */
@@ -73,13 +90,13 @@ export class WorkQueue {
     if (this.#ended.signal.aborted) return;
     this.#undelay(key);
     if (this.#running.has(key)) this.#dirty.add(key);
-    else this.#ready.add(key);
+    else this.#ready(key).add(key);
     this.#pump();
   }
 
   /** Adds a key after a time, or earlier if it is already due earlier. */
   addAfter(key: string, ms: number): void {
-    if (this.#ended.signal.aborted || this.#ready.has(key) || this.#dirty.has(key)) return;
+    if (this.#ended.signal.aborted || this.#ready(key).has(key) || this.#dirty.has(key)) return;
     const { clock } = this.#options;
     const at = clock.now() + ms;
     const before = this.#delayed.get(key);
@@ -91,7 +108,7 @@ export class WorkQueue {
   /** Takes a key out if it waits, and forgets its failures. */
   forget(key: string): void {
     this.#undelay(key);
-    this.#ready.delete(key);
+    this.#ready(key).delete(key);
     this.#dirty.delete(key);
     this.#failures.delete(key);
     this.#settle();
@@ -109,7 +126,8 @@ export class WorkQueue {
     this.#refill?.();
     for (const { cancel } of this.#delayed.values()) cancel();
     this.#delayed.clear();
-    this.#ready.clear();
+    this.#first.clear();
+    this.#others.clear();
     this.#dirty.clear();
     await Promise.all(this.#running.values());
     this.#settle();
@@ -120,15 +138,25 @@ export class WorkQueue {
     this.#delayed.delete(key);
   }
 
+  #ready(key: string): Set<string> {
+    return this.#options.goesFirst(key) ? this.#first : this.#others;
+  }
+
   #pump(): void {
-    for (const key of this.#ready) {
-      if (this.#running.size >= this.#options.maxInFlight || this.#refill !== undefined) return;
+    for (const ready of [this.#first, this.#others]) this.#take(ready);
+  }
+
+  #take(ready: Set<string>): void {
+    const { maxInFlight } = this.#options;
+    for (const key of ready) {
+      const most = typeof maxInFlight === 'number' ? maxInFlight : maxInFlight();
+      if (this.#running.size >= most || this.#refill !== undefined) return;
       const waitMs = this.#bucket?.take() ?? 0;
       if (waitMs > 0) {
         this.#refill = this.#wait(waitMs);
         return;
       }
-      this.#ready.delete(key);
+      ready.delete(key);
       // A turn later: the work may add its own key, and must be known to run by then.
       this.#running.set(
         key,

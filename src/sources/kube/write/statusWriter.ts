@@ -13,19 +13,35 @@ import { WorkQueue } from '../work/workQueue.ts';
 import { Contested } from './contested.ts';
 
 export interface StatusWriterOptions {
-  readonly api: KubeApi;
+  readonly api: Pick<KubeApi, 'request'>;
   /** The resource of a kind; kinds that are not here are not written. */
   readonly resourceOf: (kind: string) => Resource | undefined;
   /** Whether this process may write now: only the leader does. */
   readonly mayWrite: () => boolean;
   /** An object has changed since its status was made: make it again from the new one. */
   readonly onStale: () => void;
+  /** Whether something is being written that traffic waits for: statuses take less of the API server then. */
+  readonly givesWay?: () => boolean;
+  /** Whether there is more to say of an object in a moment: what serves it is just being made. */
+  readonly isUnsettled?: (update: StatusUpdate) => boolean;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly rate?: Rate;
   readonly backoff?: BackoffOptions;
   readonly clock?: Clock;
 }
+
+/** Statuses under way at once. */
+const mostInFlight = 16;
+const mostBesideTraffic = 2;
+/** The status of a Gateway with many listeners costs the API server as much as ten others: it is not written twice. */
+const longestUnsettledMs = 10_000;
+
+/** Routes are many, and what they hang on says more. */
+const isOfRoute = (key: string): boolean => /^\w+Route\//.test(key);
+
+/** Of what is written the answer need not say more: the watch brings it anyway. */
+const accept = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json';
 
 /**
  * Writes the status of objects, each only where it differs and only onto the version it was made from. A write that
@@ -41,9 +57,10 @@ export class StatusWriter {
   readonly #written = new Map<string, StatusUpdate>();
 
   constructor(options: StatusWriterOptions) {
-    const { log, metrics, rate = { perSecond: 400, burst: 800 }, backoff } = options;
+    const { log, metrics, rate = { perSecond: 400, burst: 800 }, backoff, clock = systemClock } = options;
+    const { givesWay = () => false } = options;
     this.#options = options;
-    this.#contested = new Contested(options.clock ?? systemClock);
+    this.#contested = new Contested(clock);
     this.#writes = metrics.counter('kube_status_writes_total', 'Status of objects written', [
       'kind',
       'result',
@@ -54,7 +71,9 @@ export class StatusWriter {
       log,
       metrics,
       rate,
-      maxInFlight: 16,
+      clock,
+      maxInFlight: () => (givesWay() ? mostBesideTraffic : mostInFlight),
+      goesFirst: (key) => !isOfRoute(key),
       ...(backoff === undefined ? {} : { backoff }),
     });
   }
@@ -72,7 +91,10 @@ export class StatusWriter {
       ) {
         this.#written.delete(key);
         this.#wanted.set(key, update);
-        const pauseMs = this.#contested.pauseFor(key, update.status);
+        const pauseMs = Math.max(
+          this.#contested.pauseFor(key, update.status),
+          this.#options.isUnsettled?.(update) === true ? longestUnsettledMs : 0,
+        );
         if (pauseMs > 0) this.#queue.addAfter(key, pauseMs);
         else this.#queue.add(key);
       }
@@ -126,6 +148,7 @@ export class StatusWriter {
       await api.request({
         method: 'PUT',
         path: pathOf(resource, { namespace, name, subresource: 'status' }),
+        accept,
         body: {
           apiVersion: apiVersionOf(resource),
           kind,
