@@ -16,11 +16,13 @@ export class ControllerProgram {
   private readonly child: ChildProcess;
   private log = '';
 
-  constructor(kubeconfig: string, namespace: string) {
+  /** @param profile a folder for a profile of its CPU, written when it ends */
+  constructor(kubeconfig: string, namespace: string, profile?: string) {
     const free = '127.0.0.1:0';
     this.child = spawn(
       process.execPath,
       [
+        ...(profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`]),
         launcher,
         'controller',
         `--kubeconfig=${kubeconfig}`,
