@@ -1,5 +1,6 @@
 /** Servers behind the gateway that die, hang, flood, and lie. */
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -113,11 +114,16 @@ describe('a child that dies', () => {
     assert.ok(((await gateway.metric('portcullis_mcp_child_restarts_total')) ?? 0) >= 3);
   });
 
-  for (const pipe of ['closeOutput', 'closeInput'])
+  for (const [pipe, descriptor] of [
+    ['closeOutput', 1],
+    ['closeInput', 0],
+  ] as const)
     test(`to the world, by ${pipe}, counts as dead and is replaced`, async () => {
       const session = await open('closing');
       const pid = await text(session, 'pid');
       const closing = session.call(pipe);
+      // What it has read with the order to close is never answered, so nothing is sent before.
+      await until('the pipe to be closed', () => !existsSync(`/proc/${pid}/fd/${descriptor}`));
       // A closed input shows with the next message: then whatever the child was asked fails.
       await until('a successor', async () => {
         const answer = await session.call('pid');
