@@ -74,6 +74,7 @@ export class ControllerProgram {
   }
 
   async end(): Promise<void> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
     const exited = once(this.child, 'exit');
     this.child.kill('SIGTERM');
     await exited;

@@ -67,9 +67,12 @@ export class Fleet {
     return this.#upkeep.isBusy;
   }
 
-  /** Is what serves a Gateway, by its `namespace/name`, just being made for the first time? */
+  /** Is what serves a Gateway, by its `namespace/name`, just being made for the first time, or about to be? */
   isBeginning(key: string): boolean {
-    return this.#upkeep.isBeginning(key);
+    // In the first moments of all it is not known yet what to make.
+    return this.#options.installation() === undefined
+      ? !this.#upkeep.has(key)
+      : this.#upkeep.isBeginning(key);
   }
 
   /** What the leader before us did not get to do is ours now. */

@@ -135,6 +135,11 @@ export class Upkeep<Owner extends Named, News> {
     return this.#queue.isBusy;
   }
 
+  /** Was there anything of an owner, by its `namespace/name`, when it was last asked for? */
+  has(key: string): boolean {
+    return this.#known.has(key);
+  }
+
   /** Is what serves an owner, by its `namespace/name`, just being made for the first time? Its Service is the last. */
   isBeginning(key: string): boolean {
     const wish = this.#wishes.get(key);

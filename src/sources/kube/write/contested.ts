@@ -50,10 +50,6 @@ export class Contested {
   }
 }
 
-/** Of what is said, not of when it changed. */
+/** Of what is said, not of when it changed. In a text, quotes are escaped, so nothing else looks like that. */
 const markOf = (status: object): string =>
-  hash(
-    'sha256',
-    JSON.stringify(status, (name, value: unknown) => (name === 'lastTransitionTime' ? undefined : value)),
-    'base64',
-  );
+  hash('sha256', JSON.stringify(status).replace(/"lastTransitionTime":"[^"]*"/g, ''), 'base64');
