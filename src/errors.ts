@@ -378,12 +378,20 @@ export const catalogue = {
     'The session ended, never existed, or belongs to another caller; the client must initialize again.',
     -32001,
   ),
+  mcp_resume_failed: entry(
+    'upstream',
+    503,
+    'later',
+    'session cannot be resumed now',
+    'Another process began the session, and its MCP server could not be asked whether it knows it still; the log says why. The session may go on later.',
+    -32603,
+  ),
   mcp_owner_lost: entry(
     'gateway',
     502,
     'no',
     'session lost',
-    'The worker that held the session ended while the request was under way; whether it was carried out is not known. Further requests of the session get 404, and the client initializes again.',
+    'The worker that held the session ended while the request was under way; whether it was carried out is not known. Further requests of a session with a child get 404, and the client initializes again; a session with a server over the network goes on.',
     -32603,
   ),
   mcp_version_unsupported: entry(

@@ -252,7 +252,7 @@ class Assembly implements Gateway {
   /** Another program serves on the same ports: only those that this one serves need to be told that it ends. */
   private async leave(answered: Promise<void>): Promise<void> {
     const { terminationDeadlineMs } = this.startEnding();
-    await within(terminationDeadlineMs, this.plane?.drain(terminationDeadlineMs / 2));
+    await within(terminationDeadlineMs, this.plane?.drain(terminationDeadlineMs / 2, true));
     // A probe that came to this program in its last moment must not fail.
     await within(ANSWER_MS, answered);
     await this.plane?.close(CHILD_GRACE_MS);

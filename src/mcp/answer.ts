@@ -1,7 +1,9 @@
+import type { GatewayError } from '../errors.ts';
 import { eventStreamHeaders, type HeaderLine, type HttpReply } from '../http/index.ts';
 import type { Accepted } from './accept.ts';
 import { EventSink, type PressureGauge } from './eventSink.ts';
 import type { Journal } from './journal.ts';
+import { sendError } from './sendError.ts';
 
 /** The session, as its answers see it. */
 export interface AnswerHost extends PressureGauge {
@@ -46,6 +48,11 @@ export class Answer {
     return this.left === 0 || (this.reply.closed && this.sink === undefined);
   }
 
+  /** Its head has been sent. */
+  get started(): boolean {
+    return this.reply.started;
+  }
+
   /** Nobody reads now; a client that lost a stream may come back to it. */
   get gone(): boolean {
     return this.left === 0 || (this.reply.closed && (this.sink === undefined || this.sink.closed));
@@ -85,6 +92,17 @@ export class Answer {
     }
     this.stream().send(message);
     if (this.left === 0) this.finish();
+  }
+
+  /**
+   * The session is not there (any more), so the whole is refused, as it would have been at once.
+   * @returns false where it has begun, and goes on as it is
+   */
+  refuse(error: GatewayError, idText: string): boolean {
+    if (this.closed || this.reply.started || this.parts?.length) return false;
+    this.left = 0;
+    sendError(this.reply, error, this.parts === undefined ? idText : undefined);
+    return true;
   }
 
   /** One request will never be answered (it was cancelled): the answer ends without it. */

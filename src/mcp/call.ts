@@ -73,6 +73,7 @@ export class Call implements Waiter {
 
   failed(error: GatewayError): void {
     this.cell.ended('failed', performance.now() - this.since);
+    if (error.code === 'mcp_session_unknown' && this.answer.refuse(error, this.idText)) return;
     this.answer.respond(errorResponse(error, this.idText));
   }
 

@@ -5,6 +5,7 @@ import { EventSink, type PressureGauge } from './eventSink.ts';
 import { JournalStore, type Journal, type JournalPlace } from './journal.ts';
 import { Outbox } from './outbox.ts';
 import { QuietLog } from './conversation/quietLog.ts';
+import type { RpcId } from './json/envelope.ts';
 
 /** A client may hold several GET streams; each message still goes on one of them. */
 const maxGetStreams = 4;
@@ -24,16 +25,20 @@ export class ClientStreams implements AnswerHost {
   private readonly gauge: PressureGauge;
   private readonly dropped: QuietLog;
   /** Which answer carries a request of the server, for a later word about it. */
-  private readonly carriers = new Map<number, Answer>();
-  private readonly store = new JournalStore();
+  private readonly carriers = new Map<RpcId, Answer>();
+  private readonly store: JournalStore;
   /** Answers that stream, by their journals: a client may come back for one. */
   private readonly streaming = new Map<Journal, Answer>();
   private pressure = 0;
   private compactAt = 16;
 
-  /** @param onUndeliverable a request of a server that no stream took in time, by the client's id for it */
-  constructor(gauge: PressureGauge, onUndeliverable: (askedId: number) => void, log: Logger) {
+  /**
+   * @param onUndeliverable a request of a server that no stream took in time, by the client's id for it
+   * @param before streams up to this number are those of others
+   */
+  constructor(gauge: PressureGauge, onUndeliverable: (askedId: RpcId) => void, log: Logger, before = 0) {
     this.gauge = gauge;
+    this.store = new JournalStore(before);
     this.dropped = new QuietLog(log, 'messages to a client without a stream were dropped');
     this.outbox = new Outbox((held) => {
       this.dropped.warn({});
@@ -135,7 +140,7 @@ export class ClientStreams implements AnswerHost {
   }
 
   /** @param own the answer on whose stream the server put it */
-  deliver(text: string, kind: 'request' | 'log' | 'other', askedId?: number, own?: Answer): void {
+  deliver(text: string, kind: 'request' | 'log' | 'other', askedId?: RpcId, own?: Answer): void {
     if (own?.takesEvents === true) {
       this.give(own, text, askedId);
       return;
@@ -148,12 +153,12 @@ export class ClientStreams implements AnswerHost {
   }
 
   /** The client answered a request of the server. */
-  answered(askedId: number): void {
+  answered(askedId: RpcId): void {
     this.carriers.delete(askedId);
   }
 
   /** A request of the server is void: it is taken out where it still waits, and called off where it was sent. */
-  withdraw(askedId: number, notice: string): void {
+  withdraw(askedId: RpcId, notice: string): void {
     if (this.outbox.drop(askedId)) return;
     const carrier = this.carriers.get(askedId);
     this.carriers.delete(askedId);
@@ -170,7 +175,7 @@ export class ClientStreams implements AnswerHost {
     for (const sink of [...this.gets]) sink.end();
   }
 
-  private give(answer: Answer, text: string, askedId: number | undefined): void {
+  private give(answer: Answer, text: string, askedId: RpcId | undefined): void {
     answer.push(text);
     if (askedId === undefined) return;
     this.carriers.set(askedId, answer);

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { startHarness, type Harness } from './harness.testing.ts';
+import { labelOf, startHarness, type Harness } from './harness.testing.ts';
 import { RawClient, type Message } from './rawClient.testing.ts';
 import type { SessionView } from './session.ts';
-import { sessionLabel } from './sessionId.ts';
 import { until } from './until.testing.ts';
 
 let harness: Harness;
@@ -19,7 +18,7 @@ async function open(capabilities?: object): Promise<RawClient> {
 }
 
 const viewOf = (client: RawClient): SessionView =>
-  harness.runtime.view().sessions.find((session) => session.label === sessionLabel(client.sessionId!))!;
+  harness.runtime.view().sessions.find((session) => session.label === labelOf(client.sessionId!))!;
 
 const textOf = (message: Message | undefined): string =>
   (message?.result?.['content'] as { text: string }[] | undefined)?.[0]?.text ?? JSON.stringify(message);

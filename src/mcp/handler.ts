@@ -13,7 +13,7 @@ import { Opening } from './opening.ts';
 import { originAllowed } from './origin.ts';
 import { readPost, type Post } from './readPost.ts';
 import { sendError } from './sendError.ts';
-import type { Session } from './session.ts';
+import { Session } from './session.ts';
 import type { Sessions } from './sessions.ts';
 import { hasBatches, isSupportedVersion, supportedVersions } from './versions.ts';
 
@@ -98,7 +98,23 @@ export class StreamableHttp implements McpHandler {
     accepted: Accepted,
     post: Post,
   ): void {
-    const session = this.session(request, caller);
+    this.session(
+      request,
+      reply,
+      caller,
+      (session) => this.deliver(request, reply, caller, accepted, post, session),
+      post.idText,
+    );
+  }
+
+  private deliver(
+    request: HttpRequest,
+    reply: HttpReply,
+    caller: Caller,
+    accepted: Accepted,
+    post: Post,
+    session: Session,
+  ): void {
     if (post.batch && !(session.protocolVersion !== undefined && hasBatches(session.protocolVersion)))
       throw new GatewayError('mcp_invalid_request', {
         message: 'invalid request: the protocol revision of this session has no batches',
@@ -113,8 +129,15 @@ export class StreamableHttp implements McpHandler {
         session.notify(message);
       } else session.respond(message);
     }
-    if (post.requests === 0) reply.send({ status: 202 });
-    else answer.begun();
+    if (post.requests > 0) {
+      answer.begun();
+      return;
+    }
+    const receipt = (): void => reply.send({ status: 202 });
+    // The next message may come to another process, which does not know what is on its way here.
+    const settling = session.shared ? session.settling : undefined;
+    if (settling === undefined) receipt();
+    else void settling.then(receipt);
   }
 
   private initialize(
@@ -144,7 +167,8 @@ export class StreamableHttp implements McpHandler {
       request.annotate('mcp.target', target.name);
       const cell = this.options.measure.cell(target.name, 'initialize');
       const call = new Call({ answer, request: message, cell, tokenText: undefined, list: undefined });
-      const opening = new Opening(session, call);
+      const carry = (): void => this.options.sessions.carry(session, this.options.settings);
+      const opening = new Opening(session, call, carry);
       reply.onClose(() => opening.closed());
       target.open({ envelope: message, token: undefined, edits: [] }, opening);
       session.streams.expect(answer);
@@ -155,7 +179,10 @@ export class StreamableHttp implements McpHandler {
     if (!readAccept(request.header('accept')).events)
       throw new GatewayError('mcp_not_acceptable', { message: 'client must accept text/event-stream' });
     if (!this.versionAccepted(request, reply)) return;
-    const session = this.session(request, caller);
+    this.session(request, reply, caller, (session) => this.listen(request, reply, caller, session));
+  }
+
+  private listen(request: HttpRequest, reply: HttpReply, caller: Caller, session: Session): void {
     const lastEventId = request.header('last-event-id');
     const place = lastEventId === undefined ? undefined : session.streams.placeOf(lastEventId);
     if (place?.journal.over(place.seq) === true) {
@@ -166,31 +193,58 @@ export class StreamableHttp implements McpHandler {
     if (place === undefined && session.streams.full) throw new GatewayError('mcp_stream_exists');
     const stream = reply.open(200, eventStreamHeaders);
     const remove = place === undefined ? session.streams.add(stream) : session.streams.resume(stream, place);
+    session.listened();
     const over = endAt(stream, caller.expiresAt);
     const release = caller.whileAllowed?.(() => stream.end());
     reply.onClose(() => {
       clearTimeout(over);
       release?.();
       remove();
+      session.listened();
       session.touch();
     });
   }
 
   private delete(request: HttpRequest, reply: HttpReply, caller: Caller): void {
     if (!this.versionAccepted(request, reply)) return;
-    void this.session(request, caller).end(deleteGraceMs);
-    reply.send({ status: 204 });
+    this.session(request, reply, caller, (session) => {
+      void this.options.sessions.quit(session, deleteGraceMs).then(() => reply.send({ status: 204 }));
+    });
   }
 
-  /** The session that the request names, if it is the caller's and of this backend. */
-  private session(request: HttpRequest, caller: Caller): Session {
+  /**
+   * Goes on with the session that the request names, if it is the caller's and of this backend: at once, or when it was
+   * resumed.
+   * @throws GatewayError
+   */
+  private session(
+    request: HttpRequest,
+    reply: HttpReply,
+    caller: Caller,
+    then: (session: Session) => void,
+    idText?: string,
+  ): void {
     const id = request.header('mcp-session-id');
     if (id === undefined || id === '') throw new GatewayError('mcp_session_required');
-    const session = this.options.sessions.find(id, this.options.settings.key, caller.principal);
-    request.annotate('mcp.session', session.label);
-    session.touch();
-    session.useReach(caller);
-    return session;
+    const use = (session: Session): void => {
+      request.annotate('mcp.session', session.label);
+      session.touch();
+      session.useReach(caller);
+      // The configuration may name another server by now, with which it cannot go on.
+      if (session.ended) throw new GatewayError('mcp_session_unknown', { detail: 'ended meanwhile' });
+      then(session);
+    };
+    const found = this.options.sessions.find(id, this.options.settings, caller);
+    if (found instanceof Session) {
+      use(found);
+      return;
+    }
+    found
+      .then((session) => {
+        // Nothing of it was carried out, so a client that has left has lost nothing.
+        if (!reply.closed) use(session);
+      })
+      .catch((error: unknown) => sendError(reply, error, idText));
   }
 
   /** Refuses a revision that is not spoken here; one that is absent stands for 2025-03-26. */

@@ -15,6 +15,7 @@ import {
 import type { Fields, Logger, Metrics, Sample } from '../telemetry/index.ts';
 import { Endpoints, targetOf } from '../upstream/index.ts';
 import type { Caller, Reach } from './contract.ts';
+import { sessionLabel, SessionSeal } from './sessionId.ts';
 import { McpRuntime, type McpRuntimeOptions } from './runtime.ts';
 
 export const everything = fileURLToPath(
@@ -55,6 +56,11 @@ export function mcpBackend(settings: Partial<McpBackend> = {}): McpBackend {
     ...settings,
   };
 }
+
+const sessionKey = 'ab'.repeat(32);
+
+/** What a session is called in logs and views. */
+export const labelOf = (id: string): string => sessionLabel(new SessionSeal(sessionKey).open(id)!);
 
 export interface LogLine {
   readonly level: string;
@@ -144,7 +150,9 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const { metrics, read } = recordingMetrics();
   const limits: Limits = { ...defaults.limits, ...options.limits };
   const runtime = new McpRuntime({
+    sessionKey,
     sessionTtlMs: 60_000,
+    sessionResumableMs: 3_600_000,
     limits: () => limits,
     log,
     metrics,

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { startHarness, type Harness } from './harness.testing.ts';
+import { labelOf, startHarness, type Harness } from './harness.testing.ts';
 import { JournalStore } from './journal.ts';
 import { RawClient } from './rawClient.testing.ts';
-import { sessionLabel } from './sessionId.ts';
 import { until } from './until.testing.ts';
 
 let harness: Harness;
@@ -19,7 +18,7 @@ async function open(version = '2025-11-25'): Promise<RawClient> {
 }
 
 const viewOf = (client: RawClient) =>
-  harness.runtime.view().sessions.find((session) => session.label === sessionLabel(client.sessionId!))!;
+  harness.runtime.view().sessions.find((session) => session.label === labelOf(client.sessionId!))!;
 
 const progress = (client: RawClient): object =>
   client.tool('progressAndHold', {}, { _meta: { progressToken: 't' } });

@@ -59,7 +59,12 @@ export class JournalStore {
   private readonly journals = new Map<number, Journal>();
   private readonly order: Journal[] = [];
   private length = 0;
-  private last = 0;
+  private last: number;
+
+  /** @param before numbers of streams up to this one are not used */
+  constructor(before = 0) {
+    this.last = before;
+  }
 
   open(): Journal {
     const journal = new Journal(++this.last, this);

@@ -1,3 +1,4 @@
+import type { ResumptionOutcome } from './resumption.ts';
 import type { Labels, Metrics, Sample } from '../telemetry/index.ts';
 
 /** How a call ended. `denied`: a rule hid the item; `failed`: the target could not answer. */
@@ -58,6 +59,7 @@ export interface Counts {
 export class Measure {
   private readonly cells = new Map<string, Map<string, CallCell>>();
   private readonly restarts: { add(labels: Labels): void };
+  private readonly resumptions: { add(labels: Labels): void };
 
   constructor(metrics: Metrics, counts: Counts) {
     metrics.collect('mcp_sessions', 'Live MCP sessions.', 'gauge', [], () => [
@@ -70,6 +72,11 @@ export class Measure {
       'mcp_child_restarts_total',
       'Restarts of stdio targets, and sessions with remote ones begun again, within a live session.',
       ['target'],
+    );
+    this.resumptions = metrics.counter(
+      'mcp_session_resumptions_total',
+      'Sessions of other processes that were to go on here, by outcome.',
+      ['outcome'],
     );
     metrics.collect(
       'mcp_requests_total',
@@ -98,6 +105,10 @@ export class Measure {
 
   restarted(target: string): void {
     this.restarts.add({ target });
+  }
+
+  resumption(outcome: ResumptionOutcome): void {
+    this.resumptions.add({ outcome });
   }
 
   private *requests(): Iterable<Sample> {

@@ -10,9 +10,12 @@ export class Opening implements Waiter {
   private readonly session: Session;
   private readonly call: Call;
   private readonly answer: Answer;
+  private readonly carry: () => void;
   private over = false;
 
-  constructor(session: Session, call: Call) {
+  /** @param carry gives the session the id by which others can go on with it, where there is one */
+  constructor(session: Session, call: Call, carry: () => void) {
+    this.carry = carry;
     this.session = session;
     this.call = call;
     this.answer = call.answer;
@@ -30,9 +33,12 @@ export class Opening implements Waiter {
       void this.session.end(0);
     } else {
       const version = memberOf(response.text, response.body, 'protocolVersion');
-      this.session.protocolVersion =
-        version === 'ambiguous' ? undefined : stringValue(response.text, version);
-      this.session.streams.primes = this.session.protocolVersion === '2025-11-25';
+      this.session.agree(version === 'ambiguous' ? undefined : stringValue(response.text, version));
+      // The client has yet to hear its id.
+      if (!this.answer.started) {
+        this.carry();
+        this.answer.headers = [['mcp-session-id', this.session.id]];
+      }
     }
     this.call.answered(response);
   }

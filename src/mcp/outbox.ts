@@ -1,8 +1,10 @@
+import type { RpcId } from './json/envelope.ts';
+
 /** A message of a server that no stream could take yet. */
 export interface Held {
   readonly text: string;
   /** Id under which the client knows it, when it is a request: someone waits for the answer. */
-  readonly askedId: number | undefined;
+  readonly askedId: RpcId | undefined;
 }
 
 const maxMessages = 256;
@@ -42,7 +44,7 @@ export class Outbox {
   }
 
   /** A held request is void: forget it. False where it is not held (any more). */
-  drop(askedId: number): boolean {
+  drop(askedId: RpcId): boolean {
     const kept = this.held.filter((one) => one.askedId !== askedId);
     if (kept.length === this.held.length) return false;
     this.held = kept;

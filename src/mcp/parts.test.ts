@@ -8,6 +8,7 @@ import { viewList } from './listView.ts';
 import { originAllowed } from './origin.ts';
 import { Outbox } from './outbox.ts';
 import { readPost } from './readPost.ts';
+import { principalMark } from './carriedState.ts';
 import { SessionSeal } from './sessionId.ts';
 
 for (const [accept, json, events, prefersEvents = false] of [
@@ -113,6 +114,45 @@ test('a session id says nothing to those without the key and cannot be altered',
   assert.notEqual(seal.seal('backend'), id);
 });
 
+test('an id that carries its session is sealed like the others, and holds what fits into a header', () => {
+  const seal = new SessionSeal('ab'.repeat(32));
+  const id = seal.seal('backend');
+  const state = {
+    beganAt: 1_800_000_000_123,
+    principal: principalMark('issuer\nalice'),
+    server: Buffer.alloc(16, 7),
+    version: '2025-11-25',
+    serverSession: '0b9c2f5e-1111-4222-8333-444455556666',
+    address: '[2001:db8::1]:8080',
+  };
+  const carrying = seal.sealCarrying(id, 'backend', state)!;
+  assert.match(carrying, /^[\w-]{1,300}$/);
+  const other = new SessionSeal('ab'.repeat(32));
+  const ticket = other.open(carrying);
+  assert.deepEqual(ticket, { ...seal.open(id), carried: state }, 'whoever has the key can read it');
+  assert.ok(other.isOf(ticket!, 'backend') && !other.isOf(ticket!, 'other'));
+  assert.equal(new SessionSeal().open(carrying), undefined);
+  for (let i = 0; i < carrying.length; i++) {
+    const altered = carrying.slice(0, i) + (carrying[i] === 'A' ? 'B' : 'A') + carrying.slice(i + 1);
+    assert.equal(seal.open(altered), undefined, `character ${i}`);
+  }
+  const least = { ...state, version: undefined, serverSession: undefined, address: undefined };
+  assert.deepEqual(seal.open(seal.sealCarrying(id, 'backend', least)!)?.carried, least);
+  const most = { ...state, serverSession: 'x'.repeat(512), address: 'y'.repeat(80) };
+  assert.ok(seal.sealCarrying(id, 'backend', most)!.length <= 1_024);
+  for (const beyond of [
+    { serverSession: 'x'.repeat(513) },
+    { address: 'y'.repeat(256) },
+    { serverSession: 'x'.repeat(512), address: 'y'.repeat(255) },
+    { version: '2031-01-01' },
+  ])
+    assert.equal(
+      seal.sealCarrying(id, 'backend', { ...state, ...beyond }),
+      undefined,
+      JSON.stringify(beyond),
+    );
+});
+
 test('a session key of another form is refused', () => {
   assert.throws(() => new SessionSeal('short'), TypeError);
 });
@@ -171,7 +211,7 @@ test('a filtered list keeps the bytes of what stays', () => {
 });
 
 test('messages held for a client are bounded by number and size, and the oldest go first', () => {
-  const dropped: (number | undefined)[] = [];
+  const dropped: unknown[] = [];
   const outbox = new Outbox((held) => dropped.push(held.askedId));
   for (let i = 1; i <= 300; i++) outbox.hold({ text: 'x', askedId: i % 2 === 0 ? i : undefined });
   assert.equal(outbox.size, 256);

@@ -1,9 +1,10 @@
-import type { Limits, McpBackend } from '../model/index.ts';
+import type { Limits, McpBackend, McpTarget, RemoteTarget } from '../model/index.ts';
 import type { Logger, Metrics } from '../telemetry/index.ts';
 import { StreamableHttp, type McpHandler } from './handler.ts';
-import { HttpConnection } from './http/connection.ts';
+import type { Caller } from './contract.ts';
+import { HttpConnection, type HttpOptions } from './http/connection.ts';
 import { Measure } from './measure.ts';
-import type { SessionView } from './session.ts';
+import type { Session, SessionView } from './session.ts';
 import { SessionSeal } from './sessionId.ts';
 import { Sessions } from './sessions.ts';
 import { defaultRestart, type RestartPolicy } from './conversation/backoff.ts';
@@ -15,8 +16,12 @@ export interface McpRuntimeOptions {
   readonly sessionKey?: string;
   /** Names this process in session ids: 16 hex digits, random unless given. */
   readonly owner?: string;
+  /** Who else can open session ids: workers beside this one, or anybody who is given the key, also later; nobody unless given. */
+  readonly keyHolders?: 'workers' | 'others';
   /** Idle time after which a session ends, in milliseconds. */
   readonly sessionTtlMs: number;
+  /** How long after its beginning a session may be resumed by another process, in milliseconds; 0: never. */
+  readonly sessionResumableMs: number;
   /** Asked whenever a limit applies, so that a reload takes effect at once. */
   readonly limits: () => Limits;
   readonly log: Logger;
@@ -36,6 +41,9 @@ export interface McpView {
   readonly children: number;
 }
 
+/** What a connection to a target needs, whatever way it is reached. */
+type Common = Pick<HttpOptions, 'restart' | 'log' | 'listener' | 'now' | 'onRestart'>;
+
 /** Period of the one timer of this room, in milliseconds. */
 const tickMs = 5_000;
 
@@ -50,6 +58,7 @@ export class McpRuntime {
   private readonly seal: SessionSeal;
   private readonly measure: Measure;
   private readonly timer: NodeJS.Timeout;
+  private passedOn = false;
 
   constructor(options: McpRuntimeOptions) {
     this.options = options;
@@ -62,6 +71,19 @@ export class McpRuntime {
       ...(options.onGroup && { onGroup: options.onGroup }),
     });
     const seal = new SessionSeal(options.sessionKey, options.owner);
+    const connect = (target: RemoteTarget, session: Session, caller: Caller, of: Common): HttpConnection => {
+      const reach = caller.reach?.(target.name);
+      if (reach === undefined) throw new Error('nobody says how the target is reached');
+      const { resumed } = session;
+      return new HttpConnection(target, { ...of, limits, reach, resumed, shared: () => session.shared });
+    };
+    const common = (target: McpTarget, session: Session): Common => ({
+      restart: this.options.restart ?? defaultRestart,
+      log: session.log.child({ target: target.name }),
+      listener: session,
+      now,
+      onRestart: (name: string) => this.measure.restarted(name),
+    });
     const sessions = new Sessions({
       seal,
       ttlMs: options.sessionTtlMs,
@@ -69,19 +91,18 @@ export class McpRuntime {
       log: options.log,
       now,
       full: () => children.full,
-      connect: (target, session, caller) => {
-        const options = {
-          restart: this.options.restart ?? defaultRestart,
-          log: session.log.child({ target: target.name }),
-          listener: session,
-          now,
-          onRestart: (name: string) => this.measure.restarted(name),
-        };
-        if (target.kind === 'stdio') return new StdioConnection(target, { ...options, children });
-        const reach = caller.reach?.(target.name);
-        if (reach === undefined) throw new Error('nobody says how the target is reached');
-        return new HttpConnection(target, { ...options, limits, reach });
+      connect: (target, session, caller) =>
+        target.kind === 'stdio'
+          ? new StdioConnection(target, { ...common(target, session), children })
+          : connect(target, session, caller, common(target, session)),
+      takeUp: (target, session, caller, place) => {
+        const connection = connect(target, session, caller, common(target, session));
+        return { connection, ready: connection.takeUp(place) };
       },
+      resumableMs: options.sessionResumableMs,
+      lasting: () => this.lasting,
+      alone: () => !this.lasting && options.keyHolders === undefined,
+      onResumption: (outcome) => this.measure.resumption(outcome),
     });
     this.children = children;
     this.sessions = sessions;
@@ -96,11 +117,25 @@ export class McpRuntime {
     return new StreamableHttp({ settings, sessions, measure, limits: this.options.limits });
   }
 
+  /** Another program goes on with the key of this one: sessions that it can take up are left to it. */
+  passOn(): void {
+    this.passedOn = true;
+  }
+
+  private get lasting(): boolean {
+    return this.passedOn || this.options.keyHolders === 'others';
+  }
+
   /** The process that holds a session, where it is another one than this; undefined for what is no id of ours, too. */
   ownerElsewhere(id: string): string | undefined {
     if (this.sessions.has(id)) return undefined;
     const owner = this.seal.open(id)?.owner;
     return owner === this.seal.owner ? undefined : owner;
+  }
+
+  /** Could any process that has the key go on with this session? */
+  isMovable(id: string): boolean {
+    return this.seal.open(id)?.carried !== undefined;
   }
 
   /** After a reload: ends the sessions of backends whose key is not in the set. */

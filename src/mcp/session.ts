@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { GatewayError } from '../errors.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { Call } from './call.ts';
@@ -6,8 +7,7 @@ import { ClientStreams } from './clientStreams.ts';
 import { cut, memberOf, type Envelope, type RpcId } from './json/envelope.ts';
 import { splice } from './json/scan.ts';
 import { errorResponse } from './sendError.ts';
-import { ServerRequests } from './serverRequests.ts';
-import { sessionLabel } from './sessionId.ts';
+import { readTellingId, ServerRequests, tellingId, type Asked } from './serverRequests.ts';
 import type { Outgoing } from './outgoing.ts';
 import type { MessageOrigin, TargetConnection, TargetListener, TargetView } from './target.ts';
 
@@ -19,6 +19,8 @@ export interface SessionView {
   readonly protocolVersion: string | undefined;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
+  /** Another process began it. */
+  readonly resumed: boolean;
   readonly lastUsedAt: number;
   /** True while a client reads a stream or waits for a response. */
   readonly attached: boolean;
@@ -33,13 +35,25 @@ export interface SessionView {
 
 export interface SessionStart {
   readonly id: string;
+  /** Names it in logs. */
+  readonly label: string;
   readonly backendKey: string;
   readonly principal: string | undefined;
   readonly log: Logger;
   readonly now: () => number;
+  /** May other processes open its id, now or later? */
+  readonly lasting: () => boolean;
+  /** When it began, in milliseconds since the epoch, where another process began it. */
+  readonly resumedFrom?: number;
   /** Runs once, when the session is over. */
   readonly onEnd: (session: Session) => void;
+  /** Runs once, before that, where the server does not know it any more. */
+  readonly onGone: (session: Session) => void;
 }
+
+/** What another process counted before stays apart from what a session that was resumed counts. */
+const foreign = 1_000_000;
+const mostCounted = 900_000_000;
 
 /** Progress of a task outlives the call that made it; so many tokens are remembered for it. */
 const maxTaskTokens = 256;
@@ -49,10 +63,12 @@ const maxTaskTokens = 256;
  * under the client's; what servers say by themselves finds its way to the one stream it belongs on.
  */
 export class Session implements TargetListener {
-  readonly id: string;
+  id: string;
   readonly label: string;
   readonly backendKey: string;
   readonly principal: string | undefined;
+  /** Another process began it. */
+  readonly resumed: boolean;
   readonly log: Logger;
   readonly targets = new Map<string, TargetConnection>();
   /** Streams to the client, and what waits for one. */
@@ -61,22 +77,33 @@ export class Session implements TargetListener {
   protocolVersion: string | undefined;
   lastUsedAt: number;
   ended = false;
-  private readonly asked = new ServerRequests();
+  /** Its id says what it takes to go on with it. */
+  private carried: boolean;
+  private readonly lasting: () => boolean;
+  private readonly onGoneHere: (session: Session) => void;
+  private readonly asked: ServerRequests;
   private readonly taskTokens = new Map<number, string>();
-  private readonly createdAt: number;
+  /** Milliseconds since the epoch, wherever that was. */
+  readonly createdAt: number;
   private readonly now: () => number;
   private readonly onEnd: (session: Session) => void;
 
   constructor(start: SessionStart) {
     this.id = start.id;
-    this.label = sessionLabel(start.id);
+    this.label = start.label;
+    this.resumed = start.resumedFrom !== undefined;
+    this.carried = this.resumed;
+    this.lasting = start.lasting;
+    this.onGoneHere = start.onGone;
+    const before = this.resumed ? randomInt(foreign, mostCounted) : 0;
+    this.asked = new ServerRequests(before);
     this.backendKey = start.backendKey;
     this.principal = start.principal;
     this.log = start.log.child({ session: this.label });
     this.now = start.now;
     this.onEnd = start.onEnd;
-    this.createdAt = start.now();
-    this.lastUsedAt = this.createdAt;
+    this.lastUsedAt = start.now();
+    this.createdAt = start.resumedFrom ?? this.lastUsedAt;
     this.streams = new ClientStreams(
       {
         pressed: () => this.targets.forEach((target) => target.pause()),
@@ -84,7 +111,36 @@ export class Session implements TargetListener {
       },
       (askedId) => this.refuse(askedId, 'the client has no stream open'),
       this.log,
+      before,
     );
+  }
+
+  /** The client knows it by this id, by which others can go on with it. */
+  carry(id: string): void {
+    this.id = id;
+    this.carried = true;
+  }
+
+  /** What was agreed on in the beginning. */
+  agree(version: string | undefined): void {
+    this.protocolVersion = version;
+    this.streams.primes = version === '2025-11-25';
+  }
+
+  /** Other processes may hold it as well. */
+  get shared(): boolean {
+    return this.carried && (this.resumed || this.lasting());
+  }
+
+  /** A stream for what servers say by themselves was opened or has ended. */
+  listened(): void {
+    for (const target of this.targets.values()) target.hear?.(this.streams.open > 0);
+  }
+
+  /** Resolves (never rejects) when the servers have taken note of what they must know first; undefined where they have. */
+  get settling(): Promise<unknown> | undefined {
+    const all = [...this.targets.values()].flatMap(({ settling }) => settling ?? []);
+    return all.length === 0 ? undefined : Promise.all(all);
   }
 
   touch(): void {
@@ -123,15 +179,22 @@ export class Session implements TargetListener {
 
   /** The client's answer to a request of a server. */
   respond(message: Envelope): void {
-    const asked = this.asked.take(message.id!);
+    const asked = this.asked.take(message.id!) ?? this.askedElsewhere(message.id!);
     const target = asked === undefined ? undefined : this.targets.get(asked.target);
     if (asked === undefined || target === undefined || target.generation !== asked.generation) {
       this.log.debug('the client answered a request that does not wait', { id: String(message.id) });
       return;
     }
-    this.streams.answered(message.id as number);
+    this.streams.answered(message.id!);
     const { text, idSpan } = message;
     target.send(text.slice(0, idSpan.start) + asked.idText + text.slice(idSpan.end));
+  }
+
+  /** What a server asked by way of another process, as the id of the answer tells it. */
+  private askedElsewhere(id: RpcId): Pick<Asked, 'target' | 'generation' | 'idText'> | undefined {
+    const told = this.shared ? readTellingId(id) : undefined;
+    const [target] = this.targets.keys();
+    return told === undefined || target === undefined ? undefined : { target, ...told };
   }
 
   private cancel(message: Envelope): void {
@@ -157,18 +220,15 @@ export class Session implements TargetListener {
     const own = origin instanceof Call ? origin.answer : undefined;
     if (message.kind === 'request') {
       const { text, idSpan } = message;
-      const askedId = this.asked.add({
-        target: target.name,
-        generation: target.generation,
-        idText: cut(text, idSpan),
-        id: message.id!,
-      });
+      const { name, generation } = target;
+      const asked = { target: name, generation, idText: cut(text, idSpan), id: message.id! };
+      const askedId = this.asked.add(asked, { telling: this.carried, forgetful: this.shared });
       if (askedId === undefined) {
         const error = new GatewayError('mcp_client_busy');
         target.send(errorResponse(error, text.slice(idSpan.start, idSpan.end)));
         return;
       }
-      const forClient = text.slice(0, idSpan.start) + String(askedId) + text.slice(idSpan.end);
+      const forClient = text.slice(0, idSpan.start) + JSON.stringify(askedId) + text.slice(idSpan.end);
       // What a server said beside all calls is no part of one of them.
       this.streams.deliver(forClient, origin === 'aside' ? 'other' : 'request', askedId, own);
       return;
@@ -202,22 +262,34 @@ export class Session implements TargetListener {
   private withdrawn(target: TargetConnection, message: Envelope): void {
     const place = memberOf(message.text, message.body, 'requestId');
     if (place === undefined || place === 'ambiguous') return;
-    const id = readId(message.text.slice(place.start, place.end));
-    const askedId = id === undefined ? undefined : this.asked.withdraw(target.name, id);
+    const idText = cut(message.text, place);
+    const id = readId(idText);
+    const { generation } = target;
+    const askedId =
+      (id === undefined ? undefined : this.asked.withdraw(target.name, id)) ??
+      // It may have been asked by way of another process.
+      (this.shared ? tellingId({ generation, idText }) : undefined);
     if (askedId === undefined) return;
-    this.streams.withdraw(askedId, splice(message.text, [{ ...place, replacement: String(askedId) }]));
+    const replacement = JSON.stringify(askedId);
+    this.streams.withdraw(askedId, splice(message.text, [{ ...place, replacement }]));
   }
 
   onDown(target: TargetConnection): void {
     for (const askedId of this.asked.withdrawAll(target.name))
       this.streams.withdraw(
         askedId,
-        `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${askedId},"reason":"the server ended"}}`,
+        `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${JSON.stringify(askedId)},"reason":"the server ended"}}`,
       );
   }
 
+  onGone(): void {
+    this.log.info('the server does not know the session any more: it ends');
+    this.onGoneHere(this);
+    void this.end(0);
+  }
+
   /** Answers a server in the place of a client that cannot be reached. */
-  private refuse(askedId: number, why: string): void {
+  private refuse(askedId: RpcId, why: string): void {
     const asked = this.asked.take(askedId);
     if (asked === undefined) return;
     const error = new GatewayError('mcp_client_busy', { message: why });
@@ -245,13 +317,27 @@ export class Session implements TargetListener {
 
   /** Ends the session and everything it holds; resolves (never rejects) when its targets are gone. */
   async end(graceMs: number): Promise<void> {
-    if (!this.ended) {
-      this.ended = true;
-      this.onEnd(this);
-    }
+    this.over();
     const closing = [...this.targets.values()].map((target) => target.close(graceMs));
     this.streams.close();
     await Promise.all(closing);
+  }
+
+  /**
+   * Ends what is here of it: others may go on with it.
+   * @returns what ends it at its servers (never rejects)
+   */
+  leave(): () => Promise<unknown> {
+    this.over();
+    const left = [...this.targets.values()].map((target) => target.leave?.() ?? (() => target.close(0)));
+    this.streams.close();
+    return () => Promise.all(left.map((end) => end()));
+  }
+
+  private over(): void {
+    if (this.ended) return;
+    this.ended = true;
+    this.onEnd(this);
   }
 
   view(): SessionView {
@@ -261,6 +347,7 @@ export class Session implements TargetListener {
       principal: this.principal,
       protocolVersion: this.protocolVersion,
       createdAt: this.createdAt,
+      resumed: this.resumed,
       lastUsedAt: this.lastUsedAt,
       attached: this.attached,
       streams: this.streams.open,

@@ -1,23 +1,30 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { carriedState, readCarried, type CarriedState } from './carriedState.ts';
 
 /** What a session id says to those who hold the key. */
 export interface SessionTicket {
   /** Hash of the key of the backend the session belongs to. */
   readonly backend: string;
-  /** The process that holds the session: its children cannot move. */
+  /** The process that began the session, and holds it while it runs. */
   readonly owner: string;
-  /** Random, 128 bits. */
+  /** Random, 128 bits: tells the session from all others, whatever else its id says. */
   readonly local: string;
+  /** What another process needs to go on with it; absent where none can. */
+  readonly carried: CarriedState | undefined;
 }
 
-const format = 1;
+const plain = 1;
+const carrying = 2;
 const ivLength = 12;
 const tagLength = 16;
 const localLength = 16;
 const backendLength = 8;
 const ownerLength = 8;
-const payloadLength = 1 + localLength + backendLength + ownerLength;
+const headLength = 1 + localLength + backendLength + ownerLength;
 const associated = Buffer.from('portcullis mcp session 1');
+
+/** Characters of an id: it goes into a header of every request, beside tokens and cookies. */
+export const maxIdLength = 1_024;
 
 /**
  * Seals session ids with AES-256-GCM: a client can neither read where a session lives nor make up an id. Random
@@ -42,15 +49,24 @@ export class SessionSeal {
 
   /** A fresh id for a session of this process. */
   seal(backendKey: string): string {
+    return this.write(plain, randomBytes(localLength), backendKey, Buffer.alloc(0));
+  }
+
+  /** Another id of the same session, which says what it takes to go on with it; undefined where that is too much. */
+  sealCarrying(id: string, backendKey: string, state: CarriedState): string | undefined {
+    const ticket = this.open(id);
+    const rest = carriedState(state);
+    if (ticket === undefined || rest === undefined) return undefined;
+    const sealed = this.write(carrying, Buffer.from(ticket.local, 'hex'), backendKey, rest);
+    return sealed.length > maxIdLength ? undefined : sealed;
+  }
+
+  private write(format: number, local: Buffer, backendKey: string, rest: Buffer): string {
     const iv = randomBytes(ivLength);
     const cipher = createCipheriv('aes-256-gcm', this.key, iv, { authTagLength: tagLength });
     cipher.setAAD(associated);
-    const payload = Buffer.concat([
-      Buffer.of(format),
-      randomBytes(localLength),
-      backendHash(backendKey),
-      Buffer.from(this.owner, 'hex'),
-    ]);
+    const head = [Buffer.of(format), local, backendHash(backendKey), Buffer.from(this.owner, 'hex')];
+    const payload = Buffer.concat([...head, rest]);
     return Buffer.concat([iv, cipher.update(payload), cipher.final(), cipher.getAuthTag()]).toString(
       'base64url',
     );
@@ -58,8 +74,9 @@ export class SessionSeal {
 
   /** Reads an id; undefined where it was not made with this key, was altered, or is spelled in another way. */
   open(id: string): SessionTicket | undefined {
+    if (id.length > maxIdLength) return undefined;
     const bytes = Buffer.from(id, 'base64url');
-    if (bytes.length !== ivLength + payloadLength + tagLength || bytes.toString('base64url') !== id)
+    if (bytes.length < ivLength + headLength + tagLength || bytes.toString('base64url') !== id)
       return undefined;
     const decipher = createDecipheriv('aes-256-gcm', this.key, bytes.subarray(0, ivLength), {
       authTagLength: tagLength,
@@ -72,13 +89,22 @@ export class SessionSeal {
     } catch {
       return undefined;
     }
-    if (payload[0] !== format) return undefined;
+    const rest = payload.subarray(headLength);
+    const carried = payload[0] === carrying ? readCarried(rest) : undefined;
+    // Made with our key by another version of this program.
+    if (carried === undefined && (payload[0] !== plain || rest.length > 0)) return undefined;
     const hex = (from: number, length: number): string => payload.toString('hex', from, from + length);
     return {
       local: hex(1, localLength),
       backend: hex(1 + localLength, backendLength),
       owner: hex(1 + localLength + backendLength, ownerLength),
+      carried,
     };
+  }
+
+  /** Was the ticket made for a backend with this key? */
+  isOf({ backend }: SessionTicket, backendKey: string): boolean {
+    return backendHash(backendKey).toString('hex') === backend;
   }
 }
 
@@ -86,7 +112,7 @@ function backendHash(key: string): Buffer {
   return createHash('sha256').update(key).digest().subarray(0, backendLength);
 }
 
-/** A name for a session that may stand in logs: it cannot be turned back into the id. */
-export function sessionLabel(id: string): string {
-  return createHash('sha256').update(id).digest('hex').slice(0, 12);
+/** A name for a session that may stand in logs, the same wherever it is held: it cannot be turned back into the id. */
+export function sessionLabel({ local }: Pick<SessionTicket, 'local'>): string {
+  return createHash('sha256').update(local).digest('hex').slice(0, 12);
 }

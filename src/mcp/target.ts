@@ -26,6 +26,16 @@ export interface TargetView {
   readonly lastError: string | undefined;
 }
 
+/** Where a session with a server is, for whoever goes on with it. */
+export interface TargetPlace {
+  /** As the server named the session; undefined where it keeps none. */
+  readonly serverSession: string | undefined;
+  /** The revision that was agreed on. */
+  readonly version: string | undefined;
+  /** The one address that knows the session, `host:port`; undefined where any will do. */
+  readonly address: string | undefined;
+}
+
 export interface TargetConnection {
   readonly name: string;
   /** The first request of a session; it is kept to be said again after a restart. */
@@ -44,6 +54,17 @@ export interface TargetConnection {
   readonly generation: number;
   /** How the target is reached from now on, where it is not a child of the gateway. */
   use?(reach: Reach): void;
+  /** What another process needs to go on with this session; undefined where none can. */
+  readonly place?: TargetPlace | undefined;
+  /** A client listens here to what the server says by itself, or does so no more. */
+  hear?(wanted: boolean): void;
+  /** Resolves (never rejects) when the server has taken note of what it must know first; undefined where it has. */
+  readonly settling?: Promise<void> | undefined;
+  /**
+   * Ends it here and not at the server, since others may go on with it.
+   * @returns what ends it there (never rejects)
+   */
+  leave?(): () => Promise<void>;
   pause(): void;
   resume(): void;
   /** Every few seconds, `now` being `performance.now()`. */
@@ -65,4 +86,6 @@ export interface TargetListener {
   onMessage(target: TargetConnection, message: Envelope, belongsTo?: MessageOrigin): void;
   /** The server behind the connection ended; what it had asked needs no answer any more. */
   onDown(target: TargetConnection): void;
+  /** The server does not know the session any more, and it is not to be begun again. */
+  onGone(target: TargetConnection): void;
 }

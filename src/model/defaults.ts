@@ -17,6 +17,7 @@ const fixed: FixedSettings = {
   logFormat: 'text',
   workers: 1,
   sessionTtlMs: 30 * minutes,
+  sessionResumableMs: 24 * 60 * minutes,
   terminationDeadlineMs: 5_000,
   minTerminationDeadlineMs: 0,
 };

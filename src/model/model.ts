@@ -381,6 +381,8 @@ export interface FixedSettings {
   readonly sessionKey?: string;
   /** Idle time after which an MCP session ends. */
   readonly sessionTtlMs: number;
+  /** How long after its beginning an MCP session may be resumed by another process that has the key; 0: never. */
+  readonly sessionResumableMs: number;
   /** After this long a drain ends what is still open. */
   readonly terminationDeadlineMs: number;
   /** For at least this long after SIGTERM new connections are still accepted. */

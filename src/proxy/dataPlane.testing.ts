@@ -78,6 +78,8 @@ export interface LogLine {
 
 export interface Neighbours extends Pick<Required<DataPlaneOptions>, 'relay'> {
   ownerElsewhere(session: string): string | undefined;
+  /** Could another go on with it? No, unless given. */
+  isMovable?(session: string): boolean;
 }
 
 /** A data plane in this process, with everything it logs at hand. */
@@ -113,6 +115,7 @@ export class TestPlane {
         }),
         retire: () => undefined,
         ownerElsewhere: (session) => neighbours?.ownerElsewhere(session),
+        isMovable: (session) => neighbours?.isMovable?.(session) === true,
       },
       ...(neighbours && { relay: neighbours.relay }),
       openAccessLog: () => ({ write: (record) => void this.access.push(record), close: () => undefined }),

@@ -26,7 +26,7 @@ export interface DataPlaneOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly policyTools: SnapshotTools['policyTools'];
-  readonly mcp: Pick<McpRuntime, 'backend' | 'retire' | 'ownerElsewhere'>;
+  readonly mcp: Pick<McpRuntime, 'backend' | 'retire' | 'ownerElsewhere' | 'isMovable'>;
   /** Opens the access log a model asks for; undefined for none. */
   readonly openAccessLog: (kind: 'json' | 'text' | 'none') => AccessLog | undefined;
   /** Files and sockets the process may have open; the system says unless given. */
@@ -135,8 +135,12 @@ export class DataPlane {
     });
     this.relays =
       options.relay &&
-      new Relays(options.relay, this.portTools, this.limitsInUse, (session) =>
-        options.mcp.ownerElsewhere(session),
+      new Relays(
+        options.relay,
+        this.portTools,
+        this.limitsInUse,
+        (session) => options.mcp.ownerElsewhere(session),
+        (session) => options.mcp.isMovable(session),
       );
     this.raw.expose(options.metrics);
     exposeMetrics(options.metrics, {

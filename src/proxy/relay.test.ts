@@ -70,6 +70,20 @@ test('a request goes where its session is, and all others stay', async (t) => {
   assert.equal((await client.ask('3\r\nyou\r\n0\r\n\r\n')).body.toString(), 'there POST 8');
 });
 
+test('sessions of a worker that is gone are shared out, each to one of those that are left', async (t) => {
+  const { here, there } = await TwoWorkers.start(t, both(echoing));
+  const clients = [await here.client(), await there.client()] as const;
+  const heirs = new Set<string>();
+  for (let i = 0; i < 20; i++) {
+    const answers = [];
+    for (const client of clients)
+      answers.push((await client.ask(get('/', `mcp-session-id: gone:${i}`))).body.toString());
+    assert.equal(answers[0], answers[1], 'wherever it comes in');
+    heirs.add(answers[0]!);
+  }
+  assert.deepEqual([...heirs].sort(), ['here GET 0', 'there GET 0']);
+});
+
 test('every policy runs once, where the session is, and so do log and metrics', async (t) => {
   const policies = {
     localRateLimit: policySchemas.localRateLimit.parse([

@@ -9,7 +9,7 @@ export const secret = 'ab'.repeat(32);
 
 /**
  * Two workers in one process: `here`, where clients come in, and `there`. The id of a session begins with the name of
- * the one that holds it.
+ * the one that holds it; others can go on with one that is of `gone`.
  */
 export class TwoWorkers {
   readonly here: TestPlane;
@@ -27,7 +27,8 @@ export class TwoWorkers {
         const [other = ''] = session.split(':');
         return other === owner ? undefined : other;
       };
-      return new TestPlane(undefined, undefined, { relay: { secret, path }, ownerElsewhere });
+      const isMovable = (session: string): boolean => session.startsWith('gone:');
+      return new TestPlane(undefined, undefined, { relay: { secret, path }, ownerElsewhere, isMovable });
     });
     this.here = here as TestPlane;
     this.there = there as TestPlane;

@@ -1,4 +1,5 @@
 import type { Limits } from '../model/index.ts';
+import { hashOf, lotOf } from '../upstream/index.ts';
 import type { Relaying } from './compiled.ts';
 import { increment } from './counts.ts';
 import { Inlet } from './inlet.ts';
@@ -25,6 +26,8 @@ export class Relays implements Relaying {
   private readonly tools: PortTools;
   /** Which other process a session belongs to; undefined for our own, and for what is none. */
   private readonly ownerOf: (session: string) => string | undefined;
+  /** Could another process go on with it? */
+  private readonly movable: (session: string) => boolean;
   private readonly inlet: Inlet;
   /** By the key of their bind. */
   private readonly ports = new Map<string, RelayPort>();
@@ -36,11 +39,13 @@ export class Relays implements Relaying {
     tools: PortTools,
     limits: Limits,
     ownerOf: (session: string) => string | undefined,
+    movable: (session: string) => boolean,
   ) {
     this.options = options;
     this.tools = tools;
     this.limits = limits;
     this.ownerOf = ownerOf;
+    this.movable = movable;
     this.inlet = new Inlet(options.secret, (header, socket) => {
       this.portOf(header.bind).admitRelayed(header, socket);
     });
@@ -73,7 +78,7 @@ export class Relays implements Relaying {
     const session = head.get('mcp-session-id');
     if (session === undefined) return false;
     const owner = this.ownerOf(session);
-    const peer = owner === undefined ? undefined : this.peers.get(owner);
+    const peer = owner === undefined ? undefined : (this.peers.get(owner) ?? this.heirOf(session));
     // What MCP has no use for stays here, where it meets a session that is not known.
     if (peer === undefined || head.upgrade || (head.http10 && head.host === -1)) return false;
     const { wire } = this.tools;
@@ -84,6 +89,23 @@ export class Relays implements Relaying {
       increment(wire.relayed, outcome);
     }).start();
     return true;
+  }
+
+  /**
+   * The worker that goes on with a session whose own has ended: the same for all who ask, so that it is in one place
+   * again. Undefined where that is this one, and for sessions that nobody can go on with.
+   */
+  private heirOf(session: string): RelayPeer | undefined {
+    if (!this.movable(session)) return undefined;
+    const key = hashOf(session);
+    let heir: RelayPeer | undefined;
+    let most = -1;
+    for (const peer of this.peers.values()) {
+      // The highest lot wins: when workers come and go, few sessions change hands.
+      const lot = lotOf(key, hashOf(peer.owner));
+      if (lot > most) [heir, most] = [peer, lot];
+    }
+    return heir?.path === this.options.path ? undefined : heir;
   }
 
   /** Resolves when nothing of other workers is under way. */

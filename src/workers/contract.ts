@@ -36,8 +36,9 @@ export interface Plane {
    * Takes no more connections; resolves when the last request has its answer.
    * @param patienceMs where another program serves on the same ports already: idle connections get so long to bring a
    *   last request, whose answer tells the client to come back, before they are ended
+   * @param followed that program has been given our keys: sessions that it can go on with are left to it
    */
-  drain(patienceMs?: number): Promise<void>;
+  drain(patienceMs?: number, followed?: boolean): Promise<void>;
   /** Ends everything; MCP servers get `graceMs` milliseconds to leave. Resolves (never rejects) when nothing is left. */
   close(graceMs: number): Promise<void>;
 }

@@ -49,7 +49,7 @@ class Worker {
       view: () => this.served.look(),
       metrics: () => this.metrics.snapshot(),
       beat: () => undefined,
-      drain: ({ patienceMs }) => this.served.drain(patienceMs),
+      drain: ({ patienceMs, followed }) => this.served.drain(patienceMs, followed),
       end: ({ graceMs }) => this.end(graceMs),
     });
     process.on('disconnect', () => void this.orphaned());
@@ -81,6 +81,7 @@ class Worker {
       log,
       metrics: this.metrics,
       fixed,
+      madeKey: start.madeKey,
       secrets: start.secrets,
       owner: start.owner,
       worker,

@@ -28,6 +28,8 @@ export interface Start {
   readonly innerSecret: string;
   /** 32 bytes; changes now and then. */
   readonly ticketSecret: Uint8Array;
+  /** The session key in the model was made for this start. */
+  readonly madeKey: boolean;
 }
 
 /** What the main process asks a worker. */
@@ -54,7 +56,7 @@ export interface ToWorker {
   /** Sign of life. */
   beat: Exchange<void, void>;
   /** Answered when the last request has its answer. */
-  drain: Exchange<{ readonly patienceMs: number }, void>;
+  drain: Exchange<{ readonly patienceMs: number; readonly followed: boolean }, void>;
   /** The process ends, whether or not the answer arrives. */
   end: Exchange<{ readonly graceMs: number }, void>;
 }

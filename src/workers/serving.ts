@@ -14,7 +14,9 @@ import { Sockets } from './sockets.ts';
 export interface ServingOptions extends Pick<DataPlaneOptions, 'socketsFor' | 'relay'> {
   readonly log: RootLogger;
   readonly metrics: Metrics;
-  readonly fixed: Pick<FixedSettings, 'sessionKey' | 'sessionTtlMs'>;
+  readonly fixed: Pick<FixedSettings, 'sessionKey' | 'sessionTtlMs' | 'sessionResumableMs'>;
+  /** The session key is one that was made for this start: nobody has it who comes after. */
+  readonly madeKey?: boolean;
   /** Names of environment variables that no child process inherits. */
   readonly secrets: readonly string[];
   /** Names this process in the ids of sessions; random unless given. */
@@ -29,6 +31,15 @@ export interface ServingOptions extends Pick<DataPlaneOptions, 'socketsFor' | 'r
   readonly inherited?: PlaneInheritance | undefined;
   /** Somebody else serves on its ports until it does. */
   readonly relieves?: boolean;
+}
+
+/** Who can open session ids beside this process. */
+function keyHolders(
+  given: boolean,
+  worker: number | undefined,
+): { readonly keyHolders?: 'workers' | 'others' } {
+  if (given) return { keyHolders: 'others' };
+  return worker === undefined ? {} : { keyHolders: 'workers' };
 }
 
 /** The part that serves: the data plane, the MCP side and the key sets, all in this process. */
@@ -57,7 +68,9 @@ export class Serving implements Plane {
       ...(sessionKey === undefined ? {} : { sessionKey }),
       ...(options.owner === undefined ? {} : { owner: options.owner }),
       ...(options.onGroup && { onGroup: options.onGroup }),
+      ...keyHolders(fixed.sessionKey !== undefined && options.madeKey !== true, worker),
       sessionTtlMs: fixed.sessionTtlMs,
+      sessionResumableMs: fixed.sessionResumableMs,
       limits: () => (this.ready ? this.dataPlane.limits : defaults.limits),
       log,
       metrics,
@@ -159,7 +172,8 @@ export class Serving implements Plane {
     return { sockets: sockets.all, sessionKey: keys.sessionKey, ticketSecret: keys.ticketSecret };
   }
 
-  async drain(patienceMs = 0): Promise<void> {
+  async drain(patienceMs = 0, followed = false): Promise<void> {
+    if (followed) this.mcp.passOn();
     const served = this.dataPlane.drain(patienceMs);
     this.mcp.drain();
     await served;

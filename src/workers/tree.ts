@@ -163,9 +163,9 @@ export class Tree implements Plane {
     return { sockets: this.sockets.all, sessionKey, ticketSecret };
   }
 
-  async drain(patienceMs = 0): Promise<void> {
+  async drain(patienceMs = 0, followed = false): Promise<void> {
     this.stop();
-    await this.crew.tell(({ link }) => link.ask('drain', { patienceMs }));
+    await this.crew.tell(({ link }) => link.ask('drain', { patienceMs, followed }));
   }
 
   async close(graceMs: number): Promise<void> {
@@ -239,6 +239,7 @@ export class Tree implements Plane {
       secrets: this.options.secrets,
       innerSecret: this.innerSecret,
       ticketSecret: this.keys.ticketSecret,
+      madeKey: this.model.process.fixed.sessionKey === undefined,
     };
   }
 

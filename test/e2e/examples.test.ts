@@ -21,6 +21,8 @@ interface Stage {
   readonly gateway: GatewayProcess;
   /** Its TMPDIR. */
   readonly folder: string;
+  /** Starts another one with the same configuration. */
+  another(): Promise<GatewayProcess>;
   /** The MCP server over the network. */
   readonly remote: RemoteServer;
   /** Tokens of a member of the group, and of somebody else. */
@@ -148,6 +150,17 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
       assert.equal(headers.authorization, undefined);
     }
   },
+  'examples/mcp/replicas.yaml': async ({ gateway, another, guest, remote }) => {
+    const session = await openSession(`${gateway.url}/mcp`, guest);
+    await using second = await another();
+    await second.keysReady();
+    const { status } = await fetch(`${second.url}/mcp`, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${guest}`, 'mcp-session-id': session.id },
+    });
+    assert.equal(status, 204);
+    assert.equal(remote.of('DELETE').length, 1);
+  },
   'examples/policies/timeout.yaml': async ({ ask }) => {
     assert.equal(await statusOf(ask('/delay/0.1')), 200);
     assert.equal(await statusOf(ask('/delay/5')), 504);
@@ -169,20 +182,17 @@ test('every example has its walk', () => {
 describe('the example', { concurrency: 2 }, () => {
   let idp: DevIdp;
   let echo: Echo;
-  let remote: RemoteServer;
   let member: string;
   let guest: string;
 
   before(async () => {
     idp = await startDevIdp({ port: 0, config: await loadConfig(`${root}examples/quickstart/idp.yaml`) });
     echo = await startEcho({ port: 0 });
-    remote = await RemoteServer.start();
     member = await idp.issueToken({ user: 'alice' });
     guest = await idp.issueToken({ client: 'guest' });
   });
   after(async () => {
     await echo?.close();
-    await remote?.close();
     await idp?.close();
   });
 
@@ -190,20 +200,26 @@ describe('the example', { concurrency: 2 }, () => {
     test(file, async (t) => {
       const folder = mkdtempSync(join(tmpdir(), 'portcullis-example-'));
       t.after(() => rmSync(folder, { recursive: true }));
-      await using gateway = await startGateway('', {
-        args: ['-f', root + file],
-        env: {
-          GATEWAY_PORT: '0',
-          IDP_ISSUER: idp.issuer,
-          ECHO_HOST: `127.0.0.1:${echo.port}`,
-          MIRROR_HOST: `127.0.0.1:${echo.port}`,
-          MCP_URL: remote.url,
-          TMPDIR: folder,
-        },
-      });
+      const remote = await RemoteServer.start();
+      t.after(() => remote.close());
+      const start = (): Promise<GatewayProcess> =>
+        startGateway('', {
+          args: ['-f', root + file],
+          env: {
+            GATEWAY_PORT: '0',
+            IDP_ISSUER: idp.issuer,
+            ECHO_HOST: `127.0.0.1:${echo.port}`,
+            MIRROR_HOST: `127.0.0.1:${echo.port}`,
+            MCP_URL: remote.url,
+            MCP_SESSION_KEY: 'e5'.repeat(32),
+            TMPDIR: folder,
+          },
+        });
+      await using gateway = await start();
       await gateway.keysReady();
       await walk({
         gateway,
+        another: start,
         folder,
         remote,
         member,

@@ -17,7 +17,12 @@ export class PendingCalls {
   private delayedSince = 0;
   /** What to remember once the request with this id on the wire succeeds. */
   private readonly notes = new Map<number, () => void>();
-  private last = 0;
+  private last: number;
+
+  /** @param before ids up to this one are not used */
+  constructor(before = 0) {
+    this.last = before;
+  }
 
   get size(): number {
     return this.sent.size + this.delayed.length;

@@ -1,4 +1,5 @@
-import type { GatewayError } from '../../errors.ts';
+import { randomInt } from 'node:crypto';
+import { GatewayError } from '../../errors.ts';
 import type { Limits, RemoteTarget } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { Reach } from '../contract.ts';
@@ -11,14 +12,17 @@ import type {
   MessageOrigin,
   TargetConnection,
   TargetListener,
+  TargetPlace,
   TargetState,
   TargetView,
   Waiter,
 } from '../target.ts';
-import type { Home, StreamPlace } from './carrier.ts';
+import type { Destination } from '../../upstream/index.ts';
+import type { Home } from './carrier.ts';
 import { endMs, endSession, within } from './endSession.ts';
-import type { Listening } from './listening.ts';
+import { News } from './news.ts';
 import type { Post } from './post.ts';
+import { signOfLife } from './signOfLife.ts';
 import { Traffic, type TrafficOwner } from './traffic.ts';
 
 export interface HttpOptions {
@@ -29,6 +33,10 @@ export interface HttpOptions {
   readonly listener: TargetListener;
   readonly now: () => number;
   readonly onRestart: (target: string) => void;
+  /** Another process has begun the session. */
+  readonly resumed: boolean;
+  /** Other processes may hold the session as well. */
+  readonly shared: () => boolean;
 }
 
 /** Calls of one session that may wait for one target: each has a connection of its own in HTTP/1.1. */
@@ -42,13 +50,15 @@ const maxBacklog = 8_388_608;
 /** From initialize to its response, in milliseconds, where the target has no limit of its own. */
 const startTimeoutMs = 60_000;
 
+/** Ids on the wire must not be used twice in a session: what another process takes up begins somewhere above. */
+const firstForeign = 2 ** 32;
+const lastForeign = 2 ** 47;
+
 /** A POST, and when its answer begins or will not come. */
 interface Opening {
   readonly post: Post;
   readonly answered: Promise<void>;
 }
-
-const nowhere: StreamPlace = { lastId: undefined, retryMs: undefined };
 
 /**
  * One session with a server that speaks Streamable HTTP. Each message is a POST of its own, what the server says by
@@ -63,10 +73,11 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
   private readonly backoff: Backoff;
   private readonly restore = new Restore();
   private readonly traffic: Traffic;
-  private news: Listening | undefined;
+  private readonly news: News;
   private notes = 0;
   /** The server is being told that the client is initialized: some refuse everything else before. */
   private confirming = false;
+  private settled = Promise.withResolvers<void>();
   private state: TargetState = 'starting';
   private restarts = 0;
   private lastError: string | undefined;
@@ -80,7 +91,19 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
     this.name = target.name;
     this.options = options;
     this.backoff = new Backoff(options.restart, options.now);
-    this.traffic = new Traffic(target.name, options.reach, this, options);
+    const before = options.resumed ? randomInt(firstForeign, lastForeign) : 0;
+    this.traffic = new Traffic(target.name, options.reach, this, { ...options, before });
+    this.news = new News(this.traffic, options.shared);
+  }
+
+  /**
+   * Goes on with a session that another process began, where the server knows it still.
+   * @throws GatewayError mcp_session_unknown, and what the server failed with where that cannot be told
+   */
+  async takeUp({ serverSession: id, version, address }: TargetPlace): Promise<void> {
+    this.home = { id, version, endpoint: undefined, address };
+    await signOfLife(this.traffic);
+    if (this.state === 'starting') this.state = 'ready';
   }
 
   // TargetConnection
@@ -89,9 +112,17 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
     const { reach: before } = this.traffic;
     this.traffic.reach = reach;
     if (reach.destination === before.destination || this.state !== 'ready') return;
+    if (!this.mayBeginAgain && sameServer(reach, before)) {
+      // Others may be with it still: the server is to say whether it knows the session, not we.
+      this.home.address = this.home.endpoint?.name ?? this.home.address;
+      this.home.endpoint = undefined;
+      this.news.move(this.home);
+      return;
+    }
     // What is under way there still ends there.
     if (this.traffic.carriers.calls === 0) void endSession(before, this.home, 0, this.options.log);
-    this.forgotten('is another server now');
+    if (this.mayBeginAgain) this.forgotten('is another server now');
+    else this.gone();
   }
 
   open(out: Outgoing, waiter: Waiter): void {
@@ -138,7 +169,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
     });
     if (this.state === 'ready' && !this.confirming) {
       this.traffic.calls.add(wireId, waiter);
-      this.news?.wake();
+      this.news.wake();
       this.traffic.post(text, out.envelope.method, wireId);
       return wireId;
     }
@@ -154,6 +185,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
       // Once is enough, however often the client says it.
       if (this.confirming) return;
       this.confirming = true;
+      this.settled = Promise.withResolvers();
       // A server that leaves this unanswered gets the rest all the same, later.
       this.armStart(() => this.release());
       this.confirm(text, () => {
@@ -168,6 +200,20 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
     }
     this.notes++;
     this.traffic.post(text, method, 0, { done: () => void this.notes-- });
+  }
+
+  get settling(): Promise<void> | undefined {
+    return this.confirming ? this.settled.promise : undefined;
+  }
+
+  get place(): TargetPlace | undefined {
+    if (this.state !== 'ready') return undefined;
+    const { id: serverSession, version, endpoint } = this.home;
+    return { serverSession, version, address: endpoint?.name };
+  }
+
+  hear(wanted: boolean): void {
+    this.news.hear(wanted, this.state === 'ready' && !this.confirming ? this.home : undefined);
   }
 
   pending(wireId: RpcId): Waiter | undefined {
@@ -194,19 +240,35 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
     this.traffic.carriers.tick(now);
   }
 
+  leave(): () => Promise<void> {
+    const { home } = this;
+    const { reach } = this.traffic;
+    if (this.state !== 'closed') {
+      this.stop();
+      this.traffic.carriers.abandon();
+    }
+    return () => endSession(reach, home, 0, this.options.log);
+  }
+
   async close(graceMs: number): Promise<void> {
     if (this.state === 'closed') return this.leaving;
     const { opening } = this;
-    this.state = 'closed';
-    clearTimeout(this.timer);
-    this.traffic.failAll(targetError('mcp_target_failed', this.name, 'has been stopped'));
+    this.stop();
     // The server may just have opened a session, which nobody could end later.
     this.traffic.carriers.abandon(opening?.post);
-    this.leaving = this.leave(graceMs, opening);
+    this.leaving = this.part(graceMs, opening);
     return this.leaving;
   }
 
-  private async leave(graceMs: number, opening: Opening | undefined): Promise<void> {
+  private stop(): void {
+    this.state = 'closed';
+    clearTimeout(this.timer);
+    this.news.stop();
+    this.settled.resolve();
+    this.traffic.failAll(targetError('mcp_target_failed', this.name, 'has been stopped'));
+  }
+
+  private async part(graceMs: number, opening: Opening | undefined): Promise<void> {
     if (opening !== undefined) await within(endMs(graceMs), opening.answered);
     this.traffic.carriers.abandon();
     await endSession(this.traffic.reach, this.home, graceMs, this.options.log);
@@ -271,6 +333,12 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
     // What is said while a session is begun belongs to that beginning, and fails with it.
     const beginning = current && this.state !== 'ready';
     const waiter = wireId === 0 ? undefined : this.traffic.calls.take(wireId);
+    if (current && !this.mayBeginAgain) {
+      this.traffic.forget(wireId);
+      waiter?.failed(new GatewayError('mcp_session_unknown', { detail: why }));
+      if (!beginning) this.gone();
+      return;
+    }
     if (current && !beginning) this.forgotten(why);
     if (waiter === undefined || text === undefined) return;
     if (beginning || this.state === 'failed' || this.traffic.calls.delayedSize >= maxWaiting) {
@@ -297,13 +365,26 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
     const { home } = this;
     const done = (error?: GatewayError): void => {
       if (home !== this.home || this.state === 'closed') return;
-      if (error === undefined) {
-        this.news?.abandon();
-        this.news = this.traffic.listen(0, home, nowhere);
-      }
+      if (error === undefined) this.news.begin(home);
       then(error);
     };
     this.traffic.post(text, 'notifications/initialized', 0, { done });
+  }
+
+  /**
+   * Is a session that the server does not know begun again? Whoever holds it alone knows that the client has not ended
+   * it; of one that others hold as well, only an open stream of the client says so. One that another process has begun
+   * cannot be: what the client said in the beginning is not known here.
+   */
+  private get mayBeginAgain(): boolean {
+    return !this.options.resumed && (this.news.wanted || !this.options.shared());
+  }
+
+  /** The server does not know the session, which ends with that. */
+  private gone(): void {
+    this.home = newHome();
+    this.traffic.failAll(new GatewayError('mcp_session_unknown'));
+    this.options.listener.onGone(this);
   }
 
   /** The server knows nothing of the session any more. */
@@ -314,8 +395,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
     this.home = newHome();
     clearTimeout(this.timer);
     this.options.log.warn(`the target ${why}; its session is begun again`);
-    this.news?.abandon();
-    this.news = undefined;
+    this.news.stop();
     this.options.listener.onDown(this);
     this.afterFailure();
   }
@@ -387,8 +467,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
     this.options.log.warn(`the target ${why}`);
     this.traffic.leave(home);
     void endSession(this.traffic.reach, home, 0, this.options.log);
-    this.news?.abandon();
-    this.news = undefined;
+    this.news.stop();
     this.afterFailure();
   }
 
@@ -402,6 +481,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
   /** Calls that waited go now. */
   private release(): void {
     this.confirming = false;
+    this.settled.resolve();
     for (const { wireId, line, method } of this.traffic.calls.release())
       this.traffic.post(line, method, wireId);
   }
@@ -422,6 +502,13 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
     clearTimeout(this.timer);
     this.timer = setTimeout(late, this.startMs).unref();
   }
+}
+
+/** What is reached in another way is the same server under the same name. */
+function sameServer({ destination: one }: Reach, { destination: other }: Reach): boolean {
+  const nameOf = ({ target: { host, port, endpoints, tls } }: Destination): string =>
+    JSON.stringify([host, port, endpoints ?? null, tls !== undefined]);
+  return nameOf(one) === nameOf(other);
 }
 
 const newHome = (): Home => ({ id: undefined, version: undefined, endpoint: undefined });

@@ -3,7 +3,14 @@ import { EventReader, type EventTaker, type Head } from '../../http/index.ts';
 import { Backoff, type RestartPolicy } from '../conversation/backoff.ts';
 import { idOfLongLine } from '../conversation/longLine.ts';
 import { targetError } from '../sendError.ts';
-import { lingerMs, type Carrier, type CarrierHost, type Home, type StreamPlace } from './carrier.ts';
+import {
+  endpointOf,
+  lingerMs,
+  type Carrier,
+  type CarrierHost,
+  type Home,
+  type StreamPlace,
+} from './carrier.ts';
 import { Exchange, type AnswerTaker } from './exchange.ts';
 import { connectionError, statusError } from './failures.ts';
 import { requestHead } from './requestHead.ts';
@@ -35,12 +42,16 @@ const patient: RestartPolicy = {
 /** Statuses that may be others a moment later. */
 const passing: ReadonlySet<number> = new Set([401, 403, 408, 425, 429]);
 const maySoonBeOther = (status: number): boolean => status >= 500 || passing.has(status);
+/** Servers take one stream of news for a session, the SDK's among them. */
+const taken = 409;
 
 export interface ListeningStart {
   readonly home: Home;
   /** The call whose broken stream is taken up again; 0 for the stream of what the server says by itself. */
   readonly wireId: number;
   readonly place: StreamPlace;
+  /** Another process may have a stream of the same session, for now. */
+  readonly contended?: boolean;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Hears of what the operator may want to know. */
@@ -132,7 +143,7 @@ export class Listening implements AnswerTaker, EventTaker, Carrier {
     this.exchange = new Exchange(
       {
         destination: host.reach.destination,
-        endpoint: home.endpoint,
+        endpoint: endpointOf(home, host.reach.destination),
         head: requestHead('GET', host.reach, home, lines),
         repeatable: true,
         // Some servers send the head of a stream with its first event.
@@ -159,7 +170,8 @@ export class Listening implements AnswerTaker, EventTaker, Carrier {
       const { home } = this.start;
       this.give(targetError('mcp_target_failed', this.host.name, 'lost the session of the call'));
       this.host.lost(home, 'does not know its session (404)', 0);
-    } else if (maySoonBeOther(status)) this.failed(statusError(this.host.name, status, detail));
+    } else if (maySoonBeOther(status) || (status === taken && this.start.contended === true))
+      this.failed(statusError(this.host.name, status, detail));
     else this.give(statusError(this.host.name, status, detail));
   }
 

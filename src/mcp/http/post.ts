@@ -6,7 +6,7 @@ import type { Reach } from '../contract.ts';
 import { idOfLongLine } from '../conversation/longLine.ts';
 import { readMessages } from '../conversation/readMessages.ts';
 import { targetError } from '../sendError.ts';
-import { lingerMs, type Carrier, type CarrierHost, type Home } from './carrier.ts';
+import { endpointOf, lingerMs, type Carrier, type CarrierHost, type Home } from './carrier.ts';
 import { Exchange, type AnswerTaker } from './exchange.ts';
 import { connectionError, statusError, withoutSecrets } from './failures.ts';
 import { requestHead } from './requestHead.ts';
@@ -92,7 +92,7 @@ export class Post implements AnswerTaker, EventTaker, Carrier {
     this.exchange = new Exchange(
       {
         destination: host.reach.destination,
-        endpoint: home.endpoint,
+        endpoint: endpointOf(home, host.reach.destination),
         head: requestHead('POST', host.reach, home, lines),
         body,
         repeatable: repeatable.has(method),

@@ -27,6 +27,8 @@ export interface TrafficOwner {
 }
 
 export interface TrafficOptions {
+  /** Ids on the wire up to this one are those of another process. */
+  readonly before: number;
   readonly limits: () => Limits;
   readonly log: Logger;
   readonly now: () => number;
@@ -40,7 +42,7 @@ export class Traffic implements CarrierHost {
   readonly name: string;
   reach: Reach;
   paused = false;
-  readonly calls = new PendingCalls();
+  readonly calls: PendingCalls;
   readonly carriers = new Carriers();
   private readonly owner: TrafficOwner;
   private readonly options: TrafficOptions;
@@ -51,6 +53,7 @@ export class Traffic implements CarrierHost {
   constructor(name: string, reach: Reach, owner: TrafficOwner, options: TrafficOptions) {
     this.name = name;
     this.reach = reach;
+    this.calls = new PendingCalls(options.before);
     this.owner = owner;
     this.options = options;
     this.garbage = new QuietLog(options.log, 'the target sent something that is no MCP message; skipped');
@@ -78,10 +81,14 @@ export class Traffic implements CarrierHost {
     return post;
   }
 
-  /** Opens a stream, or takes one up again. */
-  listen(wireId: number, home: Home, place: StreamPlace): Listening {
+  /**
+   * Opens a stream, or takes one up again.
+   * @param contended another process may have a stream of the same session, for now
+   */
+  listen(wireId: number, home: Home, place: StreamPlace, contended = false): Listening {
     const note = (message: string, detail: string): void => this.warn(message, detail);
-    const listening = new Listening({ home, wireId, place, now: this.options.now, note }, this);
+    const { now } = this.options;
+    const listening = new Listening({ home, wireId, place, contended, now, note }, this);
     this.carriers.add(listening);
     listening.begin();
     return listening;

@@ -19,6 +19,7 @@ export function buildProcess(document: DocumentSettings, overrides: Overrides): 
       workers: overrides.workers ?? config.workers ?? config.workerThreads ?? fixed.workers,
       ...(sessionKey === undefined ? {} : { sessionKey }),
       sessionTtlMs: config.mcp?.sessionTtl ?? fixed.sessionTtlMs,
+      sessionResumableMs: config.mcp?.resumableFor ?? fixed.sessionResumableMs,
       terminationDeadlineMs:
         overrides.terminationDeadlineMs ??
         config.connectionTerminationDeadline ??

@@ -197,6 +197,11 @@ export const processSchema = fields(
       sessionTtl: positiveDuration
         .optional()
         .describe('Idle time after which an MCP session ends; 30m by default.'),
+      resumableFor: duration
+        .optional()
+        .describe(
+          'How long after its beginning an MCP session with a server over the network may be resumed by another process that has the session key; 24h by default, 0s: never.',
+        ),
     })
       .optional()
       .describe('MCP sessions.'),
