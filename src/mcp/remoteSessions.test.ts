@@ -200,3 +200,23 @@ test('a session goes on with another server when the configuration names one', a
   assert.equal(other.of('tools/call').length, 1);
   await until('the first server knows', () => server.deleted.length === 1);
 });
+
+test('a server that is replaced by a reload is told of the end of its session when the call there is done', async (t) => {
+  const { server, harness, open } = await stage(t);
+  const other = await RemoteServer.start();
+  t.after(() => other.close());
+  const client = await open();
+  const asked = Promise.withResolvers<Incoming>();
+  server.tools['slow'] = (x) => asked.resolve(x);
+  const slow = client.call('slow');
+  const call = await asked.promise;
+  harness.use(mcpBackend({ targets: [remoteTarget(other.url)] }));
+  assert.equal(await client.call('echo', { text: 'there' }), 'there');
+  harness.runtime.tick();
+  assert.deepEqual(server.of('DELETE'), []);
+  call.json(call.result('here'));
+  assert.equal(await slow, 'here');
+  harness.runtime.tick();
+  await until('the first server knows', () => server.deleted.length === 1);
+  assert.equal(other.deleted.length, 0);
+});

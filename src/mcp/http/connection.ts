@@ -20,6 +20,7 @@ import type {
 import type { Destination } from '../../upstream/index.ts';
 import type { Home } from './carrier.ts';
 import { endMs, endSession, within } from './endSession.ts';
+import { FormerServers } from './formerServers.ts';
 import { News } from './news.ts';
 import type { Post } from './post.ts';
 import { signOfLife } from './signOfLife.ts';
@@ -74,6 +75,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
   private readonly restore = new Restore();
   private readonly traffic: Traffic;
   private readonly news: News;
+  private readonly former: FormerServers;
   private notes = 0;
   /** The server is being told that the client is initialized: some refuse everything else before. */
   private confirming = false;
@@ -94,6 +96,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
     const before = options.resumed ? randomInt(firstForeign, lastForeign) : 0;
     this.traffic = new Traffic(target.name, options.reach, this, { ...options, before });
     this.news = new News(this.traffic, options.shared);
+    this.former = new FormerServers(this.traffic.carriers, options.log);
   }
 
   /**
@@ -120,7 +123,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
       return;
     }
     // What is under way there still ends there.
-    if (this.traffic.carriers.calls === 0) void endSession(before, this.home, 0, this.options.log);
+    this.former.add(before, this.home);
     if (this.mayBeginAgain) this.forgotten('is another server now');
     else this.gone();
   }
@@ -238,6 +241,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
 
   tick(now: number): void {
     this.traffic.carriers.tick(now);
+    this.former.tick(now);
   }
 
   leave(): () => Promise<void> {
@@ -264,6 +268,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
     this.state = 'closed';
     clearTimeout(this.timer);
     this.news.stop();
+    this.former.close();
     this.settled.resolve();
     this.traffic.failAll(targetError('mcp_target_failed', this.name, 'has been stopped'));
   }
