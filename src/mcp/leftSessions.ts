@@ -20,7 +20,7 @@ export class LeftSessions {
     this.left.set(id, session);
     if (this.left.size <= most) return;
     const [oldest] = this.left.keys();
-    this.end(oldest!);
+    void this.end(oldest!);
   }
 
   /** It goes on here. */
@@ -30,16 +30,22 @@ export class LeftSessions {
 
   /** Ends those of backends that are no more. */
   retire(liveKeys: ReadonlySet<string>): void {
-    for (const [id, { backendKey }] of this.left) if (!liveKeys.has(backendKey)) this.end(id);
+    for (const [id, { backendKey }] of this.left) if (!liveKeys.has(backendKey)) void this.end(id);
   }
 
   /** @param now milliseconds since the epoch */
   tick(now: number): void {
-    for (const [id, { until }] of this.left) if (now >= until) this.end(id);
+    for (const [id, { until }] of this.left) if (now >= until) void this.end(id);
   }
 
-  private end(id: string): void {
-    void this.left.get(id)?.end();
+  /** Nobody can resume any of them from now on. Resolves (never rejects) when their servers know. */
+  async endAll(): Promise<void> {
+    await Promise.all([...this.left.keys()].map((id) => this.end(id)));
+  }
+
+  private async end(id: string): Promise<void> {
+    const session = this.left.get(id);
     this.left.delete(id);
+    await session?.end();
   }
 }

@@ -9,7 +9,7 @@ import {
   type HarnessOptions,
 } from './harness.testing.ts';
 import { RawClient, type Answered } from './rawClient.testing.ts';
-import { RemoteServer } from './remoteServer.testing.ts';
+import { RemoteServer, type Incoming } from './remoteServer.testing.ts';
 import { until } from './until.testing.ts';
 
 interface Pair {
@@ -555,4 +555,89 @@ test('a backend that goes while a session is resumed takes it along', async (t) 
   answer();
   assert.equal(await waiting, 503, 'whether it is unknown is for the next configuration to say');
   assert.deepEqual(there.runtime.view().sessions, []);
+});
+
+test('a session that was begun again is of one process, and its server is told of the end', async (t) => {
+  let now = 1_000_000;
+  const runtime = { now: () => now, sessionTtlMs: 1_000 };
+  const { server, here, there } = await pair(t, { runtime });
+  const client = await open({ here });
+  const events = await client.get();
+  await until('the server has a stream', () => server.news.size === 1);
+  server.sessions.clear();
+  assert.equal(await client.call('echo', { text: 'x' }), 'x');
+  await events.cancel();
+  await until('nobody listens', () => here.runtime.view().sessions[0]!.streams === 0);
+  assert.equal(await statusOf(moved(client, there)), 404, 'the id is of the session before');
+  now += 1_000;
+  here.runtime.tick();
+  await until('the server knows', () => server.deleted.length === 1);
+  assert.deepEqual(server.deleted, ['session-2']);
+  assert.equal(await statusOf(client), 404);
+});
+
+test('two questions under one id of a server are two to the client', async (t) => {
+  const { server, here } = await pair(t);
+  const client = await open({ here });
+  const asking: Incoming[] = [];
+  // Servers that number the messages of each stream by themselves.
+  server.tools['ask'] = (x) => {
+    asking.push(x);
+    x.stream().event({ jsonrpc: '2.0', id: 1, method: 'elicitation/create', params: {} });
+  };
+  const streams = [await client.stream(client.tool('ask')), await client.stream(client.tool('ask'))];
+  const ids = [];
+  for (const stream of streams) ids.push((await stream.next())!.id);
+  assert.equal(new Set(ids).size, 2);
+  for (const id of ids) await client.post({ jsonrpc: '2.0', id, result: { to: id } });
+  await until('both answers', () => server.seen.filter(({ message }) => message.result).length === 2);
+  assert.ok(server.seen.filter(({ message }) => message.result).every(({ message }) => message.id === 1));
+  for (const x of asking) x.end();
+  for (const stream of streams) await stream.cancel();
+});
+
+test('a gateway that ends tells the servers of sessions that it had left where nobody comes after', async (t) => {
+  let now = 1_000_000;
+  const server = await RemoteServer.start();
+  t.after(() => server.close());
+  const backend = mcpBackend({ targets: [remoteTarget(server.url)] });
+  const first = await gateway(t, server);
+  const client = await open({ here: first });
+  // Another worker of the one that began it.
+  const heir = await startHarness({
+    backend,
+    runtime: { keyHolders: 'workers', now: () => now, sessionTtlMs: 1_000 },
+  });
+  now = Date.now();
+  assert.equal(await statusOf(moved(client, heir)), 200);
+  now += 1_000;
+  heir.runtime.tick();
+  assert.deepEqual(heir.runtime.view().sessions, []);
+  assert.deepEqual(server.deleted, []);
+  await heir.close();
+  assert.deepEqual(server.deleted, ['session-1']);
+});
+
+test('a session can be resumed until its server is told of the end, and not longer', async (t) => {
+  let now = 1_000_000;
+  const runtime = { now: () => now, sessionTtlMs: 1_000, sessionResumableMs: 10_000 };
+  const { server, here, there } = await pair(t, { runtime });
+  server.methods['initialize'] = (x) => {
+    delete server.methods['initialize'];
+    // It takes its time.
+    now += 5_000;
+    server.sessions.add('slow');
+    const result = { protocolVersion: '2025-11-25', capabilities: {} };
+    x.json({ jsonrpc: '2.0', id: x.id, result }, 200, { 'mcp-session-id': 'slow' });
+  };
+  const client = await open({ here });
+  now += 4_999;
+  here.runtime.tick();
+  assert.equal(await statusOf(moved(client, there)), 200);
+  const late = await gateway(t, server, { runtime });
+  now += 1;
+  here.runtime.tick();
+  await until('the server knows', () => server.deleted.length === 1);
+  assert.equal(await statusOf(moved(client, late)), 404);
+  assert.equal(server.of('ping').length, 1, 'the last one has no need to ask');
 });

@@ -37,7 +37,9 @@ export class ServerRequests {
       const [oldest] = this.waiting.keys();
       this.waiting.delete(oldest!);
     }
-    const id = (telling ? tellingId(asked) : undefined) ?? ++this.last;
+    const told = telling ? tellingId(asked) : undefined;
+    // A server may use an id again before it has its answer, on another stream.
+    const id = told === undefined || this.waiting.has(told) ? ++this.last : told;
     this.waiting.set(id, asked);
     return id;
   }

@@ -275,6 +275,8 @@ export class Session implements TargetListener {
   }
 
   onDown(target: TargetConnection): void {
+    // The next session with the server is another one than the id tells of.
+    this.carried = false;
     for (const askedId of this.asked.withdrawAll(target.name))
       this.streams.withdraw(
         askedId,

@@ -85,13 +85,13 @@ export class Sessions {
 
   /** Gives a session that has begun the id by which others can go on with it, where there is one. */
   carry(session: Session, settings: McpBackend): void {
-    const { seal, now, resumableMs } = this.options;
+    const { seal, resumableMs } = this.options;
     const target = resumableTarget(settings);
     const place = target && session.targets.get(target.name)?.place;
     if (target === undefined || place === undefined || resumableMs === 0) return;
     const id = seal.sealCarrying(session.id, settings.key, {
       ...place,
-      beganAt: now(),
+      beganAt: session.createdAt,
       principal: principalMark(session.principal),
       server: serverMark(target),
     });
@@ -172,7 +172,7 @@ export class Sessions {
    */
   async quit(session: Session, graceMs: number): Promise<void> {
     const ticket = this.options.seal.open(session.id);
-    if (ticket !== undefined) this.ended.add(ticket.local);
+    if (ticket?.carried !== undefined) this.ended.add(ticket.local);
     const { shared } = session;
     const ending = this.end(session, graceMs);
     if (shared) await ending;
@@ -206,11 +206,12 @@ export class Sessions {
   async close(graceMs: number): Promise<void> {
     this.closing = true;
     for (const session of [...this.resumption]) session.leave();
+    const lasting = this.options.lasting();
     for (const session of [...this.live.values()]) {
-      if (session.shared && this.options.lasting()) session.leave();
+      if (session.shared && lasting) session.leave();
       else void this.end(session, graceMs);
     }
-    await Promise.all(this.ending);
+    await Promise.all([...this.ending, lasting ? undefined : this.left.endAll()]);
   }
 
   private end(session: Session, graceMs: number): Promise<void> {

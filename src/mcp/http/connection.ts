@@ -247,11 +247,13 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
   leave(): () => Promise<void> {
     const { home } = this;
     const { reach } = this.traffic;
+    const { log } = this.options;
     if (this.state !== 'closed') {
       this.stop();
       this.traffic.carriers.abandon();
     }
-    return () => endSession(reach, home, 0, this.options.log);
+    // It is kept for hours, and must hold nothing of the session but this.
+    return () => endSession(reach, home, 0, log);
   }
 
   async close(graceMs: number): Promise<void> {
@@ -397,6 +399,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
     this.lastError = why;
     this.state = 'restarting';
     this.confirming = false;
+    this.settled.resolve();
     this.home = newHome();
     clearTimeout(this.timer);
     this.options.log.warn(`the target ${why}; its session is begun again`);
