@@ -13,7 +13,7 @@ import {
   type StdioTarget,
 } from '../model/index.ts';
 import type { Fields, Logger, Metrics, Sample } from '../telemetry/index.ts';
-import { Endpoints, targetOf } from '../upstream/index.ts';
+import { Endpoints, targetOf, type LookupTools } from '../upstream/index.ts';
 import type { Caller, Reach } from './contract.ts';
 import { sessionLabel, SessionSeal } from './sessionId.ts';
 import { McpRuntime, type McpRuntimeOptions } from './runtime.ts';
@@ -124,6 +124,8 @@ export interface HarnessOptions {
   readonly caller?: (request: HttpRequest) => Caller;
   readonly limits?: Partial<Limits>;
   readonly runtime?: Partial<McpRuntimeOptions>;
+  /** Finds addresses of targets over the network; as the system does unless given. */
+  readonly lookup?: LookupTools['lookup'];
   /** What policies put into requests to targets over the network. */
   readonly headers?: (request: HttpRequest) => readonly HeaderLine[];
 }
@@ -159,7 +161,8 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     secrets: [],
     ...options.runtime,
   });
-  const endpoints = new Endpoints({ log });
+  const { lookup } = options;
+  const endpoints = new Endpoints({ log, ...(lookup && { lookup: { lookup, everyMs: 5_000 } }) });
   let backend = options.backend ?? mcpBackend();
   let handler = runtime.backend(backend);
   const reach = (name: string, request: HttpRequest): Reach | undefined => {

@@ -19,7 +19,7 @@ test('of a session that was left nothing stays in memory but what ends it', asyn
     assert.equal(queryObjects(Session, { format: 'count' }), 1);
     now += 1_000;
     harness.runtime.tick();
-    await until('it is gone',() => queryObjects(Session, { format: 'count' }) === 0);
+    await until('it is gone', () => queryObjects(Session, { format: 'count' }) === 0);
     assert.deepEqual(server.deleted, []);
     now += 9_000;
     harness.runtime.tick();

@@ -110,11 +110,11 @@ export class RemoteServer {
     });
   }
 
-  static async start(port = 0, kind: Kind = 'http'): Promise<RemoteServer> {
+  static async start(port = 0, kind: Kind = 'http', host = '127.0.0.1'): Promise<RemoteServer> {
     const made = new RemoteServer(kind);
     await new Promise<void>((resolve, reject) => {
       made.server.once('error', reject);
-      made.server.listen(port, '127.0.0.1', resolve);
+      made.server.listen(port, host, resolve);
     });
     return made;
   }

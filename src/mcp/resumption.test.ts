@@ -641,3 +641,29 @@ test('a session can be resumed until its server is told of the end, and not long
   assert.equal(await statusOf(moved(client, late)), 404);
   assert.equal(server.of('ping').length, 1, 'the last one has no need to ask');
 });
+
+test('a session that one of several addresses knows is looked for when they are known, and there', async (t) => {
+  const other = await RemoteServer.start();
+  const server = await RemoteServer.start(other.port, 'http', '127.0.0.2');
+  t.after(() => Promise.all([server.close(), other.close()]));
+  const targets = [remoteTarget(`http://localhost:${other.port}/mcp`)];
+  const addresses = Promise.withResolvers<void>();
+  const at = (address: string): { address: string; family: number } => ({ address, family: 4 });
+  const backend = mcpBackend({ targets });
+  const here = await gateway(t, server, { backend, lookup: () => Promise.resolve([at('127.0.0.2')]) });
+  // The first request makes it look.
+  await new RawClient(here.url).initialize();
+  const client = await open({ here });
+  const there = await gateway(t, server, {
+    backend,
+    lookup: async () => {
+      await addresses.promise;
+      return [at('127.0.0.1'), at('127.0.0.2')];
+    },
+  });
+  const waiting = statusOf(moved(client, there));
+  await until('the request is there', () => there.annotations.length === 1);
+  addresses.resolve();
+  assert.equal(await waiting, 200);
+  assert.equal(other.of('ping').length, 0, 'nobody else is asked');
+});

@@ -75,6 +75,7 @@ export class Resolution {
   private timer: NodeJS.Timeout | undefined;
   private closed = false;
   private looking = false;
+  private readonly first = Promise.withResolvers<void>();
 
   constructor(tools: LookupTools, log: Logger, onFound: (addresses: readonly Found[]) => void) {
     this.tools = tools;
@@ -93,14 +94,21 @@ export class Resolution {
     }
   }
 
+  /** Resolves (never rejects) when every name has been looked at once, whether or not it was found. */
+  get looked(): Promise<void> {
+    return this.first.promise;
+  }
+
   close(): void {
     this.closed = true;
     clearTimeout(this.timer);
+    this.first.resolve();
   }
 
   private async look(): Promise<void> {
     const names = [...new Set(this.addresses.map(({ host }) => host).filter((host) => isIP(host) === 0))];
     for (const name of this.known.keys()) if (!names.includes(name)) this.known.delete(name);
+    if (names.length === 0) this.first.resolve();
     if (names.length === 0 || this.closed) return;
     this.looking = true;
     const asked = this.addresses;
@@ -109,6 +117,7 @@ export class Resolution {
     // A retired backend may be in use again; then `use` began another round or this one goes on.
     if (this.closed) return;
     if (changes.includes(true)) this.tell();
+    this.first.resolve();
     const ms = asked === this.addresses ? this.tools.everyMs : 0;
     this.timer = setTimeout(() => void this.look(), ms);
     this.timer.unref();

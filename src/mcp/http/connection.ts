@@ -48,6 +48,8 @@ const maxWaiting = 64;
 const maxNotes = 256;
 /** Bytes that the server may leave unread before calls to it are refused. */
 const maxBacklog = 8_388_608;
+/** For the addresses of a server to be found, in milliseconds. */
+const lookMs = 10_000;
 /** From initialize to its response, in milliseconds, where the target has no limit of its own. */
 const startTimeoutMs = 60_000;
 
@@ -105,7 +107,10 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
    */
   async takeUp({ serverSession: id, version, address }: TargetPlace): Promise<void> {
     this.home = { id, version, endpoint: undefined, address };
-    await signOfLife(this.traffic);
+    const { resolution } = this.traffic.reach.destination;
+    // Another address would not know it, and be believed.
+    if (address !== undefined) await within(lookMs, resolution.looked);
+    if (this.state === 'starting') await signOfLife(this.traffic);
     if (this.state === 'starting') this.state = 'ready';
   }
 
