@@ -667,3 +667,66 @@ test('a session that one of several addresses knows is looked for when they are 
   assert.equal(await waiting, 200);
   assert.equal(other.of('ping').length, 0, 'nobody else is asked');
 });
+
+test('sessions that are asked about count, are of their caller, and hold up nobody at the end', async (t) => {
+  const { server, here, there } = await pair(t, { limits: { maxMcpSessions: 2 } });
+  const ada = { 'x-principal': 'ada' };
+  const clients = [await open({ here }, ada), await open({ here }, ada)] as const;
+  const third = await gateway(t, server);
+  const more = await open({ here: third }, ada);
+  const asked: Incoming[] = [];
+  server.methods['ping'] = (x) => void asked.push(x);
+  const waiting = clients.map((client) => statusOf(moved(client, there, ada)));
+  await until('both are asked about', () => asked.length === 2);
+  assert.equal(await statusOf(moved(more, there, ada)), 503, 'no room');
+  assert.equal(await statusOf(moved(clients[0], there, { 'x-principal': 'bob' })), 404);
+  // A client that leaves takes nothing along.
+  const left = new AbortController();
+  const gone = fetch(there.url, {
+    method: 'DELETE',
+    headers: { ...ada, 'mcp-session-id': clients[0].sessionId! },
+    signal: left.signal,
+  });
+  await until('it is there', () => there.annotations.length === 5);
+  left.abort();
+  await assert.rejects(gone);
+  asked[0]!.json({ jsonrpc: '2.0', id: asked[0]!.id, result: {} });
+  assert.equal(await waiting[0], 200);
+  assert.deepEqual(server.deleted, []);
+  await there.runtime.close(0);
+  assert.equal(await waiting[1], 503);
+  assert.equal(asked.length, 2);
+});
+
+test('a clock that goes ahead of another makes no id worthless', async (t) => {
+  const server = await RemoteServer.start();
+  const ahead = await gateway(t, server, { runtime: { now: () => Date.now() + 60_000 } });
+  const behind = await gateway(t, server);
+  t.after(() => server.close());
+  assert.equal(await statusOf(moved(await open({ here: ahead }), behind)), 200);
+});
+
+test('an id that was altered, cut or lengthened is unknown, and its server hears nothing of it', async (t) => {
+  const { server, here, there } = await pair(t);
+  const { sessionId = '' } = await open({ here });
+  const bytes = Buffer.from(sessionId, 'base64url');
+  const forged = [
+    ...[0, 12, 13, 30, 45, 60, 100, bytes.length - 1].map((at) => {
+      const other = Buffer.from(bytes);
+      other[at]! ^= 1;
+      return other.toString('base64url');
+    }),
+    bytes.subarray(0, -1).toString('base64url'),
+    Buffer.concat([bytes, Buffer.of(0)]).toString('base64url'),
+    `${sessionId}=`,
+    `${sessionId}A`,
+    sessionId.slice(0, 20),
+    'A'.repeat(1_025),
+  ];
+  for (const id of forged) {
+    const client = new RawClient(there.url);
+    client.sessionId = id;
+    assert.equal(await statusOf(client), 404, id);
+  }
+  assert.equal(server.of('ping').length, 0);
+});
