@@ -1,8 +1,7 @@
 import type { GatewayError } from '../../errors.ts';
-import type { Destination, Endpoint } from '../../upstream/index.ts';
 import type { Limits } from '../../model/index.ts';
 import type { Reach } from '../contract.ts';
-import type { ServerSession } from './requestHead.ts';
+import type { Home } from './home.ts';
 
 /** A request to the server that is under way. */
 export interface Carrier {
@@ -19,17 +18,6 @@ export interface Carrier {
   /** Every few seconds. */
   tick(now: number): void;
 }
-
-/** A session with a server and the one address of it that knows the session. */
-export interface Home extends ServerSession {
-  endpoint: Endpoint | undefined;
-  /** The same by its name, of a session that another process has begun. */
-  address?: string | undefined;
-}
-
-/** The one address of a destination to ask, if it has it; undefined where any will do. */
-export const endpointOf = ({ endpoint, address }: Home, { known }: Destination): Endpoint | undefined =>
-  endpoint ?? (address === undefined ? undefined : known.find(({ name }) => name === address));
 
 /** What requests to a server need of the connection that they belong to. Calls go by their ids on the wire, 0 is none. */
 export interface CarrierHost {

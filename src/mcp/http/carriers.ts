@@ -1,4 +1,5 @@
-import type { Carrier, Home } from './carrier.ts';
+import type { Carrier } from './carrier.ts';
+import type { Home } from './home.ts';
 
 /** Everything that a connection has under way, and which of it carries which call. */
 export class Carriers {

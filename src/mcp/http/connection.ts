@@ -1,11 +1,9 @@
-import { randomInt } from 'node:crypto';
 import { GatewayError } from '../../errors.ts';
 import type { Limits, RemoteTarget } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { Reach } from '../contract.ts';
-import { Backoff, type RestartPolicy } from '../conversation/backoff.ts';
-import { Restore } from '../conversation/restore.ts';
-import { memberOf, stringValue, type Envelope, type RpcId } from '../json/envelope.ts';
+import type { RestartPolicy } from '../conversation/backoff.ts';
+import type { Envelope, RpcId } from '../json/envelope.ts';
 import { renderOutgoing, type Outgoing } from '../outgoing.ts';
 import { targetError } from '../sendError.ts';
 import type {
@@ -17,13 +15,14 @@ import type {
   TargetView,
   Waiter,
 } from '../target.ts';
-import type { Destination } from '../../upstream/index.ts';
-import type { Home } from './carrier.ts';
 import { endMs, endSession, within } from './endSession.ts';
+import { FirstRequest } from './firstRequest.ts';
 import { FormerServers } from './formerServers.ts';
+import { agree, newHome, sameServer, type Home } from './home.ts';
 import { News } from './news.ts';
-import type { Post } from './post.ts';
+import { Renewal, type Renewed } from './renewal.ts';
 import { signOfLife } from './signOfLife.ts';
+import { StartTimer } from './startTimer.ts';
 import { Traffic, type TrafficOwner } from './traffic.ts';
 
 export interface HttpOptions {
@@ -48,57 +47,40 @@ const maxWaiting = 64;
 const maxNotes = 256;
 /** Bytes that the server may leave unread before calls to it are refused. */
 const maxBacklog = 8_388_608;
-/** For the addresses of a server to be found, in milliseconds. */
-const lookMs = 10_000;
-/** From initialize to its response, in milliseconds, where the target has no limit of its own. */
-const startTimeoutMs = 60_000;
-
-/** Ids on the wire must not be used twice in a session: what another process takes up begins somewhere above. */
-const firstForeign = 2 ** 32;
-const lastForeign = 2 ** 47;
-
-/** A POST, and when its answer begins or will not come. */
-interface Opening {
-  readonly post: Post;
-  readonly answered: Promise<void>;
-}
 
 /**
  * One session with a server that speaks Streamable HTTP. Each message is a POST of its own, what the server says by
  * itself comes on a GET. A server that forgets the session is told everything again, so that the client need not
  * notice.
  */
-export class HttpConnection implements TargetConnection, TrafficOwner {
+export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
   readonly name: string;
   generation = 0;
   home: Home = newHome();
+  state: TargetState = 'starting';
   private readonly options: HttpOptions;
-  private readonly backoff: Backoff;
-  private readonly restore = new Restore();
   private readonly traffic: Traffic;
   private readonly news: News;
   private readonly former: FormerServers;
+  private readonly timer: StartTimer;
+  private readonly renewal: Renewal;
   private notes = 0;
   /** The server is being told that the client is initialized: some refuse everything else before. */
   private confirming = false;
   private settled = Promise.withResolvers<void>();
-  private state: TargetState = 'starting';
-  private restarts = 0;
-  private lastError: string | undefined;
-  private timer: NodeJS.Timeout | undefined;
   /** The first request of the session, until it is answered. */
-  private opening: Opening | undefined;
+  private opening: FirstRequest | undefined;
   /** Resolves when the server knows that the session is over. */
   private leaving: Promise<void> = Promise.resolve();
 
   constructor(target: RemoteTarget, options: HttpOptions) {
     this.name = target.name;
     this.options = options;
-    this.backoff = new Backoff(options.restart, options.now);
-    const before = options.resumed ? randomInt(firstForeign, lastForeign) : 0;
-    this.traffic = new Traffic(target.name, options.reach, this, { ...options, before });
+    this.traffic = new Traffic(target.name, options.reach, this, options);
     this.news = new News(this.traffic, options.shared);
     this.former = new FormerServers(this.traffic.carriers, options.log);
+    this.timer = new StartTimer(this.traffic);
+    this.renewal = new Renewal(this, this.traffic, this.news, this.timer, options);
   }
 
   /**
@@ -107,10 +89,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
    */
   async takeUp({ serverSession: id, version, address }: TargetPlace): Promise<void> {
     this.home = { id, version, endpoint: undefined, address };
-    const { resolution } = this.traffic.reach.destination;
-    // Another address would not know it, and be believed.
-    if (address !== undefined) await within(lookMs, resolution.looked);
-    if (this.state === 'starting') await signOfLife(this.traffic);
+    await signOfLife(this.traffic, this.home, () => this.state === 'starting');
     if (this.state === 'starting') this.state = 'ready';
   }
 
@@ -129,35 +108,32 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
     }
     // What is under way there still ends there.
     this.former.add(before, this.home);
-    if (this.mayBeginAgain) this.forgotten('is another server now');
+    if (this.mayBeginAgain) this.renewal.begin('is another server now');
     else this.gone();
   }
 
   open(out: Outgoing, waiter: Waiter): void {
-    this.restore.begin(out.envelope);
+    this.renewal.restore.begin(out.envelope);
     const wireId = this.traffic.calls.nextId();
     this.traffic.calls.add(wireId, {
       answered: (response) => {
-        clearTimeout(this.timer);
+        this.timer.stop();
         if (response.isError) void this.close(0);
         else {
-          this.agree(response);
+          agree(this.home, response);
           this.state = 'ready';
           this.opening = undefined;
         }
         waiter.answered(response);
       },
       failed: (error) => {
-        clearTimeout(this.timer);
+        this.timer.stop();
         void this.close(0);
         waiter.failed(error);
       },
     });
-    this.armStart(() => this.traffic.failed(wireId, this.startTimedOut()));
-    const { promise: answered, resolve } = Promise.withResolvers<void>();
-    const hears = { begun: resolve, done: () => resolve() };
-    const post = this.traffic.post(renderOutgoing(out, wireId), 'initialize', wireId, hears);
-    this.opening = { post, answered };
+    this.timer.arm(() => this.traffic.failed(wireId, this.timer.error));
+    this.opening = new FirstRequest(this.traffic, renderOutgoing(out, wireId), wireId);
   }
 
   call(out: Outgoing, waiter: Waiter): number {
@@ -168,7 +144,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
     }
     const wireId = this.traffic.calls.nextId();
     const text = renderOutgoing(out, wireId);
-    const note = this.restore.note(out.envelope);
+    const note = this.renewal.restore.note(out.envelope);
     if (note !== undefined) this.traffic.calls.note(wireId, note);
     this.traffic.limit(wireId, (ms) => {
       const late = this.traffic.calls.find(wireId);
@@ -182,12 +158,12 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
       return wireId;
     }
     this.traffic.calls.delay(wireId, waiter, text, out.envelope.method);
-    if (this.state === 'failed') this.retry();
+    if (this.state === 'failed') this.renewal.retry();
     return wireId;
   }
 
   send(text: string, method = ''): void {
-    if (method === 'notifications/initialized') this.restore.confirm(text);
+    if (method === 'notifications/initialized') this.renewal.restore.confirm(text);
     if (this.state !== 'ready') return;
     if (method === 'notifications/initialized') {
       // Once is enough, however often the client says it.
@@ -195,9 +171,9 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
       this.confirming = true;
       this.settled = Promise.withResolvers();
       // A server that leaves this unanswered gets the rest all the same, later.
-      this.armStart(() => this.release());
+      this.timer.arm(() => this.release());
       this.confirm(text, () => {
-        clearTimeout(this.timer);
+        this.timer.stop();
         this.release();
       });
       return;
@@ -273,14 +249,14 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
 
   private stop(): void {
     this.state = 'closed';
-    clearTimeout(this.timer);
+    this.timer.stop();
     this.news.stop();
     this.former.close();
     this.settled.resolve();
     this.traffic.failAll(targetError('mcp_target_failed', this.name, 'has been stopped'));
   }
 
-  private async part(graceMs: number, opening: Opening | undefined): Promise<void> {
+  private async part(graceMs: number, opening: FirstRequest | undefined): Promise<void> {
     if (opening !== undefined) await within(endMs(graceMs), opening.answered);
     this.traffic.carriers.abandon();
     await endSession(this.traffic.reach, this.home, graceMs, this.options.log);
@@ -291,9 +267,9 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
       name: this.name,
       state: this.state,
       pid: undefined,
-      restarts: this.restarts,
+      restarts: this.renewal.restarts,
       pending: this.traffic.calls.size,
-      lastError: this.lastError,
+      lastError: this.renewal.lastError,
     };
   }
 
@@ -301,8 +277,8 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
   private refusal(): GatewayError | undefined {
     const failed = (what: string): GatewayError => targetError('mcp_target_failed', this.name, what);
     if (this.state === 'closed') return failed('has been stopped');
-    if (this.state === 'failed' && !this.backoff.mayTry)
-      return failed(`keeps failing: it ${this.lastError}; try again later`);
+    if (this.state === 'failed' && !this.renewal.mayTry)
+      return failed(`keeps failing: it ${this.renewal.lastError}; try again later`);
     if (this.traffic.calls.size >= maxPending && !this.dropAbandoned())
       return failed('has too many calls waiting');
     if (this.traffic.carriers.backlog > maxBacklog) return failed('does not read its messages');
@@ -351,7 +327,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
       if (!beginning) this.gone();
       return;
     }
-    if (current && !beginning) this.forgotten(why);
+    if (current && !beginning) this.renewal.begin(why);
     if (waiter === undefined || text === undefined) return;
     if (beginning || this.state === 'failed' || this.traffic.calls.delayedSize >= maxWaiting) {
       const what = this.state === 'failed' ? `keeps failing: it ${why}` : why;
@@ -366,14 +342,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
 
   // The session with the server
 
-  /** Notes what was agreed on. */
-  private agree(response: Envelope): void {
-    const place = memberOf(response.text, response.body, 'protocolVersion');
-    const version = place === 'ambiguous' ? undefined : stringValue(response.text, place);
-    this.home.version = version !== undefined && /^[\w.-]{1,64}$/.test(version) ? version : undefined;
-  }
-
-  private confirm(text: string, then: (error: GatewayError | undefined) => void): void {
+  confirm(text: string, then: (error: GatewayError | undefined) => void): void {
     const { home } = this;
     const done = (error?: GatewayError): void => {
       if (home !== this.home || this.state === 'closed') return;
@@ -399,129 +368,24 @@ export class HttpConnection implements TargetConnection, TrafficOwner {
     this.options.listener.onGone(this);
   }
 
-  /** The server knows nothing of the session any more. */
-  private forgotten(why: string): void {
-    this.lastError = why;
-    this.state = 'restarting';
+  // Renewed
+
+  down(): void {
     this.confirming = false;
     this.settled.resolve();
-    this.home = newHome();
-    clearTimeout(this.timer);
-    this.options.log.warn(`the target ${why}; its session is begun again`);
-    this.news.stop();
     this.options.listener.onDown(this);
-    this.afterFailure();
   }
 
-  private afterFailure(): void {
-    if (this.state === 'closed') return;
-    const delay = this.backoff.failure();
-    // A server that fails slowly never fails often.
-    const impatient = this.traffic.calls.delayedFor > this.startMs;
-    const error = targetError('mcp_target_failed', this.name, `keeps failing: it ${this.lastError}`);
-    if (delay === undefined) {
-      this.state = 'failed';
-      this.options.log.error('the target keeps failing; given up until it is called again', {
-        reason: this.lastError,
-      });
-      this.traffic.failAll(error);
-      return;
-    }
-    if (impatient) this.traffic.failDelayed(error);
-    this.timer = setTimeout(() => this.retry(), delay).unref();
-  }
-
-  /** Begins a session anew and tells the server what it knew before. */
-  private retry(): void {
-    this.state = 'restarting';
-    this.restarts++;
+  again(): void {
     this.generation++;
     this.options.onRestart(this.name);
-    const home = newHome();
-    this.home = home;
-    const wireId = this.traffic.calls.nextId();
-    this.traffic.calls.add(wireId, {
-      answered: (response) => {
-        if (home !== this.home) return;
-        if (response.isError) this.restartFailed(home, 'refused to initialize again');
-        else {
-          this.agree(response);
-          this.tellAgain(home);
-        }
-      },
-      failed: (error) => this.restartFailed(home, `failed to initialize again (${error.message})`),
-    });
-    this.armStart(() => this.restartFailed(home, this.startTimedOut().message));
-    this.traffic.post(this.restore.beginning(wireId), 'initialize', wireId);
-  }
-
-  private tellAgain(home: Home): void {
-    const { initialized } = this.restore;
-    if (initialized === undefined) {
-      this.restarted();
-      return;
-    }
-    this.confirm(initialized, (error) => {
-      if (error !== undefined) {
-        this.restartFailed(home, `failed to initialize again (${error.message})`);
-        return;
-      }
-      const requests = this.restore.requests(() => this.traffic.calls.nextId());
-      const going = (): boolean => home === this.home && this.state === 'restarting';
-      this.traffic.sayAll([...requests], going, () => this.restarted());
-    });
-  }
-
-  private restartFailed(home: Home, why: string): void {
-    if (home !== this.home || this.state !== 'restarting') return;
-    clearTimeout(this.timer);
-    this.home = newHome();
-    this.lastError = why;
-    this.options.log.warn(`the target ${why}`);
-    this.traffic.leave(home);
-    void endSession(this.traffic.reach, home, 0, this.options.log);
-    this.news.stop();
-    this.afterFailure();
-  }
-
-  private restarted(): void {
-    clearTimeout(this.timer);
-    this.options.log.info('the session with the target was begun again', { restarts: this.restarts });
-    this.state = 'ready';
-    this.release();
   }
 
   /** Calls that waited go now. */
-  private release(): void {
+  release(): void {
     this.confirming = false;
     this.settled.resolve();
     for (const { wireId, line, method } of this.traffic.calls.release())
       this.traffic.post(line, method, wireId);
   }
-
-  private startTimedOut(): GatewayError {
-    return targetError(
-      'mcp_target_timeout',
-      this.name,
-      `did not answer initialize within ${this.startMs} ms`,
-    );
-  }
-
-  private get startMs(): number {
-    return this.traffic.reach.callTimeoutMs ?? startTimeoutMs;
-  }
-
-  private armStart(late: () => void): void {
-    clearTimeout(this.timer);
-    this.timer = setTimeout(late, this.startMs).unref();
-  }
 }
-
-/** What is reached in another way is the same server under the same name. */
-function sameServer({ destination: one }: Reach, { destination: other }: Reach): boolean {
-  const nameOf = ({ target: { host, port, endpoints, tls } }: Destination): string =>
-    JSON.stringify([host, port, endpoints ?? null, tls !== undefined]);
-  return nameOf(one) === nameOf(other);
-}
-
-const newHome = (): Home => ({ id: undefined, version: undefined, endpoint: undefined });

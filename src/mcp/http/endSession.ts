@@ -2,7 +2,7 @@ import type { Logger } from '../../telemetry/index.ts';
 import type { Reach } from '../contract.ts';
 import { Exchange } from './exchange.ts';
 import { requestHead } from './requestHead.ts';
-import { endpointOf, type Home } from './carrier.ts';
+import { endpointOf, type Home } from './home.ts';
 
 /** What a server gets at least, and at most, to take note of the end, in milliseconds. */
 const leastMs = 500;

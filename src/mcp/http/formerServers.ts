@@ -1,6 +1,6 @@
 import type { Logger } from '../../telemetry/index.ts';
 import type { Reach } from '../contract.ts';
-import type { Home } from './carrier.ts';
+import type { Home } from './home.ts';
 import type { Carriers } from './carriers.ts';
 import { endSession } from './endSession.ts';
 

@@ -3,14 +3,8 @@ import { EventReader, type EventTaker, type Head } from '../../http/index.ts';
 import { Backoff, type RestartPolicy } from '../conversation/backoff.ts';
 import { idOfLongLine } from '../conversation/longLine.ts';
 import { targetError } from '../sendError.ts';
-import {
-  endpointOf,
-  lingerMs,
-  type Carrier,
-  type CarrierHost,
-  type Home,
-  type StreamPlace,
-} from './carrier.ts';
+import { lingerMs, type Carrier, type CarrierHost, type StreamPlace } from './carrier.ts';
+import { endpointOf, type Home } from './home.ts';
 import { Exchange, type AnswerTaker } from './exchange.ts';
 import { connectionError, statusError } from './failures.ts';
 import { requestHead } from './requestHead.ts';

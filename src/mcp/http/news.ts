@@ -1,4 +1,5 @@
-import type { Home, StreamPlace } from './carrier.ts';
+import type { StreamPlace } from './carrier.ts';
+import type { Home } from './home.ts';
 import type { Listening } from './listening.ts';
 import type { Traffic } from './traffic.ts';
 

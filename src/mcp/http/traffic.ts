@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import type { GatewayError } from '../../errors.ts';
 import type { Limits } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
@@ -9,7 +10,8 @@ import { readMessages } from '../conversation/readMessages.ts';
 import type { Envelope } from '../json/envelope.ts';
 import { targetError } from '../sendError.ts';
 import type { MessageOrigin } from '../target.ts';
-import type { Carrier, CarrierHost, Home, StreamPlace } from './carrier.ts';
+import type { Carrier, CarrierHost, StreamPlace } from './carrier.ts';
+import type { Home } from './home.ts';
 import { Carriers } from './carriers.ts';
 import { Deadlines } from './deadlines.ts';
 import { Listening } from './listening.ts';
@@ -27,13 +29,16 @@ export interface TrafficOwner {
 }
 
 export interface TrafficOptions {
-  /** Ids on the wire up to this one are those of another process. */
-  readonly before: number;
+  /** Another process has begun the session. */
+  readonly resumed: boolean;
   readonly limits: () => Limits;
   readonly log: Logger;
   readonly now: () => number;
 }
 
+/** Ids on the wire must not be used twice in a session: what another process takes up begins somewhere above. */
+const firstForeign = 2 ** 32;
+const lastForeign = 2 ** 47;
 /** Of what a server is told again, so many requests are on their way at a time: each may take a connection. */
 const sayAtOnce = 8;
 
@@ -53,7 +58,7 @@ export class Traffic implements CarrierHost {
   constructor(name: string, reach: Reach, owner: TrafficOwner, options: TrafficOptions) {
     this.name = name;
     this.reach = reach;
-    this.calls = new PendingCalls(options.before);
+    this.calls = new PendingCalls(options.resumed ? randomInt(firstForeign, lastForeign) : 0);
     this.owner = owner;
     this.options = options;
     this.garbage = new QuietLog(options.log, 'the target sent something that is no MCP message; skipped');
