@@ -730,3 +730,29 @@ test('an id that was altered, cut or lengthened is unknown, and its server hears
   }
   assert.equal(server.of('ping').length, 0);
 });
+
+test('a session that others may hold stays at its address when a reload has the addresses looked for again', async (t) => {
+  const other = await RemoteServer.start();
+  const server = await RemoteServer.start(other.port, 'http', '127.0.0.2');
+  t.after(() => Promise.all([server.close(), other.close()]));
+  const url = `http://localhost:${other.port}/mcp`;
+  const addresses = Promise.withResolvers<void>();
+  let looks = 0;
+  const here = await gateway(t, server, {
+    backend: mcpBackend({ targets: [remoteTarget(url)] }),
+    lookup: async () => {
+      if (looks++ > 0) await addresses.promise;
+      return [{ address: '127.0.0.2', family: 4 }];
+    },
+  });
+  await new RawClient(here.url).initialize();
+  const client = await open({ here });
+  const connections = { maxConnections: 5, maxPendingRequests: 5 };
+  here.use(mcpBackend({ targets: [remoteTarget(url, { connections })] }));
+  const waiting = statusOf(client);
+  await until('the request is there', () => looks === 2);
+  addresses.resolve();
+  assert.equal(await waiting, 200);
+  assert.equal(other.of('tools/list').length, 0);
+  assert.equal(server.of('initialize').length, 1);
+});

@@ -74,8 +74,9 @@ export class Resolution {
   private readonly failing = new Set<string>();
   private timer: NodeJS.Timeout | undefined;
   private closed = false;
-  private looking = false;
+  private busy = false;
   private readonly first = Promise.withResolvers<void>();
+  private looked = false;
 
   constructor(tools: LookupTools, log: Logger, onFound: (addresses: readonly Found[]) => void) {
     this.tools = tools;
@@ -88,36 +89,41 @@ export class Resolution {
     this.addresses = addresses;
     this.preferences = preferences;
     this.tell();
-    if (!this.looking) {
+    if (!this.busy) {
       clearTimeout(this.timer);
       void this.look();
     }
   }
 
-  /** Resolves (never rejects) when every name has been looked at once, whether or not it was found. */
-  get looked(): Promise<void> {
-    return this.first.promise;
+  /** Resolves (never rejects) when every name has been looked at once, found or not; undefined where that is done. */
+  get looking(): Promise<void> | undefined {
+    return this.looked ? undefined : this.first.promise;
   }
 
   close(): void {
     this.closed = true;
     clearTimeout(this.timer);
+    this.settle();
+  }
+
+  private settle(): void {
+    this.looked = true;
     this.first.resolve();
   }
 
   private async look(): Promise<void> {
     const names = [...new Set(this.addresses.map(({ host }) => host).filter((host) => isIP(host) === 0))];
     for (const name of this.known.keys()) if (!names.includes(name)) this.known.delete(name);
-    if (names.length === 0) this.first.resolve();
+    if (names.length === 0) this.settle();
     if (names.length === 0 || this.closed) return;
-    this.looking = true;
+    this.busy = true;
     const asked = this.addresses;
     const changes = await Promise.all(names.map((name) => this.lookAt(name)));
-    this.looking = false;
+    this.busy = false;
     // A retired backend may be in use again; then `use` began another round or this one goes on.
     if (this.closed) return;
     if (changes.includes(true)) this.tell();
-    this.first.resolve();
+    this.settle();
     const ms = asked === this.addresses ? this.tools.everyMs : 0;
     this.timer = setTimeout(() => void this.look(), ms);
     this.timer.unref();

@@ -89,7 +89,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
    */
   async takeUp({ serverSession: id, version, address }: TargetPlace): Promise<void> {
     this.home = { id, version, endpoint: undefined, address };
-    await signOfLife(this.traffic, this.home, () => this.state === 'starting');
+    await signOfLife(this.traffic);
     if (this.state === 'starting') this.state = 'ready';
   }
 

@@ -2,7 +2,7 @@ import type { Logger } from '../../telemetry/index.ts';
 import type { Reach } from '../contract.ts';
 import { Exchange } from './exchange.ts';
 import { requestHead } from './requestHead.ts';
-import { endpointOf, type Home } from './home.ts';
+import type { Home } from './home.ts';
 
 /** What a server gets at least, and at most, to take note of the end, in milliseconds. */
 const leastMs = 500;
@@ -25,7 +25,7 @@ export function endSession(reach: Reach, home: Home, graceMs: number, log: Logge
     const exchange = new Exchange(
       {
         destination: reach.destination,
-        endpoint: endpointOf(home, reach.destination),
+        home,
         head: requestHead('DELETE', reach, home, []),
         repeatable: true,
         patient: true,

@@ -7,6 +7,7 @@ import type {
   UpstreamUser,
   Waiter,
 } from '../../upstream/index.ts';
+import { endpointOf, type Home } from './home.ts';
 
 /** Who reads the answer to one request. Nothing is called after `onEnd`, `onFailure` or an `abandon`. */
 export interface AnswerTaker {
@@ -22,8 +23,8 @@ export interface AnswerTaker {
 
 export interface ExchangeStart {
   readonly destination: Destination;
-  /** The only address that knows the session; undefined where any will do. */
-  readonly endpoint: Endpoint | undefined;
+  /** The session that it is for. */
+  readonly home: Home;
   /** Request line and fields with the empty line, one character a byte. */
   readonly head: string;
   readonly body?: Buffer;
@@ -81,8 +82,17 @@ export class Exchange implements UpstreamUser, Waiter {
   }
 
   private connect(fresh: boolean): void {
-    const { destination, endpoint } = this.start;
+    const { destination, home: session } = this.start;
     this.upstream = undefined;
+    const endpoint = endpointOf(session, destination);
+    const { looking } = destination.resolution;
+    if (endpoint === undefined && session.address !== undefined && looking !== undefined) {
+      // Another address would not know the session, and be believed.
+      void looking.then(() => {
+        if (!this.over) this.connect(fresh);
+      });
+      return;
+    }
     // An address that is gone or does not work takes its sessions along: another one will say that it knows none.
     const home =
       endpoint !== undefined && destination.known.includes(endpoint) && destination.accepts(endpoint)

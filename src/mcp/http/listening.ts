@@ -4,7 +4,7 @@ import { Backoff, type RestartPolicy } from '../conversation/backoff.ts';
 import { idOfLongLine } from '../conversation/longLine.ts';
 import { targetError } from '../sendError.ts';
 import { lingerMs, type Carrier, type CarrierHost, type StreamPlace } from './carrier.ts';
-import { endpointOf, type Home } from './home.ts';
+import type { Home } from './home.ts';
 import { Exchange, type AnswerTaker } from './exchange.ts';
 import { connectionError, statusError } from './failures.ts';
 import { requestHead } from './requestHead.ts';
@@ -137,7 +137,7 @@ export class Listening implements AnswerTaker, EventTaker, Carrier {
     this.exchange = new Exchange(
       {
         destination: host.reach.destination,
-        endpoint: endpointOf(home, host.reach.destination),
+        home,
         head: requestHead('GET', host.reach, home, lines),
         repeatable: true,
         // Some servers send the head of a stream with its first event.

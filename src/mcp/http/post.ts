@@ -7,7 +7,7 @@ import { idOfLongLine } from '../conversation/longLine.ts';
 import { readMessages } from '../conversation/readMessages.ts';
 import { targetError } from '../sendError.ts';
 import { lingerMs, type Carrier, type CarrierHost } from './carrier.ts';
-import { endpointOf, type Home } from './home.ts';
+import type { Home } from './home.ts';
 import { Exchange, type AnswerTaker } from './exchange.ts';
 import { connectionError, statusError, withoutSecrets } from './failures.ts';
 import { requestHead } from './requestHead.ts';
@@ -93,7 +93,7 @@ export class Post implements AnswerTaker, EventTaker, Carrier {
     this.exchange = new Exchange(
       {
         destination: host.reach.destination,
-        endpoint: endpointOf(home, host.reach.destination),
+        home,
         head: requestHead('POST', host.reach, home, lines),
         body,
         repeatable: repeatable.has(method),

@@ -1,22 +1,14 @@
 import { targetError } from '../sendError.ts';
-import { within } from './endSession.ts';
-import type { Home } from './home.ts';
 import type { Traffic } from './traffic.ts';
 
 /** What a server gets to say whether it knows a session, in milliseconds. */
 const answerMs = 10_000;
-/** For its addresses to be found, in milliseconds. */
-const lookMs = 10_000;
 
 /**
  * Asks a server whether it knows the session still, whatever it says to that.
- * @param going does anybody want to know?
  * @throws GatewayError mcp_session_unknown, or what the server failed with
  */
-export async function signOfLife(traffic: Traffic, { address }: Home, going: () => boolean): Promise<void> {
-  // Another address would not know it, and be believed.
-  if (address !== undefined) await within(lookMs, traffic.reach.destination.resolution.looked);
-  if (!going()) return;
+export async function signOfLife(traffic: Traffic): Promise<void> {
   const wireId = traffic.calls.nextId();
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const late = setTimeout(
