@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +20,7 @@ export async function loadWithH2load({
   core,
   seconds,
 }: Load): Promise<LoadResult> {
-  const log = join(tmpdir(), `portcullis-h2load-${process.pid}.log`);
+  const log = join(tmpdir(), `portcullis-h2load-${randomUUID()}.log`);
   try {
     const { stdout } = await run('taskset', [
       '-c',

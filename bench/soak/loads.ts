@@ -1,11 +1,14 @@
 import { spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { loadWithH2load } from '../http/h2load.ts';
+import type { Load, LoadResult } from '../http/load.ts';
 import type { Setting } from '../http/setting.ts';
 import { oneMegabyte, post, small, tenKilobytes, type Workload } from '../http/workloads.ts';
 import { loadWithWrk } from '../http/wrk.ts';
 import type { LoadOrders } from '../mcp/load.ts';
 import { breakOff, breakings } from './breaking.ts';
+import { breakOffHttp2, http2Breakings } from './breakingHttp2.ts';
 import type { SoakGateway } from './gateway.ts';
 
 /** What was done to the gateway. */
@@ -35,10 +38,15 @@ export function startLoads(setting: Setting, gateway: SoakGateway): Loads {
   };
   const plain = `http://127.0.0.1:${gateway.port}`;
   const secure = `https://127.0.0.1:${gateway.tlsPort}`;
-  const steady = (url: string, workload: Workload, connections: number) =>
+  const steady = (
+    url: string,
+    workload: Workload,
+    connections: number,
+    load: (what: Load) => Promise<LoadResult> = loadWithWrk,
+  ) =>
     loop(async () => {
       // Rounds of some seconds: connections come and go, too.
-      const result = await loadWithWrk({ url, workload, connections, core: setting.cores[1], seconds: 5 });
+      const result = await load({ url, workload, connections, core: setting.cores[1], seconds: 5 });
       counts.requests += result.requests;
       counts.failed += result.failed;
     });
@@ -49,9 +57,17 @@ export function startLoads(setting: Setting, gateway: SoakGateway): Loads {
     steady(plain, oneMegabyte, 2),
     steady(secure, small, 8),
     steady(secure, tenKilobytes, 4),
+    steady(secure, small, 16, loadWithH2load),
+    steady(secure, oneMegabyte, 8, loadWithH2load),
     loop(async (number) => {
       const kind = breakings[number % breakings.length];
       if (kind !== undefined) await breakOff(kind, gateway);
+      counts.brokenOff++;
+      await delay(20);
+    }),
+    loop(async (number) => {
+      const kind = http2Breakings[number % http2Breakings.length];
+      if (kind !== undefined) await breakOffHttp2(kind, gateway);
       counts.brokenOff++;
       await delay(20);
     }),

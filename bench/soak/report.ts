@@ -49,7 +49,7 @@ export function soakReport({ samples, counts, alive, rest, errors, minutes }: So
   return [
     `Written by \`npm run bench:soak\` on ${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC; ${describeMachine()}; portcullis ${versions()['portcullis'] ?? ''}.`,
     '',
-    `${minutes} minutes of everything at once on one core: small, 10 KB and 1 MB answers, POSTs, TLS, clients that break off in ten ways, MCP sessions that open, call and close, and a new configuration every 20 s (1 000 routes more, then none). ${counts.requests} requests (${counts.failed} failed), ${counts.brokenOff} broken off, ${counts.mcpCalls} MCP calls (${counts.mcpFailures} rounds failed), ${counts.reloads} reloads, ${errors.length} errors in the log${alive ? '' : '; THE GATEWAY ENDED'}.`,
+    `${minutes} minutes of everything at once on one core: small, 10 KB and 1 MB answers, POSTs, TLS, HTTP/2, clients that break off in sixteen ways, MCP sessions that open, call and close, and a new configuration every 20 s (1 000 routes more, then none). ${counts.requests} requests (${counts.failed} failed), ${counts.brokenOff} broken off, ${counts.mcpCalls} MCP calls (${counts.mcpFailures} rounds failed), ${counts.reloads} reloads, ${errors.length} errors in the log${alive ? '' : '; THE GATEWAY ENDED'}.`,
     '',
     ...heading(['figure', 'at first', 'least', 'most', 'at last', 'at rest', 'rise']),
     ...rows.map(({ title, cells, growth: rise }) => line([title, ...cells, `${(rise * 100).toFixed(1)} %`])),
