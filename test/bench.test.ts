@@ -7,9 +7,16 @@ import { floors, growth, type Point } from '../bench/soak/slope.ts';
 test('memory that rises is told from memory that swings', () => {
   const minutes = Array.from({ length: 120 }, (_, index) => index / 12);
   const swinging = minutes.map((minute): Point => [minute, 200 + 80 * Math.abs(Math.sin(minute * 31))]);
-  assert.ok(Math.abs(growth(floors(swinging))) < 0.05);
+  assert.ok(Math.abs(growth(floors(swinging, 10))) < 0.05);
   const leaking = swinging.map(([minute, value]): Point => [minute, value + minute * 5]);
-  assert.ok(growth(floors(leaking)) > 0.15);
+  assert.ok(growth(floors(leaking, 10)) > 0.15);
+});
+
+test('a half minute that had only begun at the end is not looked at', () => {
+  const flat = Array.from({ length: 40 }, (_, index): Point => [index / 4, 100]);
+  const end: Point = [10.01, 150];
+  assert.deepEqual(floors([...flat, end], 10), floors(flat, 10));
+  assert.equal(floors(flat, 10).length, 20);
 });
 
 test('a rise cannot be told from two points', () => {

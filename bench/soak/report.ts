@@ -29,7 +29,10 @@ const figures = [
 export function soakReport({ samples, counts, alive, rest, errors, minutes }: Soak): string[] {
   const late = samples.filter(({ minute }) => minute > minutes / 3);
   const rows = figures.map(([key, title]) => {
-    const points = floors(late.map((sample) => [sample.minute, sample[key]]));
+    const points = floors(
+      late.map((sample) => [sample.minute, sample[key]]),
+      minutes,
+    );
     const values = samples.map((sample) => sample[key]);
     return {
       key,

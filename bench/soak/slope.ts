@@ -1,11 +1,15 @@
 /** A minute and a value. */
 export type Point = readonly [number, number];
 
-/** The least value of each half minute: what is left between two collections. */
-export function floors(points: readonly Point[]): Point[] {
+/**
+ * The least value of each half minute that was over at `end`: what is left between two collections. Of one that had only
+ * begun there is a single value, which may lie anywhere between two collections.
+ */
+export function floors(points: readonly Point[], end: number): Point[] {
   const least = new Map<number, Point>();
   for (const point of points) {
     const half = Math.floor(point[0] * 2);
+    if (half + 1 > end * 2) continue;
     const known = least.get(half);
     if (known === undefined || point[1] < known[1]) least.set(half, point);
   }
