@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.ts';
 import type { McpBackend, RemoteTarget } from '../model/index.ts';
-import { principalMark, sameMark, serverMark } from './carriedState.ts';
+import { principalMark, sameMark, serverMark, type CarriedState } from './carriedState.ts';
 import type { Caller } from './contract.ts';
 import type { Session } from './session.ts';
 import type { SessionSeal, SessionTicket } from './sessionId.ts';
@@ -55,12 +55,12 @@ export class Resumption {
     return this.pending.get(id)?.ready;
   }
 
-  /** Why a session cannot go on here for this caller; undefined where it can, as far as can be told without its server. */
-  refusal(
+  /** With what a session can go on here for this caller, as far as can be told without its server; or why it cannot. */
+  claim(
     ticket: SessionTicket,
     settings: McpBackend,
     { principal }: Pick<Caller, 'principal'>,
-  ): string | undefined {
+  ): { readonly target: RemoteTarget; readonly carried: CarriedState } | string {
     const { seal, resumableMs, now, lasting, ended } = this.options;
     const { carried, owner, local } = ticket;
     if (!seal.isOf(ticket, settings.key)) return 'the session belongs to another backend';
@@ -73,7 +73,7 @@ export class Resumption {
     const target = resumableTarget(settings);
     if (target === undefined || !sameMark(carried.server, serverMark(target)))
       return 'the session is with another server than the one of the backend now';
-    return undefined;
+    return { target, carried };
   }
 
   /**

@@ -119,11 +119,9 @@ export class Sessions {
   private resume(id: string, settings: McpBackend, caller: Caller): Promise<Session> {
     const ticket = this.options.seal.open(id);
     if (ticket === undefined) throw unknown('not an id of ours');
-    const refusal = this.resumption.refusal(ticket, settings, caller);
-    const target = resumableTarget(settings);
-    const { carried, local } = ticket;
-    if (refusal !== undefined || target === undefined || carried === undefined)
-      throw unknown(refusal ?? 'ended');
+    const claim = this.resumption.claim(ticket, settings, caller);
+    if (typeof claim === 'string') throw unknown(claim);
+    const { target, carried } = claim;
     const underWay = this.resumption.underWay(id);
     if (underWay !== undefined) return underWay;
     this.checkRoom();
@@ -131,7 +129,7 @@ export class Sessions {
     session.agree(carried.version);
     const { connection, ready } = this.options.takeUp(target, session, caller, carried);
     session.targets.set(target.name, connection);
-    return this.resumption.begin(session, local, ready, () => {
+    return this.resumption.begin(session, ticket.local, ready, () => {
       this.left.forget(id);
       this.live.set(id, session);
     });
