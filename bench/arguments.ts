@@ -17,7 +17,17 @@ export interface BenchArguments {
   readonly output: string | undefined;
 }
 
-export const sections = ['logged', 'silent', 'routes', 'tls', 'h2', 'handshakes', 'idle', 'mcp'] as const;
+export const sections = [
+  'logged',
+  'silent',
+  'routes',
+  'tls',
+  'h2',
+  'handshakes',
+  'idle',
+  'mcp',
+  'rules',
+] as const;
 
 const usage = `npm run bench -- [options]
 

@@ -7,6 +7,7 @@ import { benchHttp } from './http/run.ts';
 import { benchIdle } from './idle/run.ts';
 import { pickCores } from './machine.ts';
 import { benchMcp } from './mcp/run.ts';
+import { benchRules } from './rules/run.ts';
 import { report } from './report/index.ts';
 import { has, programs } from './tools.ts';
 
@@ -27,10 +28,11 @@ const started = performance.now();
 const http = await benchHttp(args, part(), cores);
 const idle = await benchIdle(args, part(), cores);
 const mcp = args.wants('mcp') ? await benchMcp(args, part(), cores) : [];
+const rules = benchRules(args);
 const minutes = (performance.now() - started) / 60_000;
 
 const { output } = args;
 const before = output !== undefined && existsSync(output) ? readFileSync(output, 'utf8') : '';
-const text = report({ args, loadBefore, minutes, http, idle, mcp, before });
+const text = report({ args, loadBefore, minutes, http, idle, mcp, rules, before });
 if (output !== undefined) writeFileSync(output, text);
 console.log(`\n${text}`);

@@ -31,6 +31,9 @@ for part in runtime "${parts[@]}"; do
   "$here/rootfs.sh" "$part" "$work/$part"
   folders+=("$work/$part")
 done
+last=${folders[-1]}
+"$here/../node_modules/node/bin/node" "$here/../scripts/sbom.ts" "${folders[@]}" >"$work/sbom.cdx.json"
+mv "$work/sbom.cdx.json" "$last/app/sbom.cdx.json"
 "$here/oci.sh" "$out" "$name" "{\"User\":\"65532:65532\",\"Entrypoint\":[$entry],\"Cmd\":$command,\"WorkingDir\":\"/\",
   \"Env\":[\"PATH=/usr/bin\",\"NODE_ENV=production\"],
   \"Labels\":{\"org.opencontainers.image.version\":\"$version\",\"org.opencontainers.image.licenses\":\"Apache-2.0\"}}" \

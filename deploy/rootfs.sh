@@ -18,7 +18,8 @@ cd "$repo"
 
 # Copies the packages that a workspace (none: the gateway itself) runs on.
 packages() {
-  npm ls --omit=dev --all --parseable "$@" 2>/dev/null | sed -n "s#^$repo/node_modules/##p" | sort -u |
+  npm ls --omit=dev --all --parseable --long "$@" 2>/dev/null | grep -v ':EXTRANEOUS$' |
+    sed -nE "s#^$repo/node_modules/([^:]+):.*#\1#p" | sort -u |
     { grep -vE '(^|/)(@types|@portcullis)/|(^|/)undici-types$' || true; } | copy
 }
 

@@ -10,16 +10,25 @@ import {
   type Gateway,
   type GatewayOptions,
 } from './gateway/index.ts';
-import { defaults, type Model, type ProcessSettings } from './model/index.ts';
+import { defaults, secretVariables, type Model, type ProcessSettings } from './model/index.ts';
 import {
   FileSource,
   loadText,
+  maskedFields,
   renderProblem,
   StreamSource,
   type LoadResult,
+  type Secrets,
   type StreamSettings,
+  withMissingCommands,
 } from './sources/index.ts';
-import { createLogger, createMetrics, makeNonBlockingAgain, type RootLogger } from './telemetry/index.ts';
+import {
+  createLogger,
+  createMetrics,
+  makeNonBlockingAgain,
+  rememberSecrets,
+  type RootLogger,
+} from './telemetry/index.ts';
 import { Upgrades, workerCount, type Plane, type PortView, type Predecessor } from './workers/index.ts';
 
 export { StartError, type Gateway, type GatewayOptions };
@@ -60,6 +69,8 @@ class Assembly implements Gateway {
   private intake: Intake | undefined;
   private admin: Admin | undefined;
   private upgrades: Upgrades | undefined;
+  /** Names of environment variables that hold secrets, of every configuration since the start. */
+  private readonly withheld = new Set<string>();
   private readiness: Readiness = 'starting';
   private closing: Promise<void> | undefined;
   /** Another program serves in the place of this one. */
@@ -95,15 +106,21 @@ class Assembly implements Gateway {
     let intake: Intake;
     try {
       const { log, metrics, sourceName } = this;
-      const { secretVariables } = first;
-      const plane = choosePlane({ workers, fixed, secretVariables, log, metrics, inherited: inheritance });
+      const secrets = this.secretsOf(first.secrets);
+      const plane = choosePlane({ workers, fixed, secrets, log, metrics, inherited: inheritance });
       this.plane = plane;
       // A program that is about to take the place of this one has got its ports, and reads the new file by itself.
       intake = new Intake({ source: sourceName, plane, log, free: () => this.upgrades?.settled });
       this.intake = intake;
       if ('stream' in source) this.stream = this.streamOf(source.stream, first.model.process, plane, intake);
       await plane.apply(first.model);
-      this.upgrades = new Upgrades({ log, metrics, program, before: inheritance?.upgrades });
+      this.upgrades = new Upgrades({
+        log,
+        metrics,
+        program,
+        withheld: () => [...this.withheld],
+        before: inheritance?.upgrades,
+      });
       this.admin = await startAdmin({
         ...fixed,
         views: this.views(plane, intake),
@@ -137,14 +154,28 @@ class Assembly implements Gateway {
   private load(): LoadResult {
     const { source, env } = this.options;
     if ('stream' in source) return loadText(source.settings, { file: this.sourceName, env });
-    if ('text' in source) return loadText(source.text, { file: this.sourceName, env });
+    if ('text' in source)
+      return withMissingCommands(loadText(source.text, { file: this.sourceName, env }), env);
     this.source = new FileSource({
       file: source.file,
       env,
-      onModel: (model, warnings) => this.intake?.offer(model, warnings.map(renderProblem)),
+      onModel: (model, warnings, secrets) => {
+        this.plane?.keepSecret(this.secretsOf(secrets));
+        this.intake?.offer(model, warnings.map(renderProblem));
+      },
       onProblems: (problems) => this.intake?.refuse(problems.map(renderProblem)),
     });
     return this.source.start();
+  }
+
+  /** The secrets of a configuration and those of the process itself. The log replaces them from now on. */
+  private secretsOf({ variables, values }: Secrets): Secrets {
+    const { env } = this.options;
+    const own = secretVariables.flatMap((name) => env[name] ?? []);
+    const secrets = { variables: [...secretVariables, ...variables], values: [...own, ...values] };
+    rememberSecrets(secrets.values);
+    for (const name of secrets.variables) this.withheld.add(name);
+    return secrets;
   }
 
   /** @param own settings of this process, which no controller changes */
@@ -164,7 +195,10 @@ class Assembly implements Gateway {
         this.log.info('the first model is in use', { ports: this.portList });
       },
       onAddresses: (model, lists) => intake.takeAddresses(completed(model), lists),
-      brokenRoutes: async () => (await plane.view()).brokenRoutes,
+      flaws: async () => {
+        const { brokenRoutes, closedPorts } = await plane.view();
+        return { broken: brokenRoutes, closed: closedPorts };
+      },
       userAgent: `portcullis/${this.version}`,
       log: this.log,
       metrics: this.metrics,
@@ -174,6 +208,8 @@ class Assembly implements Gateway {
   private views(plane: Plane, intake: Intake): AdminViews {
     return {
       version: this.version,
+      masked: maskedFields,
+      isShared: this.stream !== undefined,
       model: () => intake.model,
       configState: () => {
         const { stream } = this;

@@ -83,3 +83,19 @@ test('no package of the gateway runs a script when it is installed', () => {
     [],
   );
 });
+
+test('every image that the Dockerfile starts from is pinned by its digest', () => {
+  const lines = readFileSync(new URL('../deploy/Dockerfile', import.meta.url), 'utf8').split('\n');
+  const stages = new Set(['scratch']);
+  const bases: string[] = [];
+  for (const line of lines) {
+    const [, base, stage] = /^FROM (\S+)(?: AS (\S+))?$/i.exec(line) ?? [];
+    if (base === undefined) continue;
+    if (!stages.has(base)) bases.push(base);
+    if (stage !== undefined) stages.add(stage);
+  }
+  assert.ok(bases.length > 0);
+  for (const base of bases) assert.match(base, /@sha256:[0-9a-f]{64}$/);
+  // A frontend of the Dockerfile is an image, too.
+  for (const line of lines) assert.doesNotMatch(line, /^# *syntax=(?!.*@sha256:)/);
+});

@@ -24,8 +24,11 @@ export interface IdleCell {
 const names = ['portcullis', 'haproxy', 'nginx', 'envoy'] as const;
 const wanted = 10_000;
 
-/** What the system lets a process open; portcullis takes half of its files for clients, and a few are in use. */
-export const idleConnections = Math.min(wanted, Math.floor(filesLimit() / 2) - 200);
+/**
+ * The connections that one client may hold at each proxy: portcullis takes half of the files that the system lets it
+ * open for clients, and above 80 % of that the address that holds most loses its idle ones.
+ */
+export const idleConnections = Math.min(wanted, Math.floor(filesLimit() * 0.4) - 200);
 
 /** All proxies at once: this is about memory, and nobody works meanwhile. */
 export async function benchIdle(

@@ -7,6 +7,7 @@ import { httpSections } from './http.ts';
 import { idleSection } from './idle.ts';
 import { mcpSection } from './mcp.ts';
 import { keptSections } from './kept.ts';
+import { rulesSection } from './rules.ts';
 import { targetSection, type Measured } from './targets.ts';
 
 export interface Run extends Measured {
@@ -40,6 +41,7 @@ export function report(run: Run): string {
     ...httpSections(http),
     ...idleSection(run.idle),
     ...mcpSection(run.mcp),
+    ...rulesSection(run.rules),
     ...keptSections(run.before),
   ].join('\n');
 }

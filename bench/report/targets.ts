@@ -5,7 +5,9 @@ import type { McpCell } from '../mcp/run.ts';
 import { heading, line, of } from './cells.ts';
 import { idleKilobytes } from './idle.ts';
 import { mcpCost } from './mcp.ts';
+import type { RuleCell } from '../rules/run.ts';
 import { soakRise } from './kept.ts';
+import { worstRule } from './rules.ts';
 
 interface Target {
   readonly name: string;
@@ -23,6 +25,7 @@ export interface Measured {
   readonly http: readonly Cell[];
   readonly idle: readonly IdleCell[];
   readonly mcp: readonly McpCell[];
+  readonly rules: readonly RuleCell[];
   /** RESULTS.md as it was, with the last soak. */
   readonly before: string;
 }
@@ -47,7 +50,7 @@ export function targetSection(measured: Measured): string[] {
   ];
 }
 
-function targets({ http, idle, mcp, before }: Measured): Target[] {
+function targets({ http, idle, mcp, rules, before }: Measured): Target[] {
   const find = (table: string, row: string) =>
     http.find((cell) => cell.table.name === table && cell.row.name === row);
   const figure = (cell: Cell | undefined, key: Figure) => of(cell?.samples ?? [], key).median;
@@ -107,6 +110,13 @@ function targets({ http, idle, mcp, before }: Measured): Target[] {
       measured: soakRise(before),
       digits: 1,
       unit: ' %',
+    },
+    {
+      name: 'the worst rule on the largest request that is accepted',
+      limit: 20,
+      measured: worstRule(rules),
+      digits: 1,
+      unit: ' ms',
     },
     {
       name: 'CPU of an MCP call / supergateway as it comes',

@@ -5,6 +5,7 @@
  */
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
+import { watchPackageManager } from '../../bin/parent.js';
 import { printer } from './demo/print.ts';
 import { startStack, type Stack } from './demo/stack.ts';
 import { takeWalk } from './demo/walk.ts';
@@ -39,6 +40,7 @@ async function main(argv: string[]): Promise<number> {
   const stopped = new AbortController();
   const stop = (): void => stopped.abort();
   process.on('SIGINT', stop).on('SIGTERM', stop).on('SIGHUP', stop);
+  watchPackageManager(stop);
 
   const print = printer(process.stdout);
   let stack: Stack | undefined;

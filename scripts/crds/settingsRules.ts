@@ -36,13 +36,13 @@ const byPath: Readonly<Record<string, readonly Rule[]>> = {
   'mcpAuthentication.provider': [oneOf('auth0', 'keycloak', 'okta')],
   jwtAuth: [
     {
-      rule: 'has(self.providers) ? !(has(self.issuer) || has(self.jwks) || has(self.audiences) || has(self.jwtValidationOptions)) : has(self.issuer) && has(self.jwks)',
-      message: 'expected issuer and jwks, or providers that hold all that is about an issuer',
+      rule: 'has(self.providers) ? !(has(self.issuer) || has(self.jwks) || has(self.audiences) || has(self.jwtValidationOptions)) : has(self.issuer)',
+      message: 'expected issuer, or providers that hold all that is about an issuer',
     },
   ],
   cors: [
     {
-      rule: "!(has(self.allowCredentials) && self.allowCredentials) || !((has(self.allowOrigins) && '*' in self.allowOrigins) || (has(self.exposeHeaders) && '*' in self.exposeHeaders))",
+      rule: "!(has(self.allowCredentials) && self.allowCredentials) || !((has(self.allowOrigins) && self.allowOrigins.exists(o, o == '*' || o == 'null' || o.endsWith('://*') || o.contains('://*:'))) || (has(self.exposeHeaders) && '*' in self.exposeHeaders))",
       message: 'allowCredentials needs named origins and named headers',
     },
   ],

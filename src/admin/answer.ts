@@ -41,7 +41,7 @@ export const serve =
   (
     pages: readonly Page[],
     log: Logger,
-    refuse: (request: IncomingMessage) => string | undefined = () => undefined,
+    refuse: (request: IncomingMessage) => Answer | undefined = () => undefined,
   ) =>
   async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     // Bodies mean nothing here; an unread one would hold the connection.
@@ -49,10 +49,7 @@ export const serve =
     let answer: Answer;
     try {
       const refused = refuse(request);
-      answer =
-        refused === undefined
-          ? await find(pages, request.method ?? '', request.url ?? '')
-          : text(403, refused);
+      answer = refused ?? (await find(pages, request.method ?? '', request.url ?? ''));
     } catch (error) {
       log.error('an admin page failed', { path: request.url, reason: String(error) });
       answer = text(500, 'internal error');

@@ -1,10 +1,24 @@
 import type { Model } from '../model/index.ts';
 import type { LogLevel } from '../telemetry/index.ts';
 
+/** Fields of the model that dumps mask. */
+export interface MaskedFields {
+  /** Name of a policy → names of fields anywhere in its settings. */
+  readonly settings: ReadonlyMap<string, ReadonlySet<string>>;
+  /** Names of fields anywhere else. */
+  readonly fields: ReadonlySet<string>;
+}
+
 /** What the operator's surfaces read and may do; the composition root fills it. All but `serving` return at once. */
 export interface AdminViews {
   /** Of the program. */
   readonly version: string;
+  readonly masked: MaskedFields;
+  /**
+   * Others than the operator write parts of the configuration, and may reach the readiness port: what went wrong with
+   * the addresses that they named is for the admin port alone.
+   */
+  readonly isShared?: boolean;
   /** The model in use; undefined before the first one. */
   model(): Model | undefined;
   configState(): ConfigState;
@@ -26,6 +40,8 @@ export interface AdminViews {
 export interface ServingState {
   readonly keySets: readonly KeySetState[];
   readonly binds: readonly BindState[];
+  /** Ports of the model that could not be bound. */
+  readonly closedPorts: readonly { readonly port: number; readonly problem: string }[];
   readonly brokenRoutes: readonly BrokenRoute[];
   readonly certificates: readonly CertificateState[];
   /** Sessions and children of the MCP side, as plain data. */

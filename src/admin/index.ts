@@ -1,2 +1,3 @@
 export type * from './contract.ts';
 export { startAdmin, type Admin, type AdminOptions } from './start.ts';
+export { findOperatorSecret, readSecret, type TcpAddress } from './operatorSecret.ts';

@@ -1,6 +1,7 @@
 import { unlinkSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { connect, Server as NetServer } from 'node:net';
+import { connect, Server as NetServer, type Socket } from 'node:net';
+import { FairShare, type Held } from '../http/index.ts';
 import type { ListenAddress } from '../model/index.ts';
 import type { SocketHandle } from '../proxy/index.ts';
 
@@ -36,13 +37,15 @@ export const openServer = async (
       requestTimeout: limits.requestTimeoutMs,
       headersTimeout: limits.requestTimeoutMs,
       maxHeaderSize: limits.maxHeaderBytes,
+      // How often the two limits are looked at; by default so seldom that a silent connection stays for 40 seconds.
+      connectionsCheckingInterval: 1_000,
     },
     (request, response) => {
       if (leaving) response.setHeader('connection', 'close');
       handle(request, response);
     },
   );
-  server.maxConnections = limits.maxConnections;
+  shareConnections(server);
   try {
     await (inherited === undefined ? listenOrRetry(server, where) : adopt(server, inherited));
   } catch (error) {
@@ -66,6 +69,40 @@ export const openServer = async (
     },
     close: async () => await close(server),
   };
+};
+
+/** A connection and its state. */
+interface OpenSocket extends Held {
+  readonly socket: Socket;
+  idleSince: number | undefined;
+}
+
+/**
+ * Keeps the connections within their limit. Above 80 % of it whoever holds most loses its longest idle ones: silent
+ * connections must not keep a probe or a scraper out.
+ */
+const shareConnections = (server: Server): void => {
+  const open = new Map<Socket, OpenSocket>();
+  const share = new FairShare(() => open.values());
+  server.on('connection', (socket) => {
+    const crowd = share.makeRoom(open.size, limits.maxConnections);
+    for (const { socket: idle } of crowd?.longestIdle ?? []) {
+      open.delete(idle);
+      idle.destroy();
+    }
+    if (open.size >= limits.maxConnections) {
+      socket.destroy();
+      return;
+    }
+    open.set(socket, { socket, remoteAddress: socket.remoteAddress ?? '', idleSince: Date.now() });
+    socket.once('close', () => open.delete(socket));
+  });
+  server.on('request', ({ socket }, response) => {
+    const known = open.get(socket);
+    if (known === undefined) return;
+    known.idleSince = undefined;
+    response.once('close', () => (known.idleSince = Date.now()));
+  });
 };
 
 const adopt = async (server: Server, handle: SocketHandle): Promise<void> =>

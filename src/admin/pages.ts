@@ -22,22 +22,26 @@ const servingOf = async (views: AdminViews) => {
 
 /** Everything that runs, and what is wrong with it; secrets replaced. */
 const dump = async (views: AdminViews): Promise<Answer> => {
-  const { workers, binds, brokenRoutes, certificates, keySets, mcp } = await servingOf(views);
+  const { workers, binds, closedPorts, brokenRoutes, certificates, keySets, mcp } = await servingOf(views);
   return json(
     200,
-    redactDump({
-      version: views.version,
-      readiness: views.readiness(),
-      logLevel: views.logLevel(),
-      config: configOf(views),
-      workers,
-      binds,
-      brokenRoutes,
-      certificates,
-      keySets,
-      mcp,
-      model: views.model() ?? null,
-    }),
+    redactDump(
+      {
+        version: views.version,
+        readiness: views.readiness(),
+        logLevel: views.logLevel(),
+        config: configOf(views),
+        workers,
+        binds,
+        closedPorts,
+        brokenRoutes,
+        certificates,
+        keySets,
+        mcp,
+        model: views.model() ?? null,
+      },
+      views.masked,
+    ),
   );
 };
 
@@ -66,6 +70,12 @@ export const adminPages = (views: AdminViews): readonly Page[] => {
       path: '/config_dump',
       about: 'what runs now: model, configuration state, key sets, MCP sessions; secrets are replaced',
       answer: () => dump(views),
+    },
+    {
+      method: 'GET',
+      path: '/readyz',
+      about: 'whether traffic may come, and what is wrong',
+      answer: () => details(views),
     },
     {
       method: 'GET',
@@ -115,6 +125,28 @@ export const statsPages = (expose: () => Promise<string>, type: string): readonl
 
 const statusOf: Readonly<Record<Readiness, number>> = { starting: 503, ready: 200, draining: 503 };
 
+/** The present problems, for the operator. */
+const details = async (views: AdminViews): Promise<Answer> => {
+  const { workers, binds, closedPorts, brokenRoutes, certificates, keySets } = await servingOf(views);
+  const readiness = views.readiness();
+  return json(
+    statusOf[readiness],
+    redactDump(
+      {
+        readiness,
+        config: configOf(views),
+        workers,
+        binds,
+        closedPorts,
+        brokenRoutes,
+        certificates,
+        keySets,
+      },
+      views.masked,
+    ),
+  );
+};
+
 /** The readiness port: for the thing that decides whether to send traffic. */
 export const readinessPages = (views: AdminViews): readonly Page[] => [
   {
@@ -133,21 +165,9 @@ export const readinessPages = (views: AdminViews): readonly Page[] => [
     method: 'GET',
     path: '/readyz',
     about: 'the same, with details',
-    answer: async () => {
-      const { workers, binds, brokenRoutes, certificates, keySets } = await servingOf(views);
-      const readiness = views.readiness();
-      return json(
-        statusOf[readiness],
-        redactDump({
-          readiness,
-          config: configOf(views),
-          workers,
-          binds,
-          brokenRoutes,
-          certificates,
-          keySets,
-        }),
-      );
-    },
+    answer: async () =>
+      views.isShared === true
+        ? json(statusOf[views.readiness()], { readiness: views.readiness() })
+        : await details(views),
   },
 ];

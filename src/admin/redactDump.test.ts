@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { maskedFields } from '../sources/index.ts';
 import { redactDump } from './redactDump.ts';
 
 const secret = 'hunter2-hunter2';
@@ -23,9 +24,18 @@ test('values that stand where secrets stand are replaced', () => {
     { url: `https://example.com/x?access_token=${secret}` },
     { note: `Bearer ${secret}` },
     { deep: [[{ deeper: { apiKey: secret } }]] },
+    { args: ['run', secret] },
+    { policies: [{ name: 'requestHeaderModifier', settings: { set: { 'x-tenant': secret } } }] },
+    { policies: [{ name: 'requestHeaderModifier', settings: { add: { 'x-tenant': secret } } }] },
+    { policies: [{ name: 'responseHeaderModifier', settings: { set: { 'x-tenant': secret } } }] },
+    { policies: [{ name: 'directResponse', settings: { status: 200, body: secret } }] },
+    { policies: [{ name: 'directResponse', settings: { status: 200, bodyExpression: secret } }] },
+    { policies: [{ name: 'directResponse', settings: { status: 200, headers: { 'x-a': secret } } }] },
+    { policies: [{ name: 'basicAuth', settings: { htpasswd: { kind: 'inline', text: secret } } }] },
+    { policies: [{ name: 'apiKey', settings: { keys: [{ digest: secret, metadata: {} }] } }] },
   ];
   for (const value of cases) {
-    const text = JSON.stringify(redactDump(value));
+    const text = JSON.stringify(redactDump(value, maskedFields));
     assert.ok(!text.includes(secret), text);
     assert.match(text, /redacted/);
   }
@@ -48,12 +58,12 @@ test('what is no secret stays', () => {
             },
           },
           { name: 'authorization', settings: { rules: ['jwt.sub != ""'] } },
+          { name: 'requestHeaderModifier', settings: { remove: ['x-debug'] } },
         ],
-        args: ['@modelcontextprotocol/server-everything', '--port', '1'],
         jwk: { kty: 'EC', crv: 'P-256', x: 'abc', y: 'def', kid: 'k1' },
         clearEnv: false,
       },
     ],
   };
-  assert.deepEqual(redactDump(model), model);
+  assert.deepEqual(redactDump(model, maskedFields), model);
 });

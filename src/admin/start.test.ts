@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { chmod, lstat, mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
-import { createServer } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { defaults, type ListenAddress, type Model } from '../model/index.ts';
 import { createLogger, createMetrics, type LogLevel } from '../telemetry/index.ts';
 import type { AdminViews, BrokenRoute, ConfigState, Readiness } from './contract.ts';
+import { findOperatorSecret, keepOperatorSecret, readSecret } from './operatorSecret.ts';
+import { adminPages, readinessPages, statsPages } from './pages.ts';
 import { startAdmin } from './start.ts';
 
 const loopback: ListenAddress = { kind: 'tcp', host: '127.0.0.1', port: 0 };
@@ -37,16 +39,19 @@ const state = () => ({
 const start = async (
   t: TestContext,
   where: Partial<Record<'admin' | 'stats' | 'readiness', ListenAddress>> = {},
+  others: Partial<AdminViews> = {},
 ) => {
   const now = state();
   const views: AdminViews = {
     version: '1.2.3',
+    masked: { settings: new Map(), fields: new Set() },
     model: () => model,
     configState: () => now.config,
     serving: () =>
       Promise.resolve({
         keySets: [{ source: 'http://idp/keys', keys: 0, state: 'waiting', problem: 'connection refused' }],
         binds: [{ key: '3000', port: 3000, connections: 2 }],
+        closedPorts: [{ port: 53, problem: 'port 53 cannot be bound: EACCES' }],
         brokenRoutes: now.broken,
         certificates: [
           {
@@ -63,6 +68,7 @@ const start = async (
     logLevel: () => now.level,
     setLogLevel: (level) => (now.level = level),
     drain: () => (now.drains += 1),
+    ...others,
   };
   const log = createLogger({ level: 'error', format: 'text' });
   const admin = await startAdmin({
@@ -79,6 +85,13 @@ const start = async (
     log.close();
   });
   return { now, ...admin.addresses, close: async () => await admin.close() };
+};
+
+/** A request of the operator's user that changes something. */
+const change = async (admin: string | undefined, path: string): Promise<Response> => {
+  const { hostname: host, port } = new URL(admin ?? '');
+  const { secret } = findOperatorSecret({ host, port: Number(port) }) ?? assert.fail('there is no secret');
+  return await fetch(`${admin}${path}`, { method: 'POST', headers: { authorization: `Bearer ${secret}` } });
 };
 
 test('the configuration dump shows what runs, without its secrets', async (t) => {
@@ -105,9 +118,9 @@ test('the index lists every page, and an unknown one is 404', async (t) => {
 
 test('the log level is set by POST, and a wrong one is refused', async (t) => {
   const { admin, now } = await start(t);
-  assert.equal((await fetch(`${admin}/logging?level=debug`, { method: 'POST' })).status, 200);
+  assert.equal((await change(admin, '/logging?level=debug')).status, 200);
   assert.equal(now.level, 'debug');
-  const refused = await fetch(`${admin}/logging?level=loud`, { method: 'POST' });
+  const refused = await change(admin, '/logging?level=loud');
   assert.equal(refused.status, 400);
   assert.match(await refused.text(), /debug, info, warn, error/);
   assert.equal(now.level, 'debug');
@@ -118,8 +131,76 @@ test('quitquitquit drains on POST only', async (t) => {
   const get = await fetch(`${admin}/quitquitquit`);
   assert.deepEqual([get.status, get.headers.get('allow')], [405, 'POST']);
   assert.equal(now.drains, 0);
-  assert.equal((await fetch(`${admin}/quitquitquit`, { method: 'POST' })).status, 202);
+  assert.equal((await change(admin, '/quitquitquit')).status, 202);
   assert.equal(now.drains, 1);
+});
+
+test('every page that changes something refuses a request without the secret over TCP', async (t) => {
+  const { admin, now } = await start(t);
+  const changing = adminPages({} as AdminViews).filter(({ method }) => method !== 'GET');
+  assert.deepEqual(changing.map(({ path }) => path).toSorted(), ['/logging', '/quitquitquit', '/upgrade']);
+  for (const { method, path } of changing)
+    for (const authorization of ['', 'Bearer', 'Bearer x', `Basic ${'A'.repeat(43)}`]) {
+      const refused = await fetch(`${admin}${path}`, { method, headers: { authorization } });
+      assert.equal(refused.status, 401, path);
+      assert.match(refused.headers.get('www-authenticate') ?? '', /^Bearer /);
+    }
+  assert.deepEqual([now.level, now.drains], ['info', 0]);
+});
+
+test('the ports that every address reaches have no page that changes something', () => {
+  const pages = [...statsPages(() => Promise.resolve(''), ''), ...readinessPages({} as AdminViews)];
+  assert.deepEqual([...new Set(pages.map(({ method }) => method))], ['GET']);
+});
+
+test('the secret is in a file that only its user can read, and goes with the gateway', async (t) => {
+  const { admin, close } = await start(t);
+  const address = { host: '127.0.0.1', port: Number(new URL(admin ?? '').port) };
+  const { file } = findOperatorSecret(address) ?? assert.fail('there is no secret');
+  assert.equal((await stat(file)).mode & 0o777, 0o600);
+  assert.equal((await stat(dirname(file))).mode & 0o777, 0o700);
+  await close();
+  await assert.rejects(stat(file));
+});
+
+test('the secret goes neither into a folder of others nor through a planted link', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'secret-'));
+  t.after(async () => await rm(directory, { recursive: true }));
+  const env = { XDG_RUNTIME_DIR: directory };
+  const address = { host: '127.0.0.1', port: 9 };
+  const folder = join(directory, `portcullis.${process.getuid?.() ?? 0}`);
+  // Other accounts may write into it.
+  await mkdir(folder, { mode: 0o777 });
+  await chmod(folder, 0o777);
+  const elsewhere = keepOperatorSecret(address, false, env);
+  t.after(() => elsewhere.remove());
+  assert.notEqual(dirname(elsewhere.file), folder);
+
+  await chmod(folder, 0o700);
+  const victim = join(directory, 'victim');
+  await writeFile(victim, 'kept');
+  await symlink(victim, join(folder, 'admin-127.0.0.1-9'));
+  const kept = keepOperatorSecret(address, false, env);
+  assert.equal(dirname(kept.file), folder);
+  assert.equal(await readFile(victim, 'utf8'), 'kept');
+  assert.ok((await lstat(kept.file)).isFile());
+  assert.ok(kept.admits(`Bearer ${readSecret(kept.file)}`));
+  await chmod(kept.file, 0o644);
+  assert.throws(() => readSecret(kept.file), /other users must not read it/);
+});
+
+test('a program that takes over knows the secret of the one before, and does not remove it when it fails', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'secret-'));
+  t.after(async () => await rm(directory, { recursive: true }));
+  const env = { XDG_RUNTIME_DIR: directory };
+  const address = { host: '::1', port: 9 };
+  const first = keepOperatorSecret(address, false, env);
+  const second = keepOperatorSecret(address, true, env);
+  assert.ok(second.admits(`Bearer ${readSecret(first.file)}`));
+  const third = keepOperatorSecret(address, false, env);
+  first.remove();
+  assert.equal(readSecret(third.file).length, 43, 'it is another gateway’s by now');
+  assert.equal(findOperatorSecret({ host: 'localhost', port: 9 }, env)?.file, third.file);
 });
 
 test('readiness follows the state: 503, 200, 503', async (t) => {
@@ -141,6 +222,18 @@ test('it is alive in every state, as long as it answers', async (t) => {
     now.readiness = state;
     assert.equal((await fetch(`${readiness}/healthz/live`)).status, 200);
   }
+});
+
+test('where others write the configuration, the readiness port says whether, and the admin port what is wrong', async (t) => {
+  const { now, admin, readiness } = await start(t, {}, { isShared: true });
+  now.config = { ...now.config, synchronized: false, problems: ['keys of https://10.0.0.1/: not reachable'] };
+  const status = async (url = ''): Promise<number> => (await fetch(`${url}/readyz`)).status;
+  now.readiness = 'ready';
+  assert.equal(await (await fetch(`${readiness}/readyz`)).text(), '{\n  "readiness": "ready"\n}\n');
+  assert.match(await (await fetch(`${admin}/readyz`)).text(), /10\.0\.0\.1/);
+  assert.deepEqual([await status(readiness), await status(admin)], [200, 200]);
+  now.readiness = 'draining';
+  assert.deepEqual([await status(readiness), await status(admin)], [503, 503]);
 });
 
 test('readyz tells that a newer configuration was refused, and why', async (t) => {
@@ -253,9 +346,38 @@ test('a unix socket is private, replaces a dead one, and never a living one', as
   const [response] = (await once(request, 'response')) as [NodeJS.ReadableStream & { statusCode: number }];
   assert.equal(response.statusCode, 200);
   response.resume();
+  const quit = httpRequest({ socketPath: path, path: '/quitquitquit', method: 'POST' }).end();
+  const [done] = (await once(quit, 'response')) as [NodeJS.ReadableStream & { statusCode: number }];
+  assert.equal(done.statusCode, 202, 'only its owner can connect: no secret is needed');
+  done.resume();
 
   await assert.rejects(start(t, { admin: { kind: 'unix', path } }), /cannot open the admin address/);
   assert.ok((await stat(path)).isSocket());
   await first.close();
   await assert.rejects(stat(path));
+});
+
+test('silent connections on the operator’s ports keep no probe and no scraper out', async (t) => {
+  const { now, ...ports } = await start(t);
+  now.readiness = 'ready';
+  const sockets: Socket[] = [];
+  t.after(() => sockets.forEach((socket) => socket.destroy()));
+  for (const [address, page] of [
+    [ports.readiness, '/healthz/ready'],
+    [ports.stats, '/metrics'],
+    [ports.admin, '/config_dump'],
+  ] as const) {
+    const port = Number(new URL(address ?? '').port);
+    for (let i = 0; i < 600; i++) {
+      const socket = connect({ port, host: '127.0.0.1' });
+      socket.on('error', () => undefined).resume();
+      sockets.push(socket);
+      await once(socket, 'connect');
+    }
+    const [oldest] = sockets.splice(0, 600);
+    const answer = await fetch(`${address}${page}`, { headers: { connection: 'close' } });
+    assert.equal(answer.status, 200, page);
+    await answer.text();
+    if (oldest?.readableEnded === false && !oldest.destroyed) await once(oldest, 'close');
+  }
 });

@@ -1,10 +1,11 @@
 import type { ListenAddress } from '../model/index.ts';
 import type { SocketHandle } from '../proxy/index.ts';
 import type { Logger, Metrics } from '../telemetry/index.ts';
-import { serve } from './answer.ts';
+import { serve, text } from './answer.ts';
 import type { AdminViews } from './contract.ts';
-import { refusal } from './guard.ts';
+import { refusal, refusedChange } from './guard.ts';
 import { openServer, type OpenServer } from './listen.ts';
+import { keepOperatorSecret, type OperatorSecret } from './operatorSecret.ts';
 import { adminPages, readinessPages, statsPages } from './pages.ts';
 
 export interface AdminOptions {
@@ -49,8 +50,15 @@ type Purpose = (typeof purposes)[number];
 export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
   const { views, log, metrics } = options;
   const configuredHost = options.admin.kind === 'tcp' ? options.admin.host : undefined;
+  // Only the owner of a socket file can connect to it (mode 0600).
+  let secret: OperatorSecret | 'owner' | undefined = options.admin.kind === 'unix' ? 'owner' : undefined;
+  /** This program removes the file of the secret at its end. */
+  let ownsSecret = false;
   const pages: Readonly<Record<Purpose, ReturnType<typeof serve>>> = {
-    admin: serve(adminPages(views), log, (request) => refusal(request, configuredHost)),
+    admin: serve(adminPages(views), log, (request) => {
+      const refused = refusal(request, configuredHost);
+      return refused === undefined ? refusedChange(request, { secret, log }) : text(403, refused);
+    }),
     stats: serve(statsPages(options.expose ?? (() => metrics.expose()), metrics.contentType), log),
     readiness: serve(readinessPages(views), log),
   };
@@ -75,8 +83,24 @@ export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
     open.push(server);
     addresses[purpose] = server.address;
     if (server.handle !== undefined) handles.set(key, server.handle);
+    if (purpose === 'admin' && where.kind === 'tcp') keepSecret(server.address, options.inherited?.has(key));
+  };
+  const keepSecret = (address: string, takeOver = false): void => {
+    const { hostname, port } = new URL(address);
+    try {
+      secret = keepOperatorSecret(
+        { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || 80) },
+        takeOver,
+      );
+      ownsSecret = !takeOver;
+      log.info('admin: changes need the secret of this user', { file: secret.file });
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      log.warn('admin: changes are off, because no secret could be stored', { reason });
+    }
   };
   const close = async (): Promise<void> => {
+    if (ownsSecret && typeof secret === 'object') secret.remove();
     await Promise.all(open.map(async (server) => await server.close()));
   };
   try {
@@ -92,9 +116,11 @@ export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
     addresses,
     handles,
     openRest: async () => {
+      ownsSecret = true;
       for (const purpose of later.splice(0)) await openOne(purpose);
     },
     stopAccepting: async () => {
+      ownsSecret = false;
       await Promise.all(open.map(async (server) => await server.stopAccepting()));
     },
     close,

@@ -3,11 +3,26 @@ import type { Algorithm } from './algorithms.ts';
 
 /** What policies ask of `auth`. */
 
-/** Where a key set comes from: exactly one of them. */
+/**
+ * Where a key set comes from: exactly one of them. `guarded`: whoever wrote the address need not be the operator, so the
+ * gateway asks neither itself nor what is around it, and follows no redirect to another server.
+ */
 export type KeySetSource =
-  | { readonly kind: 'url'; readonly url: string }
+  | { readonly kind: 'url'; readonly url: string; readonly guarded?: boolean }
+  | DiscoveredKeys
   | { readonly kind: 'file'; readonly file: string }
   | { readonly kind: 'inline'; readonly jwks: string };
+
+/** The key set that the issuer's own metadata names (`jwks_uri`, RFC 8414 §2, OpenID Connect Discovery §3). */
+export interface DiscoveredKeys {
+  readonly kind: 'discovered';
+  readonly issuer: string;
+  /** Ask the OpenID Connect discovery document first (otherwise that of RFC 8414). */
+  readonly openid: boolean;
+  /** The usual address of the key set, for an issuer without metadata. */
+  readonly derived: string;
+  readonly guarded?: boolean;
+}
 
 /**
  * All key sets of the process, shared over snapshots and fetched in the background: `use` returns at once, and the

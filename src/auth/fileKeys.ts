@@ -1,5 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { fileMark, fileMarkLater, readRegularText, Settling } from '../files/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { readKeyList, type KeyList } from './keyList.ts';
 
@@ -11,20 +10,19 @@ export interface FileOptions {
   readonly onFailure: (problem: string) => void;
 }
 
-const maxBytes = 1_048_576;
-
 /**
  * Reads a key set from a file, now and whenever it changes. Polled: that also sees the symlink swap of a ConfigMap.
- * What is compared is the state at the last read, taken before it, so that no change falls in between
- * (`fs.watchFile` takes its first look later and can miss one).
+ * The mark of the file is taken before each read, so that no change falls in between (`fs.watchFile` takes its first
+ * look later and can miss one).
  */
 export class FileKeys {
   private readonly options: FileOptions;
   private readonly timer: NodeJS.Timeout;
-  private seen = '';
+  private readonly settling: Settling;
 
   constructor(options: FileOptions) {
     this.options = options;
+    this.settling = new Settling(fileMark(options.file));
     this.read();
     this.timer = setInterval(() => void this.look(), options.pollMs);
     this.timer.unref();
@@ -39,26 +37,18 @@ export class FileKeys {
   }
 
   private async look(): Promise<void> {
-    const now = await stat(this.options.file).then(mark, () => 'absent');
-    if (now !== this.seen) this.read();
+    if (this.settling.due(await fileMarkLater(this.options.file))) this.read();
   }
 
   private read(): void {
     const { file, log, onKeys, onFailure } = this.options;
-    this.seen = 'absent';
     try {
-      const stats = statSync(file);
-      this.seen = mark(stats);
-      if (stats.size > maxBytes) throw new Error(`the file is over ${maxBytes} bytes`);
-      onKeys(readKeyList(parse(readFileSync(file, 'utf8')), log));
+      onKeys(readKeyList(parse(readRegularText(file)), log));
     } catch (error) {
       onFailure(error instanceof Error ? error.message : String(error));
     }
   }
 }
-
-const mark = (stats: { ino: number; size: number; mtimeMs: number }): string =>
-  `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
 
 /** The parser's own message could show a part of the file. */
 export function parse(text: string): unknown {

@@ -11,9 +11,14 @@ export interface GetOptions {
   readonly timeoutMs: number;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
+  /** A redirect may lead to another path of the same server, and nowhere else. */
+  readonly sameOrigin?: boolean;
 }
 
 const maxRedirects = 3;
+
+/** The server did not answer at all, so another path of it would not either. */
+export class Unreachable extends Error {}
 
 /**
  * GETs a JSON document from an address the operator configured. Follows few redirects and never from https to http;
@@ -30,7 +35,10 @@ export async function getJson(url: string, options: GetOptions): Promise<Fetched
     if (location === null) return await read(response, options.maxBytes);
     await response.body?.cancel();
     if (hops >= maxRedirects) throw new Error('too many redirects');
-    at = next(at, location);
+    const to = next(at, location);
+    if (options.sameOrigin === true && to.origin !== at.origin)
+      throw new Error(`redirected to another server (${to.origin})`);
+    at = to;
   }
 }
 
@@ -42,9 +50,11 @@ async function ask(url: URL, send: typeof fetch, signal: AbortSignal): Promise<R
       headers: { accept: 'application/json, application/jwk-set+json' },
     });
   } catch (error) {
-    if (signal.aborted) throw new Error('no answer in time', { cause: error });
+    if (signal.aborted) throw new Unreachable('no answer in time', { cause: error });
     const { cause } = error as { cause?: { code?: string; message?: string } };
-    throw new Error(`not reachable: ${cause?.code ?? cause?.message ?? String(error)}`, { cause: error });
+    throw new Unreachable(`not reachable: ${cause?.code ?? cause?.message ?? String(error)}`, {
+      cause: error,
+    });
   }
 }
 

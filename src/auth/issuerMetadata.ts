@@ -1,5 +1,6 @@
 import type { Logger } from '../telemetry/index.ts';
 import { getJson } from './getJson.ts';
+import { guardedFetch } from './guardedFetch.ts';
 
 export interface IssuerMetadataOptions {
   readonly issuer: string;
@@ -9,6 +10,8 @@ export interface IssuerMetadataOptions {
   readonly now: () => number;
   readonly fetch?: typeof fetch;
   readonly timeoutMs?: number;
+  /** As that of a `KeySetSource`. */
+  readonly guarded?: boolean;
 }
 
 /** The authorization server's own description of itself, fetched when somebody asks for it. */
@@ -29,12 +32,21 @@ export function createIssuerMetadata(options: IssuerMetadataOptions): IssuerMeta
   let document: Readonly<Record<string, unknown>> | undefined;
   let askAgainAt = Number.NEGATIVE_INFINITY;
   let running: Promise<void> | undefined;
+  const { timeoutMs = 5_000, guarded: sameOrigin = false } = options;
+  const plain: typeof fetch = options.fetch ?? ((input, init) => fetch(input, init));
+  const send = sameOrigin ? (options.fetch ?? guardedFetch()) : plain;
 
   async function load(): Promise<void> {
     const problems: string[] = [];
     for (const url of metadataUrls(options.issuer, options.openid)) {
       try {
-        document = await metadataAt(url, options, ended.signal);
+        document = await metadataAt(url, {
+          issuer: options.issuer,
+          fetch: send,
+          sameOrigin,
+          timeoutMs,
+          signal: ended.signal,
+        });
         askAgainAt = options.now() + freshMs;
         return;
       } catch (error) {
@@ -62,23 +74,26 @@ export function createIssuerMetadata(options: IssuerMetadataOptions): IssuerMeta
   };
 }
 
-async function metadataAt(
+/** How a document of the issuer is asked for. */
+export interface MetadataRequest {
+  readonly issuer: string;
+  readonly fetch: typeof fetch;
+  readonly sameOrigin?: boolean;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** @throws Error with a message fit for the log, Unreachable where the server did not answer */
+export async function metadataAt(
   url: string,
-  options: IssuerMetadataOptions,
-  signal: AbortSignal,
+  { issuer, ...request }: MetadataRequest,
 ): Promise<Readonly<Record<string, unknown>>> {
-  const send: typeof fetch = options.fetch ?? ((input, init) => fetch(input, init));
-  const { value } = await getJson(url, {
-    fetch: send,
-    timeoutMs: options.timeoutMs ?? 5_000,
-    maxBytes,
-    signal,
-  });
+  const { value } = await getJson(url, { ...request, maxBytes });
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new Error('not a JSON object');
   const metadata = value as Record<string, unknown>;
   // RFC 8414 §3.3: another issuer's document would send users to another issuer's login page (mix-up).
-  if (metadata.issuer !== options.issuer) throw new Error('the document names another issuer');
+  if (metadata.issuer !== issuer) throw new Error('the document names another issuer');
   return metadata;
 }
 

@@ -1,11 +1,12 @@
-const utf8 = new TextDecoder('utf-8', { fatal: true });
+/** `ignoreBOM` keeps a byte order mark in the text, where JSON refuses it (RFC 8259 §8.1); otherwise it would vanish. */
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Deeper data has no place in a token; the bound keeps every later walk short. */
 const maxDepth = 32;
 
 /**
- * Reads the JSON object in `bytes`. Refuses what parsers disagree about: bytes that are not UTF-8, a member named
- * twice (RFC 7515 §4, RFC 7519 §4: one program would check the first `aud`, another the last), and very deep data.
+ * Reads the JSON object in `bytes`. Refuses what parsers disagree about: bytes that are not UTF-8, a byte order
+ * mark, a member named twice (RFC 7515 §4, RFC 7519 §4: one program would check the first `aud`, another the last), and very deep data.
  */
 export function parseStrictObject(bytes: Buffer): Record<string, unknown> | undefined {
   try {

@@ -179,17 +179,21 @@ test('users of one source share one set, and the last release stops its fetching
 const folder = mkdtempSync(join(tmpdir(), 'portcullis-keys-'));
 after(() => rmSync(folder, { recursive: true }));
 
+const replace = (file: string, text: string): void => {
+  writeFileSync(`${file}.new`, text);
+  renameSync(`${file}.new`, file);
+};
+
 test('a file is read at once and again when it is replaced, rubbish in between changes nothing', async (t) => {
   const file = join(folder, 'jwks.json');
   writeFileSync(file, JSON.stringify(setOf(one)));
   const { keySets } = open(t);
   const { set } = keySets.use({ kind: 'file', file });
   assert.ok(has(set, 'one'));
-  writeFileSync(file, '{"keys": [');
+  replace(file, '{"keys": [');
   await until(() => problem(keySets) === 'not JSON');
   assert.ok(has(set, 'one'));
-  writeFileSync(`${file}.new`, JSON.stringify(setOf(two)));
-  renameSync(`${file}.new`, file);
+  replace(file, JSON.stringify(setOf(two)));
   await until(() => has(set, 'two'));
   assert.equal(problem(keySets), '');
 });

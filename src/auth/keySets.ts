@@ -1,13 +1,18 @@
 import type { Logger, Metrics, Sample } from '../telemetry/index.ts';
 import type { KeySet, KeySets, KeySetSource, KeySetView, PublicKey } from './contract.ts';
+import { findKeys } from './discovery.ts';
 import { FileKeys, parse } from './fileKeys.ts';
+import type { MetadataRequest } from './issuerMetadata.ts';
+import { guardedFetch } from './guardedFetch.ts';
 import { readKeyList, type KeyList } from './keyList.ts';
-import { defaultPace, RemoteKeys, type Pace } from './remoteKeys.ts';
+import { defaultPace, RemoteKeys, type Pace, type RemoteOptions } from './remoteKeys.ts';
 
 export interface KeySetsOptions {
   readonly log: Logger;
   readonly metrics?: Metrics;
   readonly fetch?: typeof fetch;
+  /** For sources that are guarded. */
+  readonly guardedFetch?: typeof fetch;
   readonly now?: () => number;
   /** Tests hurry. */
   readonly pace?: Partial<Pace>;
@@ -76,6 +81,30 @@ interface LiveOptions extends KeySetsOptions {
 
 const none: readonly PublicKey[] = [];
 
+/** For log, metrics and readiness. */
+const nameOf = (source: KeySetSource): string => {
+  switch (source.kind) {
+    case 'url':
+      return source.url;
+    case 'discovered':
+      return `keys of ${source.issuer}`;
+    case 'file':
+      return source.file;
+    case 'inline':
+      return 'inline';
+  }
+};
+
+const finder =
+  (
+    source: KeySetSource & { readonly kind: 'url' | 'discovered' },
+    request: Omit<MetadataRequest, 'issuer' | 'signal'>,
+  ): RemoteOptions['find'] =>
+  async (signal) =>
+    source.kind === 'url'
+      ? { url: source.url, problem: undefined }
+      : await findKeys(source, { ...request, signal });
+
 class LiveKeySet implements KeySet {
   readonly name: string;
   generation = 0;
@@ -88,7 +117,7 @@ class LiveKeySet implements KeySet {
   private readonly log: Logger;
 
   constructor(source: KeySetSource, options: LiveOptions) {
-    this.name = source.kind === 'url' ? source.url : source.kind === 'file' ? source.file : 'inline';
+    this.name = nameOf(source);
     this.log = options.log.child({ keySet: this.name });
     ({ promise: this.tried, resolve: this.settle } = Promise.withResolvers<void>());
     const count = (result: string): void => options.fetches?.add({ source: this.name, result });
@@ -105,11 +134,16 @@ class LiveKeySet implements KeySet {
     const { log } = this;
     const { pace, now = Date.now } = options;
     // Looked up at each fetch, so that a replaced global fetch (a proxy agent, a test) is respected.
-    const send: typeof fetch = options.fetch ?? ((input, init) => fetch(input, init));
+    const plain: typeof fetch = options.fetch ?? ((input, init) => fetch(input, init));
+    const sameOrigin = 'guarded' in source && source.guarded === true;
+    const send = sameOrigin ? (options.guardedFetch ?? guardedFetch()) : plain;
     switch (source.kind) {
       case 'url':
-        this.feed = new RemoteKeys({ url: source.url, log, fetch: send, now, pace, onKeys, onFailure });
+      case 'discovered': {
+        const find = finder(source, { fetch: send, timeoutMs: pace.timeoutMs, sameOrigin });
+        this.feed = new RemoteKeys({ find, log, fetch: send, sameOrigin, now, pace, onKeys, onFailure });
         break;
+      }
       case 'file':
         this.feed = new FileKeys({ file: source.file, log, pollMs: pace.pollMs, onKeys, onFailure });
         break;

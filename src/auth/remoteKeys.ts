@@ -1,5 +1,6 @@
 import type { Logger } from '../telemetry/index.ts';
 import { getJson } from './getJson.ts';
+import type { Found } from './discovery.ts';
 import { readKeyList, type KeyList } from './keyList.ts';
 
 /** Times in milliseconds. */
@@ -33,9 +34,12 @@ export const defaultPace: Pace = {
 const maxBytes = 1_048_576;
 
 export interface RemoteOptions {
-  readonly url: string;
+  /** Says where the keys are, before each fetch: a provider may move them. Never rejects. */
+  readonly find: (signal: AbortSignal) => Promise<Found>;
   readonly log: Logger;
   readonly fetch: typeof fetch;
+  /** See `GetOptions`. */
+  readonly sameOrigin: boolean;
   readonly now: () => number;
   readonly pace: Pace;
   readonly onKeys: (keys: KeyList) => void;
@@ -49,6 +53,7 @@ export class RemoteKeys {
   private timer: NodeJS.Timeout | undefined;
   private running: Promise<void> | undefined;
   private failures = 0;
+  private known: Found | undefined;
   private lastForced = Number.NEGATIVE_INFINITY;
 
   constructor(options: RemoteOptions) {
@@ -81,10 +86,17 @@ export class RemoteKeys {
   }
 
   private async once(): Promise<void> {
-    const { url, log, fetch, pace, onKeys, onFailure } = this.options;
+    const { log, fetch, sameOrigin, pace, onKeys, onFailure } = this.options;
+    const signal = this.ended.signal;
+    const { url, problem } = await this.place(signal);
     try {
-      const signal = this.ended.signal;
-      const answer = await getJson(url, { fetch, timeoutMs: pace.timeoutMs, maxBytes, signal });
+      const answer = await getJson(url, {
+        fetch,
+        sameOrigin,
+        timeoutMs: pace.timeoutMs,
+        maxBytes,
+        signal,
+      });
       const keys = readKeyList(answer.value, log);
       if (signal.aborted) return;
       this.failures = 0;
@@ -93,12 +105,20 @@ export class RemoteKeys {
       this.again(Math.min(pace.maxFreshMs, Math.max(pace.minFreshMs, fresh)));
     } catch (error) {
       if (this.ended.signal.aborted) return;
-      onFailure(error instanceof Error ? error.message : String(error));
+      const reason = error instanceof Error ? error.message : String(error);
+      onFailure(problem === undefined ? reason : `${url}: ${reason}; metadata of the issuer: ${problem}`);
       const pause = Math.min(pace.maxRetryMs, pace.firstRetryMs * 2 ** Math.min(this.failures, 20));
       this.failures += 1;
       // Spread, so that many gateways do not meet a provider that just came back all at once.
       this.again(pause * (0.75 + Math.random() / 2));
     }
+  }
+
+  /** The address that the metadata named last holds while the metadata cannot be had. */
+  private async place(signal: AbortSignal): Promise<Found> {
+    const found = await this.options.find(signal);
+    if (found.problem === undefined) this.known = found;
+    return found.problem === undefined ? found : (this.known ?? found);
   }
 
   private again(ms: number): void {

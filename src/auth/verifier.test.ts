@@ -272,6 +272,19 @@ test('claims that are not UTF-8 are refused', () => {
   assert.equal(judge(`${input}.${signature}`), 'claims');
 });
 
+test('a byte order mark before the header or the claims is refused', () => {
+  const bom = Buffer.from([0xef, 0xbb, 0xbf]);
+  const part = (value: unknown, mark: boolean): string =>
+    Buffer.concat([...(mark ? [bom] : []), Buffer.from(JSON.stringify(value))]).toString('base64url');
+  const sign = (input: string): string =>
+    `${input}.${signatureOf('RS256', rsa.privateKey, input).toString('base64url')}`;
+  const header = { alg: 'RS256', kid: 'RSA' };
+  const claims = goodClaims;
+  assert.equal(judge(sign(`${part(header, false)}.${part(claims, false)}`)), 'verified');
+  assert.equal(judge(sign(`${part(header, false)}.${part(claims, true)}`)), 'claims');
+  assert.equal(judge(sign(`${part(header, true)}.${part(claims, false)}`)), 'header');
+});
+
 test('iss must be exactly the text of the issuer', () => {
   for (const iss of [
     `${issuerName}/`,

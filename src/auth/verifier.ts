@@ -16,6 +16,11 @@ export interface VerifiedToken {
   /** Empty where the token has no `sub`. */
   readonly subject: string;
   readonly claims: Readonly<Record<string, unknown>>;
+  /**
+   * Until when the token is accepted, in milliseconds since the epoch: `exp` and the leeway of its issuer. Absent where
+   * it has no `exp`.
+   */
+  readonly acceptedUntil?: number;
 }
 
 export type Verdict =
@@ -84,9 +89,10 @@ export function createVerifier(issuers: readonly TrustedIssuer[], now: () => num
     if (problem !== undefined) return refused(problem.reason, problem.claim);
 
     const subject = typeof claims.sub === 'string' ? claims.sub : '';
-    const verdict = { kind: 'verified', token: { issuer: issuer.issuer, subject, claims } } as const;
-    const dies = typeof claims.exp === 'number' ? claims.exp * 1000 + issuer.leewayMs : Infinity;
-    const until = Math.min(dies, at + maxRememberedMs);
+    const dies =
+      typeof claims.exp === 'number' ? { acceptedUntil: claims.exp * 1000 + issuer.leewayMs } : undefined;
+    const verdict = { kind: 'verified', token: { issuer: issuer.issuer, subject, claims, ...dies } } as const;
+    const until = Math.min(dies?.acceptedUntil ?? Infinity, at + maxRememberedMs);
     cache.set(token, { verdict, until, keys: issuer.keys, generation: issuer.keys.generation });
     return verdict;
   }

@@ -7,7 +7,7 @@ import { Failure } from './failure.ts';
 import { boundName, formOf, type Form } from './forms.ts';
 import { addressTypes } from './functions/addresses.ts';
 import { argumentProblem, refusedFunctions, volatileFunctions } from './functions.ts';
-import { exhausted, refill } from './limits.ts';
+import { metered, newMeter } from './limits.ts';
 import { connectives, contradicts, type Fact } from './truth.ts';
 
 const overloads = new Map<string, CelFunc[]>();
@@ -54,10 +54,9 @@ export class Analysis {
   /** A constant expression is run now: what fails always is a mistake, not a rule. */
   private evaluated(expr: Expr, fact: Fact, scope: ReadonlyMap<string, Fact>): Partial<Fact> {
     if (scope.size > 0) return {};
-    refill();
-    const value = planned(expr)({});
-    if (value instanceof Failure) this.refuse(expr, `always fails: ${value.message}`);
-    if (exhausted()) this.refuse(expr, 'always fails: too many steps of loops');
+    const value = metered(newMeter(), planned(expr), {});
+    if (value instanceof Failure || value instanceof Error)
+      this.refuse(expr, `always fails: ${value.message}`);
     const { name } = celType(value as CelValue);
     const type = addresses.has(fact.type) ? fact.type : name;
     return { type, canBeTrue: value === true, canBeFalse: value === false };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { problem, program, run } from './expressions.testing.ts';
-import { toCel } from './index.ts';
+import { newMeter, toCel } from './index.ts';
 
 test('rules about claims, requests and addresses come to what they say', () => {
   const rules: [string, unknown][] = [
@@ -61,7 +61,7 @@ test('claims cannot pose as anything but data', () => {
     ),
   );
   const rule = program('"g" in jwt.groups && !has(jwt.admin) && jwt.constructor.name == "x"');
-  assert.equal(rule.run({ jwt: hostile }), true);
+  assert.equal(rule.run({ jwt: hostile }, newMeter()), true);
 });
 
 test('a problem says where it is', () => {
@@ -134,10 +134,10 @@ test('a program says which variables it uses, and a loop variable of the same na
 test('a nested loop over large data runs out of steps, also behind an or', () => {
   const many = toCel({ list: Array.from({ length: 1000 }, (_, i) => i) });
   const rule = program('jwt.list.all(a, jwt.list.all(b, a + b >= 0)) || jwt.list.all(c, c >= 0)');
-  const result = rule.run({ jwt: many });
+  const result = rule.run({ jwt: many }, newMeter());
   assert.ok(result instanceof Error);
   assert.match(result.message, /comprehension steps/);
-  assert.equal(program('jwt.list.all(a, a >= 0)').run({ jwt: many }), true);
+  assert.equal(program('jwt.list.all(a, a >= 0)').run({ jwt: many }, newMeter()), true);
 });
 
 test('source texts are bounded in length, depth and nesting', () => {
@@ -150,5 +150,5 @@ test('source texts are bounded in length, depth and nesting', () => {
 
 test('a hostile pattern against a long text takes linear time', () => {
   const text = toCel({ text: `${'a'.repeat(5000)}!` });
-  assert.equal(program('jwt.text.matches("^(a+)+$")').run({ jwt: text }), false);
+  assert.equal(program('jwt.text.matches("^(a+)+$")').run({ jwt: text }, newMeter()), false);
 });

@@ -3,7 +3,7 @@ import { Analysis } from './analyse.ts';
 import { Refusal, type CelProblem, type Members } from './declare.ts';
 import { planned } from './evaluate/plan.ts';
 import { Failure } from './failure.ts';
-import { checkLimits, exhausted, limits, refill } from './limits.ts';
+import { checkLimits, limits, metered, type Meter } from './limits.ts';
 import { lowerHeaderNames } from './rewrite.ts';
 
 /** A checked expression, ready to run any number of times. */
@@ -20,10 +20,12 @@ export interface Program {
   /** Comes to something else each time (`random`, `uuid`), whatever the context. */
   readonly isVolatile: boolean;
   /**
-   * Evaluates it. `context` holds each declared top-level name; leave out those that have no value now.
-   * Never throws: a failed evaluation (missing member, wrong type, too many steps) returns an Error.
+   * Evaluates it. `context` holds each declared top-level name; leave out those that have no value now. The work is
+   * taken from `meter`, which all expressions of one request share.
+   * Never throws: a failed evaluation (missing member, wrong type, too many steps) returns an Error, and a `WorkSpent`
+   * where the meter has no work left.
    */
-  run(context: CelContext): unknown;
+  run(context: CelContext, meter: Meter): unknown;
 }
 
 /** Values by top-level name, made with `toCel` or as Maps, strings, bigints and booleans. */
@@ -59,20 +61,12 @@ function compiled(source: string, variables: Members): Program {
     type: fact.type,
     isVolatile: analysis.isVolatile,
     canBeTrue: fact.canBeTrue && (fact.type === 'bool' || fact.type === 'dyn'),
-    run(context) {
-      refill();
-      try {
-        const value = run(context);
-        if (exhausted()) return outOfSteps;
-        return value instanceof Failure ? value.error : value;
-      } catch (error) {
-        return error instanceof Error ? error : new Error(String(error));
-      }
+    run(context, meter) {
+      const value = metered(meter, run, context);
+      return value instanceof Failure ? value.error : value;
     },
   };
 }
-
-const outOfSteps = new Error(`more than ${limits.steps} comprehension steps`);
 
 function asProblem(error: unknown): CelProblem {
   if (error instanceof Refusal)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import {
   compile,
   isProblem,
+  newMeter,
   toCel,
   type CelContext,
   type CelProblem,
@@ -71,7 +72,7 @@ export function problem(source: string): CelProblem {
   return compiled;
 }
 
-export const run = (source: string): unknown => program(source).run(context);
+export const run = (source: string): unknown => program(source).run(context, newMeter());
 
 /** Every expression comes to `true`. */
 export function allTrue(...sources: string[]): void {

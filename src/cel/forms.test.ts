@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allFail, allRefused, allTrue, context, problem, program, run } from './expressions.testing.ts';
-import { toCel } from './index.ts';
+import { newMeter, toCel } from './index.ts';
 
 test('default answers for a key or a variable that is not there, and for nothing else', () => {
   allTrue(
@@ -16,7 +16,7 @@ test('default answers for a key or a variable that is not there, and for nothing
   );
   allFail('default(jwt.level / (jwt.level - 3), 1) == 1', 'default(jwt.groups[7], 1) == 1');
   allFail('default(fail("no"), 1) == 1', 'default(jwt.missing, jwt.missing) == 1');
-  assert.equal(program('default(jwt.sub, "nobody") == "nobody"').run({}), true);
+  assert.equal(program('default(jwt.sub, "nobody") == "nobody"').run({}, newMeter()), true);
 });
 
 test('coalesce passes over failures of any kind and over null', () => {
@@ -86,10 +86,10 @@ test('a form with another number of arguments is refused', () => {
 test('loops over the entries of maps count like other loops', () => {
   const large = toCel({ map: Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`k${i}`, i])) });
   const nested = program('size(jwt.map.mapValues(v, size(jwt.map.filterKeys(k, true)))) == 150');
-  assert.match(String(nested.run({ ...context, jwt: large })), /comprehension steps/);
-  assert.equal(program('size(jwt.map.mapValues(v, v + 1)) == 150').run({ jwt: large }), true);
+  assert.match(String(nested.run({ ...context, jwt: large }, newMeter())), /comprehension steps/);
+  assert.equal(program('size(jwt.map.mapValues(v, v + 1)) == 150').run({ jwt: large }, newMeter()), true);
   const hidden = program('coalesce(jwt.map.mapValues(v, jwt.map.filterKeys(k, true)), true) == true');
-  assert.ok(hidden.run({ jwt: large }) instanceof Error, 'coalesce does not hide that');
+  assert.ok(hidden.run({ jwt: large }, newMeter()) instanceof Error, 'coalesce does not hide that');
   const deep = '{"a": 1}.mapValues(a, {"b": 1}.mapValues(b, [1].map(c, [1].map(d, d))))';
   allRefused(/inside each other/, deep);
 });

@@ -3,7 +3,8 @@ import { addressFunctions, cidr, ip } from './functions/addresses.ts';
 import { encodingFunctions } from './functions/encoding.ts';
 import { headerFunctions } from './functions/headers.ts';
 import { mathFunctions } from './functions/math.ts';
-import { regex, textFunctions } from './functions/text.ts';
+import { textFunctions } from './functions/text.ts';
+import { compileRegex } from '../regex/index.ts';
 
 const MAP = mapType(CelScalar.DYN, CelScalar.DYN);
 
@@ -30,8 +31,8 @@ export const refusedFunctions: ReadonlyMap<string, string> = new Map([
 ]);
 
 const checks: ReadonlyMap<string, (text: string) => unknown> = new Map<string, (text: string) => unknown>([
-  ['matches', regex],
-  ['regexReplace', regex],
+  ['matches', compileRegex],
+  ['regexReplace', compileRegex],
   ['ip', ip],
   ['cidr', cidr],
   ['containsIP', ip],

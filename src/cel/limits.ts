@@ -12,6 +12,11 @@ export const limits = {
   nesting: 3,
   /** Steps of all loops of one run together. */
   steps: 10_000,
+  /**
+   * Units of work of all expressions of one request together. A unit is about 10 ns: a few operations of the tree, a
+   * character that is looked at, an element of a list.
+   */
+  work: 1_000_000,
 } as const;
 
 /** @throws Refusal when the tree is too deep */
@@ -26,18 +31,71 @@ export function checkLimits(root: Expr): void {
   walk(root, 0, 0);
 }
 
-let left: number = limits.steps;
-
-/** Begins a run: the steps are counted anew. */
-export const refill = (): void => {
-  left = limits.steps;
-};
-
-/** Counts one step of a loop; false when there are none left. */
-export function takeStep(): boolean {
-  left -= 1;
-  return left >= 0;
+/** Holds what is left of the budget that all expressions of one request share. Below zero it is spent. */
+export interface Meter {
+  workLeft: number;
 }
 
-/** Did this run want more steps than it may have? Then it failed, even if an `||` or a `default` hid that. */
-export const exhausted = (): boolean => left < 0;
+/** A budget for expressions that belong to no request. */
+export const newMeter = (): Meter => ({ workLeft: limits.work });
+
+/** An expression failed because its request had no work left for it. */
+export class WorkSpent extends Error {
+  /** Did this very expression spend the rest? Otherwise an earlier one did. */
+  readonly first: boolean;
+
+  constructor(first: boolean) {
+    super(`the expressions of one request may take ${limits.work} units of work`);
+    this.first = first;
+  }
+}
+
+const spentNow = new WorkSpent(true);
+const spentBefore = new WorkSpent(false);
+const outOfSteps = new Error(`more than ${limits.steps} comprehension steps`);
+
+// Evaluation is synchronous, so one meter at a time is read.
+let work = 0;
+let steps = 0;
+
+/**
+ * Runs a plan on the budget of `meter`.
+ * @returns what it comes to, or the Error of the limit that it ran into, even if an `||` or a `default` hid that
+ */
+export function metered<Context>(
+  meter: Meter,
+  plan: (context: Context) => unknown,
+  context: Context,
+): unknown {
+  if (meter.workLeft < 0) return spentBefore;
+  work = meter.workLeft;
+  steps = limits.steps;
+  try {
+    const value = plan(context);
+    if (work < 0) return spentNow;
+    return steps < 0 ? outOfSteps : value;
+  } catch (error) {
+    if (work < 0) return spentNow;
+    return error instanceof Error ? error : new Error(String(error));
+  } finally {
+    meter.workLeft = work;
+  }
+}
+
+/** Takes units of work for what is done next. @throws WorkSpent where the budget has no more */
+export function charge(units: number): void {
+  work -= units;
+  if (work < 0) throw spentNow;
+}
+
+/** Counts one step of a loop, whose body costs so many units; false when there are none left. */
+export function takeStep(units: number): boolean {
+  steps -= 1;
+  work -= units;
+  return steps >= 0 && work >= 0;
+}
+
+/** Takes units outside of an expression, for what is made for one. What is too much fails the next expression. */
+export function draw(meter: Meter, units: number): void {
+  meter.workLeft -= units;
+}

@@ -54,6 +54,13 @@ export function celDuration(ms: number): CelInput {
   return reflect(DurationSchema, message);
 }
 
+/** A CEL number (int, uint or double) as one of JavaScript; undefined for any other value. */
+export function celNumber(value: unknown): number | undefined {
+  if (typeof value === 'number') return value;
+  if (typeof value === 'bigint') return Number(value);
+  return isCelUint(value) ? Number(value.value) : undefined;
+}
+
 /** Milliseconds of a CEL duration; undefined for any other value. */
 export function durationMs(value: unknown): number | undefined {
   if (typeof value !== 'object' || value === null || !('message' in value)) return undefined;

@@ -1,13 +1,22 @@
+import { missingFiles, type Problem } from '../sources/index.ts';
 import type { Command } from './command.ts';
 import { configurationFlags, givenConfiguration, load, showProblems, showWarnings } from './configuration.ts';
 import { exitCode } from './exitCode.ts';
+import { printable } from './printable.ts';
 
 export const check: Command = {
   summary: 'check a configuration and say everything that is wrong with it',
   usage: '[FILE]',
-  flags: configurationFlags,
+  flags: {
+    ...configurationFlags,
+    'no-files': {
+      type: 'boolean',
+      help: 'do not open the files that it names, and do not look its programs up',
+    },
+    online: { type: 'boolean', help: 'fetch its key sets, and compare the metadata of their issuers' },
+  },
   positionals: 1,
-  run(flags, positionals, terminal) {
+  async run(flags, positionals, terminal) {
     const given = givenConfiguration(flags, positionals);
     const result = load(given, terminal);
     if (!result.ok) {
@@ -15,7 +24,22 @@ export const check: Command = {
       return exitCode.invalid;
     }
     showWarnings(result.warnings, terminal);
+    const problems = flags['no-files'] === true ? [] : missingFiles(result.named, terminal.env);
+    if (flags['online'] === true) {
+      // Loaded here, so that a check without the network starts without its code.
+      const { checkOnline } = await import('./onlineCheck.ts');
+      const found = await checkOnline(result.model);
+      showWarnings(found.warnings.map(safe), terminal);
+      problems.push(...found.problems.map(safe));
+    }
+    if (problems.length > 0) {
+      showProblems(problems, terminal);
+      return exitCode.invalid;
+    }
     terminal.out('the configuration is valid\n');
     return exitCode.ok;
   },
 };
+
+/** Servers chose a part of these words. */
+const safe = (problem: Problem): Problem => ({ ...problem, message: printable(problem.message) });

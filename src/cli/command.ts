@@ -7,6 +7,8 @@ export interface Terminal {
   /** Everything else. */
   err(text: string): void;
   readonly env: Environment;
+  /** A parent process holds a pipe to this one; undefined where the terminal is not that of a process. */
+  readonly tethered?: boolean;
 }
 
 /** Flags as `node:util` parses them; a flag that was not given is absent. */

@@ -1,6 +1,6 @@
 import { startAdmin, type Admin } from '../admin/index.ts';
 import { defaults, type ListenAddress } from '../model/index.ts';
-import { loadKube } from '../sources/index.ts';
+import { loadKube, maskedFields } from '../sources/index.ts';
 import { createLogger, createMetrics, type LogFormat, type LogLevel } from '../telemetry/index.ts';
 import type { Stoppable } from './stopping.ts';
 import { startControlPlane, type ControlPlaneSettings } from './controlPlane.ts';
@@ -73,6 +73,8 @@ export async function startController(settings: ControllerSettings): Promise<Run
       metrics,
       views: {
         version: version(),
+        masked: maskedFields,
+        isShared: true,
         model: () => undefined,
         configState: () => ({
           source: 'kubernetes',
@@ -85,6 +87,7 @@ export async function startController(settings: ControllerSettings): Promise<Run
           await Promise.resolve({
             keySets: [],
             binds: [],
+            closedPorts: [],
             brokenRoutes: [],
             certificates: [],
             mcp: undefined,

@@ -1,3 +1,4 @@
+import { rememberSecrets } from '../telemetry/index.ts';
 import type { Command } from './command.ts';
 import { configurationFlags, givenConfiguration, load, showProblems, showWarnings } from './configuration.ts';
 import { exitCode } from './exitCode.ts';
@@ -14,6 +15,7 @@ export const explain: Command = {
       showProblems(result.problems, terminal);
       return exitCode.invalid;
     }
+    rememberSecrets(result.secrets.values);
     showWarnings(result.warnings, terminal);
     terminal.out(explanation(result.model));
     return exitCode.ok;

@@ -20,8 +20,12 @@ import {
   type UdpListener,
 } from '../model/index.ts';
 import { policyOrder } from '../policies/index.ts';
+import { redactArguments, redactText } from '../telemetry/index.ts';
 
-/** What a configuration comes to, for people. No setting of a policy is shown: they may hold secrets. */
+/**
+ * What a configuration comes to, for people. No setting of a policy is shown: they may hold secrets. Secrets that this
+ * process knows, and values of flags such as `--token`, are replaced.
+ */
 export function explanation(model: Model): string {
   const lines: string[] = [];
   for (const { port, address, listeners } of model.binds) {
@@ -38,7 +42,7 @@ export function explanation(model: Model): string {
     `metrics    ${address(stats)}`,
     `readiness  ${address(readiness)}`,
   );
-  return `${lines.join('\n')}\n`;
+  return `${lines.map(redactText).join('\n')}\n`;
 }
 
 const hostnameOf = (listener: Listener): string | undefined =>
@@ -171,11 +175,12 @@ const atAddresses = ({ addresses }: { readonly addresses?: readonly unknown[] })
 function targetLine(target: McpTarget): string {
   if (target.kind === 'http') {
     const scheme = target.tls === undefined ? 'http' : 'https';
-    const policies = (target.policies ?? []).map(({ name }) => name);
-    const details = policies.length === 0 ? '' : ` (${policies.join(', ')})`;
+    const policies = (target.policies ?? []).map(({ name }) => name).join(', ');
+    const parts = [...(policies === '' ? [] : [policies]), ...callTimes(target)];
+    const details = parts.length === 0 ? '' : ` (${parts.join('; ')})`;
     return `target ${target.name}: ${scheme}://${atHost(target)}${target.path}${atAddresses(target)}${details}`;
   }
-  const { name, cmd, args, env, clearEnv, cwd, startTimeoutMs } = target;
+  const { name, cmd, args, env, clearEnv, cwd, startTimeoutMs, resume } = target;
   const names = Object.keys(env);
   const details = [
     ...(cwd === undefined ? [] : [`in ${cwd}`]),
@@ -183,8 +188,18 @@ function targetLine(target: McpTarget): string {
     // Names only: values are where people put secrets.
     ...(names.length === 0 ? [] : [`sets ${names.join(', ')}`]),
     `starts within ${formatDuration(startTimeoutMs)}`,
+    ...callTimes(target),
+    ...(resume === false ? ['its session ends when the child is taken to make room'] : []),
   ];
-  return `target ${name}: ${[cmd, ...args].map(quoted).join(' ')} (${details.join('; ')})`;
+  return `target ${name}: ${[cmd, ...redactArguments(args)].map(quoted).join(' ')} (${details.join('; ')})`;
+}
+
+function callTimes({ callTimeoutMs, toolTimeoutsMs = {} }: McpTarget): string[] {
+  const within = (ms: number): string => (ms === 0 ? 'without limit' : `within ${formatDuration(ms)}`);
+  return [
+    ...(callTimeoutMs === undefined ? [] : [`answers calls ${within(callTimeoutMs)}`]),
+    ...Object.entries(toolTimeoutsMs).map(([tool, ms]) => `${tool} ${within(ms)}`),
+  ];
 }
 
 function quoted(word: string): string {

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { nearest } from '../sources/index.ts';
+import { admin } from './admin.ts';
 import { check } from './check.ts';
 import { UsageError, type Command, type Flags, type Terminal } from './command.ts';
 import { controller } from './controller.ts';
@@ -17,6 +18,7 @@ import { version } from './version.ts';
 const commands: Readonly<Record<string, Command>> = {
   run,
   upgrade,
+  admin,
   check,
   explain,
   schema,
@@ -26,23 +28,28 @@ const commands: Readonly<Record<string, Command>> = {
   proxy,
 };
 
-function realTerminal(): Terminal {
+function realTerminal(tethered: boolean): Terminal {
   const { stdout, stderr, env } = process;
   // Whoever reads may have seen enough (`portcullis schema | head`): that is no failure of ours.
   for (const stream of [stdout, stderr])
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EPIPE') throw error;
     });
-  return { out: (text) => void stdout.write(text), err: (text) => void stderr.write(text), env };
+  return { out: (text) => void stdout.write(text), err: (text) => void stderr.write(text), env, tethered };
 }
 
 /**
  * The command line of Portcullis.
  *
  * @param args Without the program itself.
+ * @param started How this process was started: `tethered` where a parent holds a pipe to it.
  * @returns the exit code (`exitCode.ts`); never throws.
  */
-export async function main(args: readonly string[], terminal: Terminal = realTerminal()): Promise<number> {
+export async function main(
+  args: readonly string[],
+  started: Terminal | { readonly tethered: boolean } = { tethered: false },
+): Promise<number> {
+  const terminal = 'out' in started ? started : realTerminal(started.tethered);
   try {
     return await dispatch(args, terminal);
   } catch (error) {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 
 /** A file that says which process is the gateway. */
@@ -9,13 +10,19 @@ export class PidFile {
   }
 
   /**
-   * Whoever reads it sees either the whole old content or the whole new one.
+   * A reader sees either the whole old content or the whole new one. The draft has a name that no other account can
+   * guess, and `wx` refuses an existing file: so a symbolic link planted beside the file is never followed.
    * @throws Error of the file system
    */
   write(): void {
-    const next = `${this.#path}.${process.pid}`;
-    writeFileSync(next, `${process.pid}\n`);
-    renameSync(next, this.#path);
+    const draft = `${this.#path}.${randomUUID()}`;
+    writeFileSync(draft, `${process.pid}\n`, { flag: 'wx', mode: 0o644 });
+    try {
+      renameSync(draft, this.#path);
+    } catch (error) {
+      rmSync(draft, { force: true });
+      throw error;
+    }
   }
 
   /** Removes it, where it is not another process's by now. Never throws. */

@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import test, { type TestContext } from 'node:test';
+import { startDevIdp } from '@portcullis/dev-idp';
 import type { Terminal } from './command.ts';
 import { main } from './index.ts';
 import { launcher, Program, run } from './program.testing.ts';
@@ -47,6 +48,61 @@ test('an invalid configuration is checked with 1, and all its problems go to sta
     assert.ok(err.includes(`${file}:1:1: bind: unknown field (did you mean binds?)\n`), err);
     assert.ok(err.includes(`${file}:3:9: binds[0].port: expected a number, got a string\n`), err);
   }
+});
+
+test('check opens the files that a configuration names and looks its programs up, unless told not to', async (t) => {
+  const directory = folder(t);
+  const file = join(directory, 'c.yaml');
+  const users = join(directory, 'users');
+  writeFileSync(
+    file,
+    `config: {adminAddr: "off"}
+binds:
+- port: 1
+  listeners:
+  - routes:
+    - policies: {basicAuth: {htpasswd: {file: ${users}}}, directResponse: {status: 204}}
+    - matches: [{path: {pathPrefix: /mcp}}]
+      backends: [{mcp: {targets: [{name: a, stdio: {cmd: no-such-program}}]}}]
+`,
+  );
+  const { code, out, err } = await run(['check', file]);
+  assert.deepEqual([code, out], [1, '']);
+  assert.match(err, new RegExp(`c\\.yaml:6:\\d+: .*htpasswd\\.file: ${users}: there is no such file\n`));
+  assert.match(err, /c\.yaml:8:\d+: .*stdio\.cmd: no-such-program: there is no such program/);
+  assert.match(err, /^2 problems$/m);
+  assert.equal((await run(['check', '--no-files', file])).code, 0);
+  assert.equal((await run(['-f', file, '--validate-only'])).code, 1);
+});
+
+test('check --online fetches key sets and compares the metadata of issuers', async (t) => {
+  const idp = await startDevIdp({ port: 0 });
+  t.after(() => idp.close());
+  const policy = (settings: string): string =>
+    `{policies: {jwtAuth: {mode: strict, ${settings}}, directResponse: {status: 204}}, matches: [{path: {exact: /${settings.length}}}]}`;
+  const check = async (...settings: string[]) =>
+    await run([
+      'check',
+      '--online',
+      '-c',
+      `${quiet}\nbinds: [{port: 1, listeners: [{routes: [${settings.map(policy).join(', ')}]}]}]`,
+    ]);
+  const right = await check(
+    `issuer: '${idp.issuer}'`,
+    `issuer: '${idp.issuer}', jwks: {url: '${idp.issuer}/v1/keys'}`,
+  );
+  assert.deepEqual([right.code, right.out, right.err], [0, 'the configuration is valid\n', '']);
+
+  const away = await check(`issuer: '${idp.issuer}', jwks: {url: '${idp.url}/nothing'}`);
+  assert.equal(away.code, 1);
+  assert.match(away.err, /jwtAuth: the key set of .*: answered 404/);
+  assert.match(away.err, /warning: .* names another key set, .*\/v1\/keys, in place of/);
+
+  // The same server by another name: its metadata names the first one.
+  const other = idp.issuer.replace('localhost', '127.0.0.1');
+  const wrong = await check(`issuer: '${other}', jwks: {url: '${idp.issuer}/v1/keys'}`);
+  assert.equal(wrong.code, 1);
+  assert.match(wrong.err, /the metadata of http:\/\/127.* could not be read: .*names another issuer/);
 });
 
 test('a reader who has seen enough is no failure', async (t) => {
@@ -99,6 +155,29 @@ test('help and version are answered on standard output with 0', async () => {
     version: string;
   };
   assert.equal((await run(['-V'])).out, `portcullis ${version}\n`);
+});
+
+test('neither explain nor check shows the value of a variable', async () => {
+  const env = { SECRET: 's3cr3t-value' };
+  const routes = (rest: string): string => `${quiet}\nbinds: [{port: 0, listeners: [{routes: [${rest}]}]}]`;
+  const explained = await run(
+    [
+      'explain',
+      '-c',
+      routes(
+        '{matches: [{headers: [{name: x-a, value: {exact: $SECRET}}]}], backends: [{mcp: {targets: [{name: a, stdio: {cmd: run, args: [$SECRET, --token, "in clear"]}}]}}]}',
+      ),
+    ],
+    { env },
+  );
+  assert.equal(explained.code, 0, explained.err);
+  assert.match(explained.out, /x-a = \[redacted\]/);
+  assert.match(explained.out, /run '\[redacted\]' --token '\[redacted\]'/);
+  assert.doesNotMatch(explained.out, /s3cr3t|in clear/);
+  const checked = await run(['check', '-c', routes('{backends: [{backend: $SECRET}]}')], { env });
+  assert.equal(checked.code, 1);
+  assert.match(checked.err, /there is no backend "\$SECRET"/);
+  assert.doesNotMatch(checked.err, /s3cr3t/);
 });
 
 test('the schema that is printed is the one in the repository', async () => {
@@ -167,7 +246,8 @@ test('on an old Node without the package the launcher says which Node it needs',
   const root = folder(t);
   mkdirSync(join(root, 'bin'));
   writeFileSync(join(root, 'package.json'), '{"type": "module"}');
-  copyFileSync(launcher, join(root, 'bin', 'portcullis'));
+  for (const file of ['portcullis', 'parent.js'])
+    copyFileSync(join(dirname(launcher), file), join(root, 'bin', file));
   const { code, err } = await run(['--version'], {
     node: oldNode(t),
     program: join(root, 'bin', 'portcullis'),

@@ -1,6 +1,9 @@
+import { readRegularFile } from '../files/index.ts';
+import { secretVariables } from '../model/index.ts';
 import { check } from './check.ts';
-import type { Command } from './command.ts';
-import { configurationFlags, givenConfiguration } from './configuration.ts';
+import type { Command, Terminal } from './command.ts';
+import { configurationFlags, givenConfiguration, load, type Given } from './configuration.ts';
+import { leaveBlockWithout } from './environmentBlock.ts';
 import { ownProgram } from './ownProgram.ts';
 import { serveUntilStopped } from './serve.ts';
 
@@ -21,6 +24,12 @@ export const run: Command = {
     if (flags['validate-only'] === true) return check.run(flags, positionals, terminal);
     const source = givenConfiguration(flags, positionals);
     const { 'pid-file': pidFile } = flags;
+    const exposed = leaveBlockWithout(
+      () => [...secretVariables, ...secretsNamedBy(source, terminal)],
+      terminal,
+    );
+    if (exposed !== undefined)
+      terminal.err(`portcullis: secrets stay in the environment block of this process: ${exposed}\n`);
     return await serveUntilStopped(
       {
         source,
@@ -32,3 +41,16 @@ export const run: Command = {
     );
   },
 };
+
+/** Variables that a configuration takes secrets from; none where it cannot be read, which the start reports. */
+function secretsNamedBy(source: Given, terminal: Terminal): readonly string[] {
+  try {
+    // Only a regular file can be read twice: any other is an error here.
+    const text = 'file' in source ? readRegularFile(source.file).toString() : source.text;
+    if (!text.includes('$')) return [];
+    const result = load(source, terminal);
+    return result.ok ? result.secrets.variables : [];
+  } catch {
+    return [];
+  }
+}

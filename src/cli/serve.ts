@@ -11,6 +11,8 @@ export interface ServeOptions extends Omit<GatewayOptions, 'inheritance'> {
   readonly pidFile?: string;
 }
 
+const longestTimerMs = 2 ** 31 - 1;
+
 /** Starts a gateway and serves until somebody says otherwise. @returns the exit code */
 export async function serveUntilStopped(options: ServeOptions, terminal: Terminal): Promise<number> {
   // Loaded here, so that the other commands start without the data plane.
@@ -18,6 +20,8 @@ export async function serveUntilStopped(options: ServeOptions, terminal: Termina
   const { findPredecessor } = await import('../workers/index.ts');
   const stopping = new Stopping(terminal);
   const pidFile = options.pidFile === undefined ? undefined : new PidFile(options.pidFile);
+  // A gateway without a port has nothing that holds the process, and serves on until it is told to stop.
+  const held = setInterval(() => undefined, longestTimerMs);
   let predecessor: Predecessor | undefined;
   try {
     predecessor = await findPredecessor(version());
@@ -38,6 +42,7 @@ export async function serveUntilStopped(options: ServeOptions, terminal: Termina
     await predecessor?.failed(error.problems.join('; '));
     return error.kind === 'configuration' ? exitCode.invalid : exitCode.failed;
   } finally {
+    clearInterval(held);
     pidFile?.remove();
     stopping.release();
   }

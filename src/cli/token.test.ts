@@ -111,6 +111,45 @@ test('the secret is not sent to the token endpoint of another issuer', async (t)
   assert.ok(requests.every((request) => !request.startsWith('POST')));
 });
 
+test('the secret is not sent where the metadata names no issuer, or an endpoint without TLS', async (t) => {
+  const nameless = await issuer(t, '', (self) => ({
+    'GET /.well-known/openid-configuration': { body: { token_endpoint: `${self}/token` } },
+    'POST /token': { body: { access_token: 'T' } },
+  }));
+  const [code, out, err] = await token([
+    '--issuer',
+    nameless.url,
+    '--client-id',
+    'me',
+    '--client-secret',
+    's',
+  ]);
+  assert.deepEqual([code, out], [3, '']);
+  assert.match(err, /names no issuer/);
+  assert.ok(nameless.requests.every((request) => !request.startsWith('POST')));
+});
+
+test('a token that is none is refused, and control characters never reach the terminal', async (t) => {
+  const escape = '\u001b[2J\u009b1m';
+  for (const wrong of [`abc${escape}`, 'abc\nrm -rf', 'a b', '', '=a', 'ä']) {
+    const { url } = await issuer(t, '', (self) => ({
+      'GET /.well-known/openid-configuration': { body: { issuer: self, token_endpoint: `${self}/token` } },
+      'POST /token': { body: { access_token: wrong } },
+    }));
+    const [code, out, err] = await token(['--issuer', url, '--client-id', 'me', '--client-secret', 's']);
+    assert.deepEqual([code, out], [3, ''], JSON.stringify(wrong));
+    assert.match(err, /is no bearer token/);
+  }
+  const { url } = await issuer(t, '', (self) => ({
+    'GET /.well-known/openid-configuration': { body: { issuer: self, token_endpoint: `${self}/token` } },
+    'POST /token': { status: 400, body: { error: 'no', error_description: `see${escape}\r` } },
+  }));
+  const [, , err] = await token(['--issuer', url, '--client-id', 'me', '--client-secret', 's']);
+  assert.match(err, /no: see\\u001b\[2J\\u009b1m\\u000d\n$/);
+  // eslint-disable-next-line no-control-regex -- control characters are the subject
+  assert.doesNotMatch(err, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
+});
+
 test('an issuer that cannot be reached is named with the reason', async (t) => {
   const { url } = await issuer(t, '', () => ({}));
   const [code, , err] = await token(['--issuer', url, '--client-id', 'me', '--client-secret', 's']);

@@ -1,6 +1,7 @@
 import type { Command, Flags } from './command.ts';
 import { UsageError } from './command.ts';
 import { exitCode } from './exitCode.ts';
+import { printable } from './printable.ts';
 import { reasonOf } from './reason.ts';
 
 const timeoutMs = 10_000;
@@ -37,11 +38,15 @@ export const token: Command = {
       terminal.out(`${await requestToken(endpoint, id, secret, flags['scope'])}\n`);
       return exitCode.ok;
     } catch (error) {
-      terminal.err(`portcullis: ${reasonOf(error)}\n`);
+      // The issuer chose a part of these words.
+      terminal.err(`portcullis: ${printable(reasonOf(error))}\n`);
       return exitCode.failed;
     }
   },
 };
+
+/** RFC 6750 §2.1. Other characters could be commands of the terminal, or a second line of a script's variable. */
+const b64token = /^[A-Za-z0-9\-._~+/]+=*$/;
 
 function required(flags: Flags, name: string): string {
   const value = flags[name];
@@ -61,14 +66,22 @@ async function findTokenEndpoint(issuer: string): Promise<string> {
   let last = 'no answer';
   for (const url of metadataUrls(issuer)) {
     const { status, body } = await fetchJson(url, {});
-    const endpoint = status === 200 ? body['token_endpoint'] : undefined;
-    if (typeof endpoint !== 'string') {
-      last = `${url} answers with status ${status}${status === 200 ? ' and names no token_endpoint' : ''}`;
+    if (status !== 200) {
+      last = `${url} answers with status ${status}`;
       continue;
     }
-    // The secret goes there: metadata that names another issuer is not this issuer's (RFC 8414 §3.3).
-    if (typeof body['issuer'] === 'string' && body['issuer'].replace(/\/+$/, '') !== issuer)
-      throw new Error(`${url} is the metadata of another issuer, ${body['issuer']}`);
+    // The secret goes to the endpoint: metadata must say that it is this issuer's (RFC 8414 §3.3).
+    const named = body['issuer'];
+    if (typeof named !== 'string') throw new Error(`${url} names no issuer, so it may be anybody's metadata`);
+    if (named.replace(/\/+$/, '') !== issuer)
+      throw new Error(`${url} is the metadata of another issuer, ${named}`);
+    const endpoint = body['token_endpoint'];
+    if (typeof endpoint !== 'string' || !URL.canParse(endpoint) || !/^https?:/.test(endpoint)) {
+      last = `${url} names no token_endpoint`;
+      continue;
+    }
+    if (issuer.startsWith('https:') && !endpoint.startsWith('https:'))
+      throw new Error(`${url} names a token_endpoint without TLS, ${endpoint}`);
     return endpoint;
   }
   throw new Error(`cannot find the token endpoint of ${issuer}: ${last}`);
@@ -88,7 +101,10 @@ async function requestToken(
   if (typeof scope === 'string') form.set('scope', scope);
   const { status, body } = await fetchJson(endpoint, { method: 'POST', body: form });
   const found = body['access_token'];
-  if (status === 200 && typeof found === 'string') return found;
+  if (status === 200 && typeof found === 'string') {
+    if (b64token.test(found)) return found;
+    throw new Error(`${endpoint} answers with something that is no bearer token (RFC 6750 §2.1)`);
+  }
   const said = [body['error'], body['error_description']]
     .filter((part) => typeof part === 'string')
     .join(': ');

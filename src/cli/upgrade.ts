@@ -1,10 +1,8 @@
-import { request, type RequestOptions } from 'node:http';
-import { UsageError, type Command, type Terminal } from './command.ts';
+import { adminFlags, askAdmin } from './adminPort.ts';
+import { UsageError, type Command, type Flags, type Terminal } from './command.ts';
 import { exitCode } from './exitCode.ts';
+import { printable } from './printable.ts';
 import { reasonOf } from './reason.ts';
-
-/** Where the admin port is unless the configuration says otherwise. */
-const usualAddress = '127.0.0.1:15000';
 
 /** Of signals. */
 const problems: ReadonlyMap<string, string> = new Map([
@@ -16,11 +14,8 @@ export const upgrade: Command = {
   summary: 'have a new program take the place of a running gateway, without a refused connection',
   usage: '[--admin ADDRESS | --pid PID]',
   flags: {
-    admin: {
-      type: 'string',
-      value: 'ADDRESS',
-      help: `admin port of the gateway: HOST:PORT or unix:PATH (${usualAddress}); waits for the outcome`,
-    },
+    admin: { ...adminFlags.admin, help: `${adminFlags.admin.help}; waits for the outcome` },
+    'secret-file': adminFlags['secret-file'],
     pid: {
       type: 'string',
       value: 'PID',
@@ -28,12 +23,13 @@ export const upgrade: Command = {
     },
   },
   positionals: 0,
-  async run({ admin, pid }, _positionals, terminal) {
+  async run(flags, _positionals, terminal) {
+    const { admin, pid } = flags;
     if (typeof pid === 'string') {
       if (admin !== undefined) throw new UsageError('--admin or --pid, not both');
       return signal(pid, terminal);
     }
-    return await ask(typeof admin === 'string' ? admin : usualAddress, terminal);
+    return await ask(flags, terminal);
   },
 };
 
@@ -50,42 +46,21 @@ function signal(pid: string, terminal: Terminal): number {
   return exitCode.ok;
 }
 
-async function ask(address: string, terminal: Terminal): Promise<number> {
-  try {
-    const { status, body } = await post(targetOf(address));
-    if (status === 200) {
-      terminal.out(body);
-      return exitCode.ok;
-    }
-    terminal.err(`portcullis: no upgrade: ${body}`);
-  } catch (error) {
-    if (error instanceof UsageError) throw error;
-    terminal.err(`portcullis: no gateway answers at ${address}: ${reasonOf(error)}\n`);
+async function ask({ admin, 'secret-file': secretFile }: Flags, terminal: Terminal): Promise<number> {
+  const answer = await askAdmin(
+    {
+      method: 'POST',
+      path: '/upgrade',
+      address: typeof admin === 'string' ? admin : undefined,
+      secretFile: typeof secretFile === 'string' ? secretFile : undefined,
+    },
+    terminal,
+  );
+  if (answer === undefined) return exitCode.failed;
+  if (answer.status === 200) {
+    terminal.out(printable(answer.body));
+    return exitCode.ok;
   }
+  terminal.err(`portcullis: no upgrade: ${printable(answer.body)}`);
   return exitCode.failed;
-}
-
-/** @throws UsageError where it is no address */
-function targetOf(address: string): RequestOptions {
-  if (address.startsWith('unix:')) return { socketPath: address.slice('unix:'.length) };
-  try {
-    const { hostname, port, pathname } = new URL(`http://${address.replace(/^http:\/\//, '')}`);
-    if (hostname !== '' && pathname === '/')
-      return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: port || 80 };
-  } catch {
-    // Said below.
-  }
-  throw new UsageError(`--admin ${JSON.stringify(address)}: expected HOST:PORT or unix:PATH`);
-}
-
-function post(target: RequestOptions): Promise<{ readonly status: number; readonly body: string }> {
-  return new Promise((resolve, reject) => {
-    request({ ...target, method: 'POST', path: '/upgrade', agent: false }, (response) => {
-      let body = '';
-      response.setEncoding('utf8').on('data', (text: string) => (body += text));
-      response.on('error', reject).on('end', () => resolve({ status: response.statusCode ?? 0, body }));
-    })
-      .on('error', reject)
-      .end();
-  });
 }

@@ -3,6 +3,7 @@ import type { ConfigState } from '../admin/index.ts';
 import type { AddressLists, Model } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { WorkerLost, type Plane } from '../workers/index.ts';
+import { sameModel } from './sameModel.ts';
 
 export interface IntakeOptions {
   /** What the configuration comes from, by its name. */
@@ -127,7 +128,8 @@ export class Intake {
   private async takeOne(next: Offer): Promise<void> {
     const { plane, source } = this.options;
     try {
-      if (!isDeepStrictEqual(next.model, this.inUse)) await plane.apply(next.model);
+      const { inUse } = this;
+      if (inUse === undefined || !(await sameModel(next.model, inUse))) await plane.apply(next.model);
       // A plane that ends takes nothing more into use.
       if (this.closed) return;
       if (this.newest === next) this.wrong = [];

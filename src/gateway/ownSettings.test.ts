@@ -29,3 +29,8 @@ test('everything else is as the controller says', () => {
   const { accessLog, limits } = withOwnSettings(told, defaults).process;
   assert.deepEqual([accessLog, limits.maxRequests], ['json', 3]);
 });
+
+test('no port of a controller is needed: one that cannot be bound must not keep the others from being served', () => {
+  const told: Model = { process: defaults, binds: [{ port: 80, listeners: [] }] };
+  assert.deepEqual(withOwnSettings(told, defaults).binds, [{ port: 80, listeners: [], optional: true }]);
+});

@@ -167,6 +167,40 @@ test('an extension is a name, or a name and a value, without white space between
     assert.equal(refused(`1;${text}\r\na\r\n0\r\n\r\n`), true, text);
 });
 
+test('extensions are cut out of the framing that is passed on, wherever the bytes are cut', () => {
+  const text =
+    '5;a="b;c"\r\nhello\r\n1;x\r\n!\r\n3\r\nabc\r\n00;y=z;w\r\nX-Sum: 1;2\r\n\r\nGET / HTTP/1.1\r\n';
+  const wanted = '5\r\nhello\r\n1\r\n!\r\n3\r\nabc\r\n00\r\nX-Sum: 1;2\r\n\r\n';
+  for (let size = 1; size <= text.length; size++) {
+    // Not from the first byte on: what is in front of the body stays as it is.
+    const bytes = wire(`head${text}`);
+    const body = new Body();
+    body.startChunked();
+    let passed = '';
+    let from = 4;
+    while (!body.done) {
+      const to = body.take(bytes, from, Math.min(bytes.length, from + size));
+      assert.ok(to >= from);
+      passed += bytes.toString('latin1', from, to - body.cut);
+      from = to;
+    }
+    assert.equal(passed, wanted, `pieces of ${size}`);
+    assert.equal(bytes.toString('latin1', 0, 4), 'head');
+    assert.equal(bytes.toString('latin1', from), 'GET / HTTP/1.1\r\n');
+    assert.equal(body.payload, 9);
+  }
+});
+
+test('framing without extensions is passed on as it came', () => {
+  const bytes = wire('5\r\nhello\r\n0\r\n\r\n');
+  const before = Buffer.from(bytes);
+  const body = new Body();
+  body.startChunked();
+  assert.equal(body.take(bytes, 0, bytes.length), bytes.length);
+  assert.equal(body.cut, 0);
+  assert.deepEqual(bytes, before);
+});
+
 test('extensions hold no control bytes and have a limit over the whole body', () => {
   assert.equal(refused('1;\x00\r\na\r\n0\r\n\r\n'), true);
   assert.equal(refused('1;\x7f\r\na\r\n0\r\n\r\n'), true);

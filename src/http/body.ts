@@ -86,6 +86,11 @@ export class Body {
   private trailerName = '';
   /** Lines of the trailer section, where somebody wants them. */
   trailers: string | undefined;
+  /**
+   * Bytes of chunk extensions that the last `take` cut out. The bytes in front of the cut moved together in place, so
+   * the framing to pass on ends that many bytes before the returned offset.
+   */
+  cut = 0;
 
   /** A body of a known length; of none when it is 0. */
   startLength(length: number): void {
@@ -122,11 +127,13 @@ export class Body {
   }
 
   /**
-   * Takes what belongs to the body from `bytes[from..to)`.
+   * Takes what belongs to the body from `bytes[from..to)`. Chunk extensions are cut out (RFC 9112 §7.1.1 lets a
+   * recipient drop them): readers differ about where a hostile one ends. See `cut`.
    * @param sink gets the payload of a chunked body; left out when the framing is passed on as it is
    * @returns the offset behind the last byte taken (`done` says whether the body is complete), or -1 for bad framing
    */
   take(bytes: Buffer, from: number, to: number, sink?: ChunkSink): number {
+    this.cut = 0;
     switch (this.kind) {
       case FRAMING.length: {
         const end = to - from < this.left ? to : from + this.left;
@@ -147,6 +154,9 @@ export class Body {
 
   private scan(bytes: Buffer, from: number, to: number, sink: ChunkSink | undefined): number {
     let p = from;
+    // Without an extension both stay: what is passed on ends where the reader is.
+    let kept = from;
+    let clean = this.inExtension ? to : from;
     while (p < to) {
       const code = bytes[p] as number;
       switch (this.state) {
@@ -158,8 +168,11 @@ export class Body {
             this.left = this.left * 16 + digit;
           } else if (this.digits === 0) return -1;
           else if (code === CR) this.state = SIZE_LF;
-          else if (code === SEMICOLON) this.state = EXTENSION_START;
-          else return -1;
+          else if (code === SEMICOLON) {
+            this.state = EXTENSION_START;
+            // A sink got its payload already, and may still hold on to it.
+            if (sink === undefined) kept = move(bytes, clean, p, kept);
+          } else return -1;
           p++;
           break;
         }
@@ -173,6 +186,7 @@ export class Body {
           const next = extension(this.state, code);
           if (next < 0 || ++this.spare > MAX_EXTENSION_BYTES) return -1;
           this.state = next;
+          if (next === SIZE_LF) clean = p;
           p++;
           break;
         }
@@ -238,11 +252,29 @@ export class Body {
         default:
           if (code !== LF) return -1;
           this.done = true;
-          return p + 1;
+          p++;
+          this.finish(bytes, clean, p, kept, sink);
+          return p;
       }
     }
+    this.finish(bytes, this.inExtension ? to : clean, p, kept, sink);
     return p;
   }
+
+  private get inExtension(): boolean {
+    return this.state >= EXTENSION_START || this.state === EXTENSION_NAME;
+  }
+
+  /** Moves what is behind the last cut, and notes how much was cut out. */
+  private finish(bytes: Buffer, clean: number, end: number, kept: number, sink: ChunkSink | undefined): void {
+    if (sink === undefined && clean !== kept) this.cut = end - move(bytes, clean, end, kept);
+  }
+}
+
+/** Moves `bytes[from..to)` down to `at`. @returns the offset behind it */
+function move(bytes: Buffer, from: number, to: number, at: number): number {
+  if (from !== at && to > from) bytes.copyWithin(at, from, to);
+  return at + Math.max(0, to - from);
 }
 
 /** chunk-ext (RFC 9112 §7.1.1) without the white space it allows for old times' sake. @returns the next state, or -1 */

@@ -20,6 +20,8 @@ export interface HttpRequest {
   /** Host and port as sent, lower case. */
   readonly authority: string;
   readonly scheme: 'http' | 'https';
+  /** `scheme`, raised to https where X-Forwarded-Proto says that a proxy in front ended TLS: for addresses to show. */
+  readonly shownScheme: 'http' | 'https';
   /** `HTTP/2.0`, `HTTP/1.1` or `HTTP/1.0`. */
   readonly version: string;
   readonly remoteAddress: string;

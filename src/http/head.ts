@@ -44,9 +44,13 @@ export class Head {
   problem = '';
 
   constructor(maxHeaders: number) {
-    this.spans = new Int32Array(maxHeaders * SPAN);
-    this.hashes = new Int32Array(maxHeaders);
-    this.kinds = new Uint8Array(maxHeaders);
+    // One piece of memory for all three: a flood of requests makes thousands of heads.
+    const spans = 4 * SPAN * maxHeaders;
+    const hashes = 4 * maxHeaders;
+    const memory = new ArrayBuffer(spans + hashes + maxHeaders);
+    this.spans = new Int32Array(memory, 0, maxHeaders * SPAN);
+    this.hashes = new Int32Array(memory, spans, maxHeaders);
+    this.kinds = new Uint8Array(memory, spans + hashes, maxHeaders);
   }
 
   get method(): string {

@@ -4,7 +4,7 @@ import { Head } from './head.ts';
 import { lastChunk, requestFields, switchText, trailerFields } from './http2Message.ts';
 import { COMPLETE, parseRequest } from './parse.ts';
 
-const limits = { maxHeadBytes: 65_536, maxUriBytes: 1_000 };
+const limits = { maxHeadBytes: 65_536, maxUriBytes: 1_000, maxMethodBytes: 32, maxHeaderNameBytes: 256 };
 
 test('trailers are lines and fields', () => {
   assert.deepEqual(trailerFields('Grpc-Status: 0\r\nx:\r\n'), [

@@ -24,7 +24,11 @@ export {
 } from './http2/index.ts';
 export { lastChunk, requestFields, responseText, switchText, trailerFields } from './http2Message.ts';
 export { COMPLETE, INCOMPLETE, parseRequest, parseResponse, refusal, type HeadLimits } from './parse.ts';
-export { normalizePath } from './path.ts';
+export { FairShare, longestIdleOfLargest, type Held, type Taken } from './fairShare.ts';
+export { forwardedClient, forwardedScheme, type ForwardedClient } from './forwardedFor.ts';
+export { networkOf } from './network.ts';
+export { networks, type Networks } from './networks.ts';
+export { normalizePath, otherReadings } from './path.ts';
 export { dropTable, hopByHop, renderFields, renderLines, type DropTable } from './render.ts';
 export { hasNoBody, httpDate, statusLine } from './status.ts';
 export { readProxyHeader, type ProxiedEnds } from './proxyHeader.ts';

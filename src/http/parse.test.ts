@@ -3,7 +3,16 @@ import test from 'node:test';
 import { catalogue } from '../errors.ts';
 import { fieldHash, KIND } from './fields.ts';
 import { parseRequest, parseResponse } from './parse.ts';
-import { parse, refused, refusedResponse, request, response, summary, wire } from './parse.testing.ts';
+import {
+  limits,
+  parse,
+  refused,
+  refusedResponse,
+  request,
+  response,
+  summary,
+  wire,
+} from './parse.testing.ts';
 import { Head } from './head.ts';
 
 /** A request with these field lines besides Host. */
@@ -377,7 +386,7 @@ test('Connection may not name what has to arrive', () => {
 });
 
 test('a head that grows beyond its limits gets the status that says so', () => {
-  const use = { maxHeadBytes: 200, maxUriBytes: 50 };
+  const use = { ...limits, maxHeadBytes: 200, maxUriBytes: 50 };
   assert.equal(refused(`GET /${'a'.repeat(49)} HTTP/1.1\r\nHost: a\r\n\r\n`, use), 'accepted');
   assert.equal(refused(`GET /${'a'.repeat(50)} HTTP/1.1\r\nHost: a\r\n\r\n`, use), 'uri_too_long');
   assert.equal(refused(`GET /${'a'.repeat(51)}`, use), 'uri_too_long');
@@ -387,9 +396,28 @@ test('a head that grows beyond its limits gets the status that says so', () => {
   assert.equal(refused(line(room + 1), use), 'head_too_large');
   assert.equal(refused(`GET / HTTP/1.1\r\nHost: a\r\nX: ${'a'.repeat(500)}`, use), 'head_too_large');
   assert.equal(refused(`GET / HTTP/1.1\r\nHost: a\r\n${'x'.repeat(500)}`, use), 'head_too_large');
-  assert.equal(refused('G'.repeat(500), use), 'head_too_large');
+  assert.equal(refused('G'.repeat(500), use), 'not_implemented');
   assert.equal(catalogue.uri_too_long.status, 414);
   assert.equal(catalogue.head_too_large.status, 431);
+});
+
+test('a method longer than any known one gets 501, and one header name has a limit far below that of the head', () => {
+  const use = { ...limits, maxMethodBytes: 8, maxHeaderNameBytes: 16 };
+  const method = (size: number): string => `${'M'.repeat(size)} / HTTP/1.1\r\nHost: a\r\n\r\n`;
+  assert.equal(refused(method(8), use), 'accepted');
+  assert.equal(refused(method(9), use), 'not_implemented');
+  assert.equal(refused('M'.repeat(9), use), 'not_implemented', 'before its end has come');
+  const named = (size: number): string => withFields(`${'x'.repeat(size)}: y`);
+  assert.equal(refused(named(16), use), 'accepted');
+  assert.equal(refused(named(17), use), 'head_too_large');
+  assert.equal(refused(`GET / HTTP/1.1\r\nHost: a\r\n${'x'.repeat(17)}`, use), 'head_too_large');
+  assert.equal(catalogue.not_implemented.status, 501);
+});
+
+test('methods of RTSP and WebDAV with a version of HTTP are unknown methods like any other', () => {
+  for (const method of ['ANNOUNCE', 'DESCRIBE', 'SETUP', 'PLAY', 'TEARDOWN', 'PROPFIND', 'M-SEARCH', 'BREW'])
+    assert.equal(refused(`${method} / HTTP/1.1\r\nHost: a\r\n\r\n`), 'accepted', method);
+  assert.equal(refused('ANNOUNCE / RTSP/1.0\r\nHost: a\r\n\r\n'), 'bad_request');
 });
 
 test('more fields than the limit are refused, exactly as many are not', () => {
@@ -432,7 +460,7 @@ test('a head is found at any offset of the buffer', () => {
   const text = 'GET /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n';
   const bytes = wire(`noise${text}abcGET / HTTP/1.1\r\n`);
   const head = new Head(100);
-  assert.equal(parseRequest(bytes, 5, bytes.length, head, { maxHeadBytes: 1_000, maxUriBytes: 100 }), 1);
+  assert.equal(parseRequest(bytes, 5, bytes.length, head, limits), 1);
   head.text = bytes.toString('latin1', 5, 5 + head.length);
   assert.equal(head.target, '/x');
   assert.equal(head.contentLength, 3);
@@ -441,7 +469,7 @@ test('a head is found at any offset of the buffer', () => {
 
 test('a reused head remembers nothing of the message before', () => {
   const head = new Head(100);
-  const use = { maxHeadBytes: 1_000, maxUriBytes: 100 };
+  const use = limits;
   const first = wire(
     'POST / HTTP/1.0\r\nHost: a\r\nConnection: close, keep-alive, upgrade, x-a\r\nContent-Length: 9\r\n\r\n',
   );

@@ -1,7 +1,12 @@
 import { COMPLETE, INCOMPLETE, parseRequest, parseResponse, refusal, type HeadLimits } from './parse.ts';
 import { Head } from './head.ts';
 
-export const limits: HeadLimits = { maxHeadBytes: 8_192, maxUriBytes: 2_048 };
+export const limits: HeadLimits = {
+  maxHeadBytes: 8_192,
+  maxUriBytes: 2_048,
+  maxMethodBytes: 32,
+  maxHeaderNameBytes: 256,
+};
 
 export type Parser = typeof parseRequest;
 

@@ -7,6 +7,9 @@ import { TARGET, TOKEN, VALUE } from './octets.ts';
 export interface HeadLimits {
   readonly maxHeadBytes: number;
   readonly maxUriBytes: number;
+  readonly maxMethodBytes: number;
+  /** Most bytes of a field name, in requests and in answers. */
+  readonly maxHeaderNameBytes: number;
 }
 
 /** The head is complete and sound. */
@@ -66,6 +69,8 @@ export function parseRequest(
   reset(head);
   let p = start;
   while (p < end && TOKEN[bytes[p] as number] !== 0) p++;
+  // RFC 9112 §3: a method longer than any that is implemented gets 501.
+  if (p - start > limits.maxMethodBytes) return refuse(head, NOT_IMPLEMENTED, 'method too long');
   if (p >= end) return unfinished(head, start, end, limits);
   if (bytes[p] !== SPACE || p === start) return refuse(head, BAD, 'malformed method');
   head.methodEnd = p - start;
@@ -198,6 +203,7 @@ function parseFields(
       hash = (Math.imul(hash, 33) + code) | 0;
       p++;
     }
+    if (p - nameStart > limits.maxHeaderNameBytes) return refuse(head, TOO_LARGE, 'field name too long');
     if (p >= end) return unfinished(head, start, end, limits);
     // White space before the colon and folded lines (RFC 9112 §5.1, §5.2) end here too.
     if (bytes[p] !== COLON || p === nameStart) return refuse(head, BAD, 'malformed field name');

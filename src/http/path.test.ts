@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import fc from 'fast-check';
-import { normalizePath } from './path.ts';
+import { normalizePath, otherReadings } from './path.ts';
 
 test('spellings of one path become one path', () => {
   for (const [written, normal] of [
@@ -108,4 +108,34 @@ test('whatever comes out is normal, and stays below the root for every reader', 
     }),
     { numRuns: 3_000 },
   );
+});
+
+test('a path that all read alike has no other reading', () => {
+  for (const path of ['/', '/a/b', '/a%20b', '/%C3%A9', '/a.b', '/%2541', '*'])
+    assert.deepEqual(otherReadings(path), [], path);
+});
+
+test('every reading that a backend may make is found', () => {
+  for (const [path, ...readings] of [
+    ['//admin', '/admin'],
+    ['/a//b', '/a/b'],
+    ['/%2Fadmin', '//admin', '/admin'],
+    ['/admin%2Fx', '/admin/x'],
+    ['/;/admin', '//admin', '/admin'],
+    ['/;x=1%2Fadmin', '/;x=1/admin', '/', '//admin', '/admin'],
+    ['/admin;x=1', '/admin'],
+    ['/a;b/admin;c/x', '/a/admin/x'],
+    ['/a%3Bb/x', '/a/x'],
+    ['/repos/group%2Fproject', '/repos/group/project'],
+  ] as const) {
+    const found = otherReadings(path) ?? [];
+    for (const reading of readings) assert.ok(found.includes(reading), `${path}: ${found.join(' ')}`);
+    assert.ok(!found.includes(path));
+    assert.ok(found.length <= 11);
+  }
+});
+
+test('readings of a long path are found in linear work and are few', () => {
+  const path = '/;%2F'.repeat(10_000);
+  assert.ok((otherReadings(path) ?? []).length <= 11);
 });

@@ -45,3 +45,30 @@ function removeDotSegments(path: string): string | undefined {
   }
   return kept.join('/');
 }
+
+/**
+ * What backends may take a normalised path for: some merge slashes, some decode an encoded one, some cut path parameters
+ * (`;…`), and some do several of these. None for a path that all read alike. The path is never changed: whoever judges
+ * it judges each of its readings.
+ * @returns undefined for a path of which some reading leaves the root, so that it has none
+ */
+export function otherReadings(path: string): readonly string[] | undefined {
+  if (!severalReadings.test(path)) return noReadings;
+  const readings = new Set<string>();
+  const decoded = withSlashes(path);
+  for (const cut of [path, decoded, withoutParameters(path), withoutParameters(decoded)])
+    for (const read of [cut, withSlashes(cut)]) {
+      readings.add(read).add(read.replaceAll(manySlashes, '/'));
+    }
+  readings.delete(path);
+  const normal = Array.from(readings, (reading) => normalizePath(reading));
+  return normal.every((reading) => reading !== undefined) ? normal : undefined;
+}
+
+const noReadings: readonly string[] = [];
+const severalReadings = /\/\/|;|%2F|%3B/;
+const manySlashes = /\/{2,}/g;
+/** Encoded or not: a reader may decode first. */
+const parameters = /(?:;|%3B)[^/]*/g;
+const withSlashes = (path: string): string => path.replaceAll('%2F', '/');
+const withoutParameters = (path: string): string => path.replaceAll(parameters, '');

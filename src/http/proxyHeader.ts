@@ -93,7 +93,7 @@ function portOf(text: string): number | undefined {
 }
 
 /** One form for each address, since rules and limits compare it as text. */
-function canonical(address: string): string {
+export function canonical(address: string): string {
   if (isIPv4(address)) return address;
   const text = new SocketAddress({ address, family: 'ipv6' }).address;
   return /^::ffff:\d+\.\d+\.\d+\.\d+$/.test(text) ? text.slice(7) : text;

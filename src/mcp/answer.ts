@@ -3,6 +3,8 @@ import { eventStreamHeaders, type HeaderLine, type HttpReply } from '../http/ind
 import type { Accepted } from './accept.ts';
 import { EventSink, type PressureGauge } from './eventSink.ts';
 import type { Journal } from './journal.ts';
+import type { Judge } from './judge.ts';
+import type { Naming } from './naming.ts';
 import { sendError } from './sendError.ts';
 
 /** The session, as its answers see it. */
@@ -24,6 +26,8 @@ const jsonType: HeaderLine = ['content-type', 'application/json'];
 export class Answer {
   /** Headers of the session, such as Mcp-Session-Id on initialize. */
   headers: readonly HeaderLine[] = [];
+  /** Decides which items the caller may know of; undefined where no rule is about items. */
+  readonly judge: Judge | undefined;
   private readonly reply: HttpReply;
   private readonly accepted: Accepted;
   private readonly host: AnswerHost;
@@ -34,7 +38,15 @@ export class Answer {
   private sink: EventSink | undefined;
 
   /** @param count requests to be answered; `batch`: as a list, even when it is one */
-  constructor(reply: HttpReply, accepted: Accepted, count: number, batch: boolean, host: AnswerHost) {
+  constructor(
+    reply: HttpReply,
+    accepted: Accepted,
+    count: number,
+    batch: boolean,
+    host: AnswerHost,
+    judge?: Judge,
+  ) {
+    this.judge = judge;
     this.reply = reply;
     this.accepted = accepted;
     this.left = count;
@@ -74,8 +86,8 @@ export class Answer {
   }
 
   /** Sends a notification or request of the server; the caller has asked `takesEvents` or `takesProgress`. */
-  push(message: string): void {
-    this.stream().send(message);
+  push(message: string, names?: Naming): void {
+    this.stream().send(message, names);
   }
 
   /** Sends the response to one of the requests; the last one ends the answer. */
@@ -100,6 +112,8 @@ export class Answer {
    */
   refuse(error: GatewayError, idText: string): boolean {
     if (this.closed || this.reply.started || this.parts?.length) return false;
+    // Other requests of a batch go on, unless their session is gone.
+    if (this.parts !== undefined && error.code !== 'mcp_session_unknown') return false;
     this.left = 0;
     sendError(this.reply, error, this.parts === undefined ? idText : undefined);
     return true;
@@ -151,7 +165,7 @@ export class Answer {
   private stream(): EventSink {
     if (this.sink !== undefined) return this.sink;
     const stream = this.reply.open(200, [...eventStreamHeaders, ...this.headers]);
-    const sink = new EventSink(stream, this.host, this.host.openJournal(this));
+    const sink = new EventSink(stream, this.host, this.host.openJournal(this), this.judge);
     this.sink = sink;
     this.reply.onClose(() => sink.dropped());
     // At once, so that the client can come back to a stream that breaks before its first message (2025-11-25).

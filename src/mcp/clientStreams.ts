@@ -2,7 +2,10 @@ import type { ReplyStream } from '../http/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import type { Answer, AnswerHost } from './answer.ts';
 import { EventSink, type PressureGauge } from './eventSink.ts';
+import type { Keep } from './keep.ts';
 import { JournalStore, type Journal, type JournalPlace } from './journal.ts';
+import type { Judge } from './judge.ts';
+import { mayHear, type Naming } from './naming.ts';
 import { Outbox } from './outbox.ts';
 import { QuietLog } from './conversation/quietLog.ts';
 import type { RpcId } from './json/envelope.ts';
@@ -36,11 +39,17 @@ export class ClientStreams implements AnswerHost {
    * @param onUndeliverable a request of a server that no stream took in time, by the client's id for it
    * @param before streams up to this number are those of others
    */
-  constructor(gauge: PressureGauge, onUndeliverable: (askedId: RpcId) => void, log: Logger, before = 0) {
+  constructor(
+    gauge: PressureGauge,
+    onUndeliverable: (askedId: RpcId) => void,
+    log: Logger,
+    room: Keep,
+    before = 0,
+  ) {
     this.gauge = gauge;
-    this.store = new JournalStore(before);
+    this.store = new JournalStore(room, before);
     this.dropped = new QuietLog(log, 'messages to a client without a stream were dropped');
-    this.outbox = new Outbox((held) => {
+    this.outbox = new Outbox(room, (held) => {
       this.dropped.warn({});
       if (held.askedId !== undefined) onUndeliverable(held.askedId);
     });
@@ -64,6 +73,11 @@ export class ClientStreams implements AnswerHost {
   /** Does a client wait for something right now? */
   get attached(): boolean {
     return this.gets.length > 0 || this.answers.some((answer) => !answer.gone);
+  }
+
+  /** The caller that reads a stream now, or waits for an answer; undefined where there is none. */
+  get reader(): { readonly judge: Judge | undefined } | undefined {
+    return this.newestGet() ?? this.answers.findLast((answer) => !answer.gone);
   }
 
   get full(): boolean {
@@ -103,16 +117,16 @@ export class ClientStreams implements AnswerHost {
   }
 
   /** A GET stream opened; everything that waited goes on it. Answers what to call when it is gone. */
-  add(stream: ReplyStream): () => void {
-    const sink = new EventSink(stream, this, this.store.open());
+  add(stream: ReplyStream, judge?: Judge): () => void {
+    const sink = new EventSink(stream, this, this.store.open(), judge);
     sink.comment('open');
     return this.join(sink);
   }
 
   /** A client came back: it gets what it missed, and the stream goes on where it was. */
-  resume(stream: ReplyStream, place: JournalPlace): () => void {
+  resume(stream: ReplyStream, place: JournalPlace, judge?: Judge): () => void {
     const { journal, seq } = place;
-    const sink = new EventSink(stream, this, journal);
+    const sink = new EventSink(stream, this, journal, judge);
     sink.comment('resumed');
     sink.replay(seq);
     const answer = this.streaming.get(journal);
@@ -131,7 +145,7 @@ export class ClientStreams implements AnswerHost {
 
   private join(sink: EventSink): () => void {
     this.gets.push(sink);
-    for (const held of this.outbox.take(false)) sink.send(held.text);
+    for (const held of this.outbox.take(false)) sink.send(held.text, held.names);
     return () => {
       const at = this.gets.indexOf(sink);
       if (at >= 0) this.gets.splice(at, 1);
@@ -139,17 +153,27 @@ export class ClientStreams implements AnswerHost {
     };
   }
 
-  /** @param own the answer on whose stream the server put it */
-  deliver(text: string, kind: 'request' | 'log' | 'other', askedId?: RpcId, own?: Answer): void {
+  /**
+   * @param own the answer on whose stream the server put it
+   * @param names the item that it names: it goes only where the reader may know of that
+   */
+  deliver(
+    text: string,
+    kind: 'request' | 'log' | 'other',
+    askedId?: RpcId,
+    own?: Answer,
+    names?: Naming,
+  ): void {
     if (own?.takesEvents === true) {
-      this.give(own, text, askedId);
+      this.give(own, text, askedId, names);
       return;
     }
     const answer = this.newestAnswer();
     const get = this.newestGet();
-    if (answer !== undefined && (kind !== 'other' || get === undefined)) this.give(answer, text, askedId);
-    else if (get !== undefined) get.send(text);
-    else this.outbox.hold({ text, askedId });
+    if (answer !== undefined && (kind !== 'other' || get === undefined))
+      this.give(answer, text, askedId, names);
+    else if (get !== undefined) get.send(text, names);
+    else this.outbox.hold({ text, askedId, names });
   }
 
   /** The client answered a request of the server. */
@@ -175,8 +199,9 @@ export class ClientStreams implements AnswerHost {
     for (const sink of [...this.gets]) sink.end();
   }
 
-  private give(answer: Answer, text: string, askedId: RpcId | undefined): void {
-    answer.push(text);
+  private give(answer: Answer, text: string, askedId: RpcId | undefined, names?: Naming): void {
+    if (!mayHear(answer.judge, names)) return;
+    answer.push(text, names);
     if (askedId === undefined) return;
     this.carriers.set(askedId, answer);
     if (this.carriers.size > 256) {

@@ -17,6 +17,8 @@ export interface Reach {
   readonly destination: Destination;
   /** What is asked for: path and query of the endpoint, with what policies put there. */
   readonly path: string;
+  /** The `Host` that a policy sets; that of the address where absent. */
+  readonly authority?: string;
   /** What policies put into the request; names in lower case. Credentials are among them: never for a log. */
   readonly headers: readonly HeaderLine[];
   /** From a call to its response, in milliseconds; undefined: as long as it takes. */
@@ -28,11 +30,23 @@ export interface Caller {
   /** Who was proven to be calling, as opaque text; absent for anonymous callers. Sessions belong to it. */
   readonly principal: string | undefined;
   /**
+   * Whom budgets count the caller as: its principal, or the network of its address where nothing was proven. Absent: the
+   * principal.
+   */
+  readonly holder?: string;
+  /**
    * How targets over the network are reached for this caller; the session goes by it until its next request.
    * @throws GatewayError policy_failed
    */
   readonly reach?: (target: string) => Reach | undefined;
-  /** When the token that proved it ends, in milliseconds since the epoch; a stream of news does not outlive it. */
+  /**
+   * The time that a call may take without progress, in milliseconds, by the policies of the route; absent where they do not say.
+   */
+  readonly callTimeoutMs?: number;
+  /**
+   * Until when the token that proved it is accepted, in milliseconds since the epoch; a stream of news does not outlive
+   * it.
+   */
   readonly expiresAt?: number;
   /** May the caller see and use the item? Absent where the route has no rule about items. */
   readonly mayUse?: (item: McpItem) => boolean;

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { ReplyStream } from '../http/index.ts';
 import { EventSink } from './eventSink.ts';
 import { JournalStore } from './journal.ts';
+import { Keep, Storeroom } from './keep.ts';
 
 /** A client that takes nothing until it is told to. */
 function slowClient() {
@@ -32,7 +33,11 @@ function slowClient() {
   };
   const held = { count: 0 };
   const gauge = { pressed: () => void held.count++, eased: () => void held.count-- };
-  return { state, held, sink: new EventSink(stream, gauge, new JournalStore().open()) };
+  return {
+    state,
+    held,
+    sink: new EventSink(stream, gauge, new JournalStore(new Keep(new Storeroom(), 'ada')).open()),
+  };
 }
 
 test('a client that reads too slowly holds its session back until it has caught up', () => {

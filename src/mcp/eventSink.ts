@@ -1,4 +1,6 @@
 import type { Journal } from './journal.ts';
+import type { Judge } from './judge.ts';
+import { mayHear, type Naming } from './naming.ts';
 import { formatComment, formatEvent, type ReplyStream } from '../http/index.ts';
 
 /** Bytes waiting for a slow client at which its targets are no longer read. */
@@ -19,12 +21,16 @@ export class EventSink {
   readonly journal: Journal;
   private readonly stream: ReplyStream;
   private readonly gauge: PressureGauge;
+  /** Decides which items the reader of the stream may know of. */
+  readonly judge: Judge | undefined;
   private full = false;
   private lastWrite: number;
   /** Bytes pending at the tick before; 0 when the stream was not full then. */
   private pendingBefore = 0;
 
-  constructor(stream: ReplyStream, gauge: PressureGauge, journal: Journal) {
+  /** @param judge says what whoever reads the stream may know of */
+  constructor(stream: ReplyStream, gauge: PressureGauge, journal: Journal, judge?: Judge) {
+    this.judge = judge;
     this.stream = stream;
     this.gauge = gauge;
     this.journal = journal;
@@ -36,16 +42,21 @@ export class EventSink {
     return this.stream.closed;
   }
 
-  /** Sends one JSON-RPC message; a client that has lost the stream can come back for it. */
-  send(message: string): void {
-    const id = this.journal.record(message);
+  /**
+   * Sends one JSON-RPC message; a client that has lost the stream can come back for it.
+   * @param names what the message tells of: it is dropped where the reader may not know of it
+   */
+  send(message: string, names?: Naming): void {
+    if (!mayHear(this.judge, names)) return;
+    const id = this.journal.record(message, names);
     this.write(formatEvent(message, { event: 'message', id }));
   }
 
   /** Sends again what came after an event that the client has. */
   replay(seq: number): void {
     for (const event of this.journal.after(seq))
-      this.write(formatEvent(event.text, { event: 'message', id: this.journal.id(event.seq) }));
+      if (mayHear(this.judge, event.names))
+        this.write(formatEvent(event.text, { event: 'message', id: this.journal.id(event.seq) }));
   }
 
   /** An event without data, whose id lets a client resume a stream that has said nothing yet (2025-11-25). */

@@ -4,9 +4,13 @@ import type { Limits, McpBackend } from '../model/index.ts';
 import { isJson, readAccept, type Accepted } from './accept.ts';
 import { Answer } from './answer.ts';
 import { Call } from './call.ts';
+import type { Tally } from './budget.ts';
+import { holderOf, type Budgets } from './budgets.ts';
 import type { Caller } from './contract.ts';
 import { maxKept } from './conversation/restore.ts';
-import { dispatch } from './dispatch.ts';
+import { judgeMessage } from './dispatch.ts';
+import { edited, memberOf, stringValue, type Envelope } from './json/envelope.ts';
+import { Judge } from './judge.ts';
 
 import type { Measure } from './measure.ts';
 import { Opening } from './opening.ts';
@@ -27,7 +31,10 @@ export interface HandlerOptions {
   readonly settings: McpBackend;
   readonly sessions: Sessions;
   readonly measure: Measure;
+  readonly budgets: Budgets;
   readonly limits: () => Limits;
+  /** Milliseconds since the epoch; the clock that tokens are judged by. */
+  readonly now: () => number;
 }
 
 type Serve = (request: HttpRequest, reply: HttpReply, caller: Caller) => void;
@@ -65,9 +72,10 @@ export class StreamableHttp implements McpHandler {
     const accepted = readAccept(request.header('accept'));
     if (!accepted.json && !accepted.events) throw new GatewayError('mcp_not_acceptable');
     if (!isJson(request.header('content-type'))) throw new GatewayError('mcp_unsupported_media');
-    request.readBody(this.options.limits().maxBufferBytes).then(
+    const limits = this.options.limits();
+    request.readBody(limits.maxMcpRequestBytes).then(
       (body) => this.read(request, reply, caller, accepted, body),
-      (error: unknown) => reply.fail(error),
+      (error: unknown) => sendError(reply, asMessageError(error, request, limits)),
     );
   }
 
@@ -78,14 +86,32 @@ export class StreamableHttp implements McpHandler {
     accepted: Accepted,
     body: Buffer,
   ): void {
-    let idText: string | undefined;
     try {
-      const post = readPost(body);
-      idText = post.idText;
-      if (!this.versionAccepted(request, reply, idText)) return;
+      const { maxJsonDepth: maxDepth, maxJsonNodes: maxNodes } = this.options.limits();
+      const post = readPost(body, { maxDepth, maxNodes });
+      if (!(post instanceof Promise)) {
+        this.take(request, reply, caller, accepted, post);
+        return;
+      }
+      post
+        .then((one) => {
+          // Nothing was carried out, so a client that has left has lost nothing.
+          if (!reply.closed) this.take(request, reply, caller, accepted, one);
+        })
+        .catch((error: unknown) => sendError(reply, error));
+    } catch (error) {
+      sendError(reply, error);
+    }
+  }
+
+  private take(request: HttpRequest, reply: HttpReply, caller: Caller, accepted: Accepted, post: Post): void {
+    const { idText } = post;
+    try {
+      // The body of initialize says what the client speaks, whatever its headers have kept of a former session.
       if (post.first?.method === 'initialize' && post.first.kind === 'request')
         this.initialize(request, reply, caller, accepted, post);
-      else this.message(request, reply, caller, accepted, post);
+      else if (this.versionAccepted(request, reply, idText))
+        this.message(request, reply, caller, accepted, post);
     } catch (error) {
       sendError(reply, error, idText);
     }
@@ -119,16 +145,19 @@ export class StreamableHttp implements McpHandler {
       throw new GatewayError('mcp_invalid_request', {
         message: 'invalid request: the protocol revision of this session has no batches',
       });
-    const { settings, measure } = this.options;
-    const answer = new Answer(reply, accepted, post.requests, post.batch, session.streams);
-    for (const message of post.messages) {
-      if (message.kind === 'request')
-        dispatch({ settings, session, answer, caller, http: request, measure }, message);
-      else if (message.kind === 'notification') {
-        request.annotate('mcp.method', message.method.slice(0, 200));
-        session.notify(message);
-      } else session.respond(message);
-    }
+    const { settings, measure, budgets } = this.options;
+    if (post.requests > 0) this.checkCalls(caller, post.requests);
+    // The handshake of a client that does nothing afterwards is no use of the session.
+    if (post.first?.method !== 'notifications/initialized') session.unused = false;
+    const judge = Judge.of(caller);
+    const answer = new Answer(reply, accepted, post.requests, post.batch, session.streams, judge);
+    const enter = (): Tally => budgets.calls.enter(holderOf(caller));
+    const ofRoute = caller.callTimeoutMs;
+    const callLimit =
+      ofRoute === undefined ? { ms: this.options.limits().mcpCallTimeoutMs } : { ms: ofRoute, ofRoute: true };
+    const x = { settings, session, answer, judge, http: request, measure, enter, callLimit };
+    const verdicts = post.messages.map((message) => judgeMessage(x, message));
+    for (const carryOut of verdicts) carryOut();
     if (post.requests > 0) {
       answer.begun();
       return;
@@ -140,6 +169,20 @@ export class StreamableHttp implements McpHandler {
     else void settling.then(receipt);
   }
 
+  /**
+   * Sees to it that a caller may have so many calls more under way.
+   * @throws GatewayError mcp_budget_full, mcp_overloaded
+   */
+  private checkCalls(caller: Caller, more: number): void {
+    const { sessions, budgets } = this.options;
+    const holder = holderOf(caller);
+    const stop = budgets.calls.stop(holder, more);
+    if (stop === undefined) return;
+    // Calls whose client has left give way first.
+    sessions.dropAbandoned(stop === 'each' ? holder : undefined);
+    budgets.calls.check(holder, more);
+  }
+
   private initialize(
     request: HttpRequest,
     reply: HttpReply,
@@ -147,7 +190,7 @@ export class StreamableHttp implements McpHandler {
     accepted: Accepted,
     post: Post,
   ): void {
-    const message = post.first!;
+    const message = negotiable(post.first!);
     request.annotate('mcp.method', 'initialize');
     // "The initialize request MUST NOT be part of a JSON-RPC batch" (2025-03-26, Lifecycle).
     if (post.batch)
@@ -156,19 +199,31 @@ export class StreamableHttp implements McpHandler {
       throw new GatewayError('mcp_invalid_request', {
         message: `invalid request: initialize has more than ${maxKept} characters`,
       });
-    if (request.header('mcp-session-id') !== undefined)
+    // A client keeps the id of a session that is over for its next initialize; only one that lives is a mistake.
+    const id = request.header('mcp-session-id');
+    if (id !== undefined && this.options.sessions.holds(id, this.options.settings, caller))
       throw new GatewayError('mcp_invalid_request', {
         message: 'invalid request: the session is initialized already',
       });
+    this.checkCalls(caller, 1);
     const session = this.options.sessions.open(this.options.settings, caller);
     request.annotate('mcp.session', session.label);
     const answer = new Answer(reply, accepted, 1, false, session.streams);
     for (const target of session.targets.values()) {
       request.annotate('mcp.target', target.name);
       const cell = this.options.measure.cell(target.name, 'initialize');
-      const call = new Call({ answer, request: message, cell, tokenText: undefined, list: undefined });
+      const tally = this.options.budgets.calls.enter(holderOf(caller));
+      const call = new Call({
+        answer,
+        request: message,
+        cell,
+        tokenText: undefined,
+        view: undefined,
+        tally,
+        session,
+      });
       const carry = (): void => this.options.sessions.carry(session, this.options.settings);
-      const opening = new Opening(session, call, carry);
+      const opening = new Opening(session, call, target.name, carry);
       reply.onClose(() => opening.closed());
       target.open({ envelope: message, token: undefined, edits: [] }, opening);
       session.streams.expect(answer);
@@ -191,14 +246,22 @@ export class StreamableHttp implements McpHandler {
       return;
     }
     if (place === undefined && session.streams.full) throw new GatewayError('mcp_stream_exists');
+    const { streams } = this.options.budgets;
+    const holder = holderOf(caller);
+    streams.check(holder);
+    session.unused = false;
+    const tally = streams.enter(holder);
     const stream = reply.open(200, eventStreamHeaders);
-    const remove = place === undefined ? session.streams.add(stream) : session.streams.resume(stream, place);
+    const judge = Judge.of(caller);
+    const remove =
+      place === undefined ? session.streams.add(stream, judge) : session.streams.resume(stream, place, judge);
     session.listened();
-    const over = endAt(stream, caller.expiresAt);
+    const cancelEnd = endAt(stream, caller.expiresAt, this.options.now);
     const release = caller.whileAllowed?.(() => stream.end());
     reply.onClose(() => {
-      clearTimeout(over);
+      cancelEnd();
       release?.();
+      tally.leave();
       remove();
       session.listened();
       session.touch();
@@ -229,7 +292,12 @@ export class StreamableHttp implements McpHandler {
     const use = (session: Session): void => {
       request.annotate('mcp.session', session.label);
       session.touch();
-      session.useReach(caller);
+      if (!session.follow(this.options.settings)) {
+        void this.options.sessions.quit(session, deleteGraceMs);
+        const detail = 'the configuration does not name its target any more';
+        throw new GatewayError('mcp_session_unknown', { detail });
+      }
+      session.attend(caller);
       // The configuration may name another server by now, with which it cannot go on.
       if (session.ended) throw new GatewayError('mcp_session_unknown', { detail: 'ended meanwhile' });
       then(session);
@@ -257,12 +325,56 @@ export class StreamableHttp implements McpHandler {
   }
 }
 
+/** A body over the limit is an error of the message, with its size (where the client said it) and the limit. */
+function asMessageError(error: unknown, request: HttpRequest, limits: Limits): unknown {
+  if (!(error instanceof GatewayError) || error.code !== 'body_too_large') return error;
+  const { maxBodyBytes, maxMcpRequestBytes } = limits;
+  const ofBodies = maxBodyBytes !== 0 && maxBodyBytes < maxMcpRequestBytes;
+  const most = ofBodies ? maxBodyBytes : maxMcpRequestBytes;
+  const announced = request.header('content-length');
+  const size = announced ?? `more than ${String(most)}`;
+  return new GatewayError('mcp_request_too_large', {
+    message: `message too large: ${size} bytes, of which the gateway takes ${String(most)}`,
+    detail: ofBodies
+      ? 'limits.maxBodyBytes'
+      : 'limits.maxMcpMessageBytes, or frontendPolicies.http.maxBufferSize where that is set',
+  });
+}
+
+/**
+ * An initialize that asks for a revision that the gateway speaks. A server that agreed to any other would have its
+ * client refused on the next request (MCP, Lifecycle, "Version Negotiation").
+ */
+function negotiable(initialize: Envelope): Envelope {
+  const place = memberOf(initialize.text, initialize.body, 'protocolVersion');
+  if (place === undefined) return initialize;
+  if (place === 'ambiguous')
+    throw new GatewayError('mcp_invalid_request', { message: 'invalid request: a member is repeated' });
+  const version = stringValue(initialize.text, place);
+  // It is for the server to say that a version must be a text.
+  if (version === undefined || isSupportedVersion(version)) return initialize;
+  return edited(initialize, [{ ...place, replacement: JSON.stringify(supportedVersions[0]) }]);
+}
+
 /** A longer timer would fire at once (Node's timers count in 31 bits). */
 const longestTimerMs = 2_147_483_647;
 
-/** A stream of news is opened with a token and ends with it; the client comes back with a fresh one. */
-function endAt(stream: ReplyStream, expiresAt: number | undefined): NodeJS.Timeout | undefined {
-  if (expiresAt === undefined) return undefined;
-  const ms = Math.min(longestTimerMs, Math.max(0, expiresAt - Date.now()));
-  return setTimeout(() => stream.end(), ms).unref();
+/**
+ * A stream of news is opened with a token and ends with it; the client comes back with a fresh one. Timers and the clock
+ * may disagree, and the clock is what tokens are judged by.
+ * @returns what takes it back
+ */
+function endAt(stream: ReplyStream, expiresAt: number | undefined, now: () => number): () => void {
+  if (expiresAt === undefined) return () => undefined;
+  let timer: NodeJS.Timeout;
+  const wait = (): void => {
+    const ms = expiresAt - now();
+    timer = setTimeout(look, Math.min(longestTimerMs, Math.max(0, ms))).unref();
+  };
+  const look = (): void => {
+    if (now() >= expiresAt) stream.end();
+    else wait();
+  };
+  wait();
+  return () => clearTimeout(timer);
 }

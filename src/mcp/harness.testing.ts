@@ -51,7 +51,6 @@ export function mcpBackend(settings: Partial<McpBackend> = {}): McpBackend {
     place: { file: 'test.yaml', line: 1, column: 1, path: 'binds[0]' },
     targets: [stdioTarget()],
     prefixMode: 'conditional',
-    failureMode: 'failClosed',
     dnsRebindingProtection: false,
     ...settings,
   };
@@ -158,7 +157,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     limits: () => limits,
     log,
     metrics,
-    secrets: [],
+    secrets: new Set(),
     ...options.runtime,
   });
   const { lookup } = options;
@@ -224,6 +223,7 @@ function adaptRequest(incoming: IncomingMessage, notes: Map<string, string | num
     host: authority.replace(/:\d+$/, ''),
     authority,
     scheme: 'http',
+    shownScheme: 'http',
     version: `HTTP/${incoming.httpVersion}`,
     remoteAddress: incoming.socket.remoteAddress ?? '',
     remotePort: incoming.socket.remotePort ?? 0,

@@ -1,8 +1,13 @@
 /** What was sent on event streams, kept for clients that lose one and come back with `Last-Event-ID`. */
 
+import type { Keep } from './keep.ts';
+import type { Naming } from './naming.ts';
+
 export interface JournalEvent {
   readonly seq: number;
   readonly text: string;
+  /** The item that it names, for the judge of whoever reads it again. */
+  readonly names: Naming | undefined;
 }
 
 /** Events and characters kept for one session, over all of its streams. */
@@ -26,8 +31,8 @@ export class Journal {
   }
 
   /** Keeps an event that is about to be sent; answers its id. */
-  record(text: string): string {
-    this.events.push({ seq: ++this.seq, text });
+  record(text: string, names?: Naming): string {
+    this.events.push({ seq: ++this.seq, text, names });
     this.store.keep(this, text.length);
     return this.id(this.seq);
   }
@@ -60,9 +65,11 @@ export class JournalStore {
   private readonly order: Journal[] = [];
   private length = 0;
   private last: number;
+  private readonly room: Keep;
 
   /** @param before numbers of streams up to this one are not used */
-  constructor(before = 0) {
+  constructor(room: Keep, before = 0) {
+    this.room = room;
     this.last = before;
   }
 
@@ -87,7 +94,15 @@ export class JournalStore {
   keep(journal: Journal, length: number): void {
     this.order.push(journal);
     this.length += length;
-    while (this.order.length > maxEvents || (this.length > maxLength && this.order.length > 0))
-      this.length -= this.order.shift()!.events.shift()!.text.length;
+    this.room.add(length);
+    while (this.order.length > maxEvents || (this.isOver && this.order.length > 0)) {
+      const gone = this.order.shift()!.events.shift()!.text.length;
+      this.length -= gone;
+      this.room.remove(gone);
+    }
+  }
+
+  private get isOver(): boolean {
+    return this.length > maxLength || this.room.isOver;
   }
 }

@@ -4,11 +4,12 @@ import { after, before, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { startHarness, type Harness } from './harness.testing.ts';
-import { cut, memberOf } from './json/envelope.ts';
+import { cut, memberOf, type Envelope } from './json/envelope.ts';
 import { RawClient } from './rawClient.testing.ts';
 import { readPost } from './readPost.ts';
 import { Restore } from './conversation/restore.ts';
 import { until } from './until.testing.ts';
+import { Keep, Storeroom } from './keep.ts';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -20,15 +21,16 @@ function used(): number {
   return heapUsed + external;
 }
 
-const request = (method: string, params: object, id: unknown = 1) =>
-  readPost(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params }))).messages[0]!;
+const wide = { maxDepth: 128, maxNodes: 1_000 };
+const request = async (method: string, params: object, id: unknown = 1): Promise<Envelope> =>
+  (await readPost(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params })), wide)).messages[0]!;
 
 test('an id and a token that are kept do not keep their message', async () => {
   const kept: unknown[] = [];
   const padding = 'x'.repeat(2_000_000);
   const start = used();
   for (let i = 0; i < 50; i++) {
-    const message = request(
+    const message = await request(
       'ping',
       { padding, token: `a token of some length ${i}` },
       `an id of some length ${i}`,
@@ -46,17 +48,18 @@ test('an id and a token that are kept do not keep their message', async () => {
   ]);
 });
 
-test('subscriptions are remembered for a restarted server up to a million characters', () => {
-  const restore = new Restore();
-  const note = (method: string, uri: string): void => restore.note(request(method, { uri }))?.();
+test('subscriptions are remembered for a restarted server up to a million characters', async () => {
+  const restore = new Restore(new Keep(new Storeroom(), 'ada'));
+  const note = async (method: string, uri: string): Promise<void> =>
+    restore.note(await request(method, { uri }))?.();
   const long = 'x'.repeat(400_000);
-  for (const uri of ['a:', 'b:', 'c:', 'd:', 'a:']) note('resources/subscribe', uri + long);
+  for (const uri of ['a:', 'b:', 'c:', 'd:', 'a:']) await note('resources/subscribe', uri + long);
   const ids = (): number => 7;
-  assert.equal([...restore.requests(ids)].length, 2);
-  note('resources/unsubscribe', `a:${long}`);
-  note('resources/subscribe', `c:${long}`);
-  note('resources/subscribe', 'short:');
-  const uris = [...restore.requests(ids)].map(([, text]) =>
+  assert.equal([...restore.requests(ids, () => true)].length, 2);
+  await note('resources/unsubscribe', `a:${long}`);
+  await note('resources/subscribe', `c:${long}`);
+  await note('resources/subscribe', 'short:');
+  const uris = [...restore.requests(ids, () => true)].map(([, text]) =>
     (JSON.parse(text) as { params: { uri: string } }).params.uri.slice(0, 2),
   );
   assert.deepEqual(uris, ['b:', 'c:', 'sh']);

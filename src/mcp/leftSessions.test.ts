@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { queryObjects } from 'node:v8';
 import { mcpBackend, remoteTarget, startHarness } from './harness.testing.ts';
+import { LeftSessions } from './leftSessions.ts';
 import { RawClient } from './rawClient.testing.ts';
 import { RemoteServer } from './remoteServer.testing.ts';
 import { Session } from './session.ts';
@@ -28,4 +29,14 @@ test('of a session that was left nothing stays in memory but what ends it', asyn
     await harness.close();
     await server.close();
   }
+});
+
+test('one holder that leaves session after session does not push out those of others', () => {
+  const left = new LeftSessions();
+  const ended: string[] = [];
+  const leave = (id: string, holder: string): void =>
+    left.add(id, { holder, backendKey: 'b', until: Infinity, end: () => Promise.resolve(ended.push(id)) });
+  leave('of ada', 'ada');
+  for (let i = 0; i < 10_003; i++) leave(`of bob ${i}`, 'bob');
+  assert.deepEqual(ended, ['of bob 0', 'of bob 1', 'of bob 2', 'of bob 3']);
 });

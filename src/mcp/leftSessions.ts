@@ -1,4 +1,6 @@
 interface Left {
+  /** Whom budgets count the session for. */
+  readonly holder: string;
   readonly backendKey: string;
   /** When nobody can resume it any more, in milliseconds since the epoch. */
   readonly until: number;
@@ -6,7 +8,7 @@ interface Left {
   readonly end: () => Promise<unknown>;
 }
 
-/** So many are kept; where there are more, the oldest are ended before their time. */
+/** So many are kept; where there are more, the oldest of whoever has most end before their time. */
 const most = 10_000;
 
 /**
@@ -18,9 +20,20 @@ export class LeftSessions {
 
   add(id: string, session: Left): void {
     this.left.set(id, session);
-    if (this.left.size <= most) return;
-    const [oldest] = this.left.keys();
-    void this.end(oldest!);
+    if (this.left.size > most) void this.end(this.firstToGo());
+  }
+
+  /** A client that begins session after session must not push out those of others. */
+  private firstToGo(): string {
+    const counts = new Map<string, number>();
+    for (const { holder } of this.left.values()) counts.set(holder, (counts.get(holder) ?? 0) + 1);
+    let heaviest = 0;
+    let first = '';
+    for (const [id, { holder }] of this.left) {
+      const count = counts.get(holder)!;
+      if (count > heaviest) [heaviest, first] = [count, id];
+    }
+    return first;
   }
 
   /** It goes on here. */

@@ -1,3 +1,4 @@
+import { clientRequests } from './methods.ts';
 import type { ResumptionOutcome } from './resumption.ts';
 import type { Labels, Metrics, Sample } from '../telemetry/index.ts';
 
@@ -5,27 +6,6 @@ import type { Labels, Metrics, Sample } from '../telemetry/index.ts';
 export type Outcome = 'ok' | 'error' | 'denied' | 'failed' | 'cancelled';
 
 const outcomes: readonly Outcome[] = ['ok', 'error', 'denied', 'failed', 'cancelled'];
-
-/** Methods that get a label of their own; what else a client makes up is `other`, so that series stay few. */
-const methods: ReadonlySet<string> = new Set([
-  'initialize',
-  'ping',
-  'tools/list',
-  'tools/call',
-  'prompts/list',
-  'prompts/get',
-  'resources/list',
-  'resources/templates/list',
-  'resources/read',
-  'resources/subscribe',
-  'resources/unsubscribe',
-  'completion/complete',
-  'logging/setLevel',
-  'tasks/get',
-  'tasks/result',
-  'tasks/cancel',
-  'tasks/list',
-]);
 
 /** Seconds. */
 const bounds: readonly number[] = [
@@ -59,6 +39,7 @@ export interface Counts {
 export class Measure {
   private readonly cells = new Map<string, Map<string, CallCell>>();
   private readonly restarts: { add(labels: Labels): void };
+  private readonly takes: { add(labels: Labels): void };
   private readonly resumptions: { add(labels: Labels): void };
 
   constructor(metrics: Metrics, counts: Counts) {
@@ -71,6 +52,11 @@ export class Measure {
     this.restarts = metrics.counter(
       'mcp_child_restarts_total',
       'Restarts of stdio targets, and sessions with remote ones begun again, within a live session.',
+      ['target'],
+    );
+    this.takes = metrics.counter(
+      'mcp_children_taken_total',
+      'Children of idle sessions that were stopped to make room for other sessions.',
       ['target'],
     );
     this.resumptions = metrics.counter(
@@ -97,7 +83,8 @@ export class Measure {
   cell(target: string, method: string): CallCell {
     let byMethod = this.cells.get(target);
     if (byMethod === undefined) this.cells.set(target, (byMethod = new Map<string, CallCell>()));
-    const name = methods.has(method) ? method : 'other';
+    // A client can make up methods; series must stay few.
+    const name = clientRequests.has(method) ? method : 'other';
     let cell = byMethod.get(name);
     if (cell === undefined) byMethod.set(name, (cell = new CallCell()));
     return cell;
@@ -105,6 +92,10 @@ export class Measure {
 
   restarted(target: string): void {
     this.restarts.add({ target });
+  }
+
+  taken(target: string): void {
+    this.takes.add({ target });
   }
 
   resumption(outcome: ResumptionOutcome): void {

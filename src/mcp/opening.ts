@@ -3,7 +3,9 @@ import type { Answer } from './answer.ts';
 import type { Call } from './call.ts';
 import { memberOf, stringValue, type Envelope } from './json/envelope.ts';
 import type { Session } from './session.ts';
+import { targetError } from './sendError.ts';
 import type { Waiter } from './target.ts';
+import { isSupportedVersion } from './versions.ts';
 
 /** The initialize of a session: its outcome decides whether the session comes to be. */
 export class Opening implements Waiter {
@@ -11,10 +13,12 @@ export class Opening implements Waiter {
   private readonly call: Call;
   private readonly answer: Answer;
   private readonly carry: () => void;
+  private readonly target: string;
   private over = false;
 
   /** @param carry gives the session the id by which others can go on with it, where there is one */
-  constructor(session: Session, call: Call, carry: () => void) {
+  constructor(session: Session, call: Call, target: string, carry: () => void) {
+    this.target = target;
     this.carry = carry;
     this.session = session;
     this.call = call;
@@ -27,13 +31,19 @@ export class Opening implements Waiter {
   }
 
   answered(response: Envelope): void {
+    const place = memberOf(response.text, response.body, 'protocolVersion');
+    const version = place === 'ambiguous' ? undefined : stringValue(response.text, place);
+    if (version !== undefined && !isSupportedVersion(version)) {
+      const what = `answered initialize with protocol version ${version.slice(0, 64)}, which the gateway does not speak`;
+      this.failed(targetError('mcp_target_failed', this.target, what));
+      return;
+    }
     this.over = true;
     if (response.isError) {
       this.answer.headers = [];
       void this.session.end(0);
     } else {
-      const version = memberOf(response.text, response.body, 'protocolVersion');
-      this.session.agree(version === 'ambiguous' ? undefined : stringValue(response.text, version));
+      this.session.agree(version);
       // The client has yet to hear its id.
       if (!this.answer.started) {
         this.carry();

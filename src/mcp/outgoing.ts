@@ -1,3 +1,4 @@
+import type { CallLimit } from './conversation/callClocks.ts';
 import type { Envelope, Span } from './json/envelope.ts';
 import { splice, type Edit } from './json/scan.ts';
 
@@ -8,6 +9,8 @@ export interface Outgoing {
   readonly token: Span | undefined;
   /** Other changes, such as a tool's own name in place of the prefixed one. */
   readonly edits: readonly Edit[];
+  /** The time that the call may take; absent: as long as it takes. */
+  readonly limit?: CallLimit;
 }
 
 /** The line for the wire, with the id that the connection gave the request. */

@@ -4,12 +4,15 @@ import type { HttpRequest } from '../http/index.ts';
 import { isJson, readAccept } from './accept.ts';
 import { readEnvelope, type Envelope } from './json/envelope.ts';
 import { itemOf, listShape } from './items.ts';
-import { viewList } from './listView.ts';
+import { Judge } from './judge.ts';
+import { splice } from './json/scan.ts';
+import { ListView, type ListViewStart } from './listView.ts';
 import { originAllowed } from './origin.ts';
 import { Outbox } from './outbox.ts';
 import { readPost } from './readPost.ts';
 import { principalMark } from './carriedState.ts';
 import { SessionSeal } from './sessionId.ts';
+import { Keep, Storeroom } from './keep.ts';
 
 for (const [accept, json, events, prefersEvents = false] of [
   [undefined, true, true],
@@ -44,6 +47,7 @@ function allowed({ host, origin, local }: OriginCase, strict: boolean): boolean 
   const request = {
     host,
     scheme: 'http',
+    shownScheme: 'http',
     localAddress: local,
     header: (name: string) => (name === 'origin' ? origin : undefined),
   };
@@ -181,14 +185,18 @@ test('the item of a request is found in its place, and a second name for it is a
   for (const name of ['["a"]', '5', 'null', '{"name":"a"}'])
     assert.equal(call('tools/call', `{"name":${name}}`), 'malformed', name);
   assert.equal(call('completion/complete', '{"ref":{"type":["ref/prompt"],"name":"a"}}'), 'malformed');
-  assert.equal(call('tools/call', '{}'), undefined);
+  assert.equal(call('tools/call', '{}'), 'unnamed');
+  for (const ref of ['{}', '{"name":"a"}', '{"type":"ref/tool","name":"a"}', '5'])
+    assert.equal(call('completion/complete', `{"ref":${ref}}`), 'unnamed', ref);
   assert.equal(call('ping', '{"name":"a"}'), undefined);
 });
 
-test('no message within a string is a line of its own, whatever a server takes for a line break', () => {
+const wide = { maxDepth: 128, maxNodes: 1_000 };
+
+test('no message within a string is a line of its own, whatever a server takes for a line break', async () => {
   const inner = '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"b"}}';
   const sent = { jsonrpc: '2.0', id: 1, method: 'ping', params: { a: `é\u2028${inner}\u2029\u0085\r\n` } };
-  const [message] = readPost(Buffer.from(JSON.stringify(sent))).messages;
+  const [message] = (await readPost(Buffer.from(JSON.stringify(sent)), wide)).messages;
   assert.doesNotMatch(message!.text, /[\r\n\u0085\u2028\u2029]/);
   assert.match(message!.text, /é/);
   assert.deepEqual(JSON.parse(message!.text), sent);
@@ -197,22 +205,29 @@ test('no message within a string is a line of its own, whatever a server takes f
 test('a filtered list keeps the bytes of what stays', () => {
   const text =
     '{"jsonrpc":"2.0","id":1,"result":{"tools":[ {"name":"a", "n":1.0} ,{"name":"b"},{"x":{}},{"name":"c","u":"é"}],"nextCursor":"z"}}';
-  const view = { shape: listShape('tools/list')!, target: 't', prefix: '', mayUse: undefined };
-  assert.equal(viewList(envelope(text), view), text);
+  const viewList = (json: string, more: Partial<ListViewStart>): string | undefined => {
+    const start = { shape: listShape('tools/list')!, target: 't', prefix: '', judge: undefined, ...more };
+    const shown = new ListView(start).show(envelope(json));
+    return 'edits' in shown ? splice(json, shown.edits) : undefined;
+  };
+  assert.equal(viewList(text, {}), text);
   assert.equal(
-    viewList(envelope(text), { ...view, mayUse: (item) => item.name !== 'b' }),
+    viewList(text, { judge: Judge.of({ principal: undefined, mayUse: (item) => item.name !== 'b' }) }),
     '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a", "n":1.0},{"name":"c","u":"é"}],"nextCursor":"z"}}',
   );
   assert.equal(
-    viewList(envelope(text), { ...view, prefix: 't_', mayUse: (item) => item.name === 'c' }),
+    viewList(text, {
+      prefix: 't_',
+      judge: Judge.of({ principal: undefined, mayUse: (item) => item.name === 'c' }),
+    }),
     '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t_c","u":"é"}],"nextCursor":"z"}}',
   );
-  assert.equal(viewList(envelope('{"jsonrpc":"2.0","id":1,"result":{"tools":{}}}'), view), undefined);
+  assert.equal(viewList('{"jsonrpc":"2.0","id":1,"result":{"tools":{}}}', {}), undefined);
 });
 
 test('messages held for a client are bounded by number and size, and the oldest go first', () => {
   const dropped: unknown[] = [];
-  const outbox = new Outbox((held) => dropped.push(held.askedId));
+  const outbox = new Outbox(new Keep(new Storeroom(), 'ada'), (held) => dropped.push(held.askedId));
   for (let i = 1; i <= 300; i++) outbox.hold({ text: 'x', askedId: i % 2 === 0 ? i : undefined });
   assert.equal(outbox.size, 256);
   assert.equal(dropped.length, 44);

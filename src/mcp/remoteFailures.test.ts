@@ -46,7 +46,6 @@ const refusals: readonly (readonly [number, Record<string, string>, RegExp])[] =
     /does not take the credentials of the gateway/,
   ],
   [403, {}, /does not allow the gateway to do this/],
-  [429, {}, /has too many requests/],
   [302, { location: 'https://elsewhere.example/' }, /answered with status 302/],
   [500, {}, /answered with status 500/],
   [503, { 'content-type': 'application/json' }, /answered with status 503/],
@@ -59,6 +58,24 @@ const refusals: readonly (readonly [number, Record<string, string>, RegExp])[] =
   ],
   [200, { 'content-type': 'application/json' }, /answered with something that is no response/],
 ];
+test('the Retry-After of a server that has too many requests reaches the client', async (t) => {
+  const { server, open } = await stage(t);
+  const later = new Date(Date.now() + 3_600_000).toUTCString();
+  const client = await open();
+  for (const [value, expected] of [
+    ['17', /^17$/],
+    [later, /^3(599|600)$/],
+    ['soon', /^$/],
+  ] as const) {
+    server.tools['busy'] = (x) => x.status(429, { 'retry-after': value }, 'slow down');
+    const answer = await client.post(client.tool('busy'));
+    assert.equal(answer.status, 429);
+    assert.match(answer.headers.get('retry-after') ?? '', expected);
+    assert.equal(answer.json.error?.message, 'target "remote" has too many requests');
+    assert.notEqual(answer.json.id, null);
+  }
+});
+
 for (const [status, headers, message] of refusals)
   test(`status ${status} with ${JSON.stringify(headers)} fails the call and nothing else`, async (t) => {
     const { server, open, warnings } = await stage(t);

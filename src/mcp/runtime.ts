@@ -1,5 +1,6 @@
 import type { Limits, McpBackend, McpTarget, RemoteTarget } from '../model/index.ts';
 import type { Logger, Metrics } from '../telemetry/index.ts';
+import { createBudgets, type Budgets } from './budgets.ts';
 import { StreamableHttp, type McpHandler } from './handler.ts';
 import type { Caller } from './contract.ts';
 import { HttpConnection, type HttpOptions } from './http/connection.ts';
@@ -26,8 +27,8 @@ export interface McpRuntimeOptions {
   readonly limits: () => Limits;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** Names of environment variables that hold secrets of the gateway: children never inherit them. */
-  readonly secrets: readonly string[];
+  /** Names of environment variables that hold secrets of the gateway: children never inherit them. May grow. */
+  readonly secrets: ReadonlySet<string>;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
   readonly restart?: RestartPolicy;
@@ -42,7 +43,7 @@ export interface McpView {
 }
 
 /** What a connection to a target needs, whatever way it is reached. */
-type Common = Pick<HttpOptions, 'restart' | 'log' | 'listener' | 'now' | 'onRestart'>;
+type Common = Pick<HttpOptions, 'restart' | 'log' | 'listener' | 'now' | 'onRestart' | 'keep'>;
 
 /** Period of the one timer of this room, in milliseconds. */
 const tickMs = 5_000;
@@ -53,6 +54,7 @@ const tickMs = 5_000;
  */
 export class McpRuntime {
   private readonly options: McpRuntimeOptions;
+  private readonly budgets: Budgets;
   private readonly children: Children;
   private readonly sessions: Sessions;
   private readonly seal: SessionSeal;
@@ -64,8 +66,10 @@ export class McpRuntime {
     this.options = options;
     const { limits, metrics } = options;
     const now = options.now ?? Date.now;
+    const budgets = createBudgets(limits, options.log);
     const children = new Children({
-      maxChildren: () => limits().maxChildren,
+      budget: budgets.children,
+      log: options.log,
       maxLineBytes: () => limits().maxMcpMessageBytes,
       secrets: options.secrets,
       ...(options.onGroup && { onGroup: options.onGroup }),
@@ -81,6 +85,7 @@ export class McpRuntime {
       restart: this.options.restart ?? defaultRestart,
       log: session.log.child({ target: target.name }),
       listener: session,
+      keep: session.keep,
       now,
       onRestart: (name: string) => this.measure.restarted(name),
     });
@@ -90,10 +95,16 @@ export class McpRuntime {
       limits,
       log: options.log,
       now,
-      full: () => children.full,
+      budget: budgets.sessions,
       connect: (target, session, caller) =>
         target.kind === 'stdio'
-          ? new StdioConnection(target, { ...common(target, session), children })
+          ? new StdioConnection(target, {
+              ...common(target, session),
+              children,
+              limits,
+              tenant: session,
+              onTaken: (name) => this.measure.taken(name),
+            })
           : connect(target, session, caller, common(target, session)),
       takeUp: (target, session, caller, place) => {
         const connection = connect(target, session, caller, common(target, session));
@@ -104,6 +115,7 @@ export class McpRuntime {
       alone: () => !this.lasting && options.keyHolders === undefined,
       onResumption: (outcome) => this.measure.resumption(outcome),
     });
+    this.budgets = budgets;
     this.children = children;
     this.sessions = sessions;
     this.seal = seal;
@@ -113,8 +125,9 @@ export class McpRuntime {
 
   /** A handler for one backend; cheap. Sessions are kept by `settings.key`, so the next snapshot finds them. */
   backend(settings: McpBackend): McpHandler {
-    const { sessions, measure } = this;
-    return new StreamableHttp({ settings, sessions, measure, limits: this.options.limits });
+    const { sessions, measure, budgets } = this;
+    const { limits, now = Date.now } = this.options;
+    return new StreamableHttp({ settings, sessions, measure, budgets, limits, now });
   }
 
   /** Another program goes on with the key of this one: sessions that it can take up are left to it. */

@@ -44,6 +44,12 @@ export class ServerRequests {
     return id;
   }
 
+  /** Does a target wait for an answer of the client? */
+  asks(target: string): boolean {
+    for (const asked of this.waiting.values()) if (asked.target === target) return true;
+    return false;
+  }
+
   /** The request that a client's response answers; it can be answered once. */
   take(id: RpcId): Asked | undefined {
     const asked = this.waiting.get(id);

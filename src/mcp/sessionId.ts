@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto';
 import { carriedState, readCarried, type CarriedState } from './carriedState.ts';
 
 /** What a session id says to those who hold the key. */
@@ -21,7 +21,8 @@ const localLength = 16;
 const backendLength = 8;
 const ownerLength = 8;
 const headLength = 1 + localLength + backendLength + ownerLength;
-const associated = Buffer.from('portcullis mcp session 1');
+const sessionUse = Buffer.from('portcullis mcp session 1');
+const taskUse = Buffer.from('portcullis mcp task 1');
 
 /** Characters of an id: it goes into a header of every request, beside tokens and cookies. */
 export const maxIdLength = 1_024;
@@ -62,33 +63,52 @@ export class SessionSeal {
   }
 
   private write(format: number, local: Buffer, backendKey: string, rest: Buffer): string {
-    const iv = randomBytes(ivLength);
-    const cipher = createCipheriv('aes-256-gcm', this.key, iv, { authTagLength: tagLength });
-    cipher.setAAD(associated);
     const head = [Buffer.of(format), local, backendHash(backendKey), Buffer.from(this.owner, 'hex')];
-    const payload = Buffer.concat([...head, rest]);
+    return this.encrypt(randomBytes(ivLength), Buffer.concat([...head, rest]), sessionUse);
+  }
+
+  /**
+   * A handle that only this key can make or read. The same payload always gives the same handle: clients compare the
+   * ids of tasks. Its nonce is made of the payload, so no nonce serves two payloads.
+   */
+  sealTask(payload: Buffer): string {
+    const iv = createHmac('sha256', this.key).update(taskUse).update(payload).digest().subarray(0, ivLength);
+    return this.encrypt(iv, payload, taskUse);
+  }
+
+  /** Reads what `sealTask` wrote; undefined for anything else. */
+  openTask(handle: string): Buffer | undefined {
+    return this.decrypt(handle, taskUse);
+  }
+
+  private encrypt(iv: Buffer, payload: Buffer, use: Buffer): string {
+    const cipher = createCipheriv('aes-256-gcm', this.key, iv, { authTagLength: tagLength });
+    cipher.setAAD(use);
     return Buffer.concat([iv, cipher.update(payload), cipher.final(), cipher.getAuthTag()]).toString(
       'base64url',
     );
   }
 
-  /** Reads an id; undefined where it was not made with this key, was altered, or is spelled in another way. */
-  open(id: string): SessionTicket | undefined {
-    if (id.length > maxIdLength) return undefined;
-    const bytes = Buffer.from(id, 'base64url');
-    if (bytes.length < ivLength + headLength + tagLength || bytes.toString('base64url') !== id)
-      return undefined;
+  private decrypt(text: string, use: Buffer): Buffer | undefined {
+    const bytes = Buffer.from(text, 'base64url');
+    if (bytes.length < ivLength + tagLength || bytes.toString('base64url') !== text) return undefined;
     const decipher = createDecipheriv('aes-256-gcm', this.key, bytes.subarray(0, ivLength), {
       authTagLength: tagLength,
     });
-    decipher.setAAD(associated);
+    decipher.setAAD(use);
     decipher.setAuthTag(bytes.subarray(-tagLength));
-    let payload: Buffer;
     try {
-      payload = Buffer.concat([decipher.update(bytes.subarray(ivLength, -tagLength)), decipher.final()]);
+      return Buffer.concat([decipher.update(bytes.subarray(ivLength, -tagLength)), decipher.final()]);
     } catch {
       return undefined;
     }
+  }
+
+  /** Reads an id; undefined where it was not made with this key, was altered, or is spelled in another way. */
+  open(id: string): SessionTicket | undefined {
+    if (id.length > maxIdLength) return undefined;
+    const payload = this.decrypt(id, sessionUse);
+    if (payload === undefined || payload.length < headLength) return undefined;
     const rest = payload.subarray(headLength);
     const carried = payload[0] === carrying ? readCarried(rest) : undefined;
     // Made with our key by another version of this program.

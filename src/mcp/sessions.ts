@@ -1,23 +1,26 @@
 import { GatewayError } from '../errors.ts';
 import type { Limits, McpBackend, McpTarget, RemoteTarget } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
+import { firstToGo, type Budget } from './budget.ts';
+import { holderOf } from './budgets.ts';
 import type { Caller } from './contract.ts';
 import { principalMark, serverMark } from './carriedState.ts';
 import { EndedSessions } from './endedSessions.ts';
+import { Keep, Storeroom } from './keep.ts';
 import { LeftSessions } from './leftSessions.ts';
 import { resumableTarget, Resumption, type ResumptionOutcome } from './resumption.ts';
 import { Session } from './session.ts';
 import { sessionLabel, type SessionSeal, type SessionTicket } from './sessionId.ts';
 import type { TargetConnection, TargetPlace } from './target.ts';
+import { TaskBook } from './taskBook.ts';
 
 export interface SessionsOptions {
   readonly seal: SessionSeal;
   readonly ttlMs: number;
   readonly limits: () => Limits;
+  readonly budget: Budget;
   readonly log: Logger;
   readonly now: () => number;
-  /** Is there no room for one more target process? */
-  readonly full: () => boolean;
   readonly connect: (target: McpTarget, session: Session, caller: Caller) => TargetConnection;
   /** The same for a session that another process began. */
   readonly takeUp: (
@@ -37,9 +40,6 @@ export interface SessionsOptions {
 
 /** What a target gets to leave when its session ends by itself, in milliseconds. */
 const endGraceMs = 3_000;
-/** Seconds a client is asked to wait when there is no room. */
-const retryAfter = 5;
-
 /** The live sessions: found by id, owner and backend; counted; ended when nobody uses them. */
 export class Sessions {
   private readonly options: SessionsOptions;
@@ -48,12 +48,15 @@ export class Sessions {
   private readonly ending = new Set<Promise<void>>();
   private readonly ended = new EndedSessions();
   private readonly left = new LeftSessions();
+  private readonly tasks: TaskBook;
   private readonly resumption: Resumption;
+  private readonly storeroom = new Storeroom();
   private closing = false;
 
   constructor(options: SessionsOptions) {
     this.options = options;
     const { ended } = this;
+    this.tasks = new TaskBook(options.seal);
     this.resumption = new Resumption({ ...options, ended, onOutcome: options.onResumption });
   }
 
@@ -69,16 +72,13 @@ export class Sessions {
     yield* this.live.values();
   }
 
-  /** @throws GatewayError mcp_overloaded, shutting_down, policy_failed */
+  /** @throws GatewayError mcp_budget_full, mcp_overloaded, shutting_down, policy_failed */
   open(settings: McpBackend, caller: Caller): Session {
     const { options } = this;
-    this.checkRoom();
-    if (options.full() && settings.targets.some(({ kind }) => kind === 'stdio'))
-      throw new GatewayError('mcp_overloaded', { retryAfter, detail: 'limits.maxChildren' });
+    this.makeRoom(caller);
     const id = options.seal.seal(settings.key);
     const session = this.make(id, options.seal.open(id)!, settings, caller);
-    for (const target of settings.targets)
-      session.targets.set(target.name, options.connect(target, session, caller));
+    for (const target of settings.targets) session.join(target, options.connect(target, session, caller));
     this.live.set(session.id, session);
     return session;
   }
@@ -105,8 +105,8 @@ export class Sessions {
    * The session with this id; later, where another process began it and its server has to be asked. An id that was made
    * up, one of another backend and one of another caller are the same to the client: unknown. The log knows the
    * difference.
-   * @throws GatewayError mcp_session_unknown, mcp_overloaded, shutting_down, policy_failed; a promise rejects with them
-   *   and with mcp_resume_failed
+   * @throws GatewayError mcp_session_unknown, mcp_budget_full, mcp_overloaded, shutting_down, policy_failed; a promise
+   *   rejects with them and with mcp_resume_failed
    */
   find(id: string, settings: McpBackend, caller: Caller): Session | Promise<Session> {
     const session = this.live.get(id);
@@ -114,6 +114,12 @@ export class Sessions {
     if (session.backendKey !== settings.key) throw unknown('the session belongs to another backend');
     if (session.principal !== caller.principal) throw unknown('the session belongs to another caller');
     return session;
+  }
+
+  /** Is there a live session of the caller with this id? */
+  holds(id: string, settings: McpBackend, { principal }: Caller): boolean {
+    const session = this.live.get(id);
+    return session?.backendKey === settings.key && session.principal === principal && !session.ended;
   }
 
   private resume(id: string, settings: McpBackend, caller: Caller): Promise<Session> {
@@ -124,11 +130,11 @@ export class Sessions {
     const { target, carried } = claim;
     const underWay = this.resumption.underWay(id);
     if (underWay !== undefined) return underWay;
-    this.checkRoom();
+    this.makeRoom(caller);
     const session = this.make(id, ticket, settings, caller, carried.beganAt);
     session.agree(carried.version);
     const { connection, ready } = this.options.takeUp(target, session, caller, carried);
-    session.targets.set(target.name, connection);
+    session.join(target, connection);
     return this.resumption.begin(session, ticket.local, ready, () => {
       this.left.forget(id);
       this.live.set(id, session);
@@ -142,12 +148,16 @@ export class Sessions {
     caller: Caller,
     resumedFrom?: number,
   ): Session {
-    const { log, now, lasting } = this.options;
+    const { log, now, lasting, budget, limits } = this.options;
     return new Session({
       id,
       label: sessionLabel(ticket),
       backendKey: settings.key,
       principal: caller.principal,
+      tasks: this.tasks,
+      tally: budget.enter(holderOf(caller)),
+      keep: new Keep(this.storeroom, holderOf(caller)),
+      graceMs: () => limits().mcpSessionGraceMs,
       log: log.child({ backend: settings.key }),
       now,
       lasting,
@@ -157,10 +167,26 @@ export class Sessions {
     });
   }
 
-  private checkRoom(): void {
+  /**
+   * Sees to it that there is room for one more session of the caller: where a budget is full, an idle session ends.
+   * @throws GatewayError mcp_budget_full, mcp_overloaded, shutting_down
+   */
+  private makeRoom(caller: Caller): void {
     if (this.closing) throw new GatewayError('shutting_down');
-    if (this.live.size + this.resumption.size >= this.options.limits().maxMcpSessions)
-      throw new GatewayError('mcp_overloaded', { retryAfter, detail: 'limits.maxMcpSessions' });
+    const { budget } = this.options;
+    const holder = holderOf(caller);
+    const stop = budget.stop(holder);
+    if (stop === undefined) return;
+    const first = firstToGo(this.idle(stop === 'each' ? holder : undefined), (one) => budget.of(one));
+    if (first === undefined) throw budget.refusal(stop, holder);
+    first.log.info('Idle session ended to make room', { limit: budget.nameOf(stop) });
+    this.abandon(first);
+  }
+
+  /** Sessions that may give way. @param holder only those of this one */
+  private *idle(holder: string | undefined): Iterable<Session> {
+    for (const session of this.live.values())
+      if ((holder === undefined || session.holder === holder) && session.idle) yield session;
   }
 
   /**
@@ -174,6 +200,12 @@ export class Sessions {
     const { shared } = session;
     const ending = this.end(session, graceMs);
     if (shared) await ending;
+  }
+
+  /** Gives up every call whose client has left. @param holder only in sessions of this one */
+  dropAbandoned(holder: string | undefined): void {
+    for (const session of this.live.values())
+      if (holder === undefined || session.holder === holder) session.dropAbandoned();
   }
 
   /** Ends the sessions of backends that are no more. */
@@ -194,10 +226,15 @@ export class Sessions {
       if (session.attached) session.touch();
       else {
         session.log.debug('the session was idle for its time to live');
-        if (session.shared && !this.options.alone()) this.leave(session);
-        else void this.end(session, endGraceMs);
+        this.abandon(session);
       }
     }
+  }
+
+  /** Ends a session that nobody uses here. */
+  private abandon(session: Session): void {
+    if (session.shared && !this.options.alone()) this.leave(session);
+    else void this.end(session, endGraceMs);
   }
 
   /** Ends every session and waits for their targets; those that others can go on with end here only. */
@@ -221,8 +258,13 @@ export class Sessions {
 
   /** Nobody uses it here; it goes on where it is used, and ends at its server when nobody can take it up any more. */
   private leave(session: Session): void {
-    const { id, backendKey, createdAt } = session;
-    this.left.add(id, { backendKey, until: createdAt + this.options.resumableMs, end: session.leave() });
+    const { id, holder, backendKey, createdAt } = session;
+    this.left.add(id, {
+      holder,
+      backendKey,
+      until: createdAt + this.options.resumableMs,
+      end: session.leave(),
+    });
   }
 }
 

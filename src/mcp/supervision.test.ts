@@ -46,7 +46,10 @@ test('a missing command is a JSON-RPC error that names the target; only the log 
   assert.equal(answer.status, 200);
   assert.equal(answer.headers.get('mcp-session-id'), null);
   assert.equal(answer.json.error?.code, -32603);
-  assert.equal(answer.json.error.message, 'target "weather" could not be started');
+  assert.match(
+    answer.json.error.message,
+    /^target "weather" could not be started, at .* failure=[0-9a-f]{8}$/,
+  );
   assert.ok(
     harness.log.some(({ fields }) => fields['detail'] === 'the command "no-such-command" was not found'),
   );
@@ -56,7 +59,7 @@ test('a missing command is a JSON-RPC error that names the target; only the log 
 test('a missing working directory is not mistaken for a missing command', async () => {
   const harness = await start({ cwd: '/no/such/directory' });
   const answer = await new RawClient(harness.url).initialize();
-  assert.equal(answer.json.error?.message, 'target "fixture" could not be started');
+  assert.match(answer.json.error?.message ?? '', /^target "fixture" could not be started, at /);
   assert.ok(
     harness.log.some(({ fields }) => /"\/no\/such\/directory" does not exist/.test(String(fields['detail']))),
   );
@@ -65,7 +68,7 @@ test('a missing working directory is not mistaken for a missing command', async 
 test('arguments that the system refuses are an error, not a crash', async () => {
   const harness = await start({ args: ['a\0b'] });
   const answer = await new RawClient(harness.url).initialize();
-  assert.equal(answer.json.error?.message, 'target "fixture" could not be started');
+  assert.match(answer.json.error?.message ?? '', /^target "fixture" could not be started, at /);
 });
 
 test('a server that ends before it answers is an error with its exit code, and the log has its last words', async () => {
@@ -98,7 +101,7 @@ test('environment, working directory and secrets are as configured', async () =>
   process.env['PORTCULLIS_TEST_OPEN'] = 'seen';
   const harness = await start(
     { cwd, env: { ADDED: 'yes' } },
-    { runtime: { secrets: ['PORTCULLIS_TEST_SECRET'] } },
+    { runtime: { secrets: new Set(['PORTCULLIS_TEST_SECRET']) } },
   );
   const client = await connect(harness);
   assert.equal(await client.call('directory'), cwd);

@@ -2,6 +2,7 @@
 
 import type { GatewayError } from '../errors.ts';
 import type { Reach } from './contract.ts';
+import type { MayKnow } from './conversation/restore.ts';
 import type { Envelope, RpcId } from './json/envelope.ts';
 import type { Outgoing } from './outgoing.ts';
 
@@ -13,7 +14,8 @@ export interface Waiter {
   readonly abandoned?: boolean;
 }
 
-export type TargetState = 'starting' | 'ready' | 'restarting' | 'failed' | 'closed';
+/** `suspended`: the child of an idle session was taken, and starts again with the session's next message. */
+export type TargetState = 'starting' | 'ready' | 'restarting' | 'suspended' | 'failed' | 'closed';
 
 export interface TargetView {
   readonly name: string;
@@ -48,14 +50,22 @@ export interface TargetConnection {
   pending(wireId: RpcId): Waiter | undefined;
   /** Every call that waits, oldest first, with its id on the wire. */
   calls(): Iterable<[number, Waiter]>;
+  /** Gives up one call whose client has left, and tells the server; false where there is none. */
+  dropAbandoned(): boolean;
   /** Stops waiting for a call; a late response is dropped. */
   forget(wireId: number): void;
   /** Counts starts of the server behind it: what a former one asked is void. */
   readonly generation: number;
+  /** The server made progress with a call. */
+  progressed(wireId: number): void;
+  /** The server waits for an answer of the client, or does so no more: the time of its calls stands still meanwhile. */
+  hold(waits: boolean): void;
   /** How the target is reached from now on, where it is not a child of the gateway. */
   use?(reach: Reach): void;
   /** What another process needs to go on with this session; undefined where none can. */
   readonly place?: TargetPlace | undefined;
+  /** A caller is there again for whom subscriptions can be judged: the waiting ones are sent again. */
+  attended?(mayKnow: MayKnow): void;
   /** A client listens here to what the server says by itself, or does so no more. */
   hear?(wanted: boolean): void;
   /** Resolves (never rejects) when the server has taken note of what it must know first; undefined where it has. */
@@ -84,8 +94,15 @@ export type MessageOrigin = Waiter | 'aside' | undefined;
 export interface TargetListener {
   /** A request or a notification of the server. */
   onMessage(target: TargetConnection, message: Envelope, belongsTo?: MessageOrigin): void;
+  /**
+   * May those who read the session's streams now know of a resource of the target? Undefined where nobody reads who could
+   * be judged.
+   */
+  mayKnow(target: TargetConnection): MayKnow | undefined;
   /** The server behind the connection ended; what it had asked needs no answer any more. */
   onDown(target: TargetConnection): void;
   /** The server does not know the session any more, and it is not to be begun again. */
   onGone(target: TargetConnection): void;
+  /** The server was stopped to make room, and is not to be started again. */
+  onTaken(target: TargetConnection): void;
 }

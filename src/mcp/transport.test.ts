@@ -98,9 +98,32 @@ test('a body that is not UTF-8 is refused', async () => {
   assert.equal(((await response.json()) as { error: { code: number } }).error.code, -32700);
 });
 
-test('a body over the buffer limit gets 413', async () => {
-  const answer = await client.post(`"${'x'.repeat(3_000_000)}"`);
+test('a body over the limit gets 413 with a JSON-RPC error that has its size and the limit', async () => {
+  const body = `"${'x'.repeat(17_000_000)}"`;
+  const answer = await client.post(body);
   assert.equal(answer.status, 413);
+  assert.equal(answer.json.id, null);
+  assert.deepEqual(answer.json.error, {
+    code: -32600,
+    message: 'message too large: 17000002 bytes, of which the gateway takes 16777216',
+  });
+  const streamed = await fetch(harness.url, {
+    method: 'POST',
+    headers: client.headers(),
+    body: new Blob([body]).stream(),
+    duplex: 'half',
+  } as RequestInit);
+  assert.equal(streamed.status, 413);
+  const { error } = (await streamed.json()) as { error: { message: string } };
+  assert.match(
+    error.message,
+    /^message too large: more than 16777216 bytes, of which the gateway takes 16777216$/,
+  );
+});
+
+test('a message as large as a server may send passes from the client, too', async () => {
+  const text = 'x'.repeat(8_000_000);
+  assert.equal(await client.call('echo', { text }), text);
 });
 
 test('a client that takes neither JSON nor events gets 406', async () => {

@@ -112,7 +112,6 @@ test('a target of an MCP backend that names a list gets it, and no other target 
             place,
             targets: [{ ...remote, endpoints: 'a' }, remote, child],
             prefixMode: 'conditional',
-            failureMode: 'failClosed',
             dnsRebindingProtection: false,
           },
         ],

@@ -1,5 +1,6 @@
 export type * from './model.ts';
 export { defaults } from './defaults.ts';
+export { environmentVariable, secretVariables } from './environment.ts';
 export { joinEndpoints, type AddressLists } from './endpoints.ts';
 export { formatDuration, parseDuration } from './duration.ts';
 export {

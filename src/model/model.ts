@@ -24,6 +24,10 @@ export interface Bind {
   readonly address?: string;
   /** Connections begin with a line or block of a proxy in front that says who the client is; absent: they do not. */
   readonly proxyProtocol?: ProxyProtocol;
+  /** A port that cannot be bound stays closed, and the rest of the model comes into use; absent: the model is refused. */
+  readonly optional?: true;
+  /** Why another process of this gateway could not bind it, so that it stays closed. */
+  readonly closed?: string;
   /**
    * Told apart by the server name of TLS and by whether TLS is spoken at all; so one of protocol TCP is alone, but for
    * those of UDP: that is another port of the system, with the same number.
@@ -72,7 +76,10 @@ export interface TcpListener {
 export interface TcpRoute {
   /** Unique within the listener. */
   readonly name: string;
-  /** Server names of TLS, lower case; empty for all of the listener. Always empty where the protocol is TCP. */
+  /**
+   * Server names of TLS, lower case; empty, or with `*`, for all of the listener. Where the protocol is TCP a connection
+   * has no name, and only a route for all of them is chosen.
+   */
   readonly hostnames: readonly string[];
   /** Drawn by weight for each connection; where there is none with a weight above 0, connections are closed. */
   readonly backends: readonly (TcpBackend | InvalidBackend)[];
@@ -99,7 +106,7 @@ export interface UdpRoute {
 export interface Route {
   /** Unique within the listener. */
   readonly name: string;
-  /** Lower case; empty for every host of the listener. */
+  /** Lower case; empty, or with `*`, for every host of the listener. */
   readonly hostnames: readonly string[];
   /** Any one of them selects the route; never empty. */
   readonly matches: readonly Match[];
@@ -150,6 +157,8 @@ export interface PolicyUse {
   readonly name: string;
   readonly settings: unknown;
   readonly place: Place;
+  /** A tenant may have written it: addresses that it has fetched must lead to nothing of this machine. */
+  readonly guarded?: true;
 }
 
 export type Backend = HttpBackend | McpBackend | InvalidBackend;
@@ -173,6 +182,8 @@ export interface HttpBackend extends BackendBase {
   readonly endpoints?: string;
   /** Connections are encrypted; absent: plain TCP. */
   readonly tls?: BackendTls;
+  /** Requests carry the name of the backend as their host, where no policy says otherwise; absent: the client's. */
+  readonly ownHost?: true;
   /** Spoken to in HTTP/2; absent: HTTP/1.1. */
   readonly http2?: true;
   /** Answers count as signs of health; absent: only whether it can be connected to. */
@@ -209,7 +220,7 @@ export interface Affinity {
 /** What takes the bytes of connections. A health check is asked over HTTP all the same. */
 export interface TcpBackend extends Omit<
   HttpBackend,
-  'kind' | 'http2' | 'affinity' | 'policies' | 'mirrors'
+  'kind' | 'ownHost' | 'http2' | 'affinity' | 'policies' | 'mirrors'
 > {
   readonly kind: 'tcp';
 }
@@ -317,18 +328,24 @@ export interface McpBackend extends BackendBase {
   readonly kind: 'mcp';
   readonly targets: readonly McpTarget[];
   readonly prefixMode: 'conditional' | 'always' | 'never';
-  readonly failureMode: 'failClosed' | 'failOpen';
   /** When true, Host and Origin must name the local machine. */
   readonly dnsRebindingProtection: boolean;
 }
 
 export type McpTarget = StdioTarget | RemoteTarget;
 
+/** The time that a call of an MCP server may take without progress, in milliseconds; 0 is no limit. */
+export interface CallTimeouts {
+  readonly callTimeoutMs?: number;
+  /** By the server's own names of its tools. */
+  readonly toolTimeoutsMs?: Readonly<Record<string, number>>;
+}
+
 /** An MCP server that is spoken to over Streamable HTTP; where it is and how it is reached is said as for an HTTP app. */
-export interface RemoteTarget extends Omit<
-  HttpBackend,
-  'kind' | 'weight' | 'key' | 'place' | 'affinity' | 'policies' | 'mirrors'
-> {
+export interface RemoteTarget
+  extends
+    CallTimeouts,
+    Omit<HttpBackend, 'kind' | 'weight' | 'key' | 'place' | 'affinity' | 'policies' | 'mirrors'> {
   readonly kind: 'http';
   readonly name: string;
   /** Of its endpoint, with the query where there is one; begins with a slash. */
@@ -338,7 +355,7 @@ export interface RemoteTarget extends Omit<
 }
 
 /** An MCP server that runs as a child process and speaks over stdin/stdout. */
-export interface StdioTarget {
+export interface StdioTarget extends CallTimeouts {
   readonly kind: 'stdio';
   readonly name: string;
   readonly cmd: string;
@@ -349,6 +366,11 @@ export interface StdioTarget {
   readonly cwd?: string;
   /** From spawn to the answer to initialize. */
   readonly startTimeoutMs: number;
+  /**
+   * A session whose child is taken to make room ends, since the server keeps something in memory that a new child would
+   * lack. Absent: the child is started again when the session comes back.
+   */
+  readonly resume?: false;
 }
 
 /** `off`, a TCP address, or a unix socket. */
@@ -365,6 +387,11 @@ export interface ProcessSettings {
   readonly fixed: FixedSettings;
   readonly limits: Limits;
   readonly headers: HeaderSettings;
+  /**
+   * Addresses and networks of the proxies in front, whose word about their clients is taken. Absent: PROXY headers are
+   * taken from everybody, as the format has it, and X-Forwarded-For from nobody.
+   */
+  readonly trustedProxies?: readonly string[];
   readonly accessLog: 'json' | 'text' | 'none';
   readonly upstream: UpstreamSettings;
 }
@@ -394,10 +421,15 @@ export interface Limits {
   readonly maxHeadBytes: number;
   readonly maxHeaders: number;
   readonly maxUriBytes: number;
+  readonly maxMethodBytes: number;
+  /** Most bytes of a field name, in a request or in the answer of a backend. */
+  readonly maxHeaderNameBytes: number;
   /** A forwarded body may be larger than memory: 0 is no limit. */
   readonly maxBodyBytes: number;
   /** A body that has to be held in memory (an MCP message). */
   readonly maxBufferBytes: number;
+  /** Start of a connection of HTTP, behind its handshake, to the first byte of its first request. */
+  readonly firstRequestTimeoutMs: number;
   /** First byte of a request to the end of its head. */
   readonly headTimeoutMs: number;
   /** Start of a connection to the end of its PROXY header and of its TLS handshake. */
@@ -416,6 +448,10 @@ export interface Limits {
   readonly clientKeepAlive: TcpKeepAlive;
   /** A client of a UDP listener from whom, and for whom, nothing comes. */
   readonly udpIdleTimeoutMs: number;
+  /** Memory in which answers of HTTP/2 wait for their clients, in bytes; 0: a quarter of what the system grants. */
+  readonly maxUnreadBytes: number;
+  /** The same for one connection. */
+  readonly maxUnreadBytesPerConnection: number;
   /** Clients of UDP listeners at the same time. */
   readonly maxUdpFlows: number;
   readonly maxConnections: number;
@@ -431,9 +467,30 @@ export interface Limits {
   readonly http2: Http2Limits;
   readonly overload: OverloadLimits;
   readonly maxMcpSessions: number;
+  /** A principal is the issuer and subject of a token, or the network of a client that shows none. */
+  readonly maxMcpSessionsPerPrincipal: number;
   readonly maxChildren: number;
-  /** One message (line) of an MCP server. */
+  readonly maxChildrenPerPrincipal: number;
+  /** MCP requests that wait for their response. */
+  readonly maxMcpCalls: number;
+  readonly maxMcpCallsPerPrincipal: number;
+  /** Event streams that clients opened with GET. */
+  readonly maxMcpStreams: number;
+  readonly maxMcpStreamsPerPrincipal: number;
+  /** A session without stream and call keeps its child for at least this long, however full a budget is. */
+  readonly mcpSessionGraceMs: number;
+  /** A call of MCP without progress, where neither target nor policy says it; 0 is no limit. */
+  readonly mcpCallTimeoutMs: number;
+  /** A call of MCP, however much progress it makes. */
+  readonly maxMcpCallTimeMs: number;
+  /** Objects and lists within each other in one message of an MCP client. */
+  readonly maxJsonDepth: number;
+  /** JSON values in one message of an MCP client. */
+  readonly maxJsonNodes: number;
+  /** Most bytes of a message of an MCP server. */
   readonly maxMcpMessageBytes: number;
+  /** Most bytes of an MCP message of a client. */
+  readonly maxMcpRequestBytes: number;
 }
 
 /** Of client connections of HTTP/2 (RFC 9113 §6.5.2, §6.9). */

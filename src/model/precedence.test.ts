@@ -83,6 +83,8 @@ test('a route is reached under the names it shares with the listener', () => {
   assert.deepEqual(reachableHostnames('*.example.com', ['*.a.example.com']), ['*.a.example.com']);
   assert.deepEqual(reachableHostnames('*.a.example.com', ['*.example.com']), ['*.a.example.com']);
   assert.deepEqual(reachableHostnames('*.example.com', ['example.com']), []);
+  assert.deepEqual(reachableHostnames(undefined, ['a.io', '*']), ['a.io', undefined]);
+  assert.deepEqual(reachableHostnames('*.example.com', ['*']), [undefined]);
   assert.deepEqual(order([route('out', [match(prefix('/'))], ['b.io'])], 'a.io'), []);
 });
 

@@ -63,8 +63,12 @@ export function reachableHostnames(
   route: readonly string[],
 ): readonly (string | undefined)[] {
   if (route.length === 0) return [undefined];
-  const names = new Set<string>();
+  const names = new Set<string | undefined>();
   for (const hostname of route) {
+    if (hostname === '*') {
+      names.add(undefined);
+      continue;
+    }
     const shared = sharedHostname(listener, hostname);
     if (shared !== undefined) names.add(shared);
   }

@@ -1,4 +1,5 @@
-import { HeaderEdits, type HeaderLine, type HttpRequest } from '../http/index.ts';
+import { expressionWork } from './attributes/evaluate.ts';
+import { HeaderEdits, otherReadings, type HeaderLine, type HttpRequest } from '../http/index.ts';
 import type { ApiKeyHolder, ChosenBackend, Exchange, HostRewrite, Identity, Passage } from './policy.ts';
 
 export interface FakeRequest {
@@ -32,6 +33,8 @@ export class FakeExchange implements Exchange {
   forwardHost: HostRewrite | undefined;
   readonly requestHeaders = new HeaderEdits();
   readonly responseHeaders = new HeaderEdits();
+  pathReadings: readonly string[];
+  workLeft: number = expressionWork;
   readonly annotations: Record<string, string | number> = {};
   requestLimit: number | undefined;
   backendLimit: number | undefined;
@@ -53,6 +56,7 @@ export class FakeExchange implements Exchange {
     const lines = (fake.headers ?? []).map(([name, value]): HeaderLine => [name.toLowerCase(), value]);
     this.forwardTarget = target;
     const mark = target.indexOf('?');
+    this.pathReadings = otherReadings(mark < 0 ? target : target.slice(0, mark)) ?? [];
     this.request = {
       method,
       target,
@@ -61,6 +65,10 @@ export class FakeExchange implements Exchange {
       host: host.replace(/:\d+$/, ''),
       authority: host,
       scheme,
+      shownScheme:
+        scheme === 'https' || lines.some(([name, value]) => name === 'x-forwarded-proto' && value === 'https')
+          ? 'https'
+          : 'http',
       version: 'HTTP/1.1',
       remoteAddress: fake.remoteAddress ?? '192.0.2.7',
       remotePort: 40_000,

@@ -43,9 +43,10 @@ export type {
   TokenLimit,
   TokenStore,
 } from './policy.ts';
+export { expressionWork } from './attributes/evaluate.ts';
 export { LocalTokens } from './localRateLimit/localTokens.ts';
 export { affinityKey, type AffinityKey } from './sessionAffinity/index.ts';
-export { policiesNotBuilt, policySchemas, type PolicyName } from './schemas.ts';
+export { policiesNotBuilt, policiesOn, policyRecords, policySchemas, type PolicyName } from './schemas.ts';
 
 /** Every policy, in the order in which they act on a request, with the reason for each place. */
 const rows: readonly { readonly policy: Policy; readonly why: string }[] = [

@@ -26,6 +26,8 @@ export interface PolicyTools {
   /** Names the place of the policy in the configuration: the same in every process, and after a reload. */
   readonly place: string;
   readonly tokens: TokenStore;
+  /** A tenant may have written the policy: see `KeySetSource`. */
+  readonly guarded?: boolean;
 }
 
 /** Keeps token buckets: in this process, or for several together. */
@@ -162,6 +164,8 @@ export interface Steps {
   /** Runs when the head of the answer is known (upstream's or our own), before it is written. */
   onResponse?(x: Exchange, status: number): void;
   readonly forwarding?: Forwarding;
+  /** Why the policy cannot do its work right now, such as a file that is missing; undefined where it can. */
+  problem?(): string | undefined;
   /** Runs when the snapshot retires. */
   close?(): void;
 }
@@ -172,6 +176,8 @@ export interface Identity {
   /** Empty where the token has no `sub`. */
   readonly subject: string;
   readonly claims: Readonly<Record<string, unknown>>;
+  /** Until when its token is accepted, leeway included, in milliseconds since the epoch; absent without an `exp`. */
+  readonly acceptedUntil?: number;
 }
 
 /** Whose API key a request carried. The key itself is not kept. */
@@ -181,12 +187,16 @@ export interface ApiKeyHolder {
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
-/** The `Host` that the backend gets: this one, the client's with another host or port, or the backend's own name. */
+/**
+ * The `Host` that the backend gets: this one, the client's with another host or port, the backend's own name, or the
+ * client's.
+ */
 export type HostRewrite =
   | { readonly kind: 'full'; readonly authority: string }
   | { readonly kind: 'host'; readonly host: string }
   | { readonly kind: 'port'; readonly port: number }
-  | { readonly kind: 'auto' };
+  | { readonly kind: 'auto' }
+  | { readonly kind: 'none' };
 
 /** By what the request came in, and what serves it, by name. */
 export interface Passage {
@@ -228,12 +238,16 @@ export interface Exchange {
   readonly matchedPrefix: string | undefined;
   /** What the backend is asked for, in origin form: the target of the request until a policy rewrites it. */
   forwardTarget: string;
-  /** Absent where the client's `Host` goes on as it is. */
+  /** Absent where no policy says so: the backend then gets its own name or the client's `Host`, as it is configured. */
   forwardHost: HostRewrite | undefined;
   /** Changes to what is sent upstream. */
   readonly requestHeaders: HeaderEdits;
   /** Changes to whatever answer the client gets, errors included. */
   readonly responseHeaders: HeaderEdits;
+  /** Other paths that a backend may read out of the path (`http/path.ts`). */
+  readonly pathReadings: readonly string[];
+  /** The rest of the work that the expressions of one request may take. */
+  workLeft: number;
   /** Whole exchange, in milliseconds from now; ends it with 504. */
   limitRequest(ms: number): void;
   /** One try of the backend, from the moment it is chosen; ends it with 504. */

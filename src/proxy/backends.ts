@@ -148,8 +148,14 @@ function compileMcp(
   return {
     destination: undefined,
     serve: (x) => {
+      // A stream may stay open for long, and a call has a clock of its own, which stops while the client is asked.
+      const callTimeoutMs = x.liftLimits();
       x.backendChosen(backend.key);
-      handler.serve(x, x, { ...callerOf(x), ...reachFor(x) });
+      handler.serve(x, x, {
+        ...callerOf(x),
+        ...reachFor(x),
+        ...(callTimeoutMs === undefined ? {} : { callTimeoutMs }),
+      });
     },
   };
 }

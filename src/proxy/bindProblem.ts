@@ -1,5 +1,14 @@
 import type { Bind } from '../model/index.ts';
 
+/** A port of the model that could not be bound: nothing else of the model is the worse for it. */
+export interface ClosedPort {
+  /** As that of a `BindView`. */
+  readonly key: string;
+  readonly port: number;
+  readonly protocol: 'TCP' | 'UDP';
+  readonly problem: string;
+}
+
 /** What the system's codes mean here. */
 const hints: ReadonlyMap<string, string> = new Map([
   ['EADDRINUSE', 'another program listens there'],

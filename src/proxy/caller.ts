@@ -1,18 +1,27 @@
 import { createHash } from 'node:crypto';
+import { networkOf } from '../http/index.ts';
 import type { Caller, McpItem } from '../mcp/index.ts';
+import { expressionWork } from '../policies/index.ts';
 import type { LiveExchange } from './exchange.ts';
 
 /** Who the session belongs to, what the route's rules let them use, and for how long they are let in. */
 export function callerOf(x: LiveExchange): Caller {
   const rules = x.route?.allowMcpItem ?? [];
-  const exp = x.identity?.claims['exp'];
+  const expiresAt = x.identity?.acceptedUntil;
   return {
     principal: principalOf(x),
-    ...(typeof exp === 'number' ? { expiresAt: exp * 1000 } : {}),
-    ...(rules.length === 0 ? {} : { mayUse: (item: McpItem) => rules.every((rule) => rule(x, item)) }),
+    holder: budgetHolderOf(x),
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+    ...(rules.length === 0 ? {} : { mayUse: (item: McpItem) => mayUse(x, item) }),
     // Other requests end by themselves.
     ...(x.method === 'GET' ? { whileAllowed: (end: () => void) => x.connection.port.stand(x, end) } : {}),
   };
+}
+
+/** A stream of news goes on for hours: each of its items is judged on a budget of its own. */
+function mayUse(x: LiveExchange, item: McpItem): boolean {
+  if (x.method === 'GET') x.workLeft = expressionWork;
+  return x.route?.allowMcpItem.every((rule) => rule(x, item)) ?? true;
 }
 
 /** Everything that was proven about the caller; undefined for an anonymous one. */
@@ -20,6 +29,20 @@ function principalOf({ identity, token, user, apiKey }: LiveExchange): string | 
   const holder = identity === undefined ? undefined : holderOf(identity, token);
   if (user === undefined && apiKey === undefined) return holder;
   return JSON.stringify([holder ?? null, user ?? null, apiKey?.id ?? null]);
+}
+
+/**
+ * Whom budgets count the caller as. A token without a subject counts under the address it comes from: a client can get
+ * any number of such tokens.
+ */
+function budgetHolderOf({ identity, user, apiKey, remoteAddress }: LiveExchange): string {
+  const subject = identity?.subject;
+  const named = subject !== undefined && subject !== '';
+  if (!named && user === undefined && apiKey === undefined) return `address ${networkOf(remoteAddress)}`;
+  const holder = named ? `${identity!.issuer}\n${subject}` : '';
+  return user === undefined && apiKey === undefined
+    ? `subject ${holder}`
+    : `caller ${JSON.stringify([holder, user ?? null, apiKey?.id ?? null])}`;
 }
 
 /**

@@ -50,6 +50,26 @@ function token(claims: object): string {
   return `${signed}.${signature.toString('base64url')}`;
 }
 
+test('a stream lives as long as its token is accepted: to its end and the leeway after it', async () => {
+  const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'k', alg: 'ES256', use: 'sig' };
+  const jwks = { inline: JSON.stringify({ keys: [jwk] }) };
+  const jwtValidationOptions = { leeway: '60s' };
+  plane = await TestPlane.start({
+    routes: [
+      {
+        policies: {
+          jwtAuth: policySchemas.jwtAuth.parse({ mode: 'strict', issuer, jwks, jwtValidationOptions }),
+        },
+        handler: (_request, reply, { expiresAt }) => reply.send({ status: 200, body: String(expiresAt) }),
+      },
+    ],
+  });
+  // The token ended half a minute ago and is accepted for half a minute more.
+  const exp = Math.floor(Date.now() / 1_000) - 30;
+  const answer = await plane.ask(get('/', `authorization: Bearer ${token({ sub: 'alice', exp })}`));
+  assert.equal(answer.body.toString(), String((exp + 60) * 1_000));
+});
+
 test('a token without a subject owns its sessions alone, whatever else it shares with others', async () => {
   const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'k', alg: 'ES256', use: 'sig' };
   const jwtAuth = policySchemas.jwtAuth.parse({
@@ -83,4 +103,33 @@ test('a token without a subject owns its sessions alone, whatever else it shares
   assert.ok(owners.every((owner) => !owner.includes(first)));
   const alice = await principal(token({ sub: 'alice', jti: '1' }));
   assert.equal(await principal(token({ sub: 'alice', jti: '2' })), alice, 'a new token of a subject is, too');
+});
+
+test('budgets count a caller by its subject, and by its address where no subject is proven', async () => {
+  const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'k', alg: 'ES256', use: 'sig' };
+  const jwtAuth = policySchemas.jwtAuth.parse({
+    mode: 'optional',
+    issuer,
+    jwks: { inline: JSON.stringify({ keys: [jwk] }) },
+  });
+  plane = await TestPlane.start({
+    routes: [
+      {
+        policies: { jwtAuth },
+        handler: (_request, reply, { holder }) => reply.send({ status: 200, body: holder ?? 'nobody' }),
+      },
+    ],
+  });
+  const running = plane;
+  const holder = async (...headers: string[]): Promise<string> =>
+    (await running.ask(get('/', ...headers))).body.toString();
+  const bearing = (claims: object): Promise<string> => holder(`authorization: Bearer ${token(claims)}`);
+  const anonymous = await holder();
+  assert.equal(anonymous, 'address 127.0.0.1');
+  const alice = await bearing({ sub: 'alice', jti: '1' });
+  assert.equal(await bearing({ sub: 'alice', jti: '2' }), alice, 'a new token of a subject is the same');
+  assert.notEqual(await bearing({ sub: 'bob' }), alice);
+  assert.notEqual(await bearing({ sub: 'address 127.0.0.1' }), anonymous);
+  // A client may get any number of tokens without a subject.
+  for (const jti of ['1', '2']) assert.equal(await bearing({ client_id: 'desk', jti }), anonymous);
 });

@@ -121,6 +121,27 @@ test('a connection without a request is closed after its idle time', async () =>
   });
 });
 
+test('a connection that never begins a request is closed without an answer long before its idle time', async () => {
+  await withPlane(
+    echo,
+    { limits: { firstRequestTimeoutMs: 40, idleTimeoutMs: 3_600_000 } },
+    async (plane) => {
+      const served = await plane.client();
+      assert.equal(status(await served.ask(get())), 200);
+      const silent = await plane.client();
+      const empty = await plane.client();
+      empty.send('\r\n');
+      for (const client of [silent, empty]) {
+        assert.equal(await client.closed(), 'fin');
+        assert.equal(client.text, '');
+      }
+      assert.equal(status(await served.ask(get())), 200, 'one that has asked keeps its idle time');
+      assert.match(await plane.metricsText(), /connections_ended_total\{reason="silent"\} 2/);
+      for (const client of [served, silent, empty]) client.close();
+    },
+  );
+});
+
 test('empty lines do not count as a request that has begun', async () => {
   await withPlane(echo, { limits: { idleTimeoutMs: 40 } }, async (plane) => {
     const client = await plane.client();
@@ -133,8 +154,8 @@ test('empty lines do not count as a request that has begun', async () => {
 
 test('a connection too many is told to come back, the others go on', async () => {
   await withPlane(echo, { limits: { maxConnections: 2 } }, async (plane) => {
-    const first = await plane.client();
-    const second = await plane.client();
+    const first = await plane.client(undefined, '127.0.0.2');
+    const second = await plane.client(undefined, '127.0.0.3');
     assert.equal(status(await first.ask(get())), 200);
     assert.equal(status(await second.ask(get())), 200);
     const third = await plane.client();
@@ -147,6 +168,8 @@ test('a connection too many is told to come back, the others go on', async () =>
     const fourth = await plane.client();
     assert.equal(status(await fourth.ask(get())), 200);
     assert.match(await plane.metricsText(), /portcullis_downstream_connections_refused_total 1\b/);
+    const warning = plane.log.find(({ message }) => message.includes('limits.maxConnections'));
+    assert.equal(warning?.fields?.['client'], '127.0.0.1', 'the refusal names its limit and the client');
     for (const client of [second, fourth]) client.close();
   });
 });

@@ -1,4 +1,4 @@
-import type { ClientCertificate } from '../http/index.ts';
+import type { ClientCertificate, Networks } from '../http/index.ts';
 import type { Limits } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import type { UpstreamConnection } from '../upstream/index.ts';
@@ -16,6 +16,8 @@ export interface ExchangePort {
   readonly inner: boolean;
   readonly log: Logger;
   readonly limits: Limits;
+  /** Whose word about its clients is taken; undefined where the configuration does not say. */
+  readonly trustedProxies: Networks | undefined;
   /** The snapshot a request runs on. Whoever enters is `finished` later. */
   enter(): Compiled;
   /** Why a request that has just entered is not served, if there is too much to do; counted. */

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { ErrorCode } from '../errors.ts';
 import type { ClientCertificate, HeadPool } from '../http/index.ts';
+import type { Limits } from '../model/index.ts';
 import { clientCertificateOf, type Arrival } from './arrival.ts';
 import type { ExchangePort } from './clientSide.ts';
 import { Deadline, PHASE } from './deadline.ts';
@@ -14,6 +15,8 @@ export interface ConnectionPort extends ExchangePort {
   readonly heads: HeadPool;
   /** Why a connection that has got its `served`th request gets no further one. */
   lastRequest(served: number): EndReason | undefined;
+  /** Memory more, or less, of answers waits for clients to take them. */
+  unread(bytes: number): void;
   /** The gateway ends a connection. */
   ended(reason: EndReason): void;
   /** Bytes that are no request were answered with an error; `status` is 0 where a stream was reset instead. */
@@ -29,6 +32,10 @@ export interface ConnectionPort extends ExchangePort {
   admitHttp2(connection: OpenConnection & { readonly told: ToldEnds | undefined }, socket: Socket): void;
   closed(connection: OpenConnection): void;
 }
+
+/** How long a connection may be silent before its first request: whoever connects and says nothing is soon gone. */
+export const firstRequestMs = ({ firstRequestTimeoutMs, idleTimeoutMs }: Limits): number =>
+  Math.min(firstRequestTimeoutMs, idleTimeoutMs);
 
 /** A refused or answered-early request: how much of it is read so that the client sees the answer, and how long. */
 export const LINGER_BYTES = 262_144;
@@ -73,7 +80,7 @@ export abstract class ClientSocket {
     this.told = told;
     this.remoteAddress = told?.address ?? peerOf(socket);
     this.forwardedFor = `${this.remoteAddress}\r\n`;
-    this.deadline = new Deadline(port.limits.idleTimeoutMs);
+    this.deadline = new Deadline(firstRequestMs(port.limits));
     // Whatever is thrown in here ends this connection, not the process.
     this.reader = (bytes: Buffer) => {
       try {
@@ -97,10 +104,13 @@ export abstract class ClientSocket {
     socket.on('close', () => this.destroy());
   }
 
+  abstract get idleSince(): number | undefined;
   /** One look of the coarse clock. */
   abstract sweep(now: number): void;
   /** Asks for the end, after what is under way. */
   abstract drain(): void;
+  /** Why what is under way ends. */
+  protected abstract noteReason(reason: string): void;
   /** Something is under way that the end cuts short. */
   protected abstract get busy(): boolean;
   protected abstract onData(bytes: Buffer): void;
@@ -146,9 +156,11 @@ export abstract class ClientSocket {
     return false;
   }
 
-  destroy(): void {
+  /** @param reason why the gateway cuts a tunnel, for the log */
+  destroy(reason?: string): void {
     if (this.gone) return;
     this.gone = true;
+    if (reason !== undefined) this.noteReason(reason);
     if (this.untilClose && (this.busy || this.socket.writableLength > 0)) this.reset();
     else this.socket.destroy();
     this.lost();

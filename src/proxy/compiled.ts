@@ -34,7 +34,7 @@ export interface CompiledRoute {
   readonly of: Route | undefined;
   readonly onWellKnown: readonly Step<'onWellKnown'>[];
   readonly allowMcpItem: readonly Step<'allowMcpItem'>[];
-  /** Why the route is closed, where it could not be prepared. */
+  /** Why the route is closed: it could not be prepared, or something that a policy needs is missing right now. */
   readonly broken: string | undefined;
 }
 

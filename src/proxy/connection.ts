@@ -5,6 +5,7 @@ import type { ClientSide } from './clientSide.ts';
 import { ClientSocket, LINGER_BYTES } from './clientSocket.ts';
 import { PHASE } from './deadline.ts';
 import { LiveExchange, type BodyConsumer } from './exchange.ts';
+import { isPreface } from './preface.ts';
 import { openExchange, serveExchange } from './receive.ts';
 import { bareAnswer } from './reply.ts';
 import { Tunnel, type TunnelClient } from './tunnel.ts';
@@ -12,9 +13,6 @@ import { Unread } from './unread.ts';
 
 /** Bytes read ahead of the present request: reading on is how we learn that the client has left. */
 const AHEAD_BYTES = 65_536;
-
-/** How a connection of HTTP/2 begins (RFC 9113 §3.4), as far as it could be a request. */
-const PREFACE = 'PRI * HTTP/2.0\r\n';
 
 const EMPTY = Buffer.alloc(0);
 const CR = 13;
@@ -115,6 +113,10 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
     this.destroy();
   }
 
+  get idleSince(): number | undefined {
+    return this.exchange === undefined || this.tunnel !== undefined ? this.deadline.since : undefined;
+  }
+
   /** One look of the coarse clock. */
   sweep(now: number): void {
     if (now >= this.deadline.at) {
@@ -161,10 +163,10 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
         this.expireClosing();
         break;
       case PHASE.tunnel:
-        this.exchange?.noteReason('the tunnel was idle');
-        this.destroy();
+        this.destroy('the tunnel was idle');
         break;
       default:
+        if (this.served === 0) this.port.ended('silent');
         this.destroy();
     }
   }
@@ -176,6 +178,10 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
   }
 
   // ClientSocket
+
+  protected override noteReason(reason: string): void {
+    this.exchange?.noteReason(reason);
+  }
 
   protected override get busy(): boolean {
     return this.exchange !== undefined;
@@ -263,7 +269,7 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
       return false;
     }
     if (result !== COMPLETE) {
-      if (this.arrival === undefined && this.served === 0 && bytes.toString('latin1', 0, 16) === PREFACE) {
+      if (this.arrival === undefined && this.served === 0 && isPreface(bytes, head)) {
         this.handOver(bytes);
         return false;
       }
@@ -276,7 +282,7 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
     return true;
   }
 
-  /** A client that knows beforehand that HTTP/2 is spoken here (RFC 9113 §3.3). */
+  /** A client that knows beforehand that HTTP/2 is spoken here (RFC 9113 §3.3), or tries to: then it gets GOAWAY. */
   private handOver(bytes: Buffer): void {
     this.forget();
     this.port.admitHttp2(this, this.release(bytes));
@@ -320,7 +326,7 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
     } else this.deadline.extend(bodyTimeoutMs);
     if (payloadOnly) {
       if (body.done) consumer.take(EMPTY, 0, 0, true);
-    } else consumer.take(bytes, 0, to, body.done);
+    } else consumer.take(bytes, 0, to - body.cut, body.done);
   }
 
   /** The body cannot be read to its end: whatever follows on this connection cannot be trusted either. */

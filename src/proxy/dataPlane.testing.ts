@@ -10,10 +10,12 @@ import {
   type Limits,
   type Listener,
   type Model,
+  type PathMatch,
   type PolicyUse,
   type ProxyProtocol,
   type Route,
   type ServerTls,
+  type StdioTarget,
   type UpstreamSettings,
 } from '../model/index.ts';
 import { LocalTokens } from '../policies/index.ts';
@@ -34,11 +36,15 @@ export interface RouteInShort {
   readonly hostnames?: readonly string[];
   /** Path prefix; `/` unless given. */
   readonly prefix?: string;
+  /** Regular expression for the path, in place of a prefix. */
+  readonly regex?: string;
   /** Policy name → settings. */
   readonly policies?: Readonly<Record<string, unknown>>;
   /** Port, or the backends by weight. */
   readonly to?: number | readonly { readonly port: number; readonly weight: number }[];
   readonly handler?: LocalHandler;
+  /** The name of the target behind `handler`. */
+  readonly target?: string;
   /** HTTP backends with all their settings, in place of `to`. */
   readonly targets?: readonly (Target & Pick<HttpBackend, 'affinity' | 'requestTimeoutMs'>)[];
   /** Of `targets`; 1 each unless given. */
@@ -57,6 +63,7 @@ export interface ModelInShort {
   readonly limits?: Partial<Limits>;
   readonly sessionKey?: string;
   readonly headers?: Partial<HeaderSettings>;
+  readonly trustedProxies?: readonly string[];
   readonly upstream?: Partial<UpstreamSettings>;
   readonly routes?: readonly RouteInShort[];
   /** Host of the only listener. */
@@ -159,8 +166,8 @@ export class TestPlane {
     return sum;
   }
 
-  async client(port = this.port): Promise<RawClient> {
-    const client = await RawClient.connect(port);
+  async client(port = this.port, localAddress?: string): Promise<RawClient> {
+    const client = await RawClient.connect(port, localAddress);
     this.clients.push(client);
     return client;
   }
@@ -205,6 +212,7 @@ export class TestPlane {
         accessLog: 'json',
         limits: { ...defaults.limits, ...model.limits },
         headers: { ...defaults.headers, ...model.headers },
+        ...(model.trustedProxies && { trustedProxies: model.trustedProxies }),
         upstream: { ...defaults.upstream, ...model.upstream },
       },
       binds:
@@ -223,7 +231,7 @@ export class TestPlane {
     return {
       name,
       hostnames: route.hostnames ?? [],
-      matches: [{ path: { kind: 'prefix', value: route.prefix ?? '/' }, headers: [], query: [] }],
+      matches: [{ path: pathOf(route), headers: [], query: [] }],
       policies: uses(route.policies),
       backends: backendsOf(route, name),
       place,
@@ -249,6 +257,16 @@ export class TestPlane {
 const uses = (policies: Readonly<Record<string, unknown>> = {}): PolicyUse[] =>
   Object.entries(policies).map(([name, settings]) => ({ name, settings, place }));
 
+const stdioTarget = (name: string): StdioTarget => ({
+  kind: 'stdio',
+  name,
+  cmd: process.execPath,
+  args: [],
+  env: {},
+  clearEnv: false,
+  startTimeoutMs: 1_000,
+});
+
 function backendsOf(route: RouteInShort, key: string): Backend[] {
   if (route.handler !== undefined) {
     return [
@@ -257,9 +275,8 @@ function backendsOf(route: RouteInShort, key: string): Backend[] {
         weight: 1,
         key,
         place,
-        targets: [],
+        targets: route.target === undefined ? [] : [stdioTarget(route.target)],
         prefixMode: 'conditional',
-        failureMode: 'failClosed',
         dnsRebindingProtection: false,
       },
     ];
@@ -283,3 +300,6 @@ function backendsOf(route: RouteInShort, key: string): Backend[] {
     port,
   }));
 }
+
+const pathOf = ({ prefix = '/', regex }: RouteInShort): PathMatch =>
+  regex === undefined ? { kind: 'prefix', value: prefix } : { kind: 'regex', value: regex };

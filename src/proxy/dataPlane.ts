@@ -1,8 +1,9 @@
+import { FairShare, networks } from '../http/index.ts';
 import type { McpRuntime } from '../mcp/index.ts';
 import { defaults, type AddressLists, type Bind, type Limits, type Model } from '../model/index.ts';
 import type { AccessLog, Logger, Metrics } from '../telemetry/index.ts';
 import { Endpoints, type Destination, type LookupTools } from '../upstream/index.ts';
-import { bindProblem } from './bindProblem.ts';
+import { bindProblem, type ClosedPort } from './bindProblem.ts';
 import { doorsOf, type Doors } from './door.ts';
 import type { Door } from './entrance.ts';
 import type { SocketHandle } from './listening.ts';
@@ -10,13 +11,14 @@ import { Live } from './live.ts';
 import { exposeMetrics } from './metrics.ts';
 import { openFilesLimit, withinOpenFiles } from './openFiles.ts';
 import { Overload } from './overload.ts';
-import { Port, type PortTools } from './port.ts';
+import { Port, type CountedConnection, type PortTools } from './port.ts';
 import { Relays, type RelayOptions } from './relays.ts';
 import { ServerIdentities, type IdentityView } from './serverIdentity.ts';
 import { bindKey, Snapshot, type SnapshotTools } from './snapshot.ts';
 import { RawStats } from './rawStats.ts';
 import { RouteStats, type WireStats } from './stats.ts';
 import { StatsByRoute } from './tcpStats.ts';
+import { UnreadAnswers, type UnreadStream } from './unreadAnswers.ts';
 import { acceptsConnections, UdpPlane } from './udpPlane.ts';
 import type { Datagrams } from './udpPort.ts';
 
@@ -62,6 +64,7 @@ interface Ready {
   readonly doors: Doors;
   readonly wanted: ReadonlyMap<string, Bind>;
   readonly opened: ReadonlyMap<string, Port>;
+  readonly closed: readonly ClosedPort[];
   readonly udp: Awaited<ReturnType<UdpPlane['prepare']>>;
 }
 
@@ -87,6 +90,7 @@ export class DataPlane {
   private readonly live = new Live();
   private readonly ports = new Map<string, Port>();
   private readonly leaving = new Set<Port>();
+  private closedInUse: readonly ClosedPort[] = [];
   private readonly stats = new StatsByRoute(() => new RouteStats());
   private readonly wire: WireStats = {
     connections: 0,
@@ -105,6 +109,9 @@ export class DataPlane {
   };
   /** Ways from and to other workers, where there are any. */
   readonly relays: Relays | undefined;
+  private readonly unread: UnreadAnswers;
+  private readonly proxies: PortTools['proxies'] = { trusted: undefined };
+  private readonly share = new FairShare<CountedConnection>(() => this.counted());
   private readonly unrouted = new RouteStats();
   private readonly raw = new RawStats();
   private readonly overload: Overload;
@@ -124,6 +131,7 @@ export class DataPlane {
     this.endpoints = new Endpoints({ log: options.log, ...(options.lookup && { lookup: options.lookup }) });
     this.identities = new ServerIdentities(options.log);
     this.overload = options.overload ?? new Overload(defaults.limits.overload, options.log);
+    this.unread = new UnreadAnswers(options.log, () => this.unreadStreams());
     this.openFiles = options.openFiles ?? openFilesLimit();
     this.udp = new UdpPlane({
       log: options.log,
@@ -146,6 +154,7 @@ export class DataPlane {
     exposeMetrics(options.metrics, {
       overload: this.overload,
       wire: this.wire,
+      unread: this.unread,
       routes: () => this.stats.values(),
       unrouted: this.unrouted,
       destinations: () => this.endpoints.destinations(),
@@ -161,6 +170,11 @@ export class DataPlane {
   get binds(): readonly BindView[] {
     const ports = [...this.ports.values()].map(({ key, port, open }) => ({ key, port, connections: open }));
     return [...ports, ...this.udp.views];
+  }
+
+  /** Ports of the model in use that could not be bound; the next model that has them tries again. */
+  get closedPorts(): readonly ClosedPort[] {
+    return this.closedInUse;
   }
 
   /** What listeners show to clients of TLS. */
@@ -194,6 +208,7 @@ export class DataPlane {
     const uses = { destinations: new Set<Destination>(), mcp: new Set<string>() };
     const limits = withinOpenFiles(model.process.limits, this.openFiles, this.options.log);
     const opened = new Map<string, Port>();
+    const closed: ClosedPort[] = [];
     let snapshot: Snapshot | undefined;
     let udp: Awaited<ReturnType<UdpPlane['prepare']>> | undefined;
     const abort = (): void => {
@@ -203,7 +218,8 @@ export class DataPlane {
       if (!this.closed) this.restore();
     };
     try {
-      snapshot = this.compile(model, uses);
+      snapshot = await this.compile(model, uses);
+      if (this.ending) throw new Error(ends);
       const doors = doorsOf(model, this.identities);
       const wanted = new Map(
         model.binds.flatMap((bind, index) =>
@@ -212,12 +228,18 @@ export class DataPlane {
       );
       for (const [key, bind] of wanted) {
         if (this.ports.has(key)) continue;
-        opened.set(key, await this.open(key, bind, limits, doors.byBind.get(key)));
-        if (this.ending) throw new Error(ends);
+        const port = await this.open(key, bind, limits, doors.byBind.get(key));
+        if (this.ending) {
+          if (port instanceof Port) port.destroy();
+          throw new Error(ends);
+        }
+        if (port instanceof Port) opened.set(key, port);
+        else closed.push({ key, port: bind.port, protocol: 'TCP', problem: port.problem });
       }
       udp = await this.udp.prepare(model, limits);
+      closed.push(...udp.closed);
       if (this.ending) throw new Error(ends);
-      const ready: Ready = { model, limits, uses, snapshot, doors, wanted, opened, udp };
+      const ready: Ready = { model, limits, uses, snapshot, doors, wanted, opened, closed, udp };
       // Whoever ends meanwhile has no use for it, and nobody to tell.
       return { commit: async () => (this.ending ? abort() : await this.take(ready)), abort };
     } catch (error) {
@@ -227,14 +249,28 @@ export class DataPlane {
   }
 
   /** Swaps; nothing in here fails but what is done at the very last. */
-  private async take({ model, limits, uses, snapshot, doors, wanted, opened, udp }: Ready): Promise<void> {
+  private async take({
+    model,
+    limits,
+    uses,
+    snapshot,
+    doors,
+    wanted,
+    opened,
+    closed,
+    udp,
+  }: Ready): Promise<void> {
     this.live.swap(snapshot);
+    this.noteClosed(closed);
     this.uses = uses;
     this.doors = doors;
     this.identities.retireOthers(doors.identities);
     this.model = model;
     this.limitsInUse = limits;
     this.overload.limits = limits.overload;
+    this.unread.most = limits.maxUnreadBytes;
+    const { trustedProxies } = model.process;
+    this.proxies.trusted = trustedProxies && networks(trustedProxies);
     for (const [key, port] of opened) this.ports.set(key, port);
     for (const [key, port] of this.ports) {
       if (wanted.has(key)) port.configure(limits, doors.byBind.get(key));
@@ -252,8 +288,8 @@ export class DataPlane {
       for (const handle of this.options.socketsFor?.(key) ?? []) await port.take(handle);
   }
 
-  private compile(model: Model, uses: Ready['uses']): Snapshot {
-    return new Snapshot(model, {
+  private compile(model: Model, uses: Ready['uses']): Promise<Snapshot> {
+    return Snapshot.of(model, {
       log: this.options.log,
       policyTools: this.options.policyTools,
       stats: (bind, listener, route) => this.stats.of(bind, listener, route),
@@ -319,8 +355,20 @@ export class DataPlane {
     this.endpoints.close();
     this.identities.close();
     this.overload.close();
+    this.unread.close();
     this.live.close();
     this.accessLog?.close();
+  }
+
+  private *unreadStreams(): Iterable<UnreadStream> {
+    for (const port of this.ports.values()) yield* port.unreadStreams();
+    for (const port of this.leaving) yield* port.unreadStreams();
+  }
+
+  /** Connections of all ports, those included that are about to close. */
+  private *counted(): Iterable<CountedConnection> {
+    for (const port of this.ports.values()) yield* port.counted();
+    for (const port of this.leaving) yield* port.counted();
   }
 
   private get portTools(): PortTools {
@@ -332,19 +380,42 @@ export class DataPlane {
       raw: this.raw,
       unrouted: this.unrouted,
       overload: this.overload,
+      proxies: this.proxies,
+      unread: (bytes) => this.unread.change(bytes),
+      makeRoom: (open, most) => this.share.makeRoom(open, most),
     };
   }
 
-  private async open(key: string, bind: Bind, limits: Limits, door: Door | undefined): Promise<Port> {
+  /**
+   * @returns the port, or why it stays closed where the model can do without it
+   * @throws Error where it cannot
+   */
+  private async open(
+    key: string,
+    bind: Bind,
+    limits: Limits,
+    door: Door | undefined,
+  ): Promise<Port | { readonly problem: string }> {
+    if (bind.closed !== undefined) return { problem: bind.closed };
     const opened = new Port(key, limits, door, this.portTools);
     if (this.options.socketsFor !== undefined) return opened;
     try {
       await opened.listen(bind.port, bind.address);
     } catch (error) {
       opened.destroy();
-      throw bindProblem(bind, error);
+      const problem = bindProblem(bind, error);
+      if (bind.optional === true) return { problem: problem.message };
+      throw problem;
     }
     return opened;
+  }
+
+  private noteClosed(closed: readonly ClosedPort[]): void {
+    const known = new Set(this.closedInUse.map(({ key }) => key));
+    this.closedInUse = closed;
+    for (const { key, problem } of closed)
+      if (!known.has(key))
+        this.options.log.error('a port stays closed, with its listeners; the others are served', { problem });
   }
 
   /** Takes back what the preparation of a model left behind that did not come into use. */

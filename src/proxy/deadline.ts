@@ -20,12 +20,15 @@ export class Deadline {
   phase: Phase = PHASE.idle;
   /** By `Date.now()`. */
   at: number;
+  /** When something has moved last, by `Date.now()`. */
+  since: number;
   /** Where the rate of the present body is measured from; 0: from the next look on. */
   private rateSince = 0;
   private rateFrom = 0;
 
   constructor(ms: number) {
-    this.at = Date.now() + ms;
+    this.since = Date.now();
+    this.at = this.since + ms;
   }
 
   get closing(): boolean {
@@ -36,12 +39,14 @@ export class Deadline {
     if (this.closing) return;
     this.phase = phase;
     this.rateSince = 0;
-    this.at = Date.now() + ms;
+    this.since = Date.now();
+    this.at = this.since + ms;
   }
 
   /** Something has moved. */
   extend(ms: number): void {
-    this.at = Date.now() + ms;
+    this.since = Date.now();
+    this.at = this.since + ms;
   }
 
   /** Others see to it that there is an end. */

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { HANDSHAKE, readClientHello, readProxyHeader } from '../http/index.ts';
+import { HANDSHAKE, readClientHello, readProxyHeader, type Networks } from '../http/index.ts';
 import type { Limits, ProxyProtocol } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import type { Arrival } from './arrival.ts';
@@ -41,6 +41,7 @@ export interface EntrancePort {
   readonly key: string;
   readonly log: Logger;
   readonly limits: Limits;
+  readonly trustedProxies: Networks | undefined;
   /** What became of the PROXY header of a connection. @param problem where it was refused */
   proxyHeader(result: ProxyHeaderResult, problem?: string): void;
   /**
@@ -69,6 +70,8 @@ const plainHttp = /^(?:GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|TRACE|CONNECT|PRI)
 export class Entrance implements Handshaking {
   /** When `expire` is due, by `Date.now()`. */
   readonly deadline: number;
+  /** Nothing of it has been served yet. */
+  readonly idleSince = Date.now();
   private readonly port: EntrancePort;
   private readonly socket: Socket;
   private readonly door: Door;
@@ -85,11 +88,15 @@ export class Entrance implements Handshaking {
     this.socket = socket;
     this.door = door;
     this.unannounced = door.proxy !== undefined;
-    this.deadline = Date.now() + port.limits.handshakeTimeoutMs;
+    this.deadline = this.idleSince + port.limits.handshakeTimeoutMs;
     socket.on('data', this.onData);
     socket.on('error', this.onGone);
     socket.on('end', this.onGone);
     socket.on('close', this.onGone);
+  }
+
+  get remoteAddress(): string {
+    return this.told?.address ?? peerOf(this.socket);
   }
 
   /** Time is up. */
@@ -98,8 +105,8 @@ export class Entrance implements Handshaking {
     else this.leave(this.door.secure === undefined ? undefined : 'timeout', 'the handshake took too long');
   }
 
-  destroy(): void {
-    this.leave(undefined, '');
+  destroy(reason = ''): void {
+    this.leave(undefined, reason);
   }
 
   // Handshaking
@@ -137,6 +144,10 @@ export class Entrance implements Handshaking {
     if (proxy === undefined) return true;
     const header = readProxyHeader(read, proxy.version);
     if (header === 'incomplete') return false;
+    if (header !== 'none' && this.port.trustedProxies?.has(peerOf(this.socket)) === false) {
+      this.unsound('refused', 'its sender is not in config.trustedProxies');
+      return false;
+    }
     if (header === 'none' && proxy.mode === 'strict') {
       this.unsound('refused', 'there is none');
       return false;

@@ -9,13 +9,14 @@ import {
   type Reply,
   type ReplyStream,
 } from '../http/index.ts';
-import type {
-  ApiKeyHolder,
-  ChosenBackend,
-  Exchange,
-  HostRewrite,
-  Identity,
-  Passage,
+import {
+  expressionWork,
+  type ApiKeyHolder,
+  type ChosenBackend,
+  type Exchange,
+  type HostRewrite,
+  type Identity,
+  type Passage,
 } from '../policies/index.ts';
 import type { ClientSide } from './clientSide.ts';
 import type { Compiled, CompiledListener, CompiledRoute } from './compiled.ts';
@@ -35,6 +36,8 @@ export interface BodyConsumer {
   take(bytes: Buffer, from: number, to: number, done: boolean): void;
   fail(error: GatewayError): void;
 }
+
+const oneReading: readonly string[] = [];
 
 /**
  * One request and its answer, from the end of its head to the last byte of the answer. It is what policies and
@@ -61,8 +64,12 @@ export class LiveExchange extends ReceivedRequest implements Exchange, HttpReque
   backendMs: number | undefined;
   /** A policy limits the time of the whole exchange. */
   limited = false;
+  private requestMs: number | undefined;
+  private limitTimers: NodeJS.Timeout[] | undefined;
   /** What the policies of the backend that was chosen do with its answer. */
   backendOnResponse: CompiledRoute['onResponse'];
+  pathReadings: readonly string[] = oneReading;
+  workLeft: number = expressionWork;
   /** Known to those who ask for it (`plannedForward.ts`). */
   chosen: ChosenBackend | undefined;
   /** Absent where it is left to chance which address gets the request. */
@@ -161,7 +168,21 @@ export class LiveExchange extends ReceivedRequest implements Exchange, HttpReque
 
   limitRequest(ms: number): void {
     this.limited = true;
-    this.arm(ms, 'timeout.requestTimeout');
+    this.requestMs = Math.min(this.requestMs ?? ms, ms);
+    (this.limitTimers ??= []).push(this.arm(ms, 'timeout.requestTimeout'));
+  }
+
+  /**
+   * Takes the time limits of policies off the exchange: the backend keeps the time of what it is asked by itself.
+   * @returns the shortest of them in milliseconds; undefined where there is none
+   */
+  liftLimits(): number | undefined {
+    const { requestMs, backendMs } = this;
+    for (const timer of this.limitTimers ?? []) clearTimeout(timer);
+    this.limitTimers = undefined;
+    this.backendMs = undefined;
+    if (requestMs === undefined || backendMs === undefined) return requestMs ?? backendMs;
+    return Math.min(requestMs, backendMs);
   }
 
   limitBackend(ms: number): void {
@@ -186,8 +207,8 @@ export class LiveExchange extends ReceivedRequest implements Exchange, HttpReque
     return timer;
   }
 
-  private arm(ms: number, what: string): void {
-    this.after(ms, () => this.abort(new GatewayError('upstream_timeout', { detail: what })));
+  private arm(ms: number, what: string): NodeJS.Timeout {
+    return this.after(ms, () => this.abort(new GatewayError('upstream_timeout', { detail: what })));
   }
 
   // HttpReply

@@ -1,5 +1,6 @@
 import { GatewayError, type ErrorCode } from '../errors.ts';
 import { Body, FRAMING, httpDate, KIND, renderFields, statusLine, type Head } from '../http/index.ts';
+import type { HostRewrite } from '../policies/index.ts';
 import type { Destination, Endpoint, UpstreamConnection, UpstreamUser, Waiter } from '../upstream/index.ts';
 import type { BodyConsumer, LiveExchange } from './exchange.ts';
 import { isGrpc } from './grpc.ts';
@@ -312,7 +313,7 @@ function answerLine(head: Head): string {
 
 /** The request head as the backend gets it; what a policy said about a field goes before our own line. */
 export function requestHead(x: LiveExchange, destination: Destination, upgrade: string | undefined): string {
-  const { head, snapshot, connection } = x;
+  const { head, snapshot } = x;
   const { headers } = snapshot.settings;
   const edits = x.pendingRequestEdits;
   const rewritten = x.forwardTarget !== head.target;
@@ -320,15 +321,14 @@ export function requestHead(x: LiveExchange, destination: Destination, upgrade: 
     rewritten || head.http10
       ? `${x.method} ${x.forwardTarget} HTTP/1.1\r\n`
       : head.text.substring(0, head.lineEnd);
-  const addHost = x.targetNamesHost || head.host === -1 || x.forwardHost !== undefined;
+  const rewrite = x.forwardHost ?? (destination.target.ownHost === true ? ownHost : undefined);
+  const addHost = x.targetNamesHost || head.host === -1 || rewrite !== undefined;
   return (
     line +
     renderFields(head, addHost ? snapshot.drop.requestNewHost : snapshot.drop.request, edits) +
     // Only HTTP/1.0 does without a host; its request is about the backend itself.
-    (addHost ? `host: ${hostFor(x, destination)}\r\n` : '') +
-    (headers.forwardedFor && edits?.dropsName('x-forwarded-for') !== true
-      ? forwardedFor(head, connection.forwardedFor)
-      : '') +
+    (addHost ? `host: ${hostFor(rewrite, x.authority, destination)}\r\n` : '') +
+    (headers.forwardedFor && edits?.dropsName('x-forwarded-for') !== true ? forwardedFor(x) : '') +
     (headers.forwardedProto && edits?.dropsName('x-forwarded-proto') !== true
       ? `x-forwarded-proto: ${x.scheme}\r\n`
       : '') +
@@ -340,14 +340,23 @@ export function requestHead(x: LiveExchange, destination: Destination, upgrade: 
   );
 }
 
-function hostFor(x: LiveExchange, destination: Destination): string {
-  const { forwardHost, authority } = x;
-  if (forwardHost !== undefined) return rewrittenHost(forwardHost, authority, destination);
+/** The `Host` for backends that go by their own name, unless a policy says otherwise. */
+const ownHost: HostRewrite = { kind: 'auto' };
+
+function hostFor(rewrite: HostRewrite | undefined, authority: string, destination: Destination): string {
+  if (rewrite !== undefined) return rewrittenHost(rewrite, authority, destination);
   return authority === '' ? destination.name : authority;
 }
 
-/** The client's address, behind those that earlier proxies noted. */
-function forwardedFor(head: Head, client: string): string {
+/**
+ * The client's address, behind those that earlier proxies noted. Where the configuration names the proxies that are
+ * trusted, nothing of what others wrote crosses.
+ */
+function forwardedFor(x: LiveExchange): string {
+  const { head, forwarded } = x;
+  const { forwardedFor: client, port } = x.connection;
+  if (forwarded !== undefined) return `x-forwarded-for: ${forwarded.chain}\r\n`;
+  if (port.trustedProxies !== undefined) return `x-forwarded-for: ${client}`;
   if (!seen(head, KIND.forwardedFor)) return `x-forwarded-for: ${client}`;
   return `x-forwarded-for: ${head.get('x-forwarded-for') ?? ''}, ${client}`;
 }

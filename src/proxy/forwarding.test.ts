@@ -113,6 +113,35 @@ test('chunked bodies cross in both directions with their trailers', async () => 
   assert.equal(field(reply, 'trailer'), 'x-end');
 });
 
+test('chunk extensions stop at the gateway in both directions, the rest of the framing crosses as it came', async () => {
+  // The reader of this test takes no extension for one: it would keep what stands behind the size.
+  const raw: string[] = [];
+  script = (_request, connection) =>
+    connection.send(
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n005;ext="\xe9"\r\nhello\r\n0;last\r\nX-End: 2\r\n\r\n',
+    );
+  const watched = await RawBackend.start({
+    onConnection: ({ socket }) => {
+      socket.prependListener('data', (bytes: Buffer) => void raw.push(bytes.toString('latin1')));
+    },
+    onRequest: (request, connection, index) => script?.(request, connection, index),
+  });
+  const other = await TestPlane.start({ routes: [{ to: watched.port }] });
+  try {
+    const client = await other.client();
+    client.socket.prependListener('data', (bytes: Buffer) => void raw.push(bytes.toString('latin1')));
+    await client.ask(
+      'POST /c HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n3;a\r\nabc\r\n04;x="y"\r\ndefg\r\n0;e\r\nX-Sum: 1\r\n\r\n',
+    );
+    const text = raw.join('');
+    assert.ok(text.includes('\r\n\r\n3\r\nabc\r\n04\r\ndefg\r\n0\r\nX-Sum: 1\r\n\r\n'), text);
+    assert.ok(text.endsWith('\r\n\r\n005\r\nhello\r\n0\r\nX-End: 2\r\n\r\n'), text);
+  } finally {
+    other.close();
+    await watched.close();
+  }
+});
+
 test('an answer to HEAD has the fields of a body and none', async () => {
   const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 1234\r\n\r\n';
   const { reply } = await exchange('HEAD / HTTP/1.1\r\nhost: a\r\n\r\n', answer, true);

@@ -1,6 +1,7 @@
 import { GatewayError } from '../errors.ts';
 import type { CompiledRoute } from './compiled.ts';
 import type { LiveExchange } from './exchange.ts';
+import { judgeReadings } from './readings.ts';
 import { runSteps, settle } from './steps.ts';
 import { wellKnownRoute } from './wellKnown.ts';
 
@@ -10,7 +11,7 @@ import { wellKnownRoute } from './wellKnown.ts';
  * 1. the listener, by host name: it decides which routes exist at all;
  * 2. a document that belongs to a route without lying under it (`/.well-known/…`): clients that have no token yet ask
  *    for it to learn where to get one, so it comes before every policy;
- * 3. the route, in the order of precedence of the Gateway API;
+ * 3. the route, in the order of precedence of the Gateway API; every reading of the path must find the same one;
  * 4. another worker, where the request is of an MCP session that lives there: everything below happens there, once;
  * 5. the policies, in the order of their table: time limits, CORS, who is calling, what they may do, headers;
  * 6. the backend, by weight.
@@ -44,7 +45,14 @@ export function handle(x: LiveExchange, bind: string): void {
       return;
     }
   }
-  const found = listener.router.find(x, x.host, x.path);
+  let found: ReturnType<typeof listener.router.find>;
+  try {
+    found = listener.router.find(x, x.host, x.path);
+    if (found !== undefined) judgeReadings(x, listener.router, found.route);
+  } catch (error) {
+    x.fail(error);
+    return;
+  }
   const route = found === undefined ? listener.unrouted : found.route;
   x.rule = found?.rule;
   x.route = route;

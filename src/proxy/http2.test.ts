@@ -377,10 +377,35 @@ test('other prefaces than that of HTTP/2 are refused as ever', async (t) => {
   const { plane } = await start(t, hello);
   assert.equal(status(await plane.ask('PRI /x HTTP/2.0\r\n\r\nSM\r\n\r\n')), 505);
   assert.equal(status(await plane.ask('GET / HTTP/2.0\r\n\r\n')), 505);
+  assert.equal(status(await plane.ask('GET / HTP/1.1\r\nhost: a\r\n\r\n')), 400);
+  assert.equal(status(await plane.ask('GET example.test\r\nhost: a\r\n\r\n')), 400);
+  assert.equal(status(await plane.ask('GET x HTTP/1.1\r\nhost: a\r\n\r\n')), 400);
   const client = await plane.client();
   assert.equal(status(await client.ask(get())), 200);
-  assert.equal(status(await client.ask('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')), 505);
+  assert.equal(status(await client.ask('INVALID CONNECTION PREFACE\r\n\r\n')), 400);
+  await client.closed();
+  const another = await plane.client();
+  assert.equal(status(await another.ask(get())), 200);
+  assert.equal(status(await another.ask('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')), 505);
 });
+
+for (const text of [
+  'INVALID CONNECTION PREFACE\r\n\r\n',
+  'PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n',
+  'PRI * HTTP/2.1\r\n\r\nSM\r\n\r\n',
+])
+  test(`a first line that can only be a broken preface gets GOAWAY: ${JSON.stringify(text)}`, async (t) => {
+    const { plane } = await start(t, hello);
+    const client = await plane.client();
+    client.send(text);
+    await client.closed();
+    // SETTINGS, WINDOW_UPDATE, and GOAWAY with PROTOCOL_ERROR: no byte of HTTP/1.1.
+    const bytes = client.inbox.bytes;
+    const types: number[] = [];
+    for (let at = 0; at < bytes.length; at += 9 + bytes.readUIntBE(at, 3)) types.push(bytes[at + 3] ?? -1);
+    assert.equal(types.at(-1), 7);
+    assert.equal(bytes.readUInt32BE(bytes.length - 4), 1);
+  });
 
 test('a request of no length whose stream goes on waits for its end, and is refused when a body comes', async (t) => {
   const { plane, backend, session } = await start(t, hello);

@@ -10,7 +10,12 @@ import {
 } from '../http/index.ts';
 
 /** Heads of answers were checked where they came from, and fields were added since: only their end is looked for. */
-const noLimits = { maxHeadBytes: 4_194_304, maxUriBytes: 0 };
+const noLimits = {
+  maxHeadBytes: 4_194_304,
+  maxUriBytes: 0,
+  maxMethodBytes: 0,
+  maxHeaderNameBytes: 4_194_304,
+};
 
 /** Every head is read to its end before the next one is begun. */
 const head = new Head(2_048);

@@ -214,6 +214,15 @@ test('a connection with nothing under way ends in two steps', async (t) => {
   assert.equal(plane.access.length, 2);
 });
 
+test('a connection of HTTP/2 without a request is told to go long before its idle time', async (t) => {
+  const plane = await start(t, hello, { firstRequestTimeoutMs: 1, idleTimeoutMs: 3_600_000 });
+  const client = await plane.client();
+  client.send(preface);
+  await client.closed();
+  assert.equal(goodbye(client.inbox.bytes), 0);
+  assert.match(await plane.metricsText(), /connections_ended_total\{reason="silent"\} 1/);
+});
+
 test('a head that never ends is not waited for', async (t) => {
   const plane = await start(t, hello, { headTimeoutMs: 1 });
   const client = await plane.client();

@@ -9,11 +9,12 @@ import {
   type ServerStream,
 } from '../http/index.ts';
 import { clientCertificateOf, type Arrival } from './arrival.ts';
-import { LINGER_BYTES, type ConnectionPort } from './clientSocket.ts';
+import { firstRequestMs, LINGER_BYTES, type ConnectionPort } from './clientSocket.ts';
 import { Http2Stream } from './http2Stream.ts';
 import { Http2Waste } from './http2Waste.ts';
 import { Http2Watch, KEEPALIVE } from './http2Watch.ts';
 import { RelayLines } from './relayLines.ts';
+import { startTurns, type Starter } from './startTurns.ts';
 import { peerOf, type ToldEnds } from './toldEnds.ts';
 import { atTurnEnd } from './turnEnd.ts';
 
@@ -30,7 +31,7 @@ const LINGER_MS = 500;
 const GOODBYE = 2;
 
 /** A connection of HTTP/2 (RFC 9113): its streams, and the limits that hold for all of them together. */
-export class Http2Session implements ConnectionOwner {
+export class Http2Session implements ConnectionOwner, Starter {
   readonly port: ConnectionPort;
   readonly socket: Socket;
   readonly arrival: Arrival | undefined;
@@ -42,6 +43,14 @@ export class Http2Session implements ConnectionOwner {
   draining = false;
   private readonly codec: ServerConnection;
   private readonly streams = new Set<Http2Stream>();
+  /** Memory in which answers wait for the client, in bytes. */
+  private held = 0;
+  /** Requests that have come in and wait for a turn to be begun. */
+  private unbegun: {
+    readonly side: Http2Stream;
+    readonly request: RequestText;
+    readonly bodyless: boolean;
+  }[] = [];
   private readonly waste: Http2Waste;
   /** Streams whose last frame is written; whoever writes their answer has this turn to say that it is complete. */
   private complete: Http2Stream[] = [];
@@ -51,7 +60,7 @@ export class Http2Session implements ConnectionOwner {
   private readonly openedAt = Date.now();
   /** Requests begun. */
   private served = 0;
-  private idleSince = Date.now();
+  private emptySince = Date.now();
   private waking = false;
   private gone = false;
   private relayLines: RelayLines | undefined;
@@ -104,6 +113,10 @@ export class Http2Session implements ConnectionOwner {
     return (this.relayLines ??= new RelayLines());
   }
 
+  get idleSince(): number | undefined {
+    return this.streams.size === 0 ? this.emptySince : undefined;
+  }
+
   get clientCertificate(): ClientCertificate | undefined {
     if (this.arrival === undefined) return undefined;
     return (this.certificate ??= { found: clientCertificateOf(this.arrival) }).found;
@@ -115,7 +128,7 @@ export class Http2Session implements ConnectionOwner {
   ended(stream: Http2Stream): void {
     this.streams.delete(stream);
     if (this.streams.size > 0) return;
-    this.idleSince = Date.now();
+    this.emptySince = Date.now();
     if (this.refusing) this.wake();
   }
 
@@ -154,7 +167,21 @@ export class Http2Session implements ConnectionOwner {
       // This limit is exact: what is on its way is for another connection.
       if (last === 'requests') this.refuse();
     }
-    this.open(stream, request.text.startsWith('HEAD ')).serve(request, bodyless);
+    const side = this.open(stream, request.text.startsWith('HEAD '));
+    if (this.unbegun.length === 0 && startTurns.mayStart) {
+      side.serve(request, bodyless);
+      return;
+    }
+    this.unbegun.push({ side, request, bodyless });
+    if (this.unbegun.length === 1) startTurns.wait(this);
+  }
+
+  // Starter
+
+  startNext(): boolean {
+    const next = this.unbegun.shift();
+    next?.side.serve(next.request, next.bodyless);
+    return this.unbegun.length > 0;
   }
 
   refused(stream: ServerStream, problem: string): void {
@@ -171,6 +198,12 @@ export class Http2Session implements ConnectionOwner {
 
   useful(bytes: number): void {
     this.waste.used += bytes;
+  }
+
+  holds(bytes: number): void {
+    this.held += bytes;
+    this.port.unread(bytes);
+    if (bytes > 0 && this.held > this.port.limits.maxUnreadBytesPerConnection) this.wake();
   }
 
   pong(payload: number): void {
@@ -201,8 +234,13 @@ export class Http2Session implements ConnectionOwner {
       this.destroy();
       return;
     }
-    const { idleTimeoutMs, maxConnectionAgeMs } = this.port.limits;
-    if (this.streams.size === 0 && now - this.idleSince > idleTimeoutMs) this.drain();
+    const { limits } = this.port;
+    const { maxConnectionAgeMs } = limits;
+    const idleMs = this.served === 0 ? firstRequestMs(limits) : limits.idleTimeoutMs;
+    if (this.streams.size === 0 && now - this.emptySince > idleMs) {
+      if (this.served === 0 && !this.draining) this.port.ended('silent');
+      this.drain();
+    }
     if (maxConnectionAgeMs !== 0 && !this.draining && now - this.openedAt >= maxConnectionAgeMs) {
       this.port.ended('age');
       this.drain();
@@ -239,6 +277,7 @@ export class Http2Session implements ConnectionOwner {
       this.codec.drop();
       return;
     }
+    this.endUnread();
     this.codec.flush(this.outlet);
     if (this.socket.writableLength > OWED_MOST) this.socket.pause();
     const { complete } = this;
@@ -252,6 +291,27 @@ export class Http2Session implements ConnectionOwner {
       for (const stream of early) stream.closeWhenSent();
     }
     if (this.refusing && this.streams.size === 0) this.end();
+  }
+
+  *unreadStreams(): Iterable<Http2Stream> {
+    for (const stream of this.streams) if (stream.idleSince !== undefined) yield stream;
+  }
+
+  /** The streams that have taken nothing for longest end, until the others are within the limit. */
+  private endUnread(): void {
+    const { maxUnreadBytesPerConnection } = this.port.limits;
+    if (this.held <= maxUnreadBytesPerConnection) return;
+    const streams = [...this.unreadStreams()].sort((a, b) => (a.idleSince ?? 0) - (b.idleSince ?? 0));
+    let ended = 0;
+    for (const stream of streams) {
+      if (this.held <= maxUnreadBytesPerConnection) break;
+      stream.giveWay();
+      ended++;
+    }
+    this.port.log.debug('streams of HTTP/2 ended: limits.maxUnreadBytesPerConnection', {
+      client: this.remoteAddress,
+      ended,
+    });
   }
 
   private readonly outlet = {
@@ -320,6 +380,7 @@ export class Http2Session implements ConnectionOwner {
   /** Nobody is served any more. */
   private abandon(): void {
     this.codec.drop();
+    this.unbegun = [];
     for (const stream of this.streams) stream.destroy();
     for (const stream of this.complete) stream.lost();
   }

@@ -58,6 +58,8 @@ export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
 
   /** @param bodyless the stream has ended with its head */
   serve(request: RequestText, bodyless: boolean): void {
+    // It may have been reset while it waited for its turn.
+    if (this.gone) return;
     try {
       this.begin(request, bodyless);
     } catch (error) {
@@ -207,6 +209,22 @@ export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
   private touch(): void {
     const { tunnel, port } = this;
     if (tunnel !== undefined) this.deadline = Date.now() + tunnel.patience(port.limits);
+  }
+
+  /** Since when the client has taken nothing of what waits for it; undefined where nothing does. */
+  get idleSince(): number | undefined {
+    return this.stream.held === 0 ? undefined : this.stream.movedAt;
+  }
+
+  /** The bytes that wait for the client take up too much memory. */
+  giveWay(): void {
+    this.exchange?.noteError(
+      new GatewayError('request_timeout', {
+        detail: 'the answer was not read, and limits.maxUnreadBytes is reached',
+      }),
+    );
+    this.stream.reset(CODE.enhanceYourCalm);
+    this.lost();
   }
 
   private cut(error: GatewayError): void {

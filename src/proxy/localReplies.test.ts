@@ -349,6 +349,21 @@ test('a refusal by policy keeps the connection: a small body is read away, the c
   plane.close();
 });
 
+test('no cache may keep a 401, whichever policy refused', async () => {
+  for (const error of [
+    new GatewayError('token_missing', { headers: [['www-authenticate', 'Bearer']] }),
+    new GatewayError('token_invalid', { jsonBody: { error: 'invalid_token' } }),
+  ])
+    await withHandler(
+      (_request, reply) => reply.fail(error),
+      async (plane) => {
+        const answer = await plane.ask(get());
+        assert.equal(status(answer), 401);
+        assert.equal(field(answer, 'cache-control'), 'no-store');
+      },
+    );
+});
+
 test('a refused body that is too long to be read away ends the connection, after the answer', async () => {
   const plane = await TestPlane.start({
     routes: [{ policies: { directResponse: { status: 403, body: 'no', headers: {} } } }],

@@ -9,7 +9,14 @@ const requestOf = (
   headers: Readonly<Record<string, string>> = {},
 ): Matchable => {
   const [path = '', query = ''] = target.split('?');
-  return { method, path, query, header: (name) => headers[name] };
+  return {
+    method,
+    path,
+    query,
+    authority: headers['host'] ?? '',
+    scheme: 'http',
+    header: (name) => (Object.hasOwn(headers, name) ? headers[name] : undefined),
+  };
 };
 
 function matches(match: Partial<Match>, request: Matchable): boolean {
@@ -67,11 +74,16 @@ test('header rules hold for a name in any case and the whole value', () => {
 });
 
 test('pseudo headers stand for the parts of the request line', () => {
-  const request = requestOf('PUT', '/a?b=c', { host: 'h' });
+  const request = requestOf('PUT', '/a?b=c', { host: 'h:80' });
   assert.equal(matches({ headers: [exact(':method', 'PUT')] }, request), true);
   assert.equal(matches({ headers: [exact(':path', '/a?b=c')] }, request), true);
-  assert.equal(matches({ headers: [exact(':authority', 'h')] }, request), true);
-  assert.equal(matches({ headers: [regex(':scheme', '.*')] }, request), false);
+  assert.equal(matches({ headers: [exact(':path', '/%61?b=c')] }, request), true);
+  assert.equal(matches({ headers: [exact(':path', '/a')] }, request), false);
+  assert.equal(matches({ headers: [exact(':authority', 'H:80')] }, request), true);
+  assert.equal(matches({ headers: [regex(':authority', 'h:[0-9]+')] }, request), true);
+  assert.equal(matches({ headers: [exact(':scheme', 'HTTP')] }, request), true);
+  assert.equal(matches({ headers: [exact(':scheme', 'https')] }, request), false);
+  assert.equal(matches({ headers: [regex('constructor', '.*')] }, request), false);
 });
 
 test('query rules see decoded values, and the first of a repeated parameter', () => {

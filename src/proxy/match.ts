@@ -1,12 +1,16 @@
-import { RE2JS } from 're2js';
+import { GatewayError } from '../errors.ts';
 import { normalizePath } from '../http/index.ts';
 import type { Match, PathMatch, ValueMatch } from '../model/index.ts';
+import { compileRegex } from '../regex/index.ts';
 
 /** What a match may look at. */
 export interface Matchable {
   readonly method: string;
   readonly path: string;
   readonly query: string;
+  /** Host and port as sent, lower case. */
+  readonly authority: string;
+  readonly scheme: string;
   header(name: string): string | undefined;
 }
 
@@ -17,7 +21,26 @@ export interface CompiledMatch {
   readonly rest: ((request: Matchable) => boolean) | undefined;
 }
 
-/** Regexes run in linear time (RE2): a pattern cannot hang the gateway. */
+/**
+ * Units of work, of about 10 ns, that all regular expressions together may take to find the route of one request. One
+ * expression has a limit (`regex/limits.ts`), but a host may have thousands of routes.
+ */
+const mostWork = 1_000_000;
+// Finding a route is synchronous, so one request at a time counts.
+let workLeft: number = mostWork;
+
+/** Begins the search for the route of another request. */
+export function beginSearch(): void {
+  workLeft = mostWork;
+}
+
+/** @throws GatewayError route_work_limit */
+function spend(units: number): void {
+  workLeft -= units;
+  if (workLeft < 0) throw new GatewayError('route_work_limit', { detail: `more than ${mostWork} units` });
+}
+
+/** Regular expressions are bounded in size and in work: no route can hang the gateway. */
 export function compileMatch(match: Match): CompiledMatch {
   const parts = [
     ...(match.method === undefined ? [] : [methodIs(match.method)]),
@@ -78,8 +101,8 @@ const compilePath = ({ kind, value }: PathMatch): ((path: string) => boolean) =>
   paths[kind](kind === 'regex' ? value : (normalizePath(value) ?? value));
 
 function wholeRegex(value: string): (text: string) => boolean {
-  const pattern = RE2JS.compile(value);
-  return (text) => pattern.matches(text);
+  const pattern = compileRegex(value);
+  return (text) => pattern.whole(text, spend);
 }
 
 const methodIs =
@@ -92,29 +115,68 @@ const compileValue = ({ kind, value }: ValueMatch): ((text: string) => boolean) 
 
 function headerIs(match: ValueMatch): (request: Matchable) => boolean {
   const name = match.name.toLowerCase();
+  const pseudo = pseudoHeaders.get(name);
+  if (pseudo !== undefined) {
+    const { value, normal } = pseudo;
+    const test = compileValue(
+      normal === undefined || match.kind === 'regex' ? match : { ...match, value: normal(match.value) },
+    );
+    return (request) => test(value(request));
+  }
   const test = compileValue(match);
   return (request) => {
-    const value = pseudoHeader(request, name) ?? request.header(name);
+    const value = request.header(name);
     return value !== undefined && test(value);
   };
 }
 
-/** `:method` and `:path` may stand where a header name does. */
-function pseudoHeader(request: Matchable, name: string): string | undefined {
-  if (name.charCodeAt(0) !== 58) return undefined;
-  if (name === ':method') return request.method;
-  if (name === ':path') return request.query === '' ? request.path : `${request.path}?${request.query}`;
-  return name === ':authority' ? request.header('host') : undefined;
+interface PseudoHeader {
+  readonly value: (request: Matchable) => string;
+  /** Brings what is written into the form that requests have; expressions are compared as they are written. */
+  readonly normal?: (written: string) => string;
 }
+
+const lowerCase = (text: string): string => text.toLowerCase();
+
+/** Pseudo headers that may stand in the place of a header's name, whatever the version of HTTP (RFC 9113 §8.3.1). */
+const pseudoHeaders: ReadonlyMap<string, PseudoHeader> = new Map(
+  Object.entries({
+    ':method': { value: ({ method }) => method },
+    ':path': {
+      value: ({ path, query }) => (query === '' ? path : `${path}?${query}`),
+      normal: (written) => {
+        const mark = written.indexOf('?');
+        const path = mark < 0 ? written : written.slice(0, mark);
+        return (normalizePath(path) ?? path) + (mark < 0 ? '' : written.slice(mark));
+      },
+    },
+    ':authority': { value: ({ authority }) => authority, normal: lowerCase },
+    ':scheme': { value: ({ scheme }) => scheme, normal: lowerCase },
+  } satisfies Record<string, PseudoHeader>),
+);
 
 function queryIs(matches: readonly ValueMatch[]): (request: Matchable) => boolean {
   const tests = matches.map((match) => ({ name: match.name, test: compileValue(match) }));
-  return (request) => {
-    const query = new URLSearchParams(request.query);
-    // Of a repeated parameter the first counts, as the Gateway API recommends.
+  return ({ query }) => {
+    if (query !== latestQuery) {
+      latestQuery = query;
+      latestParameters = parametersOf(query);
+    }
     return tests.every(({ name, test }) => {
-      const value = query.get(name);
-      return value !== null && test(value);
+      const value = latestParameters.get(name);
+      return value !== undefined && test(value);
     });
   };
+}
+
+/** The query of the request that looks for its route: parsed once, however many matches look at it. */
+let latestQuery = '';
+let latestParameters: ReadonlyMap<string, string> = new Map();
+
+/** The first value of a repeated parameter counts, as the Gateway API recommends. */
+function parametersOf(query: string): ReadonlyMap<string, string> {
+  const parameters = new Map<string, string>();
+  for (const [name, value] of new URLSearchParams(query))
+    if (!parameters.has(name)) parameters.set(name, value);
+  return parameters;
 }

@@ -36,7 +36,6 @@ function reached(t: TestContext, { target = {}, around = [], request = {}, token
     place,
     targets: [{ kind: 'http', name: 'far', host: '127.0.0.1', port: 9, path: '/mcp', ...target }],
     prefixMode: 'conditional',
-    failureMode: 'failClosed',
     dnsRebindingProtection: false,
   };
   const reachFor = compileReach(backend, around, defaults, { endpoints, uses: { destinations } }, (uses) =>
@@ -118,4 +117,12 @@ test('a policy that cannot stand on a server closes the route', (t) => {
 test('the limit of a call is that of the target', (t) => {
   assert.equal(reached(t, {}).callTimeoutMs, undefined);
   assert.equal(reached(t, { target: { requestTimeoutMs: 5 } }).callTimeoutMs, 5);
+});
+
+test('a host that a policy sets is the one that the server is asked for', (t) => {
+  const host = use('requestHeaderModifier', { set: { host: 'tools.example.com' } });
+  assert.equal(reached(t, { request: client }).authority, undefined);
+  assert.equal(reached(t, { request: client, around: [host] }).authority, 'tools.example.com');
+  const { authority, headers } = reached(t, { request: client, target: { policies: [host] } });
+  assert.deepEqual([authority, headers], ['tools.example.com', []]);
 });

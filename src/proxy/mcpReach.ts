@@ -1,11 +1,11 @@
 import { HeaderEdits } from '../http/index.ts';
 import type { Caller, Reach } from '../mcp/index.ts';
 import type { McpBackend, PolicyUse, ProcessSettings, RemoteTarget } from '../model/index.ts';
-import type { Exchange, Steps } from '../policies/index.ts';
+import { policiesOn, type Exchange, type Steps } from '../policies/index.ts';
 import { targetOf, type Destination, type Endpoints } from '../upstream/index.ts';
 
 /** Policies that have a say in the requests of a session to a server, wherever they stand. */
-const ofTargets: ReadonlySet<string> = new Set(['backendAuth', 'requestHeaderModifier']);
+const ofTargets: ReadonlySet<string> = new Set(policiesOn('target'));
 
 export interface ReachTools {
   readonly endpoints: Endpoints;
@@ -63,8 +63,9 @@ function reachOf(
     // They change the request and nothing else (`ofTargets`).
     for (const step of steps)
       if (step.onRequest?.(request) !== undefined) throw new Error('a policy of a target has answered');
-    const { forwardTarget, requestHeaders } = request;
-    return { destination, path: forwardTarget, headers: requestHeaders.lines, callTimeoutMs };
+    const { forwardTarget, forwardHost, requestHeaders } = request;
+    const reach = { destination, path: forwardTarget, headers: requestHeaders.lines, callTimeoutMs };
+    return forwardHost?.kind === 'full' ? { ...reach, authority: forwardHost.authority } : reach;
   };
 }
 
@@ -82,6 +83,8 @@ class TargetRequest implements Exchange {
   readonly chosen: Exchange['chosen'];
   readonly timing: Exchange['timing'];
   readonly matchedPrefix = undefined;
+  /** The path of a target is the operator's own. */
+  readonly pathReadings: readonly string[] = [];
   identity: Exchange['identity'];
   token: Exchange['token'];
   user: Exchange['user'];
@@ -101,6 +104,15 @@ class TargetRequest implements Exchange {
     this.apiKey = x.apiKey;
     // Where a cookie is added to those that the client sent, there are none.
     this.requestHeaders.remove('cookie');
+  }
+
+  /** Expressions of a target draw on the budget of the client's request. */
+  get workLeft(): number {
+    return this.x.workLeft;
+  }
+
+  set workLeft(units: number) {
+    this.x.workLeft = units;
   }
 
   limitRequest(ms: number): void {

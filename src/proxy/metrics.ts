@@ -9,6 +9,8 @@ import { exposeUpstream } from './upstreamMetrics.ts';
 export interface MetricSources {
   readonly wire: WireStats;
   readonly overload: Overload;
+  /** Memory in which answers of HTTP/2 wait for their clients. */
+  readonly unread: { readonly held: number };
   readonly routes: () => Iterable<{
     readonly labels: Readonly<Record<string, string>>;
     readonly stats: RouteStats;
@@ -232,6 +234,13 @@ export function exposeMetrics(metrics: Metrics, sources: MetricSources): void {
     [],
     one(() => sources.overload.load.memory),
     'max',
+  );
+  metrics.collect(
+    'unread_answer_bytes',
+    'Memory in which answers of HTTP/2 wait for clients to take them.',
+    'gauge',
+    [],
+    one(() => sources.unread.held),
   );
   metrics.collect(
     'upgraded_connections',

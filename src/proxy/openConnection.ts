@@ -1,8 +1,14 @@
-/** What a port knows of a connection of any kind. */
-export interface OpenConnection {
+import type { Held } from '../http/index.ts';
+import type { UnreadStream } from './unreadAnswers.ts';
+
+/** A port's view of a connection of any kind. A tunnel counts as idle since its last byte. */
+export interface OpenConnection extends Held {
+  /** Streams whose answers wait for the client, where it has such. */
+  unreadStreams?(): Iterable<UnreadStream>;
   /** One look of the coarse clock. */
   sweep(now: number): void;
   /** Asks for the end, after what is under way. */
   drain(): void;
-  destroy(): void;
+  /** @param reason for the log */
+  destroy(reason?: string): void;
 }

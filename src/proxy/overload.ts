@@ -2,6 +2,7 @@ import { closeSync, openSync } from 'node:fs';
 import { getHeapStatistics } from 'node:v8';
 import type { OverloadLimits } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
+import { MemoryInUse } from './memoryInUse.ts';
 
 /** How the process fares. */
 export interface Load {
@@ -36,6 +37,7 @@ export class Overload {
   limits: OverloadLimits;
   private readonly log: Logger;
   private readonly looks: Load[] = [];
+  private readonly memoryInUse = new MemoryInUse();
   private readonly timer: NodeJS.Timeout | undefined;
   private due = performance.now() + TICK_MS;
 
@@ -73,7 +75,7 @@ export class Overload {
     const now = performance.now();
     const lagMs = Math.max(0, now - this.due);
     this.due = now + TICK_MS;
-    this.note({ lagMs, memory: memoryShare(), outOfFiles: outOfFiles() });
+    this.note({ lagMs, memory: memoryShare(this.memoryInUse), outOfFiles: outOfFiles() });
   }
 
   private become(level: OverloadLevel, reason: OverloadReason): void {
@@ -97,12 +99,18 @@ export class Overload {
 const over = (value: number, threshold: number): boolean => threshold > 0 && value >= threshold;
 
 /** The nearer of two ends: that of the heap, and that of the memory the system grants (a container's limit). */
-function memoryShare(): number {
+function memoryShare(inUse: MemoryInUse): number {
   const { used_heap_size: used, heap_size_limit: most } = getHeapStatistics();
+  const granted = grantedMemory();
+  if (granted === undefined) return used / most;
+  const { rss, heapUsed, external } = process.memoryUsage();
+  return Math.max(used / most, inUse.note({ rss, known: heapUsed + external }) / granted);
+}
+
+/** Memory that the system lets the process have; without a limit it names none, or more than any machine has. */
+export function grantedMemory(): number | undefined {
   const granted = process.constrainedMemory();
-  // Without a limit the system names none, or more than any machine has.
-  const limited = granted > 0 && granted < 2 ** 50;
-  return Math.max(used / most, limited ? process.memoryUsage.rss() / granted : 0);
+  return granted > 0 && granted < 2 ** 50 ? granted : undefined;
 }
 
 /**

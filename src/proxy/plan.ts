@@ -1,8 +1,12 @@
+import { isIP } from 'node:net';
 import type { Mirror as MirrorOfModel, ProcessSettings } from '../model/index.ts';
 import type { BodyLimit, Forwarding, RetryPlan } from '../policies/index.ts';
 import { targetOf, type Target } from '../upstream/index.ts';
 import type { BackendTools } from './backendTools.ts';
 import { Mirror } from './mirror.ts';
+
+/** As for the backends of a file: the policy names a mirror by host name or by address. */
+const ownHostOf = (host: string): Pick<Target, 'ownHost'> => (isIP(host) === 0 ? { ownHost: true } : {});
 
 /** A body that is gathered in memory, up to so many bytes. */
 export interface Hold {
@@ -29,7 +33,7 @@ export function compilePlan(
   further: readonly MirrorOfModel[] = [],
 ): Plan | undefined {
   const all: readonly { readonly target: Target; readonly share: number }[] = [
-    ...mirrors.map(({ host, port, share }) => ({ target: { host, port }, share })),
+    ...mirrors.map(({ host, port, share }) => ({ target: { host, port, ...ownHostOf(host) }, share })),
     ...further.map(({ backend, share }) => ({ target: targetOf(backend), share })),
   ];
   if (retry === undefined && all.length === 0 && buffer === undefined) return undefined;

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { ErrorCode } from '../errors.ts';
-import { HeadPool } from '../http/index.ts';
+import { HeadPool, type Held, type Networks, type Taken } from '../http/index.ts';
 import type { Limits } from '../model/index.ts';
 import type { AccessLog, Logger } from '../telemetry/index.ts';
 import { exchangeRecord, refusalRecord } from './accessRecords.ts';
@@ -21,7 +21,8 @@ import { Seldom } from './seldom.ts';
 import type { EndReason, RouteStats, WireStats } from './stats.ts';
 import { TcpConnection, type TcpArrival, type TcpPort } from './tcpConnection.ts';
 import type { CompiledTcpRoute } from './tcpRoutes.ts';
-import type { ToldEnds } from './toldEnds.ts';
+import { peerOf, type ToldEnds } from './toldEnds.ts';
+import type { UnreadStream } from './unreadAnswers.ts';
 
 /** What a port shares with the others. */
 export interface PortTools {
@@ -33,7 +34,15 @@ export interface PortTools {
   /** Counts what no route of a listener took. */
   readonly unrouted: RouteStats;
   readonly overload: Overload;
+  /** Whose word about its clients is taken; swapped with the model. */
+  readonly proxies: { trusted: Networks | undefined };
+  readonly unread: (bytes: number) => void;
+  /** The connections of all ports that give way to a new one; asked before it is counted. */
+  readonly makeRoom: (open: number, most: number) => Taken<CountedConnection> | undefined;
 }
+
+/** A connection that counts against the limit, admitted or not. */
+export type CountedConnection = Held & { destroy(reason?: string): void };
 
 const SWEEP_MS = 500;
 
@@ -61,6 +70,8 @@ export class Port implements ConnectionPort, EntrancePort, TcpPort {
   private readonly acceptLog = new Seldom();
   private acceptFailures = 0;
   private readonly proxyLog = new Seldom();
+  private readonly refusedLog = new Seldom();
+  private readonly crowdLog = new Seldom();
 
   constructor(key: string, limits: Limits, door: Door | undefined, tools: PortTools) {
     this.key = key;
@@ -104,12 +115,30 @@ export class Port implements ConnectionPort, EntrancePort, TcpPort {
     this.listening.release(handle);
   }
 
+  get trustedProxies(): Networks | undefined {
+    return this.tools.proxies.trusted;
+  }
+
   get port(): number {
     return this.listening.port;
   }
 
   get open(): number {
     return this.connections.size + this.entering.size;
+  }
+
+  unread(bytes: number): void {
+    this.tools.unread(bytes);
+  }
+
+  *unreadStreams(): Iterable<UnreadStream> {
+    for (const connection of this.connections) yield* connection.unreadStreams?.() ?? [];
+  }
+
+  /** Every connection that counts against the limit. */
+  *counted(): Iterable<CountedConnection> {
+    yield* this.entering;
+    yield* this.connections;
   }
 
   configure(limits: Limits, door: Door | undefined): void {
@@ -297,8 +326,17 @@ export class Port implements ConnectionPort, EntrancePort, TcpPort {
   private accept(socket: Socket): void {
     const { wire } = this.tools;
     wire.accepted++;
-    if (wire.connections >= this.limits.maxConnections) {
+    const { maxConnections } = this.limits;
+    const crowd = this.tools.makeRoom(wire.connections, maxConnections);
+    if (crowd !== undefined) this.endCrowd(crowd);
+    if (wire.connections >= maxConnections) {
       wire.refused++;
+      if (this.refusedLog.take())
+        this.log.warn('Connections refused: limits.maxConnections are open', {
+          bind: this.key,
+          maxConnections,
+          client: peerOf(socket),
+        });
       socket.on('error', () => socket.destroy());
       if (this.door !== undefined && !this.door.plain) {
         socket.destroy();
@@ -325,6 +363,26 @@ export class Port implements ConnectionPort, EntrancePort, TcpPort {
         told: undefined,
       });
     else this.entering.add(new Entrance(this, socket, door));
+  }
+
+  private endCrowd({ longestIdle, holder, holds }: Taken<CountedConnection>): void {
+    const { wire } = this.tools;
+    if (this.crowdLog.take())
+      this.log.warn(
+        'Idle connections closed: above 80 % of limits.maxConnections, the largest holder gives way',
+        {
+          bind: this.key,
+          maxConnections: this.limits.maxConnections,
+          open: wire.connections,
+          holder,
+          holds,
+          closed: longestIdle.length,
+        },
+      );
+    for (const connection of longestIdle) {
+      this.ended('crowded');
+      connection.destroy('limits.maxConnections: its address holds most');
+    }
   }
 
   private tcpRoute(listener: string, serverName: string | undefined): CompiledTcpRoute | undefined {

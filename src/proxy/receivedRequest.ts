@@ -1,5 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import type { ClientCertificate, Head, HeaderLine, HttpRequest } from '../http/index.ts';
+import {
+  forwardedClient,
+  forwardedScheme,
+  type ClientCertificate,
+  type ForwardedClient,
+  type Head,
+  type HeaderLine,
+  type HttpRequest,
+} from '../http/index.ts';
 import { serverNameOf } from './arrival.ts';
 import type { ClientSide } from './clientSide.ts';
 
@@ -24,6 +32,9 @@ export abstract class ReceivedRequest {
   /** The head may hold somebody else's request by now. */
   protected released = false;
   private requestId: string | undefined;
+  /** The client as a proxy in front names it; undefined where no proxies are trusted, or this peer is none. */
+  readonly forwarded: ForwardedClient | undefined;
+  private readonly forwardedScheme: 'http' | 'https' | undefined;
 
   constructor(connection: ClientSide, head: Head, { method, target, path, query, host, authority }: Place) {
     this.connection = connection;
@@ -34,10 +45,21 @@ export abstract class ReceivedRequest {
     this.query = query;
     this.host = host;
     this.authority = authority;
+    const { port, remoteAddress } = connection;
+    const { trustedProxies } = port;
+    if (trustedProxies?.has(remoteAddress) !== true) return;
+    this.forwarded = forwardedClient(head.get('x-forwarded-for') ?? '', remoteAddress, trustedProxies);
+    this.forwardedScheme = forwardedScheme(head.get('x-forwarded-proto'));
   }
 
   get scheme(): 'http' | 'https' {
-    return this.connection.arrival === undefined ? 'http' : 'https';
+    return this.forwardedScheme ?? (this.connection.arrival === undefined ? 'http' : 'https');
+  }
+
+  get shownScheme(): 'http' | 'https' {
+    if (this.connection.port.trustedProxies !== undefined) return this.scheme;
+    // Anybody can write the header, so it may only raise: an address with https leads to nowhere less safe.
+    return this.scheme === 'https' || this.header('x-forwarded-proto') === 'https' ? 'https' : 'http';
   }
 
   get clientCertificate(): ClientCertificate | undefined {
@@ -57,10 +79,17 @@ export abstract class ReceivedRequest {
   }
 
   get remoteAddress(): string {
-    return this.connection.remoteAddress;
+    return this.forwarded?.address ?? this.connection.remoteAddress;
   }
 
   get remotePort(): number {
+    const { forwarded } = this;
+    if (forwarded !== undefined && forwarded.address !== this.connection.remoteAddress) return forwarded.port;
+    return this.connectionPort;
+  }
+
+  /** The port of the client's end of the connection. */
+  get connectionPort(): number {
     const { told, socket } = this.connection;
     return told?.port ?? socket.remotePort ?? 0;
   }
@@ -76,7 +105,9 @@ export abstract class ReceivedRequest {
   }
 
   get peer(): HttpRequest['peer'] {
-    return this.connection.told?.peer;
+    const { told, remoteAddress } = this.connection;
+    if (told?.peer !== undefined || this.forwarded === undefined) return told?.peer;
+    return { address: remoteAddress, port: this.connectionPort };
   }
 
   get id(): string {

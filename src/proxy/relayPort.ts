@@ -61,6 +61,7 @@ const relaxed = (limits: Limits): Limits => ({
   ...limits,
   maxHeadBytes: Math.max(limits.maxHeadBytes, limits.http2.maxHeadBytes ?? 0),
   idleTimeoutMs: Number.POSITIVE_INFINITY,
+  firstRequestTimeoutMs: Number.POSITIVE_INFINITY,
   // The client's time is up first.
   bodyTimeoutMs: 2 * limits.bodyTimeoutMs,
   minBodyRate: 0,

@@ -130,13 +130,15 @@ export class Relays implements Relaying {
 }
 
 function headerOf(x: LiveExchange): RelayHeader {
-  const { arrival, clientCertificate, port } = x.connection;
-  const { serverName, peer } = x;
+  // The connection's own end: the worker there reads for itself what proxies say of the client of each request.
+  const { arrival, clientCertificate, port, remoteAddress, told } = x.connection;
+  const { serverName } = x;
+  const peer = told?.peer;
   return {
     bind: port.key,
     version: x.version,
-    address: x.remoteAddress,
-    port: x.remotePort,
+    address: remoteAddress,
+    port: x.connectionPort,
     localAddress: x.localAddress,
     localPort: x.localPort,
     ...(peer && { peer }),

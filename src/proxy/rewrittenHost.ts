@@ -20,6 +20,8 @@ export function rewrittenHost(
       return rewrite.authority;
     case 'auto':
       return own;
+    case 'none':
+      return authority === '' ? own : authority;
     case 'host':
       return port === '' ? rewrite.host : `${rewrite.host}:${port}`;
     case 'port':

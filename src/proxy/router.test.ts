@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { GatewayError } from '../errors.ts';
 import type { HttpListener, Match, Route } from '../model/index.ts';
 import { HostTable, Router } from './router.ts';
 
@@ -32,7 +33,11 @@ function routerOf(
   };
   const router = new Router(listener, (index) => (routes[index] as Route).name);
   return (host, path, method = 'GET') =>
-    router.find({ method, path, query: '', header: () => undefined }, host, path)?.route;
+    router.find(
+      { method, path, query: '', authority: host, scheme: 'http', header: () => undefined },
+      host,
+      path,
+    )?.route;
 }
 
 test('of hosts the exact one wins, then the longest wildcard, then the one for all', () => {
@@ -123,4 +128,34 @@ test('a route can be looked for by its path alone, or by its host alone', () => 
   );
   assert.equal(router.findAny('x.example.com', every), 'b');
   assert.equal(router.findAny('other', every), 'a');
+});
+
+/** Letters that no few states describe. */
+const noise = Array.from({ length: 6000 }, (_, i) => ((Math.imul(i, i) >>> 5) ^ (i % 7)) & 1).join('');
+
+test('regular expressions that take too much work together end the search instead of the time of all others', () => {
+  const slow = Array.from({ length: 20 }, (_, i) => at('regex', `/.*0.{200}x${i}`));
+  const find = routerOf([
+    route('slow', ['slow.test'], ...slow),
+    route('rest', ['slow.test'], at('prefix', '/')),
+  ]);
+  assert.throws(
+    () => find('slow.test', `/${noise}`),
+    (error) => error instanceof GatewayError && error.code === 'route_work_limit',
+  );
+  // The next request has a budget of its own.
+  assert.equal(find('slow.test', '/01'), 'rest');
+});
+
+test('thousands of ordinary expressions are within the limit of work', () => {
+  const many = Array.from({ length: 5000 }, (_, i) => route(`r${i}`, [], at('regex', `.*\\.type${i}`)));
+  const find = routerOf(many);
+  assert.equal(find('a.test', '/some/path/to/a/file.type4999'), 'r4999');
+  assert.equal(find('a.test', '/some/path/to/a/file.other'), undefined);
+});
+
+test('a path longer than 8 KiB matches no regular expression', () => {
+  const find = routerOf([route('a', [], at('regex', '/.*'))]);
+  assert.equal(find('a.test', `/${'a'.repeat(8191)}`), 'a');
+  assert.equal(find('a.test', `/${'a'.repeat(8192)}`), undefined);
 });

@@ -1,5 +1,5 @@
 import { sortedRules, type HttpListener, type Match, type Route as RouteOfModel } from '../model/index.ts';
-import { compileMatch, prefixOf, type Matchable } from './match.ts';
+import { beginSearch, compileMatch, prefixOf, type Matchable } from './match.ts';
 import { PathTable, type CompiledRule, type Found } from './pathTable.ts';
 
 export type { CompiledRule } from './pathTable.ts';
@@ -53,10 +53,17 @@ interface HostRules<Route> {
 export class Router<Route> {
   private readonly byHost: HostTable<HostRules<Route>>;
 
-  /** @param routeOf the compiled route at a place of `listener.routes` */
-  constructor(listener: Pick<HttpListener, 'hostname' | 'routes'>, routeOf: (index: number) => Route) {
+  /**
+   * @param routeOf the compiled route at a place of `listener.routes`
+   * @param matchOf the compiled form of a match
+   */
+  constructor(
+    listener: Pick<HttpListener, 'hostname' | 'routes'>,
+    routeOf: (index: number) => Route,
+    matchOf: typeof compileMatch = compileMatch,
+  ) {
     const indexes = new Map(listener.routes.map((route, index) => [route, index]));
-    const compile = compileOnce((route) => routeOf(indexes.get(route) ?? -1));
+    const compile = compileOnce((route) => routeOf(indexes.get(route) ?? -1), matchOf);
     const gathered = new Map<string | undefined, CompiledRule<Route>[]>();
     for (const { hostname, match, route } of sortedRules(listener)) {
       const rules = gathered.get(hostname);
@@ -74,8 +81,17 @@ export class Router<Route> {
         entry.wider = this.byHost.findWider(hostname.startsWith('*.') ? hostname.slice(2) : hostname);
   }
 
-  /** The first rule, in the order of `sortedRules`, that holds for the request. */
+  /**
+   * The first rule, in the order of `sortedRules`, that holds for the request.
+   * @throws GatewayError route_work_limit
+   */
   find(request: Matchable, host: string, path: string): Found<Route> | undefined {
+    beginSearch();
+    return this.findAgain(request, host, path);
+  }
+
+  /** The same for another reading of the path, within the work that the first search has left. @throws as `find` */
+  findAgain(request: Matchable, host: string, path: string): Found<Route> | undefined {
     for (let at = this.byHost.find(host); at !== undefined; at = at.wider) {
       const found = at.table.find(request, path);
       if (found !== undefined) return found;
@@ -92,8 +108,9 @@ export class Router<Route> {
     return undefined;
   }
 
-  /** The first route that serves a path, whatever else it asks of a request, and is accepted. */
+  /** The first route that serves a path, whatever else it asks of a request, and is accepted. @throws as `find` */
   findByPath(host: string, path: string, accept: (route: Route) => boolean): Route | undefined {
+    beginSearch();
     for (let at = this.byHost.find(host); at !== undefined; at = at.wider) {
       const rule = at.table.forPath(path).find(({ route }) => accept(route));
       if (rule !== undefined) return rule.route;
@@ -105,6 +122,7 @@ export class Router<Route> {
 /** Compiles a match once, under however many host names its route is reached. */
 function compileOnce<Route>(
   routeOf: (route: RouteOfModel) => Route,
+  matchOf: typeof compileMatch,
 ): (route: RouteOfModel, match: Match) => CompiledRule<Route> {
   const known = new Map<RouteOfModel, Map<Match, CompiledRule<Route>>>();
   return (route, match) => {
@@ -114,7 +132,7 @@ function compileOnce<Route>(
     if (rule === undefined) {
       const { kind, value } = match.path;
       rule = {
-        match: compileMatch(match),
+        match: matchOf(match),
         route: routeOf(route),
         kind,
         written: value,

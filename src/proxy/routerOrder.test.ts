@@ -151,7 +151,12 @@ test('the router finds the rule that a scan of all rules in their order finds', 
         const scan = linear(at);
         const router = new Router(at, (index) => at.routes[index]?.name);
         for (const [{ headers, ...rest }, name] of requests) {
-          const asked = { ...rest, header: (field: string) => (headers.includes(field) ? '1' : undefined) };
+          const asked = {
+            ...rest,
+            authority: name,
+            scheme: 'http',
+            header: (field: string) => (headers.includes(field) ? '1' : undefined),
+          };
           const found = router.find(asked, name, asked.path);
           assert.equal(found && `${found.route} ${found.rule.written}`, scan.holding(asked, name)[0]);
         }

@@ -41,6 +41,8 @@ export function sendError(x: LiveExchange, thrown: unknown): void {
   }
   const type = error.jsonBody === undefined ? 'text/plain; charset=utf-8' : 'application/json';
   const headers: HeaderLine[] = [['content-type', type], ...(error.headers ?? [])];
+  // A challenge names an address that this client wrote in Host: no cache may hand it to another client.
+  if (status === 401) headers.push(['cache-control', 'no-store']);
   if (status === 503 && retry !== 'no')
     headers.push(['retry-after', String(error.retryAfter ?? RETRY_AFTER)]);
   const body = error.jsonBody === undefined ? `${error.message}\n` : JSON.stringify(error.jsonBody);

@@ -1,4 +1,5 @@
-import type { Bind, HttpListener, Model, PolicyUse, ProcessSettings, Route } from '../model/index.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Bind, HttpListener, Match, Model, PolicyUse, ProcessSettings, Route } from '../model/index.ts';
 import { GatewayError } from '../errors.ts';
 import {
   policyOrder,
@@ -12,6 +13,7 @@ import type { BackendTools } from './backendTools.ts';
 import { compileBackends } from './backends.ts';
 import type { Compiled, CompiledListener, CompiledRoute, Elsewhere, Relaying } from './compiled.ts';
 import { dropTables, type DropTables } from './headers.ts';
+import { compileMatch } from './match.ts';
 import { HostTable, Router } from './router.ts';
 import type { RouteStats } from './stats.ts';
 import { pickSteps } from './steps.ts';
@@ -62,23 +64,30 @@ export class Snapshot implements Compiled {
   private inside = 0;
   private retired = false;
 
-  /** @throws Error where something cannot be compiled that is no route; nothing is left of what was prepared then */
-  constructor(model: Model, tools: SnapshotTools) {
+  private constructor(model: Model, compiler: Compiler, compiled: CompiledBinds) {
     this.model = model;
     this.settings = model.process;
     this.drop = dropTables(model.process.headers);
-    const compiler = new Compiler(tools, model.process);
     this.steps = compiler.steps;
     this.routes = compiler.routes;
+    ({
+      binds: this.binds,
+      secureBinds: this.secureBinds,
+      tcpBinds: this.tcpBinds,
+      tcpRoutes: this.tcpRoutes,
+    } = compiled);
+  }
+
+  /**
+   * Compiles a model. Many routes take many turns of the event loop, so that requests are served meanwhile.
+   * @throws Error where something cannot be compiled that is no route; nothing is left of what was prepared then
+   */
+  static async of(model: Model, tools: SnapshotTools): Promise<Snapshot> {
+    const compiler = new Compiler(tools, model.process);
     try {
-      ({
-        binds: this.binds,
-        secureBinds: this.secureBinds,
-        tcpBinds: this.tcpBinds,
-        tcpRoutes: this.tcpRoutes,
-      } = compiler.binds(model));
+      return new Snapshot(model, compiler, await inTurns(compiler.binds(model)));
     } catch (error) {
-      this.close();
+      for (const steps of compiler.steps) steps.close?.();
       throw error;
     }
   }
@@ -112,19 +121,31 @@ export class Snapshot implements Compiled {
   }
 }
 
+/** So many routes are compiled in a few milliseconds. */
+const routesPerTurn = 64;
+
+async function inTurns<T>(work: Generator<undefined, T>): Promise<T> {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+    await nextTurn();
+  }
+}
+
 class Compiler {
   readonly routes: CompiledRoute[] = [];
   readonly steps: Steps[] = [];
   private readonly tools: SnapshotTools;
   private readonly settings: ProcessSettings;
+  private compiled = 0;
 
   constructor(tools: SnapshotTools, settings: ProcessSettings) {
     this.tools = tools;
     this.settings = settings;
   }
 
-  /** Every port with its listeners. */
-  binds(model: Model): CompiledBinds {
+  /** Every port with its listeners. Yields where others may have their turn. */
+  *binds(model: Model): Generator<undefined, CompiledBinds> {
     const binds = new Map<string, HostTable<CompiledListener>>();
     const secureBinds = new Map<string, HostTable<CompiledListener | Elsewhere>>();
     const tcpBinds = new Map<string, ReadonlyMap<string, CompiledTcpListener>>();
@@ -135,8 +156,10 @@ class Compiler {
       const secure: (readonly [string | undefined, CompiledListener | Elsewhere])[] = [];
       const tcp = new Map<string, CompiledTcpListener>();
       for (const listener of bind.listeners) {
-        if (listener.protocol === 'HTTP') plain.push([listener.hostname, this.listener(key, listener)]);
-        if (listener.protocol === 'HTTPS') secure.push([listener.hostname, this.listener(key, listener)]);
+        if (listener.protocol === 'HTTP')
+          plain.push([listener.hostname, yield* this.listener(key, listener)]);
+        if (listener.protocol === 'HTTPS')
+          secure.push([listener.hostname, yield* this.listener(key, listener)]);
         if (listener.protocol === 'TLS') secure.push([listener.hostname, { name: listener.name }]);
         if (listener.protocol === 'TLS' || listener.protocol === 'TCP') {
           const compiled = compileTcp(key, listener, this.settings, this.tools);
@@ -151,14 +174,25 @@ class Compiler {
     return { binds, secureBinds, tcpBinds, tcpRoutes };
   }
 
-  private listener(bind: string, listener: HttpListener): CompiledListener {
-    const compiled = listener.routes.map((route) => this.route(bind, listener, route));
+  private *listener(bind: string, listener: HttpListener): Generator<undefined, CompiledListener> {
+    const compiled: CompiledRoute[] = [];
+    const matches = new Map<Match, ReturnType<typeof compileMatch>>();
+    for (const route of listener.routes) {
+      compiled.push(this.route(bind, listener, route));
+      for (const match of route.matches) matches.set(match, compileMatch(match));
+      this.compiled += 1;
+      if (this.compiled % routesPerTurn === 0) yield undefined;
+    }
     return {
       name: listener.name,
       bind,
       gateway: listener.gateway,
       policies: listener.policies,
-      router: new Router(listener, (index) => compiled[index] as CompiledRoute),
+      router: new Router(
+        listener,
+        (index) => compiled[index] as CompiledRoute,
+        (match) => matches.get(match) ?? compileMatch(match),
+      ),
       unrouted: this.assemble(bind, listener.name, undefined, listener.policies, () => notFound),
     };
   }
@@ -187,7 +221,7 @@ class Compiler {
         const nth = before.filter((other) => other === use.name).length;
         before.push(use.name);
         const place = [bind, listener, name, use.name, nth].join('\n');
-        const steps = prepare(use, { ...this.tools.policyTools, place });
+        const steps = prepare(use, { ...this.tools.policyTools, place, guarded: use.guarded === true });
         all.push(steps);
         return steps;
       });
@@ -213,7 +247,13 @@ class Compiler {
       of,
       onWellKnown: pickSteps(prepared, 'onWellKnown'),
       allowMcpItem: pickSteps(prepared, 'allowMcpItem'),
-      broken: undefined,
+      get broken() {
+        for (const steps of all) {
+          const problem = steps.problem?.();
+          if (problem !== undefined) return problem;
+        }
+        return undefined;
+      },
     };
     this.routes.push(route);
     return route;

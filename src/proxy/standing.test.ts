@@ -24,6 +24,7 @@ const route = (more: Partial<RouteInShort> = {}): RouteInShort => ({
   name: 'mcp',
   prefix: '/mcp',
   handler: listening,
+  target: 'server',
   policies: rule('request.path == "/mcp"'),
   ...more,
 });
@@ -64,6 +65,7 @@ const cases: readonly (readonly [what: string, next: ModelInShort, lives: boolea
   ],
   ['the prefix of the route', model(route({ prefix: '/elsewhere' })), false],
   ['the host of the listener', { ...model(route()), hostname: 'other.test' }, false],
+  ['the name of the target', model(route({ target: 'renamed' })), false],
   ['the name of the route', model(route({ name: 'renamed' })), false],
   ['everything: there is no route left', { routes: [] }, false],
 ];

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { PolicyUse } from '../model/index.ts';
 import type { Compiled, CompiledListener, CompiledRoute } from './compiled.ts';
 import type { LiveExchange } from './exchange.ts';
+import { judgeReadings } from './readings.ts';
 
 /**
  * Answers that would go on for as long as the client stays, such as the event streams of MCP. Every other request ends
@@ -44,7 +45,14 @@ function servedTheSame(x: LiveExchange, next: Compiled, same: Verdicts): boolean
   if (listener === undefined || route === undefined) return false;
   const now = next.bind(listener.bind, x.connection.arrival !== undefined)?.find(x.host);
   if (now?.router === undefined || now.name !== listener.name) return false;
-  const found = now.router.find(x, x.host, x.path)?.route;
+  let found: CompiledRoute | undefined;
+  try {
+    found = now.router.find(x, x.host, x.path)?.route;
+    if (found !== undefined) judgeReadings(x, now.router, found);
+  } catch {
+    // The new configuration has no route for it within its limits, or several.
+    return false;
+  }
   return (
     found?.of !== undefined &&
     found.broken === undefined &&
@@ -77,6 +85,10 @@ const rulesOf = ([listener, route]: Place): unknown => [
   route.name,
   route.of?.origin,
   bare(route.of?.policies ?? []),
+  // Rules about items see what the configuration calls a target.
+  route.of?.backends.map((backend) =>
+    backend.kind === 'mcp' ? backend.targets.map(({ name }) => name) : [],
+  ),
 ];
 
 /** Where they were written does not matter. */

@@ -106,7 +106,8 @@ function add(table: Float64Array, at: number, amount: number): void {
 export type RelayOutcome = 'answered' | 'unreachable' | 'lost' | 'cancelled';
 
 /** Why the gateway ends a connection that could have served further requests, or the present one. */
-export type EndReason = 'requests' | 'age' | 'overload' | 'rate' | 'flood' | 'keepalive' | 'upgrade';
+export type EndReason =
+  'requests' | 'age' | 'overload' | 'rate' | 'flood' | 'keepalive' | 'upgrade' | 'silent' | 'crowded';
 
 /** Counters of the downstream side of the process. */
 export interface WireStats {

@@ -40,7 +40,7 @@ export interface TcpArrival {
 export class TcpConnection implements TunnelClient, UpstreamUser, Waiter {
   readonly socket: Socket;
   /** The client, as the log has it. */
-  private readonly remoteAddress: string;
+  readonly remoteAddress: string;
   private readonly arrival: TcpArrival;
   private readonly route: CompiledTcpRoute;
   private readonly startedAt = Date.now();
@@ -63,6 +63,8 @@ export class TcpConnection implements TunnelClient, UpstreamUser, Waiter {
   private queued = false;
   /** When the tunnel is idle for too long, by `Date.now()`. */
   private deadline = Number.POSITIVE_INFINITY;
+  /** When the last byte moved in the tunnel; undefined before there is one. */
+  idleSince: number | undefined;
   private lingers = false;
   private gone = false;
 
@@ -180,7 +182,9 @@ export class TcpConnection implements TunnelClient, UpstreamUser, Waiter {
 
   touch(): void {
     const { tunnel, port } = this;
-    if (tunnel !== undefined) this.deadline = Date.now() + tunnel.patience(port.limits);
+    if (tunnel === undefined) return;
+    this.idleSince = Date.now();
+    this.deadline = this.idleSince + tunnel.patience(port.limits);
   }
 
   cut(error: GatewayError): void {
@@ -207,8 +211,8 @@ export class TcpConnection implements TunnelClient, UpstreamUser, Waiter {
     // Nothing more will begin here.
   }
 
-  destroy(): void {
-    this.reason = 'the gateway stops';
+  destroy(reason = 'the gateway stops'): void {
+    this.reason = reason;
     this.end('closed');
   }
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import type { InvalidBackend, Limits, UdpBackend, UdpRoute } from '../model/index.ts';
 import { TestPlane, type ModelInShort } from './dataPlane.testing.ts';
@@ -42,8 +43,10 @@ class Client {
   readonly socket = createSocket('udp4');
   readonly got: string[] = [];
 
-  static async start(t: TestContext, port: number): Promise<Client> {
+  static async start(t: TestContext, port: number, from = '127.0.0.1'): Promise<Client> {
     const client = new Client();
+    client.socket.bind(0, from);
+    await once(client.socket, 'listening');
     client.socket.on('message', (bytes: Buffer) => void client.got.push(bytes.toString()));
     client.socket.on('error', () => undefined);
     client.socket.connect(port, '127.0.0.1');
@@ -263,15 +266,34 @@ test('a client whose backend is gone goes to another address with its next datag
 test('clients over limits.maxUdpFlows get nothing, and those that are known go on', async (t) => {
   const server = await startServer(t, 'a');
   const plane = await start(t, [route([backend(server.port)])], { maxUdpFlows: 2 });
-  const known = [await Client.start(t, plane.port), await Client.start(t, plane.port)];
+  const known = [await Client.start(t, plane.port), await Client.start(t, plane.port, '127.0.0.2')];
   for (const client of known) await client.ask('1');
-  const third = await Client.start(t, plane.port);
+  const third = await Client.start(t, plane.port, '127.0.0.3');
   third.send('lost');
   while ((await metric(plane, 'udp_dropped_datagrams_total', 'too_many')) === 0)
     await new Promise(setImmediate);
   for (const client of known) assert.equal(await client.ask('2'), 'a:2');
   assert.deepEqual(third.got, []);
   assert.equal(await metric(plane, 'udp_flows'), 2);
+});
+
+test('one address cannot hold all of limits.maxUdpFlows: its longest idle clients give way', async (t) => {
+  const server = await startServer(t, 'a');
+  const plane = await start(t, [route([backend(server.port)])], { maxUdpFlows: 5 });
+  const flood: Client[] = [];
+  for (let i = 0; i < 8; i++) {
+    const client = await Client.start(t, plane.port, '127.0.0.2');
+    assert.equal(await client.ask('1'), 'a:1');
+    flood.push(client);
+  }
+  const others = [await Client.start(t, plane.port), await Client.start(t, plane.port, '127.0.0.3')];
+  for (const client of others) assert.equal(await client.ask('1'), 'a:1');
+  assert.equal(await flood.at(-1)?.ask('2'), 'a:2', 'the newest one of the flood is still known');
+  for (const client of others) assert.equal(await client.ask('2'), 'a:2');
+  assert.equal(await metric(plane, 'udp_dropped_datagrams_total', 'too_many'), 0);
+  assert.ok((await metric(plane, 'udp_flows_total', 'result="crowded"')) >= 5);
+  const warning = plane.log.find(({ message }) => message.includes('limits.maxUdpFlows'));
+  assert.equal(warning?.fields?.['holder'], '127.0.0.2');
 });
 
 test('while new work is shed, new clients get nothing', async (t) => {
@@ -361,6 +383,39 @@ test('a port that is taken keeps the old configuration', async (t) => {
     }),
     /port \d+ on 127\.0\.0\.1 cannot be bound: EADDRINUSE/,
   );
+  assert.equal(await client.ask('1'), 'a:1');
+});
+
+test('an optional port that is taken stays closed, and the others come into use', async (t) => {
+  const taken = await startServer(t, 'other');
+  const tcp = createServer().listen(0, '127.0.0.1');
+  t.after(() => tcp.close());
+  await once(tcp, 'listening');
+  const { port } = tcp.address() as AddressInfo;
+  const server = await startServer(t, 'a');
+  const plane = await start(t, [route([backend(server.port)])]);
+  const [known] = plane.plane.binds;
+  assert.ok(known !== undefined);
+  const optional = { address: '127.0.0.1', optional: true } as const;
+  await plane.apply({
+    binds: [
+      { port, ...optional, listeners: [{ name: 'tcp', protocol: 'TCP', tcpRoutes: [] }] },
+      { port: taken.port, ...optional, listeners: [{ name: 'udp', protocol: 'UDP', udpRoutes: [] }] },
+      { port: 0, listeners: [{ name: 'dns', protocol: 'UDP', udpRoutes: [route([backend(server.port)])] }] },
+    ],
+  });
+  assert.deepEqual(
+    plane.plane.closedPorts.map(({ port: number, protocol, problem }) => [
+      number,
+      protocol,
+      /EADDRINUSE/.test(problem),
+    ]),
+    [
+      [port, 'TCP', true],
+      [taken.port, 'UDP', true],
+    ],
+  );
+  const client = await Client.start(t, plane.plane.binds[0]?.port ?? 0);
   assert.equal(await client.ask('1'), 'a:1');
 });
 

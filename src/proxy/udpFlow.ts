@@ -2,6 +2,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 import type { DatagramAddress, DatagramDestination } from '../upstream/index.ts';
 import type { RawRecord } from './rawRecord.ts';
+import { peerOf } from './toldEnds.ts';
 import type { UdpResult, UdpStats } from './udpStats.ts';
 
 /** Datagrams kept while the backend is looked up. */
@@ -36,7 +37,7 @@ export class UdpFlow {
   private readonly route: string;
   private readonly startedAt = Date.now();
   private readonly startedTick = performance.now();
-  /** By `Date.now()`. */
+  /** When a datagram came or went last, by `Date.now()`. */
   lastAt = Date.now();
   private received = 0;
   private sent = 0;
@@ -67,6 +68,15 @@ export class UdpFlow {
     this.socket.on('error', () => this.fail());
     this.socket.on('connect', () => this.onConnected());
     this.socket.connect(backend.port, backend.host);
+  }
+
+  /** For its share of the limit. */
+  get remoteAddress(): string {
+    return peerOf({ remoteAddress: this.client.address });
+  }
+
+  get idleSince(): number {
+    return this.lastAt;
   }
 
   /** For the access log. */

@@ -1,3 +1,4 @@
+import { FairShare } from '../http/index.ts';
 import type {
   AddressLists,
   Bind,
@@ -8,10 +9,11 @@ import type {
   UpstreamSettings,
 } from '../model/index.ts';
 import { DatagramDestination, type LookupTools } from '../upstream/index.ts';
-import { bindProblem } from './bindProblem.ts';
+import { bindProblem, type ClosedPort } from './bindProblem.ts';
 import { bindKey } from './snapshot.ts';
 import type { StatsByRoute } from './tcpStats.ts';
-import { UdpPort, type CompiledUdpRoute, type Datagrams, type UdpTools } from './udpPort.ts';
+import type { UdpFlow } from './udpFlow.ts';
+import { UdpPort, type CompiledUdpRoute, type Datagrams, type UdpFlows, type UdpTools } from './udpPort.ts';
 import type { UdpStats } from './udpStats.ts';
 import { byWeight } from './weights.ts';
 
@@ -35,7 +37,11 @@ export const acceptsConnections = ({ listeners }: Bind): boolean =>
 /** All ports for datagrams, and the way from one model to the next: wholly or not at all. */
 export class UdpPlane {
   private readonly tools: UdpPlaneTools;
-  private readonly flows = { open: 0 };
+  private readonly share = new FairShare<UdpFlow>(() => this.counted());
+  private readonly flows: UdpFlows = {
+    open: 0,
+    makeRoom: (open, most) => this.share.makeRoom(open, most),
+  };
   private readonly ports = new Map<string, UdpPort>();
   private readonly leaving = new Set<UdpPort>();
   private destinations = new Map<string, DatagramDestination>();
@@ -48,8 +54,11 @@ export class UdpPlane {
     return [...this.ports.values()].map(({ key, port, open }) => ({ key, port, connections: open }));
   }
 
-  /** @throws Error when a new port cannot be bound; nothing has changed then */
-  async prepare(model: Model, limits: Limits): Promise<{ commit(): void; abort(): void }> {
+  /** @throws Error when a new port cannot be bound and is not optional; nothing has changed then */
+  async prepare(
+    model: Model,
+    limits: Limits,
+  ): Promise<{ readonly closed: readonly ClosedPort[]; commit(): void; abort(): void }> {
     const wanted = new Map<string, Wanted>();
     for (const [index, bind] of model.binds.entries())
       for (const listener of bind.listeners)
@@ -59,6 +68,7 @@ export class UdpPlane {
     for (const [key, { listener }] of wanted)
       routes.set(key, this.compile(key, listener, model.process.upstream, destinations));
     const opened = new Map<string, UdpPort>();
+    const closed: ClosedPort[] = [];
     const abort = (): void => {
       for (const port of opened.values()) port.destroy();
       closeOthers(destinations, this.destinations);
@@ -66,7 +76,14 @@ export class UdpPlane {
     try {
       for (const [key, route] of routes) {
         const { bind } = wanted.get(key) as Wanted;
-        if (!this.ports.has(key)) opened.set(key, await this.open(key, bind, route, limits));
+        if (this.ports.has(key)) continue;
+        try {
+          opened.set(key, await this.open(key, bind, route, limits));
+        } catch (error) {
+          if (bind.optional !== true) throw error;
+          const problem = error instanceof Error ? error.message : String(error);
+          closed.push({ key, port: bind.port, protocol: 'UDP', problem });
+        }
       }
     } catch (error) {
       abort();
@@ -85,7 +102,7 @@ export class UdpPlane {
       this.tools.stats.retireOthers(used, ({ open }) => open > 0);
       this.destinations = destinations;
     };
-    return { commit, abort };
+    return { closed, commit, abort };
   }
 
   /** See `Endpoints.useAddresses`. */
@@ -117,6 +134,11 @@ export class UdpPlane {
     this.leaving.clear();
     for (const destination of this.destinations.values()) destination.close();
     this.destinations.clear();
+  }
+
+  private *counted(): Iterable<UdpFlow> {
+    for (const port of this.ports.values()) yield* port.counted();
+    for (const port of this.leaving) yield* port.counted();
   }
 
   private compile(

@@ -1,5 +1,6 @@
 import { createSocket, type RemoteInfo, type Socket, type SocketOptions } from 'node:dgram';
 import { isIPv6 } from 'node:net';
+import type { Taken } from '../http/index.ts';
 import type { Limits } from '../model/index.ts';
 import type { AccessLog, Logger } from '../telemetry/index.ts';
 import type { DatagramDestination } from '../upstream/index.ts';
@@ -36,8 +37,13 @@ export interface UdpTools {
   readonly log: Logger;
   readonly accessLog: () => AccessLog | undefined;
   readonly overload: Overload;
-  /** Clients of all ports together. */
-  readonly flows: { open: number };
+  /** Clients of all ports together, and those that give way to a new one. */
+  readonly flows: UdpFlows;
+}
+
+export interface UdpFlows {
+  open: number;
+  makeRoom(open: number, most: number): Taken<UdpFlow> | undefined;
 }
 
 /** One bound port for datagrams, and the clients that are known there. */
@@ -52,6 +58,7 @@ export class UdpPort implements FlowOwner {
   private draining = false;
   private readonly settled: (() => void)[] = [];
   private readonly errorLog = new Seldom();
+  private readonly crowdLog = new Seldom();
 
   constructor(key: string, route: CompiledUdpRoute, limits: Limits, tools: UdpTools) {
     this.key = key;
@@ -74,6 +81,11 @@ export class UdpPort implements FlowOwner {
   /** 0 while it is not bound. */
   get port(): number {
     return this.socket?.address().port ?? 0;
+  }
+
+  /** Every client that counts against the limit. */
+  counted(): Iterable<UdpFlow> {
+    return this.flows.values();
   }
 
   /** Known clients. */
@@ -184,7 +196,9 @@ export class UdpPort implements FlowOwner {
 
   private begin({ address, port }: RemoteInfo): UdpFlow | undefined {
     const { route, tools } = this;
-    const full = tools.flows.open >= this.limits.maxUdpFlows;
+    const { maxUdpFlows } = this.limits;
+    if (!this.draining) this.endCrowd(tools.flows.makeRoom(tools.flows.open, maxUdpFlows));
+    const full = tools.flows.open >= maxUdpFlows;
     const refusal: UdpDrop | undefined = this.draining
       ? 'draining'
       : full
@@ -202,6 +216,24 @@ export class UdpPort implements FlowOwner {
     tools.flows.open++;
     this.flows.set(keyOf(flow.client), flow);
     return flow;
+  }
+
+  private endCrowd(crowd: Taken<UdpFlow> | undefined): void {
+    if (crowd === undefined) return;
+    const { longestIdle, holder, holds } = crowd;
+    if (this.crowdLog.take())
+      this.tools.log.warn(
+        'Idle clients forgotten: above 80 % of limits.maxUdpFlows, the largest holder gives way',
+        {
+          bind: this.key,
+          maxUdpFlows: this.limits.maxUdpFlows,
+          open: this.tools.flows.open,
+          holder,
+          holds,
+          closed: longestIdle.length,
+        },
+      );
+    for (const flow of longestIdle) flow.end('crowded');
   }
 
   private sweep(now: number): void {

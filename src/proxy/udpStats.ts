@@ -2,8 +2,8 @@ import type { Metrics } from '../telemetry/index.ts';
 import { increment } from './counts.ts';
 import type { StatsByRoute } from './tcpStats.ts';
 
-/** How a client was forgotten: it was silent for long; its backend refused, or is none any more; the gateway stopped. */
-export type UdpResult = 'idle' | 'refused' | 'moved' | 'closed';
+/** How a client was forgotten: it was silent for long; its backend refused, or is none any more; the gateway stopped; its address held most of the flows. */
+export type UdpResult = 'idle' | 'refused' | 'moved' | 'closed' | 'crowded';
 
 /** Why a datagram was dropped. */
 export type UdpDrop = 'no_backend' | 'too_many' | 'overload' | 'queue' | 'draining' | 'unanswerable';

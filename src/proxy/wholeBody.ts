@@ -1,3 +1,6 @@
+/** Most bytes that are made ready for an announced length before any of them has come. */
+const FIRST = 262_144;
+
 /**
  * A body gathered in memory. One growing buffer and not a list of pieces: a body that comes in one-byte chunks would
  * otherwise cost a hundred times its size.
@@ -23,7 +26,10 @@ export class WholeBody {
   add(bytes: Buffer, from: number, to: number): void {
     const length = this.length + to - from;
     if (this.buffer === undefined || length > this.buffer.length) {
-      const grown = Buffer.allocUnsafe(Math.max(length, this.expected, 2 * this.length, 1_024));
+      // A client can announce any length and send nothing: memory grows with what has come.
+      const hinted = Math.min(this.expected, FIRST);
+      const doubled = this.expected > 0 ? Math.min(2 * this.length, this.expected) : 2 * this.length;
+      const grown = Buffer.allocUnsafe(Math.max(length, hinted, doubled, 1_024));
       this.buffer?.copy(grown, 0, 0, this.length);
       this.buffer = grown;
     }

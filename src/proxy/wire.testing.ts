@@ -212,8 +212,9 @@ class Wire {
 
 /** A client. */
 export class RawClient extends Wire {
-  static async connect(port: number): Promise<RawClient> {
-    const socket = connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
+  /** @param localAddress another address of the loopback interface to come from */
+  static async connect(port: number, localAddress = '127.0.0.1'): Promise<RawClient> {
+    const socket = connect({ port, host: '127.0.0.1', localAddress, noDelay: true, allowHalfOpen: true });
     const client = new RawClient(socket);
     await once(socket, 'connect');
     return client;

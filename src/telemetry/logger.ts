@@ -17,13 +17,27 @@ type WriteLine = (level: LogLevel, message: string, fields: Line) => void;
 
 const rank: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 
+/** Makes the line that reports lost lines of the log. */
+type LossLine = (lines: number) => string;
+
+const lossMessage = 'log lines lost: the destination of the log did not take them';
+
+const textLine = (level: LogLevel, message: string, fields: Line): string => {
+  let line = `${timestamp(Date.now())} ${level.toUpperCase().padEnd(5)} ${textMessage(message)}`;
+  for (const [name, value] of Object.entries(fields)) line += ` ${name}=${textValue(String(value))}`;
+  return `${line}\n`;
+};
+
+const lossLines: Readonly<Record<LogFormat, LossLine>> = {
+  text: (lines) => textLine('warn', lossMessage, { lines }),
+  json: (lines) =>
+    `${JSON.stringify({ level: 'warn', time: timestamp(Date.now()), message: lossMessage, lines })}\n`,
+};
+
 const textWriter =
   (sink: Sink): WriteLine =>
-  (level, message, fields) => {
-    let line = `${timestamp(Date.now())} ${level.toUpperCase().padEnd(5)} ${textMessage(message)}`;
-    for (const [name, value] of Object.entries(fields)) line += ` ${name}=${textValue(String(value))}`;
-    sink.write(`${line}\n`);
-  };
+  (level, message, fields) =>
+    sink.write(textLine(level, message, fields));
 
 /** Names of the line itself, which a field may not take. */
 const reserved = new Set(['level', 'time', 'message']);
@@ -113,10 +127,15 @@ class Root extends FieldLogger implements RootLogger {
 
 /**
  * The log of the process: one line per event, written at once, complete even when the process ends abruptly.
+ * If the destination refuses lines (a full disk), the log itself reports their number once it takes lines again.
  * Anything that looks like a credential is replaced before it is written.
  */
 export const createLogger = (options: LoggerOptions): RootLogger => {
-  const sink = new Sink(options.destination ?? 2, { flushAt: 0, flushMs: 0 });
+  const sink = new Sink(options.destination ?? 2, {
+    flushAt: 0,
+    flushMs: 0,
+    lossLine: lossLines[options.format],
+  });
   const write = options.format === 'json' ? jsonWriter(sink) : textWriter(sink);
   return new Root({ level: options.level, write }, sink);
 };

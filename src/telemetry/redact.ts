@@ -1,4 +1,5 @@
 import type { Fields } from './contract.ts';
+import { hideSecrets } from './knownSecrets.ts';
 
 export const redacted = '[redacted]';
 
@@ -18,12 +19,26 @@ const credentials = /\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{6,}/gi;
 /** True for names such as `authorization`, `clientSecret`, `refresh_token`. */
 export const isSecretName = (name: string): boolean => secretName.test(name);
 
-/** The text with everything that looks like a credential replaced. */
-export const redactText = (text: string): string => {
+/** The text with known secrets, and everything that looks like a credential, replaced. */
+export const redactText = (original: string): string => {
+  const text = hideSecrets(original, redacted);
   // The common line has neither; `includes` is cheaper than two scans by expression.
   if (!text.includes('.') && !text.includes(' ')) return text;
   return text.replaceAll(credentials, `$1 ${redacted}`).replaceAll(compactToken, redacted);
 };
+
+/** `--api-key=…` and `--token …` in the arguments of a program. */
+const secretFlag = /^--?[\w-]*(?:token|secret|passw(?:or)?d|key|auth)[\w-]*$/i;
+
+/** Arguments of a program, with known secrets and the values of flags such as `--token` replaced. */
+export const redactArguments = (args: readonly string[]): string[] =>
+  args.map((arg, index) => {
+    const before = args[index - 1];
+    if (before !== undefined && secretFlag.test(before) && !arg.startsWith('-')) return redacted;
+    const equals = arg.indexOf('=');
+    if (equals > 0 && secretFlag.test(arg.slice(0, equals))) return `${arg.slice(0, equals)}=${redacted}`;
+    return redactText(arg);
+  });
 
 /** Longest value of one field, in characters. A peer can make messages long; a log line stays bounded. */
 const maxValue = 8_192;

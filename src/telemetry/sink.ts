@@ -11,6 +11,11 @@ export interface SinkOptions {
   readonly flushMs: number;
   /** Told how many lines were dropped since the last time: at the first drop, then at most every ten seconds. */
   readonly onDrop?: (lines: number) => void;
+  /**
+   * Makes the line that reports lost lines in the destination itself. The sink writes it before the next lines, once
+   * the destination takes lines again.
+   */
+  readonly lossLine?: (lines: number) => string;
 }
 
 /** Characters kept for a destination that does not keep up; lines beyond them are dropped and counted. */
@@ -19,6 +24,10 @@ const retryMs = 50;
 const reportMs = 10_000;
 /** How long an ending process waits for a full pipe. */
 const lastWaitMs = 500;
+
+const newline = 0x0a;
+const lineEnd = Buffer.from('\n');
+const noBytes = Buffer.alloc(0);
 
 const linesIn = (text: string): number => text.split('\n').length - 1;
 
@@ -33,6 +42,10 @@ export class Sink {
   #rest: Buffer | undefined;
   #timer: NodeJS.Timeout | undefined;
   #dropped = 0;
+  /** Lost lines that the line in `#rest` reports; 0 where `#rest` holds ordinary lines. */
+  #reporting = 0;
+  /** False after the destination took the beginning of a line and then refused the rest of it. */
+  #atLineStart = true;
   #reportedAt = -reportMs;
 
   constructor(destination: Destination, options: SinkOptions) {
@@ -47,7 +60,9 @@ export class Sink {
       destination.on('error', () => {});
       this.#put = (chunk) => {
         if (destination.destroyed) throw new Error('the destination is gone');
-        destination.write(chunk);
+        destination.write(chunk, (error) => {
+          if (error) this.#dropped += linesIn(chunk.toString());
+        });
         return chunk.length;
       };
       this.#backlogOf = () => destination.writableLength;
@@ -79,28 +94,48 @@ export class Sink {
   close(): void {
     process.off('exit', this.#atExit);
     this.#finish();
+    if (this.#dropped > 0) this.#tell();
   }
 
   /** False when the destination would not take everything. */
   #flushOnce(): boolean {
     try {
-      while (this.#rest !== undefined || this.#gathered !== '') {
-        if (this.#rest === undefined) {
-          this.#rest = Buffer.from(this.#gathered);
-          this.#gathered = '';
-        }
-        const written = this.#put(this.#rest);
-        this.#rest = written < this.#rest.length ? this.#rest.subarray(written) : undefined;
+      while (this.#takeNext()) {
+        const chunk = this.#rest ?? noBytes;
+        const written = this.#put(chunk);
+        if (written > 0) this.#atLineStart = chunk[written - 1] === newline;
+        this.#rest = written < chunk.length ? chunk.subarray(written) : undefined;
       }
       return true;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return false;
       // A closed pipe, a full disk: these lines are lost, the next ones may fare better.
-      this.#dropped += linesIn(this.#rest?.toString() ?? '') + linesIn(this.#gathered);
+      const refused = this.#reporting > 0 ? this.#reporting : linesIn(this.#rest?.toString() ?? '');
+      this.#dropped += refused + linesIn(this.#gathered);
+      this.#reporting = 0;
       this.#rest = undefined;
       this.#gathered = '';
       return true;
     }
+  }
+
+  /** Makes the next lines ready in `#rest`. @returns false where nothing is left to write */
+  #takeNext(): boolean {
+    if (this.#rest !== undefined) return true;
+    this.#reporting = 0;
+    const { lossLine } = this.#options;
+    if (this.#gathered === '' && (this.#dropped === 0 || lossLine === undefined)) return false;
+    // The half of a line that the destination took gets an end, so that the next record is a line of its own.
+    if (!this.#atLineStart) this.#atLineStart = this.#put(lineEnd) > 0;
+    if (this.#dropped > 0 && lossLine !== undefined) {
+      this.#reporting = this.#dropped;
+      this.#dropped = 0;
+      this.#rest = Buffer.from(lossLine(this.#reporting));
+    } else {
+      this.#rest = Buffer.from(this.#gathered);
+      this.#gathered = '';
+    }
+    return true;
   }
 
   #finish(): void {
@@ -119,8 +154,13 @@ export class Sink {
     const now = performance.now();
     if (now - this.#reportedAt < reportMs) return;
     this.#reportedAt = now;
+    this.#tell();
+  }
+
+  #tell(): void {
+    if (this.#options.onDrop === undefined) return;
     const lines = this.#dropped;
     this.#dropped = 0;
-    this.#options.onDrop?.(lines);
+    this.#options.onDrop(lines);
   }
 }

@@ -176,13 +176,17 @@ export class AnswerReader {
     if (to >= 0) this.passed(user, user.onBody(bytes, 0, to, this.body.done));
   }
 
-  /** @returns where the part of the body ends, -1 where it is none */
+  /** @returns where the part of the body to pass on ends, -1 where it is none */
   private take(bytes: Buffer, from: number, length: number): number {
-    const to = this.body.take(bytes, from, length);
-    if (to < 0) this.host.fail('upstream_protocol', 'bad chunk');
+    const { body } = this;
+    const to = body.take(bytes, from, length);
+    if (to < 0) {
+      this.host.fail('upstream_protocol', 'bad chunk');
+      return to;
+    }
     // Bytes behind the answer belong to no request: never reuse such a connection.
-    else if (to < length) this.keep = false;
-    return to;
+    if (to < length) this.keep = false;
+    return to - body.cut;
   }
 
   private passed(user: UpstreamUser, more: boolean): void {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import fc from 'fast-check';
-import { ReadBuffers, shared } from './buffers.ts';
+import { buffersInUse, ReadBuffers, shared } from './buffers.ts';
 
 /** What happens in one read of one of several sockets, or a write that is through. */
 const step = fc.oneof(
@@ -67,4 +67,26 @@ test('a large answer leaves no buffer behind', () => {
     assert.equal(buffers.forNextRead(), shared);
   }
   assert.ok(used.size <= 4, `${used.size} buffers for one connection`);
+});
+
+test('buffers of slow readers are bounded over all connections, and counted back whichever way one ends', () => {
+  const before = buffersInUse();
+  const many = Array.from({ length: 2_000 }, () => {
+    const buffers = new ReadBuffers();
+    buffers.forNextRead();
+    buffers.attached = true;
+    buffers.expect(65_536, 1_048_576);
+    return buffers;
+  });
+  assert.equal(buffersInUse(), 512);
+  assert.equal(many.filter(({ bulk }) => bulk).length, 512 - before);
+  // The pool lends a buffer, and its connection ends before the client has taken it.
+  const [lender] = many as [ReadBuffers];
+  const release = lender.lend(lender.forNextRead());
+  for (const [index, buffers] of many.entries())
+    if (index % 2 === 0) buffers.drop();
+    else buffers.leave();
+  assert.equal(buffersInUse(), before + 1);
+  release?.();
+  assert.equal(buffersInUse(), before);
 });

@@ -9,15 +9,29 @@ const FREE_MOST = 256;
 /** So much that is known to come is a bulk transfer: worth buffers of its own. */
 const BULK = 32_768;
 
+/**
+ * Buffers in use at a time. Above that what is read is copied, as for small answers: buffers that wait for thousands of
+ * slow readers would take up gigabytes.
+ */
+const USED_MOST = 512;
+
 const free: Buffer[] = [];
+let used = 0;
 
 /** The buffer everybody reads into. */
 export const shared: Buffer = Buffer.allocUnsafeSlow(SIZE);
 
-const take = (): Buffer => free.pop() ?? Buffer.allocUnsafeSlow(SIZE);
+/** Buffers that are lent, or wait for the next read of a socket. */
+export const buffersInUse = (): number => used;
+
+function take(): Buffer {
+  used++;
+  return free.pop() ?? Buffer.allocUnsafeSlow(SIZE);
+}
 
 function give(buffer: Buffer): void {
-  if (buffer !== shared && free.length < FREE_MOST) free.push(buffer);
+  used--;
+  if (free.length < FREE_MOST) free.push(buffer);
 }
 
 /** What one socket reads into. */
@@ -44,7 +58,8 @@ export class ReadBuffers {
    * its buffer, which leaves more behind.
    */
   expect(read: number, known: number): void {
-    if ((read >= SIZE || known >= BULK) && this.next === shared && this.attached) this.next = take();
+    if ((read >= SIZE || known >= BULK) && this.next === shared && this.attached && used < USED_MOST)
+      this.next = take();
   }
 
   /**
@@ -54,8 +69,14 @@ export class ReadBuffers {
    */
   lend(bytes: Buffer): (() => void) | undefined {
     if (bytes === shared || bytes !== this.current || this.next !== this.current) return undefined;
-    this.next = take();
+    this.next = used < USED_MOST ? take() : shared;
     return () => give(bytes);
+  }
+
+  /** The socket is gone: its last read may still be looked at, so nobody else gets the buffer. */
+  drop(): void {
+    if (this.next !== shared) used--;
+    this.next = shared;
   }
 
   /**

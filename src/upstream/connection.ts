@@ -222,6 +222,7 @@ export class UpstreamConnection implements AnswerHost, Resting {
     if (this.dead) return;
     this.dead = true;
     clearTimeout(this.connectTimer);
+    this.buffers.drop();
     this.endpoint.gone(this);
     // Under TLS an end without a close_notify says the same.
     if (this.socket instanceof TLSSocket) this.socket.destroy();
@@ -243,6 +244,7 @@ export class UpstreamConnection implements AnswerHost, Resting {
     if (this.dead) return;
     this.dead = true;
     clearTimeout(this.connectTimer);
+    this.buffers.drop();
     this.endpoint.gone(this);
     this.socket.destroy();
   }

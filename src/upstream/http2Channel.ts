@@ -17,7 +17,12 @@ import {
 import type { Http2Sessions, SessionWaiter, SharedSession } from './http2Sessions.ts';
 
 /** What is written here was read or made by us: only its end is looked for. */
-const noLimits = { maxHeadBytes: 4_194_304, maxUriBytes: 4_194_304 };
+const noLimits = {
+  maxHeadBytes: 4_194_304,
+  maxUriBytes: 4_194_304,
+  maxMethodBytes: 4_194_304,
+  maxHeaderNameBytes: 4_194_304,
+};
 
 const EMPTY = Buffer.alloc(0);
 

@@ -15,6 +15,7 @@ const names: readonly string[] = Object.keys({
   addresses: true,
   endpoints: true,
   tls: true,
+  ownHost: true,
   http2: true,
   eviction: true,
   check: true,

@@ -4,6 +4,13 @@ import type { BindView, DataPlane } from '../proxy/index.ts';
 import type { LogLevel } from '../telemetry/index.ts';
 import type { PlaneInheritance } from './inheritance.ts';
 
+/** Secrets that no child process may inherit, and no log may show. */
+export interface Secrets {
+  /** Names of environment variables. */
+  readonly variables: readonly string[];
+  readonly values: readonly string[];
+}
+
 /** What serves: this process, or a tree of them. Models go in, traffic is served, views come out. */
 export interface Plane {
   /** Ports in use. */
@@ -16,6 +23,8 @@ export interface Plane {
    *   fare better another time
    */
   apply(model: Model): Promise<void>;
+  /** Adds secrets to those of the start: these of every configuration since then count. */
+  keepSecret(secrets: Secrets): void;
   /**
    * Lists of addresses have changed since the last model, and nothing else. Like a model, not while another one is taken
    * into use.
@@ -52,6 +61,8 @@ export interface PortView {
 /** What can be seen from outside, as plain data. */
 export interface PlaneView {
   readonly binds: readonly BindView[];
+  /** Ports of the model that could not be bound. */
+  readonly closedPorts: DataPlane['closedPorts'];
   readonly brokenRoutes: DataPlane['broken'];
   readonly certificates: DataPlane['certificates'];
   readonly keySets: readonly KeySetView[];

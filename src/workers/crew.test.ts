@@ -31,6 +31,7 @@ test('a place that waits for its next try is no worker that hangs', async (t) =>
     sockets: new Sockets(2),
     out: nothing,
     err: nothing,
+    withheld: () => [],
     counter: () => Promise.resolve(''),
     log,
     pace: { lookMs: 10, hangMs: 1_000, busyMs: 1_000 },

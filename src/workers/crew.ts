@@ -18,7 +18,7 @@ export interface Pace {
 
 export const defaultPace: Pace = { lookMs: 1_000, hangMs: 10_000, busyMs: 60_000 };
 
-export interface CrewOptions extends Pick<WorkerProcessOptions, 'out' | 'err' | 'counter'> {
+export interface CrewOptions extends Pick<WorkerProcessOptions, 'out' | 'err' | 'withheld' | 'counter'> {
   readonly places: readonly Place[];
   readonly sockets: Sockets;
   readonly log: RootLogger;
@@ -183,8 +183,8 @@ export class Crew {
 
   private async comeUp(place: Place): Promise<void> {
     const { worker } = place;
-    const { out, err, counter, sockets, startOf, inletOf } = this.options;
-    const process = new WorkerProcess({ worker, out, err, counter });
+    const { out, err, withheld, counter, sockets, startOf, inletOf } = this.options;
+    const process = new WorkerProcess({ worker, out, err, withheld, counter });
     place.process = process;
     place.state = 'starting';
     process.busy = true;

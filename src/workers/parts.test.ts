@@ -29,6 +29,7 @@ test('a worker that dies once is replaced at once, one that dies over and over e
 
 const viewOf = (part: Partial<PlaneView>): PlaneView => ({
   binds: [],
+  closedPorts: [],
   brokenRoutes: [],
   certificates: [],
   keySets: [],
@@ -78,6 +79,7 @@ test('of several workers connections are added up, and the worst of keys and cer
   assert.deepEqual(merged, {
     workers: [{ worker: 1, state: 'serving', pid: 1, restarts: 0 }],
     binds: [{ key: '80', port: 80, connections: 7 }],
+    closedPorts: [],
     brokenRoutes: [{ route: 'a', problem: 'x' }],
     certificates: [certificate('stale')],
     keySets: [keys('waiting', 0)],

@@ -34,6 +34,7 @@ class Worker {
         if (socket !== undefined) this.sockets.set(key, [...(this.sockets.get(key) ?? []), socket]);
       },
       start: (start) => this.start(start),
+      secrets: (secrets) => this.serving?.keepSecret(secrets),
       prepare: async (model) => {
         this.prepared = await this.served.prepare(model);
       },

@@ -1,7 +1,7 @@
 import type { AddressLists, Model } from '../model/index.ts';
 import type { LogLevel, MetricsSnapshot } from '../telemetry/index.ts';
 import type { RelayPeer } from '../proxy/index.ts';
-import type { PlaneView } from './contract.ts';
+import type { PlaneView, Secrets } from './contract.ts';
 
 interface Exchange<Question, Answer> {
   readonly question: Question;
@@ -17,8 +17,7 @@ export interface Start {
   /** With a session key, which all workers have in common. */
   readonly model: Model;
   readonly logLevel: LogLevel;
-  /** Names of environment variables that no child process inherits. */
-  readonly secrets: readonly string[];
+  readonly secrets: Secrets;
   /** Of the socket on which other workers reach this one. */
   readonly inlet: string;
   readonly peers: readonly RelayPeer[];
@@ -37,6 +36,8 @@ export interface ToWorker {
   /** Comes with a socket, before the model that has its port. */
   socket: Exchange<{ readonly key: string }, void>;
   start: Exchange<Start, void>;
+  /** Further secrets; comes before the model that has them. */
+  secrets: Exchange<Secrets, void>;
   /** Does everything that can fail; then comes either `commit` or `abort`. */
   prepare: Exchange<Model, void>;
   commit: Exchange<void, void>;

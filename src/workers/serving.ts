@@ -3,9 +3,9 @@ import { McpRuntime } from '../mcp/index.ts';
 import { defaults, type AddressLists, type FixedSettings, type Model } from '../model/index.ts';
 import { LocalTokens, type TokenStore } from '../policies/index.ts';
 import { DataPlane, type DataPlaneOptions, type Prepared } from '../proxy/index.ts';
-import { createAccessLog, type Metrics, type RootLogger } from '../telemetry/index.ts';
+import { createAccessLog, rememberSecrets, type Metrics, type RootLogger } from '../telemetry/index.ts';
 import { CommonKeys } from './commonKeys.ts';
-import type { Plane, PlaneView, PortView } from './contract.ts';
+import type { Plane, PlaneView, PortView, Secrets } from './contract.ts';
 import type { PlaneInheritance } from './inheritance.ts';
 import { exposeWorkers } from './metrics.ts';
 import { whyNoHandover } from './portSocket.ts';
@@ -17,8 +17,7 @@ export interface ServingOptions extends Pick<DataPlaneOptions, 'socketsFor' | 'r
   readonly fixed: Pick<FixedSettings, 'sessionKey' | 'sessionTtlMs' | 'sessionResumableMs'>;
   /** The session key is one that was made for this start: nobody has it who comes after. */
   readonly madeKey?: boolean;
-  /** Names of environment variables that no child process inherits. */
-  readonly secrets: readonly string[];
+  readonly secrets: Secrets;
   /** Names this process in the ids of sessions; random unless given. */
   readonly owner?: string;
   /** Hears of the process groups of MCP servers. */
@@ -50,11 +49,15 @@ export class Serving implements Plane {
   private readonly mcp: McpRuntime;
   /** Of a process that serves alone, where Node can bind them: those of a worker come from the main process. */
   private readonly own: { readonly sockets: Sockets; readonly keys: CommonKeys } | undefined;
+  /** Names of environment variables that no child process inherits; grows with configurations. */
+  private readonly withheld: Set<string>;
   private ready = false;
   private applied = false;
 
   constructor(options: ServingOptions) {
     this.options = options;
+    this.withheld = new Set(options.secrets.variables);
+    rememberSecrets(options.secrets.values);
     const { metrics, fixed, worker, inherited } = options;
     const log = worker === undefined ? options.log : options.log.child({ worker });
     this.keySets = createKeySets({ log, metrics });
@@ -74,7 +77,7 @@ export class Serving implements Plane {
       limits: () => (this.ready ? this.dataPlane.limits : defaults.limits),
       log,
       metrics,
-      secrets: options.secrets,
+      secrets: this.withheld,
     });
     this.dataPlane = new DataPlane({
       log,
@@ -124,7 +127,7 @@ export class Serving implements Plane {
     const opened = own?.sockets.open(model);
     let prepared: Prepared;
     try {
-      prepared = await dataPlane.prepare(own?.keys.sealing(model) ?? model);
+      prepared = await dataPlane.prepare(own?.keys.sealing(own.sockets.marked(model)) ?? model);
     } catch (error) {
       own?.sockets.close(opened);
       throw error;
@@ -136,6 +139,11 @@ export class Serving implements Plane {
     own?.sockets.keepOnly(model);
   }
 
+  keepSecret({ variables, values }: Secrets): void {
+    for (const name of variables) this.withheld.add(name);
+    rememberSecrets(values);
+  }
+
   useAddresses(_model: Model, lists: AddressLists): Promise<void> {
     this.dataPlane.useAddresses(lists);
     return Promise.resolve();
@@ -143,9 +151,10 @@ export class Serving implements Plane {
 
   /** As `view`, at once. */
   look(): PlaneView {
-    const { binds, broken, certificates } = this.dataPlane;
+    const { binds, broken, certificates, closedPorts } = this.dataPlane;
     return {
       binds,
+      closedPorts,
       brokenRoutes: broken,
       certificates,
       keySets: this.keySets.view(),

@@ -44,6 +44,27 @@ test('a port on which somebody listens is refused by its number, and nothing sta
   other.close();
 });
 
+test('an optional port on which somebody listens is marked as closed, and opened with a later model', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  const model: Model = {
+    process: defaults,
+    binds: modelOf(0, port).binds.map((bind) => ({ ...bind, optional: true })),
+  };
+  const sockets = new Sockets(2);
+  assert.deepEqual(sockets.open(model), ['127.0.0.1:0#0']);
+  const [first, second] = sockets.marked(model).binds;
+  assert.deepEqual(first, model.binds[0]);
+  assert.match(second?.closed ?? '', /EADDRINUSE/);
+
+  other.close();
+  await once(other, 'close');
+  assert.deepEqual(sockets.open(model), [`127.0.0.1:${port}`]);
+  assert.equal(sockets.marked(model), model);
+  sockets.close();
+});
+
 test('a second gateway cannot join in on a port by mistake', async () => {
   const [first, second] = bindPort(0, '127.0.0.1', 2);
   assert.ok(first !== undefined && second !== undefined);

@@ -14,6 +14,8 @@ export class Sockets {
   private readonly workers: number;
   private readonly byKey = new Map<string, readonly PortSocket[]>();
   private readonly inherited: Map<string, readonly PortSocket[]>;
+  /** Why optional ports of the last model could not be bound, by key. */
+  private readonly failed = new Map<string, string>();
 
   /** @param inherited sockets of the program before this one, of which the first model takes those that it has a use for */
   constructor(workers: number, inherited: SocketsByKey = new Map()) {
@@ -32,16 +34,19 @@ export class Sockets {
   /**
    * Binds the ports that a model has and the present one has not.
    * @returns their keys
-   * @throws Error saying which port cannot be bound; none of them is bound then
+   * @throws Error saying which port cannot be bound, unless it is optional; none of them is bound then
    */
   open(model: Model): readonly string[] {
     const opened: string[] = [];
+    this.failed.clear();
     try {
       for (const [index, bind] of model.binds.entries()) {
         const key = bindKey(bind, index);
         // For datagrams each worker has a socket of its own.
         if (this.byKey.has(key) || !acceptsConnections(bind)) continue;
-        this.byKey.set(key, this.bind(key, bind));
+        const sockets = this.bindUnlessOptional(key, bind);
+        if (sockets === undefined) continue;
+        this.byKey.set(key, sockets);
         opened.push(key);
       }
     } catch (error) {
@@ -51,6 +56,16 @@ export class Sockets {
     closeAll(this.inherited.values());
     this.inherited.clear();
     return opened;
+  }
+
+  /** The model that was opened last, with a mark on the ports that could not be bound. */
+  marked(model: Model): Model {
+    if (this.failed.size === 0) return model;
+    const binds = model.binds.map((bind, index): Bind => {
+      const closed = this.failed.get(bindKey(bind, index));
+      return closed === undefined ? bind : { ...bind, closed };
+    });
+    return { ...model, binds };
   }
 
   /** Closes the ports that a model does not have. */
@@ -80,6 +95,17 @@ export class Sockets {
     if (keys !== undefined) return;
     closeAll(this.inherited.values());
     this.inherited.clear();
+  }
+
+  /** @returns undefined where the model can do without the port */
+  private bindUnlessOptional(key: string, bind: Bind): readonly PortSocket[] | undefined {
+    try {
+      return this.bind(key, bind);
+    } catch (error) {
+      if (bind.optional !== true) throw error;
+      this.failed.set(key, error instanceof Error ? error.message : String(error));
+      return undefined;
+    }
   }
 
   private bind(key: string, { port, address }: Bind): readonly PortSocket[] {

@@ -19,6 +19,7 @@ const start = (
   startSuccessor({
     program: { file: process.execPath, args: ['-e', source] },
     inheritance: nothing,
+    withheld: [],
     timeoutMs,
     signal,
   });
@@ -51,7 +52,7 @@ test('a program that cannot be started is named', async () => {
   const program = { file: '/nowhere/node', args: [] };
   const { signal } = new AbortController();
   await assert.rejects(
-    startSuccessor({ program, inheritance: nothing, timeoutMs: 30_000, signal }),
+    startSuccessor({ program, inheritance: nothing, withheld: [], timeoutMs: 30_000, signal }),
     /\/nowhere\/node cannot be started: .*ENOENT/,
   );
 });

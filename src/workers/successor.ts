@@ -1,4 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import type { Writable } from 'node:stream';
+import { environmentVariable } from '../model/index.ts';
 import type { SocketHandle } from '../proxy/index.ts';
 import {
   format,
@@ -30,6 +32,8 @@ export interface Successor {
 export interface SuccessorOptions {
   readonly program: Program;
   readonly inheritance: Inheritance;
+  /** Names of environment variables that hold secrets: the program gets them, and its environment block does not. */
+  readonly withheld: readonly string[];
   /** For the start of the program until it is ready. */
   readonly timeoutMs: number;
   /** Gives up. */
@@ -46,15 +50,20 @@ const lastWordMs = 5_000;
 export async function startSuccessor({
   program: { file, args },
   inheritance,
+  withheld,
   timeoutMs,
   signal,
 }: SuccessorOptions): Promise<Successor> {
+  const entries = Object.entries(process.env);
+  const secrets = Object.fromEntries(entries.filter(([name]) => withheld.includes(name)));
+  const shown = Object.fromEntries(entries.filter(([name]) => !withheld.includes(name)));
   const child = spawn(file, args, {
-    env: { ...process.env, [successorVariable]: '1' },
+    env: { ...shown, [successorVariable]: '1', [environmentVariable]: '4' },
     // JSON, since another version of Node may speak another dialect of anything else.
     serialization: 'json',
-    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc', 'pipe'],
   });
+  giveSecrets(child, secrets);
   const started = Promise.withResolvers<string>();
   let version = 'unknown';
   const onMessage = (message: FromSuccessor): void => {
@@ -102,6 +111,14 @@ export async function startSuccessor({
     takesOver: () => void send(child, { portcullis: 'yours' }).catch(() => undefined),
     end: () => giveUp(child),
   };
+}
+
+function giveSecrets(child: ChildProcess, secrets: NodeJS.ProcessEnv): void {
+  // Missing where the program could not be started.
+  const pipe = child.stdio[4] as Writable | null | undefined;
+  // A program that ends before it reads them says by its end what is wrong.
+  pipe?.on('error', () => undefined);
+  pipe?.end(JSON.stringify(secrets));
 }
 
 async function giveAll(child: ChildProcess, inheritance: Inheritance): Promise<void> {

@@ -53,7 +53,7 @@ async function start(t: TestContext, hangMs: number) {
     workers: 2,
     log,
     metrics: createMetrics({ process: false }),
-    secrets: [],
+    secrets: { variables: [], values: [] },
     pace: { lookMs: 50, hangMs },
   });
   t.after(async () => {
@@ -111,7 +111,12 @@ test('a first model that cannot be served is an error that says why, and leaves 
   const { tree } = await start(t, 60_000);
   const taken = tree.ports[0]?.port ?? 0;
   const log = createLogger({ level: 'error', format: 'text', destination: new MemoryDestination() });
-  const second = new Tree({ workers: 2, log, metrics: createMetrics({ process: false }), secrets: [] });
+  const second = new Tree({
+    workers: 2,
+    log,
+    metrics: createMetrics({ process: false }),
+    secrets: { variables: [], values: [] },
+  });
   const model = saying('second');
   const binds = model.binds.map((bind) => ({ ...bind, port: taken }));
   await assert.rejects(
@@ -121,6 +126,40 @@ test('a first model that cannot be served is an error that says why, and leaves 
   assert.deepEqual(second.ports, []);
   await second.close(0);
   log.close();
+});
+
+test('an optional port that is taken stays closed for every worker, and every later model still comes into use', async (t) => {
+  const { tree } = await start(t, 60_000);
+  const taken = tree.ports[0]?.port ?? 0;
+  const log = createLogger({ level: 'error', format: 'text', destination: new MemoryDestination() });
+  const second = new Tree({
+    workers: 2,
+    log,
+    metrics: createMetrics({ process: false }),
+    secrets: { variables: [], values: [] },
+  });
+  t.after(async () => {
+    await second.close(0);
+    log.close();
+  });
+  const withTaken = (body: string) => {
+    const model = saying(body);
+    const [bind] = model.binds;
+    assert.ok(bind !== undefined);
+    return { ...model, binds: [bind, { ...bind, port: taken, optional: true as const }] };
+  };
+  for (const body of ['first', 'next']) {
+    await second.apply(withTaken(body));
+    const [open, ...others] = second.ports;
+    assert.deepEqual(others, []);
+    assert.equal(await (await fetch(`http://127.0.0.1:${open?.port ?? 0}`)).text(), body);
+    const { closedPorts } = await second.view();
+    assert.deepEqual(
+      closedPorts.map(({ port, protocol }) => [port, protocol]),
+      [[taken, 'TCP']],
+    );
+    assert.match(closedPorts[0]?.problem ?? '', /EADDRINUSE/);
+  }
 });
 
 test('a model that comes while the tree ends opens no port', async (t) => {

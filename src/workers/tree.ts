@@ -12,7 +12,7 @@ import {
   type RootLogger,
 } from '../telemetry/index.ts';
 import { CommonKeys } from './commonKeys.ts';
-import type { Plane, PlaneView, PortView } from './contract.ts';
+import type { Plane, PlaneView, PortView, Secrets } from './contract.ts';
 import { Crew, defaultPace, type Pace } from './crew.ts';
 import type { PlaneInheritance } from './inheritance.ts';
 import { LinkClosed } from './link.ts';
@@ -29,14 +29,15 @@ export interface TreeOptions {
   readonly workers: number;
   readonly log: RootLogger;
   readonly metrics: Metrics;
-  /** Names of environment variables that no child process inherits. */
-  readonly secrets: readonly string[];
+  readonly secrets: Secrets;
   /** Tests hurry. */
   readonly pace?: Partial<Pace>;
   /** Of the program before this one. */
   readonly inherited?: PlaneInheritance | undefined;
 }
 
+/** Values of secrets that a worker gets at its start; configurations come and go. */
+const maxValues = 1_024;
 /** How long somebody who asks for metrics or a view waits for one worker. */
 const answerMs = 2_000;
 
@@ -54,6 +55,7 @@ export class Tree implements Plane {
   private readonly err = new Sink(2, { flushAt: 0, flushMs: 0 });
   private readonly keys: CommonKeys;
   private model: Model | undefined;
+  private secrets: Secrets;
   private ending = false;
   /** What workers counted that are no more. */
   private departed: Promise<MetricsSnapshot> = Promise.resolve([]);
@@ -66,6 +68,7 @@ export class Tree implements Plane {
     this.options = options;
     const { workers, log, metrics, inherited } = options;
     this.log = log;
+    this.secrets = options.secrets;
     this.places = Array.from({ length: workers }, (_, index) => new Place(index + 1));
     this.sockets = new Sockets(workers, inherited?.sockets);
     this.out = accessSink({ log, metrics });
@@ -75,6 +78,7 @@ export class Tree implements Plane {
       out: this.out,
       err: this.err,
       counter: () => this.counting(),
+      withheld: () => this.secrets.variables,
       log,
       pace: { ...defaultPace, ...options.pace },
       startOf: (of) => this.startOf(of),
@@ -113,6 +117,16 @@ export class Tree implements Plane {
     this.folder = new PrivateFolder();
     void removeStaleFolders();
     await this.crew.begin();
+  }
+
+  keepSecret(more: Secrets): void {
+    const { variables, values } = this.secrets;
+    // A worker that starts later begins with all of them.
+    this.secrets = {
+      variables: [...new Set([...variables, ...more.variables])],
+      values: [...new Set([...values, ...more.values])].slice(-maxValues),
+    };
+    void this.crew.tell(({ link }) => link.ask('secrets', more));
   }
 
   async useAddresses(model: Model, lists: AddressLists): Promise<void> {
@@ -197,7 +211,9 @@ export class Tree implements Plane {
         process.busy = true;
         for (const [key, handle] of this.sockets.of(worker, opened))
           process.link.ask('socket', { key }, handle).catch(() => undefined);
-        await process.link.ask('prepare', this.keys.sealing(model)).finally(() => process.settled());
+        await process.link
+          .ask('prepare', this.keys.sealing(this.sockets.marked(model)))
+          .finally(() => process.settled());
       }),
     );
     const reasons = prepared.flatMap((outcome) =>
@@ -234,9 +250,9 @@ export class Tree implements Plane {
     return {
       ...of,
       relieves: this.serving || this.options.inherited !== undefined,
-      model: this.keys.sealing(this.model),
+      model: this.keys.sealing(this.sockets.marked(this.model)),
       logLevel: this.log.level,
-      secrets: this.options.secrets,
+      secrets: this.secrets,
       innerSecret: this.innerSecret,
       ticketSecret: this.keys.ticketSecret,
       madeKey: this.model.process.fixed.sessionKey === undefined,

@@ -10,6 +10,8 @@ export interface UpgradesOptions {
   readonly metrics: Metrics;
   /** Undefined where this process cannot be followed by another one. */
   readonly program: Program | undefined;
+  /** Names of environment variables that hold secrets. */
+  readonly withheld: () => readonly string[];
   /** Of the program before this one, which this one has followed. */
   readonly before: UpgradeCounts | undefined;
 }
@@ -57,7 +59,13 @@ export class Upgrades {
       const program = this.startable();
       log.info('upgrade: the new program starts', { program: program.file });
       const inheritance = { ...give(), upgrades: { success: this.success, failure: this.failure } };
-      const successor = await startSuccessor({ program, inheritance, timeoutMs, signal: stop.signal });
+      const successor = await startSuccessor({
+        program,
+        inheritance,
+        withheld: this.options.withheld(),
+        timeoutMs,
+        signal: stop.signal,
+      });
       this.success++;
       log.info('upgrade: the new program serves', { pid: successor.pid, version: successor.version });
       return successor;

@@ -15,6 +15,7 @@ export function mergeViews(
       ...a,
       connections: a.connections + b.connections,
     })),
+    closedPorts: byName(all('closedPorts').flat(), 'key', (a) => a),
     brokenRoutes: byName(all('brokenRoutes').flat(), 'route', (a) => a),
     certificates: byName(all('certificates').flat(), 'certificate', worse),
     keySets: byName(all('keySets').flat(), 'source', worse),

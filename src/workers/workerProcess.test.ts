@@ -9,7 +9,7 @@ test('a worker for which the system has no file descriptors has ended, and says 
     import { openSync } from 'node:fs';
     import { WorkerProcess } from '${new URL('workerProcess.ts', import.meta.url).href}';
     const nothing = { write: () => undefined };
-    const options = { worker: 1, out: nothing, err: nothing, counter: () => Promise.resolve('') };
+    const options = { worker: 1, out: nothing, err: nothing, withheld: () => [], counter: () => Promise.resolve('') };
     console.log('loaded');
     try {
       for (;;) openSync('/dev/null');

@@ -19,6 +19,8 @@ export interface WorkerProcessOptions {
   /** Where its lines go, those of the access log and all others. */
   readonly out: Pick<Sink, 'write'>;
   readonly err: Pick<Sink, 'write'>;
+  /** Names of environment variables that hold secrets: what a worker needs of them is in its start. */
+  readonly withheld: () => readonly string[];
   /** Answers when the counter of tokens listens, with the path of its socket. */
   readonly counter: () => Promise<string>;
 }
@@ -41,9 +43,12 @@ export class WorkerProcess {
   /** Process groups of its MCP servers, by their leaders. */
   private readonly groups = new Set<number>();
 
-  constructor({ worker, out, err, counter }: WorkerProcessOptions) {
+  constructor({ worker, out, err, withheld, counter }: WorkerProcessOptions) {
+    const secrets = new Set(withheld());
     // The number is for people who look at a list of processes.
     this.child = fork(program, [String(worker)], {
+      // The environment of a process can be read by every other process of its user.
+      env: Object.fromEntries(Object.entries(process.env).filter(([name]) => !secrets.has(name))),
       serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });

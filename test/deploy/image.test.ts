@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { globSync, readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -77,6 +78,42 @@ describe('the image', { skip }, () => {
     assert.ok(files.includes('./app/dist/cli/index.js'));
     for (const file of files)
       assert.doesNotMatch(file, /\/(?:ba|da)?sh$|^\.\/app\/src|\.test\.|\/(?:typescript|oxlint)\//);
+  });
+
+  test('its bill of materials names exactly the packages in it, its Node and its libraries', async () => {
+    const { layers } = await manifest();
+    const unpacked = join(folder, 'shipped');
+    await run('mkdir', [unpacked]);
+    for (const { digest } of layers)
+      await run('tar', ['-C', unpacked, '-xzf', join(folder, 'oci', 'blobs', 'sha256', digest.slice(7))]);
+    const bill = JSON.parse(await readFile(join(unpacked, 'app/sbom.cdx.json'), 'utf8')) as {
+      readonly components: readonly {
+        readonly 'bom-ref': string;
+        readonly type: string;
+        readonly purl?: string;
+      }[];
+    };
+    const packages = globSync('app/node_modules/**/package.json', { cwd: unpacked })
+      .filter((path) => /node_modules\/(?:@[^/]+\/)?[^/@]+\/package\.json$/.test(path))
+      .map(
+        (path) => JSON.parse(readFileSync(join(unpacked, path), 'utf8')) as { name: string; version: string },
+      )
+      .map(({ name, version }) => `${name}@${version}`);
+    assert.ok(packages.length > 50, `${String(packages.length)} packages in the image`);
+    const listed = bill.components.filter(({ purl = '' }) => purl.startsWith('pkg:npm/'));
+    assert.deepEqual(
+      listed.map((component) => component['bom-ref']).toSorted(),
+      [...new Set(packages)].toSorted(),
+    );
+    const libraries = globSync('{lib,lib64,usr/lib}/**/*.so*', { cwd: unpacked }).map(
+      (path) => `file:/${path}`,
+    );
+    assert.ok(libraries.length > 0);
+    const files = bill.components
+      .filter(({ type }) => type === 'file')
+      .map((component) => component['bom-ref']);
+    assert.deepEqual(files.toSorted(), libraries.toSorted());
+    assert.ok(bill.components.some((component) => component['bom-ref'] === `node@${process.versions.node}`));
   });
 
   const notRoot = process.getuid?.() !== 0 && 'only root may change its root';

@@ -1,6 +1,11 @@
 /** Servers behind the gateway that die, hang, flood, and lie. */
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -61,9 +66,23 @@ const open = (name: string): Promise<RawSession> => openSession(`${gateway.url}/
 const text = async (session: RawSession, name: string, args?: object): Promise<string> =>
   resultText(await session.call(name, args));
 
+const commandOf = (pid: number): string => {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+  } catch {
+    return '';
+  }
+};
+const isSupervisor = (pid: number): boolean => commandOf(pid).includes('portcullis-reaper');
+const childrenOf = (pid: number): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ').filter(Boolean).map(Number);
+
 /** What initialize is answered with where the target cannot be had. */
-async function refusal(name: string): Promise<{ status: number; code: number; message: string }> {
-  const response = await fetch(`${gateway.url}/${name}`, {
+async function refusal(
+  name: string,
+  of = gateway,
+): Promise<{ status: number; code: number; message: string }> {
+  const response = await fetch(`${of.url}/${name}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
     body: JSON.stringify({
@@ -191,7 +210,7 @@ describe('a child that does not answer', () => {
       params: { name: 'hang', arguments: {} },
     });
     assert.equal(response.status, 504);
-    assert.match(await response.text(), /request timeout/);
+    assert.match(answerOf(await response.text()).error?.message ?? '', /request timeout: target ".*"/);
     assert.equal(await text(session, 'echo', { text: 'alive' }), 'alive');
     await session.close();
   });
@@ -354,6 +373,33 @@ describe('the end of a session', () => {
     await until('its end', () => gateway.children().every(({ command }) => !command.endsWith(' stubborn')));
   });
 
+  for (const workers of [1, 2])
+    test(`comes for a child that ignores everything when the gateway is killed (workers: ${workers})`, async () => {
+      const stubborn = rogueAlone({ workers }).replace(inline([rogue]), inline([rogue, 'stubborn']));
+      await using killed = await startGateway(stubborn);
+      const session = await openSession(killed.url);
+      const pid = killed.children().find(({ command }) => command.endsWith(' stubborn'))?.pid;
+      assert.ok(pid !== undefined && session.id !== '');
+      const others = killed.children().filter((one) => one.pid !== pid);
+      // All of the gateway at once: a worker that is left would end its children by itself.
+      for (const one of [killed.pid, ...others.map((other) => other.pid)]) process.kill(one, 'SIGKILL');
+      await killed.ended;
+      await until('the end of the child', () => killed.children().length === 0);
+    });
+
+  test('leaves no supervisor behind when the gateway ends in order', async () => {
+    const supervisors = (gatewayPid: number): number[] => childrenOf(gatewayPid).filter(isSupervisor);
+    const own = await startGateway(rogueAlone());
+    const session = await openSession(own.url);
+    const found = supervisors(own.pid);
+    assert.equal(found.length, 1);
+    const another = await openSession(own.url);
+    assert.deepEqual(supervisors(own.pid), found, 'one for all children');
+    await Promise.all([session.close(), another.close()]);
+    await own.stop();
+    assert.deepEqual(found.filter(isSupervisor), []);
+  });
+
   test('comes with a bounded number of children, and room is free afterwards', async () => {
     await using small = await startGateway(rogueAlone({ limits: { maxChildren: 2 } }));
     const [first, second] = await Promise.all([openSession(small.url), openSession(small.url)]);
@@ -382,5 +428,79 @@ describe('the end of a session', () => {
     await until('the end of its child', () => brief.children().length === 0);
     const response = await session.send('POST', { id: 9, method: 'tools/list' });
     assert.equal(response.status, 404);
+  });
+});
+
+describe('a child that fails to start', () => {
+  test('leads the client to the log entry that has the reason', async () => {
+    const { message } = await refusal('failing');
+    const [, entry = ''] =
+      /^target "failing-target" ended with exit code 7 while it started, at \d{4}-\d\d-\d\dT[\d:.]+Z; see the log entry of the gateway with failure=([0-9a-f]{8})$/.exec(
+        message,
+      ) ?? assert.fail(message);
+    const line = await until('the entry', () =>
+      gateway
+        .log()
+        .split('\n')
+        .find((one) => one.includes(`failure=${entry}`)),
+    );
+    assert.match(line, /cannot find my database/);
+    assert.match(line, /pid=\d+/);
+  });
+
+  test('leads there also where it was never started, or does not answer', async () => {
+    for (const [name, reason] of [
+      ['absent', 'could not be started'],
+      ['mute', 'did not answer initialize within 500 ms while it started'],
+    ] as const) {
+      const { message } = await refusal(name);
+      const [, told, entry] = /^target "\w+-target" (.*), at .* failure=(\w+)$/.exec(message) ?? [];
+      assert.equal(told, reason);
+      await until('the entry', () => gateway.log().includes(`failure=${entry}`));
+    }
+  });
+
+  test('because npx asks before it installs is told to use -y', async () => {
+    // A registry on this machine has the package; npx would install it, if anybody could answer.
+    const registry = createServer((request, response) => {
+      const versions = {
+        '1.0.0': {
+          name: 'some-server',
+          version: '1.0.0',
+          bin: { 'some-server': 'a.js' },
+          dist: { tarball: 'http://127.0.0.1:1/a' },
+        },
+      };
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify({ name: 'some-server', 'dist-tags': { latest: '1.0.0' }, versions }));
+      request.resume();
+    });
+    registry.listen(0, '127.0.0.1');
+    await once(registry, 'listening');
+    const { port } = registry.address() as AddressInfo;
+    const folder = mkdtempSync(join(tmpdir(), 'npx-'));
+    const env = {
+      npm_config_registry: `http://127.0.0.1:${port}`,
+      npm_config_cache: folder,
+      npm_config_yes: 'false',
+      npm_config_fetch_retries: '0',
+    };
+    const target = (name: string, args: readonly string[]): object => ({
+      matches: [{ path: { pathPrefix: `/${name}` } }],
+      backends: [{ mcp: { targets: [{ name, stdio: { cmd: 'npx', args, env, cwd: folder } }] } }],
+    });
+    const routes = [target('asks', ['some-server']), target('told', ['-y', 'some-server'])];
+    try {
+      await using asking = await startGateway(inline({ binds: [{ port: 0, listeners: [{ routes }] }] }));
+      const { message } = await refusal('asks', asking);
+      assert.match(message, /^target "asks" ended with exit code 1 while it started, at /);
+      assert.match(message, /; npx asked whether it may install the package: put -y first in args$/);
+      // It fails for another reason: the package has no content.
+      assert.doesNotMatch((await refusal('told', asking)).message, /npx asked/);
+    } finally {
+      registry.close();
+      registry.closeAllConnections();
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 });

@@ -75,6 +75,30 @@ mcp:
     assert.equal((await ask(`${gateway.url}/elsewhere`)).status, 404);
   });
 
+  test('the host name * stands for every host, on listeners and on routes', async () => {
+    await using gateway = await startGateway(`
+gateways:
+  default: { port: 0, listeners: [{ hostname: '*' }, { hostname: api.example.com }] }
+routes:
+- { hostnames: [shop.example.com, '*'], policies: { ${fixed('any')} } }
+- { hostnames: ['*.example.com'], policies: { ${fixed('below')} } }
+`);
+    const on = async (host: string): Promise<string> => (await ask(gateway.url, { headers: { host } })).body;
+    assert.equal(await on('shop.example.com'), 'any');
+    assert.equal(await on('x.example.com'), 'below');
+    assert.equal(await on('elsewhere'), 'any');
+    assert.equal(await on('api.example.com'), 'below');
+  });
+
+  test('a reference to a backend may begin with a slash', async () => {
+    await using app = await startNamed('the app');
+    await using gateway = await startGateway(`
+backends: [{ name: app, host: '${app.address}' }]
+binds: [{ port: 0, listeners: [{ routes: [{ backends: [{ backend: /app }] }] }] }]
+`);
+    assert.equal((await ask(gateway.url)).body, 'the app');
+  });
+
   test('a configuration on the command line is as good as a file', async () => {
     await using gateway = await startGateway('', {
       args: [

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { findOperatorSecret } from '../../src/admin/index.ts';
 import { markedProcesses, markName, type ProcessView } from './processes.testing.ts';
 import { until } from './until.testing.ts';
 
@@ -55,6 +56,8 @@ export interface GatewayProcess extends AsyncDisposable {
   /** The value of one series; undefined where it does not exist. */
   metric(name: string, labels?: Readonly<Record<string, string>>): Promise<number | undefined>;
   configDump(): Promise<ConfigDump>;
+  /** Changes something over the admin port, as the operator's user. */
+  change(path: string): Promise<Response>;
   /** Resolves when every key set was fetched. */
   keysReady(): Promise<void>;
   /** The line of the JSON access log that has this request id, once it is written. */
@@ -211,6 +214,14 @@ class Running implements GatewayProcess {
 
   async configDump(): Promise<ConfigDump> {
     return (await (await fetch(`${this.admin}/config_dump`)).json()) as ConfigDump;
+  }
+
+  async change(path: string): Promise<Response> {
+    const { hostname: host, port } = new URL(this.admin);
+    const found = findOperatorSecret({ host, port: Number(port) });
+    assert.ok(found !== undefined, 'the gateway stored no secret');
+    const headers = { authorization: `Bearer ${found.secret}` };
+    return await fetch(`${this.admin}${path}`, { method: 'POST', headers });
   }
 
   async keysReady(): Promise<void> {

@@ -150,7 +150,7 @@ test('the log level is changed while it runs', async () => {
   await using gateway = await start({});
   await visit(gateway);
   assert.doesNotMatch(gateway.log(), / DEBUG /);
-  assert.equal((await ask(`${gateway.admin}/logging?level=debug`, { method: 'POST' })).status, 200);
+  assert.equal((await gateway.change('/logging?level=debug')).status, 200);
   const session = await openSession(`${gateway.url}/mcp`, await idp.issueToken({ user: 'alice' }));
   await session.close();
   await until('a line at debug level', () => / DEBUG /.test(gateway.log()));

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { findOperatorSecret } from '../../src/admin/index.ts';
+import { run } from '../../src/cli/program.testing.ts';
 import { startGateway } from './gateway.testing.ts';
 import { inline, rogue, node, startEchoApp } from './stage.testing.ts';
 
@@ -85,10 +87,39 @@ test('every metric of a running gateway is documented, and every documented one 
 test('the admin port sets the log level and ends the gateway gracefully', async () => {
   await using echo = await startEchoApp();
   const gateway = await startGateway(configuration(Number(new URL(echo.url).port)));
-  const post = async (path: string): Promise<number> =>
-    (await fetch(`${gateway.admin}${path}`, { method: 'POST' })).status;
+  const post = async (path: string): Promise<number> => (await gateway.change(path)).status;
   assert.equal(await post('/logging?level=error'), 200);
   assert.equal(await post('/quitquitquit'), 202);
   assert.deepEqual(await gateway.ended, { code: 0, signal: null });
   await gateway[Symbol.asyncDispose]();
+});
+
+test('changes over the TCP admin port need the secret of the operator, which the commands find', async () => {
+  await using echo = await startEchoApp();
+  await using gateway = await startGateway(configuration(Number(new URL(echo.url).port)));
+  for (const path of ['/logging?level=error', '/upgrade', '/quitquitquit'])
+    for (const headers of [{}, { authorization: `Bearer ${'A'.repeat(43)}` }]) {
+      const refused = await fetch(`${gateway.admin}${path}`, { method: 'POST', headers });
+      assert.equal(refused.status, 401, path);
+      assert.match(await refused.text(), /secret/);
+    }
+  assert.match(gateway.log(), /"path":"\/quitquitquit".*"admin: change refused"/);
+  assert.equal((await fetch(`${gateway.admin}/config_dump`)).status, 200, 'reading needs no secret');
+
+  const { host } = new URL(gateway.admin);
+  const asked = await run(['admin', '--admin', host, '/logging']);
+  assert.deepEqual([asked.code, asked.out], [0, 'log level is debug\n']);
+  const set = await run(['admin', '--admin', host, '--post', '/logging?level=warn']);
+  assert.deepEqual([set.code, set.out], [0, 'log level is warn\n'], set.err);
+  const quit = await run([
+    'admin',
+    '--admin',
+    host.replace('127.0.0.1', 'localhost'),
+    '--post',
+    '/quitquitquit',
+  ]);
+  assert.equal(quit.code, 0, quit.err);
+  assert.deepEqual(await gateway.ended, { code: 0, signal: null });
+  const { port } = new URL(gateway.admin);
+  assert.equal(findOperatorSecret({ host: '127.0.0.1', port: Number(port) }), undefined, 'the file is gone');
 });

@@ -104,38 +104,49 @@ test('a proxy serves what its controller says, follows it, and leaves it in good
   await until('the controller to know', () => controller.server.proxies.length === 0);
 });
 
-test('a model that cannot be served is refused with its reason, and the one before stays', async (t) => {
+test('a port that cannot be bound is told and closes nothing else, and later models come into use', async (t) => {
   const { controller, start } = await stage(t);
   const one = await app(t, 'one');
   const [port = 0] = await freePorts(1);
   say(controller, on(port, modelWith([routeNamed('a', '/')])), [one]);
   await using gateway = await start();
-  const good = on(port, modelWith([routeNamed('a', '/')]));
-  say(controller, { ...good, binds: [...good.binds, ...on(one.port, modelWith([])).binds] }, [one]);
-  await until('the refusal', () => controller.server.proxies[0]?.problems[0]?.includes('EADDRINUSE'));
-  await until('the problem', async () => /EADDRINUSE/.test((await problems(gateway)).join()));
-  assert.equal(await gateway.metric('portcullis_config_synchronized'), 0);
+  for (const name of ['a', 'b']) {
+    const model = on(port, modelWith([routeNamed(name, '/')]));
+    const binds = [...model.binds, ...on(one.port, modelWith([])).binds];
+    say(controller, { ...model, binds }, [one]);
+    await until('it to be taken', () => controller.server.proxies[0]?.current);
+    await until('it to be in use', () => synchronized(gateway));
+    assert.equal((await ask(`http://127.0.0.1:${String(port)}/`)).body, 'one');
+    const [view] = controller.server.proxies;
+    assert.deepEqual(
+      view?.closed.map((closed) => [closed.port, closed.protocol]),
+      [[one.port, 'TCP']],
+    );
+    assert.match(view?.closed[0]?.problem ?? '', /EADDRINUSE/);
+  }
+  const details = await (await fetch(`${gateway.admin}/readyz`)).text();
+  assert.match(details, /EADDRINUSE/);
   assert.equal(await gateway.metric('portcullis_ready'), 1);
-  assert.equal((await ask(`http://127.0.0.1:${String(port)}/`)).body, 'one');
-  say(controller, good, [one]);
-  await until('the next one', () => controller.server.proxies[0]?.current);
-  await until('it to be in use', () => synchronized(gateway));
 });
 
 test('a proxy without a model is alive and not ready, and is ready as soon as there is one', async (t) => {
   const { controller, flags } = await stage(t);
   controller.server.publish(new Map(), new Map());
-  const program = new Program(flags('--admin=off', '--stats=off', '--readiness=127.0.0.1:0'));
+  const program = new Program(flags('--admin=127.0.0.1:0', '--stats=off', '--readiness=127.0.0.1:0'));
   t.after(() => program.child.kill('SIGKILL'));
-  const [, readiness = ''] = await program.saw(/waiting for a model.* readiness=(\S+)/);
+  const [, admin = '', readiness = ''] = await program.saw(
+    /waiting for a model.* admin=(\S+) .*readiness=(\S+)/,
+  );
   const status = async (path: string): Promise<number> => (await fetch(`${readiness}${path}`)).status;
   assert.deepEqual([await status('/healthz/live'), await status('/healthz/ready')], [200, 503]);
   await until('the reason', async () => {
-    const { config } = (await (await fetch(`${readiness}/readyz`)).json()) as {
+    const { config } = (await (await fetch(`${admin}/readyz`)).json()) as {
       config: { problems: readonly string[]; stream: { connected: boolean } };
     };
     return config.stream.connected && config.problems[0] === 'this Gateway is not there, or is not accepted';
   });
+  // A client that may reach the readiness port need not be allowed to know.
+  assert.deepEqual(await (await fetch(`${readiness}/readyz`)).json(), { readiness: 'starting' });
   say(controller, modelWith([]), []);
   await until('readiness', async () => (await status('/healthz/ready')) === 200);
   program.child.kill('SIGTERM');
@@ -209,7 +220,7 @@ test('several workers take models and addresses alike, those that start later, t
   await until('both', async () => (await bodies()) === 'two');
   const workers = async () =>
     (
-      (await (await fetch(`${gateway.readiness}/readyz`)).json()) as {
+      (await (await fetch(`${gateway.admin}/readyz`)).json()) as {
         workers: { pid?: number; state: string }[];
       }
     ).workers;

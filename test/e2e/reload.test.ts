@@ -1,4 +1,8 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { startGateway } from './gateway.testing.ts';
 import { startLoad } from './load.testing.ts';
@@ -199,4 +203,90 @@ ${mcpRoute({
   assert.equal(await Promise.race([again.ended, Promise.resolve('open')]), 'open');
   await session.close();
   await again.ended;
+});
+
+test('a FIFO in the place of the file or of a file that it names stops neither traffic nor the end', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-fifo-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const users = join(folder, 'users');
+  // The hash of "secret".
+  writeFileSync(users, 'alice:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n');
+  const withUsers = `
+binds:
+- port: 0
+  listeners:
+  - routes:
+    - matches: [{ path: { exact: /one } }]
+      policies: { directResponse: { status: 200, body: one } }
+    - policies: { basicAuth: { htpasswd: { file: ${users} } }, directResponse: { status: 200, body: in } }
+`;
+  await using gateway = await startGateway(withUsers);
+  const fifo = (path: string): void => {
+    execFileSync('mkfifo', [`${path}.fifo`]);
+    renameSync(`${path}.fifo`, path);
+  };
+  const one = async (): Promise<string> => await (await fetch(`${gateway.url}/one`)).text();
+  fifo(users);
+  await until('the user database to be refused', () => /users.*is not a regular file/.test(gateway.log()));
+  assert.equal(await one(), 'one');
+  fifo(gateway.file);
+  await until('the configuration to be refused', async () =>
+    (await gateway.configDump()).config.problems.some((problem) => /is not a regular file/.test(problem)),
+  );
+  assert.equal(await one(), 'one');
+  await gateway.stop();
+});
+
+test('a gateway without a port lives until it is told to stop', async () => {
+  const off = { ADMIN_ADDR: 'off', STATS_ADDR: 'off', READINESS_ADDR: 'off' };
+  await using gateway = await startGateway('binds: []', { env: off });
+  await gateway.stop();
+});
+
+test('a missing file closes its route alone, /readyz names the route, and it opens when the file comes', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-missing-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const users = join(folder, 'users');
+  const keys = join(folder, 'keys.json');
+  await using gateway = await startGateway(`
+binds:
+- port: 0
+  listeners:
+  - routes:
+    - name: open
+      matches: [{ path: { exact: /open } }]
+      policies: { directResponse: { status: 200, body: open } }
+    - name: users
+      matches: [{ path: { exact: /users } }]
+      policies: { basicAuth: { htpasswd: { file: ${users} } }, directResponse: { status: 200, body: in } }
+    - name: keys
+      matches: [{ path: { exact: /keys } }]
+      policies: { jwtAuth: { issuer: i, jwks: { file: ${keys} } }, directResponse: { status: 200, body: in } }
+    - name: program
+      matches: [{ path: { exact: /program } }]
+      backends: [{ mcp: { targets: [{ name: a, stdio: { cmd: no-such-program } }] } }]
+`);
+  const statusOf = async (path: string): Promise<number> => {
+    const headers = { authorization: `Basic ${btoa('alice:secret')}` };
+    return (await fetch(`${gateway.url}${path}`, { headers })).status;
+  };
+  const broken = async (): Promise<readonly string[]> => {
+    const details = (await (await fetch(`${gateway.readiness}/readyz`)).json()) as {
+      brokenRoutes?: readonly { route: string; problem: string }[];
+    };
+    return (details.brokenRoutes ?? (await gateway.configDump()).brokenRoutes).map(
+      ({ route, problem }) => `${route}: ${problem.replaceAll(folder, '')}`,
+    );
+  };
+  assert.equal(await statusOf('/open'), 200);
+  assert.equal(await statusOf('/users'), 500);
+  const [first = '', second = '', ...rest] = await broken();
+  assert.match(first, /^users: basicAuth\.htpasswd: \/users: ENOENT/);
+  assert.match(second, /^keys: jwks: \/keys\.json: /);
+  assert.deepEqual(rest, []);
+  assert.match(gateway.log(), /WARN .*no-such-program: there is no such program/);
+
+  writeFileSync(users, 'alice:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n');
+  await until('the route to open', async () => (await statusOf('/users')) === 200);
+  assert.equal((await broken()).length, 1);
 });

@@ -54,7 +54,7 @@ test('tokens are checked and rules hold as for children, and a token goes on onl
   const at = (path: string, policies: object): object => ({
     matches: [{ path: { exact: path } }],
     policies: { mcpAuthentication: authentication(idp, { authorization }) },
-    backends: mcp({ mcp: { backend: 'app' }, policies }),
+    backends: mcp({ mcp: { backend: '/app', path: '/mcp' }, policies }),
   });
   await using gateway = await startGateway(
     config(
@@ -90,7 +90,7 @@ test('a session stays with the address that opened it, and goes to another one w
   const addresses = servers.map(({ port }) => `127.0.0.1:${port}`);
   await using gateway = await startGateway(
     config(
-      [{ backends: mcp({ mcp: { backend: 'app' } }) }],
+      [{ backends: mcp({ mcp: { backend: 'app', path: '/mcp' } }) }],
       [{ name: 'app', host: 'app.test:80', addresses }],
     ),
   );

@@ -116,7 +116,7 @@ test('POST /quitquitquit drains like a signal', async () => {
   await using gateway = await startGateway(configuration(holder.port, '60s'));
   const waiting = fetch(`${gateway.url}/held`);
   await until('the held request', () => holder.held.length === 1);
-  const asked = await fetch(`${gateway.admin}/quitquitquit`, { method: 'POST' });
+  const asked = await gateway.change('/quitquitquit');
   assert.equal(asked.status, 202);
   await portClosed(gateway.ports[0]);
   holder.release();

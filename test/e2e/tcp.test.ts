@@ -217,3 +217,20 @@ binds:
     20,
   );
 });
+
+test('a TCP route with host names gets no connection, since none without TLS has a name; * is no such name', async (t) => {
+  const [named, any] = [await naming(t, 'named'), await naming(t, 'any')];
+  await using gateway = await startGateway(`
+binds:
+- port: 0
+  listeners: [{ protocol: TCP, tcpRoutes: [{ hostnames: [db.example.com], backends: [{ host: '${named}' }] }] }]
+- port: 0
+  listeners:
+  - protocol: TCP
+    hostname: '*'
+    tcpRoutes:
+    - { hostnames: [db.example.com], backends: [{ host: '${named}' }] }
+    - { hostnames: ['*'], backends: [{ host: '${any}' }] }
+`);
+  assert.deepEqual(await Promise.all(gateway.ports.map((port) => heard(port))), ['', 'any']);
+});

@@ -236,7 +236,8 @@ describe('a request that is none', () => {
     assert.deepEqual(failure(version), [400, -32022]);
     assert.match(version.text, /"supported":\[.*"2025-11-25".*\],"requested":"1999-01-01"/);
     const big = await post(session, { ...ping, params: { filler: 'x'.repeat(200_000) } });
-    assert.equal(big.status, 413);
+    assert.deepEqual(failure(big), [413, -32600]);
+    assert.match(big.text, /of which the gateway takes 102400/);
     assert.equal((await post(session, ping)).status, 200, 'the session is as it was');
   });
 

@@ -316,7 +316,9 @@ test('when the main process is killed the workers and their children end by them
   assert.equal((await waiting).body, 'at last');
   await gateway.ended;
   await until('the end of all processes', () => gateway.children().length === 0);
-  assert.deepEqual(readdirSync(folder), []);
+  // The folder for the secret of the admin port belongs to the user: the next gateway uses it again.
+  const left = readdirSync(folder).filter((name) => !/^portcullis\.\d+$/.test(name));
+  assert.deepEqual(left, []);
 });
 
 test('a session of TLS is resumed whichever worker gets the connection', async (t) => {
@@ -382,7 +384,7 @@ binds:
 
 test('the level of the log reaches all workers, and a signal to a worker alone ends nothing', async () => {
   await using gateway = await startGateway(saying('hello'));
-  assert.equal((await fetch(`${gateway.admin}/logging?level=debug`, { method: 'POST' })).status, 200);
+  assert.equal((await gateway.change('/logging?level=debug')).status, 200);
   const pids = await pidsOf(gateway);
   for (const pid of pids) process.kill(pid, 'SIGTERM');
   assert.deepEqual(await bodies(gateway.url), new Set(['hello']));

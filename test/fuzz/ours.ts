@@ -12,7 +12,12 @@ import {
 } from '../../src/http/index.ts';
 import type { Reading, Seen } from './seen.ts';
 
-const limits: HeadLimits = { maxHeadBytes: 65_536, maxUriBytes: 16_384 };
+const limits: HeadLimits = {
+  maxHeadBytes: 65_536,
+  maxUriBytes: 16_384,
+  maxMethodBytes: 16_384,
+  maxHeaderNameBytes: 16_384,
+};
 
 /** Reads requests as a client's connection does. */
 export function readRequests(bytes: Buffer): Reading {

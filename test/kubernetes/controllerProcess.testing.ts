@@ -28,6 +28,7 @@ export async function startControllerProcess(
   t: Owner,
   kubeconfig: string,
   args: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
 ): Promise<ControllerProcess> {
   const free = '127.0.0.1:0';
   const child = spawn(
@@ -43,7 +44,7 @@ export async function startControllerProcess(
       `--readiness=${free}`,
       ...args,
     ],
-    { stdio: ['ignore', 'ignore', 'pipe'] },
+    { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...env } },
   );
   t.after(() => void child.kill('SIGKILL'));
   const exited = once(child, 'exit') as Promise<[number | null]>;

@@ -159,7 +159,7 @@ describe('the stream of models', needsCluster, () => {
     writeFileSync(join(folder, 'ca.crt'), trust?.data['ca.crt'] ?? '');
     const here = local.filter((flag) => /^--(?:controller|token-file|cache|server-name)/.test(flag));
     const there = (containers[0]?.args ?? []).filter(
-      (flag) => !/^--(?:controller|token-file|ca-file|cache|stats|readiness)=/.test(flag),
+      (flag) => !/^--(?:controller|token-file|ca-file|cache|admin|stats|readiness)=/.test(flag),
     );
     await using proxy = await startGateway('', {
       args: [...there, ...here, `--ca-file=${join(folder, 'ca.crt')}`],
@@ -173,16 +173,16 @@ describe('the stream of models', needsCluster, () => {
     await stage.cluster.kubectl(['delete', 'gateway', 'made']);
   });
 
-  test('what its proxy refuses keeps a Gateway from being programmed, until it is mended', async (t) => {
+  test('a port that its proxy cannot bind keeps that listener alone from being programmed, and later models come', async (t) => {
     const controller = await start(t);
     await controller.ready();
     await stage.cluster.apply(route('well'));
     await using proxy = await startGateway('', { args: await flags(t, [controller]) });
     await until('the route is served', async () => /well/.test((await redirected()) ?? ''));
-    const condition = async (): Promise<string> =>
+    const programmed = async (listener: string): Promise<string> =>
       await stage.cluster.kubectl([
         ...['get', 'gateway', 'gw', '-o'],
-        'jsonpath={range .status.conditions[?(@.type=="Programmed")]}{.status} {.reason} {.message}{end}',
+        `jsonpath={range .status.listeners[?(@.name=="${listener}")].conditions[?(@.type=="Programmed")]}{.status} {.reason} {.message}{end}`,
       ]);
     const taken = createServer().listen(0);
     await once(taken, 'listening');
@@ -190,12 +190,15 @@ describe('the stream of models', needsCluster, () => {
     const { port: other } = taken.address() as AddressInfo;
     await stage.cluster.apply(gateway([port, other]));
     await until('the status says so', async () =>
-      new RegExp(`^False Invalid a proxy does not take it: .*${String(other)}`).test(await condition()),
+      new RegExp(`^False PortUnavailable a proxy says: .*${String(other)}`).test(await programmed('http-1')),
     );
-    // What it took before it serves.
-    assert.match((await redirected()) ?? '', /well/);
-    await stage.cluster.apply(gateway([port]));
-    await until('the status says so', async () => !/ Invalid /.test(await condition()));
+    assert.match(await programmed('http'), /^True/);
+    await stage.cluster.apply(route('better'));
+    await until('the next model is in use', async () => /better/.test((await redirected()) ?? ''));
+    await stage.cluster.apply(gateway([port, 15020]));
+    await until('a port of the operator is refused', async () =>
+      /15020 is the stats port/.test(await programmed('http-1')),
+    );
     assert.deepEqual(await problems(proxy), []);
     await controller.end('SIGTERM');
   });

@@ -40,6 +40,11 @@ const wrong: Readonly<Record<string, object>> = {
   'a field that is none': about({ timeout: { request: '1s' } }),
   'a time without a unit': about({ timeout: { requestTimeout: '10' } }),
   'credentials for every origin': about({ cors: { allowCredentials: true, allowOrigins: ['*'] } }),
+  'credentials for the origin null': about({ cors: { allowCredentials: true, allowOrigins: ['null'] } }),
+  'credentials for every host': about({ cors: { allowCredentials: true, allowOrigins: ['https://*'] } }),
+  'credentials for every host of a port': about({
+    cors: { allowCredentials: true, allowOrigins: ['https://a.example.com', 'https://*:8443'] },
+  }),
   'a rule without a condition': about({ authorization: { rules: [{ name: 'a' }] } }),
   'a rule of two effects': about({ authorization: { rules: [{ allow: 'true', deny: 'true' }] } }),
   'a file of keys': jwt({ file: '/etc/keys' }),

@@ -52,7 +52,10 @@ export const clusterFaults: readonly Requirement[] = [
       'proxy-refuses',
       'a proxy cannot do what it is to',
       page,
-      [models, 'what its proxy refuses keeps a Gateway from being programmed, until it is mended'],
+      [
+        models,
+        'a port that its proxy cannot bind keeps that listener alone from being programmed, and later models come',
+      ],
       [
         'src/sources/stream/troubles.test.ts',
         'what a proxy refuses, or cannot serve of what it takes, is known until it is well again',

@@ -10,6 +10,11 @@ const parts = 'src/mcp/parts.test.ts';
 const envelope = 'src/mcp/json/envelope.test.ts';
 const scan = 'src/mcp/json/scan.test.ts';
 const features = 'test/e2e/features.testing.ts';
+const beginning = 'src/mcp/beginning.test.ts';
+const itemRules = 'src/mcp/itemRules.test.ts';
+const tasks = 'src/mcp/tasks.test.ts';
+const renamed = 'src/mcp/renamedTarget.test.ts';
+const itemNames = 'test/e2e/itemNames.test.ts';
 
 /** Streamable HTTP in front, stdio behind. */
 export const modelContextProtocol: readonly Requirement[] = [
@@ -19,6 +24,24 @@ export const modelContextProtocol: readonly Requirement[] = [
       'sessions of three revisions are served',
       transports,
       [transport, 'a session of revision ${version} is opened and used'],
+    ],
+    [
+      'negotiation',
+      'a revision that nobody speaks is negotiated',
+      mcp(revision, 'basic/lifecycle#version-negotiation'),
+      [
+        beginning,
+        'the revision ${JSON.stringify(asked)}, which nobody speaks, is negotiated and never echoed',
+      ],
+    ],
+    [
+      'stale-session',
+      'a client whose session is over initializes again',
+      sessions,
+      [
+        beginning,
+        'initialize with the id of a session that is over, or is no session of the caller, begins a new one',
+      ],
     ],
     [
       'initialize',
@@ -56,7 +79,7 @@ export const modelContextProtocol: readonly Requirement[] = [
       'too-large',
       'a body over the limit gets 413',
       promises,
-      [transport, 'a body over the buffer limit gets 413'],
+      [transport, 'a body over the limit gets 413 with a JSON-RPC error that has its size and the limit'],
     ],
     [
       'session-required',
@@ -295,6 +318,43 @@ export const modelContextProtocol: readonly Requirement[] = [
       'the end of a session ends its child',
       sessions,
       [features, 'ending the session ends its child process'],
+    ],
+  ]),
+  ...area('mcp.names', [
+    [
+      'readings',
+      'no spelling of a name reaches a hidden item',
+      promises,
+      [itemNames, 'no spelling of a hidden resource brings its contents'],
+      [itemNames, 'no spelling of the name of a hidden tool or prompt reaches it'],
+    ],
+    [
+      'without-id',
+      'a request without an id is not carried out',
+      promises,
+      [
+        itemRules,
+        'a request without an id reaches no server, whatever it asks for, and ends its whole batch',
+      ],
+    ],
+    [
+      'news',
+      'news of a hidden resource is not told',
+      promises,
+      [itemRules, 'news of a hidden resource goes on no stream, at once or after it waited'],
+    ],
+    [
+      'tasks',
+      'tasks are bound to the caller that made them',
+      mcp(revision, 'basic/utilities/tasks#task-isolation-and-access-control'),
+      [tasks, 'a task is unknown to every other principal, by the handle and by the server’s own id'],
+      [tasks, 'a list of tasks has the caller’s own, and the handles are those that the caller knows'],
+    ],
+    [
+      'target',
+      'rules see the name that a target has today',
+      promises,
+      [renamed, 'a renamed child is judged by its new name, in calls, lists and news'],
     ],
   ]),
 ];

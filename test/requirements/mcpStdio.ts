@@ -6,9 +6,52 @@ const stdioPage = mcp('2025-11-25', 'basic/transports#stdio');
 const lines = 'src/mcp/stdio/lines.test.ts';
 const stdio = 'src/mcp/stdio/parts.test.ts';
 const supervision = 'src/mcp/supervision.test.ts';
+const timeouts = 'src/mcp/callTimeouts.test.ts';
+const clocks = 'src/mcp/conversation/callClocks.test.ts';
+const broken = 'src/mcp/brokenAnswers.test.ts';
+const budgets = 'src/mcp/budgets.test.ts';
 
 /** MCP servers that are children of the gateway. */
 export const mcpStdio: readonly Requirement[] = [
+  ...area('mcp.calls', [
+    [
+      'time',
+      'every request has a time-out, of which the server is told by a cancellation',
+      mcp('2025-11-25', 'basic/lifecycle#timeouts'),
+      [timeouts, 'a call that a stdio server does not answer in time fails, and the server is told'],
+      [timeouts, 'the time-out of ${what} counts before what is said further away', 'config.limits'],
+      [timeouts, 'the same holds for a server over the network: time-out of a tool, progress, questions'],
+    ],
+    [
+      'progress',
+      'progress gives a call its time again, up to a maximum',
+      mcp('2025-11-25', 'basic/lifecycle#timeouts'),
+      [timeouts, 'progress gives a call its whole time again'],
+      [clocks, 'progress gives a call its whole time again, up to the longest that a call may take'],
+    ],
+    [
+      'strict',
+      'an answer that breaks JSON-RPC fails its call at once',
+      'https://www.jsonrpc.org/specification#response_object',
+      [
+        broken,
+        'a stdio server that answers ${line.slice(0, 70)} fails its call at once, and the session goes on',
+      ],
+      [broken, 'a server over the network that sends ${line.slice(0, 70)} fails its call at once'],
+    ],
+    [
+      'budgets',
+      'one principal cannot use up MCP for the others',
+      promises,
+      [budgets, 'one principal gets no more children than its budget, and others still get theirs'],
+      [
+        budgets,
+        'after the grace an abandoned session gives its child up to the next session of its principal',
+      ],
+      [budgets, 'one principal has no more calls under way than its budget, and those of others go on'],
+      [budgets, 'one principal has no more event streams than its budget, and those of others go on'],
+    ],
+  ]),
   ...area('mcp.stdio', [
     [
       'missing',

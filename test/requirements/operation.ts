@@ -320,6 +320,13 @@ export const operation: readonly Requirement[] = [
       [operator, 'the admin port sets the log level and ends the gateway gracefully'],
     ],
     [
+      'secret',
+      'over TCP a change needs the secret of the operator',
+      promises,
+      [admin, 'every page that changes something refuses a request without the secret over TCP'],
+      [operator, 'changes over the TCP admin port need the secret of the operator, which the commands find'],
+    ],
+    [
       'unix',
       'a unix socket is private and replaces a dead one',
       page,

@@ -73,9 +73,9 @@ export const policies: readonly Requirement[] = [
   ...area('headers', [
     [
       'request',
-      'request headers are removed, set and added',
+      'request headers are added, set and removed, in this order',
       page,
-      [headers, 'request headers are removed, set and added to'],
+      [headers, 'request headers are added to, then set, then removed, so that what is removed is gone'],
     ],
     [
       'response',
@@ -187,7 +187,7 @@ export const policies: readonly Requirement[] = [
       ours('docs/policies/basicAuth.md'),
       [
         'src/policies/basicAuth/basicAuth.test.ts',
-        'who guesses faster than passwords can be checked is sent away',
+        'a client that fills its share of the queue is sent away, and a right password from elsewhere is checked next',
       ],
     ],
     [

@@ -1,3 +1,4 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { readBody } from './body.ts';
@@ -21,12 +22,16 @@ const table: Record<string, Action> = {
   }),
 };
 
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+
 /**
- * Answers `POST /admin/…`, for this machine only, whatever the server listens on. It asks for no password: so it
- * also refuses what a web page open in a browser here could send (a page's POST always carries an Origin).
+ * Answers `POST /admin/…`, for this machine only, whatever the server listens on. The caller must know the secret of
+ * this start: a gateway in front forwards requests from anywhere, with a loopback address and any Host. It also refuses
+ * what a web page open in a browser here could send (a page's POST always carries an Origin).
  */
 export async function handleAdmin(
   actions: AdminActions,
+  secret: string,
   path: string,
   request: IncomingMessage,
   response: ServerResponse,
@@ -34,6 +39,10 @@ export async function handleAdmin(
   const local = isLoopback(request.socket.remoteAddress ?? '') && isLoopbackHost(request.headers.host);
   if (!local || request.headers.origin !== undefined)
     return send(response, 403, { error: 'admin answers this machine only' });
+  if (!timingSafeEqual(digest(request.headers.authorization ?? ''), digest(`Bearer ${secret}`))) {
+    response.setHeader('www-authenticate', 'Bearer realm="admin"');
+    return send(response, 401, { error: 'admin needs the secret that was printed at the start' });
+  }
   const action = Object.hasOwn(table, path) ? table[path] : undefined;
   if (!action) return send(response, 404, { error: 'not found' });
   if (request.method !== 'POST') {

@@ -12,6 +12,9 @@ An authorization server for trials and tests. It is not made to guard anything.
   --port N         the port, 0 for a free one
   --host ADDRESS   the address to listen on
   --force-public   allow an address that other machines can reach
+
+The requests to /admin/… need the secret in IDP_ADMIN_SECRET, or the random one that is printed at the start,
+as "Authorization: Bearer SECRET".
 `;
 
 /**
@@ -47,11 +50,13 @@ export async function main(argv: string[]): Promise<number> {
       port: values.port === undefined ? undefined : Number(values.port),
       host: values.host,
       forcePublic: values['force-public'],
+      adminSecret: process.env['IDP_ADMIN_SECRET'] || undefined,
       log: (line) => process.stderr.write(`${line}\n`),
     };
     const idp = await startDevIdp(options);
     process.stdout.write(
-      `issuer ${idp.issuer}\ntoken endpoint ${idp.issuer}/v1/token\nkeys ${idp.issuer}/v1/keys\n`,
+      `issuer ${idp.issuer}\ntoken endpoint ${idp.issuer}/v1/token\nkeys ${idp.issuer}/v1/keys\n` +
+        (options.adminSecret === undefined ? `admin secret ${idp.adminSecret}\n` : ''),
     );
     await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
     await idp.close();

@@ -79,8 +79,9 @@ test('a host name that is not this machine’s is refused (DNS rebinding)', asyn
 });
 
 test('admin rotates keys and makes tokens, for programs on this machine only', async () => {
+  const authorization = `Bearer ${idp.adminSecret}`;
   const post = (path: string, body: string, headers: Record<string, string> = {}): Promise<Response> =>
-    fetch(idp.url + path, { method: 'POST', body, headers });
+    fetch(idp.url + path, { method: 'POST', body, headers: { authorization, ...headers } });
   const rotated = (await (await post('/admin/rotate', '')).json()) as { kid: string; kids: string[] };
   assert.equal(rotated.kids[0], rotated.kid);
   const answer = (await (await post('/admin/token', '{"client":"demo","expiresIn":-60}')).json()) as {
@@ -91,9 +92,17 @@ test('admin rotates keys and makes tokens, for programs on this machine only', a
   assert.equal((await post('/admin/token', '{')).status, 400);
   assert.equal((await post('/admin/token', ' '.repeat(70_000))).status, 413);
   assert.equal((await post('/admin/constructor', '')).status, 404);
-  assert.equal((await fetch(`${idp.url}/admin/rotate`)).status, 405);
+  assert.equal((await fetch(`${idp.url}/admin/rotate`, { headers: { authorization } })).status, 405);
   assert.equal((await post('/admin/rotate', '', { origin: 'http://localhost:1' })).status, 403);
   assert.equal(await statusOf('/admin/rotate', { host: 'evil.example' }, 'POST'), 403);
+});
+
+test('admin refuses whoever does not know the secret of this start, as through a gateway in front', async () => {
+  // A request as a gateway forwards it: from loopback, for a local name, with no trace of the web page or machine behind it.
+  for (const path of ['/admin/token', '/admin/rotate', '/admin/nothing'])
+    for (const headers of [{}, { authorization: 'Bearer wrong' }, { authorization: idp.adminSecret }])
+      assert.equal(await statusOf(path, { host: 'localhost', ...headers }, 'POST'), 401, path);
+  await assert.rejects(startDevIdp({ port: 0, adminSecret: 'short' }), /fewer than 16 characters/);
 });
 
 test('it goes down and comes up again on its port with the keys it had', async () => {

@@ -21,6 +21,8 @@ export interface DevIdpOptions {
   readonly host?: string | undefined;
   /** Allows a host that other machines can reach. */
   readonly forcePublic?: boolean | undefined;
+  /** The bearer token that `/admin/…` demands; random where it is left out. */
+  readonly adminSecret?: string | undefined;
   /** Told of refused requests, one line each, without secrets. */
   readonly log?: ((line: string) => void) | undefined;
 }
@@ -30,6 +32,8 @@ export interface DevIdp {
   readonly port: number;
   /** Scheme, host and port, without the issuer's path. */
   readonly url: string;
+  /** The bearer token that `/admin/…` demands. */
+  readonly adminSecret: string;
   /** Signs with a new key from now on; the old one stays in the set for `oldKeysKept`, unless dropped. */
   rotateKeys(options?: { dropOld?: boolean }): Promise<{ kid: string; kids: string[] }>;
   /** Makes a token outside any flow: expired, for another audience, with other claims, … */
@@ -55,6 +59,9 @@ export async function startDevIdp(options: DevIdpOptions = {}): Promise<DevIdp> 
     throw new Error(
       'a public host needs a configuration of its own: the secrets of the built-in one are known to all',
     );
+
+  const adminSecret = options.adminSecret ?? randomBytes(24).toString('base64url');
+  if (adminSecret.length < 16) throw new Error('the admin secret has fewer than 16 characters');
 
   const ring = await KeyRing.create(settings.oldKeysKept);
   const server = createServer((request, response) => void answer(request, response));
@@ -99,7 +106,7 @@ export async function startDevIdp(options: DevIdpOptions = {}): Promise<DevIdp> 
       return;
     }
     const [path, query] = splitOnce(request.url ?? '/', '?');
-    if (path.startsWith('/admin/')) return handleAdmin(actions, path, request, response);
+    if (path.startsWith('/admin/')) return handleAdmin(actions, adminSecret, path, request, response);
     const local = localPath(path, base);
     if (local === undefined) {
       response.writeHead(404, { 'content-type': 'application/json' }).end('{"error":"not_found"}\n');
@@ -130,6 +137,7 @@ export async function startDevIdp(options: DevIdpOptions = {}): Promise<DevIdp> 
     issuer,
     port,
     url: origin,
+    adminSecret,
     ...actions,
     down,
     async up() {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { tetherDescriptor, tetherVariable } from '../../../bin/parent.js';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const configFile = 'examples/quickstart/config.yaml';
@@ -26,14 +27,15 @@ export interface Gateway {
 export function startGateway(environment: Record<string, string>): Gateway {
   const child = spawn(process.execPath, ['bin/portcullis', '-f', configFile], {
     cwd: root,
-    env: { ...process.env, ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...environment, [tetherVariable]: String(tetherDescriptor) },
+    // The fourth is never written to: it closes when the demo is gone, even by SIGKILL, and the gateway notices.
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     // A group of its own: Ctrl-C in the terminal comes to the demo alone, which then stops things in order.
     detached: true,
   });
   const lines: string[] = [];
   let tell: ((line: string) => void) | undefined;
-  for (const stream of [child.stdout, child.stderr]) {
+  for (const stream of [child.stdout, child.stderr].filter((one) => one !== null)) {
     createInterface({ input: stream }).on('line', (line) => {
       if (tell) return tell(line);
       lines.push(line);

@@ -27,7 +27,11 @@ export async function startStack(print: Printer, signal: AbortSignal): Promise<S
   try {
     print.line('Starting');
     const config = parse(await readFile(new URL('../idp.yaml', import.meta.url), 'utf8')) as DevIdpConfig;
-    const idp = await startDevIdp({ config, port: await portFor('idp', print) });
+    const idp = await startDevIdp({
+      config,
+      port: await portFor('idp', print),
+      adminSecret: process.env['IDP_ADMIN_SECRET'] || undefined,
+    });
     closers.push(() => idp.close());
     print.part('authorization server', idp.issuer);
 
@@ -57,7 +61,7 @@ export async function startStack(print: Printer, signal: AbortSignal): Promise<S
     print.part('', `admin http://127.0.0.1:${admin}, metrics http://127.0.0.1:${stats}/metrics`);
 
     return {
-      addresses: { gateway: url, issuer: idp.issuer, idp: idp.url },
+      addresses: { gateway: url, issuer: idp.issuer, idp: idp.url, adminSecret: idp.adminSecret },
       gatewayEnded: gateway.ended,
       showGatewayLog() {
         print.line('\nThe gateway said:');

@@ -4,6 +4,8 @@ export interface Addresses {
   readonly gateway: string;
   readonly issuer: string;
   readonly idp: string;
+  /** The bearer token that the authorization server demands for `/admin/…`. */
+  readonly adminSecret: string;
 }
 
 /** One request of the walk and what its answer has to be. */
@@ -48,7 +50,7 @@ const revision = '2025-11-25';
 const jsonIn = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
 /** The walk: what a user of the gateway does and what a stranger meets. */
-export function stepsOf({ gateway, issuer, idp }: Addresses): Step[] {
+export function stepsOf({ gateway, issuer, idp, adminSecret }: Addresses): Step[] {
   const mcp = `${gateway}/mcp`;
   const token = (client: string, name: string): Pick<Step, 'ask' | 'keep' | 'status'> => ({
     ask: {
@@ -123,7 +125,11 @@ export function stepsOf({ gateway, issuer, idp }: Addresses): Step[] {
     { title: 'Without a token: refused', ...refused(401, {}, /^Bearer .*resource_metadata="[^"]+"/) },
     {
       title: 'With an expired token: refused',
-      ask: { url: `${idp}/admin/token`, json: { client: 'demo', expiresIn: -300 } },
+      ask: {
+        url: `${idp}/admin/token`,
+        headers: { authorization: `Bearer ${adminSecret}` },
+        json: { client: 'demo', expiresIn: -300 },
+      },
       keep: { name: 'EXPIRED', from: 'token' },
       status: 200,
     },

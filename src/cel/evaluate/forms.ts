@@ -1,7 +1,8 @@
+import type { CelList } from '@bufbuild/cel';
 import { Failure } from '../failure.ts';
 import { extreme } from '../functions/math.ts';
 import type { FormName } from '../forms.ts';
-import { takeStep } from '../limits.ts';
+import { charge, takeStep } from '../limits.ts';
 import { isFailure, type Step } from './frame.ts';
 import { isList, isMap, toLibrary } from './values.ts';
 
@@ -10,6 +11,8 @@ export interface Parts {
   readonly target: Step | undefined;
   readonly args: readonly Step[];
   readonly slot: number;
+  /** Units of work of one step, where the form is a loop. */
+  readonly stepUnits: number;
 }
 
 /** How each form is evaluated. */
@@ -46,13 +49,13 @@ export const formSteps: Readonly<Record<FormName, (parts: Parts) => Step>> = {
       return run(body, frame);
     };
   },
-  mapValues: ({ target, args: [body], slot }) => {
+  mapValues: ({ target, args: [body], slot, stepUnits }) => {
     return (frame) => {
       const map = entriesOf(run(target, frame), 'mapValues');
       if (isFailure(map)) return map;
       const made = new Map<unknown, unknown>();
       for (const [key, value] of map) {
-        if (!takeStep()) return noStep;
+        if (!takeStep(stepUnits)) return noStep;
         frame.slots[slot] = value;
         const result = run(body, frame);
         if (isFailure(result)) return result;
@@ -61,13 +64,13 @@ export const formSteps: Readonly<Record<FormName, (parts: Parts) => Step>> = {
       return made;
     };
   },
-  filterKeys: ({ target, args: [body], slot }) => {
+  filterKeys: ({ target, args: [body], slot, stepUnits }) => {
     return (frame) => {
       const map = entriesOf(run(target, frame), 'filterKeys');
       if (isFailure(map)) return map;
       const made = new Map<unknown, unknown>();
       for (const [key, value] of map) {
-        if (!takeStep()) return noStep;
+        if (!takeStep(stepUnits)) return noStep;
         frame.slots[slot] = key;
         const keep = run(body, frame);
         if (isFailure(keep)) return keep;
@@ -109,7 +112,14 @@ function extremeOf({ args }: Parts, name: string, largest: boolean): Step {
       values.push(value);
     }
     const [only] = values;
-    const list = values.length === 1 && isList(only) ? [...(toLibrary(only) as Iterable<unknown>)] : values;
+    const list = values.length === 1 && isList(only) ? elementsOf(only) : values;
+    charge(3 * list.length);
     return extreme(list, largest) ?? bad;
   };
+}
+
+function elementsOf(list: readonly unknown[] | CelList): readonly unknown[] {
+  const inLibrary = toLibrary(list) as CelList;
+  charge(5 * inLibrary.size);
+  return [...inLibrary];
 }

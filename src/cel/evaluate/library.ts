@@ -2,6 +2,8 @@ import { celEnv, celFunc, CelScalar, isCelError, plan, type CelEnv, type CelValu
 import type { Expr } from '../ast.ts';
 import { Failure, NoSuchKey } from '../failure.ts';
 import { functions } from '../functions.ts';
+import { charge } from '../limits.ts';
+import { costOf } from './costs.ts';
 import { toLibrary } from './values.ts';
 
 /** The work to do inside the library, and what it came to. */
@@ -50,15 +52,21 @@ export function typeNamed(expr: Expr): unknown {
   return isCelError(value) ? new Failure(value.message) : value;
 }
 
+/** Finding the overload that fits, and calling it. */
+const callUnits = 40;
+
 /** A function of the library or of `functions.ts`, with all its overloads. */
 export type Called = (target: unknown, args: readonly unknown[]) => unknown;
 
 export function functionNamed(name: string): Called {
   const group = environment.funcs.find(name);
   if (group === undefined) return () => new Failure(`unbound function: ${name}`);
+  const cost = costOf(name);
   return (target, args) => {
     const on = target === undefined ? undefined : toLibrary(target);
-    const result = group.call(0, on, args.map(toLibrary));
+    const given = args.map(toLibrary);
+    charge(callUnits + cost(on, given));
+    const result = group.call(0, on, given);
     if (result === undefined) return new Failure(`found no matching overload for '${name}'`);
     if (isCelError(result))
       return new Failure(result.message, result.cause instanceof NoSuchKey ? 'key' : undefined);

@@ -1,7 +1,11 @@
+import { isCelList, type CelList } from '@bufbuild/cel';
 import { Failure } from '../failure.ts';
+import { charge } from '../limits.ts';
 import { contained, same } from './compare.ts';
 import { isFailure, type Step } from './frame.ts';
 import { functionNamed, sameRest } from './library.ts';
+import { indexOf } from './search.ts';
+import { isList } from './values.ts';
 
 const notBool = (operator: string): Failure => new Failure(`found no matching overload for '${operator}'`);
 
@@ -18,6 +22,8 @@ function ordering(name: string, of: Ordered): Binary {
   const library = functionNamed(name);
   return (left, right) => {
     const kind = typeof left;
+    if (kind === 'string' && typeof right === 'string')
+      charge(1 + (Math.min((left as string).length, right.length) >> 3));
     if (kind === typeof right && (kind === 'string' || kind === 'bigint' || kind === 'number'))
       return of(left as string, right as string);
     return library(undefined, [left, right]);
@@ -30,9 +36,36 @@ function textMethod(name: string, of: (text: string, part: string) => boolean): 
     typeof left === 'string' && typeof right === 'string' ? of(left, right) : library(left, [right]);
 }
 
+const addByLibrary = functionNamed('_+_');
+
+/** Texts and lists are joined here; the library would keep a list as a chain of what it was made of. */
+function sum(left: unknown, right: unknown): unknown {
+  if (typeof left === 'string' && typeof right === 'string') {
+    charge(2 + ((left.length + right.length) >> 3));
+    return left + right;
+  }
+  if (typeof left === 'bigint' && typeof right === 'bigint') {
+    const value = left + right;
+    if (BigInt.asIntN(64, value) === value) return value;
+  }
+  if (isList(left) && isList(right)) {
+    const made: unknown[] = [];
+    for (const list of [left, right]) {
+      charge(2 + (Array.isArray(list) ? 1 : 5) * sizeOfList(list));
+      for (const item of list) made.push(item);
+    }
+    return made;
+  }
+  return addByLibrary(undefined, [left, right]);
+}
+
+const sizeOfList = (list: readonly unknown[] | CelList): number =>
+  isCelList(list) ? list.size : list.length;
+
 export const binaryOperators: ReadonlyMap<string, Binary> = new Map<string, Binary>([
   ['_==_', (left, right) => same(left, right, sameRest)],
   ['_!=_', (left, right) => !same(left, right, sameRest)],
+  ['_+_', sum],
   ['@in', (left, right) => contained(left, right, sameRest)],
   ['_<_', ordering('_<_', (left, right) => left < right)],
   ['_<=_', ordering('_<=_', (left, right) => left <= right)],
@@ -41,10 +74,16 @@ export const binaryOperators: ReadonlyMap<string, Binary> = new Map<string, Bina
 ]);
 
 export const textMethods: ReadonlyMap<string, Binary> = new Map<string, Binary>([
-  ['startsWith', textMethod('startsWith', (text, part) => text.startsWith(part))],
-  ['endsWith', textMethod('endsWith', (text, part) => text.endsWith(part))],
-  ['contains', textMethod('contains', (text, part) => text.includes(part))],
+  ['startsWith', textMethod('startsWith', (text, part) => compared(part) && text.startsWith(part))],
+  ['endsWith', textMethod('endsWith', (text, part) => compared(part) && text.endsWith(part))],
+  ['contains', textMethod('contains', (text, part) => indexOf(text, part) >= 0)],
 ]);
+
+/** Takes what comparing a text with a part of another one costs. */
+function compared(part: string): true {
+  charge(1 + (part.length >> 2));
+  return true;
+}
 
 /** Both sides are evaluated, the left one first; the first failure is the result. */
 export const binary =

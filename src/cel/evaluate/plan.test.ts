@@ -14,7 +14,7 @@ import {
 import { isReflectMessage } from '@bufbuild/protobuf/reflect';
 import fc from 'fast-check';
 import { Failure } from '../failure.ts';
-import { refill } from '../limits.ts';
+import { metered, newMeter } from '../limits.ts';
 import { toCel } from '../values.ts';
 import { data, source } from './expressions.testing.ts';
 import { environment } from './library.ts';
@@ -39,16 +39,12 @@ function shown(value: unknown): string {
 }
 
 function ours(source: string, context: Context): unknown {
-  refill();
-  try {
-    return planned(parse(source).expr)(context);
-  } catch (error) {
-    return error;
-  }
+  return metered(newMeter(), (given) => planned(parse(source).expr)(given), context);
 }
 
 function theirs(source: string, context: Context): unknown {
-  const value = plan(environment, parse(source))(context);
+  const value = metered(newMeter(), (given) => plan(environment, parse(source))(given), context);
+  if (value instanceof Error) return value;
   return isCelError(value) ? new Error(value.message) : value;
 }
 

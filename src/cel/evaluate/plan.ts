@@ -1,12 +1,14 @@
 import { celUint, isCelUint } from '@bufbuild/cel';
-import { dottedName, type Expr } from '../ast.ts';
+import { dottedName, stringConstant, type Expr } from '../ast.ts';
+import { compileRegex } from '../../regex/index.ts';
 import { Failure } from '../failure.ts';
-import { boundName, formOf } from '../forms.ts';
-import { takeStep } from '../limits.ts';
+import { boundName, formOf, isLoop } from '../forms.ts';
+import { charge, takeStep } from '../limits.ts';
 import { formSteps } from './forms.ts';
 import { isFailure, type Frame, type Step } from './frame.ts';
 import { environment, functionNamed, insideLibrary, typeNamed } from './library.ts';
 import { binary, binaryOperators, conditional, logical, negation, textMethods } from './operators.ts';
+import { matching, replacing } from './patterns.ts';
 import { element, holds, isList, isMap, member, toLibrary } from './values.ts';
 
 /** Runs a planned expression: comes to a value (in the library's form) or a `Failure`. @throws what the stack cannot hold */
@@ -19,8 +21,9 @@ export type Plan = (context: Readonly<Record<string, unknown>>) => unknown;
 export function planned(root: Expr): Plan {
   const planner = new Planner();
   const step = planner.plan(root, new Map());
-  const { slots, callsLibrary } = planner;
+  const { slots, callsLibrary, units } = planner;
   const run: Plan = (context) => {
+    charge(units);
     const frame: Frame = { context, slots: slots === 0 ? none : new Array<unknown>(slots) };
     const value = step(frame);
     return isList(value) || isMap(value) ? toLibrary(value) : value;
@@ -30,14 +33,22 @@ export function planned(root: Expr): Plan {
 
 const none: unknown[] = [];
 
+/** Units of work of one run beside its parts, of one part of the tree, and of one step of a loop beside its parts. */
+const startUnits = 10;
+const nodeUnits = 2;
+const loopUnits = 8;
+
 /** Where the variables of loops and bindings are kept. */
 type Scope = ReadonlyMap<string, number>;
 
 class Planner {
   slots = 0;
   callsLibrary = false;
+  /** Units of work of the parts planned so far, without the bodies of loops: those count at each step. */
+  units = startUnits;
 
   plan(expr: Expr, scope: Scope): Step {
+    this.units += nodeUnits;
     const node = expr.exprKind;
     switch (node.case) {
       case 'constExpr': {
@@ -139,16 +150,23 @@ class Planner {
     const after = new Map(scope).set(accuVar, sum);
     const inner = new Map(after).set(iterVar, item);
     const [start, range] = [this.plan(accuInit, scope), this.plan(iterRange, scope)];
-    const [condition, step] = [this.plan(loopCondition, inner), this.plan(loopStep, inner)];
+    const before = this.units;
+    const gathers = gatheringOf(expr);
+    const [condition, step] = [
+      this.plan(loopCondition, inner),
+      gathers === undefined ? this.plan(loopStep, inner) : this.gathering(gathers, sum, inner),
+    ];
+    const stepUnits = loopUnits + this.units - before;
+    this.units = before;
     const end = this.plan(result, after);
     return (frame) => {
-      const first = start(frame);
+      const first = gathers === undefined ? start(frame) : [];
       if (isFailure(first)) return first;
       const items = itemsOf(range(frame));
       if (isFailure(items)) return items;
       frame.slots[sum] = first;
       for (const one of items) {
-        if (!takeStep()) return outOfSteps;
+        if (!takeStep(stepUnits)) return outOfSteps;
         frame.slots[item] = one;
         const more = condition(frame);
         if (isFailure(more)) return more;
@@ -157,6 +175,22 @@ class Planner {
       }
       return end(frame);
     };
+  }
+
+  /** A step of `map` or `filter`: adds to the one list that the loop makes, instead of making a longer one. */
+  private gathering({ condition, element }: Gathering, sum: number, scope: Scope): Step {
+    const value = this.plan(element, scope);
+    const add: Step = (frame) => {
+      const made = frame.slots[sum];
+      if (isFailure(made)) return made;
+      const item = value(frame);
+      if (isFailure(item)) return item;
+      (made as unknown[]).push(item);
+      return made;
+    };
+    return condition === undefined
+      ? add
+      : conditional(this.plan(condition, scope), add, (frame) => frame.slots[sum]);
   }
 
   private call(expr: Expr, scope: Scope): Step {
@@ -170,6 +204,8 @@ class Planner {
     if (qualifier !== undefined && environment.funcs.find(qualified) !== undefined)
       return this.libraryCall(qualified, undefined, args, scope);
 
+    const pattern = this.pattern(expr, scope);
+    if (pattern !== undefined) return pattern;
     const [left, right] = target === undefined ? args : [target, ...args];
     const two = left !== undefined && right !== undefined && args.length === (target ? 1 : 2);
     const of = two ? (target ? textMethods : binaryOperators).get(name) : undefined;
@@ -183,6 +219,21 @@ class Planner {
       if (special !== undefined) return special;
     }
     return this.libraryCall(name, target, args, scope);
+  }
+
+  /** Patterns that are written out are compiled once. */
+  private pattern(expr: Expr, scope: Scope): Step | undefined {
+    if (expr.exprKind.case !== 'callExpr') return undefined;
+    const { function: name, target, args } = expr.exprKind.value;
+    const parts = target === undefined ? args : [target, ...args];
+    const source = stringConstant(parts[1]);
+    const [of] = parts;
+    if (source === undefined || of === undefined) return undefined;
+    if (name === 'matches' && parts.length === 2) return matching(this.plan(of, scope), compileRegex(source));
+    const [, , by] = parts;
+    if (name !== 'regexReplace' || target === undefined || by === undefined || parts.length > 3)
+      return undefined;
+    return replacing(this.plan(of, scope), compileRegex(source), this.plan(by, scope));
   }
 
   private libraryCall(name: string, target: Expr | undefined, args: readonly Expr[], scope: Scope): Step {
@@ -206,8 +257,12 @@ class Planner {
     const slot = form.binds ? this.slots++ : -1;
     const name = form.binds ? boundName(args[0]) : undefined;
     const inner = name === undefined ? scope : new Map(scope).set(name, slot);
+    const before = this.units;
     const steps = args.slice(form.binds ? 1 : 0).map((arg) => this.plan(arg, inner));
-    return formSteps[form.name]({ target: on, args: steps, slot });
+    const stepUnits = loopUnits + this.units - before;
+    // The body of a loop counts at each step.
+    if (isLoop(expr)) this.units = before;
+    return formSteps[form.name]({ target: on, args: steps, slot, stepUnits });
   }
 }
 
@@ -236,6 +291,40 @@ const operators: ReadonlyMap<string, Special> = new Map(
     },
   }),
 );
+
+/** The elements that `map` and `filter` put into the list that they make. */
+interface Gathering {
+  readonly condition: Expr | undefined;
+  readonly element: Expr;
+}
+
+/** The step of a loop that begins with no elements, and adds one to those it has, perhaps on a condition. */
+function gatheringOf(loop: Expr): Gathering | undefined {
+  if (loop.exprKind.case !== 'comprehensionExpr') return undefined;
+  const { accuVar, accuInit, loopStep } = loop.exprKind.value;
+  // Only what macros make has such a name, so no other part of the expression sees the list while it grows.
+  if (!accuVar.startsWith('@') || accuInit?.exprKind.case !== 'listExpr') return undefined;
+  if (accuInit.exprKind.value.elements.length > 0 || loopStep?.exprKind.case !== 'callExpr') return undefined;
+  const { function: name, args } = loopStep.exprKind.value;
+  const isSum = (expr: Expr | undefined): boolean =>
+    expr?.exprKind.case === 'identExpr' && expr.exprKind.value.name === accuVar;
+  if (name === '_?_:_') {
+    const [condition, yes, no] = args;
+    const element = addedTo(yes, isSum);
+    return element !== undefined && isSum(no) ? { condition, element } : undefined;
+  }
+  const element = addedTo(loopStep, isSum);
+  return element === undefined ? undefined : { condition: undefined, element };
+}
+
+/** `x` of `sum + [x]`. */
+function addedTo(expr: Expr | undefined, isSum: (expr: Expr | undefined) => boolean): Expr | undefined {
+  if (expr?.exprKind.case !== 'callExpr' || expr.exprKind.value.function !== '_+_') return undefined;
+  const [sum, list] = expr.exprKind.value.args;
+  if (!isSum(sum) || list?.exprKind.case !== 'listExpr') return undefined;
+  const { elements } = list.exprKind.value;
+  return elements.length === 1 ? elements[0] : undefined;
+}
 
 /** `a && b && c` as three operands, whatever the tree. */
 function operandsOf(expr: Expr, name: string): Expr[] {

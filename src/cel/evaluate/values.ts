@@ -1,6 +1,7 @@
 import { celList, celMap, isCelList, isCelMap, isCelUint } from '@bufbuild/cel';
 import type { CelInput, CelList, CelMap, CelValue } from '@bufbuild/cel';
 import { Failure } from '../failure.ts';
+import { charge } from '../limits.ts';
 
 /** Lists and maps in both of their forms: plain ones from the context, the library's from its functions. */
 
@@ -36,6 +37,7 @@ const absentOrNull = (map: ReadonlyMap<unknown, unknown>, name: string, missing:
 export function element(value: unknown, key: unknown): unknown {
   switch (typeof key) {
     case 'string':
+      charge(10 + (key.length >> 3));
       return member(value, key, new Failure(`field not found: ${key}`, 'key'));
     case 'bigint':
     case 'number':
@@ -65,6 +67,8 @@ function atPlace(list: readonly unknown[], key: bigint | number): unknown {
 
 function inMap(value: unknown, key: bigint | number | boolean): unknown {
   const map = value instanceof Map ? toLibrary(value) : value;
+  // The library looks for numbers among all keys.
+  if (isCelMap(map)) charge(10 + 5 * map.size);
   const found = isCelMap(map) ? map.get(key as bigint) : undefined;
   return found === undefined ? new Failure(`field not found: ${String(key)}`, 'key') : found;
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allFail, allRefused, allTrue, program, run } from '../expressions.testing.ts';
+import { newMeter } from '../index.ts';
 
 test('JSON is read and written', () => {
   allTrue(
@@ -56,7 +57,7 @@ test('what is new each time is not evaluated beforehand, and the program says so
   assert.match(String(run('uuid()')), /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
   assert.notEqual(run('uuid()'), run('uuid()'));
   const one = program('uuid()');
-  assert.notEqual(one.run({}), one.run({}));
+  assert.notEqual(one.run({}, newMeter()), one.run({}, newMeter()));
   allTrue('random() >= 0.0 && random() < 1.0');
   assert.equal(program('random() < 0.5').isVolatile, true);
   assert.equal(program('random() < 0.5').canBeTrue, true);

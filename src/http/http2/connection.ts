@@ -27,6 +27,8 @@ export interface ConnectionOwner {
   nuisance(): void;
   /** Bytes that brought a request further. */
   useful(bytes: number): void;
+  /** Memory more, or less, of answers waits for the client to take them. */
+  holds(bytes: number): void;
   /** The answer to a PING. */
   pong(payload: number): void;
   /** The client broke the protocol: GOAWAY is written, and nothing is read any more. */

@@ -99,7 +99,12 @@ export class MemoryStream implements StreamUser {
     const parsed = new Head(100);
     const bytes = Buffer.from(text, 'latin1');
     if (
-      parseResponse(bytes, 0, bytes.length, parsed, { maxHeadBytes: 1_000_000, maxUriBytes: 0 }) !== COMPLETE
+      parseResponse(bytes, 0, bytes.length, parsed, {
+        maxHeadBytes: 1_000_000,
+        maxUriBytes: 0,
+        maxMethodBytes: 0,
+        maxHeaderNameBytes: 1_000_000,
+      }) !== COMPLETE
     )
       throw new Error(parsed.problem);
     this.stream.respond(parsed, bytes, 0, parsed.status, ends);
@@ -107,6 +112,13 @@ export class MemoryStream implements StreamUser {
 }
 
 export class MemoryConnection implements ConnectionOwner {
+  /** Memory of answers that waits for the client. */
+  held = 0;
+
+  holds(bytes: number): void {
+    this.held += bytes;
+  }
+
   readonly codec: ServerConnection;
   readonly streams: MemoryStream[] = [];
   readonly problems: string[] = [];

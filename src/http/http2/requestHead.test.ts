@@ -8,7 +8,7 @@ import { COMPLETE, parseRequest } from '../parse.ts';
 import { RequestHead, TrailerFields, type RequestFlaw, type RequestText } from './requestHead.ts';
 
 const usual = [':method', 'GET', ':scheme', 'https', ':authority', 'a.test', ':path', '/x?y'];
-const limits = { maxHeadBytes: 65_536, maxUriBytes: 1_000 };
+const limits = { maxHeadBytes: 65_536, maxUriBytes: 1_000, maxMethodBytes: 32, maxHeaderNameBytes: 256 };
 
 function requestText(fields: readonly string[], bodyless: boolean): RequestText | RequestFlaw {
   const head = new RequestHead();

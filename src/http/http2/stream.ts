@@ -1,6 +1,7 @@
 import type { Head } from '../head.ts';
 import { CODE, WINDOW_MOST } from './codes.ts';
 import type { ServerConnection } from './connection.ts';
+import { HELD_PAGE, heldPages } from './heldPages.ts';
 import { Inbound } from './inbound.ts';
 import type { SendingStream } from './sender.ts';
 
@@ -31,6 +32,8 @@ interface Piece {
   from: number;
   to: number;
   readonly release: (() => void) | undefined;
+  /** Memory that it keeps: a page counts whole. */
+  readonly memory: number;
 }
 
 /** One request of a client and its answer (RFC 9113 §5). */
@@ -59,6 +62,11 @@ export class ServerStream implements SendingStream {
     this.sendWindow = connection.clientWindow;
     this.inbound = new Inbound(this, connection);
   }
+
+  /** Memory that waits for the client, in bytes: pages count whole. */
+  held = 0;
+  /** When something was handed on last, or began to wait, by `Date.now()`. */
+  movedAt = 0;
 
   /** Bytes that wait for the client. */
   get pending(): number {
@@ -140,8 +148,10 @@ export class ServerStream implements SendingStream {
     const at = this.connection.sender.frame(this, piece.bytes, piece.from, piece.to, last);
     this.queued -= at - piece.from;
     piece.from = at;
+    this.movedAt = Date.now();
     if (at < piece.to) return true;
     queue.shift();
+    this.count(-piece.memory);
     piece.release?.();
     if (queue.length > 0) return true;
     if (this.trailers !== undefined) this.connection.heads.trailers(this.id, this.trailers);
@@ -174,6 +184,7 @@ export class ServerStream implements SendingStream {
     const { queue } = this;
     this.queue = undefined;
     this.queued = 0;
+    this.count(-this.held);
     if (queue !== undefined) for (const { release } of queue) release?.();
     this.inbound.drop();
     this.user.onClosed(code, reason);
@@ -186,18 +197,36 @@ export class ServerStream implements SendingStream {
     else if (this.closing) this.reset(CODE.none);
   }
 
+  /** Memory more, or less, waits for the client. */
+  private count(bytes: number): void {
+    this.held += bytes;
+    this.connection.owner.holds(bytes);
+  }
+
   private hold(bytes: Buffer, from: number, to: number, lent: (() => void) | undefined): void {
     const queue = (this.queue ??= []);
     const length = to - from;
     const last = queue.at(-1);
+    if (this.queued === 0) this.movedAt = Date.now();
     this.queued += length;
-    if (lent !== undefined) queue.push({ bytes, from, to, release: lent });
-    else if (last !== undefined && last.release === undefined && last.bytes.length - last.to >= length)
+    if (lent !== undefined && 2 * length >= bytes.buffer.byteLength) {
+      const memory = bytes.buffer.byteLength;
+      queue.push({ bytes, from, to, release: lent, memory });
+      this.count(memory);
+      return;
+    }
+    if (last !== undefined && last.release === undefined && last.bytes.length - last.to >= length)
       last.to += bytes.copy(last.bytes, last.to, from, to);
     else {
       // What comes behind is gathered: chunks of a byte in pieces of their own would cost two hundred times as much.
-      const own = Buffer.allocUnsafe(Math.max(length, last === undefined ? 0 : HELD_LEAST));
-      queue.push({ bytes: own, from: 0, to: bytes.copy(own, 0, from, to), release: undefined });
+      const paged = length > HELD_PAGE / 2 && length <= HELD_PAGE;
+      const memory = paged ? HELD_PAGE : Math.max(length, last === undefined ? 0 : HELD_LEAST);
+      const own = paged ? heldPages.take() : Buffer.allocUnsafe(memory);
+      const release = paged ? (): void => heldPages.give(own) : undefined;
+      queue.push({ bytes: own, from: 0, to: bytes.copy(own, 0, from, to), release, memory });
+      this.count(memory);
     }
+    // A few bytes do not keep a whole page waiting for a client that reads nothing.
+    lent?.();
   }
 }

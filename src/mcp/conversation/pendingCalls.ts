@@ -1,4 +1,4 @@
-import type { GatewayError } from '../../errors.ts';
+import { GatewayError } from '../../errors.ts';
 import type { Envelope, RpcId } from '../json/envelope.ts';
 import type { Waiter } from '../target.ts';
 
@@ -105,6 +105,7 @@ export class PendingCalls {
     for (const [wireId, waiter] of this.sent) {
       if (waiter.abandoned !== true) continue;
       this.forget(wireId);
+      waiter.failed(new GatewayError('mcp_cancelled', { message: 'the client left' }));
       return wireId;
     }
     return undefined;

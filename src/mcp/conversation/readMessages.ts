@@ -1,4 +1,5 @@
-import { readEnvelope, type Envelope, type Fault } from '../json/envelope.ts';
+import { readEnvelope, type Envelope } from '../json/envelope.ts';
+import { readFaulty, type Faulty } from '../json/faulty.ts';
 import { Elements, skipSpace } from '../json/scan.ts';
 
 /**
@@ -7,22 +8,24 @@ import { Elements, skipSpace } from '../json/scan.ts';
  */
 const parseLimit = 65_536;
 
-/** The messages of one line of a server: one, or those of a batch (2025-03-26), or why it holds none. */
-export function readMessages(line: string): readonly Envelope[] | Fault {
-  if (line.length <= parseLimit && !isJsonText(line)) return 'not_json';
+/**
+ * The messages of one line of a server: one, or those of a batch (2025-03-26). What is no message stands there as a
+ * `Faulty`, so that the call that it answers can fail.
+ */
+export function readMessages(line: string): readonly (Envelope | Faulty)[] {
+  if (line.length <= parseLimit && !isJsonText(line)) return [readFaulty(line, 'not_json')];
   const at = skipSpace(line, 0);
-  if (line.charCodeAt(at) !== 0x5b) {
-    const message = readEnvelope(line);
-    return typeof message === 'string' ? message : [message];
-  }
-  const found: Envelope[] = [];
+  if (line.charCodeAt(at) !== 0x5b) return [read(line)];
+  const found: (Envelope | Faulty)[] = [];
   const elements = new Elements(line, at);
-  while (elements.next()) {
-    const message = readEnvelope(line.slice(elements.start, elements.end));
-    if (typeof message === 'string') return message;
-    found.push(message);
-  }
-  return elements.broken ? 'not_json' : found;
+  while (elements.next()) found.push(read(line.slice(elements.start, elements.end)));
+  if (elements.broken) found.push(readFaulty(line, 'not_json'));
+  return found;
+}
+
+function read(text: string): Envelope | Faulty {
+  const message = readEnvelope(text);
+  return typeof message === 'string' ? readFaulty(text, message) : message;
 }
 
 function isJsonText(text: string): boolean {

@@ -1,4 +1,5 @@
-import { cut, type Envelope } from '../json/envelope.ts';
+import type { Keep } from '../keep.ts';
+import { cut, memberOf, stringValue, type Envelope } from '../json/envelope.ts';
 import { renderOutgoing } from '../outgoing.ts';
 
 /**
@@ -12,6 +13,9 @@ const maxSubscriptions = 1_024;
 /** Characters of all of them together. */
 const maxLength = 1_048_576;
 
+/** May whoever reads the session's streams know of the resource? */
+export type MayKnow = (uri: string) => boolean;
+
 /** What the client told a server that another one in its place has to be told again. */
 export class Restore {
   /** The client's initialize, with the place of its id. */
@@ -19,10 +23,18 @@ export class Restore {
   private confirmed: string | undefined;
   private level: string | undefined;
   private readonly subscriptions = new Set<string>();
+  /** Subscriptions that the server was not told again, because nobody was there for whom they could be judged. */
+  private readonly waiting = new Set<string>();
   private length = 0;
+  private readonly room: Keep;
+
+  constructor(room: Keep) {
+    this.room = room;
+  }
 
   begin(initialize: Envelope): void {
     this.initialize = initialize;
+    this.room.add(initialize.text.length);
   }
 
   /** The client's notifications/initialized, once it came. */
@@ -61,34 +73,60 @@ export class Restore {
   private subscribed(uri: string): void {
     this.unsubscribed(uri);
     if (this.subscriptions.size >= maxSubscriptions || this.length + uri.length > maxLength) return;
+    this.room.add(uri.length);
+    if (this.room.isOver) {
+      this.room.remove(uri.length);
+      return;
+    }
     this.subscriptions.add(uri);
     this.length += uri.length;
   }
 
   private unsubscribed(uri: string): void {
-    if (this.subscriptions.delete(uri)) this.length -= uri.length;
+    this.waiting.delete(uri);
+    if (!this.subscriptions.delete(uri)) return;
+    this.length -= uri.length;
+    this.room.remove(uri.length);
   }
 
-  /** The requests to say again once the server is initialized: as they go over the wire, with their ids. */
-  *requests(nextId: () => number): Iterable<readonly [wireId: number, text: string]> {
-    for (const [method, params] of this.wanted()) {
-      const wireId = nextId();
-      yield [wireId, `{"jsonrpc":"2.0","id":${wireId},"method":"${method}","params":${params}}`];
+  /**
+   * The requests to say again once the server is initialized: as they go over the wire, with their ids. The rules may
+   * hide by now what the client subscribed to.
+   * @param mayKnow undefined where nobody is there to be judged: subscriptions wait for `requestsThatWaited`
+   */
+  *requests(nextId: () => number, mayKnow: MayKnow | undefined): Iterable<WireRequest> {
+    if (this.level !== undefined)
+      yield wireRequest(nextId(), 'logging/setLevel', JSON.stringify({ level: this.level }));
+    for (const uri of this.subscriptions) this.waiting.add(uri);
+    if (mayKnow !== undefined) yield* this.requestsThatWaited(nextId, mayKnow);
+  }
+
+  /** The subscriptions that the server has not been told again. */
+  *requestsThatWaited(nextId: () => number, mayKnow: MayKnow): Iterable<WireRequest> {
+    for (const uri of [...this.waiting]) {
+      this.waiting.delete(uri);
+      if (mayKnow(uri)) yield wireRequest(nextId(), 'resources/subscribe', JSON.stringify({ uri }));
+      else this.unsubscribed(uri);
     }
   }
 
-  private *wanted(): Iterable<readonly [method: string, params: string]> {
-    if (this.level !== undefined) yield ['logging/setLevel', JSON.stringify({ level: this.level })];
-    for (const uri of this.subscriptions) yield ['resources/subscribe', JSON.stringify({ uri })];
+  /** Does a subscription wait to be said again? */
+  get waits(): boolean {
+    return this.waiting.size > 0;
   }
 }
 
+/** A request as it goes over the wire, and its id there. */
+export type WireRequest = readonly [wireId: number, text: string];
+
+const wireRequest = (wireId: number, method: string, params: string): WireRequest => [
+  wireId,
+  `{"jsonrpc":"2.0","id":${wireId},"method":"${method}","params":${params}}`,
+];
+
 function parameter(request: Envelope, name: string): string | undefined {
-  if (request.body === undefined) return undefined;
-  const params = JSON.parse(request.text.slice(request.body.start, request.body.end)) as Record<
-    string,
-    unknown
-  >;
-  const value = params[name];
-  return typeof value === 'string' ? value : undefined;
+  const place = memberOf(request.text, request.body, name);
+  const value = place === 'ambiguous' ? undefined : stringValue(request.text, place);
+  // It is kept: a mere slice would keep the whole message alive.
+  return value === undefined ? undefined : cut(value, { start: 0, end: value.length });
 }

@@ -31,6 +31,8 @@ export interface CarrierHost {
   receive(text: string, wireId: number): void;
   /** Is the call still to be answered? */
   waits(wireId: number): boolean;
+  /** Has the call a time limit of its own? */
+  isLimited(wireId: number): boolean;
   /** The call will not be answered. */
   failed(wireId: number, error: GatewayError): void;
   /**

@@ -2,10 +2,13 @@ import { GatewayError } from '../../errors.ts';
 import type { Limits, RemoteTarget } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { Reach } from '../contract.ts';
+import type { Keep } from '../keep.ts';
 import type { RestartPolicy } from '../conversation/backoff.ts';
+import type { CallLimit } from '../conversation/callClocks.ts';
+import type { MayKnow } from '../conversation/restore.ts';
 import type { Envelope, RpcId } from '../json/envelope.ts';
 import { renderOutgoing, type Outgoing } from '../outgoing.ts';
-import { targetError } from '../sendError.ts';
+import { lateError, targetError } from '../sendError.ts';
 import type {
   MessageOrigin,
   TargetConnection,
@@ -31,6 +34,8 @@ export interface HttpOptions {
   readonly limits: () => Limits;
   readonly log: Logger;
   readonly listener: TargetListener;
+  /** Counts what is remembered for a server that must be told again. */
+  readonly keep: Keep;
   readonly now: () => number;
   readonly onRestart: (target: string) => void;
   /** Another process has begun the session. */
@@ -114,8 +119,8 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
 
   open(out: Outgoing, waiter: Waiter): void {
     this.renewal.restore.begin(out.envelope);
-    const wireId = this.traffic.calls.nextId();
-    this.traffic.calls.add(wireId, {
+    const wireId = this.traffic.calling.nextId();
+    this.traffic.calling.add(wireId, {
       answered: (response) => {
         this.timer.stop();
         if (response.isError) void this.close(0);
@@ -142,22 +147,18 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
       waiter.failed(refusal);
       return 0;
     }
-    const wireId = this.traffic.calls.nextId();
+    const wireId = this.traffic.calling.nextId();
     const text = renderOutgoing(out, wireId);
     const note = this.renewal.restore.note(out.envelope);
-    if (note !== undefined) this.traffic.calls.note(wireId, note);
-    this.traffic.limit(wireId, (ms) => {
-      const late = this.traffic.calls.find(wireId);
-      this.cancel(wireId, 'timeout');
-      late?.failed(targetError('mcp_target_timeout', this.name, `did not answer within ${ms} ms`));
-    });
+    if (note !== undefined) this.traffic.calling.note(wireId, note);
+    if (out.limit !== undefined) this.traffic.limit(wireId, out.limit);
     if (this.state === 'ready' && !this.confirming) {
-      this.traffic.calls.add(wireId, waiter);
+      this.traffic.calling.add(wireId, waiter);
       this.news.wake();
       this.traffic.post(text, out.envelope.method, wireId);
       return wireId;
     }
-    this.traffic.calls.delay(wireId, waiter, text, out.envelope.method);
+    this.traffic.calling.delay(wireId, waiter, text, out.envelope.method);
     if (this.state === 'failed') this.renewal.retry();
     return wireId;
   }
@@ -196,16 +197,20 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
     return { serverSession, version, address: endpoint?.name };
   }
 
+  attended(mayKnow: MayKnow): void {
+    this.renewal.attended(mayKnow);
+  }
+
   hear(wanted: boolean): void {
     this.news.hear(wanted, this.state === 'ready' && !this.confirming ? this.home : undefined);
   }
 
   pending(wireId: RpcId): Waiter | undefined {
-    return this.traffic.calls.get(wireId);
+    return this.traffic.calling.get(wireId);
   }
 
   calls(): Iterable<[number, Waiter]> {
-    return this.traffic.calls.all();
+    return this.traffic.calling.all();
   }
 
   forget(wireId: number): void {
@@ -268,7 +273,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
       state: this.state,
       pid: undefined,
       restarts: this.renewal.restarts,
-      pending: this.traffic.calls.size,
+      pending: this.traffic.calling.size,
       lastError: this.renewal.lastError,
     };
   }
@@ -279,18 +284,17 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
     if (this.state === 'closed') return failed('has been stopped');
     if (this.state === 'failed' && !this.renewal.mayTry)
       return failed(`keeps failing: it ${this.renewal.lastError}; try again later`);
-    if (this.traffic.calls.size >= maxPending && !this.dropAbandoned())
+    if (this.traffic.calling.size >= maxPending && !this.dropAbandoned())
       return failed('has too many calls waiting');
     if (this.traffic.carriers.backlog > maxBacklog) return failed('does not read its messages');
     const waits = this.state !== 'ready' || this.confirming;
-    if (waits && this.traffic.calls.delayedSize >= maxWaiting)
+    if (waits && this.traffic.calling.delayedSize >= maxWaiting)
       return failed('begins its session again and has too many calls waiting');
     return undefined;
   }
 
-  /** Makes room by giving up a call whose client has left; the target is told that nobody waits. */
-  private dropAbandoned(): boolean {
-    const wireId = this.traffic.calls.dropAbandoned();
+  dropAbandoned(): boolean {
+    const wireId = this.traffic.calling.dropAbandoned();
     if (wireId === undefined) return false;
     this.cancel(wireId, 'client left');
     return true;
@@ -305,7 +309,23 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
     this.forget(wireId);
   }
 
+  progressed(wireId: number): void {
+    this.traffic.progressed(wireId);
+  }
+
+  hold(waits: boolean): void {
+    this.traffic.hold(waits);
+  }
+
   // TrafficOwner
+
+  late(wireId: number, limit: CallLimit): void {
+    const waiter = this.traffic.calling.find(wireId);
+    if (waiter === undefined) return;
+    this.traffic.warn('call timed out; the target was told', `${limit.ms} ms`);
+    this.cancel(wireId, 'timeout');
+    waiter.failed(lateError(this.name, limit));
+  }
 
   said(message: Envelope, origin: MessageOrigin): void {
     this.options.listener.onMessage(this, message, origin);
@@ -320,7 +340,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
     const current = home === this.home;
     // What is said while a session is begun belongs to that beginning, and fails with it.
     const beginning = current && this.state !== 'ready';
-    const waiter = wireId === 0 ? undefined : this.traffic.calls.take(wireId);
+    const waiter = wireId === 0 ? undefined : this.traffic.calling.take(wireId);
     if (current && !this.mayBeginAgain) {
       this.traffic.forget(wireId);
       waiter?.failed(new GatewayError('mcp_session_unknown', { detail: why }));
@@ -329,14 +349,14 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
     }
     if (current && !beginning) this.renewal.begin(why);
     if (waiter === undefined || text === undefined) return;
-    if (beginning || this.state === 'failed' || this.traffic.calls.delayedSize >= maxWaiting) {
+    if (beginning || this.state === 'failed' || this.traffic.calling.delayedSize >= maxWaiting) {
       const what = this.state === 'failed' ? `keeps failing: it ${why}` : why;
       this.traffic.forget(wireId);
       waiter.failed(targetError('mcp_target_failed', this.name, what));
       return;
     }
     // The server has not carried it out, so the next session can have it.
-    this.traffic.calls.delay(wireId, waiter, text, '');
+    this.traffic.calling.delay(wireId, waiter, text, '');
     if (this.state === 'ready' && !this.confirming) this.release();
   }
 
@@ -376,6 +396,10 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
     this.options.listener.onDown(this);
   }
 
+  mayKnow(): MayKnow | undefined {
+    return this.options.listener.mayKnow(this);
+  }
+
   again(): void {
     this.generation++;
     this.options.onRestart(this.name);
@@ -385,7 +409,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
   release(): void {
     this.confirming = false;
     this.settled.resolve();
-    for (const { wireId, line, method } of this.traffic.calls.release())
+    for (const { wireId, line, method } of this.traffic.calling.release())
       this.traffic.post(line, method, wireId);
   }
 }

@@ -27,13 +27,30 @@ const statuses: Readonly<Record<number, readonly [TargetCode, string]>> = {
   403: ['mcp_target_refused', 'does not allow the gateway to do this'],
   404: ['mcp_target_failed', 'has no MCP endpoint where it was looked for'],
   405: ['mcp_target_failed', 'has no MCP endpoint where it was looked for'],
-  429: ['mcp_target_unreachable', 'has too many requests'],
+  429: ['mcp_target_busy', 'has too many requests'],
 };
 
-/** @param detail for the log: what stood in the answer */
-export function statusError(target: string, status: number, detail: string): GatewayError {
+/**
+ * @param detail for the log: what stood in the answer
+ * @param retryAfter the field of that name in the answer (RFC 9110 §10.2.3)
+ */
+export function statusError(
+  target: string,
+  status: number,
+  detail: string,
+  retryAfter?: string,
+): GatewayError {
   const [code, what] = statuses[status] ?? (['mcp_target_failed', `answered with status ${status}`] as const);
-  return targetError(code, target, what, `status ${status}${detail === '' ? '' : `: ${detail}`}`);
+  const said = `status ${status}${detail === '' ? '' : `: ${detail}`}`;
+  return targetError(code, target, what, said, secondsOf(retryAfter));
+}
+
+/** A number of seconds, or a date; undefined where it is neither. */
+function secondsOf(retryAfter: string | undefined): number | undefined {
+  if (retryAfter === undefined) return undefined;
+  if (/^\d{1,9}$/.test(retryAfter)) return Number(retryAfter);
+  const at = Date.parse(retryAfter);
+  return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - Date.now()) / 1_000));
 }
 
 /** Shorter texts are no credentials, and would be found everywhere. */

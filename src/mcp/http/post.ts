@@ -72,6 +72,7 @@ export class Post implements AnswerTaker, EventTaker, Carrier {
   private status = 0;
   /** What stands in the head of an answer that is a failure, for the log. */
   private hint = '';
+  private retryAfter: string | undefined;
   private lastByteAt = 0;
   /** When the response came; 0 before. */
   private settledAt = 0;
@@ -97,8 +98,8 @@ export class Post implements AnswerTaker, EventTaker, Carrier {
         head: requestHead('POST', host.reach, home, lines),
         body,
         repeatable: repeatable.has(method),
-        // A limit of the target's own takes the place of the general one.
-        patient: wireId !== 0 && host.reach.callTimeoutMs !== undefined,
+        // A limit of the call's own takes the place of the general one.
+        patient: wireId !== 0 && (host.reach.callTimeoutMs !== undefined || host.isLimited(wireId)),
       },
       this,
     );
@@ -153,6 +154,7 @@ export class Post implements AnswerTaker, EventTaker, Carrier {
     if (status < 200 || status > 299) {
       this.mode = 'problem';
       this.hint = head.get('www-authenticate') ?? head.get('location') ?? '';
+      this.retryAfter = head.get('retry-after');
       return;
     }
     const id = method === 'initialize' ? head.get('mcp-session-id') : undefined;
@@ -276,7 +278,7 @@ export class Post implements AnswerTaker, EventTaker, Carrier {
     }
     const said = [this.hint, body].filter((part) => part !== '').join('; ');
     const detail = withoutSecrets(said, this.reach).slice(0, maxShown);
-    this.finish(statusError(host.name, status, detail));
+    this.finish(statusError(host.name, status, detail, this.retryAfter));
   }
 
   private wrongContent(detail: string): void {
@@ -309,9 +311,9 @@ const tooLarge = (target: string): GatewayError =>
 /** Is it the response to the call, and nothing else? */
 function answers(body: string, wireId: number): boolean {
   const messages = readMessages(body.replaceAll(/[\r\n]/g, ' '));
-  if (typeof messages === 'string' || messages.length !== 1) return false;
-  const [message] = messages;
-  return message?.kind === 'response' && message.id === wireId;
+  const [message, ...others] = messages;
+  if (message === undefined || 'fault' in message || others.length > 0) return false;
+  return message.kind === 'response' && message.id === wireId;
 }
 
 /** Servers that are made after the examples of the SDK answer 400 for a session that they do not know. */

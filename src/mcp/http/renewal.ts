@@ -1,7 +1,8 @@
 import type { GatewayError } from '../../errors.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import { Backoff, type RestartPolicy } from '../conversation/backoff.ts';
-import { Restore } from '../conversation/restore.ts';
+import type { Keep } from '../keep.ts';
+import { Restore, type MayKnow } from '../conversation/restore.ts';
 import { targetError } from '../sendError.ts';
 import type { TargetState } from '../target.ts';
 import { endSession } from './endSession.ts';
@@ -22,9 +23,12 @@ export interface Renewed {
   confirm(text: string, then: (error: GatewayError | undefined) => void): void;
   /** Calls that waited go now. */
   release(): void;
+  /** May those who read the session's streams know of a resource? Undefined where nobody reads. */
+  mayKnow(): MayKnow | undefined;
 }
 
 export interface RenewalOptions {
+  readonly keep: Keep;
   readonly restart: RestartPolicy;
   readonly log: Logger;
   readonly now: () => number;
@@ -33,7 +37,7 @@ export interface RenewalOptions {
 /** Begins the session with a server that forgot it once more, and tells the server what it knew before. */
 export class Renewal {
   /** What the server is told. */
-  readonly restore = new Restore();
+  readonly restore: Restore;
   restarts = 0;
   /** What became of the server the last time. */
   lastError: string | undefined;
@@ -49,8 +53,9 @@ export class Renewal {
     traffic: Traffic,
     news: News,
     timer: StartTimer,
-    { restart, log, now }: RenewalOptions,
+    { restart, log, now, keep }: RenewalOptions,
   ) {
+    this.restore = new Restore(keep);
     this.owner = owner;
     this.traffic = traffic;
     this.news = news;
@@ -85,8 +90,8 @@ export class Renewal {
     owner.again();
     const home = newHome();
     owner.home = home;
-    const wireId = traffic.calls.nextId();
-    traffic.calls.add(wireId, {
+    const wireId = traffic.calling.nextId();
+    traffic.calling.add(wireId, {
       answered: (response) => {
         if (home !== owner.home) return;
         if (response.isError) this.failed(home, 'refused to initialize again');
@@ -106,7 +111,7 @@ export class Renewal {
     if (owner.state === 'closed') return;
     const delay = this.backoff.failure();
     // A server that fails slowly never fails often.
-    const impatient = traffic.calls.delayedFor > this.timer.ms;
+    const impatient = traffic.calling.delayedFor > this.timer.ms;
     const error = targetError('mcp_target_failed', traffic.name, `keeps failing: it ${this.lastError}`);
     if (delay === undefined) {
       owner.state = 'failed';
@@ -132,10 +137,23 @@ export class Renewal {
         this.failed(home, `failed to initialize again (${error.message})`);
         return;
       }
-      const requests = this.restore.requests(() => traffic.calls.nextId());
+      const requests = this.restore.requests(() => traffic.calling.nextId(), owner.mayKnow());
       const going = (): boolean => home === owner.home && owner.state === 'restarting';
       traffic.sayAll([...requests], going, () => this.done());
     });
+  }
+
+  /** A caller is there for whom waiting subscriptions can be judged and then sent again. */
+  attended(mayKnow: MayKnow): void {
+    const { owner, traffic, restore } = this;
+    const { home } = owner;
+    if (owner.state !== 'ready' || !restore.waits) return;
+    const requests = restore.requestsThatWaited(() => traffic.calling.nextId(), mayKnow);
+    traffic.sayAll(
+      [...requests],
+      () => home === owner.home && owner.state === 'ready',
+      () => undefined,
+    );
   }
 
   private failed(home: Home, why: string): void {

@@ -40,7 +40,7 @@ export function requestHead(
 ): string {
   const policies = reach.headers.filter(([name]) => !own.has(name));
   const lines: HeaderLine[] = [
-    ['host', authorityOf(reach.destination.target)],
+    ['host', reach.authority ?? authorityOf(reach.destination.target)],
     ...(policies.some(([name]) => name === 'user-agent') ? [] : [['user-agent', 'portcullis'] as const]),
     ...(session.id === undefined ? [] : [['mcp-session-id', session.id] as const]),
     ...(session.version === undefined ? [] : [['mcp-protocol-version', session.version] as const]),

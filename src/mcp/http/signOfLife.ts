@@ -9,13 +9,13 @@ const answerMs = 10_000;
  * @throws GatewayError mcp_session_unknown, or what the server failed with
  */
 export async function signOfLife(traffic: Traffic): Promise<void> {
-  const wireId = traffic.calls.nextId();
+  const wireId = traffic.calling.nextId();
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const late = setTimeout(
     () => traffic.failed(wireId, targetError('mcp_target_timeout', traffic.name, 'does not answer')),
     answerMs,
   );
-  traffic.calls.add(wireId, { answered: () => resolve(), failed: reject });
+  traffic.calling.add(wireId, { answered: () => resolve(), failed: reject });
   traffic.post(`{"jsonrpc":"2.0","id":${wireId},"method":"ping"}`, 'ping', wireId);
   try {
     await promise;

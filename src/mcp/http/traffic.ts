@@ -3,17 +3,16 @@ import type { GatewayError } from '../../errors.ts';
 import type { Limits } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { Reach } from '../contract.ts';
-import { handOver } from '../conversation/handOver.ts';
+import { CallClocks, type CallLimit } from '../conversation/callClocks.ts';
 import { PendingCalls } from '../conversation/pendingCalls.ts';
 import { QuietLog } from '../conversation/quietLog.ts';
-import { readMessages } from '../conversation/readMessages.ts';
+import { Reception, type Receiver } from '../conversation/reception.ts';
 import type { Envelope } from '../json/envelope.ts';
 import { targetError } from '../sendError.ts';
 import type { MessageOrigin } from '../target.ts';
 import type { Carrier, CarrierHost, StreamPlace } from './carrier.ts';
 import type { Home } from './home.ts';
 import { Carriers } from './carriers.ts';
-import { Deadlines } from './deadlines.ts';
 import { Listening } from './listening.ts';
 import { Post } from './post.ts';
 
@@ -26,6 +25,8 @@ export interface TrafficOwner {
   /** A request or notification of the server. */
   said(message: Envelope, origin: MessageOrigin): void;
   lost: CarrierHost['lost'];
+  /** A call was not answered in time. */
+  late(wireId: number, limit: CallLimit): void;
 }
 
 export interface TrafficOptions {
@@ -43,25 +44,31 @@ const lastForeign = 2 ** 47;
 const sayAtOnce = 8;
 
 /** Everything that is under way between a session and its server: calls, the requests that carry them, what comes back. */
-export class Traffic implements CarrierHost {
+export class Traffic implements CarrierHost, Receiver {
   readonly name: string;
   reach: Reach;
   paused = false;
-  readonly calls: PendingCalls;
+  readonly log: Logger;
+  readonly calling: PendingCalls;
   readonly carriers = new Carriers();
   private readonly owner: TrafficOwner;
   private readonly options: TrafficOptions;
-  private readonly deadlines = new Deadlines();
-  private readonly garbage: QuietLog;
+  private readonly clocks: CallClocks;
+  private readonly reception: Reception;
   private readonly trouble: QuietLog;
 
   constructor(name: string, reach: Reach, owner: TrafficOwner, options: TrafficOptions) {
     this.name = name;
     this.reach = reach;
-    this.calls = new PendingCalls(options.resumed ? randomInt(firstForeign, lastForeign) : 0);
+    this.log = options.log;
+    this.calling = new PendingCalls(options.resumed ? randomInt(firstForeign, lastForeign) : 0);
     this.owner = owner;
     this.options = options;
-    this.garbage = new QuietLog(options.log, 'the target sent something that is no MCP message; skipped');
+    this.reception = new Reception(this);
+    this.clocks = new CallClocks(
+      () => this.limits.maxMcpCallTimeMs,
+      (wireId, limit) => owner.late(wireId, limit),
+    );
     this.trouble = new QuietLog(options.log, 'the target could not do its part');
   }
 
@@ -103,15 +110,26 @@ export class Traffic implements CarrierHost {
     this.trouble.warn({ reason, detail });
   }
 
-  /** Limits the time of a call, where it is limited. @param late runs when it was not answered in time */
-  limit(wireId: number, late: (ms: number) => void): void {
-    const { callTimeoutMs: ms } = this.reach;
-    if (ms !== undefined) this.deadlines.set(wireId, ms, () => late(ms));
+  /** A call begins. */
+  limit(wireId: number, limit: CallLimit): void {
+    this.clocks.start(wireId, limit);
+  }
+
+  progressed(wireId: number): void {
+    this.clocks.progress(wireId);
+  }
+
+  hold(waits: boolean): void {
+    this.clocks.hold(waits);
+  }
+
+  isLimited(wireId: number): boolean {
+    return this.clocks.has(wireId);
   }
 
   forget(wireId: number): void {
-    this.calls.forget(wireId);
-    this.deadlines.settled(wireId);
+    this.calling.forget(wireId);
+    this.clocks.settled(wireId);
     this.carriers.of(wireId)?.abandon();
   }
 
@@ -142,7 +160,7 @@ export class Traffic implements CarrierHost {
       sending = true;
       for (; begun < requests.length && begun - settled < sayAtOnce; begun++) {
         const [wireId, text] = requests[begun]!;
-        this.calls.add(wireId, { answered: one, failed: one });
+        this.calling.add(wireId, { answered: one, failed: one });
         this.post(text, '', wireId);
       }
       sending = false;
@@ -158,12 +176,12 @@ export class Traffic implements CarrierHost {
 
   /** Fails the calls that wait for the next session. */
   failDelayed(error: GatewayError): void {
-    this.calls.failDelayed(error, (wireId) => this.deadlines.settled(wireId));
+    this.calling.failDelayed(error, (wireId) => this.clocks.settled(wireId));
   }
 
   failAll(error: GatewayError): void {
-    this.deadlines.clear();
-    this.calls.failAll(error);
+    this.clocks.clear();
+    this.calling.failAll(error);
   }
 
   pause(): void {
@@ -180,45 +198,28 @@ export class Traffic implements CarrierHost {
 
   receive(text: string, wireId: number): void {
     // In JSON text a line break can only be white space.
-    const messages = readMessages(/[\r\n]/.test(text) ? text.replaceAll(/[\r\n]/g, ' ') : text);
-    if (typeof messages === 'string') {
-      this.garbage.warn({ why: messages, text: text.slice(0, 200) });
-      return;
-    }
-    for (const message of messages) {
-      try {
-        this.take(message, wireId);
-      } catch (error) {
-        // A defect must not take every other session down with it.
-        const stack = error instanceof Error ? error.stack : String(error);
-        this.options.log.error('a message of the target could not be handled', { stack });
-      }
-    }
+    this.reception.take(/[\r\n]/.test(text) ? text.replaceAll(/[\r\n]/g, ' ') : text, wireId);
   }
 
-  private take(message: Envelope, wireId: number): void {
-    if (message.kind !== 'response') {
-      this.owner.said(message, this.calls.get(wireId) ?? 'aside');
-      return;
-    }
-    const waiter = this.calls.settle(message);
-    if (waiter === undefined) {
-      this.options.log.debug('the target answered a call that does not wait', { id: String(message.id) });
-      return;
-    }
-    this.deadlines.settled(message.id as number);
-    handOver(waiter, message);
+  // Receiver
+
+  said(message: Envelope, wireId: number): void {
+    this.owner.said(message, this.calling.get(wireId) ?? 'aside');
+  }
+
+  settled(wireId: number): void {
+    this.clocks.settled(wireId);
   }
 
   waits(wireId: number): boolean {
-    return this.calls.get(wireId) !== undefined;
+    return this.calling.get(wireId) !== undefined;
   }
 
   failed(wireId: number, error: GatewayError): void {
-    this.deadlines.settled(wireId);
-    const waiter = this.calls.take(wireId);
+    this.clocks.settled(wireId);
+    const waiter = this.calling.take(wireId);
     // The server did not accept it: nothing of it is to be said again.
-    this.calls.forget(wireId);
+    this.calling.forget(wireId);
     if (waiter === undefined) return;
     if (!this.owner.beginning) this.warn(error.message, error.detail);
     waiter.failed(error);

@@ -1,6 +1,6 @@
 /** A JSON-RPC 2.0 message as it was written, with the few places known that a gateway looks at or edits. */
 
-import { decodeString, Members, skipSpace } from './scan.ts';
+import { decodeString, Members, skipSpace, splice, type Edit } from './scan.ts';
 
 export type RpcId = string | number;
 
@@ -67,6 +67,14 @@ export function readEnvelope(text: string): Envelope | Fault {
   }
   if (scan.broken || skipSpace(text, scan.after) !== text.length) return 'not_json';
   return classify(text, spans);
+}
+
+/** The message with changes in its text. */
+export function edited(message: Envelope, edits: readonly Edit[]): Envelope {
+  if (edits.length === 0) return message;
+  const changed = readEnvelope(splice(message.text, edits));
+  if (typeof changed === 'string') throw new Error(`a change made no message of a message: ${changed}`);
+  return changed;
 }
 
 function classify(text: string, spans: readonly (Span | undefined)[]): Envelope | Fault {

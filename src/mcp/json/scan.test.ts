@@ -90,3 +90,24 @@ test('edits are done wherever they stand, in any order', () => {
   ];
   assert.equal(splice('a b c', edits), ' b three');
 });
+
+test('a string ends at its first quote that is not escaped, however many are', () => {
+  for (const body of [
+    '',
+    'a',
+    '\\"',
+    '\\\\',
+    '\\\\\\"',
+    `\\"${'x'.repeat(4_094)}\\"\\\\`,
+    `\\"${'x'.repeat(4_095)}\\\\`,
+    `\\"${'x'.repeat(4_096)}\\\\`,
+    '\\"'.repeat(10_000),
+    '\\\\'.repeat(10_000),
+  ])
+    for (const rest of ['', '"', ',"b"', '\\']) {
+      const text = `"${body}"`;
+      assert.equal(skipString(text + rest, 0), text.length, `${body.slice(0, 20)} ${rest}`);
+      assert.equal(skipString(`"${body}\\"`, 0), -1);
+      assert.equal(skipString(`"${body}`, 0), -1);
+    }
+});

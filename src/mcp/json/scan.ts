@@ -25,16 +25,27 @@ export function skipSpace(text: string, at: number): number {
 
 /** `at` is the opening quote; answers the index after the closing one, or -1. */
 export function skipString(text: string, at: number): number {
-  let end = at;
+  let from = at + 1;
   for (;;) {
-    end = text.indexOf('"', end + 1);
+    const end = text.indexOf('"', from);
     if (end < 0) return -1;
     // An even number of backslashes before a quote leaves it unescaped.
     let before = end - 1;
     while (text.charCodeAt(before) === BACKSLASH) before--;
     if ((end - before) & 1) return end + 1;
+    // A text with an escaped quote has others, and a search for each costs more than a look at each character.
+    const far = end + nearby;
+    for (from = end + 1; from < far; from++) {
+      const c = text.charCodeAt(from);
+      if (c === QUOTE) return from + 1;
+      if (c === BACKSLASH) from++;
+      else if (c !== c) return -1;
+    }
   }
 }
+
+/** Characters behind an escaped quote that are read one by one. */
+const nearby = 4_096;
 
 /** `at` is the first character of a value; answers the index after its last, or -1. */
 export function skipValue(text: string, at: number): number {

@@ -1,21 +1,27 @@
 import type { StdioTarget } from '../../model/index.ts';
 import { childEnvironment } from './environment.ts';
+import type { Budget } from '../budget.ts';
+import type { Logger } from '../../telemetry/index.ts';
 import { Child, type ChildEvents } from './child.ts';
+import { Reaper } from './reaper.ts';
+import { Slots } from './slots.ts';
 
 export interface ChildrenOptions {
-  readonly maxChildren: () => number;
+  readonly budget: Budget;
+  readonly log: Logger;
   readonly maxLineBytes: () => number;
-  /** Names of environment variables that children never inherit. */
-  readonly secrets: readonly string[];
+  /** Names of environment variables that children never inherit; may grow. */
+  readonly secrets: ReadonlySet<string>;
   /** Hears of every process group, by the id of its leader: when it is there, and when nothing is left of it. */
   readonly onGroup?: (leader: number, alive: boolean) => void;
 }
 
-/** Every child process of the gateway: the cap on them, one flush a turn for all, and the last resort at exit. */
+/** Every child process of the gateway: who may have one, one flush a turn for all, and the last resort at exit. */
 export class Children {
+  readonly slots: Slots;
   private readonly options: ChildrenOptions;
-  private readonly secrets: ReadonlySet<string>;
   private readonly live = new Set<Child>();
+  private readonly reaper: Reaper;
   private dirty: Child[] = [];
   private readonly onProcessExit = (): void => {
     for (const child of this.live) child.kill();
@@ -23,7 +29,8 @@ export class Children {
 
   constructor(options: ChildrenOptions) {
     this.options = options;
-    this.secrets = new Set(options.secrets);
+    this.slots = new Slots(options.budget);
+    this.reaper = new Reaper(options.log);
     // An exit that skips close() (a second signal, a crash) must not leave groups behind.
     process.on('exit', this.onProcessExit);
   }
@@ -32,20 +39,16 @@ export class Children {
     return this.live.size;
   }
 
-  get full(): boolean {
-    return this.live.size >= this.options.maxChildren();
-  }
-
   /** @throws where the operating system refuses the arguments themselves */
   start(target: StdioTarget, events: ChildEvents): Child {
-    const env = childEnvironment(target, this.secrets, process.env);
+    const env = childEnvironment(target, this.options.secrets, process.env);
     const child = new Child(target, env, this.options.maxLineBytes, events);
     const { pid } = child;
     this.live.add(child);
-    if (pid !== undefined) this.options.onGroup?.(pid, true);
+    if (pid !== undefined) this.tell(pid, true);
     void child.gone.then(() => {
       this.live.delete(child);
-      if (pid !== undefined) this.options.onGroup?.(pid, false);
+      if (pid !== undefined) this.tell(pid, false);
     });
     return child;
   }
@@ -66,7 +69,14 @@ export class Children {
       return child.gone;
     });
     await Promise.all(leaving);
+    await this.reaper.close();
     process.off('exit', this.onProcessExit);
+  }
+
+  private tell(leader: number, alive: boolean): void {
+    if (alive) this.reaper.add(leader);
+    else this.reaper.remove(leader);
+    this.options.onGroup?.(leader, alive);
   }
 
   private readonly flush = (): void => {

@@ -49,9 +49,11 @@ test('a line may hold one message or a batch', () => {
   const one = '{"jsonrpc":"2.0","method":"a"}';
   assert.equal((readMessages(one) as unknown[]).length, 1);
   assert.equal((readMessages(`[${one}, ${one}]`) as unknown[]).length, 2);
-  assert.equal(readMessages('Server listening'), 'not_json');
-  assert.equal(readMessages('{"level":"info"}'), 'not_message');
-  assert.equal(readMessages(`[${one}, 5]`), 'not_message');
+  const faults = (line: string): unknown[] =>
+    readMessages(line).map((message) => ('fault' in message ? message.fault : message.kind));
+  assert.deepEqual(faults('Server listening'), ['not_json']);
+  assert.deepEqual(faults('{"level":"info"}'), ['not_message']);
+  assert.deepEqual(faults(`[${one}, 5]`), ['notification', 'not_message']);
 });
 
 test('a warning that a peer repeats is written once and counted', () => {

@@ -60,7 +60,9 @@ test('the modes differ in what they do without a key and with an unknown one', (
     assert.equal(permissive.x.apiKey, undefined);
     assert.deepEqual(permissive.x.requestHeaders.apply(permissive.x.request.headerLines()), []);
   }
-  assert.equal(call({ keys, mode: 'strict' }, {}).error?.code, 'credentials_missing');
+  const missing = call({ keys, mode: 'strict' }, {}).error;
+  assert.equal(missing?.code, 'credentials_missing');
+  assert.equal(missing.detail, 'apiKey, mode strict', 'the log names the policy that refused');
   for (const settings of [{ keys }, { keys, mode: 'permissive' }])
     assert.equal(call(settings, {}).error, undefined);
 });

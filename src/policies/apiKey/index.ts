@@ -27,7 +27,8 @@ export const apiKey: Policy<ApiKeySettings> = {
       onRequest(x) {
         const presented = credential.read(x);
         if (presented === undefined) {
-          if (mode === 'strict') throw new GatewayError('credentials_missing', { headers });
+          if (mode === 'strict')
+            throw new GatewayError('credentials_missing', { headers, detail: 'apiKey, mode strict' });
           return undefined;
         }
         credential.strip(x);

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { notBuilt } from '../fields/notBuilt.ts';
+import { secret } from '../fields/secret.ts';
 import { credentialLocation, mode } from '../token/schema.ts';
 
 /** One accepted key. Only its digest is kept, so that neither the model nor a dump of it holds the key. */
@@ -11,17 +12,17 @@ export interface AcceptedKey {
 }
 
 const keyShape = z.strictObject({
-  key: z
-    .string()
-    .min(1)
-    .max(4096)
-    .meta({ description: 'The key itself; at least 16 characters are wise.' })
-    .optional(),
-  keyHash: z
-    .string()
-    .regex(/^sha256:[0-9a-fA-F]{64}$/, 'expected sha256: and 64 hex digits')
-    .meta({ description: 'Digest of the key, as `sha256:<hex>`, in place of the key.' })
-    .optional(),
+  key: secret(
+    z.string().min(1).max(4096).meta({ description: 'The key itself; at least 16 characters are wise.' }),
+    'digest',
+  ).optional(),
+  keyHash: secret(
+    z
+      .string()
+      .regex(/^sha256:[0-9a-fA-F]{64}$/, 'expected sha256: and 64 hex digits')
+      .meta({ description: 'Digest of the key, as `sha256:<hex>`, in place of the key.' }),
+    'digest',
+  ).optional(),
   metadata: z
     .record(z.string(), z.json())
     .meta({ description: 'What expressions see as `apiKey.<name>`.' })

@@ -14,9 +14,10 @@ function value(
 ): unknown {
   const program = compile(source, attributes);
   if (isProblem(program)) return program.message;
-  const context = contextFor([program])(new FakeExchange(fake));
-  const response = answer && answerContext({ status: answer.status, lines: () => answer.lines });
-  const result = program.run(response === undefined ? context : { ...context, response });
+  const x = new FakeExchange(fake);
+  const context = contextFor([program])(x);
+  const response = answer && answerContext({ status: answer.status, lines: () => answer.lines }, x);
+  const result = program.run(response === undefined ? context : { ...context, response }, x);
   return result instanceof Error ? `failed: ${result.message}` : fromCel(result);
 }
 
@@ -118,4 +119,14 @@ test('names of the format that have no value here are refused with the reason, u
     ['proxi.bind == ""', /proxi/],
   ] as const)
     assert.match(String(value(source)), reason, source);
+});
+
+test('the network of a client is its IPv4 address, or the /64 of its IPv6 address', () => {
+  for (const [remoteAddress, network] of [
+    ['192.0.2.7', '192.0.2.7'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['2001:db8:1:2:aaaa:bbbb:cccc:1', '2001:db8:1:2::/64'],
+    ['2001:db8:1:2::2', '2001:db8:1:2::/64'],
+  ] as const)
+    assert.equal(value('source.network', { remoteAddress }), network);
 });

@@ -1,6 +1,6 @@
-import { celDuration, toCel, type CelContext, type Program } from '../../cel/index.ts';
+import { celDuration, draw, toCel, type CelContext, type Program } from '../../cel/index.ts';
 import type { McpItem } from '../../mcp/contract.ts';
-import type { HeaderLine } from '../../http/index.ts';
+import { networkOf, type HeaderLine } from '../../http/index.ts';
 import type { AnswerHead, ApiKeyHolder, Exchange, Identity } from '../policy.ts';
 
 type Value = CelContext[string];
@@ -21,6 +21,7 @@ const readers: Readonly<Record<string, Readonly<Record<string, Reader>>>> = {
   },
   source: {
     address: (x) => x.request.remoteAddress,
+    network: (x) => networkOf(x.request.remoteAddress),
     port: (x) => BigInt(x.request.remotePort),
     rawAddress: (x) => x.request.peer?.address ?? x.request.remoteAddress,
     rawPort: (x) => BigInt(x.request.peer?.port ?? x.request.remotePort),
@@ -92,8 +93,20 @@ export function contextFor(programs: readonly Program[]): ContextOf {
   const basicAuth = uses('basicAuth');
   const mcp = uses('mcp');
 
+  /** The part of the context that is the same for every item of a request. */
+  const shared = new WeakMap<Exchange, CelContext>();
+
   return (x, item) => {
+    if (item === undefined) return ofRequest(x);
+    let request = shared.get(x);
+    if (request === undefined) shared.set(x, (request = ofRequest(x)));
+    draw(x, contextUnits);
+    return mcp ? { ...request, mcp: itemMap(item) } : request;
+  };
+
+  function ofRequest(x: Exchange): CelContext {
     const context: Record<string, Value> = {};
+    draw(x, contextUnits);
     for (const { group, members } of groups) {
       const values = new Map<string, Value>();
       for (const [name, read] of members) {
@@ -109,9 +122,8 @@ export function contextFor(programs: readonly Program[]): ContextOf {
     }
     if (apiKey && x.apiKey !== undefined) context.apiKey = metadataOf(x.apiKey);
     if (basicAuth && x.user !== undefined) context.basicAuth = new Map([['username', x.user]]);
-    if (mcp && item !== undefined) context.mcp = itemMap(item);
     return context;
-  };
+  }
 }
 
 function alternativeNames(x: Exchange): Value | undefined {
@@ -121,6 +133,26 @@ function alternativeNames(x: Exchange): Value | undefined {
 
 function itemMap(item: McpItem): Map<string, Value> {
   return new Map([[item.kind, new Map([['name', item.name] as const, ['target', item.target] as const])]]);
+}
+
+/** Does one of the programs look at the path? */
+export const usesPath = (programs: readonly Program[]): boolean =>
+  programs.some((program) =>
+    ofPath.some((name) => program.uses(`request.${name}`) || program.variables.includes('request')),
+  );
+
+const ofPath = ['path', 'pathAndQuery', 'uri'] as const;
+
+/** The same context, for another reading of the path. */
+export function withPath(context: CelContext, x: Exchange, path: string): CelContext {
+  const { scheme, authority, target } = x.request;
+  const mark = target.indexOf('?');
+  const pathAndQuery = mark < 0 ? path : path + target.slice(mark);
+  const request = new Map(context.request as ReadonlyMap<string, Value>);
+  request.set('path', path);
+  request.set('pathAndQuery', pathAndQuery);
+  request.set('uri', `${scheme}://${authority}${pathAndQuery}`);
+  return { ...context, request: request as Value };
 }
 
 const kinds = ['tool', 'prompt', 'resource'] as const;
@@ -149,11 +181,11 @@ const claimsOf = (identity: Identity): Value => convertedOnce(identity, identity
 const metadataOf = (holder: ApiKeyHolder): Value => convertedOnce(holder, holder.metadata);
 
 /** `response`, where an answer is judged. */
-export function answerContext(answer: AnswerHead): Value {
+export function answerContext(answer: AnswerHead, x: Exchange): Value {
   const lines = answer.lines();
   const response = new Map<string, Value>([
     ['code', BigInt(answer.status)],
-    ['headers', linesMap(lines)],
+    ['headers', linesMap(lines, x)],
   ]);
   // An answer of gRPC without a message has its status in the head.
   const [, status = ''] = lines.find(([name]) => name === 'grpc-status') ?? [];
@@ -161,10 +193,15 @@ export function answerContext(answer: AnswerHead): Value {
   return response;
 }
 
-const headerMap = (x: Exchange): Value => linesMap(x.request.headerLines());
+const headerMap = (x: Exchange): Value => linesMap(x.request.headerLines(), x);
+
+/** Units of work of gathering the attributes for a run, and of one line of a head. */
+const contextUnits = 30;
+const lineUnits = 20;
 
 /** One line gives a string, several give a list. */
-function linesMap(lines: readonly HeaderLine[]): Value {
+function linesMap(lines: readonly HeaderLine[], x: Exchange): Value {
+  draw(x, lineUnits * lines.length);
   const map = new Map<string, string | string[]>();
   for (const [name, value] of lines) {
     const known = map.get(name);

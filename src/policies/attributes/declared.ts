@@ -58,6 +58,7 @@ export const requestAttributes: Members = {
   source: object({
     address: text,
     port: whole,
+    network: text,
     rawAddress: text,
     rawPort: whole,
     identity: object({ trustDomain: text, namespace: text, serviceAccount: text }),

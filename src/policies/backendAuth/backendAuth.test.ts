@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { issuerName, makeKey, makeToken } from '../../auth/token.testing.ts';
 import { redactDump } from '../../admin/redactDump.ts';
+import { maskedFields } from '../../sources/index.ts';
+import { forgetSecrets, redactText } from '../../telemetry/index.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import { FakeExchange, type FakeRequest } from '../exchange.testing.ts';
 import { jwtAuth } from '../jwtAuth/index.ts';
@@ -44,6 +46,8 @@ test('a key from a file is sent without the line break at its end', () => {
   writeFileSync(file, 'from-file\n');
   for (const key of [{ file }, { value: { file } }])
     assert.deepEqual(sent({ key }).headers, [['authorization', 'Bearer from-file']]);
+  assert.equal(redactText('the backend said from-file'), 'the backend said [redacted]');
+  forgetSecrets();
   rmSync(folder, { recursive: true });
 });
 
@@ -124,7 +128,10 @@ test('a dump of the settings shows no secret', () => {
     key: 'top-secret-1',
     credentials: [{ key: 'top-secret-2', location: { header: { name: 'x' } } }],
   });
-  assert.doesNotMatch(JSON.stringify(redactDump({ name: 'backendAuth', settings })), /top-secret/);
+  assert.doesNotMatch(
+    JSON.stringify(redactDump({ name: 'backendAuth', settings }, maskedFields)),
+    /top-secret/,
+  );
 });
 
 test('what cannot be sent, is ambiguous or not built is refused', () => {

@@ -1,4 +1,5 @@
 import type { Exchange, Policy, PolicyTools } from '../policy.ts';
+import { rememberSecrets } from '../../telemetry/index.ts';
 import { WatchedText } from '../text/watchedText.ts';
 import { placeOf } from './place.ts';
 import { backendAuthSchema, readSecret, type BackendAuthSettings, type BackendCredential } from './schema.ts';
@@ -13,6 +14,7 @@ export const backendAuth: Policy<BackendAuthSettings> = {
         for (const { send } of senders) send(x);
         return undefined;
       },
+      problem: () => senders.map(({ problem }) => problem()).find((problem) => problem !== undefined),
       close() {
         for (const { close } of senders) close();
       },
@@ -22,12 +24,21 @@ export const backendAuth: Policy<BackendAuthSettings> = {
 
 interface Sender {
   readonly send: (x: Exchange) => void;
+  readonly problem: () => string | undefined;
   readonly close: () => void;
+}
+
+/** The log replaces the secret from now on, wherever it came from. */
+function knownSecret(text: string): string {
+  const secret = readSecret(text);
+  rememberSecrets([secret]);
+  return secret;
 }
 
 function senderOf(credential: BackendCredential, { log }: PolicyTools): Sender {
   const place = placeOf(credential.location);
-  if (credential.kind === 'passthrough') return { send: (x) => place(x, x.token), close: () => undefined };
-  const text = new WatchedText(credential.secret, { name: 'backendAuth.key', read: readSecret, log });
-  return { send: (x) => place(x, text.value), close: () => text.close() };
+  if (credential.kind === 'passthrough')
+    return { send: (x) => place(x, x.token), problem: () => undefined, close: () => undefined };
+  const text = new WatchedText(credential.secret, { name: 'backendAuth.key', read: knownSecret, log });
+  return { send: (x) => place(x, text.value), problem: () => text.problem, close: () => text.close() };
 }

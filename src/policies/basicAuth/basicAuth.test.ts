@@ -5,11 +5,13 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { hashSync } from 'bcryptjs';
 import { redactDump } from '../../admin/redactDump.ts';
+import { maskedFields } from '../../sources/index.ts';
 import { GatewayError } from '../../errors.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import { FakeExchange } from '../exchange.testing.ts';
 import type { Steps } from '../policy.ts';
-import { prepared } from '../tools.testing.ts';
+import { prepared, toolsWith } from '../tools.testing.ts';
+import { decoysOf } from './decoy.ts';
 import { basicAuth } from './index.ts';
 
 const opened: Steps[] = [];
@@ -30,8 +32,8 @@ interface Outcome {
   readonly x: FakeExchange;
   readonly error: GatewayError | undefined;
 }
-async function call(steps: Steps, headers: HeaderLine[]): Promise<Outcome> {
-  const x = new FakeExchange({ headers });
+async function call(steps: Steps, headers: HeaderLine[], remoteAddress = '192.0.2.7'): Promise<Outcome> {
+  const x = new FakeExchange({ headers, remoteAddress });
   try {
     assert.equal(await steps.onRequest?.(x), undefined);
     return { x, error: undefined };
@@ -93,6 +95,7 @@ test('who brings no credentials passes in optional mode only; other schemes are 
     assert.ok(optional.x.requestHeaders.empty);
     const strict = await call(open({ htpasswd, mode: 'strict' }), headers);
     assert.equal(strict.error?.code, 'credentials_missing');
+    assert.equal(strict.error.detail, 'basicAuth, mode strict', 'the log names the policy that refused');
     assert.match(strict.error.headers?.[0]?.[1] ?? '', /^Basic realm="Restricted"/);
   }
 });
@@ -103,14 +106,75 @@ test('many requests at once with one password wait for one check', async () => {
   assert.ok(outcomes.every(({ x }) => x.user === 'alice'));
 });
 
-test('who guesses faster than passwords can be checked is sent away', async () => {
-  const steps = open({ htpasswd: `alice:${hashSync('pw', 8)}` });
-  const outcomes = await Promise.all(
-    Array.from({ length: 200 }, (_, i) => call(steps, basic(`alice:guess${i}`))),
+test('a client that guesses is limited for that user, and nobody else is', async () => {
+  const steps = open({ htpasswd: `alice:${hashSync('pw', 4)}\nbob:${hashSync('pw', 4)}` });
+  assert.equal((await call(steps, basic('bob:pw'), '198.51.100.1')).x.user, 'bob');
+  for (const user of ['alice', 'bob', 'stranger']) {
+    for (let i = 0; i < 10; i++) {
+      const { error } = await call(steps, basic(`${user}:guess ${String(i)}`), '198.51.100.1');
+      assert.equal(error?.code, 'credentials_invalid');
+    }
+    const { error } = await call(steps, basic(`${user}:one more`), '198.51.100.1');
+    assert.equal(error?.code, 'too_many_attempts', 'known and unknown users alike');
+    assert.match(error.headers?.[0]?.join(': ') ?? '', /^retry-after: \d$/);
+  }
+  assert.equal(
+    (await call(steps, basic('bob:pw'), '198.51.100.1')).x.user,
+    'bob',
+    'a pair that was right before',
   );
-  const codes = outcomes.map(({ error }) => error?.code);
-  assert.equal(codes.filter((code) => code === 'credentials_invalid').length, 128);
-  assert.equal(codes.filter((code) => code === 'overloaded').length, 72);
+  assert.equal((await call(steps, basic('alice:pw'), '198.51.100.2')).x.user, 'alice', 'another client');
+});
+
+test('all addresses of one IPv6 /64 are one client', async () => {
+  const steps = open({ htpasswd: `alice:${hashSync('pw', 4)}` });
+  const codes: (string | undefined)[] = [];
+  for (let i = 0; i < 11; i++)
+    codes.push(
+      (await call(steps, basic(`alice:guess ${String(i)}`), `2001:db8:0:1::${String(i)}`)).error?.code,
+    );
+  assert.deepEqual(codes.slice(9), ['credentials_invalid', 'too_many_attempts']);
+});
+
+test('a client that fills its share of the queue is sent away, and a right password from elsewhere is checked next', async () => {
+  const steps = open({ htpasswd: `alice:${hashSync('pw', 8)}` });
+  const order: string[] = [];
+  const guesses = Array.from({ length: 200 }, async (_, i) => {
+    const { error } = await call(steps, basic(`name ${String(i)}:guess`), '198.51.100.3');
+    order.push(error?.code ?? 'let in');
+  });
+  const right = call(steps, basic('alice:pw'), '198.51.100.4').then(({ x }) =>
+    order.push(x.user ?? 'refused'),
+  );
+  await Promise.all([...guesses, right]);
+  const refused = order.filter((code) => code === 'overloaded');
+  // The worker checks one password, and 32 wait.
+  assert.equal(refused.length, 200 - 33);
+  const checked = order.filter((code) => code !== 'overloaded');
+  assert.equal(checked.length, 34);
+  assert.ok(checked.indexOf('alice') <= 2, `answered as number ${String(checked.indexOf('alice') + 1)}`);
+});
+
+test('unknown names have decoys of all users, each name always the same one', () => {
+  const users = new Map(Array.from({ length: 4 }, (_, i) => [`user ${String(i)}`, `hash ${String(i)}`]));
+  const decoyFor = decoysOf(users);
+  const again = decoysOf(new Map(users));
+  const chosen = new Set<string>();
+  for (let i = 0; i < 100; i++) {
+    const name = `stranger ${String(i)}`;
+    assert.equal(decoyFor(name), again(name), 'every process chooses alike');
+    chosen.add(decoyFor(name));
+  }
+  assert.deepEqual([...chosen].toSorted(), [...users.values()]);
+});
+
+test('a user database that mixes schemes or costs is warned about, without a hash in the warning', () => {
+  const tools = toolsWith([]);
+  opened.push(prepared(basicAuth, { htpasswd: `a:${hashSync('pw', 4)}\nb:${hashSync('pw', 4)}` }, tools));
+  assert.deepEqual(tools.lines, []);
+  opened.push(prepared(basicAuth, { htpasswd: `a:${hashSync('pw', 4)}\nb:${hashSync('pw', 5)}` }, tools));
+  assert.match(JSON.stringify(tools.lines), /mixes schemes or costs.*bcrypt of cost 4; bcrypt of cost 5/);
+  assert.doesNotMatch(JSON.stringify(tools.lines), /\$2/);
 });
 
 test('users from a file change with the file; a changed password ends the old one', async () => {
@@ -121,8 +185,9 @@ test('users from a file change with the file; a changed password ends the old on
   assert.equal((await call(steps, basic('alice:old'))).x.user, 'alice');
   writeFileSync(`${file}.new`, `alice:${hashSync('new', 4)}`);
   renameSync(`${file}.new`, file);
-  for (;;) {
-    if ((await call(steps, basic('alice:new'))).x.user === 'alice') break;
+  // Each look comes from another client, so that none tries too often.
+  for (let looks = 1; ; looks++) {
+    if ((await call(steps, basic('alice:new'), `203.0.113.${String(looks % 256)}`)).x.user === 'alice') break;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   assert.equal((await call(steps, basic('alice:old'))).error?.code, 'credentials_invalid');
@@ -145,7 +210,10 @@ test('the credentials may stand in another header or in a cookie', async () => {
 
 test('a dump of the settings shows no hash', () => {
   const settings = basicAuth.schema.parse({ htpasswd });
-  assert.doesNotMatch(JSON.stringify(redactDump({ name: 'basicAuth', settings })), /SHA|\$2|alice/);
+  assert.doesNotMatch(
+    JSON.stringify(redactDump({ name: 'basicAuth', settings }, maskedFields)),
+    /SHA|\$2|alice/,
+  );
 });
 
 test('settings that cannot work are refused without showing a hash', () => {

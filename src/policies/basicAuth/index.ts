@@ -1,8 +1,11 @@
 import { GatewayError } from '../../errors.ts';
+import { networkOf } from '../../http/index.ts';
 import type { Exchange, Policy } from '../policy.ts';
 import { WatchedText } from '../text/watchedText.ts';
 import { credentialReader } from '../token/credential.ts';
+import { hashKind } from './checkPassword.ts';
 import { readCredentials } from './credentials.ts';
+import { decoysOf } from './decoy.ts';
 import { readHtpasswd } from './htpasswd.ts';
 import { passwordChecker } from './passwordChecker.ts';
 import { basicAuthSchema, type BasicAuthSettings } from './schema.ts';
@@ -10,11 +13,26 @@ import { Verifier } from './verifier.ts';
 
 const basic = { kind: 'header', name: 'authorization', prefix: 'Basic ' } as const;
 
+interface UserDatabase {
+  hashOf(user: string): string | undefined;
+  decoyFor(user: string): string;
+}
+
 export const basicAuth: Policy<BasicAuthSettings> = {
   name: 'basicAuth',
   schema: basicAuthSchema,
-  prepare({ htpasswd, realm, mode, authorizationLocation }, { log }) {
-    const users = new WatchedText(htpasswd, { name: 'basicAuth.htpasswd', read: readHtpasswd, log });
+  prepare({ htpasswd, realm, mode, authorizationLocation }, { log, place }) {
+    const read = (text: string): UserDatabase => {
+      const users = readHtpasswd(text);
+      const kinds = [...new Set(Array.from(users.values(), hashKind))];
+      if (kinds.length > 1)
+        log.warn(
+          'basicAuth: the user database mixes schemes or costs, so the time of an answer tells them apart: use one',
+          { kinds: kinds.toSorted().join('; ') },
+        );
+      return { hashOf: (user) => users.get(user), decoyFor: decoysOf(users) };
+    };
+    const users = new WatchedText(htpasswd, { name: 'basicAuth.htpasswd', read, log });
     const credential = credentialReader(authorizationLocation ?? basic);
     const verifier = new Verifier();
     const headers = [['www-authenticate', `Basic realm="${realm}", charset="UTF-8"`]] as const;
@@ -36,17 +54,24 @@ export const basicAuth: Policy<BasicAuthSettings> = {
         const known = users.value;
         const presented = credential.read(x);
         if (presented === undefined) {
-          if (mode === 'strict') throw new GatewayError('credentials_missing', { headers });
+          if (mode === 'strict')
+            throw new GatewayError('credentials_missing', { headers, detail: 'basicAuth, mode strict' });
           return undefined;
         }
         credential.strip(x);
         const pair = readCredentials(presented);
         if (pair === undefined) throw refused(x, 'malformed credentials');
-        const [decoy = ''] = known.values();
-        const right = verifier.verify(pair.user, pair.password, known.get(pair.user), decoy);
+        const right = verifier.verify({
+          ...pair,
+          hash: known.hashOf(pair.user),
+          decoy: known.decoyFor(pair.user),
+          client: networkOf(x.request.remoteAddress),
+          place,
+        });
         if (typeof right === 'boolean') return settle(x, pair.user, right);
         return right.then((answer) => settle(x, pair.user, answer));
       },
+      problem: () => users.problem,
       close() {
         users.close();
         passwordChecker.close();

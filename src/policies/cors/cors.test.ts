@@ -61,8 +61,21 @@ test('a preflight of another origin is answered with 200 and no word about it', 
     assert.deepEqual(Object.keys(preflight(full, origin)), ['vary']);
 });
 
+test('OPTIONS of an allowed origin is answered, also where it asks for no method', () => {
+  const { reply } = ask(full, 'OPTIONS', [['Origin', 'https://app.test']]);
+  assert.equal(reply?.status, 200);
+  assert.deepEqual(Object.fromEntries(reply.headers ?? []), preflight(full, 'https://app.test'));
+  const any = ask({ allowOrigins: ['*'], allowMethods: ['*'], allowHeaders: ['*'] }, 'OPTIONS', [
+    ['Origin', 'https://app.test'],
+  ]);
+  assert.deepEqual(
+    (any.reply?.headers ?? []).map(([name]) => name),
+    ['access-control-allow-origin', 'vary'],
+  );
+});
+
 test('OPTIONS that is no preflight goes on', () => {
-  assert.equal(ask(full, 'OPTIONS', [['Origin', 'https://app.test']]).reply, undefined);
+  assert.equal(ask(full, 'OPTIONS', [['Origin', 'https://evil.test']]).reply, undefined);
   assert.equal(ask(full, 'OPTIONS', [['Access-Control-Request-Method', 'GET']]).reply, undefined);
   assert.equal(
     ask(full, 'GET', [
@@ -145,7 +158,7 @@ test('a scheme with * allows any host of that scheme, with the port that is writ
 test('settings that would open credentials to every site, or that are no origins, are refused', () => {
   const problems = (settings: object): string[] =>
     (cors.schema.safeParse(settings).error?.issues ?? []).map((issue) => issue.path.join('.'));
-  assert.deepEqual(problems({ allowOrigins: ['*'], allowCredentials: true }), ['allowOrigins']);
+  assert.deepEqual(problems({ allowOrigins: ['*'], allowCredentials: true }), ['allowOrigins.0']);
   assert.deepEqual(
     problems({ allowOrigins: ['https://a.test'], allowCredentials: true, exposeHeaders: ['*'] }),
     ['exposeHeaders'],
@@ -155,4 +168,24 @@ test('settings that would open credentials to every site, or that are no origins
   assert.deepEqual(problems({ allowHeaders: ['a b'] }), ['allowHeaders.0']);
   assert.deepEqual(problems({ maxAge: 'soon' }), ['maxAge']);
   assert.deepEqual(problems({ allowOrigin: [] }), ['']);
+});
+
+test('with credentials no pattern is taken that a page of any site can fulfil', () => {
+  const patterns = ['*', 'null', 'NULL'];
+  for (const scheme of ['https', 'http', 'HTTPS', 'app+x'])
+    for (const host of ['*', '*.app.test', 'app.test', '[::1]'])
+      for (const port of ['', ':443', ':8080', ':*']) patterns.push(`${scheme}://${host}${port}`);
+  const taken = patterns.filter(
+    (pattern) => cors.schema.safeParse({ allowOrigins: [pattern], allowCredentials: true }).success,
+  );
+  assert.ok(taken.includes('https://*.app.test:*'));
+  for (const pattern of patterns) {
+    const settings = { allowOrigins: [pattern] };
+    const attackers = [
+      'null',
+      ...['https', 'http', 'app+x'].map((scheme) => `${scheme}://evil.test`),
+    ].flatMap((origin) => [origin, `${origin}:443`, `${origin}:8080`]);
+    const lets = attackers.some((origin) => 'access-control-allow-origin' in simple(settings, origin));
+    assert.equal(taken.includes(pattern), !lets, pattern);
+  }
 });

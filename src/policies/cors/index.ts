@@ -30,9 +30,12 @@ export const cors: Policy<CorsSettings> = {
     return {
       onRequest(x) {
         const origin = x.request.header('origin');
-        const method = x.request.header('access-control-request-method');
-        if (x.request.method === 'OPTIONS' && origin !== undefined && method !== undefined)
-          return allowed(origin.toLowerCase()) ? preflight(x, settings, origin, method) : refusedPreflight;
+        if (x.request.method === 'OPTIONS' && origin !== undefined) {
+          const method = x.request.header('access-control-request-method');
+          // As in the format: an allowed origin is told what it may do, also where it does not ask for a method.
+          if (allowed(origin.toLowerCase())) return preflight(x, settings, origin, method);
+          if (method !== undefined) return refusedPreflight;
+        }
         mark(x, origin);
         return undefined;
       },
@@ -43,13 +46,13 @@ export const cors: Policy<CorsSettings> = {
 /** As other gateways do: 200 without a word about the origin; the browser draws the conclusion. */
 const refusedPreflight: Reply = { status: 200, headers: [['vary', preflightVary]] };
 
-function preflight(x: Exchange, settings: CorsSettings, origin: string, method: string): Reply {
+function preflight(x: Exchange, settings: CorsSettings, origin: string, method: string | undefined): Reply {
   const headers: HeaderLine[] = [
     ['access-control-allow-origin', origin],
     ['vary', preflightVary],
   ];
   const asked = x.request.header('access-control-request-headers') ?? '';
-  const methods = settings.allowMethods.includes('*') ? [method] : settings.allowMethods;
+  const methods = settings.allowMethods.includes('*') ? [method ?? ''] : settings.allowMethods;
   const names = settings.allowHeaders.includes('*') ? asked.split(',') : settings.allowHeaders;
   // What is echoed comes from the client: only tokens go back.
   headers.push(...list('access-control-allow-methods', methods));

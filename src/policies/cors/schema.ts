@@ -12,6 +12,9 @@ const nameOrStar = (description: string) =>
 const originPattern =
   /^(?:\*|null|[a-z][a-z0-9+.-]*:\/\/(?:\*|(?:\*\.)?(?:[a-z0-9._-]+|\[[0-9a-f:.]+\]))(?::(?:\d{1,5}|\*))?)$/i;
 
+/** Patterns that a page of any site can fulfil: `*`, `null`, and any host of a scheme, whatever the port. */
+const anySite = /^(?:\*|null|[^/]+:\/\/\*(?::.*)?)$/;
+
 const origin = z
   .string()
   .max(512)
@@ -53,13 +56,15 @@ export const corsSchema = z
   })
   .superRefine((settings, ctx) => {
     // Fetch standard: with credentials `*` is no wildcard, and echoing any origin would give every web site the
-    // user's credentials.
-    if (settings.allowCredentials && settings.allowOrigins.includes('*'))
-      ctx.addIssue({
-        code: 'custom',
-        message: 'allowCredentials needs named origins: with * every web site could act as the user',
-        path: ['allowOrigins'],
-      });
+    // user's credentials. Any page can also make its origin `null`, by a frame in a sandbox.
+    if (settings.allowCredentials)
+      for (const [index, text] of settings.allowOrigins.entries())
+        if (anySite.test(text))
+          ctx.addIssue({
+            code: 'custom',
+            message: `allowCredentials needs named origins: with ${text} every web site could act as the user`,
+            path: ['allowOrigins', index],
+          });
     if (settings.allowCredentials && settings.exposeHeaders.includes('*'))
       ctx.addIssue({
         code: 'custom',

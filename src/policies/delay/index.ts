@@ -1,8 +1,9 @@
-import { compile, durationMs, isProblem } from '../../cel/index.ts';
+import { celNumber, compile, durationMs, isProblem } from '../../cel/index.ts';
 import { GatewayError } from '../../errors.ts';
 import { parseDuration } from '../../model/index.ts';
 import { contextFor } from '../attributes/context.ts';
 import { requestAttributes } from '../attributes/declared.ts';
+import { evaluate } from '../attributes/evaluate.ts';
 import { drawn } from '../fields/share.ts';
 import type { Exchange, Policy } from '../policy.ts';
 import { delaySchema, maxDelayMs, type Delay, type DelaySettings } from './schema.ts';
@@ -24,6 +25,14 @@ export const delay: Policy<DelaySettings> = {
   },
 };
 
+/** Milliseconds of a result; undefined where it is no length of time. */
+function msOf(value: unknown): number | undefined {
+  if (typeof value === 'string') return parseDuration(value);
+  const number = celNumber(value);
+  if (number === undefined) return durationMs(value);
+  return Number.isNaN(number) ? undefined : number;
+}
+
 /** @throws Error for an expression that does not compile */
 function lengthOf(duration: Delay): (x: Exchange) => number {
   if (duration.kind === 'fixed') return () => duration.ms;
@@ -31,10 +40,13 @@ function lengthOf(duration: Delay): (x: Exchange) => number {
   if (isProblem(program)) throw new Error(`delay.duration: ${program.message}`);
   const context = contextFor([program]);
   return (x) => {
-    const value = program.run(context(x));
-    const ms = typeof value === 'string' ? parseDuration(value) : durationMs(value);
+    const value = evaluate(program, context(x), x, 'delay');
+    const ms = msOf(value);
     if (ms !== undefined) return Math.min(ms, maxDelayMs);
-    const problem = value instanceof Error ? value.message : 'neither a duration nor the text of one';
+    const problem =
+      value instanceof Error
+        ? value.message
+        : 'neither a duration, nor the text of one, nor a number of milliseconds';
     throw new GatewayError('policy_failed', { detail: `delay: ${duration.source}: ${problem}` });
   };
 }

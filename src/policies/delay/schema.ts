@@ -12,6 +12,9 @@ export type Delay =
 /** An hour: whatever waits longer is held for nothing. */
 export const maxDelayMs = 3_600_000;
 
+/** Types of results that say how long; `dyn`: only the run tells. */
+const lengths = ['dyn', 'string', 'google.protobuf.Duration', 'int', 'uint', 'double'];
+
 const delayText = z
   .string()
   .min(1)
@@ -24,13 +27,18 @@ const delayText = z
     }
     const program = compile(text, requestAttributes);
     if (isProblem(program)) addProblem(ctx, [], program.message, program.offset, program.notBuilt);
-    else if (!['dyn', 'string', 'google.protobuf.Duration'].includes(program.type))
-      addProblem(ctx, [], `expected a duration such as duration("2s"); this is a ${program.type}`, 0);
+    else if (!lengths.includes(program.type))
+      addProblem(
+        ctx,
+        [],
+        `expected a duration such as duration("2s"), or a number of milliseconds; this is a ${program.type}`,
+        0,
+      );
     return { kind: 'expression', source: text };
   })
   .meta({
     description:
-      'How long a request is held, such as `2s`, or a CEL expression that comes to a duration (`duration("2s")`) or to such a text.',
+      'How long a request is held, such as `2s`, or a CEL expression that comes to a duration (`duration("2s")`), to such a text, or to a number of milliseconds.',
   });
 
 export const delaySchema = z

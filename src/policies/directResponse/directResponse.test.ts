@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { GatewayError } from '../../errors.ts';
 import type { Reply } from '../../http/index.ts';
 import { FakeExchange, type FakeRequest } from '../exchange.testing.ts';
-import { prepared } from '../tools.testing.ts';
+import { prepared, toolsWith } from '../tools.testing.ts';
 import { directResponse } from './index.ts';
 
 function answer(settings: object, request: FakeRequest = {}): Reply {
@@ -44,18 +44,55 @@ test('expressions make body and headers from the request', () => {
   assert.deepEqual(answer({ status: 200, bodyExpression: 'b"ab"' }).body, Buffer.from('ab'));
 });
 
-test('a failing expression, or a header value that is none, is an error of the policy', () => {
-  const failing = [
-    { status: 200, bodyExpression: 'jwt.missing' },
-    { status: 200, headers: { a: 'request.headers.x' } },
-    { status: 200, headers: { a: '[request.path]' } },
-    { status: 200, headers: { a: 'url.decode(request.path)' } },
-  ];
-  for (const settings of failing)
-    assert.throws(
-      () => answer(settings, { target: '/a%0d%0ax:1' }),
-      (error) => error instanceof GatewayError && error.code === 'policy_failed',
-    );
+test('a body whose expression fails is an error of the policy', () => {
+  assert.throws(
+    () => answer({ status: 200, bodyExpression: 'jwt.missing' }),
+    (error) => error instanceof GatewayError && error.code === 'policy_failed',
+  );
+});
+
+test('a header whose expression fails, or makes no header value, is left out, and the log says so', () => {
+  let now = 0;
+  const tools = { ...toolsWith([]), now: () => now };
+  const steps = prepared(
+    directResponse,
+    {
+      status: 200,
+      body: 'x',
+      headers: {
+        'x-missing': 'request.headers.x',
+        'x-list': '[request.path]',
+        'x-split': 'url.decode(request.path)',
+        'x-good': '"1"',
+      },
+    },
+    tools,
+  );
+  const ask = (): FakeExchange => {
+    const x = new FakeExchange({ target: '/a%0d%0ax:1' });
+    const reply = steps.onRequest?.(x) as Reply;
+    assert.equal(reply.status, 200);
+    assert.deepEqual(reply.headers, [
+      ['content-type', 'text/plain; charset=utf-8'],
+      ['x-good', '1'],
+    ]);
+    return x;
+  };
+  assert.deepEqual(ask().annotations, { headersLeftOut: 'x-missing, x-list, x-split' });
+  assert.deepEqual(
+    tools.lines.map(({ level, fields }) => [level, fields['header']]),
+    [
+      ['warn', 'x-missing'],
+      ['warn', 'x-list'],
+      ['warn', 'x-split'],
+    ],
+  );
+  now = 9_999;
+  ask();
+  assert.equal(tools.lines.length, 3);
+  now = 10_000;
+  ask();
+  assert.equal(tools.lines.length, 6);
 });
 
 test('what cannot work is refused when it is loaded', () => {

@@ -3,9 +3,19 @@ import { GatewayError } from '../../errors.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import { contextFor } from '../attributes/context.ts';
 import { requestAttributes } from '../attributes/declared.ts';
+import { evaluate } from '../attributes/evaluate.ts';
 import { valuePattern } from '../fields/httpText.ts';
-import type { Policy } from '../policy.ts';
+import type { Exchange, Policy } from '../policy.ts';
 import { directResponseSchema, type DirectResponseSettings } from './schema.ts';
+
+/** A warning that clients can cause is written at most so often. */
+const TELL_EVERY_MS = 10_000;
+
+/** A header whose expression failed. */
+interface LeftOut {
+  readonly name: string;
+  readonly why: string;
+}
 
 interface Body {
   readonly type: string;
@@ -15,7 +25,7 @@ interface Body {
 export const directResponse: Policy<DirectResponseSettings> = {
   name: 'directResponse',
   schema: directResponseSchema,
-  prepare(settings) {
+  prepare(settings, { log, now }) {
     const { status } = settings;
     const headers = Object.entries(settings.headers).map(
       ([name, source]) => [name.toLowerCase(), program(source)] as const,
@@ -25,12 +35,29 @@ export const directResponse: Policy<DirectResponseSettings> = {
       settings.body === undefined ? undefined : { type: 'text/plain; charset=utf-8', body: settings.body };
     const programs = headers.map(([, one]) => one);
     const context = contextFor(bodyProgram === undefined ? programs : [...programs, bodyProgram]);
+    let told = -Infinity;
+
+    /** A client can cause it with every request: the access log has each, the log only one from time to time. */
+    function tell(x: Exchange, left: readonly LeftOut[]): void {
+      x.request.annotate('headersLeftOut', left.map(({ name }) => name).join(', '));
+      if (now() - told < TELL_EVERY_MS) return;
+      told = now();
+      for (const { name, why } of left)
+        log.warn('directResponse: a header was left out of the answer', { header: name, problem: why });
+    }
 
     return {
       onRequest(x) {
         const values = context(x);
-        const lines = headers.map(([name, one]): HeaderLine => [name, headerValue(one, values)]);
-        const made = bodyProgram === undefined ? fixed : bodyOf(bodyProgram, values);
+        const lines: HeaderLine[] = [];
+        const left: LeftOut[] = [];
+        for (const [name, one] of headers) {
+          const made = headerValue(one, values, x);
+          if ('text' in made) lines.push([name, made.text]);
+          else left.push({ name, why: made.why });
+        }
+        if (left.length > 0) tell(x, left);
+        const made = bodyProgram === undefined ? fixed : bodyOf(bodyProgram, values, x);
         if (made === undefined) return { status, headers: lines };
         const typed = lines.some(([name]) => name === 'content-type');
         const all: HeaderLine[] = typed ? lines : [['content-type', made.type], ...lines];
@@ -46,26 +73,27 @@ function program(source: string): Program {
   return compiled;
 }
 
-function run(one: Program, values: CelContext): unknown {
-  const value = one.run(values);
-  if (value instanceof Error) throw failure(one, value.message);
-  return value;
-}
-
 const failure = (one: Program, problem: string): GatewayError =>
   new GatewayError('policy_failed', { detail: `directResponse: ${one.source}: ${problem}` });
 
-function headerValue(one: Program, values: CelContext): string {
-  const value = run(one, values);
+/** The rest of the answer is sent without it. */
+function headerValue(
+  one: Program,
+  values: CelContext,
+  x: Exchange,
+): { readonly text: string } | { readonly why: string } {
+  const value = evaluate(one, values, x, 'directResponse');
+  if (value instanceof Error) return { why: `${one.source}: ${value.message}` };
   const text = ['string', 'boolean', 'bigint', 'number'].includes(typeof value) ? String(value) : undefined;
-  if (text === undefined) throw failure(one, 'a header value must be a string, a number or a boolean');
-  // What a client sent may be in it: it must not begin a header of its own.
-  if (!valuePattern.test(text)) throw failure(one, 'not a header value');
-  return text;
+  if (text === undefined)
+    return { why: `${one.source}: a header value must be a string, a number or a boolean` };
+  // The expression may contain what a client sent: it must not begin a header of its own.
+  return valuePattern.test(text) ? { text } : { why: `${one.source}: not a header value` };
 }
 
-function bodyOf(one: Program, values: CelContext): Body {
-  const value = run(one, values);
+function bodyOf(one: Program, values: CelContext, x: Exchange): Body {
+  const value = evaluate(one, values, x, 'directResponse');
+  if (value instanceof Error) throw failure(one, value.message);
   if (typeof value === 'string') return { type: 'text/plain; charset=utf-8', body: value };
   if (value instanceof Uint8Array) return { type: 'application/octet-stream', body: Buffer.from(value) };
   try {

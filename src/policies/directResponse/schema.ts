@@ -3,15 +3,20 @@ import { requestAttributes } from '../attributes/declared.ts';
 import { expression } from '../fields/expression.ts';
 import { headerName } from '../fields/httpText.ts';
 import { notBuilt } from '../fields/notBuilt.ts';
+import { mayHoldSecret } from '../fields/secret.ts';
 import { refusedResponseHeaders } from '../headerModifier/schema.ts';
 
 export const directResponseSchema = z
   .strictObject({
     status: z.int().min(200).max(599).meta({ description: 'Status code of the answer.' }),
-    body: z.string().max(1_048_576).meta({ description: 'Body of the answer, as text.' }).optional(),
-    bodyExpression: expression(
-      requestAttributes,
-      'CEL expression that makes the body: text or bytes as they are, anything else as JSON.',
+    body: mayHoldSecret(
+      z.string().max(1_048_576).meta({ description: 'Body of the answer, as text.' }),
+    ).optional(),
+    bodyExpression: mayHoldSecret(
+      expression(
+        requestAttributes,
+        'CEL expression that makes the body: text or bytes as they are, anything else as JSON.',
+      ),
     ).optional(),
     headers: z
       .record(
@@ -19,9 +24,11 @@ export const directResponseSchema = z
           (name) => !refusedResponseHeaders.has(name.toLowerCase()),
           'this field belongs to the connection or frames the message',
         ),
-        expression(
-          requestAttributes,
-          'CEL expression that makes the value; a plain text is written "\'text\'".',
+        mayHoldSecret(
+          expression(
+            requestAttributes,
+            'CEL expression that makes the value; a plain text is written "\'text\'".',
+          ),
         ),
       )
       .default({})

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { compile, isProblem, type Members, type Program } from '../../cel/index.ts';
+import { mayHoldShownSecret } from './secret.ts';
 
 /** A CEL expression of any type, checked against the attributes it may use. */
 export const expression = (attributes: Members, description: string) =>
-  z
-    .string()
+  mayHoldShownSecret(z.string())
     .superRefine((source, ctx) => {
       checkExpression(source, attributes, ctx, []);
     })
@@ -12,8 +12,7 @@ export const expression = (attributes: Members, description: string) =>
 
 /** A CEL expression that can come to `true`. */
 export const condition = (attributes: Members, description: string) =>
-  z
-    .string()
+  mayHoldShownSecret(z.string())
     .superRefine((source, ctx) => {
       checkCondition(source, attributes, ctx);
     })
@@ -21,8 +20,7 @@ export const condition = (attributes: Members, description: string) =>
 
 /** A CEL expression that can come to a text. */
 export const textExpression = (attributes: Members, description: string) =>
-  z
-    .string()
+  mayHoldShownSecret(z.string())
     .superRefine((source, ctx) => {
       const program = checkExpression(source, attributes, ctx, []);
       if (program !== undefined && !['string', 'bytes', 'dyn'].includes(program.type))

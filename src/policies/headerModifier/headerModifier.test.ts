@@ -6,9 +6,9 @@ import { prepared } from '../tools.testing.ts';
 import { requestHeaderModifier, responseHeaderModifier } from './index.ts';
 
 const settings = {
-  add: { 'X-More': 'b', 'X-Both': '2' },
-  set: { 'X-Set': 'new', 'X-Both': '1' },
-  remove: ['X-Gone'],
+  add: { 'X-More': 'b', 'X-Both': '2', 'X-Nowhere': '1' },
+  set: { 'X-Set': 'new', 'X-Both': '1', 'X-Gone': '2' },
+  remove: ['X-Gone', 'X-Nowhere'],
 };
 const before: HeaderLine[] = [
   ['x-more', 'a'],
@@ -20,13 +20,12 @@ const before: HeaderLine[] = [
 const changed: HeaderLine[] = [
   ['x-more', 'a'],
   ['x-kept', '1'],
+  ['x-more', 'b'],
   ['x-set', 'new'],
   ['x-both', '1'],
-  ['x-more', 'b'],
-  ['x-both', '2'],
 ];
 
-test('request headers are removed, set and added to', () => {
+test('request headers are added to, then set, then removed, so that what is removed is gone', () => {
   const x = new FakeExchange();
   assert.equal(prepared(requestHeaderModifier, settings).onRequest?.(x), undefined);
   assert.deepEqual(x.requestHeaders.apply(before), changed);
@@ -57,7 +56,30 @@ test('fields that frame the message or belong to a connection cannot be touched'
     for (const written of [{ set: { [name]: '1' } }, { add: { [name]: '1' } }, { remove: [name] }])
       for (const policy of [requestHeaderModifier, responseHeaderModifier])
         assert.equal(policy.schema.safeParse(written).success, false, JSON.stringify(written));
-  assert.equal(requestHeaderModifier.schema.safeParse({ set: { host: 'a' } }).success, false);
+  for (const name of ['host', 'Host', ':authority'])
+    for (const written of [{ add: { [name]: 'a' } }, { remove: [name] }])
+      assert.equal(requestHeaderModifier.schema.safeParse(written).success, false, JSON.stringify(written));
+  for (const name of [':method', ':path', ':scheme', ':status', ':'])
+    assert.equal(requestHeaderModifier.schema.safeParse({ set: { [name]: 'a' } }).success, false, name);
+  assert.equal(responseHeaderModifier.schema.safeParse({ set: { ':authority': 'a' } }).success, false);
+});
+
+test('the host can be set, by either of its names, and to nothing else than a host', () => {
+  for (const [name, value, authority] of [
+    ['host', 'app.test', 'app.test'],
+    ['Host', 'App.Test:8443', 'app.test:8443'],
+    [':authority', '[::1]:80', '[::1]:80'],
+  ] as const) {
+    const x = new FakeExchange();
+    const steps = prepared(requestHeaderModifier, { set: { [name]: value, 'x-a': '1' } });
+    assert.equal(steps.onRequest?.(x), undefined);
+    assert.deepEqual(x.forwardHost, { kind: 'full', authority });
+    assert.deepEqual(x.requestHeaders.lines, [['x-a', '1']]);
+  }
+  for (const value of ['', 'a b', 'user@a', 'a:b', 'a/b', 'a,b', 'a:99999'])
+    assert.equal(requestHeaderModifier.schema.safeParse({ set: { host: value } }).success, false, value);
+  const twice = { set: { host: 'a', ':authority': 'b' } };
+  assert.equal(requestHeaderModifier.schema.safeParse(twice).success, false);
 });
 
 test('what could begin another header or another message is no name and no value', () => {

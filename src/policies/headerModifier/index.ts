@@ -1,20 +1,28 @@
-import type { HeaderEdits } from '../../http/index.ts';
-import type { Policy } from '../policy.ts';
+import { parseAuthority, type HeaderEdits } from '../../http/index.ts';
+import type { HostRewrite, Policy } from '../policy.ts';
 import {
+  namesAuthority,
   requestHeaderModifierSchema,
   responseHeaderModifierSchema,
   type HeaderModifierSettings,
 } from './schema.ts';
 
-/** First what goes, then what replaces, then what is added: so a name that is set and added to keeps both. */
+/** The order of the format: a name that is removed is gone, whatever else is said about it. */
 function editor(settings: HeaderModifierSettings): (edits: HeaderEdits) => void {
-  const set = Object.entries(settings.set);
+  const set = Object.entries(settings.set).filter(([name]) => !namesAuthority(name));
   const add = Object.entries(settings.add);
   return (edits) => {
-    for (const name of settings.remove) edits.remove(name);
-    for (const [name, value] of set) edits.set(name, value);
     for (const [name, value] of add) edits.add(name, value);
+    for (const [name, value] of set) edits.set(name, value);
+    for (const name of settings.remove) edits.remove(name);
   };
+}
+
+/** The host that `set` puts in place of the client's. */
+function authorityOf({ set }: HeaderModifierSettings): HostRewrite | undefined {
+  const text = Object.entries(set).find(([name]) => namesAuthority(name))?.[1];
+  if (text === undefined) return undefined;
+  return { kind: 'full', authority: parseAuthority(text)?.authority ?? text };
 }
 
 export const requestHeaderModifier: Policy<HeaderModifierSettings> = {
@@ -22,9 +30,11 @@ export const requestHeaderModifier: Policy<HeaderModifierSettings> = {
   schema: requestHeaderModifierSchema,
   prepare(settings) {
     const edit = editor(settings);
+    const authority = authorityOf(settings);
     return {
       onRequest(x) {
         edit(x.requestHeaders);
+        if (authority !== undefined) x.forwardHost = authority;
         return undefined;
       },
     };

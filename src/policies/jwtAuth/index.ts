@@ -17,7 +17,7 @@ export const jwtAuth: Policy<JwtAuthSettings> = {
           const challenge = bearerChallenge(refused === undefined ? {} : { refused });
           return new GatewayError(refused === undefined ? 'token_missing' : 'token_invalid', {
             headers: [['www-authenticate', challenge]],
-            ...(refused === undefined ? {} : { detail: refused }),
+            detail: refused ?? 'jwtAuth, mode strict',
           });
         },
       },
@@ -28,6 +28,7 @@ export const jwtAuth: Policy<JwtAuthSettings> = {
         const pending = authenticator.authenticate(x);
         return pending instanceof Promise ? pending.then(() => undefined) : undefined;
       },
+      problem: () => authenticator.problem(),
       close() {
         authenticator.close();
       },

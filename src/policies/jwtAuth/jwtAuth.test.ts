@@ -74,6 +74,8 @@ test('the modes differ in what they do without a token and with a bad one', asyn
     assert.equal(x.identity, undefined);
   }
   assert.equal((await call(written, [])).error, undefined, 'optional is the default');
+  const missing = (await call({ ...written, mode: 'strict' }, [])).error;
+  assert.equal(missing?.detail, 'jwtAuth, mode strict', 'the log names the policy that refused');
 });
 
 test('the scheme is known in any case', async () => {
@@ -168,10 +170,27 @@ test('key sets are given back when the policy closes, and when it cannot be prep
   assert.equal(taken, 0);
 });
 
+test('an issuer that is a URL is enough: its metadata names the keys', () => {
+  const settings = { issuer: 'https://idp.test/a/', audiences: ['b'] };
+  const found = {
+    ...settings,
+    jwks: {
+      kind: 'discovered',
+      issuer: settings.issuer,
+      openid: false,
+      derived: 'https://idp.test/a/.well-known/jwks.json',
+    },
+  };
+  for (const written of [settings, { providers: [settings] }])
+    assert.deepEqual(jwtAuth.schema.parse(written).providers, [found]);
+});
+
 test('settings that are incomplete, doubled or unsafe are refused', () => {
   const messages = (settings: object): string =>
     (jwtAuth.schema.safeParse(settings).error?.issues ?? []).map((issue) => issue.message).join('; ');
-  assert.match(messages({ issuer: 'a' }), /expected issuer and jwks, or providers/);
+  assert.match(messages({}), /expected issuer, or providers/);
+  assert.match(messages({ issuer: 'a' }), /the issuer is not a URL to find it by/);
+  assert.match(messages({ providers: [{ issuer: 'a' }] }), /the issuer is not a URL to find it by/);
   assert.match(messages({ ...written, providers: [written] }), /belongs into one of the providers/);
   assert.match(messages({ providers: [written, written] }), /same issuer/);
   assert.match(messages({ ...written, jwks: { url: 'ftp://a' } }), /http or https/);

@@ -1,14 +1,35 @@
 import { z } from 'zod';
-import { audiences, issuer, jwks, location, mode, validation } from '../token/schema.ts';
+import { discoveredJwks } from '../token/discovered.ts';
+import { audiences, issuer, jwks, location, mode, validation, type Jwks } from '../token/schema.ts';
 
 const provider = {
   issuer,
   audiences: audiences.optional(),
-  jwks,
+  jwks: jwks.optional(),
   jwtValidationOptions: validation.optional(),
 };
 
-const providerSchema = z.strictObject(provider).meta({ description: 'One trusted issuer.' });
+type Written = z.output<z.ZodObject<typeof provider>>;
+
+/** Completes settings that name no key set: the metadata of the issuer names it. */
+function withKeys(
+  { issuer, jwks, ...rest }: Written,
+  ctx: z.RefinementCtx,
+): Omit<Written, 'jwks'> & { jwks: Jwks } {
+  const source = jwks ?? discoveredJwks(issuer);
+  if (source !== undefined) return { issuer, jwks: source, ...rest };
+  ctx.addIssue({
+    code: 'custom',
+    message: 'missing, and the issuer is not a URL to find it by',
+    path: ['jwks'],
+  });
+  return z.NEVER;
+}
+
+const providerSchema = z
+  .strictObject(provider)
+  .transform(withKeys)
+  .meta({ description: 'One trusted issuer.' });
 
 export const jwtAuthSchema = z
   .strictObject({
@@ -22,7 +43,7 @@ export const jwtAuthSchema = z
       .optional(),
     issuer: provider.issuer.optional(),
     audiences: provider.audiences,
-    jwks: provider.jwks.optional(),
+    jwks: provider.jwks,
     jwtValidationOptions: provider.jwtValidationOptions,
   })
   .transform((value, ctx) => {
@@ -37,17 +58,12 @@ export const jwtAuthSchema = z
         ctx.addIssue({ code: 'custom', message: 'two providers have the same issuer', path: ['providers'] });
       return { ...base, providers };
     }
-    const { issuer, jwks, ...rest } = single;
-    if (issuer === undefined || jwks === undefined) {
-      const path = issuer === undefined ? 'issuer' : 'jwks';
-      ctx.addIssue({
-        code: 'custom',
-        message: 'missing: expected issuer and jwks, or providers',
-        path: [path],
-      });
+    const { issuer, ...rest } = single;
+    if (issuer === undefined) {
+      ctx.addIssue({ code: 'custom', message: 'missing: expected issuer, or providers', path: ['issuer'] });
       return z.NEVER;
     }
-    return { ...base, providers: [{ issuer, jwks, ...rest }] };
+    return { ...base, providers: [withKeys({ issuer, ...rest }, ctx)] };
   })
   .meta({ description: 'Checks bearer tokens (JWT) of one or several issuers.' });
 

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { compile, isProblem } from '../../cel/index.ts';
 import { contextFor } from '../attributes/context.ts';
 import { requestAttributes } from '../attributes/declared.ts';
+import { evaluate } from '../attributes/evaluate.ts';
 import type { Exchange } from '../policy.ts';
 import type { Limit } from './schema.ts';
 
@@ -26,7 +27,7 @@ function keyOf({ key }: Limit): (x: Exchange) => string {
   const program = compile(key, requestAttributes);
   if (isProblem(program)) throw new Error(`localRateLimit.key: ${program.message}`);
   const context = contextFor([program]);
-  return (x) => keyText(program.run(context(x)));
+  return (x) => keyText(evaluate(program, context(x), x, 'localRateLimit.key'));
 }
 
 /** Requests without a key (a header that is not there) share one bucket, so that leaving it out gives nothing. */

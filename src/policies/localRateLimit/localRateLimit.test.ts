@@ -114,6 +114,15 @@ test('each key has a bucket of its own, and requests without a key share one', (
   );
 });
 
+test('another address of the same IPv6 network draws from the same bucket', () => {
+  const { allowed } = limiter([
+    { maxTokens: 1, tokensPerFill: 1, fillInterval: '1h', key: 'source.network' },
+  ]);
+  const by = (remoteAddress: string): boolean => allowed({ remoteAddress });
+  assert.deepEqual([by('2001:db8:1:2::1'), by('2001:db8:1:2:ffff::7')], [true, false]);
+  assert.deepEqual([by('2001:db8:1:3::1'), by('192.0.2.7'), by('::ffff:192.0.2.7')], [true, true, false]);
+});
+
 test('keys of different types are different keys', () => {
   const { allowed } = limiter([
     {

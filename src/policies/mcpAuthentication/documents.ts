@@ -15,15 +15,12 @@ export interface ResourcePlace {
 
 /**
  * The origin under which clients reach the route: of the configured `resource` where there is one, otherwise what this
- * request was sent to. X-Forwarded-Proto counts, for gateways behind something that ends TLS: the answer goes only to
- * whoever sent it.
+ * request was sent to. Anybody can write `Host`, so the answer is for the client that wrote it, and no cache keeps it.
  */
 export function originOf(x: Exchange, configured: unknown): string {
   const resource = typeof configured === 'string' ? URL.parse(configured) : null;
   if (resource !== null) return resource.origin;
-  const forwarded = x.request.header('x-forwarded-proto');
-  const scheme = forwarded === 'https' || forwarded === 'http' ? forwarded : x.request.scheme;
-  return `${scheme}://${x.request.authority}`;
+  return `${x.request.shownScheme}://${x.request.authority}`;
 }
 
 /** RFC 9728 §3.1: the well-known part stands before the path of the resource. */
@@ -47,9 +44,11 @@ export function resourceDocument(
 /** Public documents: any page may read them (RFC 9728 §3, MCP clients in browsers). */
 export const json = (document: unknown): Reply => ({
   status: 200,
-  headers: [['content-type', 'application/json'], ...open],
+  headers: [['content-type', 'application/json'], noStore, ...open],
   body: JSON.stringify(document),
 });
+
+const noStore = ['cache-control', 'no-store'] as const;
 
 const open = [['access-control-allow-origin', '*']] as const;
 

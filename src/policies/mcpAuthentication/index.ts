@@ -54,6 +54,7 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
         return undefined;
       },
       ...(allowsItem === undefined ? {} : { allowMcpItem: allowsItem }),
+      problem: () => authenticator.problem(),
       close() {
         authenticator.close();
         metadata.close();
@@ -80,7 +81,7 @@ function unauthorized(
   const code = refused === undefined ? 'token_missing' : 'token_invalid';
   return new GatewayError(code, {
     headers: [['www-authenticate', challenge]],
-    ...(refused === undefined ? {} : { detail: refused }),
+    detail: refused ?? 'mcpAuthentication, mode strict',
     jsonBody: {
       error: refused === undefined ? 'unauthorized' : 'invalid_token',
       error_description: catalogue[code].message,
@@ -97,7 +98,8 @@ function scopeOf(scopes: unknown): { scope?: string } {
 
 function issuerMetadata(settings: McpAuthenticationSettings, tools: PolicyTools): IssuerMetadata {
   const openid = provider(settings.provider).metadata === 'openid';
-  return createIssuerMetadata({ issuer: settings.issuer, openid, log: tools.log, now: tools.now });
+  const { log, now, guarded = false } = tools;
+  return createIssuerMetadata({ issuer: settings.issuer, openid, log, now, guarded });
 }
 
 /** Passes the issuer's own document on, for clients that look for it at the resource (MCP 2025-03-26). */

@@ -28,6 +28,7 @@ async function refusal(settings: object, request: FakeRequest, tools: PolicyTool
 test('without a token the caller is told where to get one, and no error', async () => {
   const error = await refusal(written, { host: 'gw.test:3000' });
   assert.equal(error?.code, 'token_missing');
+  assert.equal(error.detail, 'mcpAuthentication, mode strict', 'the log names the policy that refused');
   assert.deepEqual(error.headers, [
     [
       'www-authenticate',
@@ -82,6 +83,12 @@ test('the metadata pointer follows the scheme the client used, and the configure
     await pointer(written, { headers: https }),
     'https://gateway.test/.well-known/oauth-protected-resource/mcp',
   );
+  const plain: HeaderLine[] = [['x-forwarded-proto', 'http']];
+  assert.equal(
+    await pointer(written, { scheme: 'https', headers: plain }),
+    'https://gateway.test/.well-known/oauth-protected-resource/mcp',
+    'what came by TLS is not told as http',
+  );
   assert.equal(
     await pointer(written, { headers: [['x-forwarded-proto', 'javascript']] }),
     'http://gateway.test/.well-known/oauth-protected-resource/mcp',
@@ -100,6 +107,33 @@ test('the metadata pointer follows the scheme the client used, and the configure
   );
   const error = await refusal({ ...written, resourceMetadata }, {});
   assert.match(error?.headers?.[0]?.[1] ?? '', /scope="a b"$/);
+});
+
+test('a configured resource pins every address, whatever the client writes', async () => {
+  const resourceMetadata = { resource: 'https://public.test/mcp' };
+  const lies: FakeRequest = { host: 'evil.test', headers: [['x-forwarded-proto', 'http']] };
+  const error = await refusal({ ...written, resourceMetadata }, lies);
+  assert.equal(
+    error?.headers?.[0]?.[1],
+    'Bearer resource_metadata="https://public.test/.well-known/oauth-protected-resource/mcp"',
+  );
+  const steps = prepared(mcpAuthentication, { ...written, resourceMetadata }, toolsWith([key]));
+  const reply = (await steps.onWellKnown?.(
+    new FakeExchange(lies),
+    'oauth-protected-resource',
+    '/mcp',
+  )) as Reply;
+  assert.equal((JSON.parse(String(reply.body)) as { resource: string }).resource, 'https://public.test/mcp');
+  assert.ok(reply.headers?.some(([name, value]) => name === 'cache-control' && value === 'no-store'));
+});
+
+test('a resource that is no address is refused at load', () => {
+  for (const resource of ['', 'mcp', 'public.test/mcp', 'urn:mcp', 'https://public.test/mcp#x', 1, null])
+    assert.throws(
+      () => prepared(mcpAuthentication, { ...written, resourceMetadata: { resource } }, toolsWith([key])),
+      /resource/,
+      String(resource),
+    );
 });
 
 test('the group rule refuses with 403 and JSON after the token was found good', async () => {
@@ -149,6 +183,7 @@ test('the resource describes itself, for its path and for the root, to any page'
   assert.equal(reply.status, 200);
   assert.deepEqual(Object.fromEntries(reply.headers ?? []), {
     'content-type': 'application/json',
+    'cache-control': 'no-store',
     'access-control-allow-origin': '*',
   });
   assert.deepEqual(body(reply), {
@@ -208,20 +243,26 @@ test('an issuer whose metadata cannot be had gives 503', async (t) => {
   steps.close?.();
 });
 
-test('where no key set is named it is looked for where the provider has it', () => {
+test('where no key set is named the metadata of the issuer names it, or else the usual place of the provider', () => {
   const source = (settings: object): unknown =>
     (mcpAuthentication.schema.parse({ audiences: [], ...settings }) as { jwks: unknown }).jwks;
   const issuer = 'https://idp.test/realms/r';
-  assert.deepEqual(source({ issuer }), { kind: 'url', url: `${issuer}/.well-known/jwks.json` });
-  for (const name of ['auth0', 'okta'])
-    assert.deepEqual(source({ issuer: `${issuer}/`, provider: { [name]: {} } }), {
-      kind: 'url',
-      url: `${issuer}/.well-known/jwks.json`,
-    });
-  assert.deepEqual(source({ issuer, provider: { keycloak: {} } }), {
-    kind: 'url',
-    url: `${issuer}/protocol/openid-connect/certs`,
+  const found = (written: string, openid: boolean, derived: string) => ({
+    kind: 'discovered',
+    issuer: written,
+    openid,
+    derived: `${issuer}/${derived}`,
   });
+  assert.deepEqual(source({ issuer }), found(issuer, false, '.well-known/jwks.json'));
+  for (const name of ['auth0', 'okta'])
+    assert.deepEqual(
+      source({ issuer: `${issuer}/`, provider: { [name]: {} } }),
+      found(`${issuer}/`, false, '.well-known/jwks.json'),
+    );
+  assert.deepEqual(
+    source({ issuer, provider: { keycloak: {} } }),
+    found(issuer, true, 'protocol/openid-connect/certs'),
+  );
 });
 
 test('what is not built is refused by name', () => {

@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { itemAttributes } from '../attributes/declared.ts';
 import { notBuilt } from '../fields/notBuilt.ts';
 import { ruleSetSchema } from '../rules/schema.ts';
+import { discoveredJwks } from '../token/discovered.ts';
 import { audiences, issuer, jwks, location, mode, validation, type Jwks } from '../token/schema.ts';
-import { derivedJwks, providerNames } from './provider.ts';
+import { provider, providerNames } from './provider.ts';
 
 const empty = (description: string) => z.strictObject({}).meta({ description });
 const registration = 'needs the proxying of client registrations; leave it out to use the issuer as it is';
@@ -28,6 +29,19 @@ const providerSchema = z
     description: 'The make of the identity provider: where its keys and metadata are, and what it needs.',
   });
 
+/** A `resource` that is no address would be ignored where it ought to pin one (RFC 9728 §1.2). */
+function checkResource(metadata: Readonly<Record<string, unknown>>, ctx: z.RefinementCtx): void {
+  const { resource } = metadata;
+  if (resource === undefined) return;
+  const url = typeof resource === 'string' ? URL.parse(resource) : null;
+  if (url !== null && /^https?:$/.test(url.protocol) && url.hash === '') return;
+  ctx.addIssue({
+    code: 'custom',
+    message: 'expected an address with http or https and without a fragment',
+    path: ['resource'],
+  });
+}
+
 export const mcpAuthenticationSchema = z
   .strictObject({
     mode: mode('strict'),
@@ -35,10 +49,14 @@ export const mcpAuthenticationSchema = z
     audiences,
     jwks: jwks.optional(),
     provider: providerSchema.optional(),
-    resourceMetadata: z.record(z.string().min(1).max(128), z.json()).default({}).meta({
-      description:
-        'Members of the protected resource metadata (RFC 9728) that replace or join the derived ones; camelCase names become snake_case.',
-    }),
+    resourceMetadata: z
+      .record(z.string().min(1).max(128), z.json())
+      .default({})
+      .superRefine(checkResource)
+      .meta({
+        description:
+          'Members of the protected resource metadata (RFC 9728) that replace or join the derived ones; camelCase names become snake_case.',
+      }),
     authorizationLocation: location.optional(),
     jwtValidationOptions: validation.optional(),
     authorization: ruleSetSchema(
@@ -49,11 +67,11 @@ export const mcpAuthenticationSchema = z
     clientSecret: notBuilt(registration),
   })
   .transform(({ clientId: _id, clientSecret: _secret, jwks: keys, ...settings }, ctx) => {
-    const source: Jwks | undefined = keys ?? derivedJwks(settings.issuer, settings.provider);
+    const source: Jwks | undefined = keys ?? discoveredJwks(settings.issuer, provider(settings.provider));
     if (source !== undefined) return { ...settings, jwks: source };
     ctx.addIssue({
       code: 'custom',
-      message: 'missing, and the issuer is not a URL to derive it from',
+      message: 'missing, and the issuer is not a URL to find it by',
       path: ['jwks'],
     });
     return z.NEVER;

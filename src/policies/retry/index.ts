@@ -1,6 +1,7 @@
 import { compile, isProblem, type Members, type Program } from '../../cel/index.ts';
 import { answerContext, contextFor } from '../attributes/context.ts';
 import { answerAttributes, forwardAttributes } from '../attributes/declared.ts';
+import { evaluate } from '../attributes/evaluate.ts';
 import type { AnswerHead, Exchange, Policy } from '../policy.ts';
 import { RetryBudget } from './budget.ts';
 import { retrySchema, type RetrySettings } from './schema.ts';
@@ -57,11 +58,12 @@ function compiled(source: string, attributes: Members): Program {
 function requestTest(source: string): (x: Exchange) => boolean {
   const program = compiled(source, forwardAttributes);
   const context = contextFor([program]);
-  return (x) => program.run(context(x)) === true;
+  return (x) => evaluate(program, context(x), x, 'retry.precondition') === true;
 }
 
 function answerTest(source: string): (x: Exchange, answer: AnswerHead) => boolean {
   const program = compiled(source, answerAttributes);
   const context = contextFor([program]);
-  return (x, answer) => program.run({ ...context(x), response: answerContext(answer) }) === true;
+  return (x, answer) =>
+    evaluate(program, { ...context(x), response: answerContext(answer, x) }, x, 'retry.condition') === true;
 }

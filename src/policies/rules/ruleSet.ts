@@ -1,8 +1,18 @@
-import { compile, isProblem, type Members, type Program } from '../../cel/index.ts';
+import {
+  compile,
+  isProblem,
+  WorkSpent,
+  type CelContext,
+  type Members,
+  type Program,
+} from '../../cel/index.ts';
+import { GatewayError } from '../../errors.ts';
 import type { McpItem } from '../../mcp/contract.ts';
-import { contextFor, withEveryKind, type ContextOf } from '../attributes/context.ts';
+import { contextFor, usesPath, withEveryKind, withPath, type ContextOf } from '../attributes/context.ts';
+import { evaluate } from '../attributes/evaluate.ts';
 import type { Exchange, Identity } from '../policy.ts';
 import type { Effect, Rule } from './schema.ts';
+import { Verdicts } from './verdicts.ts';
 
 /**
  * A rule set ready to judge. Its decision: any `deny` that is true or fails refuses; every `require` must be true; where
@@ -10,7 +20,8 @@ import type { Effect, Rule } from './schema.ts';
  */
 export interface RuleSet {
   /**
-   * Judges the request as a whole; names the rule that refuses, or undefined. Absent where every rule is about items.
+   * Judges the request as a whole; names the rule that refuses, and the limit where it ran into one, or undefined.
+   * Absent where every rule is about items.
    */
   readonly gate?: (x: Exchange) => string | undefined;
   /** Judges one MCP item with all rules; absent where none is about items. */
@@ -57,13 +68,26 @@ function refusal(rules: readonly Prepared[], run: (rule: Prepared) => unknown): 
     if (rule.effect !== 'deny') continue;
     const value = run(rule);
     // What is neither true nor false did not evaluate: closed.
-    if (value !== false) return rule.label;
+    if (value !== false) return told(rule, value);
   }
-  for (const rule of rules) if (rule.effect === 'require' && run(rule) !== true) return rule.label;
-  const allows = rules.filter((rule) => rule.effect === 'allow');
-  if (allows.length === 0 || allows.some((rule) => run(rule) === true)) return undefined;
-  return allows.map((rule) => rule.label).join('; ');
+  for (const rule of rules) {
+    if (rule.effect !== 'require') continue;
+    const value = run(rule);
+    if (value !== true) return told(rule, value);
+  }
+  const refused: string[] = [];
+  for (const rule of rules) {
+    if (rule.effect !== 'allow') continue;
+    const value = run(rule);
+    if (value === true) return undefined;
+    refused.push(told(rule, value));
+  }
+  return refused.length === 0 ? undefined : refused.join('; ');
 }
+
+/** The rule, and the limit that it ran into. */
+const told = ({ label }: Prepared, value: unknown): string =>
+  value instanceof WorkSpent ? `${label} (${value.message})` : label;
 
 /** Stands for all anonymous callers, whose claims are equally absent. */
 const anonymous: Identity = { issuer: '', subject: '', claims: {} };
@@ -77,9 +101,12 @@ const onlyClaims = (rules: readonly Prepared[]): boolean =>
 
 function gateOf(rules: readonly Prepared[]): (x: Exchange) => string | undefined {
   const context = contextFor(rules.map((rule) => rule.program));
+  const byPath = usesPath(rules.map((rule) => rule.program));
   const judge = (x: Exchange): string | undefined => {
     const values = context(x);
-    return refusal(rules, (rule) => rule.program.run(values));
+    const refused = refusal(rules, (rule) => evaluate(rule.program, values, x, rule.label));
+    if (byPath && refused === undefined && x.pathReadings.length > 0) judgeReadings(rules, values, x);
+    return refused;
   };
   if (!onlyClaims(rules)) return judge;
   const answers = new WeakMap<Identity, string | null>();
@@ -88,34 +115,39 @@ function gateOf(rules: readonly Prepared[]): (x: Exchange) => string | undefined
     let answer = answers.get(caller);
     if (answer === undefined) {
       answer = judge(x) ?? null;
-      answers.set(caller, answer);
+      // A request that has no work left says nothing about the caller's next one.
+      if (x.workLeft >= 0) answers.set(caller, answer);
     }
     return answer ?? undefined;
   };
 }
 
-/** Answers kept for one caller; then they are forgotten and made anew. */
-const maxItems = 4096;
-/** Names come from clients: none this long (with kind and target) is kept. */
-const maxItemLength = 1024;
+/**
+ * A caller who is let in with the path as it is written must be let in with every other reading of it.
+ * @throws GatewayError ambiguous_path
+ */
+function judgeReadings(rules: readonly Prepared[], context: CelContext, x: Exchange): void {
+  for (const path of x.pathReadings) {
+    const values = withPath(context, x, path);
+    const refused = refusal(rules, (rule) => evaluate(rule.program, values, x, rule.label));
+    if (refused !== undefined)
+      throw new GatewayError('ambiguous_path', { detail: `rule for ${path}: ${refused}` });
+  }
+}
 
 function itemJudge(rules: readonly Prepared[]): (x: Exchange, item: McpItem) => boolean {
   const context = contextFor(rules.map((rule) => rule.program));
   if (!onlyClaims(rules)) return (x, item) => allows(rules, context, x, item);
-  const answers = new WeakMap<Identity, Map<string, boolean>>();
+  const answers = new WeakMap<Identity, Verdicts>();
   return (x, item) => {
     const caller = x.identity ?? anonymous;
     let known = answers.get(caller);
-    if (known === undefined || known.size >= maxItems) {
-      known = new Map();
-      answers.set(caller, known);
-    }
+    if (known === undefined) answers.set(caller, (known = new Verdicts()));
     const id = `${item.kind}\n${item.target}\n${item.name}`;
-    if (id.length > maxItemLength) return allows(rules, context, x, item);
     let answer = known.get(id);
     if (answer === undefined) {
       answer = allows(rules, context, x, item);
-      known.set(id, answer);
+      if (x.workLeft >= 0) known.add(id, answer);
     }
     return answer;
   };
@@ -123,12 +155,18 @@ function itemJudge(rules: readonly Prepared[]): (x: Exchange, item: McpItem) => 
 
 function allows(rules: readonly Prepared[], context: ContextOf, x: Exchange, item: McpItem): boolean {
   const values = context(x, item);
+  if (!allowsWith(rules, values, x, item)) return false;
+  if (x.pathReadings.length === 0 || values.request === undefined) return true;
+  return x.pathReadings.every((path) => allowsWith(rules, withPath(values, x, path), x, item));
+}
+
+function allowsWith(rules: readonly Prepared[], values: CelContext, x: Exchange, item: McpItem): boolean {
   const refused = refusal(rules, (rule) => {
-    const value = rule.program.run(values);
+    const value = evaluate(rule.program, values, x, rule.label);
     if (rule.effect !== 'deny' || !(value instanceof Error)) return value;
     // A deny that names a tool has nothing to say about a prompt: it must not hide all prompts because `mcp.tool`
     // is not there. With every kind present only real failures are left.
-    const again = rule.program.run(withEveryKind(values, item));
+    const again = evaluate(rule.program, withEveryKind(values, item), x, rule.label);
     return again instanceof Error ? again : false;
   });
   return refused === undefined;

@@ -290,3 +290,81 @@ test('a rule that comes out differently each time is asked each time, also about
   }
   assert.equal(answers.size, 2);
 });
+
+const spaces = ' '.repeat(60_000);
+/** Looks at all of the header for each of its parts. */
+const dear = 'request.headers["x-list"].split(",").all(x, size(request.headers["x-team"]) > 0)';
+const large = (): FakeExchange =>
+  new FakeExchange({
+    headers: [
+      ['x-team', spaces],
+      ['x-list', 'a,'.repeat(2000)],
+    ],
+    identity: who({}),
+  });
+
+test('a rule that spends the budget of its request does not allow, denies, and is named with the limit', () => {
+  for (const rule of [{ allow: dear }, { deny: `!(${dear})` }, { require: dear }]) {
+    const x = large();
+    const { onRequest } = prepared(authorization, { rules: [{ ...rule, name: 'dear' }] });
+    assert.throws(
+      () => onRequest?.(x),
+      (error) =>
+        error instanceof GatewayError &&
+        error.code === 'authorization_denied' &&
+        /^rule: dear \(the expressions of one request may take 1000000 units of work\)$/.test(
+          error.detail ?? '',
+        ),
+    );
+    assert.match(String(x.annotations.expressionLimit), /^dear: the expressions of one request/);
+  }
+});
+
+test('the rules of a request share one budget over all its items', () => {
+  const rules = ['mcp.tool.name != "" && request.headers["x-list"].split(",").size() > 0'];
+  const { allowMcpItem } = prepared(mcpAuthorization, { rules });
+  const x = large();
+  const first = allowMcpItem?.(x, tool('tool0'));
+  assert.equal(first, true);
+  const before = x.workLeft;
+  const shown = Array.from({ length: 5000 }, (_, i) => allowMcpItem?.(x, tool(`tool${i}`)));
+  assert.ok(x.workLeft < 0 && before > 0);
+  assert.ok(
+    shown.lastIndexOf(true) < shown.indexOf(false),
+    'all that come after the budget is spent are hidden',
+  );
+  assert.match(String(x.annotations.expressionLimit), /units of work/);
+  assert.equal(allowMcpItem?.(large(), tool('tool0')), true, 'another request has a budget of its own');
+});
+
+test('what a request without work left was told is not remembered for the next one', () => {
+  for (const rule of [
+    { deny: 'mcp.tool.name == "hidden"' },
+    { allow: 'jwt.a == 1 && mcp.tool.name == "shown"' },
+  ]) {
+    const { allowMcpItem } = prepared(mcpAuthorization, { rules: [rule] });
+    const identity = who({ a: 1 });
+    const spent = new FakeExchange({ identity });
+    spent.workLeft = 5;
+    assert.equal(allowMcpItem?.(spent, tool('shown')), false);
+    assert.equal(allowMcpItem?.(new FakeExchange({ identity }), tool('shown')), true);
+  }
+  const { onRequest } = prepared(authorization, { rules: ['jwt.a == 1'] });
+  const identity = who({ a: 1 });
+  const spent = new FakeExchange({ identity });
+  spent.workLeft = 5;
+  assert.throws(() => onRequest?.(spent), GatewayError);
+  assert.equal(onRequest?.(new FakeExchange({ identity })), undefined);
+});
+
+test('rules about items judge every reading of the path', () => {
+  const { allowMcpItem } = prepared(mcpAuthorization, {
+    rules: ['mcp.tool.name == "echo" && !request.path.startsWith("/internal")'],
+  });
+  const sees = (target: string): boolean | undefined =>
+    allowMcpItem?.(new FakeExchange({ target, identity: who({}) }), tool('echo'));
+  assert.equal(sees('/mcp'), true);
+  assert.equal(sees('/mcp%2Fa'), true);
+  for (const target of ['/internal', '//internal', '/%2Finternal', '/;a/internal'])
+    assert.equal(sees(target), false, target);
+});

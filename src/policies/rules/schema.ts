@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Members } from '../../cel/index.ts';
 import { checkCondition } from '../fields/expression.ts';
+import { mayHoldShownSecret } from '../fields/secret.ts';
 
 export type Effect = 'allow' | 'deny' | 'require';
 
@@ -14,11 +15,13 @@ export interface Rule {
 
 const effects = ['allow', 'deny', 'require'] as const;
 
-const text = (description: string) => z.string().meta({ description }).optional();
+const text = (description: string) => mayHoldShownSecret(z.string().meta({ description })).optional();
 
 /** A rule as text, as `{allow|deny|require: …}` or as `{if: …, action: …}`. */
 const ruleShape = z.union([
-  z.string().meta({ description: 'CEL expression; lets the caller in when it comes to true.' }),
+  mayHoldShownSecret(
+    z.string().meta({ description: 'CEL expression; lets the caller in when it comes to true.' }),
+  ),
   z.strictObject({
     if: text('CEL expression; `action` says what follows when it comes to true.'),
     allow: text('CEL expression; lets the caller in when it comes to true.'),

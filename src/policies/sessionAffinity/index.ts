@@ -1,6 +1,7 @@
 import { compile, isProblem } from '../../cel/index.ts';
 import { contextFor } from '../attributes/context.ts';
 import { requestAttributes } from '../attributes/declared.ts';
+import { evaluate } from '../attributes/evaluate.ts';
 import type { Exchange } from '../policy.ts';
 
 /** What a request is told apart by; undefined where there is nothing, and it may go anywhere. */
@@ -12,7 +13,7 @@ export function affinityKey(source: string): AffinityKey {
   if (isProblem(program)) throw new Error(`sessionAffinity.source: ${program.message}`);
   const context = contextFor([program]);
   return (x) => {
-    const value = program.run(context(x));
+    const value = evaluate(program, context(x), x, 'sessionAffinity.source');
     if (typeof value !== 'string' && !(value instanceof Uint8Array)) return undefined;
     return value.length === 0 ? undefined : value;
   };

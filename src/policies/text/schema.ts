@@ -1,16 +1,24 @@
 import { z } from 'zod';
+import { namesFile } from '../fields/namedFile.ts';
+import { secret } from '../fields/secret.ts';
 
 /** A text that is written in the configuration or stands in a file of its own. */
 export type TextSource =
   { readonly kind: 'inline'; readonly text: string } | { readonly kind: 'file'; readonly file: string };
 
-/** @param problem what is wrong with a text that is written here; undefined where nothing is */
+/**
+ * A secret text.
+ *
+ * @param problem what is wrong with a text that is written here; undefined where nothing is
+ */
 export const textSource = (description: string, problem: (text: string) => string | undefined) =>
   z
     .union([
-      z.string().max(1_048_576).meta({ description: 'The text itself.' }),
+      secret(z.string().max(1_048_576).meta({ description: 'The text itself.' }), 'text'),
       z.strictObject({
-        file: z.string().min(1).meta({ description: 'A file that holds it; read again when it changes.' }),
+        file: namesFile(
+          z.string().min(1).meta({ description: 'A file that holds it; read again when it changes.' }),
+        ),
       }),
     ])
     .transform((value, ctx): TextSource => {

@@ -1,6 +1,5 @@
-import { readFileSync, statSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import { GatewayError } from '../../errors.ts';
+import { fileMark, fileMarkLater, readRegularText, Settling } from '../../files/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { TextSource } from './schema.ts';
 
@@ -14,8 +13,6 @@ export interface WatchOptions<T> {
   readonly pollMs?: number;
 }
 
-const maxBytes = 1_048_576;
-
 /**
  * A text of the configuration or of a file, in usable form. A file is polled, which also sees the symlink swap of a
  * mounted Secret; a change that cannot be used leaves the last good one in force.
@@ -25,8 +22,8 @@ export class WatchedText<T> {
   private readonly file: string | undefined;
   private readonly timer: NodeJS.Timeout | undefined;
   private current: { readonly value: T } | undefined;
-  private problem = '';
-  private seen = '';
+  private failure = '';
+  private settling: Settling | undefined;
 
   /** @throws Error where a text of the configuration cannot be used */
   constructor(source: TextSource, options: WatchOptions<T>) {
@@ -37,17 +34,23 @@ export class WatchedText<T> {
       return;
     }
     this.file = source.file;
+    // The mark is taken before the reading, so that no change falls in between.
+    this.settling = new Settling(fileMark(source.file));
     this.reread(source.file);
     this.timer = setInterval(() => void this.look(source.file), options.pollMs ?? 2_000);
     this.timer.unref();
   }
 
+  /** Why there is nothing in force; undefined where there is. */
+  get problem(): string | undefined {
+    if (this.current !== undefined) return undefined;
+    return `${this.options.name}: ${this.file ?? ''}: ${this.failure}`;
+  }
+
   /** @throws GatewayError policy_failed as long as the file was never usable: nobody passes until it is */
   get value(): T {
     if (this.current !== undefined) return this.current.value;
-    throw new GatewayError('policy_failed', {
-      detail: `${this.options.name}: ${this.file ?? ''}: ${this.problem}`,
-    });
+    throw new GatewayError('policy_failed', { detail: this.problem ?? '' });
   }
 
   close(): void {
@@ -55,30 +58,21 @@ export class WatchedText<T> {
   }
 
   private async look(file: string): Promise<void> {
-    const now = await stat(file).then(mark, () => 'absent');
-    if (now !== this.seen) this.reread(file);
+    if (this.settling?.due(await fileMarkLater(file)) === true) this.reread(file);
   }
 
   private reread(file: string): void {
     const { name, read, log } = this.options;
-    // Taken before the reading, so that no change falls in between.
-    this.seen = 'absent';
     try {
-      const stats = statSync(file);
-      this.seen = mark(stats);
-      if (stats.size > maxBytes) throw new Error(`the file is over ${maxBytes} bytes`);
-      this.current = { value: read(readFileSync(file, 'utf8')) };
+      this.current = { value: read(readRegularText(file)) };
     } catch (error) {
-      this.problem = error instanceof Error ? error.message : String(error);
+      this.failure = error instanceof Error ? error.message : String(error);
       log.error('a file of a policy cannot be used', {
         policy: name,
         file,
-        problem: this.problem,
+        problem: this.failure,
         inForce: this.current === undefined ? 'nothing: requests are refused' : 'the last good one',
       });
     }
   }
 }
-
-const mark = (stats: { ino: number; size: number; mtimeMs: number }): string =>
-  `${stats.ino} ${stats.size} ${stats.mtimeMs}`;

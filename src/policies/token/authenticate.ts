@@ -23,6 +23,8 @@ export interface AuthenticationSettings {
 export interface Authenticator {
   /** Sets `x.identity`, or throws the refusal. Waits only where a key has to be fetched for this token. */
   authenticate(x: Exchange): void | Promise<void>;
+  /** Names a file of keys that was never usable. */
+  problem(): string | undefined;
   close(): void;
 }
 
@@ -72,6 +74,14 @@ export function createAuthenticator(settings: AuthenticationSettings, tools: Pol
       if (verdict instanceof Promise) return verdict.then((late) => settle(x, token, late));
       return settle(x, token, verdict);
     },
+    problem() {
+      const missing = settings.providers.find(
+        ({ jwks }, index) => jwks.kind === 'file' && leases[index]?.set.ready === false,
+      );
+      return missing?.jwks.kind === 'file'
+        ? `jwks: ${missing.jwks.file}: there are no keys in it, or it cannot be read`
+        : undefined;
+    },
     close() {
       for (const lease of leases) lease.release();
     },
@@ -82,10 +92,16 @@ export function createAuthenticator(settings: AuthenticationSettings, tools: Pol
 function takeKeySets(providers: readonly Provider[], tools: PolicyTools) {
   const leases: ReturnType<PolicyTools['keySets']['use']>[] = [];
   try {
-    for (const { jwks } of providers) leases.push(tools.keySets.use(jwks));
+    for (const { jwks } of providers) leases.push(tools.keySets.use(guardedIf(tools.guarded, jwks)));
     return leases;
   } catch (error) {
     for (const lease of leases) lease.release();
     throw error;
   }
 }
+
+/** Files and inline sets are fetched from nowhere. */
+const guardedIf = (guarded: boolean | undefined, source: Provider['jwks']): Provider['jwks'] =>
+  guarded === true && (source.kind === 'url' || source.kind === 'discovered')
+    ? { ...source, guarded }
+    : source;

@@ -1,7 +1,10 @@
 import { z } from 'zod';
+import type { KeySetSource } from '../../auth/contract.ts';
 import { duration } from '../fields/duration.ts';
 import { headerName, tokenPattern } from '../fields/httpText.ts';
 import { notBuilt } from '../fields/notBuilt.ts';
+import { namesFile } from '../fields/namedFile.ts';
+import { mayHoldShownSecret } from '../fields/secret.ts';
 import { refusedRequestHeaders } from '../headerModifier/schema.ts';
 
 /** Pieces of `jwtAuth` and `mcpAuthentication` about one issuer and its tokens. */
@@ -18,10 +21,7 @@ export const audiences = z.array(z.string().min(1).max(2048)).max(64).meta({
 });
 
 /** Where the keys come from, in the form that `auth` takes. */
-export type Jwks =
-  | { readonly kind: 'url'; readonly url: string }
-  | { readonly kind: 'file'; readonly file: string }
-  | { readonly kind: 'inline'; readonly jwks: string };
+export type Jwks = KeySetSource;
 
 /** What is wrong with the text of a key set; the parser's own words could show a part of a key. */
 function inlineProblem(text: string): string | undefined {
@@ -42,11 +42,15 @@ function urlProblem(text: string): string | undefined {
 }
 
 const jwksShape = z.union([
-  z.string().meta({ description: 'The key set itself, as JSON text.' }),
+  mayHoldShownSecret(z.string().meta({ description: 'The key set itself, as JSON text.' })),
   z.strictObject({
-    url: z.string().meta({ description: 'Fetched in the background and kept fresh.' }).optional(),
-    file: z.string().min(1).meta({ description: 'Read again when it changes.' }).optional(),
-    inline: z.string().meta({ description: 'The key set itself, as JSON text.' }).optional(),
+    url: mayHoldShownSecret(
+      z.string().meta({ description: 'Fetched in the background and kept fresh.' }),
+    ).optional(),
+    file: namesFile(z.string().min(1).meta({ description: 'Read again when it changes.' })).optional(),
+    inline: mayHoldShownSecret(
+      z.string().meta({ description: 'The key set itself, as JSON text.' }),
+    ).optional(),
   }),
 ]);
 

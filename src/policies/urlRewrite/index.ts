@@ -6,10 +6,11 @@ export const urlRewrite: Policy<UrlRewriteSettings> = {
   name: 'urlRewrite',
   schema: urlRewriteSchema,
   prepare({ authority, path }) {
-    const host = authority === undefined || authority.kind === 'none' ? undefined : authority;
     return {
       onRequest(x) {
-        if (host !== undefined) x.forwardHost = host;
+        // `none` leaves the host as the policies before have it, and keeps the backend from putting its own name there.
+        if (authority?.kind === 'none') x.forwardHost ??= authority;
+        else if (authority !== undefined) x.forwardHost = authority;
         // Earlier policies may have changed the query (a key taken out of it): only the path is ours. `OPTIONS *`
         // has none.
         if (path !== undefined && x.request.path !== '*') {

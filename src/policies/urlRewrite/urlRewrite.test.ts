@@ -34,7 +34,7 @@ test('the host is noted for the time when the backend is known', () => {
   assert.deepEqual(noted({ host: 'a.test' }), { kind: 'host', host: 'a.test' });
   assert.deepEqual(noted({ port: 81 }), { kind: 'port', port: 81 });
   assert.deepEqual(noted('auto'), { kind: 'auto' });
-  assert.equal(noted('none'), undefined);
+  assert.deepEqual(noted('none'), { kind: 'none' });
 });
 
 test('what is no host and no path is refused when it is loaded', () => {

@@ -1,9 +1,20 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { FileSource } from './fileSource.ts';
+import { loadText } from './load.ts';
+import { loadElsewhere } from './loadElsewhere.ts';
 import { renderProblem } from './problem.ts';
 
 const configuration = (port: number): string => `binds: [{port: ${port}, listeners: [{routes: []}]}]\n`;
@@ -14,12 +25,16 @@ class Followed {
   readonly #events: string[] = [];
   #waiting: ((event: string) => void) | undefined;
 
+  /** Milliseconds of the clock that files settle by. */
+  #now = 0;
+
   constructor(t: TestContext, file: string, pollMs = 3_600_000) {
     this.source = new FileSource({
       file,
       env: {},
       settleMs: 5,
       pollMs,
+      now: () => this.#now,
       onModel: (model) => this.#emit(`port ${model.binds[0]?.port ?? 'none'}`),
       onProblems: (problems) => this.#emit(problems.map(renderProblem).join('\n')),
     });
@@ -39,6 +54,18 @@ class Followed {
     });
   }
 
+  /** Models that came so far and were not waited for. */
+  get events(): readonly string[] {
+    return this.#events;
+  }
+
+  /** Looks at the files, lets so much time pass, and looks again. */
+  pass(ms: number): void {
+    this.source.look();
+    this.#now += ms;
+    this.source.look();
+  }
+
   #emit(event: string): void {
     const waiting = this.#waiting;
     this.#waiting = undefined;
@@ -46,6 +73,17 @@ class Followed {
     else waiting(event);
   }
 }
+
+/** Lets everything happen that is due. */
+async function turns(): Promise<void> {
+  for (let i = 0; i < 20; i++) await new Promise((resolve) => void setImmediate(resolve));
+}
+
+const manyRoutes = (count: number): string => {
+  const route = (i: number): string =>
+    `{name: r${i}, matches: [{path: {pathPrefix: /r${i}}}], backends: [{host: 'a:1'}]}`;
+  return `binds:\n- port: 3009\n  listeners:\n  - routes:\n${Array.from({ length: count }, (_, i) => `    - ${route(i)}\n`).join('')}`;
+};
 
 function folder(t: TestContext): string {
   const path = mkdtempSync(join(tmpdir(), 'portcullis-source-'));
@@ -63,6 +101,7 @@ test('a file that is written to, replaced, removed and created again is followed
   assert.equal(first.model.binds[0]?.port, 3001);
 
   writeFileSync(file, configuration(3002));
+  followed.pass(2_000);
   assert.equal(await followed.next(), 'port 3002');
 
   for (const port of [3003, 3004]) {
@@ -74,6 +113,7 @@ test('a file that is written to, replaced, removed and created again is followed
   unlinkSync(file);
   assert.equal(await followed.next(), `${file}: there is no such file`);
   writeFileSync(file, configuration(3005));
+  followed.pass(2_000);
   assert.equal(await followed.next(), 'port 3005');
 });
 
@@ -83,9 +123,99 @@ test('an invalid change reports its problems and the repair is a change again', 
   const followed = new Followed(t, file);
   assert.ok(followed.source.start().ok);
   writeFileSync(file, 'binds: 5\n');
+  followed.pass(2_000);
   assert.equal(await followed.next(), `${file}:1:8: binds: expected a list, got a whole number`);
   writeFileSync(file, configuration(3001));
+  followed.pass(2_000);
   assert.equal(await followed.next(), 'port 3001');
+});
+
+test('a file that is written in place is taken when it was left alone for two seconds, never half', async (t) => {
+  const file = join(folder(t), 'config.yaml');
+  writeFileSync(file, configuration(3001));
+  const followed = new Followed(t, file);
+  assert.ok(followed.source.start().ok);
+  const whole = configuration(3003);
+  // The first part is valid by itself, as a route is before its policies are written.
+  writeFileSync(file, configuration(3002));
+  followed.pass(1_999);
+  appendFileSync(file, '# more comes\n');
+  followed.pass(1_999);
+  await turns();
+  assert.deepEqual(followed.events, []);
+  writeFileSync(file, whole);
+  followed.pass(2_000);
+  assert.equal(await followed.next(), 'port 3003');
+});
+
+test('a file that is removed and written anew is not taken half either', async (t) => {
+  const file = join(folder(t), 'config.yaml');
+  writeFileSync(file, configuration(3001));
+  const followed = new Followed(t, file);
+  assert.ok(followed.source.start().ok);
+  unlinkSync(file);
+  followed.source.look();
+  assert.equal(await followed.next(), `${file}: there is no such file`);
+  writeFileSync(file, configuration(3002));
+  followed.pass(1_999);
+  await turns();
+  assert.deepEqual(followed.events, []);
+  followed.pass(2_000);
+  assert.equal(await followed.next(), 'port 3002');
+});
+
+test('a reload that would close every port is refused, unless it says so', async (t) => {
+  const file = join(folder(t), 'config.yaml');
+  writeFileSync(file, configuration(3001));
+  const followed = new Followed(t, file);
+  assert.ok(followed.source.start().ok);
+  const replace = (text: string): void => {
+    writeFileSync(`${file}.new`, text);
+    renameSync(`${file}.new`, file);
+    followed.source.look();
+  };
+  replace('config: {}\n');
+  assert.match(await followed.next(), /has no binds any more.*`binds: \[\]`/);
+  replace('gateways: {}\n');
+  assert.match(await followed.next(), /has no binds any more/);
+  replace('binds: []\n');
+  assert.equal(await followed.next(), 'port none');
+});
+
+test('a large file is read on another thread while this one goes on', async (t) => {
+  const file = join(folder(t), 'config.yaml');
+  writeFileSync(file, configuration(3001));
+  const followed = new Followed(t, file);
+  assert.ok(followed.source.start().ok);
+  writeFileSync(`${file}.new`, manyRoutes(9_000));
+  renameSync(`${file}.new`, file);
+  let turnsSeen = 0;
+  let over = false;
+  const count = (): void => {
+    turnsSeen += 1;
+    if (!over) setImmediate(count);
+  };
+  followed.source.look();
+  count();
+  assert.equal(await followed.next(), 'port 3009');
+  over = true;
+  // The routes alone come in 36 portions; on one thread there is no turn at all.
+  assert.ok(turnsSeen > 36, `${turnsSeen} turns of the event loop`);
+});
+
+test('a large file gives the same model on another thread, and shared routes stay shared', async () => {
+  const text = `${manyRoutes(300)}gateways: {default: {port: 3010, listeners: [{name: a, hostname: a.test}, {name: b, hostname: b.test}]}}
+routes: [{name: both, backends: [{host: 'a:1'}]}]\n`;
+  const here = loadText(text, { file: 'x', env: {} });
+  const there = await loadElsewhere(text, { file: 'x', env: {} }, new AbortController().signal);
+  assert.deepEqual(there, here);
+  assert.ok(there.ok);
+  const [a, b] = there.model.binds[1]?.listeners ?? [];
+  assert.ok(a !== undefined && b !== undefined && 'routes' in a && 'routes' in b);
+  assert.equal(a.routes[0], b.routes[0]);
+  const refused = await loadElsewhere('binds: 5', { file: 'x', env: {} }, new AbortController().signal);
+  assert.deepEqual(refused, loadText('binds: 5', { file: 'x', env: {} }));
+  await assert.rejects(loadElsewhere(text, { file: 'x', env: {} }, AbortSignal.abort()));
 });
 
 test('a mounted ConfigMap is followed when its link is turned', async (t) => {
@@ -136,6 +266,7 @@ test('where nothing reports changes, looking at the file from time to time finds
   mkdirSync(join(directory, 'made'));
   writeFileSync(join(directory, 'made', 'config.yaml'), configuration(3001));
   renameSync(join(directory, 'made'), join(directory, 'later'));
+  followed.pass(2_000);
   assert.equal(await followed.next(), 'port 3001');
 });
 
@@ -157,7 +288,8 @@ test('a model that its taker cannot take is reported and does not end the proces
     t.after(() => source.close());
     source.start();
   });
-  writeFileSync(file, configuration(3002));
+  writeFileSync(`${file}.new`, configuration(3002));
+  renameSync(`${file}.new`, file);
   const hold = setInterval(() => undefined, 60_000);
   t.after(() => clearInterval(hold));
   assert.equal(await problem, `${file}: cannot be applied: port taken`);

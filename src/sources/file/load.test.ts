@@ -61,8 +61,8 @@ test('a wrong override is a problem that names the variable and not its value', 
 
 test('the variable that the session key comes from is named, so that no child inherits it', () => {
   const text = 'config: {session: {key: "${KEY}"}}';
-  assert.deepEqual(loaded(text, { KEY: 'ab'.repeat(32) }).secretVariables, ['KEY']);
-  assert.deepEqual(loaded('binds: []').secretVariables, []);
+  assert.deepEqual(loaded(text, { KEY: 'ab'.repeat(32) }).secrets.variables, ['KEY']);
+  assert.deepEqual(loaded('binds: []').secrets.variables, []);
 });
 
 test('a wrong value that came from a variable is never shown', () => {
@@ -213,4 +213,51 @@ test('the path of a health check can begin no other line', () => {
   };
   assert.equal(problems('/health?deep=1'), 0);
   for (const path of ['/a b', '/a\r\nb', '/a\u010d\u010ab', '/\u0000']) assert.equal(problems(path), 1, path);
+});
+
+test('regular expressions that are too large, each or all of a route together, are refused at load', () => {
+  const file = (matches: string): string =>
+    `binds: [{port: 3000, listeners: [{routes: [{matches: ${matches}, backends: [{host: "a:80"}]}]}]}]`;
+  assert.match(
+    problemsOf(file(`[{path: {regex: "/(?:(?:a|aa|aaa|aaaa|.){0,30}){0,30}b"}}]`)).join(),
+    /matches\[0\]\.path\.regex.*too large: its program may have 500 instructions/,
+  );
+  assert.match(
+    problemsOf(file(`[{path: {regex: "/${'a'.repeat(5000)}"}}]`)).join(),
+    /longer than 4096 characters/,
+  );
+  const many = Array.from({ length: 9 }, (_, i) => `{headers: [{name: x, value: {regex: "${i}{480}"}}]}`);
+  const problems = problemsOf(file(`[${many.join(', ')}]`));
+  assert.equal(problems.length, 1, problems.join('\n'));
+  assert.match(problems.join(), /matches\[8\]\.headers\[0\]\.value\.regex: too many: .* 4000 instructions/);
+  loaded(file(`[${many.slice(0, 8).join(', ')}]`));
+});
+
+test('a text of brackets, dashes or keys by the million is refused before memory is spent on it', () => {
+  const million = 1_000_000;
+  for (const text of [
+    '['.repeat(million),
+    '{'.repeat(million),
+    '- '.repeat(million),
+    '? '.repeat(million),
+    'a: '.repeat(million),
+  ]) {
+    const result = loadText(text, { file: 'x', env: {} });
+    assert.ok(!result.ok);
+    assert.equal(result.problems[0]?.message, 'is nested too deeply');
+    assert.ok((result.problems[0]?.column ?? Infinity) < 2_000, 'the parser stopped early');
+  }
+  const keys = Array.from({ length: 20_000 }, (_, i) => `k${i}:\n`).join('');
+  const result = loadText(keys, { file: 'x', env: {} });
+  assert.ok(!result.ok);
+  assert.equal(result.problems.at(-1)?.message, 'has 19000 further problems');
+});
+
+test('more than 11 100 routes are accepted', () => {
+  const routes = Array.from(
+    { length: 20_000 },
+    (_, i) => `    - {name: r${i}, backends: [{host: 'a:1'}]}\n`,
+  ).join('');
+  const result = loadText(`binds:\n- port: 1\n  listeners:\n  - routes:\n${routes}`, { file: 'x', env: {} });
+  assert.ok(result.ok);
 });

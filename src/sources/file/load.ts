@@ -1,14 +1,15 @@
 import { isUtf8 } from 'node:buffer';
-import { readFileSync } from 'node:fs';
+import { readRegularFile } from '../../files/index.ts';
 import type { Model, Place } from '../../model/index.ts';
 import { buildModel } from './build/model.ts';
-import { files } from './files.ts';
+import { namedFiles, type NamedFile } from './files.ts';
 import { readOverrides } from './overrides.ts';
 import { formatPath, type Path } from './path.ts';
 import { compareProblems, type Problem } from './problem.ts';
 import { checkReferences } from './references.ts';
 import { reporter } from './report.ts';
-import { readTree } from './tree.ts';
+import { concealer, secretsOf, type Secrets } from './secrets.ts';
+import { readTree, type Tree } from './tree.ts';
 import { validate } from './validate.ts';
 import type { Environment } from './variables.ts';
 import { warningsOf } from './warnings.ts';
@@ -20,8 +21,11 @@ export type LoadResult =
       readonly warnings: readonly Problem[];
       /** Files that the configuration names and whose content counts as part of it, such as key sets. */
       readonly files: readonly string[];
-      /** Environment variables that secrets of the gateway came from; no child process may inherit them. */
-      readonly secretVariables: readonly string[];
+      /** Everything on this machine that the configuration names, programs among them. */
+      readonly named: readonly NamedFile[];
+      readonly secrets: Secrets;
+      /** No port would be open, and the text does not say `binds: []`. */
+      readonly closesEverything: boolean;
     }
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
@@ -32,9 +36,21 @@ export interface LoadOptions {
   readonly env: Environment;
 }
 
-/** Reads a configuration from its text. Never throws: whatever is wrong with the text is in `problems`, all at once. */
-export function loadText(text: string, { file, env }: LoadOptions): LoadResult {
+/**
+ * Reads a configuration from its text. Never throws: whatever is wrong with the text is in `problems`, all at once. No
+ * problem and no warning quotes the value of a variable.
+ */
+export function loadText(text: string, options: LoadOptions): LoadResult {
+  const { file, env } = options;
   const tree = readTree(text, file, env);
+  const result = loadTree(tree, options);
+  const secrets = result.ok ? result.secrets : secretsOf(tree.value, tree, env);
+  const conceal = concealer(tree, env, secrets);
+  if (!result.ok) return { ok: false, problems: result.problems.map(conceal) };
+  return { ...result, warnings: result.warnings.map(conceal) };
+}
+
+function loadTree(tree: Tree, { file, env }: LoadOptions): LoadResult {
   const { overrides, problems: overrideProblems } = readOverrides(env);
   const problems: Problem[] = [...tree.problems];
   if (tree.value === undefined) {
@@ -44,13 +60,13 @@ export function loadText(text: string, { file, env }: LoadOptions): LoadResult {
 
   const { settings, problems: shapeProblems, value } = validate(tree, file);
   // A value that could not be read has been reported; that it does not fit either would only repeat it.
-  problems.push(...shapeProblems.filter(({ path }) => !tree.faulty.has(path)));
+  for (const problem of shapeProblems) if (!tree.faulty.has(problem.path)) problems.push(problem);
   const report = reporter(tree, file, problems);
   checkReferences(value, report);
   problems.push(...overrideProblems);
 
   if (settings === undefined || problems.length > 0)
-    return { ok: false, problems: problems.toSorted(compareProblems) };
+    return { ok: false, problems: shortened(problems.toSorted(compareProblems), file) };
 
   const { model, attached } = buildModel(settings, overrides, tree, file);
   const { terminationDeadlineMs, minTerminationDeadlineMs } = model.process.fixed;
@@ -63,13 +79,16 @@ export function loadText(text: string, { file, env }: LoadOptions): LoadResult {
     return { ok: false, problems };
   }
   const placeOf = (path: Path): Place => ({ file, ...tree.place(path, 'value'), path: formatPath(path) });
+  const named = namedFiles(value, placeOf);
   const places = { top: placeOf([]), admin: placeOf(['config', 'adminAddr']) };
   return {
     ok: true,
     model,
     warnings: warningsOf(model, places, attached).toSorted(compareProblems),
-    files: files(value),
-    secretVariables: tree.written(['config', 'session', 'key'])?.variables ?? [],
+    files: [...new Set(named.flatMap(({ kind, name }) => (kind === 'file' ? [name] : [])))],
+    named,
+    secrets: secretsOf(value, tree, env),
+    closesEverything: model.binds.length === 0 && !('binds' in settings && settings.binds !== undefined),
   };
 }
 
@@ -83,7 +102,7 @@ export function loadFile(path: string, env: Environment): LoadResult {
 export function readText(path: string): { readonly text: string } | { readonly problem: Problem } {
   const problem = (message: string) => ({ problem: { file: path, path: '', message } });
   try {
-    const bytes = readFileSync(path);
+    const bytes = readRegularFile(path);
     // Otherwise a program, an archive or UTF-16 would be a page of errors with its bytes in them.
     return isUtf8(bytes) && !bytes.includes(0)
       ? { text: bytes.toString('utf8') }
@@ -98,9 +117,18 @@ function unreadable(error: unknown): string {
   const reasons: Readonly<Record<string, string>> = {
     ENOENT: 'there is no such file',
     EACCES: 'the file may not be read by this user',
-    EISDIR: 'this is a directory, not a file',
   };
-  return reasons[code] ?? `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  const message = error instanceof Error ? error.message : String(error);
+  return reasons[code] ?? (code === '' ? message : `cannot be read: ${message}`);
+}
+
+/** A file that is no configuration at all can have a problem for each of its lines. */
+const maxProblems = 1_000;
+
+function shortened(problems: readonly Problem[], file: string): readonly Problem[] {
+  const more = problems.length - maxProblems;
+  if (more <= 0) return problems;
+  return [...problems.slice(0, maxProblems), { file, path: '', message: `has ${more} further problems` }];
 }
 
 function emptyFile(file: string): Problem {

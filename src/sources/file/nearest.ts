@@ -36,3 +36,10 @@ function editDistance(a: string, b: string, limit: number): number {
   }
   return Math.min(last[b.length] ?? limit, limit);
 }
+
+/** The name to write in place of one that does not exist. */
+export function suggestion(word: string, known: readonly string[]): string {
+  const meant = nearest(word, known);
+  if (meant !== undefined) return `did you mean ${meant}?`;
+  return known.length === 0 ? 'none is defined' : `defined: ${known.join(', ')}`;
+}

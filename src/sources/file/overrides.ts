@@ -1,3 +1,4 @@
+import { maxFileBytesVariable, parseFileLimit } from '../../files/index.ts';
 import { parseDuration, type ListenAddress } from '../../model/index.ts';
 import type { Problem } from './problem.ts';
 import { expectedWorkers, parseSessionKey, parseWorkers } from './schema/process.ts';
@@ -20,7 +21,8 @@ export interface Overrides {
 }
 
 interface Row {
-  readonly setting: keyof Overrides;
+  /** Absent where the program has read the variable before the file. */
+  readonly setting?: keyof Overrides;
   readonly read: (text: string) => unknown;
   readonly expected: string;
 }
@@ -47,6 +49,7 @@ const rows: Readonly<Record<string, Row>> = {
   LOCALITY: { setting: 'zone', read: zone, expected: 'region/zone or region/zone/subzone' },
   SESSION_KEY: { setting: 'sessionKey', read: parseSessionKey, expected: '64 hexadecimal digits' },
   WORKER_THREADS: { setting: 'workers', read: parseWorkers, expected: expectedWorkers },
+  [maxFileBytesVariable]: { read: parseFileLimit, expected: 'a number of bytes above zero' },
   CONNECTION_TERMINATION_DEADLINE: {
     setting: 'terminationDeadlineMs',
     read: parseDuration,
@@ -74,7 +77,7 @@ export function readOverrides(env: Environment): { overrides: Overrides; problem
     const value = read(text);
     if (value === undefined)
       problems.push({ file: 'environment', path: variable, message: `expected ${expected}` });
-    else overrides[setting] = value;
+    else if (setting !== undefined) overrides[setting] = value;
   }
   return { overrides: overrides as Overrides, problems };
 }

@@ -1,6 +1,9 @@
-import { nearest } from './nearest.ts';
+import { suggestion } from './nearest.ts';
 import { formatPath, type Path } from './path.ts';
 import type { Report } from './report.ts';
+import { listenerFields } from './schema/document.ts';
+import { usualMcpPort } from './schema/mcp.ts';
+import { nameOfBackend } from './schema/scalars.ts';
 
 /**
  * What one part of the document says about another: names given twice, references to what is not there. Works on
@@ -109,7 +112,8 @@ function uniqueHostnames(
   const seen = new Set<string>();
   for (const { listener, protocol } of listeners) {
     const hostname = field(listener, 'hostname');
-    const name = typeof hostname.value === 'string' ? hostname.value.toLowerCase() : '';
+    const name =
+      typeof hostname.value === 'string' && hostname.value !== '*' ? hostname.value.toLowerCase() : '';
     // A port may speak TLS and plain HTTP side by side: they are told apart by the first byte.
     const text = `${protocol === 'HTTP' ? '' : 'tls'} ${name}`;
     if (seen.has(text) && name === '')
@@ -128,10 +132,11 @@ function uniqueHostnames(
 /** A port is opened once; port 0 is another port every time. */
 function checkPorts(top: Node, report: Report): void {
   const owners = new Map<number, Path>();
+  const gateways = entries(field(top, 'gateways')).map(({ node }) => field(node, 'port'));
   const nodes = [
     ...items(field(top, 'binds')).map((bind) => field(bind, 'port')),
-    ...entries(field(top, 'gateways')).map(({ node }) => field(node, 'port')),
-    field(field(top, 'mcp'), 'port'),
+    ...gateways,
+    mcpPort(field(top, 'mcp'), gateways.length > 0),
   ];
   for (const { value, path } of nodes) {
     if (typeof value !== 'number' || value === 0) continue;
@@ -141,13 +146,18 @@ function checkPorts(top: Node, report: Report): void {
   }
 }
 
+/** The port that the top-level `mcp` opens, said or not. */
+function mcpPort(mcp: Node, hasGateways: boolean): Node {
+  const port = field(mcp, 'port');
+  const standsAlone = !hasGateways && mcp.value !== undefined && field(mcp, 'gateways').value === undefined;
+  return port.value === undefined && standsAlone ? { value: usualMcpPort, path: mcp.path } : port;
+}
+
 /** Name of each gateway → its listeners: those without a name cannot be referred to. */
 type Gateways = ReadonlyMap<
   string,
   readonly { readonly name: string | undefined; readonly protocol: string }[]
 >;
-
-const listenerOnly = ['protocol', 'tls', 'jwtAuth', 'authorization', 'cors'];
 
 function checkGateways(top: Node, report: Report): Gateways {
   const gateways = new Map<string, { name: string | undefined; protocol: string }[]>();
@@ -157,7 +167,7 @@ function checkGateways(top: Node, report: Report): Gateways {
     checkListeners(listeners, report);
     checkProxied(node, listeners.length > 0 ? listeners : [node], report);
     if (listeners.length > 0)
-      for (const other of listenerOnly) {
+      for (const other of listenerFields) {
         const { value, path } = field(node, other);
         if (value !== undefined)
           report(path, 'key', 'belongs to the single listeners where there are `listeners`');
@@ -218,13 +228,12 @@ function checkGatewayRefs(node: Node, kind: keyof typeof served, gateways: Gatew
           listeners.flatMap(({ name }) => name ?? []),
         ),
       );
-    else checkProtocol({ value, path }, node, kind, meant, report);
+    else checkProtocol({ value, path }, kind, meant, report);
   }
 }
 
 function checkProtocol(
   { value, path }: { readonly value: string; readonly path: Path },
-  route: Node,
   kind: keyof typeof served,
   listeners: readonly { readonly protocol: string }[],
   report: Report,
@@ -236,26 +245,15 @@ function checkProtocol(
       'value',
       `${value} speaks ${listeners[0]?.protocol ?? ''}, and ${kind} need ${served[kind].join(' or ')}`,
     );
-  const hostnames = field(route, 'hostnames');
-  if (kind === 'tcpRoutes' && protocols.includes('TCP') && items(hostnames).length > 0)
-    report(
-      hostnames.path,
-      'key',
-      `${value} speaks TCP and sees no host name; a gateway of protocol TLS does`,
-    );
-}
-
-function suggestion(word: string, known: readonly string[]): string {
-  const meant = nearest(word, known);
-  if (meant !== undefined) return `did you mean ${meant}?`;
-  return known.length === 0 ? 'none is defined' : `defined: ${known.join(', ')}`;
 }
 
 function checkMcp(mcp: Node, gateways: Gateways, report: Report): void {
   const port = field(mcp, 'port');
   const refs = field(mcp, 'gateways');
-  if (port.value === undefined) checkGatewayRefs(mcp, 'routes', gateways, report);
-  else if (refs.value !== undefined) report(port.path, 'key', 'expected either gateways or port, got both');
+  if (port.value === undefined) {
+    // Without any gateway it opens a port of its own.
+    if (refs.value !== undefined || gateways.size > 0) checkGatewayRefs(mcp, 'routes', gateways, report);
+  } else if (refs.value !== undefined) report(port.path, 'key', 'expected either gateways or port, got both');
   checkRules(field(mcp, 'policies'), report);
 }
 
@@ -325,8 +323,9 @@ const requestsOnly = ['sessionAffinity'];
 /** MCP servers that are named among the backends. */
 function checkTargets(mcp: Node, named: readonly Node[], names: readonly string[], report: Report): void {
   for (const target of items(field(mcp, 'targets'))) {
-    const { value, path } = field(field(target, 'mcp'), 'backend');
-    if (typeof value !== 'string') continue;
+    const { value: written, path } = field(field(target, 'mcp'), 'backend');
+    if (typeof written !== 'string') continue;
+    const value = nameOfBackend(written);
     const found = named.find((one) => field(one, 'name').value === value);
     if (found === undefined)
       report(path, 'value', `there is no backend ${JSON.stringify(value)}`, suggestion(value, names));
@@ -361,8 +360,9 @@ function checkBackends(top: Node, report: Report): void {
     checkTargets(mcp, named, names, report);
   for (const route of routesOf('tcpRoutes'))
     for (const backend of items(field(route, 'backends'))) {
-      const { value, path } = field(backend, 'backend');
-      if (typeof value !== 'string') continue;
+      const { value: written, path } = field(backend, 'backend');
+      if (typeof written !== 'string') continue;
+      const value = nameOfBackend(written);
       const found = referred(value);
       if (found === undefined)
         report(path, 'value', `there is no backend ${JSON.stringify(value)}`, suggestion(value, names));
@@ -370,8 +370,9 @@ function checkBackends(top: Node, report: Report): void {
         report(path, 'value', `${value} is no server with a \`host\`, which tcpRoutes need`);
     }
   for (const backend of backendsOfRoutes) {
-    const { value, path } = field(backend, 'backend');
-    if (typeof value !== 'string') continue;
+    const { value: written, path } = field(backend, 'backend');
+    if (typeof written !== 'string') continue;
+    const value = nameOfBackend(written);
     if (!names.includes(value))
       report(path, 'value', `there is no backend ${JSON.stringify(value)}`, suggestion(value, names));
     const policies = field(backend, 'policies');

@@ -1,10 +1,12 @@
 import {
+  Composer,
   isAlias,
   isMap,
   isScalar,
   isSeq,
+  Lexer,
   LineCounter,
-  parseDocument,
+  Parser,
   Scalar,
   visit,
   type Alias,
@@ -12,6 +14,8 @@ import {
   type Node,
   type ParsedNode,
   type YAMLMap,
+  YAMLParseError,
+  type CST,
 } from 'yaml';
 import { formatPath, type Path } from './path.ts';
 import type { Problem } from './problem.ts';
@@ -29,6 +33,8 @@ export interface Tree {
   readonly problems: readonly Problem[];
   /** Paths that have a problem already; what a schema says about them would only repeat it. */
   readonly faulty: ReadonlySet<string>;
+  /** Names of the variables that the text names. */
+  readonly variables: ReadonlySet<string>;
   /** The place of a field: of its value, or of its key. A field that is not there has the place of its parent. */
   place(path: Path, part: 'key' | 'value', offset?: number): Required<Pick<Problem, 'line' | 'column'>>;
   /** The text of a scalar as written, after variables were put in; undefined for maps and lists. */
@@ -54,16 +60,33 @@ interface Spot {
   parts: Map<string | number, Spot> | undefined;
 }
 
+/** Values of the text itself: 100 000 routes of an ordinary length have fewer. */
+const maxNodes = 1_000_000;
 /** An alias may repeat a piece, but not without end ("billion laughs"). */
-const maxNodes = 100_000;
+const maxRepeated = 100_000;
 const maxDepth = 64;
+/** The parser keeps a few tokens for each level. More than this is refused before memory is spent on it. */
+const maxOpenTokens = 4 * maxDepth;
+/** A value takes about five tokens of the text, with its key, its colon and white space. */
+const maxTokens = 5 * maxNodes;
 /** A broken text can give an error for each of its lines; the first ones tell enough. */
 const maxFaults = 20;
-const maxTextLength = 8 * 1024 * 1024;
 
 /** Reads YAML 1.2 (merge keys included) and puts variables into its scalar values. Never throws. */
 export function readTree(text: string, file: string, env: Environment): Tree {
   return new TreeReader(text, file, env).read();
+}
+
+const tooManyValues = `has more than ${maxNodes} values: split it, or use fewer routes`;
+
+/** The text is refused before it is parsed to its end. */
+class TooMuch extends Error {
+  readonly offset: number;
+
+  constructor(message: string, offset: number) {
+    super(message);
+    this.offset = offset;
+  }
 }
 
 class TreeReader {
@@ -73,6 +96,7 @@ class TreeReader {
   readonly #lines = new LineCounter();
   readonly #problems: Problem[] = [];
   readonly #faulty = new Set<string>();
+  readonly #variables = new Set<string>();
   /** Of the whole document. */
   #top: Spot | undefined;
   /** What each alias stands for: resolved in one pass, because yaml's own way walks the document every time. */
@@ -80,6 +104,8 @@ class TreeReader {
   /** Targets that are being read; an alias to one of them would never end. */
   readonly #entered = new Set<Node>();
   #nodes = 0;
+  /** Values that aliases repeat. */
+  #repeated = 0;
   #exhausted = false;
 
   constructor(text: string, file: string, env: Environment) {
@@ -94,45 +120,23 @@ class TreeReader {
       value,
       problems: this.#problems,
       faulty: this.#faulty,
+      variables: this.#variables,
       place: (path, part, offset) => this.#place(path, part, offset),
       written: (path) => this.#written(path),
     };
   }
 
   #readText(): unknown {
-    if (this.#text.length > maxTextLength) {
-      this.#problems.push({
-        file: this.#file,
-        path: '',
-        message: 'is larger than 8 MiB: not a configuration',
-      });
-      return undefined;
-    }
     let document: Document.Parsed;
     try {
-      document = parseDocument(this.#text, {
-        lineCounter: this.#lines,
-        merge: true,
-        stringKeys: true,
-        // Checked in #fill, where the path of the field is known.
-        uniqueKeys: false,
-        prettyErrors: false,
-        resolveKnownTags: false,
-        // 'silent' would also hide that there is a second document.
-        logLevel: 'error',
-      });
+      document = this.#parse();
       this.#resolveAliases(document);
     } catch (error) {
-      // Deep flow collections exhaust the stack of the parser.
-      const message = error instanceof RangeError ? 'is nested too deeply' : 'cannot be parsed';
-      this.#problems.push({ file: this.#file, path: '', message });
+      if (error instanceof TooMuch) this.#report(error.offset, [], error.message);
+      else this.#problems.push({ file: this.#file, path: '', message: 'cannot be parsed' });
       return undefined;
     }
     const faults = [...document.errors, ...document.warnings];
-    if (faults.some((fault) => /stack/i.test(fault.message))) {
-      this.#problems.push({ file: this.#file, path: '', message: 'is nested too deeply' });
-      return undefined;
-    }
     for (const fault of faults.slice(0, maxFaults))
       this.#report(fault.pos[0], [], yamlMessage(fault.code, fault.message));
     if (faults.length > 0 || document.contents === null) return undefined;
@@ -140,21 +144,56 @@ class TreeReader {
     return this.#exhausted ? undefined : value;
   }
 
+  /**
+   * Parses the text token by token, so that hostile nesting ends where it goes too deep. Parsing it whole takes
+   * gigabytes for a file of brackets.
+   * @throws TooMuch
+   */
+  #parse(): Document.Parsed {
+    const lines = this.#lines;
+    const parser = new Parser(lines.addNewLine);
+    const composer = new Composer({
+      merge: true,
+      stringKeys: true,
+      // Checked in #fill, where the path of the field is known.
+      uniqueKeys: false,
+      prettyErrors: false,
+      resolveKnownTags: false,
+      // 'silent' would also hide that there is a second document.
+      logLevel: 'error',
+    });
+    lines.addNewLine(0);
+    let tokens = 0;
+    const text = this.#text;
+    function* pieces(): Generator<CST.Token> {
+      for (const lexeme of new Lexer().lex(text)) {
+        yield* parser.next(lexeme);
+        tokens += 1;
+        if (parser.stack.length > maxOpenTokens) throw new TooMuch('is nested too deeply', parser.offset);
+        if (tokens > maxTokens) throw new TooMuch(tooManyValues, parser.offset);
+      }
+      yield* parser.end();
+    }
+    let first: Document.Parsed | undefined;
+    for (const document of composer.compose(pieces(), true, text.length)) {
+      if (first === undefined) first = document as Document.Parsed;
+      else {
+        first.errors.push(
+          new YAMLParseError(
+            document.range.slice(0, 2) as [number, number],
+            'MULTIPLE_DOCS',
+            'more than one',
+          ),
+        );
+        break;
+      }
+    }
+    return first as Document.Parsed;
+  }
+
   /** @param above the spot of what the node stands in */
   #node(node: ParsedNode, path: Path, key: number | undefined, above: Spot | undefined): unknown {
-    this.#nodes += 1;
-    if (this.#nodes > maxNodes || path.length > maxDepth) {
-      if (!this.#exhausted)
-        this.#report(
-          node.range[0],
-          path.slice(0, 4),
-          path.length > maxDepth
-            ? 'is nested too deeply'
-            : 'has too many values (do its aliases repeat each other?)',
-        );
-      this.#exhausted = true;
-    }
-    if (this.#exhausted) return undefined;
+    if (this.#isTooMuch(node, path)) return undefined;
     if (isAlias(node)) return this.#through(node, path, (target) => this.#node(target, path, key, above));
     if (isScalar(node)) return this.#scalar(node as Scalar.Parsed, path, key, above);
     const spot = this.#note(path, above, {
@@ -171,6 +210,26 @@ class TreeReader {
     const target: Record<string, unknown> = {};
     this.#fill(target, node, path, spot);
     return target;
+  }
+
+  /** Counts a value. From the first one too many on, nothing more is read. */
+  #isTooMuch(node: ParsedNode, path: Path): boolean {
+    if (this.#exhausted) return true;
+    const repeated = this.#entered.size > 0;
+    if (repeated) this.#repeated += 1;
+    else this.#nodes += 1;
+    const problem =
+      path.length > maxDepth
+        ? 'is nested too deeply'
+        : this.#nodes > maxNodes
+          ? tooManyValues
+          : this.#repeated > maxRepeated
+            ? `repeats more than ${maxRepeated} values by its aliases (do they repeat each other?)`
+            : undefined;
+    if (problem === undefined) return false;
+    this.#report(node.range[0], path.slice(0, 4), problem);
+    this.#exhausted = true;
+    return true;
   }
 
   /** Fields of a map; those that a merge key brings are overridden by the map's own. */
@@ -209,8 +268,7 @@ class TreeReader {
   }
 
   #merge(target: Record<string, unknown>, node: ParsedNode | null, path: Path, spot: Spot): void {
-    this.#nodes += 1;
-    if (node === null || this.#nodes > maxNodes) return;
+    if (node === null || this.#isTooMuch(node, path)) return;
     if (isAlias(node)) this.#through(node, path, (source) => this.#merge(target, source, path, spot));
     else if (isMap(node)) this.#fill(target, node, path, spot);
     // Of several merged maps the first wins, so that the last is filled in first.
@@ -250,6 +308,7 @@ class TreeReader {
     const expansion = mayExpand(text) ? expand(text, this.#env) : undefined;
     this.#note(path, above, { key, value: node.range[0], scalar: node, expansion, parts: undefined });
     if (expansion === undefined) return node.value;
+    for (const name of expansion.used) this.#variables.add(name);
     for (const fault of expansion.faults)
       this.#report(sourceOffset(node, this.#text, fault.offset), path, fault.message, fault.hint);
     if (!expansion.changed) return node.value;

@@ -4,6 +4,7 @@ import {
   type BackendTls,
   type HttpListener,
   type ListenAddress,
+  type McpBackend,
   type Model,
   type Place,
   type PolicyUse,
@@ -13,6 +14,8 @@ import {
   type UdpListener,
   type UdpRoute,
 } from '../../model/index.ts';
+import { policiesAbout, policyRecords, targetsNamedBy } from '../../policies/schemas.ts';
+import { suggestion } from './nearest.ts';
 import type { Problem } from './problem.ts';
 
 /**
@@ -35,6 +38,12 @@ export function warningsOf(
     warn(places.top, 'nothing is served', 'add `binds`, or `gateways` with `routes` or `mcp`');
   if (isExposed(model.process.fixed.admin))
     warn(places.admin, 'the admin interface has no login and can be reached from other machines');
+  if (model.process.fixed.admin.kind === 'tcp' && hasStdioTargets(model))
+    warn(
+      places.admin,
+      'the child processes of stdio targets can read the admin port, like every local account',
+      'set adminAddr: unix:/path, or off',
+    );
 
   const served = new Set<Route>();
   const raw = new Set<TcpRoute | UdpRoute>();
@@ -56,6 +65,15 @@ export function warningsOf(
 }
 
 type Warn = (place: Place, message: string, hint?: string) => void;
+
+/** Child processes run on this machine, so loopback does not keep them out. */
+function hasStdioTargets({ binds }: Model): boolean {
+  return binds
+    .flatMap(({ listeners }) => listeners)
+    .flatMap((listener) => ('routes' in listener ? listener.routes : []))
+    .flatMap(({ backends }) => backends)
+    .some((backend) => backend.kind === 'mcp' && backend.targets.some(({ kind }) => kind === 'stdio'));
+}
 
 function isExposed(address: ListenAddress): boolean {
   return address.kind === 'tcp' && !address.host.startsWith('127.') && address.host !== '::1';
@@ -91,6 +109,14 @@ function warnOfRawListener(listener: TcpListener | UdpListener, warn: Warn): voi
       : { hostname: undefined, routes: listener.udpRoutes };
   const taken = new Map<string | undefined, TcpRoute | UdpRoute>();
   for (const route of routes) {
+    if (listener.protocol === 'TCP' && 'hostnames' in route && !takesAnyName(route)) {
+      warn(
+        route.place,
+        'has host names, and a connection without TLS has none: the route is never used',
+        'leave `hostnames` out, or use a listener of protocol TLS',
+      );
+      continue;
+    }
     const names = reachableHostnames(hostname, 'hostnames' in route ? route.hostnames : []);
     if (names.length === 0)
       warn(
@@ -108,6 +134,8 @@ function warnOfRawListener(listener: TcpListener | UdpListener, warn: Warn): voi
     }
   }
 }
+
+const takesAnyName = ({ hostnames }: TcpRoute): boolean => hostnames.length === 0 || hostnames.includes('*');
 
 function warnOfRawRoute({ backends, place }: TcpRoute | UdpRoute, warn: Warn): void {
   for (const backend of backends) if (backend.kind === 'tcp') warnOfTls(backend, warn);
@@ -130,9 +158,9 @@ function warnOfTls(
 }
 
 /** Policies about a request that is forwarded as it came; MCP servers get messages of their session. */
-const aboutForwarding = new Set(['urlRewrite', 'requestMirror', 'retry', 'buffer', 'sessionPersistence']);
+const aboutForwarding = policiesAbout('forwarding');
 /** What goes with requests to servers that are reached over the network. */
-const aboutConnections = new Set(['backendAuth']);
+const aboutConnections = policiesAbout('connection');
 
 function warnOfRoute(route: Route, warn: Warn): void {
   for (const backend of route.backends) {
@@ -153,22 +181,35 @@ function warnOfRoute(route: Route, warn: Warn): void {
           place,
           'does nothing for MCP servers that run as child processes: no HTTP request is sent to them',
         );
+  warnOfTargets(route, mcp, warn);
   if (route.backends.length === 0) warn(route.place, 'has no backend: every request is answered with 500');
   else if (route.backends.every((backend) => backend.weight === 0))
     warn(route.place, 'has only backends of weight 0: every request is answered with 500');
 }
 
-/** What a policy asks callers for. */
-const credentials: Readonly<Record<string, string>> = {
-  mcpAuthentication: 'token',
-  jwtAuth: 'token',
-  basicAuth: 'password',
-  apiKey: 'key',
-};
+/** A rule about a target that the route does not have: it lets nobody in, or keeps nobody out, whatever it says. */
+function warnOfTargets({ policies }: Route, mcp: readonly McpBackend[], warn: Warn): void {
+  if (mcp.length === 0) return;
+  const known = mcp.flatMap(({ targets }) => targets.map(({ name }) => name));
+  const told = new Set<string>();
+  for (const policy of policies)
+    for (const rule of rulesOf(policy)) {
+      const expression = member(rule, 'expression');
+      for (const name of typeof expression === 'string' ? targetsNamedBy(expression) : []) {
+        if (known.includes(name) || told.has(name)) continue;
+        told.add(name);
+        warn(
+          policy.place,
+          `a rule names the target ${JSON.stringify(name)}, and the route has none of this name`,
+          suggestion(name, known),
+        );
+      }
+    }
+}
 
 /** Without a strict mode callers come in without a token; only a rule can then keep them out. */
 function warnOfMode(policy: PolicyUse, beside: readonly PolicyUse[], warn: Warn): void {
-  const credential = credentials[policy.name];
+  const credential = policyRecords[policy.name]?.asksFor;
   if (credential === undefined) return;
   const mode = member(policy.settings, 'mode');
   if (typeof mode !== 'string' || mode === 'strict' || hasRules(beside)) return;
@@ -180,11 +221,14 @@ function warnOfMode(policy: PolicyUse, beside: readonly PolicyUse[], warn: Warn)
 }
 
 function hasRules(policies: readonly PolicyUse[]): boolean {
-  return policies.some(({ name, settings }) => {
-    const set = name === 'mcpAuthentication' ? member(settings, 'authorization') : settings;
-    const rules = name.toLowerCase().includes('auth') ? member(set, 'rules') : undefined;
-    return Array.isArray(rules) && rules.length > 0;
-  });
+  return policies.some((policy) => rulesOf(policy).length > 0);
+}
+
+/** The rules that a policy holds, be it in their own policy or in one that checks tokens. */
+function rulesOf({ name, settings }: PolicyUse): readonly unknown[] {
+  const set = name === 'mcpAuthentication' ? member(settings, 'authorization') : settings;
+  const rules = name.toLowerCase().includes('auth') ? member(set, 'rules') : undefined;
+  return Array.isArray(rules) ? rules : [];
 }
 
 function member(value: unknown, name: string): unknown {

@@ -1,18 +1,24 @@
-import { realpathSync, statSync, watch, type FSWatcher } from 'node:fs';
+import { watch, type FSWatcher } from 'node:fs';
+import { fileMark, quietMs, Settling } from '../../files/index.ts';
 import { watchedNames } from './links.ts';
 
 export interface FileWatchOptions {
   /** Runs when one of the files may have changed, once after a burst of changes. */
   readonly onChange: () => void;
-  /** Quiet time after a change before it counts, so that a file that is just being written is not read half. */
+  /** Time in which the events of one change are gathered. */
   readonly settleMs?: number;
   /** How often the files are looked at where the system reports no changes (network file systems). */
   readonly pollMs?: number;
+  /** Milliseconds of a clock that does not jump. */
+  readonly now?: () => number;
 }
 
+/** A timer may fire a little early. */
+const marginMs = 50;
+
 /**
- * Watches files that may be replaced, renamed over, removed, created, or reached through links that turn. Holds no
- * process open.
+ * Watches files that may be replaced, renamed over, removed, created, or reached through links that turn. A file that
+ * is written in place is reported once it was left alone for `quietMs`. Holds no process open.
  */
 export class FileWatch {
   readonly #onChange: () => void;
@@ -20,13 +26,17 @@ export class FileWatch {
   readonly #poll: NodeJS.Timeout;
   readonly #watchers = new Map<string, FSWatcher>();
   #names = new Map<string, Set<string>>();
-  /** File → what it was when it was last looked at. */
-  #seen = new Map<string, string>();
+  /** File → what it was when it was last reported, and what happens to it since. */
+  #seen = new Map<string, Settling>();
+  readonly #now: (() => number) | undefined;
   #settling: NodeJS.Timeout | undefined;
   #settlingSince = 0;
+  /** The next look at a file that was written in place. */
+  #quiet: NodeJS.Timeout | undefined;
 
-  constructor({ onChange, settleMs = 100, pollMs = 2_000 }: FileWatchOptions) {
+  constructor({ onChange, settleMs = 100, pollMs = 2_000, now }: FileWatchOptions) {
     this.#onChange = onChange;
+    this.#now = now;
     this.#settleMs = settleMs;
     this.#poll = setInterval(() => {
       // While a change settles, it is not for the poll to cut that short.
@@ -40,13 +50,26 @@ export class FileWatch {
    * have changed since it was last looked at, and that is still reported.
    */
   follow(files: readonly string[]): void {
-    this.#seen = new Map(files.map((file) => [file, this.#seen.get(file) ?? fileSignature(file)]));
+    this.#seen = new Map(
+      files.map((file) => [file, this.#seen.get(file) ?? new Settling(fileMark(file), this.#now)]),
+    );
     this.#arm();
+  }
+
+  /** Reports whether a file is another one now than it was when its change was reported. */
+  isDisturbed(file: string): boolean {
+    return this.#seen.get(file)?.isTaken(fileMark(file)) === false;
+  }
+
+  /** Looks at the files now, as the poll does. */
+  look(): void {
+    this.#look();
   }
 
   close(): void {
     clearInterval(this.#poll);
     clearTimeout(this.#settling);
+    clearTimeout(this.#quiet);
     for (const watcher of this.#watchers.values()) watcher.close();
     this.#watchers.clear();
     this.#seen.clear();
@@ -71,8 +94,11 @@ export class FileWatch {
 
   #watch(directory: string): void {
     try {
-      const watcher = watch(directory, { persistent: false }, (_event, name) => {
-        if (name === null || this.#names.get(directory)?.has(name) === true) this.#settle();
+      const watcher = watch(directory, { persistent: false }, (event, name) => {
+        if (name !== null && this.#names.get(directory)?.has(name) !== true) return;
+        // The name itself is written to; a rename over it is no `change`.
+        if (event === 'change' && name !== null) this.#written(directory, name);
+        this.#settle();
       });
       // A directory that is removed: the poll finds out when it is back, and `#arm` watches it again.
       watcher.on('error', () => {
@@ -83,6 +109,11 @@ export class FileWatch {
     } catch {
       // The directory is not there or cannot be watched: the poll is enough.
     }
+  }
+
+  #written(directory: string, name: string): void {
+    for (const [file, settling] of this.#seen)
+      if (watchedNames(file).get(directory)?.has(name) === true) settling.written();
   }
 
   #settle(): void {
@@ -99,22 +130,20 @@ export class FileWatch {
   }
 
   #look(): void {
-    const now = new Map([...this.#seen.keys()].map((file) => [file, fileSignature(file)]));
-    if ([...now].every(([file, signature]) => signature === this.#seen.get(file))) return;
-    this.#seen = now;
+    let due = false;
+    let waits = false;
+    for (const [file, settling] of this.#seen) {
+      if (settling.due(fileMark(file))) due = true;
+      waits ||= settling.waits;
+    }
+    clearTimeout(this.#quiet);
+    // Nothing may happen to the file any more that would cause another look.
+    if (waits) this.#quiet = setTimeout(() => this.#look(), quietMs + marginMs).unref();
+    if (!due) return;
     // A removed directory leaves a watcher behind that will never speak again.
     for (const watcher of this.#watchers.values()) watcher.close();
     this.#watchers.clear();
     this.#arm();
     this.#onChange();
-  }
-}
-
-function fileSignature(file: string): string {
-  try {
-    const { dev, ino, size, mtimeNs } = statSync(file, { bigint: true });
-    return [realpathSync(file), dev, ino, size, mtimeNs].join(' ');
-  } catch {
-    return 'missing';
   }
 }

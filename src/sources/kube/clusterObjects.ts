@@ -2,8 +2,9 @@ import type { Logger } from '../../telemetry/index.ts';
 import type { KubeApi } from './api/api.ts';
 import type { KubeObject } from './api/object.ts';
 import { bundleVersionAnnotation, crdResource, trimCrd, watchedKinds, type WatchedKind } from './kinds.ts';
-import { noteReplaced, type KubeObjects } from './translate/index.ts';
+import { namespaceBudget, noteReplaced, type Asked, type KubeObjects } from './translate/index.ts';
 import type { Secret } from './types/index.ts';
+import { HeldData } from './watch/heldData.ts';
 import { Informer } from './watch/informer.ts';
 import type { WatchPace } from './watch/listWatch.ts';
 import type { Change } from './watch/store.ts';
@@ -24,17 +25,36 @@ export interface ClusterObjectsOptions {
   readonly pace?: WatchPace;
 }
 
+/** Objects whose data is kept while a translation asks for it. */
+const dataFields = ['secrets', 'configMaps'] as const satisfies readonly (keyof KubeObjects)[];
+
 /** All objects of a cluster that matter, kept up to date. */
 export class ClusterObjects {
   readonly #informers: readonly (readonly [WatchedKind, Informer<KubeObject>])[];
   readonly #crds: Informer<KubeObject>;
+  readonly #held: HeldData;
   /** True when every kind is known for the first time; false when it is closed before. */
   readonly synced: Promise<boolean>;
 
   constructor({ onChange, isEcho, ...shared }: ClusterObjectsOptions) {
+    const { api, log } = shared;
+    const held = new HeldData({
+      api,
+      log,
+      budget: namespaceBudget,
+      onChange: () => onChange('objects', 'soon'),
+    });
+    this.#held = held;
     this.#informers = watchedKinds.map((kind) => {
-      const { addressesOnly, ...what } = kind;
-      const informer = new Informer<KubeObject>({ ...shared, ...what });
+      const { addressesOnly, resource, trim, ...what } = kind;
+      const hasData = dataFields.some((field) => field === kind.field);
+      const informer = new Informer<KubeObject>({
+        ...shared,
+        ...what,
+        resource,
+        trim: hasData ? (object) => held.trimmed(trim(object)) : trim,
+      });
+      if (hasData) held.follow({ resource, trim, informer });
       informer.objects.onChange((changes) => {
         if (kind.field === 'secrets')
           for (const change of changes)
@@ -81,6 +101,20 @@ export class ClusterObjects {
     ) as unknown as KubeObjects;
   }
 
+  /**
+   * Keeps the data of these Secrets and ConfigMaps, and of no others.
+   * @returns whether all of it is in the snapshot that comes next; `onChange` says so later where it is not
+   */
+  hold(asked: Asked): boolean {
+    return this.#held.want(
+      new Map(
+        this.#informers.flatMap(([{ field, resource }]) =>
+          field === 'secrets' || field === 'configMaps' ? [[resource.kind, asked[field]] as const] : [],
+        ),
+      ),
+    );
+  }
+
   /** Releases of the Gateway API whose CRDs are installed; more than one after half an upgrade. */
   bundleVersions(): readonly string[] {
     const versions = new Set<string>();
@@ -92,6 +126,7 @@ export class ClusterObjects {
   }
 
   async close(): Promise<void> {
+    this.#held.close();
     await Promise.all(this.#all.map(async (informer) => await informer.close()));
   }
 

@@ -67,8 +67,8 @@ export interface ControllerOptions {
   readonly electionPace?: ElectionPace;
 }
 
-/** Everything, what a few routes are about, or addresses only. */
-type Work = 'objects' | 'part' | 'addresses';
+/** Everything, what a few routes are about, addresses only, or not yet all that it takes. */
+type Work = 'objects' | 'part' | 'addresses' | 'incomplete';
 
 /**
  * The control plane: follows the cluster, turns it into models, and, where it leads, writes down what became of each
@@ -256,6 +256,8 @@ export class Controller {
         object,
         reason: error instanceof Error ? (error.stack ?? error.message) : String(error),
       });
+    // The data that it has asked for is on its way: nothing is said of a Secret before it was read.
+    if (!this.#objects.hold(this.#translator.asked)) return 'incomplete';
     this.#translation = translation;
     onTranslation?.(translation);
     this.#fleet?.update(translation, objects, parameters);

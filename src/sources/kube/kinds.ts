@@ -1,8 +1,8 @@
 import { isRecord, type KubeObject } from './api/object.ts';
 import type { Resource } from './api/resource.ts';
-import { isForPrograms, mapEntries, secretEntries, type KubeObjects } from './translate/index.ts';
+import { isForPrograms, limitOf, mapEntries, secretEntries, type KubeObjects } from './translate/index.ts';
 import type { Selection } from './watch/listWatch.ts';
-import { identityOf, trimMetadata, type Trim } from './watch/trim.ts';
+import { identityOf, trimAnnotations, type Trim } from './watch/trim.ts';
 
 /** A kind that the controller follows. */
 export interface WatchedKind extends Selection {
@@ -66,51 +66,67 @@ const trimSlice: Trim<KubeObject> = (object) => {
   };
 };
 
-/** Of the secrets of a whole cluster, nothing is kept in memory but what listeners and policies may be given. */
-const trimData =
-  (...names: readonly string[]): Trim<KubeObject> =>
-  (object) => {
-    const { data, type } = object;
-    const kept = isRecord(data) ? Object.entries(data).filter(([name]) => names.includes(name)) : [];
-    return {
-      ...trimMetadataOnly(object),
-      data: Object.fromEntries(kept),
-      ...(type === undefined ? {} : { type }),
-    };
+/**
+ * The controller keeps nothing of the Secrets of a whole cluster in memory but what listeners and policies may be given, and of that
+ * no entry that is larger than its limit: it is named, so that a status can tell.
+ */
+const trimData = (object: KubeObject, isKept: (name: string) => boolean): KubeObject => {
+  const { data, type } = object;
+  const kept: [string, unknown][] = [];
+  const tooLarge: string[] = [];
+  for (const [name, value] of isRecord(data) ? Object.entries(data) : [])
+    if (!isKept(name)) continue;
+    else if (typeof value === 'string' && bytesOf(object, value) > limitOf(name)) tooLarge.push(name);
+    else kept.push([name, value]);
+  return {
+    ...trimMetadataOnly(object),
+    data: Object.fromEntries(kept),
+    ...(tooLarge.length === 0 ? {} : { tooLarge }),
+    ...(type === undefined ? {} : { type }),
   };
+};
 
-/** Of those that are for the programs of McpBackends everything is kept; whoever may write them has said so. */
-const trimSecret =
-  (trim: Trim<KubeObject>): Trim<KubeObject> =>
-  (object) => {
-    const trimmed = trim(object);
-    return isForPrograms(object.metadata) ? { ...trimmed, data: object['data'] } : trimmed;
-  };
+/** The values of a Secret are Base64. */
+const bytesOf = ({ kind }: KubeObject, value: string): number =>
+  Buffer.byteLength(value, kind === 'Secret' ? 'base64' : 'utf8');
+
+const ofSecrets: ReadonlySet<string> = new Set(['tls.crt', 'tls.key', 'ca.crt', ...secretEntries]);
+const ofMaps: ReadonlySet<string> = new Set(['ca.crt', ...mapEntries]);
+
+/** Secrets for the programs of McpBackends keep every entry: their label asks for it. */
+const trimSecret: Trim<KubeObject> = (object) =>
+  trimData(object, (name) => ofSecrets.has(name) || isForPrograms(object.metadata));
+
+const trimMap: Trim<KubeObject> = (object) => trimData(object, (name) => ofMaps.has(name));
 
 /** Everything that the translation reads: a kind is one row here. */
 export const watchedKinds: readonly WatchedKind[] = [
-  { field: 'gatewayClasses', resource: gatewayApi('gatewayclasses', 'GatewayClass'), trim: trimMetadata },
-  { field: 'gateways', resource: gatewayApi('gateways', 'Gateway'), trim: trimMetadata },
-  { field: 'listenerSets', resource: gatewayApi('listenersets', 'ListenerSet'), trim: trimMetadata },
-  { field: 'httpRoutes', resource: gatewayApi('httproutes', 'HTTPRoute'), trim: trimMetadata },
-  { field: 'grpcRoutes', resource: gatewayApi('grpcroutes', 'GRPCRoute'), trim: trimMetadata },
-  { field: 'tlsRoutes', resource: gatewayApi('tlsroutes', 'TLSRoute'), trim: trimMetadata },
-  { field: 'tcpRoutes', resource: gatewayApi('tcproutes', 'TCPRoute'), trim: trimMetadata },
-  { field: 'udpRoutes', resource: gatewayApi('udproutes', 'UDPRoute'), trim: trimMetadata },
+  { field: 'gatewayClasses', resource: gatewayApi('gatewayclasses', 'GatewayClass'), trim: trimAnnotations },
+  { field: 'gateways', resource: gatewayApi('gateways', 'Gateway'), trim: trimAnnotations },
+  { field: 'listenerSets', resource: gatewayApi('listenersets', 'ListenerSet'), trim: trimAnnotations },
+  { field: 'httpRoutes', resource: gatewayApi('httproutes', 'HTTPRoute'), trim: trimAnnotations },
+  { field: 'grpcRoutes', resource: gatewayApi('grpcroutes', 'GRPCRoute'), trim: trimAnnotations },
+  { field: 'tlsRoutes', resource: gatewayApi('tlsroutes', 'TLSRoute'), trim: trimAnnotations },
+  { field: 'tcpRoutes', resource: gatewayApi('tcproutes', 'TCPRoute'), trim: trimAnnotations },
+  { field: 'udpRoutes', resource: gatewayApi('udproutes', 'UDPRoute'), trim: trimAnnotations },
   // Served by every release of the Gateway API there is; v1 is not.
   {
     field: 'referenceGrants',
     resource: gatewayApi('referencegrants', 'ReferenceGrant', 'v1beta1'),
-    trim: trimMetadata,
+    trim: trimAnnotations,
   },
   {
     field: 'backendTLSPolicies',
     resource: gatewayApi('backendtlspolicies', 'BackendTLSPolicy'),
-    trim: trimMetadata,
+    trim: trimAnnotations,
   },
-  { field: 'gatewayPolicies', resource: own('gatewaypolicies', 'GatewayPolicy'), trim: trimMetadata },
-  { field: 'mcpBackends', resource: own('mcpbackends', 'McpBackend'), trim: trimMetadata },
-  { field: 'parameters', resource: own('portcullisparameters', 'PortcullisParameters'), trim: trimMetadata },
+  { field: 'gatewayPolicies', resource: own('gatewaypolicies', 'GatewayPolicy'), trim: trimAnnotations },
+  { field: 'mcpBackends', resource: own('mcpbackends', 'McpBackend'), trim: trimAnnotations },
+  {
+    field: 'parameters',
+    resource: own('portcullisparameters', 'PortcullisParameters'),
+    trim: trimAnnotations,
+  },
   { field: 'services', resource: core('services', 'Service'), trim: trimService },
   {
     field: 'endpointSlices',
@@ -127,11 +143,11 @@ export const watchedKinds: readonly WatchedKind[] = [
   {
     field: 'secrets',
     resource: core('secrets', 'Secret'),
-    trim: trimSecret(trimData('tls.crt', 'tls.key', 'ca.crt', ...secretEntries)),
+    trim: trimSecret,
     // The bulk of most clusters: releases of Helm, up to a megabyte each, and tokens.
     fieldSelector: 'type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token',
   },
-  { field: 'configMaps', resource: core('configmaps', 'ConfigMap'), trim: trimData('ca.crt', ...mapEntries) },
+  { field: 'configMaps', resource: core('configmaps', 'ConfigMap'), trim: trimMap },
   {
     field: 'namespaces',
     resource: core('namespaces', 'Namespace', false),

@@ -1,7 +1,8 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, randomUUID } from 'node:crypto';
-import { mkdirSync, readFileSync, statfsSync } from 'node:fs';
+import { mkdirSync, statfsSync } from 'node:fs';
 import { open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readRegularFile } from '../../files/index.ts';
 import type { Kept } from './holding.ts';
 import { isPartName } from './parts.ts';
 
@@ -42,7 +43,7 @@ export class Cache {
         );
       return;
     }
-    const secret = readFileSync(keyFile);
+    const secret = readRegularFile(keyFile);
     if (secret.length < minKeyBytes)
       throw new Error(`the key in ${keyFile} is shorter than ${String(minKeyBytes)} bytes`);
     // What is sealed for one Gateway cannot be opened for another, though they may have the same key.

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createSecureServer, type ClientHttp2Stream, type ServerHttp2Stream } from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import { connect as connectPlain, type AddressInfo, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { modelWith, names, routeNamed } from './model.testing.ts';
 import { nameOfText, partsOf } from './parts.ts';
@@ -281,14 +281,85 @@ test('a proxy that does not read is cut off, and what waits for it meanwhile is 
   clearInterval(beats);
 });
 
+/** A connection from another address of this machine that says nothing. */
+async function silent(t: TestContext, url: URL, localAddress: string): Promise<Socket> {
+  const socket = connectPlain({ port: Number(url.port), host: '127.0.0.1', localAddress });
+  socket.on('error', () => undefined);
+  socket.resume();
+  t.after(() => socket.destroy());
+  await once(socket, 'connect');
+  return socket;
+}
+
+test('connections that prove nothing keep no proxy out, and their own address loses its oldest', async (t) => {
+  const folder = new Folder(t);
+  const limits = { perAddress: 50, waitingPerAddress: 10, waiting: 15 };
+  const { server, url, exposed } = await startController(t, folder, { limits });
+  server.publish(new Map([['ns/gw', { model: modelWith([]), endpoints: new Set() }]]), new Map());
+  const quiet = await silent(t, url, '127.0.0.3');
+  let ended = 0;
+  for (let i = 0; i < 60; i++) (await silent(t, url, '127.0.0.2')).once('close', () => ended++);
+  await until('all but ten of the crowd are gone', () => ended === 50);
+  assert.equal(quiet.destroyed, false);
+  const proxy = await proxyOf(t, folder, url);
+  await proxy.synchronized();
+  assert.match(await exposed(), /stream_requests_total\{result="crowded"\} 50/);
+});
+
+test('where connections of many addresses prove nothing, those that have most lose theirs', async (t) => {
+  const folder = new Folder(t);
+  const limits = { perAddress: 50, waitingPerAddress: 10, waiting: 15 };
+  const { url } = await startController(t, folder, { limits });
+  const quiet = await silent(t, url, '127.0.0.9');
+  const crowd: Socket[] = [];
+  for (let i = 0; i < 10; i++)
+    for (const address of ['127.0.0.2', '127.0.0.3', '127.0.0.4']) crowd.push(await silent(t, url, address));
+  await until('there are no more than may be', () => crowd.filter(({ closed }) => !closed).length === 14);
+  assert.equal(quiet.closed, false);
+});
+
+test('an address with too many connections gets no more, also where proxies have them', async (t) => {
+  const folder = new Folder(t);
+  const { server, url } = await startController(t, folder, { limits: { perAddress: 3 } });
+  server.publish(new Map([['ns/gw', { model: modelWith([]), endpoints: new Set() }]]), new Map());
+  for (let i = 0; i < 3; i++) {
+    const { ask } = await falseProxy(t, folder, url, `Bearer ns.gw.pod${i}`);
+    assert.equal(await statusOf(ask()), 200);
+  }
+  const fourth = await silent(t, url, '127.0.0.1');
+  await once(fourth, 'close');
+  assert.equal((await silent(t, url, '127.0.0.2')).closed, false);
+});
+
+test('pings, and tokens that are not good, give a connection no more time to prove whose it is', async (t) => {
+  const folder = new Folder(t);
+  const { server, url } = await startController(t, folder, { pace: { helloMs: 60, beatMs: 10_000 } });
+  server.publish(new Map(), new Map());
+  const { session, ask } = await falseProxy(t, folder, url);
+  const pings = setInterval(() => {
+    if (!session.destroyed) session.ping(() => undefined);
+    if (!session.destroyed) ask({ authorization: 'Bearer other.gw.pod' }).resume();
+  }, 5);
+  t.after(() => clearInterval(pings));
+  await once(session, 'close');
+});
+
+test('a proxy whose stream has ended has to prove again whose its connection is', async (t) => {
+  const folder = new Folder(t);
+  const { server, url } = await startController(t, folder, { pace: { helloMs: 60, beatMs: 10_000 } });
+  server.publish(new Map([['ns/gw', { model: modelWith([]), endpoints: new Set() }]]), new Map());
+  const { session, ask } = await falseProxy(t, folder, url);
+  const stream = ask();
+  assert.equal(await statusOf(stream), 200);
+  stream.close();
+  await once(session, 'close');
+  assert.equal(server.proxies.length, 0);
+});
+
 test('a connection that asks for nothing, or speaks no TLS, is ended', async (t) => {
   const folder = new Folder(t);
   const { url } = await startController(t, folder, { pace: { helloMs: 50, beatMs: 10 } });
   const { session } = await falseProxy(t, folder, url);
   await once(session, 'close');
-  const { connect: connectPlain } = await import('node:net');
-  const plain = connectPlain(Number(url.port), '127.0.0.1');
-  plain.on('error', () => undefined);
-  plain.resume();
-  await once(plain, 'close');
+  await once(await silent(t, url, '127.0.0.1'), 'close');
 });

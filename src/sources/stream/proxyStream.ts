@@ -1,18 +1,11 @@
 import type { Edition } from './edition.ts';
 import type { LineStream } from './lineStream.ts';
 import type { PartName } from './parts.ts';
-import {
-  readToController,
-  WireError,
-  written,
-  writtenEndpoints,
-  writtenPart,
-  type BrokenRoute,
-} from './wire.ts';
+import { readToController, WireError, written, writtenEndpoints, writtenPart, type Flaws } from './wire.ts';
 
 /** What one proxy has made of what it was sent. */
 export type Answer =
-  | { readonly version: string; readonly result: 'taken'; readonly broken: readonly BrokenRoute[] }
+  | ({ readonly version: string; readonly result: 'taken' } & Flaws)
   | { readonly version: string; readonly result: 'refused'; readonly problems: readonly string[] };
 
 export interface ProxyStreamOptions {
@@ -97,7 +90,12 @@ export class ProxyStream {
         clearTimeout(this.deadline);
         this.options.onAnswer(
           message.type === 'taken'
-            ? { version: message.version, result: 'taken', broken: message.broken ?? [] }
+            ? {
+                version: message.version,
+                result: 'taken',
+                broken: message.broken ?? [],
+                closed: message.closed ?? [],
+              }
             : { version: message.version, result: 'refused', problems: message.problems },
         );
         void this.push();

@@ -6,16 +6,17 @@ import {
   type ServerHttp2Stream,
   type IncomingHttpHeaders,
 } from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { AddressLists, Model } from '../../model/index.ts';
 import type { Logger, Metrics } from '../../telemetry/index.ts';
+import { addressOf, Admission, type AdmissionLimits, type Ends } from './admission.ts';
 import { editionOf, withAddresses, type Edition } from './edition.ts';
 import { LineStream } from './lineStream.ts';
 import { nameOfText } from './parts.ts';
 import { ProxyStream, type Answer } from './proxyStream.ts';
 import { serverMetrics, type ServerMetrics } from './serverMetrics.ts';
 import { Troubles, type Trouble } from './troubles.ts';
-import { gatewayOfPath, maxKeyLength, maxLineBytes, written, type BrokenRoute } from './wire.ts';
+import { gatewayOfPath, maxKeyLength, maxLineBytes, written, type Flaws } from './wire.ts';
 
 /** Who asks, once it is proven. */
 export interface Caller {
@@ -40,8 +41,11 @@ export interface StreamServerOptions<Who extends Caller> {
   readonly controller: string;
   /** In the PEM form; until there is one (`useCertificate`) nobody can connect. */
   readonly certificate?: Certificate;
-  /** Undefined where the token is not good. @throws Unavailable where that is not known */
-  readonly authenticate: (token: string) => Promise<Who | undefined>;
+  /**
+   * Undefined where the token is not good. @throws Unavailable where that is not known
+   * @param address that it came from
+   */
+  readonly authenticate: (token: string, address: string) => Promise<Who | undefined>;
   /** @param gateway `namespace/name` */
   readonly mayRead: (caller: Who, gateway: string) => boolean;
   /** `troubles` says something else now. */
@@ -51,6 +55,8 @@ export interface StreamServerOptions<Who extends Caller> {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly pace?: Partial<ServerPace>;
+  /** Tests have smaller ones. */
+  readonly limits?: Partial<AdmissionLimits>;
 }
 
 export interface Certificate {
@@ -63,16 +69,16 @@ export interface ServerPace {
   readonly beatMs: number;
   /** For a proxy to say what it has, and to take something into use. */
   readonly answerMs: number;
-  /** For a connection to become a stream. */
+  /** For a connection to become the stream of a proxy; signs of life do not make it longer. */
   readonly helloMs: number;
   /** Until a proxy in trouble is sent on, where it ought to tell another controller. */
   readonly sendOnMs: number;
 }
 
-const defaultPace: ServerPace = { beatMs: 10_000, answerMs: 120_000, helloMs: 20_000, sendOnMs: 3_000 };
+const defaultPace: ServerPace = { beatMs: 10_000, answerMs: 120_000, helloMs: 5_000, sendOnMs: 3_000 };
 
 /** What is known of a proxy that is connected. */
-export interface ProxyView {
+export interface ProxyView extends Flaws {
   readonly gateway: string;
   /** Its pod, or who it is. */
   readonly proxy: string;
@@ -82,8 +88,6 @@ export interface ProxyView {
   readonly current: boolean;
   /** Why it did not take what it was sent last. */
   readonly problems: readonly string[];
-  /** Routes that it cannot serve of what it took last. */
-  readonly broken: readonly BrokenRoute[];
 }
 
 export interface GatewayModels {
@@ -95,6 +99,8 @@ export interface GatewayModels {
 const maxConnections = 10_000;
 const maxStreams = 5_000;
 const maxTokenBytes = 16_384;
+/** Behind one address there may be a node with all of its proxies. */
+const usualLimits: AdmissionLimits = { perAddress: 512, waitingPerAddress: 64, waiting: 512 };
 
 /** What is sent to the proxies of one Gateway. */
 interface Published {
@@ -124,6 +130,7 @@ export class StreamServer<Who extends Caller = Caller> {
   private readonly pace: ServerPace;
   private readonly server: Http2SecureServer;
   private readonly sessions = new Set<ServerHttp2Session>();
+  private readonly admission: Admission;
   private readonly gateways = new Map<string, Published>();
   private readonly metrics: ServerMetrics;
   private readonly troublesNoted: Troubles;
@@ -146,6 +153,12 @@ export class StreamServer<Who extends Caller = Caller> {
       maxSessionMemory: 32,
     });
     this.server.maxConnections = maxConnections;
+    this.admission = new Admission({
+      limits: { ...usualLimits, ...options.limits },
+      waitMs: this.pace.helloMs,
+      onEnd: (why) => this.metrics.refused(why),
+    });
+    this.server.on('connection', (socket: Socket) => this.admission.take(socket));
     this.server.on('session', (session) => this.greet(session));
     this.server.on('stream', (stream, headers) => void this.serve(stream as ServerHttp2Stream, headers));
     // Of one connection, and of its owner's making.
@@ -182,6 +195,7 @@ export class StreamServer<Who extends Caller = Caller> {
         current: edition !== undefined && answer?.result === 'taken' && answer.version === edition.version,
         problems: answer?.result === 'refused' ? answer.problems : [],
         broken: answer?.result === 'taken' ? answer.broken : [],
+        closed: answer?.result === 'taken' ? answer.closed : [],
       })),
     );
   }
@@ -230,14 +244,15 @@ export class StreamServer<Who extends Caller = Caller> {
     }, graceMs);
     await closed;
     clearTimeout(late);
+    this.admission.close();
   }
 
   private greet(session: ServerHttp2Session): void {
     this.sessions.add(session);
     session.once('close', () => this.sessions.delete(session));
     session.on('error', () => undefined);
-    // Beats keep a stream's connection alive; one without a stream has nothing to say.
-    session.setTimeout(Math.max(this.pace.helloMs, 4 * this.pace.beatMs), () => session.destroy());
+    // Beats keep a stream's connection alive.
+    session.setTimeout(4 * this.pace.beatMs, () => session.destroy());
   }
 
   /** Never rejects. */
@@ -270,13 +285,17 @@ export class StreamServer<Who extends Caller = Caller> {
       return { status: 401, result: 'unauthenticated', reason: 'a bearer token is needed' };
     if (this.closing || this.models === undefined || this.connected >= maxStreams)
       return { status: 503, result: 'unavailable', reason: 'not now' };
+    const ends = endsOf(stream);
     let caller: Who | undefined;
+    this.admission.asks(ends);
     try {
-      caller = await authenticate(token);
+      caller = await authenticate(token, addressOf(ends));
     } catch (error) {
       if (!(error instanceof Unavailable)) throw error;
       log.warn('it cannot be told who a proxy is', { gateway, reason: error.message });
       return { status: 503, result: 'unavailable', reason: 'tokens cannot be checked at present' };
+    } finally {
+      this.admission.answered(ends);
     }
     if (caller === undefined)
       return { status: 401, result: 'unauthenticated', reason: 'the token is not good' };
@@ -288,7 +307,10 @@ export class StreamServer<Who extends Caller = Caller> {
       return { status: 403, result: 'forbidden', reason: 'this Gateway is not yours' };
     }
     if (this.closing) return { status: 503, result: 'unavailable', reason: 'not now' };
-    if (!stream.destroyed) void this.connect(stream, gateway, caller);
+    if (!stream.destroyed) {
+      this.admission.admit(ends);
+      void this.connect(stream, gateway, caller).finally(() => this.admission.leave(ends));
+    }
     return undefined;
   }
 
@@ -414,6 +436,13 @@ export class StreamServer<Who extends Caller = Caller> {
   private send({ streams, edition, reason }: Published): void {
     for (const { stream } of streams) stream.publish(edition, reason);
   }
+}
+
+/** The socket of its connection, as long as there is one: a session that has ended has no socket any more. */
+function endsOf({ session }: ServerHttp2Stream): Ends {
+  if (session === undefined || session.destroyed) return {};
+  const { remoteAddress, remotePort, localAddress, localPort } = session.socket;
+  return { remoteAddress, remotePort, localAddress, localPort };
 }
 
 /** In bytes, what stands around the text included. */

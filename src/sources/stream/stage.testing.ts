@@ -14,7 +14,7 @@ import {
   type ServerPace,
   type StreamServerOptions,
 } from './server.ts';
-import type { BrokenRoute } from './wire.ts';
+import type { BrokenRoute, ClosedPort } from './wire.ts';
 import { StreamSource, type StreamPace, type StreamSourceOptions } from './streamSource.ts';
 
 /** Waits until a condition holds. @throws Error with its name after twenty seconds */
@@ -54,7 +54,7 @@ export interface Controller {
 export interface ControllerOptions extends Partial<
   Pick<
     StreamServerOptions<Caller>,
-    'port' | 'certificate' | 'controller' | 'onTroubles' | 'wantsTroublesElsewhere'
+    'port' | 'certificate' | 'controller' | 'onTroubles' | 'wantsTroublesElsewhere' | 'limits'
   >
 > {
   readonly pace?: Partial<ServerPace>;
@@ -108,6 +108,7 @@ export class Proxy {
   refusal: string | undefined;
   /** Of what it has taken. */
   broken: readonly BrokenRoute[] = [];
+  closed: readonly ClosedPort[] = [];
   /** Awaited before a model is taken. */
   hold: Promise<void> | undefined;
   private readonly metrics = createMetrics({ process: false });
@@ -130,7 +131,7 @@ export class Proxy {
         this.models.push(model);
         this.lists.push(lists);
       },
-      brokenRoutes: async () => await Promise.resolve(this.broken),
+      flaws: async () => await Promise.resolve({ broken: this.broken, closed: this.closed }),
       userAgent: 'test',
       log,
       metrics: this.metrics,

@@ -90,6 +90,7 @@ test('a proxy gets the model of its Gateway with its addresses, and says that it
     current: true,
     problems: [],
     broken: [],
+    closed: [],
   });
   assert.deepEqual(one.source.state, {
     gateway: 'ns/gw',

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readRegularText } from '../../files/index.ts';
 import { joinEndpoints, type BackendAddress, type Model } from '../../model/index.ts';
 import type { Counter, Logger, Metrics } from '../../telemetry/index.ts';
 import { backoffMs, type BackoffOptions } from '../kube/work/backoff.ts';
@@ -11,12 +11,12 @@ import { LineStream } from './lineStream.ts';
 import { PartsBroken } from './parts.ts';
 import {
   bounded,
-  boundedRoutes,
+  boundedFlaws,
   haveAtOnce,
   pathOf,
   readToProxy,
   written,
-  type BrokenRoute,
+  type Flaws,
   type ToProxy,
 } from './wire.ts';
 
@@ -44,8 +44,8 @@ export interface StreamSourceOptions extends StreamSettings {
     model: Model,
     changed: ReadonlyMap<string, readonly BackendAddress[]>,
   ) => Promise<void>;
-  /** Routes of what is in use that answer 500, because they cannot be served with all that belongs to them. */
-  readonly brokenRoutes?: () => Promise<readonly BrokenRoute[]>;
+  /** The parts of the model in use that the proxy cannot do. */
+  readonly flaws?: () => Promise<Flaws>;
   readonly userAgent: string;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -61,7 +61,7 @@ export interface StreamPace {
   /** Until the first word is heard, which says how often there are signs of life. */
   readonly beatMs: number;
   readonly keepMs: number;
-  /** After a refusal: what was in the way (a port of somebody who is just leaving) may be gone. */
+  /** After a refusal, or with a port closed: what was in the way (somebody who is just leaving) may be gone. */
   readonly retryMs: number;
 }
 
@@ -104,6 +104,8 @@ export class StreamSource {
   private taken: Pick<Received, 'version' | 'root'> | undefined;
   /** Of the last whole, whatever became of it. */
   private refusal: readonly string[] = [];
+  /** Ports of what is in use are closed, because they could not be bound. */
+  private incomplete = false;
   private cached = false;
   private connected = false;
   private controller: string | undefined;
@@ -220,8 +222,8 @@ export class StreamSource {
       stream = await openStream({
         controller,
         path: pathOf(namespace, name),
-        token: await secretOf(tokenFile),
-        ca: await readFile(caFile, 'utf8'),
+        token: secretOf(tokenFile),
+        ca: readRegularText(caFile),
         serverName,
         userAgent,
         timeoutMs: this.pace.connectMs,
@@ -298,19 +300,20 @@ export class StreamSource {
         const known = this.taken?.version;
         const problems = await this.use(received);
         this.trouble = undefined;
+        const flaws = problems.length === 0 ? ((await this.options.flaws?.()) ?? noFlaws) : noFlaws;
+        this.incomplete = flaws.closed.length > 0;
         clearTimeout(this.retry);
         // Another stream begins with the newest model, whether or not it was refused.
-        if (problems.length > 0) this.retry = setTimeout(() => lines.end(), this.pace.retryMs).unref();
+        if (problems.length > 0 || this.incomplete)
+          this.retry = setTimeout(() => lines.end(), this.pace.retryMs).unref();
         if (problems.length === 0) {
           this.cached = false;
           if (version !== known) this.keeper?.keep(this.holding.keep(received));
         }
-        const broken =
-          problems.length === 0 ? boundedRoutes((await this.options.brokenRoutes?.()) ?? []) : [];
         await lines.send(
           written(
             problems.length === 0
-              ? { type: 'taken', version, ...(broken.length === 0 ? {} : { broken }) }
+              ? { type: 'taken', version, ...boundedFlaws(flaws) }
               : { type: 'refused', version, problems: bounded(problems) },
           ),
         );
@@ -327,7 +330,8 @@ export class StreamSource {
     const { version, root, model, endpoints, changed } = received;
     const { onModel, onAddresses } = this.options;
     // Lists are compared with the whole before: only where that is in use do they say everything.
-    const sameModel = this.refusal.length === 0 && this.taken?.root === root;
+    // A closed port has the whole model tried again.
+    const sameModel = this.refusal.length === 0 && this.taken?.root === root && !this.incomplete;
     const what = sameModel ? 'addresses' : 'model';
     try {
       if (!sameModel) await onModel(joinEndpoints(model, endpoints));
@@ -369,8 +373,10 @@ export class StreamSource {
   }
 }
 
-async function secretOf(file: string): Promise<string> {
-  const token = (await readFile(file, 'utf8')).trim();
+const noFlaws: Flaws = { broken: [], closed: [] };
+
+function secretOf(file: string): string {
+  const token = readRegularText(file).trim();
   if (token === '') throw new Error(`${file} is empty`);
   return token;
 }

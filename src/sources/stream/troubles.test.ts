@@ -7,7 +7,7 @@ import { Troubles } from './troubles.ts';
 const published = (name: string) =>
   new Map([['ns/gw', { model: modelWith([routeNamed(name)]), endpoints: new Set<string>() }]]);
 
-const told = { refused: ['port 80 cannot be bound'], broken: [] };
+const told = { refused: ['port 80 cannot be bound'], broken: [], closed: [] };
 
 test('what a proxy refuses, or cannot serve of what it takes, is known until it is well again', async (t) => {
   const folder = new Folder(t);
@@ -25,7 +25,9 @@ test('what a proxy refuses, or cannot serve of what it takes, is known until it 
   proxy.broken = [{ route: 'b', problem: 'unknown name jwtt' }];
   server.publish(published('b'), new Map());
   await until('it is taken', () => changes === 2);
-  assert.deepEqual(server.troubles.get('ns/gw'), [{ proxy: 'pod', refused: [], broken: proxy.broken }]);
+  assert.deepEqual(server.troubles.get('ns/gw'), [
+    { proxy: 'pod', refused: [], broken: proxy.broken, closed: [] },
+  ]);
   assert.deepEqual(server.proxies[0]?.broken, proxy.broken);
 
   // The same again is nothing new.
@@ -83,6 +85,35 @@ test('a proxy that left in trouble is remembered for a while, so that one that c
   assert.equal(troubles.ofGateways.size, 0);
   // One that was never in trouble is none of our business.
   troubles.left('ns/gw', 'other');
-  assert.equal(troubles.note('ns/gw', 'other', { version: 'v', result: 'taken', broken: [] }), false);
+  assert.equal(
+    troubles.note('ns/gw', 'other', { version: 'v', result: 'taken', broken: [], closed: [] }),
+    false,
+  );
   assert.equal(changes, 2);
+});
+
+test('a port that a proxy could not bind is known, and the model is tried again until the port is free', async (t) => {
+  const folder = new Folder(t);
+  let changes = 0;
+  const { server, url } = await startController(t, folder, { onTroubles: () => changes++ });
+  server.publish(published('a'), new Map());
+  const proxy = new Proxy(t, {
+    controllers: [url],
+    caFile: folder.caFile,
+    tokenFile: folder.write('token', 'ns.gw.pod'),
+    pace: { retryMs: 5 },
+  });
+  proxy.closed = [{ port: 15020, protocol: 'TCP', problem: 'port 15020 cannot be bound: EADDRINUSE' }];
+  await proxy.source.start();
+  await until('the closed port is known', () => changes === 1);
+  assert.deepEqual(server.troubles.get('ns/gw'), [
+    { proxy: 'pod', refused: [], broken: [], closed: proxy.closed },
+  ]);
+  // The model itself is in use.
+  assert.deepEqual(proxy.source.problems, []);
+
+  proxy.closed = [];
+  await until('all is well', () => changes === 2);
+  assert.equal(server.troubles.size, 0);
+  assert.ok(proxy.models.length > 1);
 });

@@ -1,14 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Answer } from './proxyStream.ts';
-import type { BrokenRoute } from './wire.ts';
+import type { Flaws } from './wire.ts';
 
 /** What a proxy cannot do of the model of its Gateway. */
-export interface Trouble {
+export interface Trouble extends Flaws {
   readonly proxy: string;
   /** Why it does not take the model at all; empty where it does. */
   readonly refused: readonly string[];
-  /** Routes that answer 500, because they cannot be served with all that belongs to them. */
-  readonly broken: readonly BrokenRoute[];
 }
 
 interface Noted {
@@ -52,9 +50,9 @@ export class Troubles {
     const before = this.noted.get(key);
     clearTimeout(before?.timer);
     const refused = answer.result === 'refused' ? answer.problems : [];
-    const broken = answer.result === 'taken' ? answer.broken : [];
-    const isTroubled = refused.length + broken.length > 0;
-    const trouble = { proxy, refused, broken };
+    const { broken, closed } = answer.result === 'taken' ? answer : { broken: [], closed: [] };
+    const isTroubled = refused.length + broken.length + closed.length > 0;
+    const trouble = { proxy, refused, broken, closed };
     if (isTroubled) this.noted.set(key, { gateway, trouble });
     else this.noted.delete(key);
     if (isTroubled ? !isDeepStrictEqual(before?.trouble, trouble) : before !== undefined) this.onChange();

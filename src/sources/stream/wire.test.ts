@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   bounded,
-  boundedRoutes,
+  boundedFlaws,
   gatewayOfPath,
   pathOf,
   readToController,
@@ -94,10 +94,12 @@ test('what is not understood is refused', () => {
 test('what a proxy complains of fits into a message', () => {
   const problems = bounded(Array.from({ length: 50 }, () => 'x'.repeat(5_000)));
   assert.ok(readToController(written({ type: 'refused', version: name, problems })));
-  const broken = boundedRoutes(
-    Array.from({ length: 100 }, () => ({ route: 'r', problem: 'x'.repeat(5_000) })),
-  );
-  assert.ok(readToController(written({ type: 'taken', version: name, broken })));
+  const problem = 'x'.repeat(5_000);
+  const flaws = boundedFlaws({
+    broken: Array.from({ length: 100 }, () => ({ route: 'r', problem })),
+    closed: Array.from({ length: 100 }, () => ({ port: 80, protocol: 'TCP' as const, problem })),
+  });
+  assert.ok(readToController(written({ type: 'taken', version: name, ...flaws })));
 });
 
 test('a path names one Gateway, and nothing else does', () => {

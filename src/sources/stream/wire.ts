@@ -41,8 +41,13 @@ export type ToController =
       readonly endpoints: readonly (readonly [string, PartName])[];
     }
   | { readonly type: 'ready' }
-  /** It is in use, but for routes that answer 500. */
-  | { readonly type: 'taken'; readonly version: string; readonly broken?: readonly BrokenRoute[] }
+  /** It is in use, but for routes that answer 500 and ports that could not be bound. */
+  | {
+      readonly type: 'taken';
+      readonly version: string;
+      readonly broken?: readonly BrokenRoute[];
+      readonly closed?: readonly ClosedPort[];
+    }
   | { readonly type: 'refused'; readonly version: string; readonly problems: readonly string[] }
   | { readonly type: 'beat' };
 
@@ -53,6 +58,19 @@ export interface BrokenRoute {
   readonly problem: string;
 }
 
+/** A port that a proxy could not bind, so that the listeners on it are closed. */
+export interface ClosedPort {
+  readonly port: number;
+  readonly protocol: 'TCP' | 'UDP';
+  readonly problem: string;
+}
+
+/** The parts of a taken model that a proxy cannot do. */
+export interface Flaws {
+  readonly broken: readonly BrokenRoute[];
+  readonly closed: readonly ClosedPort[];
+}
+
 /** Longest line, either way. The largest part is a listener with all its certificates. */
 export const maxLineBytes = 8 << 20;
 export const maxKeyLength = 600;
@@ -61,6 +79,7 @@ export const haveAtOnce = 2_000;
 export const maxProblems = 10;
 export const maxProblemLength = 1_000;
 export const maxBrokenRoutes = 50;
+export const maxClosedPorts = 50;
 
 /** The other side says what cannot be understood. */
 export class WireError extends Error {
@@ -90,6 +109,14 @@ const isBrokenRoute = (value: unknown): value is BrokenRoute => {
   return isText(route, maxKeyLength) && isText(problem, maxProblemLength);
 };
 
+const isClosedPort = (value: unknown): value is ClosedPort => {
+  if (typeof value !== 'object' || value === null) return false;
+  const { port, protocol, problem } = value as Readonly<Record<string, unknown>>;
+  return (
+    Number.isInteger(port) && (protocol === 'TCP' || protocol === 'UDP') && isText(problem, maxProblemLength)
+  );
+};
+
 const isListOf = (value: unknown, most: number, holds: (item: unknown) => boolean): boolean =>
   Array.isArray(value) && value.length <= most && value.every(holds);
 
@@ -108,8 +135,10 @@ const toController: Checks<ToController> = {
   have: ({ parts, endpoints }) =>
     isListOf(parts, haveAtOnce, isPartName) && isListOf(endpoints, haveAtOnce, isListName),
   ready: () => true,
-  taken: ({ version, broken }) =>
-    isPartName(version) && (broken === undefined || isListOf(broken, maxBrokenRoutes, isBrokenRoute)),
+  taken: ({ version, broken, closed }) =>
+    isPartName(version) &&
+    (broken === undefined || isListOf(broken, maxBrokenRoutes, isBrokenRoute)) &&
+    (closed === undefined || isListOf(closed, maxClosedPorts, isClosedPort)),
   refused: ({ version, problems }) =>
     isPartName(version) && isListOf(problems, maxProblems, (one) => isText(one, maxProblemLength)),
   beat: () => true,
@@ -148,9 +177,23 @@ export const writtenEndpoints = (key: string, text: string): string =>
 export const bounded = (problems: readonly string[]): readonly string[] =>
   problems.slice(0, maxProblems).map((text) => text.slice(0, maxProblemLength));
 
-/** Routes that are broken, in the bounds of the wire. */
-export const boundedRoutes = (broken: readonly BrokenRoute[]): readonly BrokenRoute[] =>
-  broken.slice(0, maxBrokenRoutes).map(({ route, problem }) => ({
-    route: route.slice(0, maxKeyLength),
-    problem: problem.slice(0, maxProblemLength),
-  }));
+/** The flaws of a taken model, in the bounds of the wire; no field where there is none. */
+export const boundedFlaws = ({ broken, closed }: Flaws): Partial<Flaws> => ({
+  ...(broken.length === 0
+    ? {}
+    : {
+        broken: broken.slice(0, maxBrokenRoutes).map(({ route, problem }) => ({
+          route: route.slice(0, maxKeyLength),
+          problem: problem.slice(0, maxProblemLength),
+        })),
+      }),
+  ...(closed.length === 0
+    ? {}
+    : {
+        closed: closed.slice(0, maxClosedPorts).map(({ port, protocol, problem }) => ({
+          port,
+          protocol,
+          problem: problem.slice(0, maxProblemLength),
+        })),
+      }),
+});

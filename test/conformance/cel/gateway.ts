@@ -1,6 +1,6 @@
 import type { CelValue } from '@bufbuild/cel';
 import { isMessage } from '@bufbuild/protobuf';
-import { compile, isProblem, type Members } from '../../../src/cel/index.ts';
+import { compile, isProblem, newMeter, type Members } from '../../../src/cel/index.ts';
 import type { Case } from './cases.ts';
 import { bindings, verdict, type Failure } from './engine.ts';
 
@@ -33,5 +33,5 @@ export function runOnGateway({ test }: Case): Failure {
   const variables: Members = Object.fromEntries(names.map((name) => [name, { kind: 'value', type: 'dyn' }]));
   const program = compile(test.expr, variables);
   if (isProblem(program)) return verdict(test, new Error(`refused: ${program.message}`));
-  return verdict(test, program.run(given) as CelValue | Error);
+  return verdict(test, program.run(given, newMeter()) as CelValue | Error);
 }

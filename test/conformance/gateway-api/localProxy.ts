@@ -27,7 +27,7 @@ export class LocalProxy {
       log: this.#log,
       metrics: createMetrics({ process: false }),
       fixed: defaults.fixed,
-      secrets: [],
+      secrets: { variables: [], values: [] },
     });
   }
 

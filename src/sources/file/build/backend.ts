@@ -4,7 +4,7 @@ import type { BackendPolicySettings } from '../schema/backendPolicies.ts';
 import type { BackendSettings } from '../schema/route.ts';
 import { buildMcp } from './mcp.ts';
 import type { Surroundings } from './surroundings.ts';
-import { buildTarget } from './target.ts';
+import { buildTarget, ownHostOf } from './target.ts';
 
 /**
  * @param key Identity of the backend; a reference to a named backend has the identity of that one instead.
@@ -27,7 +27,8 @@ export function buildBackend(
   if (found?.host !== undefined) {
     // What stands closer to the backend wins.
     const policies = { ...ofRoute, ...found.policies, ...settings.policies };
-    return { kind: 'http', ...base, ...buildTarget(found.host, found.addresses, policies) };
+    const target = buildTarget(found.host, found.addresses, policies);
+    return { kind: 'http', ...base, ...target, ...ownHostOf(found.host) };
   }
   if (found?.mcp !== undefined) {
     // A reference stands here, the servers stand there.

@@ -9,6 +9,7 @@ import {
 } from '../../../model/index.ts';
 import type { Path } from '../path.ts';
 import type { BindSettings, DocumentSettings, GatewaySettings } from '../schema/document.ts';
+import { usualMcpPort } from '../schema/mcp.ts';
 import { inlinePolicies } from '../schema/policies.ts';
 import type { ServerTlsSettings } from '../schema/serverTls.ts';
 import { buildMcp } from './mcp.ts';
@@ -72,10 +73,11 @@ interface Contents {
 
 function buildListener(
   name: string,
-  { protocol, hostname, tls }: ListenerFields,
+  { protocol, hostname: written, tls }: ListenerFields,
   { frontendTls }: Surroundings,
   contents: Contents,
 ): Listener {
+  const hostname = servedHost(written);
   const base = { name, ...(hostname === undefined ? {} : { hostname }) };
   switch (protocol) {
     case 'UDP':
@@ -98,6 +100,10 @@ function buildListener(
       };
   }
 }
+
+/** `*` is how some files write what others leave out. */
+const servedHost = (hostname: string | undefined): string | undefined =>
+  hostname === '*' ? undefined : hostname;
 
 /** A route with the gateways that it attaches to. */
 interface Attached<Built> {
@@ -133,7 +139,7 @@ export function buildAttachments(document: DocumentSettings, around: Surrounding
     }));
   };
   const routes = all('routes', 'route', document.routes, buildRoute);
-  if (document.mcp !== undefined && document.mcp.port === undefined)
+  if (document.mcp !== undefined && portOfMcp(document) === undefined)
     routes.push({
       gateways: gatewayNames(document.mcp.gateways),
       route: buildMcpRoute(document.mcp, around),
@@ -182,7 +188,8 @@ export function buildGateway(
         .map(({ route }) => route)
         .filter(
           (route) =>
-            reachableHostnames(fields.hostname, 'hostnames' in route ? route.hostnames : []).length > 0,
+            reachableHostnames(servedHost(fields.hostname), 'hostnames' in route ? route.hostnames : [])
+              .length > 0,
         );
     const listener = buildListener(full, fields, around, {
       policies: () =>
@@ -200,6 +207,13 @@ export function buildGateway(
 }
 
 type SimpleMcp = NonNullable<DocumentSettings['mcp']>;
+
+/** The port that the top-level `mcp` opens for itself; undefined where it attaches to gateways. */
+export function portOfMcp({ mcp, gateways = {} }: DocumentSettings): number | undefined {
+  if (mcp === undefined) return undefined;
+  const standsAlone = mcp.gateways === undefined && Object.keys(gateways).length === 0;
+  return mcp.port ?? (standsAlone ? usualMcpPort : undefined);
+}
 
 /** The port that the top-level `mcp` opens for itself. */
 export function buildMcpBind(settings: SimpleMcp, port: number, around: Surroundings): Bind {

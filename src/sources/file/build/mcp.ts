@@ -1,11 +1,12 @@
-import type { McpBackend, McpTarget, RemoteTarget, StdioTarget } from '../../../model/index.ts';
+import { policiesOn } from '../../../policies/schemas.ts';
+import type { CallTimeouts, McpBackend, McpTarget, RemoteTarget, StdioTarget } from '../../../model/index.ts';
 import type { Path } from '../path.ts';
 import type { BackendPolicySettings, TargetPolicySettings } from '../schema/backendPolicies.ts';
 import type { McpSettings } from '../schema/mcp.ts';
 import type { RemoteServer } from '../schema/remoteServer.ts';
 import type { Surroundings } from './surroundings.ts';
 import { buildPolicies } from './policies.ts';
-import { buildTarget } from './target.ts';
+import { buildTarget, ownHostOf } from './target.ts';
 
 const startTimeoutMs = 60_000;
 
@@ -18,7 +19,7 @@ type TargetSettings = McpSettings['targets'][number];
  * @param ofRoute policies of the route that are about its backends
  */
 export function buildMcp(
-  settings: Omit<McpSettings, 'statefulMode'>,
+  settings: Omit<McpSettings, 'statefulMode' | 'failureMode'>,
   path: Path,
   around: Surroundings,
   ofRoute: BackendPolicySettings,
@@ -29,31 +30,40 @@ export function buildMcp(
       buildMcpTarget(target, [...path, 'targets', index], around, ofRoute),
     ),
     prefixMode: settings.prefixMode ?? 'conditional',
-    failureMode: settings.failureMode ?? 'failClosed',
     dnsRebindingProtection: settings.dnsRebindingProtection ?? false,
   };
 }
 
 function buildMcpTarget(
-  { name, stdio, mcp, policies = {} }: TargetSettings,
+  { name, stdio, mcp, policies = {}, resume = true, callTimeout, toolTimeouts }: TargetSettings,
   path: Path,
   around: Surroundings,
   ofRoute: BackendPolicySettings,
 ): McpTarget {
-  if (stdio !== undefined) return buildStdio(name, stdio);
+  const timeouts: CallTimeouts = {
+    ...(callTimeout === undefined ? {} : { callTimeoutMs: callTimeout }),
+    ...(toolTimeouts === undefined ? {} : { toolTimeoutsMs: toolTimeouts }),
+  };
+  if (stdio !== undefined) return { ...buildStdio(name, stdio, resume), ...timeouts };
   if (mcp === undefined) throw new Error('a target without a transport passed the checks');
-  const { backendAuth, requestHeaderModifier } = policies;
-  const uses = buildPolicies({ backendAuth, requestHeaderModifier }, [...path, 'policies'], around);
+  const uses = buildPolicies(stepsOf(policies), [...path, 'policies'], around);
   return {
     kind: 'http',
     name,
     path: mcp.path,
     ...buildRemote(mcp, policies, around, ofRoute),
+    ...timeouts,
     ...(uses.length === 0 ? {} : { policies: uses }),
   };
 }
 
-function buildStdio(name: string, stdio: NonNullable<TargetSettings['stdio']>): StdioTarget {
+const ofTargets: ReadonlySet<string> = new Set(policiesOn('target'));
+
+/** The policies among the settings that are steps of a request. */
+const stepsOf = (policies: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(Object.entries(policies).filter(([name]) => ofTargets.has(name)));
+
+function buildStdio(name: string, stdio: NonNullable<TargetSettings['stdio']>, resume: boolean): StdioTarget {
   return {
     kind: 'stdio',
     name,
@@ -63,6 +73,7 @@ function buildStdio(name: string, stdio: NonNullable<TargetSettings['stdio']>): 
     clearEnv: stdio.clear_env ?? false,
     ...(stdio.cwd === undefined ? {} : { cwd: stdio.cwd }),
     startTimeoutMs: stdio.startTimeout ?? startTimeoutMs,
+    ...(resume ? {} : { resume }),
   };
 }
 
@@ -77,5 +88,8 @@ function buildRemote(
   const host = at ?? named?.host;
   if (host === undefined) throw new Error('a target without a host passed the checks');
   const own = { ...(backendTLS && { backendTLS }), ...(http && { http }), ...(tcp && { tcp }) };
-  return buildTarget(host, named?.addresses, { ...ofRoute, ...named?.policies, ...own });
+  return {
+    ...buildTarget(host, named?.addresses, { ...ofRoute, ...named?.policies, ...own }),
+    ...ownHostOf(host),
+  };
 }

@@ -4,7 +4,7 @@ import { formatPath, type Path } from '../path.ts';
 import type { DocumentSettings } from '../schema/document.ts';
 import type { Tree } from '../tree.ts';
 import type { Surroundings } from './surroundings.ts';
-import { buildAttachments, buildBind, buildGateway, buildMcpBind } from './listeners.ts';
+import { buildAttachments, buildBind, buildGateway, buildMcpBind, portOfMcp } from './listeners.ts';
 import { buildProcess } from './process.ts';
 
 export interface Built {
@@ -27,6 +27,7 @@ export function buildModel(
     named: new Map((document.backends ?? []).map((backend) => [backend.name, backend])),
   };
   const attachments = buildAttachments(document, around);
+  const mcpPort = portOfMcp(document);
   const model: Model = {
     process: buildProcess(document, overrides),
     binds: [
@@ -34,7 +35,9 @@ export function buildModel(
       ...Object.entries(document.gateways ?? {}).map(([name, gateway]) =>
         buildGateway(name, gateway, attachments, around),
       ),
-      ...(document.mcp?.port === undefined ? [] : [buildMcpBind(document.mcp, document.mcp.port, around)]),
+      ...(document.mcp === undefined || mcpPort === undefined
+        ? []
+        : [buildMcpBind(document.mcp, mcpPort, around)]),
     ],
   };
   const { routes, tcpRoutes } = attachments;

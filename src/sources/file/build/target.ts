@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import type { BackendTls, HttpBackend } from '../../../model/index.ts';
 import type { BackendAddressSettings, BackendPolicySettings } from '../schema/backendPolicies.ts';
 import type { BackendTlsSettings } from '../schema/backendTls.ts';
@@ -26,6 +27,10 @@ export function buildTarget(
     ...(sessionAffinity === undefined ? {} : { affinity: sessionAffinity }),
   };
 }
+
+/** A backend that is named by host name is asked by that name, as the format has it; one with an address has none. */
+export const ownHostOf = ({ host }: HostAndPort): Pick<HttpBackend, 'ownHost'> =>
+  isIP(host) === 0 ? { ownHost: true } : {};
 
 export function buildAddress(
   given: BackendAddressSettings[number],

@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { backendPolicySchemas, policySchemas } from '../../../policies/schemas.ts';
+import { backendPolicySchemas, policiesNotBuiltOn } from '../../../policies/schemas.ts';
 import { backendTls, rawBackendTls } from './backendTls.ts';
 import { fields, parsed } from './fields.ts';
 import { keepalives } from './keepalives.ts';
+import { policyFields } from './policies.ts';
 import { hostAndPort, positiveDuration, requestTarget } from './scalars.ts';
 
 const count = (most: number): z.ZodInt => z.int().min(1).max(most);
@@ -137,39 +138,20 @@ export const backendPolicies = oneVersion(
         .optional()
         .describe('Which requests are to go to the same address.'),
     },
-    [
-      'requestHeaderModifier',
-      'responseHeaderModifier',
-      'transformations',
-      'backendAuth',
-      'backendTunnel',
-      'requestRedirect',
-      'extAuthz',
-      'authorization',
-      'mcpAuthorization',
-      'mcpGuardrails',
-      'a2a',
-      'inferenceRouting',
-      'ai',
-    ],
+    policiesNotBuiltOn('backend'),
   ),
 ).meta({ id: 'BackendPolicies' });
 
-/** `policies` of an MCP target that is reached over the network. */
+/** `policies` of an MCP target that is reached over the network; they take the place of those of the route. */
 export const targetPolicies = oneVersion(
   fields(
     {
       backendTLS: backendTls.optional().describe('Encrypt connections to it; also for https://.'),
-      backendAuth: policySchemas.backendAuth
-        .optional()
-        .describe('Credentials that it gets with every request, in place of those that the route says.'),
-      requestHeaderModifier: policySchemas.requestHeaderModifier
-        .optional()
-        .describe('Headers that it gets with every request, in place of those that the route says.'),
+      ...policyFields('target'),
       http: http.optional().describe('The version of HTTP it is spoken to in, and how long a call may take.'),
       tcp: tcp.optional().describe('How connections are opened and kept.'),
     },
-    ['transformations', 'backendTunnel'],
+    policiesNotBuiltOn('target'),
   ),
 ).meta({ id: 'McpTargetPolicies' });
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Pem } from '../../../model/index.ts';
+import { namesFile } from '../../../policies/schemas.ts';
 import { fields, parsed } from './fields.ts';
 import { hostname } from './scalars.ts';
 
@@ -9,12 +10,18 @@ const isPem = (text: string): boolean => text.includes('-----BEGIN ');
 const certificatePem = (text: string): Pem | undefined =>
   isPem(text) ? { inline: text } : text === '' || text.includes('\0') ? undefined : { file: text };
 
-export const certificate = parsed('the path of a PEM file, or its text', certificatePem);
+export const certificate = namesFile(
+  parsed('the path of a PEM file, or its text', certificatePem),
+  'file',
+  (value) => !isPem(value),
+);
 
-export const keyFile = parsed('the path of a PEM file', (text): Pem | undefined => {
-  if (isPem(text)) throw new Error('expected the path of a file: a private key does not belong in here');
-  return certificatePem(text);
-});
+export const keyFile = namesFile(
+  parsed('the path of a PEM file', (text): Pem | undefined => {
+    if (isPem(text)) throw new Error('expected the path of a file: a private key does not belong in here');
+    return certificatePem(text);
+  }),
+);
 
 /** Names of the format → names of OpenSSL. */
 const groups: Readonly<Record<string, string>> = {

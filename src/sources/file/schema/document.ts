@@ -100,9 +100,16 @@ const gateway = consistent(
   Object.keys(inlinePolicies),
 );
 
+/** The fields that a gateway with `listeners` leaves to its listeners; the schema refuses those that are not built. */
+export const listenerFields: readonly string[] = Object.keys(gatewayListener.shape).filter(
+  (name) => Object.hasOwn(gateway.shape, name) && !inlinePoliciesUnbuilt.includes(name),
+);
+
 const simpleMcp = fields({
   gateways: gatewayRefs.optional().describe('Gateways that serve it; the gateway `default` by default.'),
-  port: listenPort.optional().describe('A port of its own instead of a gateway.'),
+  port: listenPort
+    .optional()
+    .describe('A port of its own instead of a gateway; 3000 by default where the file has no `gateways`.'),
   ...mcpFields,
   policies: routePolicies.optional().describe('What is checked and changed on the way.'),
 });
@@ -126,7 +133,7 @@ export const documentSchema = fields(
       .array(attachedUdpRoute)
       .optional()
       .describe('Routes that attach to gateways of protocol UDP.'),
-    mcp: simpleMcp.optional().describe('MCP servers, served at /mcp and /sse.'),
+    mcp: simpleMcp.optional().describe('MCP servers, served at /mcp over Streamable HTTP.'),
     backends: z.array(namedBackend).optional().describe('Backends that several routes can refer to by name.'),
   },
   ['policies', 'workloads', 'services', 'routeGroups', 'llm', 'ui'],

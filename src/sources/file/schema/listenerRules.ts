@@ -16,7 +16,7 @@ interface Given {
   readonly tls?: object | undefined;
   readonly hostname?: string | undefined;
   readonly routes?: readonly unknown[] | undefined;
-  readonly tcpRoutes?: readonly { readonly hostnames?: readonly string[] | undefined }[] | undefined;
+  readonly tcpRoutes?: readonly unknown[] | undefined;
   readonly udpRoutes?: readonly unknown[] | undefined;
 }
 
@@ -26,7 +26,7 @@ export function consistent<Schema extends z.ZodType<Given>>(
   httpPolicies: readonly string[],
 ): Schema {
   return schema.superRefine((given, context) => {
-    const { protocol, tls, hostname, tcpRoutes } = given;
+    const { protocol, tls, hostname } = given;
     const issue = (path: (string | number)[], message: string): void =>
       context.addIssue({ code: 'custom', path, message });
     const spoken = protocol ?? (tls === undefined ? 'HTTP' : 'HTTPS');
@@ -35,18 +35,11 @@ export function consistent<Schema extends z.ZodType<Given>>(
       issue(['protocol'], 'expected HTTPS, or TLS for tcpRoutes, since `tls` is given');
     if ((spoken === 'TCP' || spoken === 'UDP') && tls !== undefined)
       issue(['tls'], `a ${spoken} listener knows no TLS; with protocol TLS it ends here`);
-    if ((spoken === 'TCP' || spoken === 'UDP') && hostname !== undefined)
+    if ((spoken === 'TCP' || spoken === 'UDP') && hostname !== undefined && hostname !== '*')
       issue(['hostname'], `a ${spoken} listener sees no host name`);
     for (const field of routeFields)
       if (given[field] !== undefined && field !== routesOf[spoken])
         issue([field], `a listener of protocol ${spoken} serves ${routesOf[spoken]}`);
-    if (spoken === 'TCP')
-      for (const [index, route] of (tcpRoutes ?? []).entries())
-        if ((route.hostnames ?? []).length > 0)
-          issue(
-            ['tcpRoutes', index, 'hostnames'],
-            'a TCP listener sees no host name; one of protocol TLS does',
-          );
     if (routesOf[spoken] === 'routes') return;
     for (const policy of httpPolicies)
       if ((given as Record<string, unknown>)[policy] !== undefined)

@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { mayHoldSecret, namesFile } from '../../../policies/schemas.ts';
 import { targetPolicies } from './backendPolicies.ts';
 import { choice, fields, notBuilt, oneOf, parsed } from './fields.ts';
 import { remoteServer } from './remoteServer.ts';
-import { positiveDuration } from './scalars.ts';
+import { duration, positiveDuration } from './scalars.ts';
 
 const environmentName = z
   .string()
@@ -14,17 +15,22 @@ const noNul = (what: string, shortest = 0): z.ZodString =>
     .refine((text) => !text.includes('\0'), { error: `${what} cannot hold a NUL character` });
 
 const stdio = fields({
-  cmd: noNul('a command', 1).describe('Program to start, found along PATH.'),
-  args: z.array(noNul('an argument')).optional().describe('Its arguments; no shell reads them.'),
+  cmd: namesFile(noNul('a command', 1), 'command').describe('Program to start, found along PATH.'),
+  args: z
+    .array(mayHoldSecret(noNul('an argument')))
+    .optional()
+    .describe('Its arguments; no shell reads them.'),
   env: z
-    .record(environmentName, noNul('a value'))
+    .record(environmentName, mayHoldSecret(noNul('a value')))
     .optional()
     .describe('Environment variables to add or replace.'),
   clear_env: z
     .boolean()
     .optional()
     .describe('Start from an empty environment instead of that of the gateway; false by default.'),
-  cwd: noNul('a path', 1).optional().describe('Working directory; that of the gateway by default.'),
+  cwd: namesFile(noNul('a path', 1), 'folder')
+    .optional()
+    .describe('Working directory; that of the gateway by default.'),
   startTimeout: positiveDuration
     .optional()
     .describe('Time from the start of the program to its answer to initialize; 60s by default.'),
@@ -43,10 +49,33 @@ const target = oneOf(
     openapi: notBuilt(),
     policies: targetPolicies
       .optional()
-      .describe('How connections to the server are made, and what it gets with every request.'),
+      .describe(
+        'How connections to the server are made, and what it gets with every request, in place of what the route says.',
+      ),
+    callTimeout: duration
+      .optional()
+      .describe(
+        'Time that a call may take without progress; 0s is no limit. In place of the timeout policy and of config.limits.mcpCallTimeout.',
+      ),
+    toolTimeouts: z
+      .record(z.string().min(1, { error: 'expected the name of a tool' }), duration)
+      .optional()
+      .describe('The same for single tools, by their names at the server.'),
+    resume: z
+      .boolean()
+      .optional()
+      .describe(
+        'Start the program again for a session whose child was taken to make room for others; true by default. False: the session ends with 404.',
+      ),
   }),
   ['stdio', 'mcp'],
-).superRefine(({ stdio: child, policies }, context) => {
+).superRefine(({ stdio: child, policies, resume }, context) => {
+  if (child === undefined && resume !== undefined)
+    context.addIssue({
+      code: 'custom',
+      path: ['resume'],
+      message: 'is about a server that runs as a child process',
+    });
   if (child === undefined || policies === undefined) return;
   context.addIssue({
     code: 'custom',
@@ -54,6 +83,9 @@ const target = oneOf(
     message: 'is about connections to a server, and one that runs as a child process has none',
   });
 });
+
+/** Port of the top-level `mcp` where the file has neither a port for it nor gateways. */
+export const usualMcpPort = 3000;
 
 /** Fields that an MCP backend and the top-level `mcp` share. */
 export const mcpFields = {
@@ -71,9 +103,9 @@ export const mcpFields = {
     .describe(
       'When names of tools and prompts carry the name of their target; conditional (with several targets) by default.',
     ),
-  failureMode: choice(['failClosed', 'failOpen'])
+  failureMode: choice(['failClosed'], ['failOpen'])
     .optional()
-    .describe('What a target that fails does to the others; failClosed by default.'),
+    .describe('A target that fails fails the request; failOpen comes with several targets.'),
   dnsRebindingProtection: z
     .boolean()
     .optional()

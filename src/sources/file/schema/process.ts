@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { secret } from '../../../policies/schemas.ts';
 import { choice, fields, parsed } from './fields.ts';
 import { keepalives } from './keepalives.ts';
 import { proxyProtocol } from './proxyProtocol.ts';
 import { frontendTlsFields, frontendVersionsInOrder } from './serverTls.ts';
-import { duration, listenAddress, positiveDuration, positiveSize, size } from './scalars.ts';
+import { duration, listenAddress, network, positiveDuration, positiveSize, size } from './scalars.ts';
 
 /** RFC 9113 §6.9.1. */
 const WINDOW_MOST = 2_147_483_647;
@@ -104,7 +105,16 @@ const overload = fields({
 const limits = fields({
   maxHeadBytes: positiveSize.optional().describe('Request line and headers; 64KiB by default. Over it: 431.'),
   maxUriBytes: positiveSize.optional().describe('Request target; 16KiB by default. Over it: 414.'),
+  maxMethodBytes: count.optional().describe('Method of a request; 32 bytes by default. Over it: 501.'),
+  maxHeaderNameBytes: positiveSize
+    .optional()
+    .describe('Name of one header of a request or of an answer; 256 bytes by default. Over it: 431 or 502.'),
   maxBodyBytes: size.optional().describe('Request body; 0, the default, is no limit. Over it: 413.'),
+  firstRequestTimeout: positiveDuration
+    .optional()
+    .describe(
+      'Time a connection of an HTTP listener may stay open before the first byte of its first request; 10s by default. Over it: closed without an answer.',
+    ),
   headTimeout: positiveDuration
     .optional()
     .describe('First byte to the end of the head; 10s by default. Over it: 408.'),
@@ -127,6 +137,14 @@ const limits = fields({
   udpIdleTimeout: positiveDuration
     .optional()
     .describe('Time after which a silent client of a UDP listener is forgotten; 1m by default.'),
+  maxUnreadBytes: size
+    .optional()
+    .describe(
+      'Memory in which answers of HTTP/2 wait for their clients; 0, the default, is a quarter of what the system grants. Over it: streams are reset.',
+    ),
+  maxUnreadBytesPerConnection: positiveSize
+    .optional()
+    .describe('The same for one connection; 8MiB by default. Over it: its streams are reset.'),
   maxUdpFlows: count
     .optional()
     .describe(
@@ -158,9 +176,57 @@ const limits = fields({
     .optional()
     .describe('Time over which minBodyRate is averaged; 30s by default.'),
   overload: overload.optional().describe('When the process has more to do than it can.'),
-  maxMcpSessions: count.optional().describe('Live MCP sessions; 10000 by default.'),
-  maxChildren: count.optional().describe('Child processes of stdio targets; 256 by default.'),
-  maxMcpMessageBytes: positiveSize.optional().describe('One message of an MCP server; 16MiB by default.'),
+  maxMcpSessions: count.optional().describe('Live MCP sessions; 10000 by default. Over it: 503.'),
+  maxMcpSessionsPerPrincipal: count
+    .optional()
+    .describe(
+      'Live MCP sessions of one principal (the subject of a token; without a token, the address of the client, an IPv6 address by its /64); 1000 by default. Over it: 429.',
+    ),
+  maxChildren: count.optional().describe('Child processes of stdio targets; 256 by default. Over it: 503.'),
+  maxChildrenPerPrincipal: count
+    .optional()
+    .describe('Child processes of stdio targets for one principal; 64 by default. Over it: 429.'),
+  maxMcpCalls: count
+    .optional()
+    .describe('MCP requests that wait for their response; 10000 by default. Over it: 503.'),
+  maxMcpCallsPerPrincipal: count
+    .optional()
+    .describe('MCP requests of one principal that wait for their response; 2000 by default. Over it: 429.'),
+  maxMcpStreams: count
+    .optional()
+    .describe('MCP event streams that clients opened with GET; 10000 by default. Over it: 503.'),
+  maxMcpStreamsPerPrincipal: count
+    .optional()
+    .describe('MCP event streams of one principal; 1000 by default. Over it: 429.'),
+  mcpCallTimeout: duration
+    .optional()
+    .describe(
+      'Time that a call of an MCP server may take without progress, where neither its target nor a timeout policy says it; 15m by default, 0s is no limit.',
+    ),
+  maxMcpCallTime: positiveDuration
+    .optional()
+    .describe('Time that a call of an MCP server may take, however much progress it makes; 2h by default.'),
+  mcpSessionGrace: duration
+    .optional()
+    .describe(
+      'Time for which an MCP session without stream and call keeps its child, however full a budget is; 1m by default.',
+    ),
+  maxJsonDepth: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .optional()
+    .describe(
+      'Objects and lists within each other in one message of an MCP client; 128 by default. Over it: 400.',
+    ),
+  maxJsonNodes: count
+    .optional()
+    .describe('JSON values in one message of an MCP client; 200000 by default. Over it: 413.'),
+  maxMcpMessageBytes: positiveSize
+    .optional()
+    .describe(
+      'One MCP message, in either direction; 16MiB by default. frontendPolicies.http.maxBufferSize bounds messages of clients where this is left out.',
+    ),
 });
 
 const toggle = (what: string): z.ZodOptional<z.ZodBoolean> =>
@@ -187,8 +253,11 @@ export const processSchema = fields(
     statsAddr: address('Where /metrics is served', '[::]:15020'),
     readinessAddr: address('Where /healthz/ready is served', '[::]:15021'),
     session: fields({
-      key: parsed('64 hexadecimal digits, as `openssl rand -hex 32` prints', parseSessionKey).describe(
-        'Key that seals session ids. Without it a random key is made at every start.',
+      key: secret(
+        parsed('64 hexadecimal digits, as `openssl rand -hex 32` prints', parseSessionKey).describe(
+          'Key that seals session ids. Without it a random key is made at every start.',
+        ),
+        'sessionKey',
       ),
     })
       .optional()
@@ -227,6 +296,13 @@ export const processSchema = fields(
     backend: backend.optional().describe('Connections to HTTP backends.'),
     limits: limits.optional().describe('What clients and servers can make grow, and how long they may take.'),
     headers: headers.optional().describe('Headers that the gateway adds by itself.'),
+    trustedProxies: z
+      .array(network)
+      .max(1_024)
+      .optional()
+      .describe(
+        'Addresses and networks of the proxies in front: from them alone X-Forwarded-For, X-Forwarded-Proto and the PROXY protocol tell of the client.',
+      ),
     workers,
     workerThreads: workers.describe('Another name of workers.'),
   },

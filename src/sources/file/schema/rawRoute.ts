@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { backendAddresses, rawBackendPolicies } from './backendPolicies.ts';
 import { rawBackendTls } from './backendTls.ts';
 import { fields, oneOf } from './fields.ts';
-import { hostname, objectName, plainHostAndPort } from './scalars.ts';
+import { backendName, hostname, objectName, plainHostAndPort } from './scalars.ts';
 import { gatewayRefs, weight } from './route.ts';
 
 const host = plainHostAndPort.optional().describe('A server, as name:port.');
@@ -29,7 +29,7 @@ const tcpBackend = needsHost(
       {
         host,
         addresses,
-        backend: z.string().optional().describe('Name of an entry of the top-level `backends`.'),
+        backend: backendName.optional().describe('Name of an entry of the top-level `backends`.'),
         weight: weight('connections'),
         policies: rawBackendPolicies.optional().describe('How connections to this backend are made.'),
       },
@@ -49,7 +49,7 @@ const tcpFields = {
     .array(hostname)
     .optional()
     .describe(
-      'Server names of TLS that it serves, *.example.com for all below; all of the listener by default.',
+      'Server names of TLS that it serves, *.example.com for all below; all of the listener by default. A connection without TLS has none.',
     ),
   policies: fields({
     backendTLS: rawBackendTls.optional().describe('Encrypt connections to all backends of the route.'),

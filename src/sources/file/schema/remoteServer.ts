@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { mayHoldShownSecret } from '../../../policies/schemas.ts';
 import { fields, oneOf, parsed } from './fields.ts';
-import { hostAndPort, requestTarget, type HostAndPort } from './scalars.ts';
+import { backendName, hostAndPort, requestTarget, type HostAndPort } from './scalars.ts';
 
 /** Where the endpoint of an MCP server is when nobody says so. */
 const usualPath = '/mcp';
@@ -45,23 +46,28 @@ export interface RemoteServer {
 /** `{host: URL}`, `{host, port, path}` or `{backend, path}`. */
 export const remoteServer = oneOf(
   fields({
-    host: host
+    host: mayHoldShownSecret(host)
       .optional()
       .describe('Its URL; or its name, with `port` and `path` beside it. /mcp where no path is given.'),
     port: z.int().min(1).max(65_535).optional().describe('Its port, where `host` is a name alone.'),
-    path: requestTarget.optional().describe('Path of its endpoint, where `host` is no URL; /mcp by default.'),
-    backend: z
-      .string()
+    path: mayHoldShownSecret(requestTarget)
+      .optional()
+      .describe(
+        'Path of its endpoint, where `host` is no URL; /mcp by default, and required beside `backend`.',
+      ),
+    backend: backendName
       .optional()
       .describe('Name of an entry of the top-level `backends` with a `host`, whose policies hold as well.'),
   }),
   ['host', 'backend'],
 )
-  .superRefine(({ host: at, port, path }, context) => {
+  .superRefine(({ host: at, port, path, backend }, context) => {
     const wrong = (field: string, message: string): void =>
       context.addIssue({ code: 'custom', path: [field], message });
     if (at === undefined) {
       if (port !== undefined) wrong('port', 'belongs to `host`, which is missing');
+      if (backend !== undefined && path === undefined)
+        wrong('path', 'is required beside `backend`: a backend has a host and no path');
       return;
     }
     if (at.path !== undefined && path !== undefined) wrong('path', 'stands in the URL of `host` already');

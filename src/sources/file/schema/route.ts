@@ -1,9 +1,11 @@
 import { z } from 'zod';
+import { mayHoldShownSecret } from '../../../policies/schemas.ts';
+import { RouteExpressions } from '../../../regex/index.ts';
 import { backendAddresses, backendPolicies } from './backendPolicies.ts';
 import { fields, oneOf, parsed } from './fields.ts';
 import { mcpBackend } from './mcp.ts';
 import { routePolicies } from './policies.ts';
-import { headerName, hostAndPort, hostname, method, objectName, regex } from './scalars.ts';
+import { backendName, headerName, hostAndPort, hostname, method, objectName, regex } from './scalars.ts';
 
 const path = (expected: string): z.ZodType<string, string> =>
   parsed(expected, (text) => (/^\/[^?#\s]*$/.test(text) ? text : undefined));
@@ -21,8 +23,10 @@ const pathMatch = oneOf(
 
 const valueMatch = oneOf(
   fields({
-    exact: z.string().optional().describe('The whole value.'),
-    regex: regex.optional().describe('A regular expression (RE2) that matches the whole value.'),
+    exact: mayHoldShownSecret(z.string()).optional().describe('The whole value.'),
+    regex: mayHoldShownSecret(regex)
+      .optional()
+      .describe('A regular expression (RE2) that matches the whole value.'),
   }),
   ['exact', 'regex'],
 );
@@ -33,7 +37,9 @@ const match = fields({
   headers: z
     .array(
       fields({
-        name: headerName.describe('Name of the header.'),
+        name: headerName.describe(
+          'Name of the header, or :method, :path (with its query), :authority, :scheme.',
+        ),
         value: valueMatch.describe('What its value must be.'),
       }),
     )
@@ -49,6 +55,27 @@ const match = fields({
     .optional()
     .describe('Query parameters that must all be there with such a value.'),
 });
+
+type ValueMatchSettings = z.output<typeof valueMatch>;
+
+/** Each expression is small enough by itself (`scalars.ts`); all of a route together have a limit, too. */
+function checkExpressions(matches: readonly z.output<typeof match>[], ctx: z.RefinementCtx): void {
+  const expressions = new RouteExpressions();
+  const add = ({ regex: source }: Pick<ValueMatchSettings, 'regex'>, at: PropertyKey[]): void => {
+    if (source === undefined) return;
+    try {
+      expressions.add(source);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      ctx.addIssue({ code: 'custom', path: [...at, 'regex'], message });
+    }
+  };
+  for (const [index, { path: ofPath, headers = [], query = [] }] of matches.entries()) {
+    if (ofPath !== undefined) add(ofPath, [index, 'path']);
+    for (const [i, { value }] of headers.entries()) add(value, [index, 'headers', i, 'value']);
+    for (const [i, { value }] of query.entries()) add(value, [index, 'query', i, 'value']);
+  }
+}
 
 export const weight = (what: string): z.ZodOptional<z.ZodInt> =>
   z.int().min(0).max(1_000_000).optional().describe(`Share of the ${what}; 1 by default, 0 takes none.`);
@@ -87,7 +114,7 @@ const routeBackend = policiesOfHttp(
         host: hostAndPort.optional().describe('An HTTP app, as name:port or https://name.'),
         addresses: addresses.optional(),
         mcp: mcpBackend.optional().describe('MCP servers.'),
-        backend: z.string().optional().describe('Name of an entry of the top-level `backends`.'),
+        backend: backendName.optional().describe('Name of an entry of the top-level `backends`.'),
         weight: weight('requests'),
         policies: backendPolicies.optional().describe('How connections to this backend are made.'),
       },
@@ -124,6 +151,7 @@ const routeFields = {
     .describe('Host names it serves, *.example.com for all below; every host of the listener by default.'),
   matches: z
     .array(match)
+    .superRefine(checkExpressions)
     .optional()
     .describe('Any one of them selects the route; all parts of one must hold. Every request by default.'),
   policies: routePolicies.optional().describe('What is checked and changed on the way.'),

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
-import { RE2JS } from 're2js';
 import { z } from 'zod';
 import { parseDuration, type ListenAddress } from '../../../model/index.ts';
+import { compileRegex } from '../../../regex/index.ts';
 import { parsed } from './fields.ts';
 
 /**
@@ -19,6 +19,15 @@ export const listenPort = z.int().min(0).max(65_535);
 export const bindAddress = parsed('an IP address or localhost', (text) =>
   text === 'localhost' ? '127.0.0.1' : isIP(text) === 0 ? undefined : text,
 );
+
+/** An address, or a network of them; a length beyond that of the family is none. */
+export const network = parsed('an address or a network such as 10.0.0.0/8', (text) => {
+  const [address = '', bits, ...rest] = text.split('/');
+  const family = address.includes('%') ? 0 : isIP(address);
+  if (family === 0 || rest.length > 0) return undefined;
+  const most = family === 4 ? 32 : 128;
+  return bits === undefined || (/^(?:0|[1-9]\d{0,2})$/.test(bits) && Number(bits) <= most) ? text : undefined;
+});
 
 export const duration = parsed('a duration such as 10s, 1m30s or 500ms, at most 596h', parseDuration).meta({
   description: 'A length of time: 500ms, 10s, 1m30s, 2h.',
@@ -60,14 +69,14 @@ const ipv6Literal = /^\[[0-9a-f:.]+\]$/;
 
 function parseHostname(text: string): string | undefined {
   const host = text.toLowerCase();
-  if (host === '*') throw new Error('leave the host name out to serve every host');
+  if (host === '*') return host;
   if (host.length > 253) return undefined;
   return name.test(host.startsWith('*.') ? host.slice(2) : host) || ipv6Literal.test(host) ? host : undefined;
 }
 
-/** Lower case; a leading `*.` stands for one or more labels. */
+/** Lower case; a leading `*.` stands for one or more labels, `*` alone for every host. */
 export const hostname = parsed(
-  'a host name such as api.example.com or *.example.com, without scheme and port',
+  'a host name such as api.example.com or *.example.com, or *, without scheme and port',
   parseHostname,
 );
 
@@ -128,23 +137,28 @@ export const listenAddress = parsed(
   parseListenAddress,
 ).meta({ examples: ['off', 'localhost:15000', '[::]:15020', 'unix:/run/portcullis/admin.sock'] });
 
-/** RE2 syntax: linear time, so that no pattern and no request can stall the gateway. Must match the whole value. */
+/** RE2 syntax, of a bounded size, so that no pattern and no request can stall the gateway. Must match the whole value. */
 export const regex = parsed('a regular expression', (text) => {
   try {
-    RE2JS.compile(text);
+    compileRegex(text);
     return text;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`is not a regular expression of RE2 syntax: ${reason}`, { cause: error });
+    throw new Error(`is not a regular expression that can be used: ${reason}`, { cause: error });
   }
 });
 
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** RFC 9110 §5.1; lower case. */
+/** Names of HTTP/2 for what HTTP/1.1 says in its first line and in `Host` (RFC 9113 §8.3.1). */
+const pseudoHeaders = [':method', ':path', ':authority', ':scheme'];
+
+/** RFC 9110 §5.1, or a pseudo-header; lower case. */
 export const headerName = parsed('a header name', (text) => {
-  if (text.startsWith(':')) throw new Error('pseudo-headers are known, but not built yet in this version');
-  return token.test(text) ? text.toLowerCase() : undefined;
+  const lower = text.toLowerCase();
+  if (pseudoHeaders.includes(lower)) return lower;
+  if (text.startsWith(':')) throw new Error(`expected a header name, or one of ${pseudoHeaders.join(', ')}`);
+  return token.test(text) ? lower : undefined;
 });
 
 const usualMethods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH'];
@@ -155,6 +169,13 @@ export const method = parsed('an HTTP method such as GET', (text) => {
   const upper = text.toUpperCase();
   return usualMethods.includes(upper) ? upper : text;
 });
+
+/** The name of a top-level backend; a slash before it says that the backend belongs to no namespace. */
+export const backendName = parsed('the name of a backend', (text) =>
+  text === '' ? undefined : nameOfBackend(text),
+);
+
+export const nameOfBackend = (reference: string): string => reference.replace(/^\//, '');
 
 /** A name that others refer to; `/` parts gateway and listener in a reference. */
 export const objectName = parsed(

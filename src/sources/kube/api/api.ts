@@ -3,6 +3,7 @@ import { request as httpsRequest, type RequestOptions } from 'node:https';
 import type { Counter, Metrics } from '../../../telemetry/index.ts';
 import type { Access } from './access.ts';
 import { ApiError } from './apiError.ts';
+import { ItemReader } from './items.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -80,6 +81,29 @@ export class KubeApi {
     } catch (error) {
       throw reasonOf(signal, error);
     } finally {
+      done();
+    }
+  }
+
+  /**
+   * Sends a request for a list, and passes on one item after the other while it arrives.
+   *
+   * @param each gets the JSON text of an item
+   * @returns the list without its items
+   * @throws ApiError, ListBroken, and what `each` throws
+   */
+  async list(call: Call, maxItemBytes: number, each: (text: string) => void): Promise<unknown> {
+    const { signal, done } = limited(call.signal, call.timeoutMs ?? this.#timeoutMs);
+    let response: IncomingMessage | undefined;
+    try {
+      response = await this.#send(call, signal);
+      const reader = new ItemReader(maxItemBytes, each);
+      for await (const chunk of response as AsyncIterable<Buffer>) reader.take(chunk);
+      return reader.envelope();
+    } catch (error) {
+      throw reasonOf(signal, error);
+    } finally {
+      response?.destroy();
       done();
     }
   }

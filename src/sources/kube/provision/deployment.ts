@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject, ObjectMeta } from '../api/object.ts';
+import { operatorPorts } from '../operatorPorts.ts';
 import { proxyName, selectorOf } from './names.ts';
 import type { ChosenParameters } from './parameters.ts';
 import { patched } from './patch.ts';
@@ -16,19 +17,8 @@ const user = 65_532;
 const terminationGrace = 60;
 /** Tells a proxy how long it has, so that it ends by itself before it is killed. */
 const graceVariable = 'TERMINATION_GRACE_PERIOD_SECONDS';
-const firstFreePort = 15_020;
-
-/** Two ports for the operator that no listener has, the usual ones wherever possible. */
-function operatorPorts({ ports }: ProxyRequest): { readonly stats: number; readonly readiness: number } {
-  const taken = new Set(ports.filter(({ protocol }) => protocol === 'TCP').map(({ port }) => port));
-  const free = (from: number): number => {
-    let port = from;
-    while (taken.has(port)) port++;
-    return port;
-  };
-  const stats = free(firstFreePort);
-  return { stats, readiness: free(stats + 1) };
-}
+/** Only the user of the proxy may connect, so nothing on the network can; `kubectl exec` does. */
+const adminSocket = `unix:${cacheFolder}/admin.sock`;
 
 /** The pods of a Gateway. Nothing in them depends on what the Gateway serves, so that a change restarts none. */
 export function deploymentOf(
@@ -69,8 +59,6 @@ export interface PodPlan {
     ChosenParameters,
     'image' | 'imagePullPolicy' | 'imagePullSecrets' | 'resources' | 'logLevel' | 'logFormat'
   >;
-  /** For the operator. */
-  readonly ports: { readonly stats: number; readonly readiness: number };
   /** What only some of them have. */
   readonly security?: object;
   readonly spread?: object;
@@ -88,7 +76,6 @@ function planOf(request: ProxyRequest, selector: object): PodPlan {
     trust: proxyName(name),
     installation,
     parameters,
-    ports: operatorPorts(request),
     // Listeners keep the ports they name, 80 too, without a privilege.
     security: { sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start', value: '0' }] },
     spread: {
@@ -153,9 +140,9 @@ export function podOf(plan: PodPlan): object {
   };
 }
 
-function containerOf({ model, parameters, installation, ports, env = [], mounts = [] }: PodPlan): object {
+function containerOf({ model, parameters, installation, env = [], mounts = [] }: PodPlan): object {
   const { image = installation.image, imagePullPolicy = installation.imagePullPolicy } = parameters;
-  const { stats, readiness } = ports;
+  const { stats, readiness } = operatorPorts;
   const probe = (path: string): object => ({ httpGet: { path, port: 'readiness' } });
   return {
     name: 'proxy',
@@ -170,6 +157,7 @@ function containerOf({ model, parameters, installation, ports, env = [], mounts 
       `--cache=${cacheFolder}`,
       `--log-level=${parameters.logLevel ?? 'info'}`,
       `--log-format=${parameters.logFormat ?? 'text'}`,
+      `--admin=${adminSocket}`,
       `--stats=[::]:${String(stats)}`,
       `--readiness=[::]:${String(readiness)}`,
     ],

@@ -1,12 +1,11 @@
 import type { KubeObject, ObjectMeta } from '../api/object.ts';
+import { operatorPorts } from '../operatorPorts.ts';
 import { mcpAccountName, mcpModelKey, mcpPodName, mcpPodPort, type McpPod } from '../translate/index.ts';
 import { keyOfNamed } from '../translate/lookup.ts';
 import { podOf } from './deployment.ts';
 import { controllerAnnotation, installationAnnotation, selectorOf } from './names.ts';
 import type { Installation } from './request.ts';
 
-const stats = 15_020;
-const readiness = 15_021;
 const temporary = '/tmp';
 
 /** What decides about the objects of an McpBackend with a pod of its own. */
@@ -48,7 +47,6 @@ export function mcpPodObjects(request: PodRequest, installation: Installation): 
       ...(image === undefined ? {} : { image }),
       ...(resources === undefined ? {} : { resources }),
     },
-    ports: { stats, readiness },
     // Many programs expect a place for what they need for a moment.
     mounts: [{ name: 'tmp', mountPath: temporary }],
     volumes: [{ name: 'tmp', emptyDir: { sizeLimit: '256Mi' } }],
@@ -79,7 +77,7 @@ export function mcpPodObjects(request: PodRequest, installation: Installation): 
             ports: [{ port: mcpPodPort, protocol: 'TCP' }],
           },
           // Probes come from the node, whose address nobody knows here.
-          { ports: [{ port: readiness, protocol: 'TCP' }] },
+          { ports: [{ port: operatorPorts.readiness, protocol: 'TCP' }] },
         ],
       },
     },

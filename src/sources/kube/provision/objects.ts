@@ -1,6 +1,8 @@
 import type { KubeObject, ObjectMeta } from '../api/object.ts';
+import { podAnnotations } from './annotations.ts';
 import { deploymentOf, withItsDrain } from './deployment.ts';
 import { controllerAnnotation, installationAnnotation, labelsOf, proxyName } from './names.ts';
+import { networkPolicyOf } from './networkPolicy.ts';
 import type { ChosenParameters, Overlays } from './parameters.ts';
 import { patched } from './patch.ts';
 import type { ProxyRequest } from './request.ts';
@@ -22,19 +24,24 @@ export function objectsOf(request: ProxyRequest): readonly KubeObject[] {
     },
   };
   const { labels = {}, annotations = {} } = gateway.spec.infrastructure ?? {};
+  const allowed = podAnnotations(annotations, parameters.podAnnotationPrefixes);
   // What objects are found by is not for others to change.
   const metadata: ObjectMeta = {
     name: proxyName(name),
     namespace,
     labels: { ...labels, ...own.labels },
-    annotations: { ...annotations, ...own.annotations },
+    annotations: { ...allowed, ...own.annotations },
   };
-  const podMetadata = { labels: { ...labels, ...own.labels }, annotations };
+  const podMetadata = { labels: { ...labels, ...own.labels }, annotations: allowed };
+  // Load balancers take their orders from here.
+  const ofService = { ...metadata, annotations: { ...annotations, ...own.annotations } };
   const made = [
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata, automountServiceAccountToken: false },
     { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { 'ca.crt': installation.trust } },
+    // Pods are never without it.
+    networkPolicyOf(request, metadata),
     deploymentOf(request, metadata, podMetadata),
-    serviceOf(request, metadata),
+    serviceOf(request, ofService),
     autoscalerOf(request, metadata),
     disruptionBudgetOf(request, metadata),
   ];
@@ -46,6 +53,7 @@ const overlayNames: Readonly<Record<string, keyof Overlays>> = {
   Deployment: 'deployment',
   Service: 'service',
   ServiceAccount: 'serviceAccount',
+  NetworkPolicy: 'networkPolicy',
   HorizontalPodAutoscaler: 'horizontalPodAutoscaler',
   PodDisruptionBudget: 'podDisruptionBudget',
 };

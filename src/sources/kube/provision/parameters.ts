@@ -101,12 +101,26 @@ const overlays = z
     deployment: overlay.optional(),
     service: overlay.optional(),
     serviceAccount: z.strictObject({ metadata: metadata.optional() }).optional(),
+    networkPolicy: overlay.optional(),
     horizontalPodAutoscaler: overlay.optional(),
     podDisruptionBudget: overlay.optional(),
   })
   .describe(
     'Merge patches (RFC 7396) on the objects that are made. Of lists whose entries have names, entries of the same name are merged, and others added.',
   );
+
+const networkPolicy = z
+  .strictObject({
+    enabled: z.boolean().optional().describe('Make a NetworkPolicy for the proxies; true unless given.'),
+    metricsFrom: z
+      .array(free)
+      .max(32)
+      .optional()
+      .describe(
+        'Peers of a NetworkPolicy that may read the metrics. Namespaces with the label `metrics: enabled` unless given; nobody where the list is empty.',
+      ),
+  })
+  .describe('Who may open which port of the proxies.');
 
 const right = z.enum(['None', 'Same', 'All']);
 
@@ -143,6 +157,14 @@ export const parametersSchema = z
     mcp: mcp.optional(),
     autoscaling: autoscaling.optional(),
     disruptionBudget: disruptionBudget.optional(),
+    networkPolicy: networkPolicy.optional(),
+    podAnnotationPrefixes: z
+      .array(name)
+      .max(64)
+      .optional()
+      .describe(
+        'Prefixes of annotations that pods and their account take from `spec.infrastructure.annotations`, beside those without a prefix. app.kubernetes.io and prometheus.io unless given. The Service takes all.',
+      ),
     overlays: overlays.optional(),
   })
   .refine(

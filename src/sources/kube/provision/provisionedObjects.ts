@@ -1,7 +1,8 @@
 import type { Logger } from '../../../telemetry/index.ts';
 import type { KubeApi } from '../api/api.ts';
-import type { KubeObject } from '../api/object.ts';
+import { isRecord, type KubeObject } from '../api/object.ts';
 import { resourceName } from '../api/resource.ts';
+import { limitOf } from '../translate/index.ts';
 import { Informer } from '../watch/informer.ts';
 import type { WatchPace } from '../watch/listWatch.ts';
 import { trimMetadata } from '../watch/trim.ts';
@@ -15,6 +16,16 @@ export interface ProvisionedObjectsOptions {
   readonly log: Logger;
   readonly metrics: WatchMetrics;
   readonly pace?: WatchPace | undefined;
+}
+
+/** A tenant can give a ConfigMap our label: the controller keeps no more of it than it writes itself. */
+function trimMade(object: KubeObject): KubeObject {
+  const made = trimMetadata(object);
+  if (made.kind !== 'ConfigMap') return made;
+  const { apiVersion, kind, metadata, data } = made;
+  const authorities = isRecord(data) ? data['ca.crt'] : undefined;
+  const isOurs = typeof authorities === 'string' && authorities.length <= limitOf('ca.crt');
+  return { apiVersion, kind, metadata, data: isOurs ? { 'ca.crt': authorities } : {} };
 }
 
 /** What there is of all that is ever made. */
@@ -32,7 +43,7 @@ export class ProvisionedObjects {
           name: `proxies/${resourceName(resource)}`,
           namespaces,
           labelSelector: managedBySelector,
-          trim: trimMetadata,
+          trim: trimMade,
           log,
           metrics,
           ...(pace === undefined ? {} : { pace }),

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readRegularText } from '../../../files/index.ts';
 import type { Logger } from '../../../telemetry/index.ts';
 import { FileWatch } from '../../file/watch.ts';
 import type { Identity } from './certificate.ts';
@@ -41,7 +41,7 @@ export class CertificateFiles {
   private read(): void {
     try {
       const [cert, key, trust] = [this.names.cert, this.names.key, this.names.ca].map((file) =>
-        readFileSync(file, 'utf8'),
+        readRegularText(file),
       ) as [string, string, string];
       this.onIdentity({ cert, key }, trust);
     } catch (error) {

@@ -105,7 +105,7 @@ export class ModelServer {
       host,
       port,
       controller,
-      authenticate: (token) => reviewer.review(token),
+      authenticate: (token, address) => reviewer.review(token, address),
       mayRead: (account, gateway) => mayRead(controllerName, account, gateway),
       onTroubles,
       wantsTroublesElsewhere: () => !mayWrite(),

@@ -7,6 +7,7 @@ import { TokenReviewer, type TokenReviewerOptions } from './tokenReview.ts';
 
 const audience = 'portcullis.dev/controller';
 const account = 'system:serviceaccount:ns:gw';
+const from = '10.0.0.1';
 
 const reviewer = (kube: KubeServer, more: Partial<TokenReviewerOptions> = {}): TokenReviewer =>
   new TokenReviewer({ api: kube.api, audience, metrics: kube.metrics, ...more });
@@ -15,7 +16,7 @@ test('a good token says which ServiceAccount, which pod, and until when', async 
   const kube = await startKubeServer(t);
   const token = tokenFor(audience, 600);
   kube.tokens.set(token, { account, audience, pod: 'gw-1' });
-  const found = await reviewer(kube).review(token);
+  const found = await reviewer(kube).review(token, from);
   assert.deepEqual(
     { ...found, expiresAt: undefined },
     { subject: account, namespace: 'ns', name: 'gw', pod: 'gw-1/uid-gw-1', expiresAt: undefined },
@@ -36,7 +37,7 @@ test('tokens that are not for us, are over, or are no tokens are refused without
   ];
   for (const token of tokens) kube.tokens.set(token, { account, audience });
   const asked = reviewer(kube);
-  for (const token of tokens) assert.equal(await asked.review(token), undefined, token);
+  for (const token of tokens) assert.equal(await asked.review(token, from), undefined, token);
   assert.deepEqual(kube.requests, []);
 });
 
@@ -44,7 +45,7 @@ test('what the API server does not vouch for, or says of somebody else, is refus
   const kube = await startKubeServer(t);
   const asked = reviewer(kube);
   const unknown = tokenFor(audience, 600, 'unknown');
-  assert.equal(await asked.review(unknown), undefined);
+  assert.equal(await asked.review(unknown, from), undefined);
   const others = [
     'admin',
     'system:node:n',
@@ -55,12 +56,12 @@ test('what the API server does not vouch for, or says of somebody else, is refus
   for (const name of others) {
     const token = tokenFor(audience, 600, name);
     kube.tokens.set(token, { account: name, audience });
-    assert.equal(await asked.review(token), undefined, name);
+    assert.equal(await asked.review(token, from), undefined, name);
   }
   // It claims to be for us, and the server says for whom it is.
   const stolen = tokenFor([audience, 'other'], 600, 'stolen');
   kube.tokens.set(stolen, { account, audience: 'other' });
-  assert.equal(await asked.review(stolen), undefined);
+  assert.equal(await asked.review(stolen, from), undefined);
   assert.equal(kube.requests.length, others.length + 2);
 });
 
@@ -70,7 +71,7 @@ test('a server that does not say for whom a token is, is not believed', async (t
     request: async () =>
       await Promise.resolve({ status: { authenticated: true, user: { username: account } } }),
   };
-  assert.equal(await reviewer(kube, { api }).review(tokenFor(audience)), undefined);
+  assert.equal(await reviewer(kube, { api }).review(tokenFor(audience), from), undefined);
 });
 
 test('an answer holds for a while, a bad one shorter, and many who ask at once ask once', async (t) => {
@@ -80,22 +81,22 @@ test('an answer holds for a while, a bad one shorter, and many who ask at once a
   const good = tokenFor(audience, 600, 'good');
   const bad = tokenFor(audience, 600, 'bad');
   kube.tokens.set(good, { account, audience });
-  const found = await Promise.all(Array.from({ length: 20 }, async () => await asked.review(good)));
+  const found = await Promise.all(Array.from({ length: 20 }, async () => await asked.review(good, from)));
   assert.ok(found.every((one) => one?.name === 'gw'));
-  await asked.review(bad);
+  await asked.review(bad, from);
   assert.equal(kube.requests.length, 2);
   clock.sleep(9_000);
-  await asked.review(good);
-  await asked.review(bad);
+  await asked.review(good, from);
+  await asked.review(bad, from);
   assert.equal(kube.requests.length, 2);
   clock.sleep(2_000);
-  await asked.review(good);
-  await asked.review(bad);
+  await asked.review(good, from);
+  await asked.review(bad, from);
   assert.equal(kube.requests.length, 3);
   // Who has lost their account is found out.
   kube.tokens.delete(good);
   clock.sleep(60_000);
-  assert.equal(await asked.review(good), undefined);
+  assert.equal(await asked.review(good, from), undefined);
 });
 
 test('while the API server is away nobody is refused, and nothing of it is remembered', async (t) => {
@@ -104,9 +105,9 @@ test('while the API server is away nobody is refused, and nothing of it is remem
   const token = tokenFor(audience);
   kube.tokens.set(token, { account, audience });
   kube.away = true;
-  await assert.rejects(asked.review(token), Unavailable);
+  await assert.rejects(asked.review(token, from), Unavailable);
   kube.away = false;
-  assert.equal((await asked.review(token))?.name, 'gw');
+  assert.equal((await asked.review(token, from))?.name, 'gw');
 });
 
 test('the API server is not asked more often than it may be, and remembering has a bound', async (t) => {
@@ -116,13 +117,29 @@ test('the API server is not asked more often than it may be, and remembering has
   // Made once each: another second makes another token.
   const tokens = Array.from({ length: 5 }, (_, i) => tokenFor(audience, 600, `made up ${i}`));
   const [first = '', last = ''] = [tokens[0], tokens[4]];
-  for (const token of tokens) await asked.review(token);
-  await assert.rejects(asked.review(tokenFor(audience, 600, 'one more')), Unavailable);
+  for (const token of tokens) await asked.review(token, from);
+  await assert.rejects(asked.review(tokenFor(audience, 600, 'one more'), from), Unavailable);
   assert.equal(kube.requests.length, 5);
   // The last three are remembered, the first is not.
-  assert.equal(await asked.review(last), undefined);
-  await assert.rejects(asked.review(first), Unavailable);
+  assert.equal(await asked.review(last, from), undefined);
+  await assert.rejects(asked.review(first, from), Unavailable);
   clock.sleep(1_000);
-  assert.equal(await asked.review(first), undefined);
+  assert.equal(await asked.review(first, from), undefined);
   assert.equal(kube.requests.length, 6);
+});
+
+test('tokens that one address makes up take no turn from others, and good ones cost it nothing', async (t) => {
+  const kube = await startKubeServer(t);
+  const asked = reviewer(kube, { clock: new ManualClock() });
+  const made = Array.from({ length: 600 }, (_, i) => tokenFor(audience, 600, `made up ${i}`));
+  const outcomes = await Promise.allSettled(made.map(async (token) => await asked.review(token, '10.6.6.6')));
+  assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 20);
+  assert.equal(kube.requests.length, 20);
+
+  // Forty proxies of one node.
+  for (let i = 0; i < 40; i++) {
+    const token = tokenFor(audience, 600, `good ${i}`);
+    kube.tokens.set(token, { account, audience });
+    assert.equal((await asked.review(token, from))?.name, 'gw');
+  }
 });

@@ -19,6 +19,8 @@ export interface TokenReviewerOptions {
   readonly metrics: Metrics;
   /** How often the API server may be asked: whoever can reach us can make tokens up. */
   readonly rate?: Rate;
+  /** The same for tokens of one address, of which only those count that are not good. */
+  readonly addressRate?: Rate;
   /** How long an answer holds, in milliseconds: that a token is good, that it is not. */
   readonly goodMs?: number;
   readonly badMs?: number;
@@ -40,14 +42,22 @@ const podUidExtra = 'authentication.kubernetes.io/pod-uid';
  * come back all at once are no load.
  */
 export class TokenReviewer {
-  private readonly options: Required<Omit<TokenReviewerOptions, 'rate'>>;
+  private readonly options: Required<Omit<TokenReviewerOptions, 'rate' | 'addressRate'>>;
   private readonly bucket: TokenBucket;
+  private readonly addressRate: Rate;
+  /** By address, the one that was heard longest ago first. */
+  private readonly addresses = new Map<string, TokenBucket>();
   private readonly reviews: Counter;
   /** By a hash of the token, the oldest first. */
   private readonly known = new Map<string, Known>();
 
   constructor(options: TokenReviewerOptions) {
-    const { rate = { perSecond: 50, burst: 500 }, ...rest } = options;
+    const {
+      rate = { perSecond: 50, burst: 500 },
+      addressRate = { perSecond: 2, burst: 20 },
+      ...rest
+    } = options;
+    this.addressRate = addressRate;
     this.options = {
       goodMs: 60_000,
       badMs: 10_000,
@@ -62,10 +72,11 @@ export class TokenReviewer {
   }
 
   /**
+   * @param address that the token came from
    * @returns undefined where it is no token of a ServiceAccount for us
-   * @throws Unavailable where the API server does not say, or was asked too often
+   * @throws Unavailable where the API server does not say, or was asked too often, on the whole or for this address
    */
-  async review(token: string): Promise<Account | undefined> {
+  async review(token: string, address: string): Promise<Account | undefined> {
     const claims = claimsOf(token);
     // Without asking anybody: what says by itself that it is not for us, or is over, or is nothing at all.
     if (claims === undefined || !this.mayBeGood(claims)) {
@@ -79,11 +90,28 @@ export class TokenReviewer {
       this.reviews.add({ result: 'remembered' });
       return await known.answer;
     }
-    if (this.bucket.take() > 0) {
+    // First that of the address: who has none left takes nothing from others.
+    const own = this.bucketOf(address);
+    if (own.take() > 0 || this.bucket.take() > 0) {
       this.reviews.add({ result: 'limited' });
       throw new Unavailable('too many tokens at a time');
     }
-    return await this.remember(key, this.ask(token, claims));
+    const account = await this.remember(key, this.ask(token, claims));
+    // A node that starts all of its proxies at once, behind one address, made nothing up.
+    if (account !== undefined) own.giveBack();
+    return account;
+  }
+
+  private bucketOf(address: string): TokenBucket {
+    const { clock, maxRemembered } = this.options;
+    const bucket = this.addresses.get(address) ?? new TokenBucket(this.addressRate, clock);
+    this.addresses.delete(address);
+    this.addresses.set(address, bucket);
+    for (const oldest of this.addresses.keys()) {
+      if (this.addresses.size <= maxRemembered) break;
+      this.addresses.delete(oldest);
+    }
+    return bucket;
   }
 
   private async remember(key: string, answer: Promise<Account | undefined>): Promise<Account | undefined> {

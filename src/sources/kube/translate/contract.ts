@@ -112,6 +112,12 @@ export interface ProxyTrouble {
   readonly refused: readonly string[];
   /** Routes of the model, by name, that answer 500 and why. */
   readonly broken: readonly { readonly route: string; readonly problem: string }[];
+  /** Ports of the model that it could not bind. */
+  readonly closed?: readonly {
+    readonly port: number;
+    readonly protocol: 'TCP' | 'UDP';
+    readonly problem: string;
+  }[];
 }
 
 export interface TranslateOptions {

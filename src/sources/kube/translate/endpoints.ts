@@ -10,6 +10,15 @@ const ZONE_LABEL = 'topology.kubernetes.io/zone';
 export const endpointKey = (service: string, { port, protocol = 'TCP' }: ServicePort): string =>
   `${service}:${port}/${protocol}`;
 
+/**
+ * Most addresses of a port of a Service that are used: a list goes to proxies in one line, and whoever may write
+ * EndpointSlices must not be able to write one that keeps the model from them.
+ */
+const mostAddresses = 10_000;
+
+/** A proxy takes no longer ones, and the API server does not look at zones. */
+const [longestHost, longestZone] = [255, 255];
+
 /** Addresses of ports of a Service, with the slices and zones that they were found in. */
 type Found = Map<string, Finding>;
 
@@ -106,7 +115,10 @@ export class EndpointFinder {
       for (const endpoint of endpoints ?? []) this.sort(endpoint, number, ready, ending);
     }
     // In an order of their own: the same addresses in other slices are no change.
-    return [...(ready.size > 0 ? ready : ending)].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
+    return [...(ready.size > 0 ? ready : ending)]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .slice(0, mostAddresses)
+      .map(([, one]) => one);
   }
 
   private sort(
@@ -115,9 +127,11 @@ export class EndpointFinder {
     ready: Map<string, BackendAddress>,
     ending: Map<string, BackendAddress>,
   ): void {
-    const { addresses, conditions = {}, nodeName, zone = this.zones.get(nodeName ?? '') } = endpoint;
+    const { addresses, conditions = {}, nodeName } = endpoint;
     const [host] = addresses;
-    if (host === undefined) return;
+    if (host === undefined || host.length > longestHost) return;
+    const said = endpoint.zone ?? this.zones.get(nodeName ?? '');
+    const zone = said === undefined || said.length > longestZone ? undefined : said;
     // What is not said means ready (EndpointConditions).
     const isReady = conditions.ready ?? true;
     const list = isReady

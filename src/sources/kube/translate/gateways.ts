@@ -1,4 +1,5 @@
 import type { FromNamespaces, Gateway, ListenerSet } from '../types/index.ts';
+import { limits } from './bulk.ts';
 import { problem, type Problem } from './conditions.ts';
 import { noteConflicts } from './conflicts.ts';
 import type { Parameters } from './contract.ts';
@@ -39,8 +40,9 @@ export function readGateway(
   lookup: Lookup,
   guard: Guard,
 ): GatewayState {
+  const budget = { left: limits.gateway };
   const listeners = gateway.spec.listeners.map((spec) =>
-    readListener(spec, { kind: 'Gateway', object: gateway }, gateway, lookup),
+    readListener(spec, { kind: 'Gateway', object: gateway }, gateway, lookup, budget),
   );
   const refused = classProblem ?? refusal(gateway, parameters);
   const states: SetState[] = [];
@@ -49,7 +51,8 @@ export function readGateway(
       const why = setRefusal(set, gateway, refused, lookup);
       const own = why === undefined ? set.spec.listeners : [];
       const owner = { kind: 'ListenerSet', object: set } as const;
-      const read = own.map((spec) => readListener(spec, owner, gateway, lookup));
+      const ofSet = { left: limits.listenerSet };
+      const read = own.map((spec) => readListener(spec, owner, gateway, lookup, ofSet));
       states.push({ object: set, refused: why, listeners: read });
     });
   }

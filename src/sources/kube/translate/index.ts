@@ -34,6 +34,8 @@ export type {
   Translation,
 } from './contract.ts';
 export { EndpointFinder } from './endpoints.ts';
+export { limitOf, namespaceBudget } from './entries.ts';
+export type { Asked } from './lookup.ts';
 export { mcpPodPort } from './mcpPod.ts';
 export { mcpAccountName, mcpModelKey, mcpOfModel, mcpPodName } from './mcpPodNames.ts';
 export { noteReplaced } from './pem.ts';
@@ -95,6 +97,7 @@ class Run {
       this.guard('Gateway', gateway.object, () => {
         if (isAccepted(gateway) && !gateway.waits)
           models.set(gateway.key, { model: modelOf(gateway, process), endpoints: gateway.endpoints });
+        proxies.noteClosed(gateway);
         const refusal = proxies.refusal(gateway.key);
         this.report.push(gatewayStatus(gateway, infrastructure.get(gateway.key), refusal, now));
       });

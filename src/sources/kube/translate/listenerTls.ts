@@ -65,16 +65,20 @@ function certificates(references: readonly Reference[], owner: Owner, lookup: Lo
   const from: Party = { group: GATEWAY_GROUP, kind: owner.kind, namespace };
   const pairs: KeyPair[] = [];
   let unresolved: Problem | undefined;
+  // A Secret that is named twice is one certificate all the same.
+  const add = (pair: KeyPair): void => {
+    if (!pairs.some(({ cert, key }) => cert === pair.cert && key === pair.key)) pairs.push(pair);
+  };
   for (const reference of references) {
     const found = keyPairFor(reference, from, lookup, 'InvalidCertificateRef');
-    if (!('reason' in found)) pairs.push(found);
+    if (!('reason' in found)) add(found);
     else {
       const { last, ...why } = found;
       unresolved ??=
         last === undefined
           ? why
           : problem(why.reason, `${why.message}; the certificate that it held before stays in use`);
-      if (last !== undefined) pairs.push(last);
+      if (last !== undefined) add(last);
     }
   }
   if (references.length === 0) unresolved = problem('InvalidCertificateRef', 'tls.certificateRefs is empty');

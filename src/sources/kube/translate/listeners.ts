@@ -1,4 +1,6 @@
+import { operatorUseOf } from '../operatorPorts.ts';
 import type { Gateway, ListenerSpec } from '../types/index.ts';
+import { tlsTooLarge, type Budget } from './bulk.ts';
 import { problem, type Problem } from './conditions.ts';
 import { terminated, type ListenerTls } from './listenerTls.ts';
 import { GATEWAY_GROUP, keyOfNamed, type Lookup } from './lookup.ts';
@@ -13,16 +15,20 @@ const protocols: ReadonlyMap<string, readonly RouteKind[]> = new Map<string, rea
   ['UDP', ['UDPRoute']],
 ]);
 
-/** What a listener is by itself: nothing of others, nothing of routes. */
+/**
+ * A listener by itself: without routes, and of other listeners only what they leave of the budget.
+ * @param budget of all listeners of the owner
+ */
 export function readListener(
   spec: ListenerSpec,
   owner: Owner,
   gateway: Gateway,
   lookup: Lookup,
+  budget: Budget,
 ): ListenerState {
   const known = protocols.get(spec.protocol);
   const kinds = allowedKinds(spec, known ?? []);
-  const tls = known === undefined ? {} : tlsOf(spec, owner, gateway, lookup);
+  const tls = known === undefined ? {} : withinBudget(tlsOf(spec, owner, gateway, lookup), owner, budget);
   const refused =
     known === undefined
       ? problem('UnsupportedProtocol', `protocol ${spec.protocol} is not supported`)
@@ -37,6 +43,7 @@ export function readListener(
     unresolved: kinds.problem ?? tls.unresolved,
     unusable: unusable(spec, kinds.known, tls),
     conflict: undefined,
+    closed: undefined,
     overlaps: false,
     attached: new Set(),
     hosts: newHosts(),
@@ -53,8 +60,19 @@ export const terminates = ({ protocol, tls }: ListenerSpec): boolean =>
 const tlsOf = (spec: ListenerSpec, owner: Owner, gateway: Gateway, lookup: Lookup): ListenerTls =>
   terminates(spec) ? terminated(spec, owner, gateway, lookup) : {};
 
+/** A listener that is too large is left out, so that the rest of the model can be sent. */
+function withinBudget(tls: ListenerTls, { kind }: Owner, budget: Budget): ListenerTls {
+  const why = tls.tls === undefined ? undefined : tlsTooLarge(tls.tls, budget, `the ${kind}`);
+  if (why === undefined) return tls;
+  const { refused = problem('UnsupportedValue', why), unresolved } = tls;
+  return { refused, ...(unresolved === undefined ? {} : { unresolved }) };
+}
+
 /** A value that cannot be done is told, not passed over. */
-function unsupported({ protocol, tls }: ListenerSpec): Problem | undefined {
+function unsupported({ protocol, port, tls }: ListenerSpec): Problem | undefined {
+  const use = protocol === 'UDP' ? undefined : operatorUseOf(port);
+  if (use !== undefined)
+    return problem('PortUnavailable', `port ${port} is the ${use} port of the proxies themselves`);
   const [option] = Object.keys(tls?.options ?? {});
   if (option !== undefined) return problem('UnsupportedValue', `tls.options: ${option} is not known`);
   const { mode = 'Terminate' } = tls ?? {};

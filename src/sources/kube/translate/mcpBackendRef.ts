@@ -144,7 +144,7 @@ export class McpResolver {
 
   private program(
     { name }: McpTargetSpec,
-    { command, args = [], env, cwd, startTimeout }: NonNullable<McpTargetSpec['stdio']>,
+    { command, args = [], env, cwd, startTimeout, resume }: NonNullable<McpTargetSpec['stdio']>,
     namespace: string,
   ): Made<StdioTarget> {
     const variables = environmentOf(env, namespace, this.lookup);
@@ -158,6 +158,7 @@ export class McpResolver {
       clearEnv: false,
       ...(cwd === undefined ? {} : { cwd }),
       startTimeoutMs: (startTimeout && parseDuration(startTimeout)) || defaultStartTimeoutMs,
+      ...(resume === false ? { resume } : {}),
     };
   }
 

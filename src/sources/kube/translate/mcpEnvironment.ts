@@ -1,5 +1,6 @@
 import type { ObjectMeta } from '../api/object.ts';
 import { problem, type Problem } from './conditions.ts';
+import { whyMissing } from './entries.ts';
 import { written } from './grants.ts';
 import type { Lookup } from './lookup.ts';
 import type { McpTargetSpec } from './mcpSchema.ts';
@@ -34,7 +35,7 @@ export function environmentOf(
     if (!isForPrograms(secret.metadata))
       return problem('RefNotPermitted', `${what}: it has no label ${useLabel}: ${useForPrograms}`);
     const data = secret.data?.[key];
-    if (data === undefined) return problem('InvalidSecretRef', `${what}: it has no entry ${key}`);
+    if (data === undefined) return problem('InvalidSecretRef', `${what}: ${whyMissing(secret, key)}`);
     const text = textOf(data);
     if (text === undefined)
       return problem('InvalidSecretRef', `${what}: entry ${key} is no text that a variable can have`);

@@ -19,9 +19,8 @@ const path = '/mcp';
 export const beingSetUp = 'its pod is being set up';
 
 /** What every backend of one target has. */
-export const backendDefaults: Pick<McpBackend, 'prefixMode' | 'failureMode' | 'dnsRebindingProtection'> = {
+export const backendDefaults: Pick<McpBackend, 'prefixMode' | 'dnsRebindingProtection'> = {
   prefixMode: 'conditional',
-  failureMode: 'failClosed',
   dnsRebindingProtection: false,
 };
 

@@ -83,6 +83,12 @@ const stdio = z
       .meta(crdRules({ rule: "!self.matches('^(0+(m|s|ms))+$')", message: noTime }))
       .optional()
       .describe('From the start of the program to its answer to initialize; 60s unless given.'),
+    resume: z
+      .boolean()
+      .optional()
+      .describe(
+        'Start the program again for a session whose child was taken to make room for others. True unless given; false: the session ends.',
+      ),
     placement: z
       .enum(['Proxy', 'Pod'])
       .optional()

@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import type { ConfigMap, Secret } from '../types/index.ts';
+import { whyMissing } from './entries.ts';
 
 /** A certificate with its key, as text. */
 export interface KeyPair {
@@ -46,7 +47,10 @@ export function authoritiesOf(map: ConfigMap): Checked<string> {
   return checked;
 }
 
-function checkPair({ data = {} }: Secret): Checked<KeyPair> {
+function checkPair(secret: Secret): Checked<KeyPair> {
+  const { data = {}, tooLarge = [], withheld } = secret;
+  const large = (['tls.crt', 'tls.key'] as const).find((entry) => tooLarge.includes(entry));
+  if (large !== undefined || withheld !== undefined) return bad(whyMissing(secret, large ?? 'tls.crt'));
   const { 'tls.crt': certificate = '', 'tls.key': privateKey = '' } = data;
   if (certificate === '' || privateKey === '') return bad('it does not hold tls.crt and tls.key');
   const cert = Buffer.from(certificate, 'base64').toString('utf8');
@@ -62,9 +66,9 @@ function checkPair({ data = {} }: Secret): Checked<KeyPair> {
   }
 }
 
-function checkAuthorities({ data = {} }: ConfigMap): Checked<string> {
-  const text = data['ca.crt'] ?? '';
-  if (text === '') return bad('it does not hold ca.crt');
+function checkAuthorities(map: ConfigMap): Checked<string> {
+  const text = map.data?.['ca.crt'] ?? '';
+  if (text === '') return bad(whyMissing(map, 'ca.crt'));
   try {
     return certificatesIn(text).length > 0 ? good(text) : bad('ca.crt holds no certificate');
   } catch {

@@ -24,6 +24,8 @@ export interface Section {
   readonly name: string;
   /** Why no policy can be for it. */
   readonly refused?: string;
+  /** It is no part of the target, but inherits what the target has. */
+  readonly below?: true;
 }
 
 /** The GatewayPolicies by what they are for. */
@@ -107,7 +109,10 @@ export class GatewayPolicies {
           ? { name }
           : { name, refused: `policies are about HTTP, and the listener ${name} speaks ${protocol}` },
       );
-    this.noteUse(GATEWAY_GROUP, 'Gateway', gateway.key, gateway, sections(gateway.listeners));
+    const below = gateway.sets
+      .filter(({ refused }) => refused === undefined)
+      .flatMap(({ listeners }) => sections(listeners).map((one) => ({ ...one, below: true as const })));
+    this.noteUse(GATEWAY_GROUP, 'Gateway', gateway.key, gateway, [...sections(gateway.listeners), ...below]);
     for (const { object, listeners, refused } of gateway.sets)
       if (refused === undefined)
         this.noteUse(GATEWAY_GROUP, 'ListenerSet', keyOfNamed(object), gateway, sections(listeners));
@@ -182,8 +187,14 @@ function sectionProblems(
   { kind, name, sectionName = '' }: PolicyTarget,
   sections: readonly Section[],
 ): readonly Problem[] {
-  if (sectionName === '') return [];
-  const found = sections.find((one) => one.name === sectionName);
+  if (sectionName === '') {
+    // Nothing in the target reads a policy, so that one for all of it would be taken and forgotten.
+    const [first] = sections;
+    return first?.refused !== undefined && sections.every(({ refused }) => refused !== undefined)
+      ? [problem('Invalid', first.refused)]
+      : [];
+  }
+  const found = sections.find((one) => one.name === sectionName && one.below !== true);
   if (found?.refused !== undefined) return [problem('Invalid', found.refused)];
   return found === undefined
     ? [problem('TargetNotFound', `${kind} ${name}: nothing in it is called ${sectionName}`)]

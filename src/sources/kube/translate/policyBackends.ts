@@ -1,4 +1,5 @@
 import type { HttpBackend, PolicyUse, RemoteTarget, TcpBackend } from '../../../model/index.ts';
+import { policiesOn } from '../../../policies/schemas.ts';
 import { buildTarget } from '../../file/build/target.ts';
 import type { BackendPolicySettings } from '../../file/schema/backendPolicies.ts';
 import { problem, type Problem } from './conditions.ts';
@@ -21,7 +22,7 @@ interface OfService {
 }
 
 /** What can be said of a server of MCP besides: the messages it gets are the gateway's own. */
-const mcpSteps: ReadonlySet<string> = new Set(['backendAuth', 'requestHeaderModifier']);
+const mcpSteps: ReadonlySet<string> = new Set(policiesOn('target'));
 
 /** Gives backends what the policies of their Service say. */
 export class BackendPolicies {
@@ -109,7 +110,7 @@ function readLevel(level: Level): OfService | Problem {
     if ('reason' in read) return problem(read.reason, `${nameOf(state)}: ${read.message}`);
     if (connectionNames.some((one) => one === name)) settings[name] = read.settings;
     else if (backendSteps.some((one) => one === name))
-      steps.push({ name, settings: read.settings, place: placeOf(state, name) });
+      steps.push({ name, settings: read.settings, place: placeOf(state, name), guarded: true });
   }
   // Checked by the schema that the builder reads.
   const target = buildTarget({ host: '', port: 0 }, undefined, settings as BackendPolicySettings);

@@ -1,5 +1,6 @@
 import type { PolicyName } from '../../../policies/schemas.ts';
 import { isRecord } from '../api/object.ts';
+import type { EntryName } from './entries.ts';
 
 /**
  * Where the file names another file, or holds a secret, an object of the cluster names a Secret or ConfigMap of its
@@ -16,8 +17,8 @@ export interface Texts {
 }
 
 /** What is kept in memory of Secrets and ConfigMaps for policies; nothing else of them can be named. */
-export const secretEntries = ['.htpasswd', 'api-key'] as const;
-export const mapEntries = ['jwks.json'] as const;
+export const secretEntries = ['.htpasswd', 'api-key'] as const satisfies readonly EntryName[];
+export const mapEntries = ['jwks.json'] as const satisfies readonly EntryName[];
 export type SecretEntry = (typeof secretEntries)[number];
 export type MapEntry = (typeof mapEntries)[number];
 

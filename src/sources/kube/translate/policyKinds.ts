@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { policySchemas, type PolicyName } from '../../../policies/schemas.ts';
+import {
+  policiesAbout,
+  policiesOn,
+  policyRecords,
+  policySchemas,
+  type PolicyName,
+} from '../../../policies/schemas.ts';
 import { backendPolicies } from '../../file/schema/backendPolicies.ts';
 import { GATEWAY_GROUP } from './lookup.ts';
 
@@ -7,28 +13,20 @@ import { GATEWAY_GROUP } from './lookup.ts';
 
 export const POLICY_GROUP = 'portcullis.dev';
 
-/** Mirrors are filters of HTTPRoute: they name a Service, where the policy of the file names any host. */
-const notHere: ReadonlySet<string> = new Set<PolicyName>(['requestMirror']);
-
-/** Policies about requests. */
+/** Policies about requests. Mirrors are filters of HTTPRoute: they name a Service, where the file names any host. */
 export const requestPolicies: readonly PolicyName[] = (Object.keys(policySchemas) as PolicyName[]).filter(
-  (name) => !notHere.has(name),
+  (name) => policyRecords[name]?.fileOnly !== true,
 );
 
 /** Those of them that a Service may have as well: for the requests that go there. */
-export const backendSteps: readonly PolicyName[] = [
-  'requestHeaderModifier',
-  'responseHeaderModifier',
-  'backendAuth',
-];
+const ofServices: ReadonlySet<string> = new Set(policiesOn('service'));
+export const backendSteps: readonly PolicyName[] = requestPolicies.filter((name) => ofServices.has(name));
 
 /** What is about an HTTP request that is forwarded as it is: none such is sent to MCP servers. */
-export const aboutForwarding: ReadonlySet<string> = new Set<PolicyName>([
-  'urlRewrite',
-  'retry',
-  'sessionPersistence',
-  'buffer',
-]);
+const forwarding = policiesAbout('forwarding');
+export const aboutForwarding: ReadonlySet<string> = new Set(
+  requestPolicies.filter((name) => forwarding.has(name)),
+);
 
 const { health, connections, tcp, http, sessionAffinity } = backendPolicies.shape;
 

@@ -26,7 +26,7 @@ export function usesOf(level: Level): readonly PolicyUse[] | Problem {
   const uses: PolicyUse[] = [];
   for (const [name, { read, state }] of level) {
     if ('reason' in read) return problem(read.reason, `${nameOf(state)}: ${read.message}`);
-    uses.push({ name, settings: read.settings, place: placeOf(state, name) });
+    uses.push({ name, settings: read.settings, place: placeOf(state, name), guarded: true });
   }
   return uses;
 }

@@ -3,6 +3,7 @@ import type { PolicyName } from '../../../policies/schemas.ts';
 import { isRecord } from '../api/object.ts';
 import type { ConfigMap, GatewayPolicy, Secret } from '../types/index.ts';
 import { problem, type Problem } from './conditions.ts';
+import { whyMissing } from './entries.ts';
 import { written } from './grants.ts';
 import type { Guard } from './guard.ts';
 import type { Lookup } from './lookup.ts';
@@ -71,7 +72,8 @@ function read(name: string, value: unknown, texts: Texts): ReadPolicy {
 function keySetUrls(settings: unknown): readonly string[] {
   if (!isRecord(settings)) return [];
   const { jwks, providers } = settings;
-  if (isRecord(jwks) && typeof jwks['url'] === 'string') return [jwks['url']];
+  if (isRecord(jwks))
+    return [jwks['url'], jwks['derived']].filter((url): url is string => typeof url === 'string');
   return Array.isArray(providers) ? providers.flatMap(keySetUrls) : [];
 }
 
@@ -83,7 +85,7 @@ function textsOf(namespace: string, lookup: Lookup, looked: Looked[]): Texts {
     const what = written(kind, namespace, name);
     if (found === undefined) throw new Unusable(`${what}: there is none`);
     const text = found.data?.[entry];
-    if (text === undefined || text === '') throw new Unusable(`${what}: it does not hold ${entry}`);
+    if (text === undefined || text === '') throw new Unusable(`${what}: ${whyMissing(found, entry)}`);
     return text;
   };
   return {

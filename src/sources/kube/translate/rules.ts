@@ -9,6 +9,7 @@ import type {
   Route,
   RouteOrigin,
 } from '../../../model/index.ts';
+import { RouteExpressions } from '../../../regex/index.ts';
 import type {
   FilteredBackendRef,
   GrpcRoute,
@@ -18,6 +19,7 @@ import type {
   MirrorFilter,
 } from '../types/index.ts';
 import type { Asker, BackendResolver, Target } from './backendRef.ts';
+import { limits, ruleTooLarge, type Budget } from './bulk.ts';
 import { problem, type Problem } from './conditions.ts';
 import { readFilters, repeated, type FilterPlace, type Filters } from './filters.ts';
 import { hostnamesOf } from './attach.ts';
@@ -41,10 +43,11 @@ export interface ReadRules<Item> {
 type Kind = 'HTTPRoute' | 'GRPCRoute';
 type Rule = HttpRouteRule | GrpcRouteRule;
 
-const matchesOf: { [K in Kind]: (rule: Rule) => readonly Match[] | Problem } = {
-  HTTPRoute: (rule) => httpMatches((rule as HttpRouteRule).matches),
-  GRPCRoute: (rule) => grpcMatches((rule as GrpcRouteRule).matches),
-};
+const matchesOf: { [K in Kind]: (rule: Rule, expressions: RouteExpressions) => readonly Match[] | Problem } =
+  {
+    HTTPRoute: (rule, expressions) => httpMatches((rule as HttpRouteRule).matches, expressions),
+    GRPCRoute: (rule, expressions) => grpcMatches((rule as GrpcRouteRule).matches, expressions),
+  };
 
 /**
  * @param port of the listener, which redirects name
@@ -62,8 +65,9 @@ export function readRules(
   const reader = new RuleReader(kind, route, port, asker, backends, policies);
   const items: Route[] = [];
   const dropped: { readonly name: string; readonly why: Problem }[] = [];
+  const budget = { left: limits.route };
   for (const [index, rule] of rules.entries()) {
-    const read = reader.read(rule, index);
+    const read = withinBudget(reader.read(rule, index), budget);
     if (read.route !== undefined) items.push(read.route);
     if (read.dropped !== undefined) dropped.push({ name: rule.name ?? `#${index}`, why: read.dropped });
   }
@@ -83,8 +87,24 @@ interface ReadRule {
   readonly dropped?: Problem;
 }
 
+/** A rule that is too large answers 500, so that the rest of the model can be sent. */
+function withinBudget(read: ReadRule, budget: Budget): ReadRule {
+  const { route } = read;
+  const told = route === undefined ? undefined : ruleTooLarge(route, budget);
+  if (route === undefined || told === undefined) return read;
+  const why = problem('UnsupportedValue', told);
+  return { route: closedFor(route, why), dropped: why };
+}
+
+const closedFor = ({ mirrors: _, ...route }: Route, why: Problem): Route => ({
+  ...route,
+  policies: [],
+  backends: [invalid(why, 1, route.place)],
+});
+
 class RuleReader {
   unresolved: Problem | undefined;
+  private readonly expressions = new RouteExpressions();
   private readonly kind: Kind;
   private readonly route: HttpRoute | GrpcRoute;
   private readonly port: number;
@@ -115,7 +135,7 @@ class RuleReader {
 
   read(rule: Rule, index: number): ReadRule {
     const place = this.place(`spec.rules[${index}]`);
-    const matches = matchesOf[this.kind](rule);
+    const matches = matchesOf[this.kind](rule, this.expressions);
     if ('reason' in matches) return { dropped: matches };
     const prefixed = matches.every(({ path }) => path.kind === 'prefix');
     const filters = readFilters(rule.filters, this.at(place, prefixed, 'rule'));

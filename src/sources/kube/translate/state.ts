@@ -27,6 +27,8 @@ export interface ListenerState {
   /** Accepted, and yet there is nothing to serve with. */
   readonly unusable: string | undefined;
   conflict: Problem | undefined;
+  /** Why a proxy keeps it closed that has it in its model. */
+  closed: string | undefined;
   /** Shares host names with another listener of TLS. */
   overlaps: boolean;
   /** Routes by kind and name. */

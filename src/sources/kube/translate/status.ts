@@ -106,6 +106,10 @@ export function gatewayStatus(
 const isListenerAccepted = ({ refused, conflict }: ListenerState): boolean =>
   refused === undefined && conflict === undefined;
 
+/** Programmed as far as the proxies have told. */
+const isServed = (listener: ListenerState): boolean =>
+  isProgrammed(listener) && listener.closed === undefined;
+
 const typed = ({ type = 'IPAddress', value }: GatewayAddress): GatewayAddress => ({ type, value });
 
 const insecureMode: Verdict = {
@@ -131,6 +135,8 @@ function programmed(
   if (!listenersOf(state).some(isProgrammed))
     return verdict('Programmed', problem('Invalid', 'none of the listeners can be served'));
   if (refusal !== undefined) return verdict('Programmed', refusal);
+  if (!listenersOf(state).some(isServed))
+    return verdict('Programmed', problem('Invalid', 'the proxies could bind none of the ports'));
   if (infrastructure === undefined)
     return { type: 'Programmed', status: 'Unknown', reason: 'Pending', message: 'proxies are being set up' };
   const { addresses, pending, unusable = [] } = infrastructure;
@@ -185,12 +191,13 @@ const overlapping: Verdict = {
 };
 
 function listenerVerdicts(listener: ListenerState, parent: Problem | undefined): readonly Verdict[] {
-  const { refused, conflict, unresolved, unusable, overlaps } = listener;
+  const { refused, conflict, unresolved, unusable, overlaps, closed } = listener;
   const whole = parent === undefined ? undefined : `the Gateway is not accepted: ${parent.message}`;
   const invalid = refused?.message ?? unusable ?? whole;
+  const notServed = closed === undefined ? undefined : problem('PortUnavailable', `a proxy says: ${closed}`);
   return [
     accepted(conflict ?? refused),
-    verdict('Programmed', conflict ?? (invalid === undefined ? undefined : problem('Invalid', invalid))),
+    verdict('Programmed', conflict ?? (invalid === undefined ? notServed : problem('Invalid', invalid))),
     verdict('ResolvedRefs', unresolved),
     conflict === undefined
       ? { type: 'Conflicted', status: 'False', reason: 'NoConflicts', message: '' }
@@ -204,8 +211,12 @@ export function listenerSetStatus(set: SetState, now: string): StatusUpdate {
   const stamp = { now, generation: object.metadata.generation };
   const wrong = setProblem(set);
   const whole = listeners.every(isProgrammed) ? 'Accepted' : 'ListenersNotValid';
+  const closed =
+    wrong === undefined && !listeners.some(isServed)
+      ? problem('Invalid', 'the proxies could bind none of its ports')
+      : wrong;
   const notServed =
-    refused?.reason === 'ParentNotAccepted' ? problem('ParentNotProgrammed', refused.message) : wrong;
+    refused?.reason === 'ParentNotAccepted' ? problem('ParentNotProgrammed', refused.message) : closed;
   return update('ListenerSet', object, {
     ...object.status,
     conditions: mergeConditions(

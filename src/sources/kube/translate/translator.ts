@@ -60,6 +60,11 @@ export class Translator {
   /** Translations so far that were of a part only. */
   parts = 0;
 
+  /** Names that the last translation asked for; more of them where it was of a part. */
+  get asked(): Asked {
+    return this.known?.asked ?? newAsked();
+  }
+
   translate(objects: KubeObjects, options: TranslateOptions): Translation {
     const { known } = this;
     const part =

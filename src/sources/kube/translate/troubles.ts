@@ -1,11 +1,14 @@
 import { problem, type Problem } from './conditions.ts';
 import type { ProxyTrouble } from './contract.ts';
+import { listenersOf, type GatewayState } from './state.ts';
 
 /** What the proxies of Gateways could not make of their models, as statuses say it. */
 export class ProxyTroubles {
   private readonly refusals = new Map<string, string>();
   /** By Gateway and the object that the route comes from. */
   private readonly broken = new Map<string, string[]>();
+  /** By Gateway, protocol and port. */
+  private readonly closed = new Map<string, string>();
 
   constructor(byGateway: ReadonlyMap<string, readonly ProxyTrouble[]>) {
     for (const [gateway, troubles] of byGateway) {
@@ -16,6 +19,8 @@ export class ProxyTroubles {
         troubles.flatMap(({ broken }) => broken.map((one) => [one.route, one.problem] as const)),
       );
       for (const [route, why] of routes) this.addRoute(gateway, route, why);
+      for (const { port, protocol, problem: why } of troubles.flatMap(({ closed = [] }) => closed))
+        this.closed.set(portKey(gateway, protocol, port), why);
     }
   }
 
@@ -23,6 +28,14 @@ export class ProxyTroubles {
   refusal(gateway: string): Problem | undefined {
     const why = this.refusals.get(gateway);
     return why === undefined ? undefined : problem('Invalid', `a proxy does not take it: ${why}`);
+  }
+
+  /** Notes the listeners whose ports a proxy could not bind. */
+  noteClosed(gateway: GatewayState): void {
+    for (const listener of listenersOf(gateway)) {
+      const { protocol, port } = listener.spec;
+      listener.closed = this.closed.get(portKey(gateway.key, protocol === 'UDP' ? 'UDP' : 'TCP', port));
+    }
   }
 
   /** @param object `kind/namespace/name` */
@@ -42,3 +55,6 @@ export class ProxyTroubles {
     else others.push(told);
   }
 }
+
+const portKey = (gateway: string, protocol: string, port: number): string =>
+  `${gateway} ${protocol} ${String(port)}`;

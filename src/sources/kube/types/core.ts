@@ -51,10 +51,20 @@ export interface Secret extends Named {
   readonly type?: string;
   /** Values in Base64. */
   readonly data?: Readonly<Record<string, string>>;
+  /** Entries that were left out when it was read, since they are larger than is kept. */
+  readonly tooLarge?: readonly string[];
+  /** Why nothing of its data is here, though it has some. */
+  readonly withheld?: Withheld;
 }
+
+/** `unread`: nobody has asked for it so far. `overBudget`: others of its namespace take what there is for it. */
+export type Withheld = 'unread' | 'overBudget';
 
 export interface ConfigMap extends Named {
   readonly data?: Readonly<Record<string, string>>;
+  /** As that of a Secret. */
+  readonly tooLarge?: readonly string[];
+  readonly withheld?: Withheld;
 }
 
 export type Namespace = Named;

@@ -12,8 +12,8 @@ export type WatchEvent =
   /** Nothing changed; a watch may be resumed from here. */
   | { readonly type: 'BOOKMARK'; readonly version: string };
 
+/** A list without its items, which come one by one. */
 export interface Page {
-  readonly items: readonly KubeObject[];
   /** Where a watch begins that misses nothing. */
   readonly version: string;
   /** Asks for the next page; undefined on the last one. */
@@ -52,16 +52,27 @@ export function readEvent(line: string, resource: Resource): WatchEvent {
   }
 }
 
-/** Reads a page of a list. @throws UnreadableAnswer */
-export function readPage(answer: unknown, resource: Resource): Page {
+/** Reads an item of a list. @throws UnreadableAnswer */
+export function readItem(text: string, resource: Resource): KubeObject {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new UnreadableAnswer(`an item of ${String(text.length)} characters is not JSON`);
+  }
+  return readObject(value, resource);
+}
+
+/** Reads what stands around the items of a page. @throws UnreadableAnswer */
+export function readPage(answer: unknown): Page {
   if (!isRecord(answer) || !isRecord(answer['metadata']))
     throw new UnreadableAnswer('a list has no metadata');
   // An empty list of some kinds is null.
   const items = answer['items'] ?? [];
   if (!Array.isArray(items)) throw new UnreadableAnswer('the items of a list are not a list');
   const { continue: next } = answer['metadata'];
+  if (items.length > 0) throw new UnreadableAnswer('an item of a list is no object');
   return {
-    items: items.map((item) => readObject(item, resource)),
     version: versionOf(answer),
     next: typeof next === 'string' && next !== '' ? next : undefined,
   };

@@ -76,6 +76,11 @@ export class Informer<T extends KubeObject> {
     return this.#store;
   }
 
+  /** See `Store.swap`. */
+  swap(object: T): void {
+    this.#store.swap(object);
+  }
+
   get isSynced(): boolean {
     return this.#isSynced;
   }

@@ -6,7 +6,8 @@ import type { KubeObject } from '../api/object.ts';
 import { pathOf, resourceName, type Resource } from '../api/resource.ts';
 import { backoffMs, jittered, type BackoffOptions, type Random } from '../work/backoff.ts';
 import { pause, systemClock, type Clock } from '../work/clock.ts';
-import { readEvent, readPage, UnreadableAnswer } from './events.ts';
+import { ListBroken } from '../api/items.ts';
+import { readEvent, readItem, readPage, UnreadableAnswer } from './events.ts';
 import type { Store } from './store.ts';
 import type { Trim } from './trim.ts';
 import type { KindMetrics, ListReason, RestartCause, WatchState } from './watchMetrics.ts';
@@ -52,7 +53,7 @@ export interface ListWatchOptions<T extends KubeObject> extends Selection {
   readonly onState: (state: WatchState) => void;
   readonly pace?: WatchPace;
   readonly pageSize?: number;
-  /** Longest event of a watch. etcd holds objects of 1.5 MB by default. */
+  /** Longest event of a watch, and largest item of a list. etcd holds objects of 1.5 MB by default. */
   readonly maxEventBytes?: number;
   readonly clock?: Clock;
   readonly random?: Random;
@@ -155,20 +156,22 @@ export class ListWatch<T extends KubeObject> {
   }
 
   async #list(): Promise<void> {
-    const { api, resource, trim, store, metrics, pageSize, log } = this.#options;
+    const { api, resource, trim, store, metrics, pageSize, maxEventBytes, log } = this.#options;
     const objects: T[] = [];
     let next: string | undefined;
     let version: string;
     do {
-      const answer = await api.request({
-        path: this.#path,
-        accept: this.#accept.list,
-        query: { ...this.#query, limit: this.#inOnePiece ? undefined : pageSize, continue: next },
-        signal: this.#ended.signal,
-      });
-      const page = readPage(answer, resource);
-      for (const item of page.items) objects.push(trim(item));
-      ({ next, version } = page);
+      const answer = await api.list(
+        {
+          path: this.#path,
+          accept: this.#accept.list,
+          query: { ...this.#query, limit: this.#inOnePiece ? undefined : pageSize, continue: next },
+          signal: this.#ended.signal,
+        },
+        maxEventBytes,
+        (item) => void objects.push(trim(readItem(item, resource))),
+      );
+      ({ next, version } = readPage(answer));
     } while (next !== undefined);
     if (this.#ended.signal.aborted) return;
     metrics.listed(this.#listReason);
@@ -306,7 +309,8 @@ export class ListWatch<T extends KubeObject> {
     if (isExpired(error)) return 'expired';
     if (error instanceof Silent) return 'silent';
     if (error instanceof ApiError) return 'refused';
-    return error instanceof UnreadableAnswer || error instanceof LineTooLong ? 'unreadable' : 'network';
+    const unreadable = [UnreadableAnswer, LineTooLong, ListBroken];
+    return unreadable.some((kind) => error instanceof kind) ? 'unreadable' : 'network';
   }
 
   #startOver(reason: ListReason): void {

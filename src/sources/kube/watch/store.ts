@@ -68,6 +68,12 @@ export class Store<T extends KubeObject> implements Objects<T> {
     if (change !== undefined) this.#tell([change]);
   }
 
+  /** Keeps another part of an object and tells no listener. Does nothing where the object is gone. */
+  swap(object: T): void {
+    const { namespace, name } = object.metadata;
+    if (this.get(namespace, name) !== undefined) this.#byNamespace.get(namespace ?? '')?.set(name, object);
+  }
+
   remove(namespace: string | undefined, name: string): void {
     const object = this.#remove(namespace, name);
     if (object !== undefined) this.#tell([{ type: 'deleted', object }]);

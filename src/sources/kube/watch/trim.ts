@@ -22,6 +22,17 @@ export function trimMetadata(object: KubeObject): KubeObject {
   return { ...object, metadata: metadata as unknown as KubeObject['metadata'] };
 }
 
+/** The same, without annotations: they may be a quarter of a megabyte of anything. */
+export const trimAnnotations = (object: KubeObject): KubeObject => ({
+  ...object,
+  metadata: withoutAnnotations(trimMetadata(object).metadata),
+});
+
+const withoutAnnotations = ({
+  annotations: _,
+  ...metadata
+}: KubeObject['metadata']): KubeObject['metadata'] => metadata;
+
 /** Keeps what tells objects apart, and these parts of the metadata besides. */
 export function identityOf(
   { metadata }: KubeObject,

@@ -20,6 +20,11 @@ export class TokenBucket {
     this.#at = clock.now();
   }
 
+  /** Gives back a token that was taken. */
+  giveBack(): void {
+    this.#tokens = Math.min(this.#rate.burst, this.#tokens + 1);
+  }
+
   /** Takes one and returns 0, or takes none and returns how long to wait for it in milliseconds. */
   take(): number {
     const { perSecond, burst } = this.#rate;

@@ -1,0 +1,117 @@
+import { lookup as systemLookup, type LookupAddress, type LookupOptions } from 'node:dns';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { BlockList, isIP } from 'node:net';
+import { Readable } from 'node:stream';
+
+/** How the name of a server is looked up, as `dns.lookup` does with `all`. */
+export type LookupAll = (
+  hostname: string,
+  options: LookupOptions & { readonly all: true },
+  done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
+export interface GuardOptions {
+  readonly lookup?: LookupAll;
+  /** Addresses that are not connected to; those of `closedAddresses` unless given. */
+  readonly closed?: BlockList;
+}
+
+/**
+ * Addresses that a tenant of a cluster must not have a proxy ask: of the proxy itself, of its node, and those by which
+ * clouds hand out credentials. Private networks are open: Services are there.
+ */
+export function closedAddresses(): BlockList {
+  const list = new BlockList();
+  for (const [network, bits] of [
+    ['0.0.0.0', 8],
+    ['127.0.0.0', 8],
+    // Link-local, metadata of most clouds among it.
+    ['169.254.0.0', 16],
+    // Metadata of Alibaba Cloud, Azure and Oracle Cloud.
+    ['100.100.100.200', 32],
+    ['168.63.129.16', 32],
+    ['192.0.0.0', 24],
+    ['224.0.0.0', 3],
+  ] as const)
+    list.addSubnet(network, bits, 'ipv4');
+  for (const [network, bits] of [
+    ['::', 127],
+    ['fe80::', 10],
+    ['ff00::', 8],
+    // Metadata of AWS and Google Cloud.
+    ['fd00:ec2::', 32],
+    ['fd20:ce::', 32],
+    // IPv4 in other clothes: NAT64 and 6to4 lead to addresses that this list cannot see.
+    ['64:ff9b::', 96],
+    ['64:ff9b:1::', 48],
+    ['2002::', 16],
+  ] as const)
+    list.addSubnet(network, bits, 'ipv6');
+  return list;
+}
+
+/** Of a Service in plain text, of anything else with TLS only: a key set that somebody can change is none. */
+const isAllowed = ({ protocol, hostname }: URL): boolean =>
+  protocol === 'https:' || (protocol === 'http:' && /\.svc(?:\.cluster\.local)?$/.test(hostname));
+
+/**
+ * A `fetch` for addresses that somebody other than the operator has written. The address that a name stands for is
+ * checked by the very lookup that the connection is made with, so no second answer of a name server counts. It follows
+ * no redirect: its caller asks it again for each.
+ */
+export function guardedFetch({
+  lookup = systemLookup,
+  closed = closedAddresses(),
+}: GuardOptions = {}): typeof fetch {
+  const why = (address: string): string | undefined =>
+    closed.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+      ? `${address} is an address that key sets are not fetched from`
+      : undefined;
+  const guarded: LookupAll = (hostname, options, done) =>
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) return done(error, []);
+      const refused = addresses.map(({ address }) => why(address)).find((one) => one !== undefined);
+      // A name with one such address is not a server's with a slip in it, but somebody's who tries.
+      if (refused !== undefined) return done(new Error(`${hostname}: ${refused}`), []);
+      done(null, addresses);
+    });
+  return async (input, init) => {
+    const url = new URL(input instanceof Request ? input.url : input);
+    if (!isAllowed(url)) throw new TypeError('only https, or http to a Service of the cluster');
+    const host = url.hostname.replace(/^\[|\]$/g, '');
+    const refused = isIP(host) === 0 ? undefined : why(host);
+    if (refused !== undefined) throw new TypeError(refused);
+    return await ask(url, guarded, init ?? {});
+  };
+}
+
+async function ask(url: URL, lookup: LookupAll, { signal, headers }: RequestInit): Promise<Response> {
+  const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    const request = send(url, {
+      // A connection of its own: one that is kept would have been checked for another request.
+      agent: false,
+      lookup: (hostname, options, done) =>
+        lookup(hostname, { ...options, all: true }, (error, addresses) => {
+          const [first] = addresses;
+          if (error !== null || first === undefined) done(error ?? new Error('no address'), '', 0);
+          else if (options.all === true) done(null, addresses as unknown as string, 0);
+          else done(null, first.address, first.family);
+        }),
+      headers: Object.fromEntries(new Headers(headers)),
+      ...(signal ? { signal } : {}),
+    });
+    request.once('response', resolve);
+    request.once('error', reject);
+    request.end();
+  });
+  const { statusCode = 502 } = answer;
+  const fields = Object.entries(answer.headers).flatMap(([name, value]): [string, string][] =>
+    typeof value === 'string' ? [[name, value]] : [],
+  );
+  const isEmpty = [204, 205, 304].includes(statusCode);
+  if (isEmpty) answer.resume();
+  const body = isEmpty ? null : (Readable.toWeb(answer) as ReadableStream<Uint8Array>);
+  return new Response(body, { status: statusCode, headers: fields });
+}

@@ -1,0 +1,53 @@
+import { parse } from '@bufbuild/cel';
+import { children, dottedName, stringConstant, type Expr } from './ast.ts';
+
+/**
+ * Texts that an expression compares with one of the variables: `name == "x"`, `"x" != name`, `name in ["x", "y"]`.
+ * Meant for load time, where a text that the variable never has is a mistake. An expression that cannot be parsed has
+ * none, since `compile` refuses it.
+ */
+export function comparedTexts(source: string, variables: ReadonlySet<string>): readonly string[] {
+  const found = new Set<string>();
+  try {
+    collect(parse(source).expr, variables, found);
+  } catch {
+    return [];
+  }
+  return [...found];
+}
+
+const equalities: ReadonlySet<string> = new Set(['_==_', '_!=_']);
+
+function collect(expr: Expr, variables: ReadonlySet<string>, found: Set<string>): void {
+  for (const child of children(expr)) collect(child, variables, found);
+  if (expr.exprKind.case !== 'callExpr') return;
+  const { function: name, args } = expr.exprKind.value;
+  const [left, right] = args;
+  if (left === undefined || right === undefined) return;
+  const isVariable = (side: Expr): boolean => variables.has(pathOf(side) ?? '');
+  if (equalities.has(name)) {
+    if (isVariable(left)) add(right, found);
+    if (isVariable(right)) add(left, found);
+  } else if (name === '@in' && isVariable(left) && right.exprKind.case === 'listExpr')
+    for (const element of right.exprKind.value.elements) add(element, found);
+}
+
+function add(expr: Expr, found: Set<string>): void {
+  const text = stringConstant(expr);
+  if (text !== undefined) found.add(text);
+}
+
+/** `a.b.c`, also where a member is written as `a["b"]`. */
+function pathOf(expr: Expr): string | undefined {
+  const whole = dottedName(expr);
+  if (whole !== undefined) return whole;
+  const node = expr.exprKind;
+  if (node.case === 'selectExpr' && !node.value.testOnly && node.value.operand !== undefined)
+    return joined(pathOf(node.value.operand), node.value.field);
+  if (node.case !== 'callExpr' || node.value.function !== '_[_]') return undefined;
+  const [operand, key] = node.value.args;
+  return operand === undefined ? undefined : joined(pathOf(operand), stringConstant(key));
+}
+
+const joined = (path: string | undefined, member: string | undefined): string | undefined =>
+  path === undefined || member === undefined ? undefined : `${path}.${member}`;

@@ -1,0 +1,8 @@
+export {
+  maxFileBytes,
+  maxFileBytesVariable,
+  parseFileLimit,
+  readRegularFile,
+  readRegularText,
+} from './readRegularFile.ts';
+export { fileMark, fileMarkLater, Settling, quietMs, type FileMark } from './settling.ts';

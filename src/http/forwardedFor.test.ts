@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { forwardedClient, forwardedScheme, type ForwardedClient } from './forwardedFor.ts';
+import { networks } from './networks.ts';
+
+const trusted = networks(['10.0.0.0/8', '2001:db8:ffff::/48']);
+const read = (value: string): ForwardedClient => forwardedClient(value, '10.0.0.1', trusted);
+
+test('the client is the first address from the end that is no trusted proxy', () => {
+  assert.deepEqual(read('192.0.2.7'), { address: '192.0.2.7', port: 0, chain: '192.0.2.7, 10.0.0.1' });
+  assert.deepEqual(read('192.0.2.7, 10.0.0.9'), {
+    address: '192.0.2.7',
+    port: 0,
+    chain: '192.0.2.7, 10.0.0.9, 10.0.0.1',
+  });
+  assert.equal(read('').address, '10.0.0.1');
+  assert.equal(read('10.0.0.3,10.0.0.2').address, '10.0.0.3', 'where all are trusted, the first of them');
+});
+
+test('what stands before the client is dropped: it wrote that itself', () => {
+  assert.deepEqual(read('127.0.0.1, 192.0.2.7, 10.0.0.9').chain, '192.0.2.7, 10.0.0.9, 10.0.0.1');
+  assert.equal(read('10.0.0.5, 192.0.2.7').address, '192.0.2.7');
+});
+
+test('ports and brackets are read, and one address has one form', () => {
+  assert.deepEqual(read('192.0.2.7:40000').port, 40_000);
+  assert.equal(read('192.0.2.7:40000').address, '192.0.2.7');
+  assert.deepEqual(read('[2001:DB8::7]:443'), {
+    address: '2001:db8::7',
+    port: 443,
+    chain: '2001:db8::7, 10.0.0.1',
+  });
+  assert.equal(read('2001:db8::7').address, '2001:db8::7');
+  assert.equal(read('::ffff:192.0.2.7').address, '192.0.2.7');
+});
+
+test('what is no address ends the walk: the proxy that sent it counts', () => {
+  for (const value of [
+    'unknown',
+    '_hidden',
+    '192.0.2',
+    '192.0.2.7:99999',
+    '[192.0.2.7]',
+    'fe80::1%eth0',
+    ',',
+    ' , ',
+  ])
+    assert.equal(read(`192.0.2.1, ${value}`).address, '10.0.0.1', value);
+});
+
+test('a list without an end is not followed', () => {
+  assert.equal(read(`192.0.2.7${', 10.0.0.2'.repeat(10_000)}`).address, '10.0.0.2');
+});
+
+test('the last proxy says the scheme', () => {
+  assert.equal(forwardedScheme('https'), 'https');
+  assert.equal(forwardedScheme('http, HTTPS'), 'https');
+  assert.equal(forwardedScheme('https, http'), 'http');
+  for (const value of [undefined, '', 'ws', 'https,', 'javascript'])
+    assert.equal(forwardedScheme(value), undefined);
+});

@@ -1,0 +1,68 @@
+/** The messages that clients may send to servers, by revision of the protocol. */
+
+/** Requests that MCP knows. */
+export const clientRequests: ReadonlySet<string> = new Set([
+  'initialize',
+  'ping',
+  'tools/list',
+  'tools/call',
+  'prompts/list',
+  'prompts/get',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'completion/complete',
+  'logging/setLevel',
+  'tasks/get',
+  'tasks/result',
+  'tasks/cancel',
+  'tasks/list',
+]);
+
+const everyRevision = '2024-11-05';
+
+/** Notifications of clients, and the revision that each came with. */
+const clientNotifications: ReadonlyMap<string, string> = new Map([
+  ['notifications/initialized', everyRevision],
+  ['notifications/cancelled', everyRevision],
+  ['notifications/progress', everyRevision],
+  ['notifications/roots/list_changed', everyRevision],
+  ['notifications/tasks/status', '2025-11-25'],
+]);
+
+/** Notifications of servers that name no item which a rule could hide, or whose item is judged. */
+export const serverNotifications: ReadonlySet<string> = new Set([
+  'notifications/cancelled',
+  'notifications/progress',
+  'notifications/message',
+  'notifications/resources/updated',
+  'notifications/resources/list_changed',
+  'notifications/tools/list_changed',
+  'notifications/prompts/list_changed',
+  'notifications/elicitation/complete',
+  'notifications/tasks/status',
+]);
+
+/** Revisions are dates, which compare as texts. */
+const assumedRevision = '2025-03-26';
+
+/** The fate of a client's message that has a method and no id. */
+export type NotificationFate = 'forwarded' | 'dropped' | 'refused';
+
+/**
+ * A server may carry out a request that has no id, past every rule about its item: only notifications pass. Where rules
+ * about items stand, a notification that the revision does not know is answered and dropped, because a server may take
+ * it for anything and clients take a refusal for a broken transport.
+ */
+export function fateOfNotification(
+  method: string,
+  revision = assumedRevision,
+  underItemRules = false,
+): NotificationFate {
+  const since = clientNotifications.get(method);
+  if (since !== undefined && since <= revision) return 'forwarded';
+  if (!method.startsWith('notifications/')) return 'refused';
+  return underItemRules ? 'dropped' : 'forwarded';
+}

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FairQueue } from './fairQueue.ts';
+
+const drain = (queue: FairQueue<string>): string[] => {
+  const order: string[] = [];
+  for (let item = queue.next(); item !== undefined; item = queue.next()) order.push(item);
+  return order;
+};
+
+test('clients are served in turn, each in the order of its own items', () => {
+  const queue = new FairQueue<string>({ total: 10, perClient: 5 });
+  for (const item of ['a1', 'a2', 'a3', 'b1', 'c1', 'c2']) queue.add(item[0] ?? '', item);
+  assert.deepEqual(drain(queue), ['a1', 'b1', 'c1', 'a2', 'c2', 'a3']);
+  assert.equal(queue.size, 0);
+});
+
+test('a client that has its share is refused, and others are not', () => {
+  const queue = new FairQueue<string>({ total: 10, perClient: 2 });
+  assert.equal(queue.add('a', 'a1'), undefined);
+  assert.equal(queue.add('a', 'a2'), undefined);
+  assert.equal(queue.add('a', 'a3'), 'a3');
+  assert.equal(queue.add('b', 'b1'), undefined);
+});
+
+test('in a full queue the client with most items loses its newest one to a client with fewer', () => {
+  const queue = new FairQueue<string>({ total: 4, perClient: 4 });
+  for (const item of ['a1', 'a2', 'a3', 'b1']) queue.add(item[0] ?? '', item);
+  assert.equal(queue.add('c', 'c1'), 'a3');
+  assert.equal(queue.add('c', 'c2'), 'c2', 'the client with most has hardly more than this one');
+  assert.equal(queue.size, 4);
+  assert.deepEqual(drain(queue), ['a1', 'b1', 'c1', 'a2']);
+});

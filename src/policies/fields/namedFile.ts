@@ -1,0 +1,36 @@
+import { z } from 'zod';
+import { eachMarkedField, type FieldPath } from './walk.ts';
+
+/** The kind of file that a field of the configuration names. Everything that looks at such files derives from these marks. */
+export interface FileMark {
+  /** `command`: a program that is found along PATH. */
+  readonly kind: 'file' | 'folder' | 'command';
+  /** Tells whether a value names a file, where it may also be the text itself. */
+  readonly names: (value: string) => boolean;
+}
+
+const marks = z.registry<FileMark>();
+
+/** A field that names a file, folder or program. The copy carries the mark: other fields may use the same schema. */
+export function namesFile<Schema extends z.ZodType>(
+  schema: Schema,
+  kind: FileMark['kind'] = 'file',
+  names: FileMark['names'] = () => true,
+): Schema {
+  const marked = schema.clone() as Schema;
+  marks.add(marked, { kind, names });
+  return marked;
+}
+
+export const fileMarkOf = (schema: z.core.$ZodType): FileMark | undefined => marks.get(schema);
+
+/** Visits the files, folders and programs that a document names. The document need not fit the schema. */
+export function eachNamedFile(
+  schema: z.core.$ZodType,
+  document: unknown,
+  visit: (path: FieldPath, kind: FileMark['kind'], name: string) => void,
+): void {
+  eachMarkedField(schema, document, fileMarkOf, (path, { kind, names }, value) => {
+    if (typeof value === 'string' && value !== '' && names(value)) visit(path, kind, value);
+  });
+}

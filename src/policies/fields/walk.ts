@@ -1,0 +1,110 @@
+import type { z } from 'zod';
+
+/** Keys and indexes from the top of a document to a field. */
+export type FieldPath = readonly (string | number)[];
+
+/** Looks up what a schema is marked with. */
+type MarkOf<Mark> = (schema: z.core.$ZodType) => Mark | undefined;
+
+/** Visits the marked fields that a document has. The document need not fit the schema. */
+export function eachMarkedField<Mark>(
+  schema: z.core.$ZodType,
+  document: unknown,
+  markOf: MarkOf<Mark>,
+  visit: (path: FieldPath, mark: Mark, value: unknown) => void,
+): void {
+  const walk = (at: z.core.$ZodType, value: unknown, path: FieldPath): void => {
+    if (value === undefined || value === null) return;
+    const found = markOf(at);
+    if (found !== undefined) return visit(path, found, value);
+    const { fields = {}, each, inner = [] } = partsOf(at);
+    for (const part of formsFor(value, inner)) walk(part, value, path);
+    if (typeof value !== 'object') return;
+    for (const [key, member] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
+      const below = each ?? (Object.hasOwn(fields, key) ? fields[key] : undefined);
+      if (below !== undefined) walk(below, member, [...path, key]);
+    }
+  };
+  walk(schema, document, []);
+}
+
+/**
+ * Visits every part of a schema, outer parts first; `*` stands for any key or index.
+ * @param visit returns false where the parts below do not count
+ */
+export function eachPart(
+  schema: z.core.$ZodType,
+  visit: (path: readonly string[], part: z.core.$ZodType) => boolean,
+): void {
+  const survey = (
+    at: z.core.$ZodType,
+    path: readonly string[],
+    above: ReadonlySet<z.core.$ZodType>,
+  ): void => {
+    if (!visit(path, at)) return;
+    // JSON values hold JSON values.
+    if (above.has(at)) return;
+    const from = new Set([...above, at]);
+    const { fields = {}, each, inner = [] } = partsOf(at);
+    for (const part of inner) survey(part, path, from);
+    for (const [name, field] of Object.entries(fields)) survey(field, [...path, name], from);
+    if (each !== undefined) survey(each, [...path, '*'], from);
+  };
+  survey(schema, [], new Set());
+}
+
+/**
+ * The forms that a value can have: where a map may stand in the place of a text, as `{file: …}` does, the mark of the text
+ * is not about what stands in the map.
+ */
+function formsFor(value: unknown, forms: readonly z.core.$ZodType[]): readonly z.core.$ZodType[] {
+  if (typeof value !== 'object') return forms;
+  const composed = forms.filter((form) => !isScalar(form));
+  return composed.length === 0 ? forms : composed;
+}
+
+const scalars: ReadonlySet<string> = new Set(['string', 'number', 'boolean', 'literal', 'enum']);
+
+function isScalar(schema: z.core.$ZodType): boolean {
+  const { inner = [] } = partsOf(schema);
+  return inner.length === 0 ? scalars.has(schema._zod.def.type) : inner.every(isScalar);
+}
+
+interface Parts {
+  readonly fields?: Readonly<Record<string, z.core.$ZodType>>;
+  /** The schema of every member of a list or map. */
+  readonly each?: z.core.$ZodType;
+  /** Schemas of the same value. */
+  readonly inner?: readonly z.core.$ZodType[];
+}
+
+/** The parts of a schema, on the side of the written document. */
+function partsOf(schema: z.core.$ZodType): Parts {
+  const { def } = (schema as z.core.$ZodTypes)._zod;
+  switch (def.type) {
+    case 'object':
+      return { fields: def.shape };
+    case 'record':
+      return { each: def.valueType };
+    case 'array':
+      return { each: def.element };
+    case 'union':
+      return { inner: def.options };
+    case 'intersection':
+      return { inner: [def.left, def.right] };
+    case 'pipe':
+      return { inner: [def.in] };
+    case 'lazy':
+      return { inner: [def.getter()] };
+    case 'optional':
+    case 'nonoptional':
+    case 'nullable':
+    case 'default':
+    case 'prefault':
+    case 'readonly':
+    case 'catch':
+      return { inner: [def.innerType] };
+    default:
+      return {};
+  }
+}
