@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { ServerTls } from '../model/index.ts';
@@ -18,7 +18,7 @@ import { until } from './until.testing.ts';
 import { get, ok, RawBackend, RawClient } from './wire.testing.ts';
 
 const RELOADS = 1_000;
-const MiB = 1_048_576;
+const KiB = 1_024;
 
 const folder = mkdtempSync(join(tmpdir(), 'portcullis-reloads-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -39,12 +39,19 @@ function holdings(): Readonly<Record<string, number>> {
   return held;
 }
 
-async function heap(): Promise<number> {
-  // What is closed is let go some turns of the event loop later.
-  for (let i = 0; i < 10; i++) await turn();
-  collect();
-  collect();
-  return process.memoryUsage().heapUsed;
+/** Bytes in use once a second brings nothing back: the engine lets go of closed objects and old code over many turns. */
+async function settledHeap(): Promise<number> {
+  let least = Infinity;
+  let since = performance.now();
+  while (performance.now() < since + 1_000) {
+    await pause(50);
+    collect();
+    const { heapUsed } = process.memoryUsage();
+    if (heapUsed > least - 32 * KiB) continue;
+    least = heapUsed;
+    since = performance.now();
+  }
+  return least;
 }
 
 const tlsOf = (generation: number): ServerTls => ({
@@ -214,7 +221,7 @@ test(
     await run(0, 100);
     assert.deepEqual(failures, []);
     const before = holdings();
-    const heapBefore = await heap();
+    const heapBefore = await settledHeap();
     await run(100, 100 + RELOADS);
     assert.deepEqual(failures, []);
     await until('files and handles are what they were', () => {
@@ -223,8 +230,9 @@ test(
     }).catch((error: unknown) => {
       assert.deepEqual(holdings(), before, String(error));
     });
-    const grown = (await heap()) - heapBefore;
-    assert.ok(grown < 3 * MiB, `the heap grew by ${(grown / MiB).toFixed(1)} MiB`);
+    const grown = (await settledHeap()) - heapBefore;
+    // The engine keeps some 0.9 MiB of code of its own, once; one route of a configuration takes more than 2 KiB.
+    assert.ok(grown < RELOADS * 2 * KiB, `each reload left ${Math.round(grown / RELOADS)} bytes`);
     assert.deepEqual(plane.heldKeySets, []);
     assert.deepEqual([...plane.plane.endpoints.destinations()], []);
     const series = (await plane.metricsText()).split('\n').length;
