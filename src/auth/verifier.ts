@@ -27,7 +27,7 @@ export type Verdict =
   | { readonly kind: 'verified'; readonly token: VerifiedToken }
   | { readonly kind: 'refused'; readonly reason: TokenReason; readonly claim?: string }
   /** The keys of the token's issuer were never there: nobody can say whether it is good. */
-  | { readonly kind: 'unavailable' };
+  | { readonly kind: 'unavailable'; readonly issuer: string };
 
 export interface Verifier {
   /** Returns at once, except where it has to wait for a key that may be new; the promise never rejects. */
@@ -60,7 +60,7 @@ export function createVerifier(issuers: readonly TrustedIssuer[], now: () => num
     const issuer = typeof parsed.claims.iss === 'string' ? byName.get(parsed.claims.iss) : undefined;
     if (issuer === undefined)
       return refused(parsed.claims.iss === undefined ? 'missing_claim' : 'issuer', 'iss');
-    if (!issuer.keys.ready) return { kind: 'unavailable' };
+    if (!issuer.keys.ready) return { kind: 'unavailable', issuer: issuer.issuer };
 
     const keys = issuer.keys.find(parsed.kid);
     if (keys.length > 0) return check(token, parsed, issuer, keys);

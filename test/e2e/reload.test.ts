@@ -280,6 +280,11 @@ binds:
   };
   assert.equal(await statusOf('/open'), 200);
   assert.equal(await statusOf('/users'), 500);
+  const claims = Buffer.from('{"iss":"i"}').toString('base64url');
+  const token = `eyJhbGciOiJFUzI1NiIsImtpZCI6ImsifQ.${claims}.AAAA`;
+  const tokened = await fetch(`${gateway.url}/keys`, { headers: { authorization: `Bearer ${token}` } });
+  assert.equal(tokened.status, 500);
+  await tokened.body?.cancel();
   const [first = '', second = '', ...rest] = await broken();
   assert.match(first, /^users: basicAuth\.htpasswd: \/users: ENOENT/);
   assert.match(second, /^keys: jwks: \/keys\.json: /);

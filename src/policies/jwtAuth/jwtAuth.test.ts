@@ -112,6 +112,14 @@ test('without keys a token cannot be judged: 503 with a time to come back, but n
   assert.equal((await call({ ...written, mode: 'strict' }, [], waiting)).error?.code, 'token_missing');
 });
 
+test('a missing key file answers 500 to tokens, since coming back later does not help', async () => {
+  const missing = { ...written, jwks: { file: '/nowhere/keys.json' } };
+  const { error } = await call(missing, bearer(good), toolsWith([], false));
+  assert.equal(error?.code, 'policy_failed');
+  assert.match(error.detail ?? '', /keys\.json/);
+  assert.equal((await call({ ...missing, mode: 'strict' }, [])).error?.code, 'token_missing');
+});
+
 test('a token may stand in another header or in a cookie, which the backend does not get either', async () => {
   const header = { ...written, location: { header: { name: 'X-Token' } } };
   const inHeader = await call(header, [['x-token', good]]);

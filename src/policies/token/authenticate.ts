@@ -58,8 +58,24 @@ export function createAuthenticator(settings: AuthenticationSettings, tools: Pol
       x.request.annotate('token', reason);
       if (mode !== 'permissive') throw refuse(x, verdict.reason);
     } else if (mode !== 'permissive') {
-      throw new GatewayError('keys_unavailable', { retryAfter });
+      throw withoutKeys(verdict.issuer);
     }
+  }
+
+  /** An address may answer soon; a file needs its operator, like every other file that is missing. */
+  function withoutKeys(issuer: string): GatewayError {
+    const at = settings.providers.findIndex((provider) => provider.issuer === issuer);
+    const detail = fileProblem(at);
+    return detail === undefined
+      ? new GatewayError('keys_unavailable', { retryAfter })
+      : new GatewayError('policy_failed', { detail });
+  }
+
+  function fileProblem(at: number): string | undefined {
+    const jwks = settings.providers[at]?.jwks;
+    return jwks?.kind === 'file' && leases[at]?.set.ready === false
+      ? `jwks: ${jwks.file}: there are no keys in it, or it cannot be read`
+      : undefined;
   }
 
   return {
@@ -75,12 +91,7 @@ export function createAuthenticator(settings: AuthenticationSettings, tools: Pol
       return settle(x, token, verdict);
     },
     problem() {
-      const missing = settings.providers.find(
-        ({ jwks }, index) => jwks.kind === 'file' && leases[index]?.set.ready === false,
-      );
-      return missing?.jwks.kind === 'file'
-        ? `jwks: ${missing.jwks.file}: there are no keys in it, or it cannot be read`
-        : undefined;
+      return settings.providers.map((_, at) => fileProblem(at)).find((problem) => problem !== undefined);
     },
     close() {
       for (const lease of leases) lease.release();
