@@ -3,6 +3,7 @@ export { defaults } from './defaults.ts';
 export { environmentVariable, secretVariables } from './environment.ts';
 export { joinEndpoints, type AddressLists } from './endpoints.ts';
 export { formatDuration, parseDuration } from './duration.ts';
+export { portionsOf, withoutRoutes, withRoutes, type ModelFrame } from './portions.ts';
 export {
   compareHostnames,
   hostnameMatches,

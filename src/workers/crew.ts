@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { withoutRoutes, type Model } from '../model/index.ts';
 import type { RelayPeer } from '../proxy/index.ts';
 import type { RootLogger } from '../telemetry/index.ts';
+import { sendRoutes } from './modelTransfer.ts';
 import type { Place } from './place.ts';
 import type { Start } from './questions.ts';
 import type { Sockets } from './sockets.ts';
@@ -23,8 +25,10 @@ export interface CrewOptions extends Pick<WorkerProcessOptions, 'out' | 'err' | 
   readonly sockets: Sockets;
   readonly log: RootLogger;
   readonly pace: Pace;
+  /** The model that a worker starts with. It does not change while a worker starts. */
+  readonly model: () => Model;
   /** What a worker that starts now must know. */
-  readonly startOf: (of: Pick<Start, 'worker' | 'owner' | 'inlet' | 'peers'>) => Start;
+  readonly startOf: (of: Pick<Start, 'worker' | 'owner' | 'inlet' | 'peers' | 'model'>) => Start;
   /** The path of the socket on which others reach this run of a worker. */
   readonly inletOf: (owner: string) => string;
   /** A process is gone that had been serving. */
@@ -190,11 +194,12 @@ export class Crew {
     process.busy = true;
     try {
       for (const [key, handle] of sockets.of(worker)) tellSoon(process.link.ask('socket', { key }, handle));
+      const model = await sendRoutes(process.link, withoutRoutes(this.options.model()));
       // A session that it opens must not be unknown to the others for a moment.
       await this.announce();
       const { owner } = process;
       const { peers } = this;
-      await process.link.ask('start', startOf({ worker, owner, inlet: inletOf(owner), peers }));
+      await process.link.ask('start', startOf({ worker, owner, inlet: inletOf(owner), peers, model }));
     } catch (error) {
       process.kill();
       const how = await process.ended;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { EventEmitter } from 'node:events';
 import { test } from 'node:test';
 import type { SocketHandle } from '../proxy/index.ts';
-import { Link, LinkClosed, type Peer } from './link.ts';
+import { Link, LinkClosed } from './link.ts';
+import { channel } from './link.testing.ts';
 
 interface Table {
   double: { readonly question: number; readonly answer: number };
@@ -10,33 +10,8 @@ interface Table {
   never: { readonly question: void; readonly answer: void };
 }
 
-/** One end of a channel in memory; what is sent arrives as a copy, in order. */
-class End extends EventEmitter implements Peer {
-  connected = true;
-  other: End | undefined;
-
-  send(message: unknown, socket: unknown, _options: undefined, done: (error: Error | null) => void): boolean {
-    const copy: unknown = structuredClone(message);
-    queueMicrotask(() => {
-      this.other?.emit('message', copy, socket);
-      done(null);
-    });
-    return true;
-  }
-
-  cut(): void {
-    for (const end of [this, this.other]) {
-      if (end === undefined) continue;
-      end.connected = false;
-      end.emit('disconnect');
-    }
-  }
-}
-
 function pair() {
-  const [left, right] = [new End(), new End()];
-  left.other = right;
-  right.other = left;
+  const [left, right] = channel();
   const taken: [string, SocketHandle | undefined][] = [];
   new Link<object, Table>(right, {
     double: (n) => {

@@ -5,6 +5,7 @@
 import type { Prepared, SocketHandle } from '../proxy/index.ts';
 import { createLogger, createMetrics, type RootLogger } from '../telemetry/index.ts';
 import { Link } from './link.ts';
+import { ArrivingModel } from './modelTransfer.ts';
 import type { Start, ToMain, ToWorker } from './questions.ts';
 import { leaveFolder } from './privateFolder.ts';
 import { Serving } from './serving.ts';
@@ -22,6 +23,7 @@ class Worker {
   private inlet: string | undefined;
   private deadlineMs = 0;
   private prepared: Prepared | undefined;
+  private readonly arriving = new ArrivingModel();
   /** Sockets that no port has taken yet, by the key of their bind. */
   private readonly sockets = new Map<string, SocketHandle[]>();
   /** Those of other workers, by their number. */
@@ -33,10 +35,11 @@ class Worker {
       socket: ({ key }, socket) => {
         if (socket !== undefined) this.sockets.set(key, [...(this.sockets.get(key) ?? []), socket]);
       },
+      routes: (portion) => this.arriving.add(portion),
       start: (start) => this.start(start),
       secrets: (secrets) => this.serving?.keepSecret(secrets),
-      prepare: async (model) => {
-        this.prepared = await this.served.prepare(model);
+      prepare: async (frame) => {
+        this.prepared = await this.served.prepare(this.arriving.whole(frame));
       },
       commit: () => this.commit(),
       abort: () => this.abort(),
@@ -66,7 +69,8 @@ class Worker {
   }
 
   private async start(start: Start): Promise<void> {
-    const { worker, model } = start;
+    const { worker } = start;
+    const model = this.arriving.whole(start.model);
     const { fixed } = model.process;
     process.title = `portcullis: worker ${worker}`;
     const log = createLogger({ level: start.logLevel, format: fixed.logFormat });
@@ -112,6 +116,7 @@ class Worker {
   }
 
   private abort(): void {
+    this.arriving.forget();
     this.prepared?.abort();
     this.prepared = undefined;
     for (const sockets of this.sockets.values()) for (const socket of sockets) socket.close();

@@ -1,4 +1,4 @@
-import type { AddressLists, Model } from '../model/index.ts';
+import type { AddressLists, ModelFrame, Route } from '../model/index.ts';
 import type { LogLevel, MetricsSnapshot } from '../telemetry/index.ts';
 import type { RelayPeer } from '../proxy/index.ts';
 import type { PlaneView, Secrets } from './contract.ts';
@@ -14,8 +14,8 @@ export interface Start {
   readonly worker: number;
   /** Names this run of the worker in session ids: 16 hex digits. */
   readonly owner: string;
-  /** With a session key, which all workers have in common. */
-  readonly model: Model;
+  /** With a session key, which all workers have in common. The routes of the model go ahead of it. */
+  readonly model: ModelFrame;
   readonly logLevel: LogLevel;
   readonly secrets: Secrets;
   /** Of the socket on which other workers reach this one. */
@@ -31,16 +31,26 @@ export interface Start {
   readonly madeKey: boolean;
 }
 
+/** Some routes of a model that is on its way. */
+export interface RoutesPortion {
+  /** The number of the first of them in the model. */
+  readonly first: number;
+  readonly routes: readonly Route[];
+}
+
 /** What the main process asks a worker. */
 export interface ToWorker {
   /** Comes with a socket, before the model that has its port. */
   socket: Exchange<{ readonly key: string }, void>;
+  /** Comes before the `start` or `prepare` of a model, once for each portion. The answer lets the next portion come. */
+  routes: Exchange<RoutesPortion, void>;
   start: Exchange<Start, void>;
   /** Further secrets; comes before the model that has them. */
   secrets: Exchange<Secrets, void>;
   /** Does everything that can fail; then comes either `commit` or `abort`. */
-  prepare: Exchange<Model, void>;
+  prepare: Exchange<ModelFrame, void>;
   commit: Exchange<void, void>;
+  /** Drops the model that was prepared, and routes that have arrived for one. */
   abort: Exchange<void, void>;
   /** Of the model in use, and nothing else of it, has changed. */
   addresses: Exchange<AddressLists, void>;

@@ -1,77 +1,9 @@
 import assert from 'node:assert/strict';
-import { setTimeout as delay } from 'node:timers/promises';
-import { test, type TestContext } from 'node:test';
-import { defaults, type Model } from '../model/index.ts';
+import { test } from 'node:test';
 import { createLogger, createMetrics } from '../telemetry/index.ts';
 import { MemoryDestination } from '../telemetry/memory.testing.ts';
 import { Tree } from './tree.ts';
-
-const place = { file: 'test', line: 1, column: 1, path: '' };
-
-const saying = (body: string): Model => ({
-  process: { ...defaults, accessLog: 'none' },
-  binds: [
-    {
-      port: 0,
-      address: '127.0.0.1',
-      listeners: [
-        {
-          name: 'one',
-          protocol: 'HTTP',
-          policies: [],
-          routes: [
-            {
-              name: 'route',
-              hostnames: [],
-              matches: [{ path: { kind: 'prefix', value: '/' }, headers: [], query: [] }],
-              policies: [{ name: 'directResponse', settings: { status: 200, body, headers: {} }, place }],
-              backends: [],
-              place,
-            },
-          ],
-        },
-      ],
-    },
-  ],
-});
-
-async function until<T>(what: string, ask: () => T | undefined | false | Promise<T | undefined | false>) {
-  const deadline = Date.now() + 60_000;
-  for (;;) {
-    const answer = await ask();
-    if (answer !== undefined && answer !== false) return answer;
-    if (Date.now() > deadline) throw new Error(`waited in vain for ${what}`);
-    await delay(15);
-  }
-}
-
-/** A tree of real processes, impatient with those that hang. */
-async function start(t: TestContext, hangMs: number) {
-  const destination = new MemoryDestination();
-  const log = createLogger({ level: 'info', format: 'text', destination });
-  const tree = new Tree({
-    workers: 2,
-    log,
-    metrics: createMetrics({ process: false }),
-    secrets: { variables: [], values: [] },
-    pace: { lookMs: 50, hangMs },
-  });
-  t.after(async () => {
-    await tree.close(0);
-    log.close();
-  });
-  await tree.apply(saying('old'));
-  const url = `http://127.0.0.1:${tree.ports[0]?.port ?? 0}`;
-  const ask = async (): Promise<string> => (await fetch(url, { headers: { connection: 'close' } })).text();
-  /** 0 would be this process and all its relatives. */
-  const signal = async (worker: number, name: NodeJS.Signals): Promise<number> => {
-    const { pid } = (await tree.view()).workers[worker - 1] ?? {};
-    assert.ok(pid !== undefined);
-    process.kill(pid, name);
-    return pid;
-  };
-  return { tree, ask, signal, log: () => destination.text };
-}
+import { saying, start, until } from './tree.testing.ts';
 
 test('a worker that hangs is killed and replaced; the other one is left alone', async (t) => {
   const { tree, ask, signal, log } = await start(t, 8_000);

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { AddressLists, Model } from '../model/index.ts';
+import { withoutRoutes, type AddressLists, type Model } from '../model/index.ts';
 import {
   accessSink,
   addUp,
@@ -17,6 +17,7 @@ import { Crew, defaultPace, type Pace } from './crew.ts';
 import type { PlaneInheritance } from './inheritance.ts';
 import { LinkClosed } from './link.ts';
 import { exposeWorkers } from './metrics.ts';
+import { sendRoutes } from './modelTransfer.ts';
 import { Place } from './place.ts';
 import { PrivateFolder, removeStaleFolders } from './privateFolder.ts';
 import type { Start } from './questions.ts';
@@ -81,6 +82,7 @@ export class Tree implements Plane {
       withheld: () => this.secrets.variables,
       log,
       pace: { ...defaultPace, ...options.pace },
+      model: () => this.completed(this.used),
       startOf: (of) => this.startOf(of),
       inletOf: (owner) => this.ownFolder.socket(owner),
       onLost: ({ owner, metrics: last }) => {
@@ -205,15 +207,18 @@ export class Tree implements Plane {
     // Starts of workers were waited for; with the end of the tree its ports are closed, and stay so.
     if (this.ending) throw new Error('the gateway ends');
     const opened = this.sockets.open(model);
+    const parts = withoutRoutes(this.completed(model));
     this.log.debug('the workers prepare a configuration');
     const prepared = await Promise.allSettled(
       served.map(async ({ worker, process }) => {
         process.busy = true;
         for (const [key, handle] of this.sockets.of(worker, opened))
           process.link.ask('socket', { key }, handle).catch(() => undefined);
-        await process.link
-          .ask('prepare', this.keys.sealing(this.sockets.marked(model)))
-          .finally(() => process.settled());
+        try {
+          await process.link.ask('prepare', await sendRoutes(process.link, parts));
+        } finally {
+          process.settled();
+        }
       }),
     );
     const reasons = prepared.flatMap((outcome) =>
@@ -245,17 +250,26 @@ export class Tree implements Plane {
     this.sockets.keepOnly(model);
   }
 
-  private startOf(of: Pick<Start, 'worker' | 'owner' | 'inlet' | 'peers'>): Start {
+  /** The model in use. */
+  private get used(): Model {
     if (this.model === undefined) throw new Error('there is no model yet');
+    return this.model;
+  }
+
+  /** A model with everything that the workers need besides the file. */
+  private completed(model: Model): Model {
+    return this.keys.sealing(this.sockets.marked(model));
+  }
+
+  private startOf(of: Pick<Start, 'worker' | 'owner' | 'inlet' | 'peers' | 'model'>): Start {
     return {
       ...of,
       relieves: this.serving || this.options.inherited !== undefined,
-      model: this.keys.sealing(this.sockets.marked(this.model)),
       logLevel: this.log.level,
       secrets: this.secrets,
       innerSecret: this.innerSecret,
       ticketSecret: this.keys.ticketSecret,
-      madeKey: this.model.process.fixed.sessionKey === undefined,
+      madeKey: this.used.process.fixed.sessionKey === undefined,
     };
   }
 

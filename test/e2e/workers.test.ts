@@ -190,6 +190,37 @@ test('a configuration that was refused because a worker happened to die is taken
   assert.deepEqual([said(gateway, preparing), said(gateway, refused)], [2, 1]);
 });
 
+/** The last of many routes answers at `/last` alone. */
+const manySaying = (word: string): string => {
+  const route = (path: string): string =>
+    `    - matches: [{ path: { exact: ${path} } }]\n      policies: { directResponse: { status: 200, body: ${word} } }\n`;
+  const others = Array.from({ length: 2_000 }, (_, i) => route(`/${i}`));
+  return `${saying(word)}${others.join('')}${route('/last')}`;
+};
+
+test('a configuration of many routes reaches every worker under load, also after a worker died while it was sent', async () => {
+  await using gateway = await startGateway(saying('old'));
+  const [one] = await pidsOf(gateway);
+  // A stopped worker answers no portion, so the transfer to it stands still.
+  process.kill(one, 'SIGSTOP');
+  gateway.rewrite(manySaying('new'));
+  await until('the workers to be asked', () => gateway.log().includes(preparing));
+  process.kill(one, 'SIGKILL');
+  await until('the refusal', () => gateway.log().includes(refused));
+  await until('the second try', () => gateway.log().includes('configuration taken'));
+  assert.deepEqual(await bodies(`${gateway.url}/last`), new Set(['new']));
+
+  const load = startLoad(gateway.url, 4, (status, body) => status === 200 && /^new(?:er)?$/.test(body));
+  await until('some load', () => load.served > 50);
+  gateway.rewrite(manySaying('newer'));
+  await until('the newer configuration', () => said(gateway, 'configuration taken') === 2);
+  const servedThen = load.served;
+  await until('some more load', () => load.served > servedThen + 50);
+  await load.stop();
+  assert.deepEqual(load.failures, []);
+  assert.deepEqual(await bodies(`${gateway.url}/last`), new Set(['newer']));
+});
+
 test('a worker killed under load costs the requests that it had, and another one takes its place', async () => {
   await using gateway = await startGateway(saying('hello'));
   const connections = 8;

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { receiveMessageOnPort, MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
-import type { Bind, HttpListener, Model, Route } from '../../model/index.ts';
+import { withRoutes, type Route } from '../../model/index.ts';
 import type { LoadOptions, LoadResult } from './load.ts';
 import type { LoadOrder, Portion } from './loadWorker.ts';
 
@@ -15,9 +15,6 @@ const program = new URL(
 
 /** A configuration that needs more must not take the memory of the gateway. */
 const maxHeapMb = 2_048;
-
-/** A listener whose routes are named by their numbers. */
-type NumberedListener = Omit<HttpListener, 'routes'> & { readonly routes: readonly number[] };
 
 /**
  * Reads a large configuration on a thread of its own, and takes the model over in portions, a portion a turn of the
@@ -73,34 +70,4 @@ async function received(port: MessagePort): Promise<LoadResult> {
     routes.push(...message.routes);
     await nextTurn();
   }
-}
-
-/** Undoes `withoutRoutes`. A route of several listeners stays one and the same. */
-function withRoutes(frame: Model, routes: readonly Route[]): Model {
-  const binds = frame.binds.map((bind): Bind => ({
-    ...bind,
-    listeners: bind.listeners.map((listener) => {
-      if (!('routes' in listener)) return listener;
-      const { routes: numbers, ...rest } = listener as unknown as NumberedListener;
-      return { ...rest, routes: numbers.map((number) => routes[number] as Route) };
-    }),
-  }));
-  return { ...frame, binds };
-}
-
-/** A model without its routes, which are numbered and apart. */
-export function withoutRoutes(model: Model): { readonly frame: Model; readonly routes: readonly Route[] } {
-  const numbers = new Map<Route, number>();
-  const numberOf = (route: Route): number => {
-    const number = numbers.get(route) ?? numbers.size;
-    numbers.set(route, number);
-    return number;
-  };
-  const binds = model.binds.map((bind) => ({
-    ...bind,
-    listeners: bind.listeners.map((listener) =>
-      'routes' in listener ? { ...listener, routes: listener.routes.map(numberOf) } : listener,
-    ),
-  }));
-  return { frame: { ...model, binds } as unknown as Model, routes: [...numbers.keys()] };
 }
