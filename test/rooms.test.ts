@@ -29,7 +29,7 @@ const rows: Readonly<Record<string, Row>> = {
   mcp: { uses: ['model', 'http', 'upstream', 'telemetry'] },
   policies: { uses: ['model', 'http', 'auth', 'cel', 'telemetry', 'files'], types: ['mcp'] },
   proxy: { uses: ['model', 'http', 'regex', 'telemetry', 'upstream', 'mcp', 'policies'] },
-  sources: { uses: ['model', 'regex', 'telemetry', 'files'], files: ['policies/schemas.ts'] },
+  sources: { uses: ['model', 'regex', 'telemetry', 'files'], files: ['policies/facts.ts'] },
   workers: {
     uses: ['model', 'auth', 'mcp', 'policies', 'proxy', 'telemetry'],
     files: ['policies/localRateLimit/localTokens.ts'],
@@ -39,7 +39,7 @@ const rows: Readonly<Record<string, Row>> = {
 };
 /** What the table calls those files. */
 const openFiles: Readonly<Record<string, string>> = {
-  'policies/schemas.ts': 'the schemas of policies',
+  'policies/facts.ts': 'the facts of policies',
   'policies/localRateLimit/localTokens.ts': 'the buckets of policies',
 };
 /** May use every room: the composition root and the command line. */
@@ -166,7 +166,7 @@ test('a good import passes', () => {
     ['proxy/live.ts', "import { pool } from '../upstream/index.ts';"],
     ['proxy/live.ts', "import {\n  a,\n  b,\n} from './parts/a.ts';"],
     ['policies/cors/index.ts', "import type { McpItem } from '../../mcp/contract.ts';"],
-    ['sources/file/load.ts', "import { schemas } from '../../policies/schemas.ts';"],
+    ['sources/file/load.ts', "import { schemas } from '../../policies/facts.ts';"],
     ['model/model.ts', "import { catalogue } from '../errors.ts';"],
     ['http/head.test.ts', "import { run } from '../proxy/inner.ts';"],
     ['main.ts', "export { start } from './proxy/index.ts';"],

@@ -13,7 +13,7 @@ import { localRateLimit } from './localRateLimit/index.ts';
 import { mcpAuthentication } from './mcpAuthentication/index.ts';
 import { mcpAuthorization } from './mcpAuthorization/index.ts';
 import type { Policy } from './policy.ts';
-import type { PolicyName } from './schemas.ts';
+import type { PolicyName } from './facts.ts';
 import { requestMirror } from './requestMirror/index.ts';
 import { requestRedirect } from './requestRedirect/index.ts';
 import { retry } from './retry/index.ts';
@@ -46,7 +46,7 @@ export type {
 export { expressionWork } from './attributes/evaluate.ts';
 export { LocalTokens } from './localRateLimit/localTokens.ts';
 export { affinityKey, type AffinityKey } from './sessionAffinity/index.ts';
-export { policiesNotBuilt, policiesOn, policyRecords, policySchemas, type PolicyName } from './schemas.ts';
+export { policiesNotBuilt, policiesOn, policyRecords, policySchemas, type PolicyName } from './facts.ts';
 
 /** Every policy, in the order in which they act on a request, with the reason for each place. */
 const rows: readonly { readonly policy: Policy; readonly why: string }[] = [

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startGateway } from '../../src/main.ts';
-import { policyRecords, type PolicyPlace } from '../../src/policies/schemas.ts';
+import { policyRecords, type PolicyPlace } from '../../src/policies/facts.ts';
 import { loadText } from '../../src/sources/file/load.ts';
 import { renderProblem } from '../../src/sources/file/problem.ts';
 

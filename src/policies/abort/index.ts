@@ -1,6 +1,6 @@
 import { drawn } from '../fields/share.ts';
 import type { Policy } from '../policy.ts';
-import { abortSchema, type AbortSettings } from './schema.ts';
+import { abortSchema, type AbortSettings } from './facts.ts';
 
 export const abort: Policy<AbortSettings> = {
   name: 'abort',

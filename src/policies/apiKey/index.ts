@@ -3,7 +3,7 @@ import { GatewayError } from '../../errors.ts';
 import type { ApiKeyHolder, Exchange, Policy } from '../policy.ts';
 import { credentialReader } from '../token/credential.ts';
 import { bearer } from '../token/schema.ts';
-import { apiKeySchema, type AcceptedKey, type ApiKeySettings } from './schema.ts';
+import { apiKeySchema, type AcceptedKey, type ApiKeySettings } from './facts.ts';
 
 const maxKeyLength = 4096;
 

@@ -2,7 +2,7 @@ import type { Exchange, Policy, PolicyTools } from '../policy.ts';
 import { rememberSecrets } from '../../telemetry/index.ts';
 import { WatchedText } from '../text/watchedText.ts';
 import { placeOf } from './place.ts';
-import { backendAuthSchema, readSecret, type BackendAuthSettings, type BackendCredential } from './schema.ts';
+import { backendAuthSchema, readSecret, type BackendAuthSettings, type BackendCredential } from './facts.ts';
 
 export const backendAuth: Policy<BackendAuthSettings> = {
   name: 'backendAuth',

@@ -8,7 +8,7 @@ import { readCredentials } from './credentials.ts';
 import { decoysOf } from './decoy.ts';
 import { readHtpasswd } from './htpasswd.ts';
 import { passwordChecker } from './passwordChecker.ts';
-import { basicAuthSchema, type BasicAuthSettings } from './schema.ts';
+import { basicAuthSchema, type BasicAuthSettings } from './facts.ts';
 import { Verifier } from './verifier.ts';
 
 const basic = { kind: 'header', name: 'authorization', prefix: 'Basic ' } as const;

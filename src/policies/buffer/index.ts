@@ -1,5 +1,5 @@
 import type { Policy } from '../policy.ts';
-import { bufferSchema, type BufferSettings } from './schema.ts';
+import { bufferSchema, type BufferSettings } from './facts.ts';
 
 /** The data plane gathers the bodies (`proxy/plannedForward.ts`). */
 export const buffer: Policy<BufferSettings> = {

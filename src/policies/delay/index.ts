@@ -6,7 +6,7 @@ import { requestAttributes } from '../attributes/declared.ts';
 import { evaluate } from '../attributes/evaluate.ts';
 import { drawn } from '../fields/share.ts';
 import type { Exchange, Policy } from '../policy.ts';
-import { delaySchema, maxDelayMs, type Delay, type DelaySettings } from './schema.ts';
+import { delaySchema, maxDelayMs, type Delay, type DelaySettings } from './facts.ts';
 
 export const delay: Policy<DelaySettings> = {
   name: 'delay',

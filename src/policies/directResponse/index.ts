@@ -6,7 +6,7 @@ import { requestAttributes } from '../attributes/declared.ts';
 import { evaluate } from '../attributes/evaluate.ts';
 import { valuePattern } from '../fields/httpText.ts';
 import type { Exchange, Policy } from '../policy.ts';
-import { directResponseSchema, type DirectResponseSettings } from './schema.ts';
+import { directResponseSchema, type DirectResponseSettings } from './facts.ts';
 
 /** A warning that clients can cause is written at most so often. */
 const TELL_EVERY_MS = 10_000;

@@ -5,7 +5,7 @@ import {
   requestHeaderModifierSchema,
   responseHeaderModifierSchema,
   type HeaderModifierSettings,
-} from './schema.ts';
+} from './facts.ts';
 
 /** The order of the format: a name that is removed is gone, whatever else is said about it. */
 function editor(settings: HeaderModifierSettings): (edits: HeaderEdits) => void {

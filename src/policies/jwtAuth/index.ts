@@ -2,7 +2,7 @@ import { bearerChallenge } from '../../auth/index.ts';
 import { GatewayError } from '../../errors.ts';
 import type { Policy } from '../policy.ts';
 import { createAuthenticator } from '../token/authenticate.ts';
-import { jwtAuthSchema, type JwtAuthSettings } from './schema.ts';
+import { jwtAuthSchema, type JwtAuthSettings } from './facts.ts';
 
 export const jwtAuth: Policy<JwtAuthSettings> = {
   name: 'jwtAuth',

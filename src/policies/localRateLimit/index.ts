@@ -1,7 +1,7 @@
 import { GatewayError } from '../../errors.ts';
 import type { Exchange, Policy, Standing } from '../policy.ts';
 import { keysOf } from './keys.ts';
-import { localRateLimitSchema, type LocalRateLimitSettings } from './schema.ts';
+import { localRateLimitSchema, type LocalRateLimitSettings } from './facts.ts';
 
 export const localRateLimit: Policy<LocalRateLimitSettings> = {
   name: 'localRateLimit',

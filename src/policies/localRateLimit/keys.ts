@@ -4,7 +4,7 @@ import { contextFor } from '../attributes/context.ts';
 import { requestAttributes } from '../attributes/declared.ts';
 import { evaluate } from '../attributes/evaluate.ts';
 import type { Exchange } from '../policy.ts';
-import type { Limit } from './schema.ts';
+import type { Limit } from './facts.ts';
 
 /** Longer keys are kept as their digest: what a client sends must not decide how much memory a bucket takes. */
 const maxKeyLength = 64;

@@ -13,7 +13,7 @@ import { passGate } from '../rules/steps.ts';
 import { createAuthenticator } from '../token/authenticate.ts';
 import { json, metadataUrl, originOf, resourceDocument, unlessRead } from './documents.ts';
 import { provider } from './provider.ts';
-import { mcpAuthenticationSchema, type McpAuthenticationSettings } from './schema.ts';
+import { mcpAuthenticationSchema, type McpAuthenticationSettings } from './facts.ts';
 
 export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
   name: 'mcpAuthentication',

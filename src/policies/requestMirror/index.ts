@@ -1,5 +1,5 @@
 import type { Policy } from '../policy.ts';
-import { requestMirrorSchema, type RequestMirrorSettings } from './schema.ts';
+import { requestMirrorSchema, type RequestMirrorSettings } from './facts.ts';
 
 /** The data plane copies the requests (`proxy/mirror.ts`). */
 export const requestMirror: Policy<RequestMirrorSettings> = {

@@ -1,7 +1,7 @@
 import type { Policy, Exchange } from '../policy.ts';
 import { rewrittenPath, withQuery } from '../rewrite/path.ts';
 import type { AuthorityRewrite } from '../rewrite/schema.ts';
-import { requestRedirectSchema, type RequestRedirectSettings } from './schema.ts';
+import { requestRedirectSchema, type RequestRedirectSettings } from './facts.ts';
 
 const usualPort: Readonly<Record<string, string>> = { http: '80', https: '443' };
 

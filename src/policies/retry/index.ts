@@ -4,7 +4,7 @@ import { answerAttributes, forwardAttributes } from '../attributes/declared.ts';
 import { evaluate } from '../attributes/evaluate.ts';
 import type { AnswerHead, Exchange, Policy } from '../policy.ts';
 import { RetryBudget } from './budget.ts';
-import { retrySchema, type RetrySettings } from './schema.ts';
+import { retrySchema, type RetrySettings } from './facts.ts';
 
 /** Methods that may be sent twice (RFC 9110 §9.2.2). */
 const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']);

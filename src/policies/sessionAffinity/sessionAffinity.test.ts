@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FakeExchange, type FakeRequest } from '../exchange.testing.ts';
 import { affinityKey } from './index.ts';
-import { sessionAffinitySchema } from './schema.ts';
+import { sessionAffinitySchema } from './facts.ts';
 
 const keyOf = (source: string, request: FakeRequest): unknown =>
   affinityKey(sessionAffinitySchema.parse({ source }).source)(new FakeExchange(request));

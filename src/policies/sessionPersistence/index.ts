@@ -1,5 +1,5 @@
 import type { Policy } from '../policy.ts';
-import { sessionPersistenceSchema, type SessionPersistenceSettings } from './schema.ts';
+import { sessionPersistenceSchema, type SessionPersistenceSettings } from './facts.ts';
 
 /** The data plane finds the address of a session, and says who it is (`proxy/persistence.ts`). */
 export const sessionPersistence: Policy<SessionPersistenceSettings> = {

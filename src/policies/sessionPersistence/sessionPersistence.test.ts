@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { PersistencePlan } from '../policy.ts';
 import { prepared } from '../tools.testing.ts';
 import { sessionPersistence } from './index.ts';
-import { sessionPersistenceSchema } from './schema.ts';
+import { sessionPersistenceSchema } from './facts.ts';
 
 const plan = (written: object): PersistencePlan | undefined =>
   prepared(sessionPersistence, written).forwarding?.persistence;

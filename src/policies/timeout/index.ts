@@ -1,5 +1,5 @@
 import type { Policy } from '../policy.ts';
-import { timeoutSchema, type TimeoutSettings } from './schema.ts';
+import { timeoutSchema, type TimeoutSettings } from './facts.ts';
 
 export const timeout: Policy<TimeoutSettings> = {
   name: 'timeout',

@@ -5,7 +5,7 @@ import { headerName, tokenPattern } from '../fields/httpText.ts';
 import { notBuilt } from '../fields/notBuilt.ts';
 import { namesFile } from '../fields/namedFile.ts';
 import { mayHoldShownSecret } from '../fields/secret.ts';
-import { refusedRequestHeaders } from '../headerModifier/schema.ts';
+import { refusedRequestHeaders } from '../headerModifier/facts.ts';
 
 /** Pieces of `jwtAuth` and `mcpAuthentication` about one issuer and its tokens. */
 

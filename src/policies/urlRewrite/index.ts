@@ -1,6 +1,6 @@
 import type { Policy } from '../policy.ts';
 import { rewrittenPath, withQuery } from '../rewrite/path.ts';
-import { urlRewriteSchema, type UrlRewriteSettings } from './schema.ts';
+import { urlRewriteSchema, type UrlRewriteSettings } from './facts.ts';
 
 export const urlRewrite: Policy<UrlRewriteSettings> = {
   name: 'urlRewrite',

@@ -1,4 +1,4 @@
-import { eachMark, maskedNames, maskedSettings, policyRecords } from '../../policies/schemas.ts';
+import { eachMark, maskedNames, maskedSettings, policyRecords } from '../../policies/facts.ts';
 import { documentSchema } from './schema/document.ts';
 
 /** Fields of the model that dumps mask, by the marks of the schema: those of policies, and all others. */

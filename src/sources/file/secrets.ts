@@ -1,4 +1,4 @@
-import { eachSecretField } from '../../policies/schemas.ts';
+import { eachSecretField } from '../../policies/facts.ts';
 import type { Path } from './path.ts';
 import type { Problem } from './problem.ts';
 import { documentSchema } from './schema/document.ts';

@@ -14,7 +14,7 @@ import {
   type UdpListener,
   type UdpRoute,
 } from '../../model/index.ts';
-import { policiesAbout, policyRecords, targetsNamedBy } from '../../policies/schemas.ts';
+import { policiesAbout, policyRecords, targetsNamedBy } from '../../policies/facts.ts';
 import { suggestion } from './nearest.ts';
 import type { Problem } from './problem.ts';
 

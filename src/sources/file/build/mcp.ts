@@ -1,4 +1,4 @@
-import { policiesOn } from '../../../policies/schemas.ts';
+import { policiesOn } from '../../../policies/facts.ts';
 import type { CallTimeouts, McpBackend, McpTarget, RemoteTarget, StdioTarget } from '../../../model/index.ts';
 import type { Path } from '../path.ts';
 import type { BackendPolicySettings, TargetPolicySettings } from '../schema/backendPolicies.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { backendPolicySchemas, policiesNotBuiltOn } from '../../../policies/schemas.ts';
+import { backendPolicySchemas, policiesNotBuiltOn } from '../../../policies/facts.ts';
 import { backendTls, rawBackendTls } from './backendTls.ts';
 import { fields, parsed } from './fields.ts';
 import { keepalives } from './keepalives.ts';

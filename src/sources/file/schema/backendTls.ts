@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Pem } from '../../../model/index.ts';
-import { namesFile } from '../../../policies/schemas.ts';
+import { namesFile } from '../../../policies/facts.ts';
 import { fields, parsed } from './fields.ts';
 import { hostname } from './scalars.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { mayHoldSecret, namesFile } from '../../../policies/schemas.ts';
+import { mayHoldSecret, namesFile } from '../../../policies/facts.ts';
 import { targetPolicies } from './backendPolicies.ts';
 import { choice, fields, notBuilt, oneOf, parsed } from './fields.ts';
 import { remoteServer } from './remoteServer.ts';

@@ -1,10 +1,5 @@
 import type { z } from 'zod';
-import {
-  policiesNotBuiltOn,
-  policiesOn,
-  policySchemas,
-  type PolicyPlace,
-} from '../../../policies/schemas.ts';
+import { policiesNotBuiltOn, policiesOn, policySchemas, type PolicyPlace } from '../../../policies/facts.ts';
 import { backendTls } from './backendTls.ts';
 import { fields } from './fields.ts';
 

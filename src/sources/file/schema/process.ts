@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { secret } from '../../../policies/schemas.ts';
+import { secret } from '../../../policies/facts.ts';
 import { choice, fields, parsed } from './fields.ts';
 import { keepalives } from './keepalives.ts';
 import { proxyProtocol } from './proxyProtocol.ts';

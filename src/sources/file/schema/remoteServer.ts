@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { mayHoldShownSecret } from '../../../policies/schemas.ts';
+import { mayHoldShownSecret } from '../../../policies/facts.ts';
 import { fields, oneOf, parsed } from './fields.ts';
 import { backendName, hostAndPort, requestTarget, type HostAndPort } from './scalars.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { mayHoldShownSecret } from '../../../policies/schemas.ts';
+import { mayHoldShownSecret } from '../../../policies/facts.ts';
 import { RouteExpressions } from '../../../regex/index.ts';
 import { backendAddresses, backendPolicies } from './backendPolicies.ts';
 import { fields, oneOf, parsed } from './fields.ts';

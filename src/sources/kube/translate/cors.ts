@@ -1,4 +1,4 @@
-import { policySchemas } from '../../../policies/schemas.ts';
+import { policySchemas } from '../../../policies/facts.ts';
 import type { CorsFilter } from '../types/index.ts';
 import { said } from './settings.ts';
 

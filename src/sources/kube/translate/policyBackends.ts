@@ -1,5 +1,5 @@
 import type { HttpBackend, PolicyUse, RemoteTarget, TcpBackend } from '../../../model/index.ts';
-import { policiesOn } from '../../../policies/schemas.ts';
+import { policiesOn } from '../../../policies/facts.ts';
 import { buildTarget } from '../../file/build/target.ts';
 import type { BackendPolicySettings } from '../../file/schema/backendPolicies.ts';
 import { problem, type Problem } from './conditions.ts';

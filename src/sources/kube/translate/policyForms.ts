@@ -1,4 +1,4 @@
-import type { PolicyName } from '../../../policies/schemas.ts';
+import type { PolicyName } from '../../../policies/facts.ts';
 import { isRecord } from '../api/object.ts';
 import type { EntryName } from './entries.ts';
 

@@ -5,7 +5,7 @@ import {
   policyRecords,
   policySchemas,
   type PolicyName,
-} from '../../../policies/schemas.ts';
+} from '../../../policies/facts.ts';
 import { backendPolicies } from '../../file/schema/backendPolicies.ts';
 import { GATEWAY_GROUP } from './lookup.ts';
 

@@ -1,7 +1,7 @@
 /** Every policy of the table for every kind of target: it is in the model, or what it is for is closed and says so. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { policyRecords } from '../../../policies/schemas.ts';
+import { policyRecords } from '../../../policies/facts.ts';
 import type { GatewayPolicy, PolicyAncestorStatus } from '../types/index.ts';
 import { translate, type Translation } from './index.ts';
 import { readObjects } from './objects.testing.ts';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { PolicyName } from '../../../policies/schemas.ts';
+import type { PolicyName } from '../../../policies/facts.ts';
 import { isRecord } from '../api/object.ts';
 import type { ConfigMap, GatewayPolicy, Secret } from '../types/index.ts';
 import { problem, type Problem } from './conditions.ts';

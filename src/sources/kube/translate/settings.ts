@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { policySchemas, type PolicyName } from '../../../policies/schemas.ts';
+import { policySchemas, type PolicyName } from '../../../policies/facts.ts';
 import { problem, type Problem } from './conditions.ts';
 
 /** A policy with settings that its schema has checked. */

@@ -4,7 +4,7 @@ import { expression } from '../fields/expression.ts';
 import { headerName } from '../fields/httpText.ts';
 import { notBuilt } from '../fields/notBuilt.ts';
 import { mayHoldSecret } from '../fields/secret.ts';
-import { refusedResponseHeaders } from '../headerModifier/schema.ts';
+import { refusedResponseHeaders } from '../headerModifier/facts.ts';
 
 export const directResponseSchema = z
   .strictObject({

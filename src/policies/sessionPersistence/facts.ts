@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { duration } from '../fields/duration.ts';
 import { tokenPattern } from '../fields/httpText.ts';
-import { refusedResponseHeaders } from '../headerModifier/schema.ts';
+import { refusedResponseHeaders } from '../headerModifier/facts.ts';
 
 /** Header fields that mean something to somebody else. */
 const refusedHeaders: ReadonlySet<string> = new Set([

@@ -1,26 +1,26 @@
 import type { z } from 'zod';
-import { abortSchema } from './abort/schema.ts';
-import { apiKeySchema } from './apiKey/schema.ts';
-import { authorizationSchema } from './authorization/schema.ts';
-import { backendAuthSchema } from './backendAuth/schema.ts';
-import { basicAuthSchema } from './basicAuth/schema.ts';
-import { bufferSchema } from './buffer/schema.ts';
-import { corsSchema } from './cors/schema.ts';
-import { delaySchema } from './delay/schema.ts';
+import { abortSchema } from './abort/facts.ts';
+import { apiKeySchema } from './apiKey/facts.ts';
+import { authorizationSchema } from './authorization/facts.ts';
+import { backendAuthSchema } from './backendAuth/facts.ts';
+import { basicAuthSchema } from './basicAuth/facts.ts';
+import { bufferSchema } from './buffer/facts.ts';
+import { corsSchema } from './cors/facts.ts';
+import { delaySchema } from './delay/facts.ts';
 import { maskedNames } from './fields/secret.ts';
-import { directResponseSchema } from './directResponse/schema.ts';
-import { requestHeaderModifierSchema, responseHeaderModifierSchema } from './headerModifier/schema.ts';
-import { jwtAuthSchema } from './jwtAuth/schema.ts';
-import { localRateLimitSchema } from './localRateLimit/schema.ts';
-import { mcpAuthenticationSchema } from './mcpAuthentication/schema.ts';
-import { mcpAuthorizationSchema } from './mcpAuthorization/schema.ts';
-import { requestMirrorSchema } from './requestMirror/schema.ts';
-import { requestRedirectSchema } from './requestRedirect/schema.ts';
-import { retrySchema } from './retry/schema.ts';
-import { sessionAffinitySchema } from './sessionAffinity/schema.ts';
-import { sessionPersistenceSchema } from './sessionPersistence/schema.ts';
-import { timeoutSchema } from './timeout/schema.ts';
-import { urlRewriteSchema } from './urlRewrite/schema.ts';
+import { directResponseSchema } from './directResponse/facts.ts';
+import { requestHeaderModifierSchema, responseHeaderModifierSchema } from './headerModifier/facts.ts';
+import { jwtAuthSchema } from './jwtAuth/facts.ts';
+import { localRateLimitSchema } from './localRateLimit/facts.ts';
+import { mcpAuthenticationSchema } from './mcpAuthentication/facts.ts';
+import { mcpAuthorizationSchema } from './mcpAuthorization/facts.ts';
+import { requestMirrorSchema } from './requestMirror/facts.ts';
+import { requestRedirectSchema } from './requestRedirect/facts.ts';
+import { retrySchema } from './retry/facts.ts';
+import { sessionAffinitySchema } from './sessionAffinity/facts.ts';
+import { sessionPersistenceSchema } from './sessionPersistence/facts.ts';
+import { timeoutSchema } from './timeout/facts.ts';
+import { urlRewriteSchema } from './urlRewrite/facts.ts';
 
 /**
  * A place of a configuration where a policy can stand: a listener (or a gateway, for its listener), a route, a backend
