@@ -45,6 +45,8 @@ const openFiles: Readonly<Record<string, string>> = {
 /** May use every room: the composition root and the command line. */
 const unbound = new Set(['cli', 'main.ts']);
 const openToAll = new Set(['errors.ts']);
+/** The one file of a room that the command line may use: explaining a configuration runs no policy. */
+const onlyFileForCli: Readonly<Record<string, string>> = { policies: 'policies/facts.ts' };
 
 interface Import {
   readonly specifier: string;
@@ -74,6 +76,8 @@ const refusal = (path: string, target: string, typeOnly: boolean): string | unde
   const row = rows[from];
   if (row === undefined && !unbound.has(from)) return `${from} is no room: add a row`;
   if (row?.files?.includes(target) === true) return undefined;
+  const only = from === 'cli' ? onlyFileForCli[to] : undefined;
+  if (only !== undefined) return target === only ? undefined : `of ${to}, cli may import ${only} only`;
   const mayUse = row === undefined || row.uses.includes(to);
   const mayUseTypes = mayUse || row.types?.includes(to) === true;
   if (!mayUseTypes) return `${from} may not import ${to}`;
@@ -191,6 +195,7 @@ test('a bad import is caught, in every way of writing it', () => {
     ['http/head.ts', "import { echo } from '../../apps/echo/src/index.ts';", /outside src/],
     ['proxy/live.ts', "import { startGateway } from '../main.ts';", /proxy may not import main.ts/],
     ['errors.ts', "import { x } from './http/index.ts';", /errors.ts imports nothing/],
+    ['cli/explain.ts', "import { policyTable } from '../policies/index.ts';", /facts.ts only/],
     ['attic/x.ts', "import { x } from '../http/index.ts';", /no room/],
   ];
   for (const [path, text, why] of bad) {

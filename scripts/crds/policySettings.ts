@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { crdRules } from '../../src/sources/kube/crdRules.ts';
-import { forms, type PlacedForm } from '../../src/sources/kube/translate/policyForms.ts';
+import { factsOf, oneOf as exactlyOne, type ClusterForm } from '../../src/policies/facts.ts';
+import { alternatives } from '../../src/sources/kube/translate/policyForms.ts';
 import {
   connectionNames,
   keySetUrl,
@@ -8,7 +9,7 @@ import {
   requestPolicies,
   schemaOf,
 } from '../../src/sources/kube/translate/policyKinds.ts';
-import { oneOf as exactlyOne, settingsRules } from './settingsRules.ts';
+import { settingsRules } from './settingsRules.ts';
 
 /** A JSON Schema, as zod writes it. */
 type Schema = Readonly<Record<string, unknown>>;
@@ -75,10 +76,8 @@ function simplified(given: Schema, path: readonly string[]): Schema {
 /** Fields that are known and refused. */
 const refused = (schema: Schema): boolean => schema['not'] !== undefined;
 
-const formAt = (path: readonly string[]): PlacedForm | undefined =>
-  Object.entries(forms)
-    .flatMap(([policy, placed]) => placed.map((form) => ({ form, at: [policy, ...form.path].join('.') })))
-    .find(({ at }) => at === path.join('.'))?.form;
+const formAt = ([policy = '', ...path]: readonly string[]): ClusterForm | undefined =>
+  factsOf(policy)?.clusterForms?.find((form) => form.path === path.join('.'));
 
 /** Of several ways to write a thing the one that can be said with types: a list before a map, a map before a text. */
 function branch(schema: Schema, path: readonly string[]): Schema {
@@ -98,22 +97,24 @@ function branch(schema: Schema, path: readonly string[]): Schema {
 /** What the file needs may stand elsewhere. */
 const withoutRequired = ({ required: _, ...others }: Schema): Schema => others;
 
-function inForm(schema: Schema, { without, adds, oneOf }: PlacedForm): Record<string, unknown> {
+function inForm(schema: Schema, form: ClusterForm): Record<string, unknown> {
   const properties = { ...(schema['properties'] as Record<string, Schema>) };
-  for (const name of without) delete properties[name];
-  for (const [name, description] of Object.entries(adds))
-    properties[name] = {
-      type: 'string',
-      minLength: 1,
-      maxLength: name === 'inline' ? 262_144 : 253,
-      description,
-    };
+  for (const name of form.without) delete properties[name];
+  for (const [name, description] of Object.entries({ ...form.or, [form.from.field]: form.description }))
+    if (description !== undefined)
+      properties[name] = {
+        type: 'string',
+        minLength: 1,
+        maxLength: name === 'inline' ? 262_144 : 253,
+        description,
+      };
   if (properties['url'] !== undefined)
     properties['url'] = {
       ...properties['url'],
       maxLength: 2_048,
       ...crdRules({ rule: `self.matches(r'${keySetUrl.source}')`, message: keySetUrlRule }),
     };
+  const oneOf = alternatives(form);
   const [first = '', ...more] = oneOf;
   return {
     ...withoutRequired(schema),

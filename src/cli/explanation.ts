@@ -19,7 +19,7 @@ import {
   type UdpBackend,
   type UdpListener,
 } from '../model/index.ts';
-import { policyOrder } from '../policies/index.ts';
+import { answeringPolicies, policyOrder } from '../policies/facts.ts';
 import { redactArguments, redactText } from '../telemetry/index.ts';
 
 /**
@@ -134,7 +134,7 @@ function matchCells({ path, method, headers, query }: Match): string[] {
 
 function routeLines(route: Route): string[] {
   const total = route.backends.reduce((sum, { weight }) => sum + weight, 0);
-  const direct = route.policies.some(({ name }) => name === 'directResponse' || name === 'requestRedirect');
+  const direct = route.policies.some(({ name }) => answeringPolicies.has(name));
   return [
     `route ${route.name} (${where(route.place)})`,
     ...indent([

@@ -1,6 +1,6 @@
 import { createIssuerMetadata, createKeySets, type KeySetSource } from '../auth/index.ts';
 import type { Model, Place, PolicyUse } from '../model/index.ts';
-import { policyRecords } from '../policies/index.ts';
+import { factsOf } from '../policies/facts.ts';
 import type { Problem } from '../sources/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 
@@ -36,7 +36,7 @@ export async function checkOnline(model: Model): Promise<Findings> {
 function providersOf(model: Model): ReadonlyMap<string, { provider: Provider; place: Place }> {
   const found = new Map<string, { provider: Provider; place: Place }>();
   for (const { name, settings, place } of policiesIn(model)) {
-    if (policyRecords[name]?.asksFor !== 'token') continue;
+    if (factsOf(name)?.asksFor !== 'token') continue;
     const given = settings as Provider & { readonly providers?: readonly Provider[] };
     for (const { issuer, jwks } of given.providers ?? [given]) {
       const key = JSON.stringify([issuer, jwks]);

@@ -1,115 +1,186 @@
 import type { z } from 'zod';
-import { abortSchema } from './abort/facts.ts';
-import { apiKeySchema } from './apiKey/facts.ts';
-import { authorizationSchema } from './authorization/facts.ts';
-import { backendAuthSchema } from './backendAuth/facts.ts';
-import { basicAuthSchema } from './basicAuth/facts.ts';
-import { bufferSchema } from './buffer/facts.ts';
-import { corsSchema } from './cors/facts.ts';
-import { delaySchema } from './delay/facts.ts';
+import { abortFacts } from './abort/facts.ts';
+import { apiKeyFacts } from './apiKey/facts.ts';
+import { authorizationFacts } from './authorization/facts.ts';
+import { backendAuthFacts } from './backendAuth/facts.ts';
+import { basicAuthFacts } from './basicAuth/facts.ts';
+import { bufferFacts } from './buffer/facts.ts';
+import { corsFacts } from './cors/facts.ts';
+import { delayFacts } from './delay/facts.ts';
+import { directResponseFacts } from './directResponse/facts.ts';
+import { requestHeaderModifierFacts, responseHeaderModifierFacts } from './headerModifier/facts.ts';
+import { jwtAuthFacts } from './jwtAuth/facts.ts';
+import { localRateLimitFacts } from './localRateLimit/facts.ts';
+import { mcpAuthenticationFacts } from './mcpAuthentication/facts.ts';
+import { mcpAuthorizationFacts } from './mcpAuthorization/facts.ts';
+import { requestMirrorFacts } from './requestMirror/facts.ts';
+import { requestRedirectFacts } from './requestRedirect/facts.ts';
+import { retryFacts } from './retry/facts.ts';
+import { sessionAffinityFacts } from './sessionAffinity/facts.ts';
+import { sessionPersistenceFacts } from './sessionPersistence/facts.ts';
+import { timeoutFacts } from './timeout/facts.ts';
+import { urlRewriteFacts } from './urlRewrite/facts.ts';
 import { maskedNames } from './fields/secret.ts';
-import { directResponseSchema } from './directResponse/facts.ts';
-import { requestHeaderModifierSchema, responseHeaderModifierSchema } from './headerModifier/facts.ts';
-import { jwtAuthSchema } from './jwtAuth/facts.ts';
-import { localRateLimitSchema } from './localRateLimit/facts.ts';
-import { mcpAuthenticationSchema } from './mcpAuthentication/facts.ts';
-import { mcpAuthorizationSchema } from './mcpAuthorization/facts.ts';
-import { requestMirrorSchema } from './requestMirror/facts.ts';
-import { requestRedirectSchema } from './requestRedirect/facts.ts';
-import { retrySchema } from './retry/facts.ts';
-import { sessionAffinitySchema } from './sessionAffinity/facts.ts';
-import { sessionPersistenceSchema } from './sessionPersistence/facts.ts';
-import { timeoutSchema } from './timeout/facts.ts';
-import { urlRewriteSchema } from './urlRewrite/facts.ts';
+import type { ClusterForm, PolicyFacts, PolicyPlace } from './policyFacts.ts';
 
 /**
- * A place of a configuration where a policy can stand: a listener (or a gateway, for its listener), a route, a backend
- * of a route, a Service of a cluster, an MCP target that is reached over the network.
+ * Policy name → facts, in the order in which policies act on a request, with the reason for each place. Every list of
+ * policies in the program is derived from this table, so no list can miss a policy. The run-time parts are in
+ * `index.ts`: reading a configuration does not load them.
  */
-export type PolicyPlace = 'listener' | 'route' | 'backend' | 'service' | 'target';
+const table = {
+  // The clock covers everything that follows.
+  timeout: timeoutFacts,
+  // A preflight carries no credentials, and pages must be able to read refusals, too.
+  cors: corsFacts,
+  // Authentication comes before every decision about the caller.
+  jwtAuth: jwtAuthFacts,
+  // As jwtAuth; where both stand, both must accept the token and this one sets the identity.
+  mcpAuthentication: mcpAuthenticationFacts,
+  basicAuth: basicAuthFacts,
+  apiKey: apiKeyFacts,
+  // A refused caller must cost no more work.
+  authorization: authorizationFacts,
+  mcpAuthorization: mcpAuthorizationFacts,
+  // Only admitted callers draw from the bucket: strangers cannot empty it for the others.
+  localRateLimit: localRateLimitFacts,
+  // After the credential was removed, so that a new one can be set.
+  requestHeaderModifier: requestHeaderModifierFacts,
+  // The last word about the answer, errors included.
+  responseHeaderModifier: responseHeaderModifierFacts,
+  // It plays a slow backend, so it comes before policies that answer in place of the backend.
+  delay: delayFacts,
+  // A failing backend may be slow, too.
+  abort: abortFacts,
+  // A redirect needs no backend.
+  requestRedirect: requestRedirectFacts,
+  // After every policy that judges the path: rules see the path that the client asked for.
+  urlRewrite: urlRewriteFacts,
+  // It takes the place of the backend, so it comes where the backend would.
+  directResponse: directResponseFacts,
+  // The last word about the headers that the backend gets.
+  backendAuth: backendAuthFacts,
+  // A plan for the forwarding itself, as the policies that follow.
+  buffer: bufferFacts,
+  // The copy is of the request that the backend gets.
+  requestMirror: requestMirrorFacts,
+  // Each try sends the request as all others have made it.
+  retry: retryFacts,
+  // A plan for the choice of an address, the last step of all.
+  sessionPersistence: sessionPersistenceFacts,
+  // Settings of the balancing between addresses: it has no steps of a request.
+  sessionAffinity: sessionAffinityFacts,
+} as const satisfies Record<string, PolicyFacts>;
 
-/** Everything that the rest of the program knows of a policy without loading what runs it. */
-export interface PolicyRecord {
-  /** Shape of its settings; absent where this version does not have the policy. */
-  readonly schema?: z.ZodType;
-  /** The places where it may stand, and is enforced. */
-  readonly on: readonly PolicyPlace[];
-  /** The places where the format has it and this version refuses it by name. */
-  readonly notYetOn?: readonly PolicyPlace[];
-  /** Its subject, where a server without such a thing does not read it. */
-  readonly about?: 'forwarding' | 'connection';
-  /** The credential that it asks callers for. */
-  readonly asksFor?: 'token' | 'password' | 'key';
-  /** A cluster has another object for it. */
-  readonly fileOnly?: true;
-}
+/** Policies that the format has and this version refuses by name, with their places. */
+const notBuilt: Readonly<Record<string, readonly PolicyPlace[]>> = {
+  oidc: ['listener', 'route'],
+  extAuthz: ['listener', 'route', 'backend'],
+  extProc: ['listener', 'route'],
+  transformations: ['listener', 'route', 'backend', 'target'],
+  mcpGuardrails: ['route', 'backend'],
+  a2a: ['route', 'backend'],
+  ai: ['route', 'backend'],
+  backendTunnel: ['route', 'backend', 'target'],
+  remoteRateLimit: ['route'],
+  csrf: ['route'],
+  inferenceRouting: ['backend'],
+};
 
-/**
- * Policy name → its record. Every list of policies in the program is derived from this table, so that a policy cannot
- * be missing from one of them. It stands apart from the policies themselves: reading a configuration does not load what
- * runs them.
- */
-const records = {
-  timeout: { schema: timeoutSchema, on: ['route'] },
-  cors: { schema: corsSchema, on: ['listener', 'route'] },
-  jwtAuth: { schema: jwtAuthSchema, on: ['listener', 'route'], asksFor: 'token' },
-  mcpAuthentication: { schema: mcpAuthenticationSchema, on: ['route'], asksFor: 'token' },
-  basicAuth: { schema: basicAuthSchema, on: ['listener', 'route'], asksFor: 'password' },
-  apiKey: { schema: apiKeySchema, on: ['listener', 'route'], asksFor: 'key' },
-  authorization: { schema: authorizationSchema, on: ['listener', 'route'], notYetOn: ['backend'] },
-  mcpAuthorization: { schema: mcpAuthorizationSchema, on: ['route'], notYetOn: ['backend'] },
-  localRateLimit: { schema: localRateLimitSchema, on: ['route'] },
-  requestHeaderModifier: {
-    schema: requestHeaderModifierSchema,
-    on: ['route', 'service', 'target'],
-    notYetOn: ['backend'],
-  },
-  responseHeaderModifier: {
-    schema: responseHeaderModifierSchema,
-    on: ['route', 'service'],
-    notYetOn: ['backend'],
-  },
-  delay: { schema: delaySchema, on: ['route'] },
-  abort: { schema: abortSchema, on: ['route'] },
-  requestRedirect: { schema: requestRedirectSchema, on: ['route'], notYetOn: ['backend'] },
-  urlRewrite: { schema: urlRewriteSchema, on: ['route'], about: 'forwarding' },
-  directResponse: { schema: directResponseSchema, on: ['route'] },
-  backendAuth: {
-    schema: backendAuthSchema,
-    on: ['route', 'service', 'target'],
-    notYetOn: ['backend'],
-    about: 'connection',
-  },
-  buffer: { schema: bufferSchema, on: ['route'], about: 'forwarding' },
-  requestMirror: { schema: requestMirrorSchema, on: ['route'], about: 'forwarding', fileOnly: true },
-  retry: { schema: retrySchema, on: ['route'], about: 'forwarding' },
-  sessionPersistence: { schema: sessionPersistenceSchema, on: ['route'], about: 'forwarding' },
-  sessionAffinity: { schema: sessionAffinitySchema, on: ['backend', 'service'] },
-  oidc: { on: [], notYetOn: ['listener', 'route'] },
-  extAuthz: { on: [], notYetOn: ['listener', 'route', 'backend'] },
-  extProc: { on: [], notYetOn: ['listener', 'route'] },
-  transformations: { on: [], notYetOn: ['listener', 'route', 'backend', 'target'] },
-  mcpGuardrails: { on: [], notYetOn: ['route', 'backend'] },
-  a2a: { on: [], notYetOn: ['route', 'backend'] },
-  ai: { on: [], notYetOn: ['route', 'backend'] },
-  backendTunnel: { on: [], notYetOn: ['route', 'backend', 'target'] },
-  remoteRateLimit: { on: [], notYetOn: ['route'] },
-  csrf: { on: [], notYetOn: ['route'] },
-  inferenceRouting: { on: [], notYetOn: ['backend'] },
-} as const satisfies Record<string, PolicyRecord>;
+type Table = typeof table;
 
-type Records = typeof records;
+/** The names of the table, as literals. */
+type Known = keyof Table;
 
 /** Policies with steps of a request: each may stand on a route. */
-export type PolicyName = {
-  [Name in keyof Records]: 'route' extends Records[Name]['on'][number] ? Name : never;
-}[keyof Records];
+export type RequestPolicy = {
+  [Name in Known]: 'route' extends Table[Name]['on'][number] ? Name : never;
+}[Known];
 
-/** The same for what stands on a single backend: settings of its balancing, no steps of a request. */
-type BackendPolicyName = 'sessionAffinity';
+declare const madeHere: unique symbol;
 
-export const policyRecords: Readonly<Record<string, PolicyRecord>> = records;
+/** A name of the table. Only this file makes one, so that a list of names elsewhere does not compile. */
+export type PolicyName = string & { readonly [madeHere]: true };
 
+/** Names that the format has and this version refuses. */
+export const unbuiltPolicies: readonly string[] = Object.keys(notBuilt);
+
+/** Every name of the table, to be written in code. */
+export const policyNames = Object.fromEntries(Object.keys(table).map((name) => [name, name])) as {
+  readonly [Name in Known]: PolicyName;
+};
+
+const rows: ReadonlyMap<string, PolicyFacts> = new Map(Object.entries(table));
+
+/** The facts about a policy; undefined for a name that is none, and for policies that are not built. */
+export const factsOf = (name: string): PolicyFacts | undefined => rows.get(name);
+
+/** The shape of the settings of a policy. */
+export const schemaOf = (name: PolicyName): z.ZodType => rows.get(name)!.schema;
+
+const namesWhere = (holds: (facts: PolicyFacts) => boolean): readonly PolicyName[] =>
+  Array.from(rows).flatMap(([name, facts]) => (holds(facts) ? [name as PolicyName] : []));
+
+/** Policies that may stand there, in the order in which they act. */
+export const policiesOn = (place: PolicyPlace): readonly PolicyName[] =>
+  namesWhere(({ on }) => on.includes(place));
+
+/** Policies that the format has there and that this version refuses by name. */
+export const policiesNotBuiltOn = (place: PolicyPlace): readonly string[] => [
+  ...namesWhere(({ notYetOn = [] }) => notYetOn.includes(place)),
+  ...Object.keys(notBuilt).filter((name) => notBuilt[name]?.includes(place)),
+];
+
+/** Policies about such a subject. */
+export const policiesAbout = (subject: PolicyFacts['about']): ReadonlySet<string> =>
+  new Set(namesWhere(({ about }) => about === subject));
+
+/** Policies whose settings hold a set of authorization rules that may stand in a policy of its own, too. */
+export const nestedRules = Array.from(rows).flatMap(([policy, { rules }]) =>
+  typeof rules === 'object' ? [{ policy, ...rules }] : [],
+);
+
+/** Policies whose `path.prefix` replaces the path prefix of a match. */
+export const prefixReplacers: readonly PolicyName[] = namesWhere(
+  ({ replacesPrefix }) => replacesPrefix === true,
+);
+
+/** Policies that answer requests in the place of a backend. */
+export const answeringPolicies: ReadonlySet<string> = new Set(namesWhere(({ answers }) => answers === true));
+
+/** Entries of Secrets, or of ConfigMaps, that the policies of a cluster can name. */
+export const entriesIn = (field: ClusterForm['from']['field']): ReadonlySet<ClusterForm['from']['entry']> =>
+  new Set(
+    Array.from(rows.values()).flatMap(({ clusterForms = [] }) =>
+      clusterForms.flatMap(({ from }) => (from.field === field ? [from.entry] : [])),
+    ),
+  );
+
+const order = new Map(Array.from(rows.keys(), (name, index) => [name, index]));
+
+/** Place of a policy in the life of a request; smaller comes first. Unknown names come last. */
+export const policyOrder = (name: string): number => order.get(name) ?? order.size;
+
+/** Policy name → shape of its settings, for each policy with steps of a request. */
+export const policySchemas = Object.fromEntries(
+  policiesOn('route').map((name) => [name, factsOf(name)?.schema]),
+) as { readonly [Name in RequestPolicy]: Table[Name]['schema'] };
+
+/** The same for policies that stand on a single backend and have no steps. */
+export const backendPolicySchemas = Object.fromEntries(
+  policiesOn('backend').map((name) => [name, factsOf(name)?.schema]),
+) as { readonly [Name in Exclude<Known, RequestPolicy>]: Table[Name]['schema'] };
+
+/** Policy name → fields of its settings in the model that dumps mask. */
+export const maskedSettings: ReadonlyMap<string, ReadonlySet<string>> = new Map(
+  Array.from(rows, ([name, { schema }]) => [name, maskedNames(schema)]),
+);
+
+/** The schemas of all policies. */
+export const allSchemas: readonly z.ZodType[] = Array.from(rows.values(), ({ schema }) => schema);
+
+export { oneOf } from './fields/crdRules.ts';
+export { eachNamedFile, fileMarkOf, namesFile, type FileMark } from './fields/namedFile.ts';
 export {
   eachMark,
   eachSecretField,
@@ -118,41 +189,7 @@ export {
   mayHoldShownSecret,
   secret,
 } from './fields/secret.ts';
-
-export { eachNamedFile, fileMarkOf, namesFile, type FileMark } from './fields/namedFile.ts';
 export { eachPart } from './fields/walk.ts';
-
-const all = Object.entries(policyRecords);
-const namesOf = (holds: (policy: PolicyRecord) => boolean): readonly string[] =>
-  all.filter(([, policy]) => holds(policy)).map(([name]) => name);
-
-/** Policies that may stand there. */
-export const policiesOn = (place: PolicyPlace): readonly string[] => namesOf(({ on }) => on.includes(place));
-
-/** Policies that the format has there and that are refused by name. */
-export const policiesNotBuiltOn = (place: PolicyPlace): readonly string[] =>
-  namesOf(({ notYetOn = [] }) => notYetOn.includes(place));
-
-/** Policies that say nothing to a server that has no such thing: MCP servers get messages, no forwarded requests. */
-export const policiesAbout = (what: NonNullable<PolicyRecord['about']>): ReadonlySet<string> =>
-  new Set(namesOf(({ about }) => about === what));
-
-/** Policy name → shape of its settings. */
-export const policySchemas = Object.fromEntries(
-  policiesOn('route').map((name) => [name, policyRecords[name]?.schema]),
-) as { readonly [Name in PolicyName]: Records[Name]['schema'] };
-
-/** The same for what stands on a single backend. */
-export const backendPolicySchemas: { readonly [Name in BackendPolicyName]: Records[Name]['schema'] } = {
-  sessionAffinity: records.sessionAffinity.schema,
-};
-
+export type { ClusterForm, CrdRule, PolicyFacts, PolicyPlace } from './policyFacts.ts';
+export { ruleRules } from './rules/crdRules.ts';
 export { targetsNamedBy } from './rules/targets.ts';
-
-/** Policies of the format that are refused by name on a route. */
-export const policiesNotBuilt = policiesNotBuiltOn('route');
-
-/** Policy name → fields of its settings in the model that dumps mask. */
-export const maskedSettings: ReadonlyMap<string, ReadonlySet<string>> = new Map(
-  all.flatMap(([name, { schema }]) => (schema === undefined ? [] : [[name, maskedNames(schema)] as const])),
-);

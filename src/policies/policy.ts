@@ -5,13 +5,11 @@ import type { McpItem } from '../mcp/contract.ts';
 import type { Logger } from '../telemetry/index.ts';
 
 /**
- * A policy: a name, the shape of its settings, and what it does at fixed places of a request's life. Adding one is
- * a folder here and a row in the table of `index.ts`.
+ * The run-time part of a policy: the steps that it takes at fixed places of a request's life. Its name is that of its
+ * row in `facts.ts`, which also gives its place among the others.
  */
 export interface Policy<Settings = unknown> {
-  /** Key in YAML, in status and in metrics. */
-  readonly name: string;
-  /** Checked once, where the configuration enters. Its output is plain data (it travels as JSON). */
+  /** The schema of its facts. The configuration is checked once, where it enters. */
   readonly schema: z.ZodType<Settings>;
   /** Runs once per snapshot. A throw closes the route (500), never opens it. */
   prepare(settings: Settings, tools: PolicyTools): Steps;

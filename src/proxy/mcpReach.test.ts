@@ -4,14 +4,14 @@ import type { HeaderLine } from '../http/index.ts';
 import type { Reach } from '../mcp/index.ts';
 import { defaults, type McpBackend, type PolicyUse, type RemoteTarget } from '../model/index.ts';
 import { FakeExchange, type FakeRequest } from '../policies/exchange.testing.ts';
-import { policySchemas, policyTable, type PolicyName } from '../policies/index.ts';
+import { policySchemas, policyTable } from '../policies/index.ts';
 import { toolsWith } from '../policies/tools.testing.ts';
 import { memoryLog } from '../auth/log.testing.ts';
 import { Endpoints, type Destination } from '../upstream/index.ts';
 import { compileReach } from './mcpReach.ts';
 
 const place = { file: 'test', line: 1, column: 1, path: '' };
-const use = (name: PolicyName, settings: unknown): PolicyUse => ({
+const use = (name: keyof typeof policySchemas, settings: unknown): PolicyUse => ({
   name,
   settings: policySchemas[name].parse(settings),
   place,

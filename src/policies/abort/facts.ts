@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { share } from '../fields/share.ts';
+import type { PolicyFacts } from '../policyFacts.ts';
 
 export const abortSchema = z
   .strictObject({
@@ -9,3 +10,9 @@ export const abortSchema = z
   .meta({ description: 'Answers requests with an error of your choice, to try what then happens.' });
 
 export type AbortSettings = z.output<typeof abortSchema>;
+
+export const abortFacts = {
+  schema: abortSchema,
+  on: ['route'],
+  about: 'request',
+} as const satisfies PolicyFacts;

@@ -3,7 +3,6 @@ import type { Policy } from '../policy.ts';
 import { abortSchema, type AbortSettings } from './facts.ts';
 
 export const abort: Policy<AbortSettings> = {
-  name: 'abort',
   schema: abortSchema,
   prepare: ({ status, percentage }) => ({
     onRequest(x) {

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { notBuilt } from '../fields/notBuilt.ts';
 import { secret } from '../fields/secret.ts';
 import { credentialLocation, mode } from '../token/schema.ts';
+import type { PolicyFacts } from '../policyFacts.ts';
 
 /** One accepted key. Only its digest is kept, so that neither the model nor a dump of it holds the key. */
 export interface AcceptedKey {
@@ -66,3 +67,20 @@ export const apiKeySchema = z
   .meta({ description: 'Checks API keys.' });
 
 export type ApiKeySettings = z.output<typeof apiKeySchema>;
+
+export const apiKeyFacts = {
+  schema: apiKeySchema,
+  on: ['listener', 'route'],
+  about: 'caller',
+  asksFor: 'key',
+  clusterForms: [
+    {
+      path: 'keys.*',
+      without: ['key'],
+      from: { field: 'secret', entry: 'api-key' },
+      as: 'key',
+      or: { keyHash: undefined },
+      description: 'A Secret of the same namespace that holds the key as api-key.',
+    },
+  ],
+} as const satisfies PolicyFacts;

@@ -8,7 +8,6 @@ import { apiKeySchema, type AcceptedKey, type ApiKeySettings } from './facts.ts'
 const maxKeyLength = 4096;
 
 export const apiKey: Policy<ApiKeySettings> = {
-  name: 'apiKey',
   schema: apiKeySchema,
   prepare({ keys, mode, location = bearer }) {
     const credential = credentialReader(location);

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { requestAttributes } from '../attributes/declared.ts';
 import { ruleSetSchema } from '../rules/schema.ts';
+import type { PolicyFacts } from '../policyFacts.ts';
 
 export const authorizationSchema = ruleSetSchema(
   requestAttributes,
@@ -8,3 +9,11 @@ export const authorizationSchema = ruleSetSchema(
 );
 
 export type AuthorizationSettings = z.output<typeof authorizationSchema>;
+
+export const authorizationFacts = {
+  schema: authorizationSchema,
+  on: ['listener', 'route'],
+  notYetOn: ['backend'],
+  about: 'caller',
+  rules: 'self',
+} as const satisfies PolicyFacts;

@@ -5,7 +5,6 @@ import { ruleSteps } from '../rules/steps.ts';
 import { authorizationSchema, type AuthorizationSettings } from './facts.ts';
 
 export const authorization: Policy<AuthorizationSettings> = {
-  name: 'authorization',
   schema: authorizationSchema,
   prepare: ({ rules }) => ruleSteps(prepareRules(rules, requestAttributes)),
 };

@@ -3,6 +3,8 @@ import { valuePattern } from '../fields/httpText.ts';
 import { notBuilt } from '../fields/notBuilt.ts';
 import { textSource, type TextSource } from '../text/schema.ts';
 import { bearer, credentialLocation, type Location } from '../token/schema.ts';
+import type { PolicyFacts } from '../policyFacts.ts';
+import { notBoth, someOf } from '../fields/crdRules.ts';
 
 /** What is sent, and where. `secret` is named so that no dump shows it. */
 export type BackendCredential =
@@ -87,3 +89,26 @@ export const backendAuthSchema = z
   .meta({ description: 'Credentials that the gateway shows to the backend.' });
 
 export type BackendAuthSettings = z.output<typeof backendAuthSchema>;
+
+export const backendAuthFacts = {
+  schema: backendAuthSchema,
+  on: ['route', 'service', 'target'],
+  notYetOn: ['backend'],
+  about: 'connection',
+  clusterForms: [
+    {
+      path: 'key',
+      without: ['value'],
+      from: { field: 'secret', entry: 'api-key' },
+      as: 'value',
+      description: 'A Secret of the same namespace that holds the key as api-key.',
+    },
+    {
+      path: 'credentials.*.key',
+      without: ['file'],
+      from: { field: 'secret', entry: 'api-key' },
+      description: 'A Secret of the same namespace that holds the key as api-key.',
+    },
+  ],
+  crdRules: { '': [someOf('key', 'credentials', 'passthrough'), notBoth('key', 'passthrough')] },
+} as const satisfies PolicyFacts;

@@ -5,7 +5,6 @@ import { placeOf } from './place.ts';
 import { backendAuthSchema, readSecret, type BackendAuthSettings, type BackendCredential } from './facts.ts';
 
 export const backendAuth: Policy<BackendAuthSettings> = {
-  name: 'backendAuth',
   schema: backendAuthSchema,
   prepare({ credentials }, tools) {
     const senders = credentials.map((credential) => senderOf(credential, tools));

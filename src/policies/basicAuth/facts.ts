@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { textSource } from '../text/schema.ts';
 import { credentialLocation } from '../token/schema.ts';
 import { readHtpasswd } from './htpasswd.ts';
+import type { PolicyFacts } from '../policyFacts.ts';
 
 function htpasswdProblem(text: string): string | undefined {
   try {
@@ -37,3 +38,19 @@ export const basicAuthSchema = z
   .meta({ description: 'Checks user names and passwords (RFC 7617).' });
 
 export type BasicAuthSettings = z.output<typeof basicAuthSchema>;
+
+export const basicAuthFacts = {
+  schema: basicAuthSchema,
+  on: ['listener', 'route'],
+  about: 'caller',
+  asksFor: 'password',
+  clusterForms: [
+    {
+      path: 'htpasswd',
+      without: ['file'],
+      from: { field: 'secret', entry: '.htpasswd' },
+      or: { inline: 'The text itself, a `user:hash` a line.' },
+      description: 'A Secret of the same namespace that holds it as .htpasswd.',
+    },
+  ],
+} as const satisfies PolicyFacts;

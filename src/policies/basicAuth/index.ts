@@ -19,7 +19,6 @@ interface UserDatabase {
 }
 
 export const basicAuth: Policy<BasicAuthSettings> = {
-  name: 'basicAuth',
   schema: basicAuthSchema,
   prepare({ htpasswd, realm, mode, authorizationLocation }, { log, place }) {
     const read = (text: string): UserDatabase => {

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import type { PolicyFacts } from '../policyFacts.ts';
+import { someOf } from '../fields/crdRules.ts';
 
 const body = (what: string, refusal: string) =>
   z
@@ -40,3 +42,10 @@ export const bufferSchema = z
   .meta({ description: 'Gathers bodies in memory before they go on.' });
 
 export type BufferSettings = z.output<typeof bufferSchema>;
+
+export const bufferFacts = {
+  schema: bufferSchema,
+  on: ['route'],
+  about: 'forwarding',
+  crdRules: { '': [someOf('request', 'response')] },
+} as const satisfies PolicyFacts;

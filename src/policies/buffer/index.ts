@@ -3,7 +3,6 @@ import { bufferSchema, type BufferSettings } from './facts.ts';
 
 /** The data plane gathers the bodies (`proxy/plannedForward.ts`). */
 export const buffer: Policy<BufferSettings> = {
-  name: 'buffer',
   schema: bufferSchema,
   prepare: (settings) => ({ forwarding: { buffer: settings } }),
 };

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { parseDuration } from '../../model/index.ts';
 import { tokenPattern } from '../fields/httpText.ts';
+import type { PolicyFacts } from '../policyFacts.ts';
 
 const nameOrStar = (description: string) =>
   z
@@ -83,3 +84,17 @@ function readSeconds(text: string): number | undefined {
 }
 
 export type CorsSettings = z.output<typeof corsSchema>;
+
+export const corsFacts = {
+  schema: corsSchema,
+  on: ['listener', 'route'],
+  about: 'request',
+  crdRules: {
+    '': [
+      {
+        rule: "!(has(self.allowCredentials) && self.allowCredentials) || !((has(self.allowOrigins) && self.allowOrigins.exists(o, o == '*' || o == 'null' || o.endsWith('://*') || o.contains('://*:'))) || (has(self.exposeHeaders) && '*' in self.exposeHeaders))",
+        message: 'allowCredentials needs named origins and named headers',
+      },
+    ],
+  },
+} as const satisfies PolicyFacts;

@@ -8,7 +8,6 @@ import { corsSchema, type CorsSettings } from './facts.ts';
 const preflightVary = 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers';
 
 export const cors: Policy<CorsSettings> = {
-  name: 'cors',
   schema: corsSchema,
   prepare(settings) {
     const allowed = originTest(settings.allowOrigins);

@@ -4,6 +4,7 @@ import { parseDuration } from '../../model/index.ts';
 import { requestAttributes } from '../attributes/declared.ts';
 import { addProblem } from '../fields/expression.ts';
 import { share } from '../fields/share.ts';
+import type { PolicyFacts } from '../policyFacts.ts';
 
 /** A length of time, or how it is found for each request. */
 export type Delay =
@@ -49,3 +50,9 @@ export const delaySchema = z
   .meta({ description: 'Holds requests for a while before they are forwarded, to try what then happens.' });
 
 export type DelaySettings = z.output<typeof delaySchema>;
+
+export const delayFacts = {
+  schema: delaySchema,
+  on: ['route'],
+  about: 'request',
+} as const satisfies PolicyFacts;

@@ -9,7 +9,6 @@ import type { Exchange, Policy } from '../policy.ts';
 import { delaySchema, maxDelayMs, type Delay, type DelaySettings } from './facts.ts';
 
 export const delay: Policy<DelaySettings> = {
-  name: 'delay',
   schema: delaySchema,
   prepare({ duration, percentage }) {
     const length = lengthOf(duration);

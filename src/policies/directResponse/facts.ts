@@ -5,6 +5,8 @@ import { headerName } from '../fields/httpText.ts';
 import { notBuilt } from '../fields/notBuilt.ts';
 import { mayHoldSecret } from '../fields/secret.ts';
 import { refusedResponseHeaders } from '../headerModifier/facts.ts';
+import type { PolicyFacts } from '../policyFacts.ts';
+import { notBoth } from '../fields/crdRules.ts';
 
 export const directResponseSchema = z
   .strictObject({
@@ -54,3 +56,11 @@ export const directResponseSchema = z
   .meta({ description: 'Answers by itself instead of asking a backend.' });
 
 export type DirectResponseSettings = z.output<typeof directResponseSchema>;
+
+export const directResponseFacts = {
+  schema: directResponseSchema,
+  on: ['route'],
+  about: 'request',
+  answers: true,
+  crdRules: { '': [notBoth('body', 'bodyExpression')] },
+} as const satisfies PolicyFacts;

@@ -23,7 +23,6 @@ interface Body {
 }
 
 export const directResponse: Policy<DirectResponseSettings> = {
-  name: 'directResponse',
   schema: directResponseSchema,
   prepare(settings, { log, now }) {
     const { status } = settings;

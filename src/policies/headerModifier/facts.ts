@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { parseAuthority } from '../../http/index.ts';
 import { headerName, headerValue, tokenPattern } from '../fields/httpText.ts';
 import { mayHoldSecret } from '../fields/secret.ts';
+import type { PolicyFacts } from '../policyFacts.ts';
 
 /**
  * Fields that frame the message or belong to one connection (RFC 9110 §7.6.1, RFC 9112 §6): the wire alone writes
@@ -85,3 +86,17 @@ export const responseHeaderModifierSchema = modifierSchema(
 );
 
 export type HeaderModifierSettings = z.output<typeof requestHeaderModifierSchema>;
+
+export const requestHeaderModifierFacts = {
+  schema: requestHeaderModifierSchema,
+  on: ['route', 'service', 'target'],
+  notYetOn: ['backend'],
+  about: 'request',
+} as const satisfies PolicyFacts;
+
+export const responseHeaderModifierFacts = {
+  schema: responseHeaderModifierSchema,
+  on: ['route', 'service'],
+  notYetOn: ['backend'],
+  about: 'request',
+} as const satisfies PolicyFacts;

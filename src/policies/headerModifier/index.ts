@@ -26,7 +26,6 @@ function authorityOf({ set }: HeaderModifierSettings): HostRewrite | undefined {
 }
 
 export const requestHeaderModifier: Policy<HeaderModifierSettings> = {
-  name: 'requestHeaderModifier',
   schema: requestHeaderModifierSchema,
   prepare(settings) {
     const edit = editor(settings);
@@ -42,7 +41,6 @@ export const requestHeaderModifier: Policy<HeaderModifierSettings> = {
 };
 
 export const responseHeaderModifier: Policy<HeaderModifierSettings> = {
-  name: 'responseHeaderModifier',
   schema: responseHeaderModifierSchema,
   prepare(settings) {
     const edit = editor(settings);

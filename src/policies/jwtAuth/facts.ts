@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { discoveredJwks } from '../token/discovered.ts';
 import { audiences, issuer, jwks, location, mode, validation, type Jwks } from '../token/schema.ts';
+import type { PolicyFacts } from '../policyFacts.ts';
+import { keySetForm } from '../token/clusterForm.ts';
 
 const provider = {
   issuer,
@@ -68,3 +70,19 @@ export const jwtAuthSchema = z
   .meta({ description: 'Checks bearer tokens (JWT) of one or several issuers.' });
 
 export type JwtAuthSettings = z.output<typeof jwtAuthSchema>;
+
+export const jwtAuthFacts = {
+  schema: jwtAuthSchema,
+  on: ['listener', 'route'],
+  about: 'caller',
+  asksFor: 'token',
+  clusterForms: [keySetForm('jwks'), keySetForm('providers.*.jwks')],
+  crdRules: {
+    '': [
+      {
+        rule: 'has(self.providers) ? !(has(self.issuer) || has(self.jwks) || has(self.audiences) || has(self.jwtValidationOptions)) : has(self.issuer)',
+        message: 'expected issuer, or providers that hold all that is about an issuer',
+      },
+    ],
+  },
+} as const satisfies PolicyFacts;

@@ -5,7 +5,6 @@ import { createAuthenticator } from '../token/authenticate.ts';
 import { jwtAuthSchema, type JwtAuthSettings } from './facts.ts';
 
 export const jwtAuth: Policy<JwtAuthSettings> = {
-  name: 'jwtAuth',
   schema: jwtAuthSchema,
   prepare({ mode, location, providers }, tools) {
     const authenticator = createAuthenticator(

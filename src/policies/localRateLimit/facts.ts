@@ -3,6 +3,7 @@ import { requestAttributes } from '../attributes/declared.ts';
 import { duration } from '../fields/duration.ts';
 import { expression } from '../fields/expression.ts';
 import { notBuilt } from '../fields/notBuilt.ts';
+import type { PolicyFacts } from '../policyFacts.ts';
 
 const count = (description: string) => z.int().min(1).max(1_000_000_000).meta({ description });
 
@@ -52,3 +53,9 @@ export const localRateLimitSchema = z
 
 export type LocalRateLimitSettings = z.output<typeof localRateLimitSchema>;
 export type Limit = LocalRateLimitSettings['limits'][number];
+
+export const localRateLimitFacts = {
+  schema: localRateLimitSchema,
+  on: ['route'],
+  about: 'request',
+} as const satisfies PolicyFacts;

@@ -4,7 +4,6 @@ import { keysOf } from './keys.ts';
 import { localRateLimitSchema, type LocalRateLimitSettings } from './facts.ts';
 
 export const localRateLimit: Policy<LocalRateLimitSettings> = {
-  name: 'localRateLimit',
   schema: localRateLimitSchema,
   prepare({ limits }, { place, tokens }) {
     const keys = keysOf(limits);

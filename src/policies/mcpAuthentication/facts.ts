@@ -5,6 +5,9 @@ import { ruleSetSchema } from '../rules/schema.ts';
 import { discoveredJwks } from '../token/discovered.ts';
 import { audiences, issuer, jwks, location, mode, validation, type Jwks } from '../token/schema.ts';
 import { provider, providerNames } from './provider.ts';
+import type { PolicyFacts } from '../policyFacts.ts';
+import { keySetForm } from '../token/clusterForm.ts';
+import { oneOf } from '../fields/crdRules.ts';
 
 const empty = (description: string) => z.strictObject({}).meta({ description });
 const registration = 'needs the proxying of client registrations; leave it out to use the issuer as it is';
@@ -81,3 +84,13 @@ export const mcpAuthenticationSchema = z
   });
 
 export type McpAuthenticationSettings = z.output<typeof mcpAuthenticationSchema>;
+
+export const mcpAuthenticationFacts = {
+  schema: mcpAuthenticationSchema,
+  on: ['route'],
+  about: 'caller',
+  asksFor: 'token',
+  rules: { member: 'authorization', likePolicy: 'mcpAuthorization' },
+  clusterForms: [keySetForm('jwks')],
+  crdRules: { provider: [oneOf('auth0', 'keycloak', 'okta')] },
+} as const satisfies PolicyFacts;

@@ -16,7 +16,6 @@ import { provider } from './provider.ts';
 import { mcpAuthenticationSchema, type McpAuthenticationSettings } from './facts.ts';
 
 export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
-  name: 'mcpAuthentication',
   schema: mcpAuthenticationSchema,
   prepare(settings, tools) {
     const { issuer, audiences, jwks, jwtValidationOptions, mode } = settings;

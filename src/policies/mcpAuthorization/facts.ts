@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { itemAttributes } from '../attributes/declared.ts';
 import { ruleSetSchema } from '../rules/schema.ts';
+import type { PolicyFacts } from '../policyFacts.ts';
 
 export const mcpAuthorizationSchema = ruleSetSchema(
   itemAttributes,
@@ -8,3 +9,11 @@ export const mcpAuthorizationSchema = ruleSetSchema(
 );
 
 export type McpAuthorizationSettings = z.output<typeof mcpAuthorizationSchema>;
+
+export const mcpAuthorizationFacts = {
+  schema: mcpAuthorizationSchema,
+  on: ['route'],
+  notYetOn: ['backend'],
+  about: 'caller',
+  rules: 'self',
+} as const satisfies PolicyFacts;

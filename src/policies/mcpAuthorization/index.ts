@@ -5,7 +5,6 @@ import { ruleSteps } from '../rules/steps.ts';
 import { mcpAuthorizationSchema, type McpAuthorizationSettings } from './facts.ts';
 
 export const mcpAuthorization: Policy<McpAuthorizationSettings> = {
-  name: 'mcpAuthorization',
   schema: mcpAuthorizationSchema,
   prepare: ({ rules }) => ruleSteps(prepareRules(rules, itemAttributes)),
 };

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { notBuilt } from '../fields/notBuilt.ts';
 import { share } from '../fields/share.ts';
+import type { PolicyFacts } from '../policyFacts.ts';
 
 /** `name:port`, `[address]:port`, or the same behind `http://`. */
 const hostText = z
@@ -43,3 +44,10 @@ export const requestMirrorSchema = z
   .meta({ description: 'Sends copies of requests to other backends, whose answers are thrown away.' });
 
 export type RequestMirrorSettings = z.output<typeof requestMirrorSchema>;
+
+export const requestMirrorFacts = {
+  schema: requestMirrorSchema,
+  on: ['route'],
+  about: 'forwarding',
+  fileOnly: true,
+} as const satisfies PolicyFacts;

@@ -3,7 +3,6 @@ import { requestMirrorSchema, type RequestMirrorSettings } from './facts.ts';
 
 /** The data plane copies the requests (`proxy/mirror.ts`). */
 export const requestMirror: Policy<RequestMirrorSettings> = {
-  name: 'requestMirror',
   schema: requestMirrorSchema,
   prepare: ({ mirrors }) => ({ forwarding: { mirrors } }),
 };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { authorityRewrite, pathRewrite } from '../rewrite/schema.ts';
+import type { PolicyFacts } from '../policyFacts.ts';
 
 /** Codes whose meaning is "ask there instead" (RFC 9110 §15.4). */
 const statuses = [301, 302, 303, 307, 308];
@@ -23,3 +24,15 @@ export const requestRedirectSchema = z
   .meta({ description: 'Answers with another address instead of asking a backend.' });
 
 export type RequestRedirectSettings = z.output<typeof requestRedirectSchema>;
+
+export const requestRedirectFacts = {
+  schema: requestRedirectSchema,
+  on: ['route'],
+  notYetOn: ['backend'],
+  about: 'request',
+  answers: true,
+  replacesPrefix: true,
+  crdRules: {
+    status: [{ rule: 'self in [301, 302, 303, 307, 308]', message: 'expected 301, 302, 303, 307 or 308' }],
+  },
+} as const satisfies PolicyFacts;

@@ -6,7 +6,6 @@ import { requestRedirectSchema, type RequestRedirectSettings } from './facts.ts'
 const usualPort: Readonly<Record<string, string>> = { http: '80', https: '443' };
 
 export const requestRedirect: Policy<RequestRedirectSettings> = {
-  name: 'requestRedirect',
   schema: requestRedirectSchema,
   prepare: ({ scheme, authority, path, status }) => ({
     onRequest(x) {

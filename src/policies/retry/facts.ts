@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { answerAttributes, forwardAttributes } from '../attributes/declared.ts';
 import { duration } from '../fields/duration.ts';
 import { condition } from '../fields/expression.ts';
+import type { PolicyFacts } from '../policyFacts.ts';
 
 export const retrySchema = z
   .strictObject({
@@ -66,3 +67,9 @@ export const retrySchema = z
   .meta({ description: 'Tries requests again that the backend failed.' });
 
 export type RetrySettings = z.output<typeof retrySchema>;
+
+export const retryFacts = {
+  schema: retrySchema,
+  on: ['route'],
+  about: 'forwarding',
+} as const satisfies PolicyFacts;

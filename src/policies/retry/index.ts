@@ -11,7 +11,6 @@ const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
 
 /** The data plane makes the further tries (`proxy/plannedForward.ts`). */
 export const retry: Policy<RetrySettings> = {
-  name: 'retry',
   schema: retrySchema,
   prepare(settings, { now }) {
     const { attempts, backoff = 0, maxBodyBytes, precondition, condition, hedge } = settings;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { requestAttributes } from '../attributes/declared.ts';
 import { textExpression } from '../fields/expression.ts';
+import type { PolicyFacts } from '../policyFacts.ts';
 
 /** Stands on a single backend, not among the policies of a route. */
 export const sessionAffinitySchema = z
@@ -17,3 +18,9 @@ export const sessionAffinitySchema = z
   .meta({ description: 'Sends requests that are alike to the same address, as far as it works.' });
 
 export type SessionAffinitySettings = z.output<typeof sessionAffinitySchema>;
+
+export const sessionAffinityFacts = {
+  schema: sessionAffinitySchema,
+  on: ['backend', 'service'],
+  about: 'forwarding',
+} as const satisfies PolicyFacts;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { duration } from '../fields/duration.ts';
 import { tokenPattern } from '../fields/httpText.ts';
 import { refusedResponseHeaders } from '../headerModifier/facts.ts';
+import type { PolicyFacts } from '../policyFacts.ts';
 
 /** Header fields that mean something to somebody else. */
 const refusedHeaders: ReadonlySet<string> = new Set([
@@ -53,3 +54,21 @@ export const sessionPersistenceSchema = z
   .meta({ description: 'Sends the requests of one session to the same address of the same backend.' });
 
 export type SessionPersistenceSettings = z.output<typeof sessionPersistenceSchema>;
+
+export const sessionPersistenceFacts = {
+  schema: sessionPersistenceSchema,
+  on: ['route'],
+  about: 'forwarding',
+  crdRules: {
+    '': [
+      {
+        rule: "!(has(self.type) && self.type == 'Header' && has(self.cookieConfig))",
+        message: 'cookieConfig belongs to type: Cookie',
+      },
+      {
+        rule: "!(has(self.cookieConfig) && has(self.cookieConfig.lifetimeType) && self.cookieConfig.lifetimeType == 'Permanent') || has(self.absoluteTimeout)",
+        message: 'lifetimeType: Permanent needs absoluteTimeout',
+      },
+    ],
+  },
+} as const satisfies PolicyFacts;

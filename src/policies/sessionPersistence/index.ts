@@ -3,7 +3,6 @@ import { sessionPersistenceSchema, type SessionPersistenceSettings } from './fac
 
 /** The data plane finds the address of a session, and says who it is (`proxy/persistence.ts`). */
 export const sessionPersistence: Policy<SessionPersistenceSettings> = {
-  name: 'sessionPersistence',
   schema: sessionPersistenceSchema,
   prepare({ type, sessionName, absoluteTimeout, idleTimeout, cookieConfig }) {
     return {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { duration } from '../fields/duration.ts';
+import type { PolicyFacts } from '../policyFacts.ts';
 
 export const timeoutSchema = z
   .strictObject({
@@ -11,3 +12,9 @@ export const timeoutSchema = z
   .meta({ description: 'How long a request may take.' });
 
 export type TimeoutSettings = z.output<typeof timeoutSchema>;
+
+export const timeoutFacts = {
+  schema: timeoutSchema,
+  on: ['route'],
+  about: 'request',
+} as const satisfies PolicyFacts;

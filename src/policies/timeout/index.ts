@@ -2,7 +2,6 @@ import type { Policy } from '../policy.ts';
 import { timeoutSchema, type TimeoutSettings } from './facts.ts';
 
 export const timeout: Policy<TimeoutSettings> = {
-  name: 'timeout',
   schema: timeoutSchema,
   prepare: ({ requestTimeout, backendRequestTimeout }) => ({
     onRequest(x) {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { authorityRewrite, pathRewrite } from '../rewrite/schema.ts';
+import type { PolicyFacts } from '../policyFacts.ts';
 
 export const urlRewriteSchema = z
   .strictObject({
@@ -9,3 +10,10 @@ export const urlRewriteSchema = z
   .meta({ description: 'Changes what the backend is asked for; the client does not see it.' });
 
 export type UrlRewriteSettings = z.output<typeof urlRewriteSchema>;
+
+export const urlRewriteFacts = {
+  schema: urlRewriteSchema,
+  on: ['route'],
+  about: 'forwarding',
+  replacesPrefix: true,
+} as const satisfies PolicyFacts;

@@ -3,7 +3,6 @@ import { rewrittenPath, withQuery } from '../rewrite/path.ts';
 import { urlRewriteSchema, type UrlRewriteSettings } from './facts.ts';
 
 export const urlRewrite: Policy<UrlRewriteSettings> = {
-  name: 'urlRewrite',
   schema: urlRewriteSchema,
   prepare({ authority, path }) {
     return {

@@ -1,4 +1,4 @@
-import { eachMark, maskedNames, maskedSettings, policyRecords } from '../../policies/facts.ts';
+import { allSchemas, eachMark, maskedNames, maskedSettings } from '../../policies/facts.ts';
 import { documentSchema } from './schema/document.ts';
 
 /** Fields of the model that dumps mask, by the marks of the schema: those of policies, and all others. */
@@ -6,7 +6,6 @@ export const maskedFields = { settings: maskedSettings, fields: fieldsOutsidePol
 
 function fieldsOutsidePolicies(): ReadonlySet<string> {
   const ofPolicies = new Set<unknown>();
-  for (const { schema } of Object.values(policyRecords))
-    if (schema !== undefined) eachMark(schema, (_path, _mark, field) => ofPolicies.add(field));
+  for (const schema of allSchemas) eachMark(schema, (_path, _mark, field) => ofPolicies.add(field));
   return maskedNames(documentSchema, (field) => !ofPolicies.has(field));
 }

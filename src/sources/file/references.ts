@@ -1,3 +1,4 @@
+import { nestedRules, policiesAbout, policiesOn, prefixReplacers } from '../../policies/facts.ts';
 import { suggestion } from './nearest.ts';
 import { formatPath, type Path } from './path.ts';
 import type { Report } from './report.ts';
@@ -277,7 +278,7 @@ function checkPrefixes(route: Node, report: Report): void {
     return path.value !== undefined && field(path, 'pathPrefix').value === undefined;
   });
   if (!others) return;
-  for (const policy of ['requestRedirect', 'urlRewrite']) {
+  for (const policy of prefixReplacers) {
     const prefix = field(field(field(field(route, 'policies'), policy), 'path'), 'prefix');
     if (prefix.value === undefined) continue;
     report(
@@ -291,16 +292,18 @@ function checkPrefixes(route: Node, report: Report): void {
 
 /** Rules may stand in either of two places, but not different ones in both: it would be unclear which count. */
 function checkRules(policies: Node, report: Report): void {
-  const nested = field(field(policies, 'mcpAuthentication'), 'authorization');
-  const apart = field(policies, 'mcpAuthorization');
-  if (nested.value === undefined || apart.value === undefined) return;
-  if (sameRules(nested) === sameRules(apart)) return;
-  report(
-    apart.path,
-    'key',
-    'differs from mcpAuthentication.authorization of the same route',
-    'keep the rules in one of the two places',
-  );
+  for (const { policy, member, likePolicy } of nestedRules) {
+    const nested = field(field(policies, policy), member);
+    const apart = field(policies, likePolicy);
+    if (nested.value === undefined || apart.value === undefined) continue;
+    if (sameRules(nested) === sameRules(apart)) continue;
+    report(
+      apart.path,
+      'key',
+      `differs from ${policy}.${member} of the same route`,
+      'keep the rules in one of the two places',
+    );
+  }
 }
 
 /** `'x'`, `{if: x}` and `{allow: x}` are the same rule. */
@@ -318,7 +321,8 @@ function sameRules(policy: Node): string {
 }
 
 /** Policies of a named backend that are about requests of clients, which MCP servers do not get. */
-const requestsOnly = ['sessionAffinity'];
+const aboutForwarding = policiesAbout('forwarding');
+const requestsOnly = policiesOn('backend').filter((name) => aboutForwarding.has(name));
 
 /** MCP servers that are named among the backends. */
 function checkTargets(mcp: Node, named: readonly Node[], names: readonly string[], report: Report): void {

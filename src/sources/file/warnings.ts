@@ -14,7 +14,7 @@ import {
   type UdpListener,
   type UdpRoute,
 } from '../../model/index.ts';
-import { policiesAbout, policyRecords, targetsNamedBy } from '../../policies/facts.ts';
+import { answeringPolicies, factsOf, policiesAbout, targetsNamedBy } from '../../policies/facts.ts';
 import { suggestion } from './nearest.ts';
 import type { Problem } from './problem.ts';
 
@@ -169,7 +169,7 @@ function warnOfRoute(route: Route, warn: Warn): void {
       for (const target of backend.targets)
         if (target.kind === 'http') warnOfTls({ tls: target.tls, place: backend.place }, warn);
   }
-  if (route.policies.some(({ name }) => name === 'directResponse' || name === 'requestRedirect')) return;
+  if (route.policies.some(({ name }) => answeringPolicies.has(name))) return;
   const mcp = route.backends.filter((backend) => backend.kind === 'mcp');
   const remote = mcp.some(({ targets }) => targets.some(({ kind }) => kind === 'http'));
   if (mcp.length > 0)
@@ -209,7 +209,7 @@ function warnOfTargets({ policies }: Route, mcp: readonly McpBackend[], warn: Wa
 
 /** Without a strict mode callers come in without a token; only a rule can then keep them out. */
 function warnOfMode(policy: PolicyUse, beside: readonly PolicyUse[], warn: Warn): void {
-  const credential = policyRecords[policy.name]?.asksFor;
+  const credential = factsOf(policy.name)?.asksFor;
   if (credential === undefined) return;
   const mode = member(policy.settings, 'mode');
   if (typeof mode !== 'string' || mode === 'strict' || hasRules(beside)) return;
@@ -224,10 +224,11 @@ function hasRules(policies: readonly PolicyUse[]): boolean {
   return policies.some((policy) => rulesOf(policy).length > 0);
 }
 
-/** The rules that a policy holds, be it in their own policy or in one that checks tokens. */
+/** The authorization rules that a policy is, or holds as a member. */
 function rulesOf({ name, settings }: PolicyUse): readonly unknown[] {
-  const set = name === 'mcpAuthentication' ? member(settings, 'authorization') : settings;
-  const rules = name.toLowerCase().includes('auth') ? member(set, 'rules') : undefined;
+  const at = factsOf(name)?.rules;
+  if (at === undefined) return [];
+  const rules = member(at === 'self' ? settings : member(settings, at.member), 'rules');
   return Array.isArray(rules) ? rules : [];
 }
 

@@ -1,6 +1,7 @@
+import { entriesIn } from '../../policies/facts.ts';
 import { isRecord, type KubeObject } from './api/object.ts';
 import type { Resource } from './api/resource.ts';
-import { isForPrograms, limitOf, mapEntries, secretEntries, type KubeObjects } from './translate/index.ts';
+import { isForPrograms, limitOf, type KubeObjects } from './translate/index.ts';
 import type { Selection } from './watch/listWatch.ts';
 import { identityOf, trimAnnotations, type Trim } from './watch/trim.ts';
 
@@ -90,8 +91,8 @@ const trimData = (object: KubeObject, isKept: (name: string) => boolean): KubeOb
 const bytesOf = ({ kind }: KubeObject, value: string): number =>
   Buffer.byteLength(value, kind === 'Secret' ? 'base64' : 'utf8');
 
-const ofSecrets: ReadonlySet<string> = new Set(['tls.crt', 'tls.key', 'ca.crt', ...secretEntries]);
-const ofMaps: ReadonlySet<string> = new Set(['ca.crt', ...mapEntries]);
+const ofSecrets: ReadonlySet<string> = new Set(['tls.crt', 'tls.key', 'ca.crt', ...entriesIn('secret')]);
+const ofMaps: ReadonlySet<string> = new Set(['ca.crt', ...entriesIn('configMap')]);
 
 /** Secrets for the programs of McpBackends keep every entry: their label asks for it. */
 const trimSecret: Trim<KubeObject> = (object) =>

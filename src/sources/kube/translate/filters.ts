@@ -1,4 +1,5 @@
 import type { Place, PolicyUse } from '../../../model/index.ts';
+import { policyNames, type PolicyName } from '../../../policies/facts.ts';
 import type {
   HeaderFilter,
   MirrorFilter,
@@ -33,19 +34,21 @@ export interface FilterPlace {
 /** A kind of filter → the policy that does it. What is missing here is refused by name. */
 const kinds: Readonly<Record<string, (filter: RouteFilter, at: FilterPlace) => Settings | Problem>> = {
   RequestHeaderModifier: ({ requestHeaderModifier }) =>
-    headers('requestHeaderModifier', requestHeaderModifier),
+    headers(policyNames.requestHeaderModifier, requestHeaderModifier),
   ResponseHeaderModifier: ({ responseHeaderModifier }) =>
-    headers('responseHeaderModifier', responseHeaderModifier),
+    headers(policyNames.responseHeaderModifier, responseHeaderModifier),
   RequestRedirect: ({ requestRedirect = {} }, at) => redirect(requestRedirect, at),
   URLRewrite: ({ urlRewrite: { hostname, path } = {} }, at) =>
     withPath(path, at) ??
-    checked('urlRewrite', {
+    checked(policyNames.urlRewrite, {
       ...(hostname === undefined ? {} : { authority: { full: hostname } }),
       ...pathOf(path),
     }),
   CORS: ({ cors = {} }) => {
     const settings = corsSettings(cors);
-    return typeof settings === 'string' ? problem('UnsupportedValue', settings) : { name: 'cors', settings };
+    return typeof settings === 'string'
+      ? problem('UnsupportedValue', settings)
+      : { name: policyNames.cors, settings };
   },
 };
 
@@ -96,10 +99,7 @@ export function repeated(policies: readonly PolicyUse[]): Problem | undefined {
     : problem('IncompatibleFilters', `${twice} is said twice, by filters or fields of the rule`);
 }
 
-function headers(
-  name: 'requestHeaderModifier' | 'responseHeaderModifier',
-  { set, add, remove }: HeaderFilter = {},
-): Settings | Problem {
+function headers(name: PolicyName, { set, add, remove }: HeaderFilter = {}): Settings | Problem {
   return checked(name, { set: record(set), add: record(add), remove: remove ?? [] });
 }
 
@@ -123,7 +123,7 @@ function redirect(
   const target = port ?? (scheme === undefined ? at.port : usualPorts[scheme]);
   return (
     withPath(path, at) ??
-    checked('requestRedirect', {
+    checked(policyNames.requestRedirect, {
       ...(scheme === undefined ? {} : { scheme }),
       authority: hostname === undefined ? { port: target } : { full: `${hostname}:${target}` },
       ...pathOf(path),

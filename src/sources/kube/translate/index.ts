@@ -40,7 +40,6 @@ export { mcpPodPort } from './mcpPod.ts';
 export { mcpAccountName, mcpModelKey, mcpOfModel, mcpPodName } from './mcpPodNames.ts';
 export { noteReplaced } from './pem.ts';
 export { isForPrograms } from './mcpEnvironment.ts';
-export { mapEntries, secretEntries } from './policyForms.ts';
 
 /**
  * Turns the objects of a cluster into one model for each Gateway of ours, and into the status of every object of ours.

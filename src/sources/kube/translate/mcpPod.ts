@@ -8,6 +8,7 @@ import type {
   RemoteTarget,
   StdioTarget,
 } from '../../../model/index.ts';
+import { policyNames, type PolicyName } from '../../../policies/facts.ts';
 import { endpointKey } from './endpoints.ts';
 import { mcpPodName } from './mcpPodNames.ts';
 import { checked } from './settings.ts';
@@ -31,7 +32,7 @@ const placeOf = (key: string): Place => ({
   path: 'spec.targets[0].stdio',
 });
 
-function use(name: 'apiKey' | 'backendAuth', settings: unknown, place: Place): PolicyUse {
+function use(name: PolicyName, settings: unknown, place: Place): PolicyUse {
   const read = checked(name, settings);
   if ('reason' in read) throw new TypeError(read.message);
   return { ...read, place };
@@ -55,7 +56,7 @@ export function remoteTarget(
     port: mcpPodPort,
     path,
     endpoints: endpointKey(`${namespace}/${service}`, { port: mcpPodPort, protocol: 'TCP' }),
-    policies: [use('backendAuth', { key }, placeOf(`${namespace}/${backend.name}`))],
+    policies: [use(policyNames.backendAuth, { key }, placeOf(`${namespace}/${backend.name}`))],
   };
 }
 
@@ -76,7 +77,7 @@ export function podModel(backend: string, target: StdioTarget, key: string, proc
           {
             name: 'mcp',
             protocol: 'HTTP',
-            policies: [use('apiKey', { keys, mode: 'strict' }, place)],
+            policies: [use(policyNames.apiKey, { keys, mode: 'strict' }, place)],
             routes: [
               {
                 name: `McpBackend/${backend}#0`,

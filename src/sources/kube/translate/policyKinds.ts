@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import {
+  factsOf,
   policiesAbout,
   policiesOn,
-  policyRecords,
-  policySchemas,
+  schemaOf as schemaOfPolicy,
   type PolicyName,
 } from '../../../policies/facts.ts';
 import { backendPolicies } from '../../file/schema/backendPolicies.ts';
@@ -14,8 +14,8 @@ import { GATEWAY_GROUP } from './lookup.ts';
 export const POLICY_GROUP = 'portcullis.dev';
 
 /** Policies about requests. Mirrors are filters of HTTPRoute: they name a Service, where the file names any host. */
-export const requestPolicies: readonly PolicyName[] = (Object.keys(policySchemas) as PolicyName[]).filter(
-  (name) => policyRecords[name]?.fileOnly !== true,
+export const requestPolicies: readonly PolicyName[] = policiesOn('route').filter(
+  (name) => factsOf(name)?.fileOnly !== true,
 );
 
 /** Those of them that a Service may have as well: for the requests that go there. */
@@ -48,8 +48,13 @@ export const connectionPolicies = z.strictObject({
 export type ConnectionName = keyof typeof connectionPolicies.shape;
 export const connectionNames = Object.keys(connectionPolicies.shape) as readonly ConnectionName[];
 
+/** The name, where it is one of a policy about requests. */
+export const requestPolicyNamed = (name: string): PolicyName | undefined =>
+  requestPolicies.find((one) => one === name);
+
 export const schemaOf = (name: string): z.ZodType | undefined => {
-  if (requestPolicies.includes(name as PolicyName)) return policySchemas[name as PolicyName];
+  const policy = requestPolicyNamed(name);
+  if (policy !== undefined) return schemaOfPolicy(policy);
   return connectionNames.includes(name as ConnectionName)
     ? (connectionPolicies.shape[name as ConnectionName] as z.ZodType)
     : undefined;

@@ -1,4 +1,5 @@
 import type { Place, PolicyUse } from '../../../model/index.ts';
+import { factsOf } from '../../../policies/facts.ts';
 import { isRecord } from '../api/object.ts';
 import { problem, type Problem } from './conditions.ts';
 import type { ReadPolicy } from './policyReading.ts';
@@ -45,7 +46,7 @@ export const prefixReplacers = (level: Level): readonly (readonly [string, Gatew
   );
 
 const replacesPrefix = (name: string, settings: unknown): boolean =>
-  (name === 'requestRedirect' || name === 'urlRewrite') &&
+  factsOf(name)?.replacesPrefix === true &&
   isRecord(settings) &&
   isRecord(settings['path']) &&
   settings['path']['kind'] === 'prefix';

@@ -1,7 +1,7 @@
 /** Every policy of the table for every kind of target: it is in the model, or what it is for is closed and says so. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { policyRecords } from '../../../policies/facts.ts';
+import { factsOf, policyNames, unbuiltPolicies } from '../../../policies/facts.ts';
 import type { GatewayPolicy, PolicyAncestorStatus } from '../types/index.ts';
 import { translate, type Translation } from './index.ts';
 import { readObjects } from './objects.testing.ts';
@@ -39,7 +39,7 @@ const samples: Readonly<Record<string, unknown>> = {
   http: { requestTimeout: '1s' },
 };
 
-const names = [...Object.keys(policyRecords), ...connectionNames].filter(
+const names = [...Object.keys(policyNames), ...unbuiltPolicies, ...connectionNames].filter(
   (name, index, all) => all.indexOf(name) === index,
 );
 
@@ -135,10 +135,7 @@ for (const { group, kind, section } of targetKinds)
     for (const name of names)
       for (const sectionName of [undefined, at.section] as const) {
         const settings = samples[name] ?? {};
-        assert.ok(
-          name in samples || policyRecords[name]?.schema === undefined,
-          `${name} has no sample in this test`,
-        );
+        assert.ok(name in samples || factsOf(name) === undefined, `${name} has no sample in this test`);
         const policy = {
           kind: 'GatewayPolicy',
           metadata: { name: 'one', namespace: 'default', generation: 1 },

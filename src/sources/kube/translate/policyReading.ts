@@ -1,5 +1,4 @@
 import type { z } from 'zod';
-import type { PolicyName } from '../../../policies/facts.ts';
 import { isRecord } from '../api/object.ts';
 import type { ConfigMap, GatewayPolicy, Secret } from '../types/index.ts';
 import { problem, type Problem } from './conditions.ts';
@@ -8,7 +7,7 @@ import { written } from './grants.ts';
 import type { Guard } from './guard.ts';
 import type { Lookup } from './lookup.ts';
 import { inForm, Unusable, type Texts } from './policyForms.ts';
-import { keySetUrl, keySetUrlRule, requestPolicies, schemaOf } from './policyKinds.ts';
+import { keySetUrl, keySetUrlRule, requestPolicyNamed, schemaOf } from './policyKinds.ts';
 import { said } from './settings.ts';
 
 /** Settings as the model has them, or why they cannot be used. */
@@ -55,8 +54,8 @@ function read(name: string, value: unknown, texts: Texts): ReadPolicy {
   const schema = schemaOf(name);
   if (schema === undefined) return invalid(`${name}: no policy of this version is called so`);
   try {
-    const isRequest = requestPolicies.includes(name as PolicyName);
-    const result = schema.safeParse(isRequest ? inForm(name as PolicyName, value, texts) : value);
+    const policy = requestPolicyNamed(name);
+    const result = schema.safeParse(policy === undefined ? value : inForm(policy, value, texts));
     if (!result.success) return invalid(`${name}: ${said(result.error.issues as z.core.$ZodIssue[])}`);
     const url = keySetUrls(result.data).find((one) => !keySetUrl.test(one));
     return url === undefined

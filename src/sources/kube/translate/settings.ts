@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { policySchemas, type PolicyName } from '../../../policies/facts.ts';
+import { schemaOf, type PolicyName } from '../../../policies/facts.ts';
 import { problem, type Problem } from './conditions.ts';
 
 /** A policy with settings that its schema has checked. */
@@ -10,7 +10,7 @@ export interface Settings {
 
 /** Settings in the form that the schema of a policy has made of them, or what it says about them. */
 export function checked(name: PolicyName, settings: unknown): Settings | Problem {
-  const result = policySchemas[name].safeParse(settings);
+  const result = schemaOf(name).safeParse(settings);
   if (result.success) return { name, settings: result.data };
   return problem('UnsupportedValue', `${name}: ${said(result.error.issues)}`);
 }

@@ -1,4 +1,5 @@
 import { parseDuration, type Place, type PolicyUse } from '../../../model/index.ts';
+import { policyNames } from '../../../policies/facts.ts';
 import type { HttpRouteRule } from '../types/index.ts';
 import { problem, type Problem } from './conditions.ts';
 import { checked } from './settings.ts';
@@ -43,7 +44,7 @@ function timeouts({ timeouts: given = {} }: Traffic): Made {
     if (ms === undefined) return problem('UnsupportedValue', `timeouts: ${text} is no length of time`);
     if (ms > 0) settings[name] = ms;
   }
-  return Object.keys(settings).length === 0 ? undefined : { name: 'timeout', settings };
+  return Object.keys(settings).length === 0 ? undefined : { name: policyNames.timeout, settings };
 }
 
 function retry({ retry: given }: Traffic): Made {
@@ -55,7 +56,7 @@ function retry({ retry: given }: Traffic): Made {
   if (attempts < 0 || attempts > RETRIES_MOST)
     return problem('UnsupportedValue', `retry.attempts: at most ${RETRIES_MOST}, found ${attempts}`);
   // The schema wants a code; here failed connections alone may be a reason (HTTPRouteRetry).
-  const made = checked('retry', {
+  const made = checked(policyNames.retry, {
     // The first try counts there.
     attempts: attempts + 1,
     codes: codes.length === 0 ? [503] : codes,
@@ -67,5 +68,5 @@ function retry({ retry: given }: Traffic): Made {
 }
 
 function persistence({ sessionPersistence: given }: Traffic): Made {
-  return given === undefined ? undefined : checked('sessionPersistence', given);
+  return given === undefined ? undefined : checked(policyNames.sessionPersistence, given);
 }

@@ -1,0 +1,59 @@
+import type { z } from 'zod';
+
+/**
+ * A place of a configuration where a policy can stand: a listener (or a gateway, for its listener), a route, a backend
+ * of a route, a Service of a cluster, an MCP target that is reached over the network.
+ */
+export type PolicyPlace = 'listener' | 'route' | 'backend' | 'service' | 'target';
+
+/** The facts about a policy that the rest of the program needs without its run-time code. */
+export interface PolicyFacts {
+  /** Shape of its settings, as an operator writes them; the output is plain data, since models travel as JSON. */
+  readonly schema: z.ZodType;
+  /** The places where it may stand, and is enforced. */
+  readonly on: readonly PolicyPlace[];
+  /** The places where the format has it and this version refuses it by name. */
+  readonly notYetOn?: readonly PolicyPlace[];
+  /**
+   * Its subject. MCP servers get messages of their session instead of requests of clients, so a policy about
+   * forwarding does nothing for them, and one about connections does nothing for child processes.
+   */
+  readonly about: 'caller' | 'request' | 'forwarding' | 'connection';
+  /** The credential that it asks callers for. */
+  readonly asksFor?: 'token' | 'password' | 'key';
+  /** It answers requests in the place of a backend. */
+  readonly answers?: true;
+  /** `path.prefix` of its settings replaces the path prefix of a match, so every match must have one. */
+  readonly replacesPrefix?: true;
+  /** Its settings are a set of authorization rules, or hold one as this member. */
+  readonly rules?: 'self' | { readonly member: string; readonly likePolicy: string };
+  /** A cluster has another object for it, so GatewayPolicies cannot hold it. */
+  readonly fileOnly?: true;
+  /** Where a GatewayPolicy names a Secret or ConfigMap of its namespace instead of a file or a secret text. */
+  readonly clusterForms?: readonly ClusterForm[];
+  /** Path in the settings (dots, `*` for entries of a list, empty for the whole) → further rules of the CRD. */
+  readonly crdRules?: Readonly<Record<string, readonly CrdRule[]>>;
+}
+
+/** A rule of a CRD in CEL (`x-kubernetes-validations`), for what the schema checks by code. */
+export interface CrdRule {
+  readonly rule: string;
+  readonly message: string;
+}
+
+/** A place of the settings whose text an object of the cluster holds. */
+export interface ClusterForm {
+  /** From the settings, with dots; `*` stands for the entries of a list. */
+  readonly path: string;
+  /** Fields of the file that a cluster refuses there. */
+  readonly without: readonly string[];
+  /** The field that names the object, and the entry of the object. */
+  readonly from:
+    | { readonly field: 'secret'; readonly entry: '.htpasswd' | 'api-key' }
+    | { readonly field: 'configMap'; readonly entry: 'jwks.json' };
+  /** The field of the file that gets the text; without it the text takes the place of all fields. */
+  readonly as?: string;
+  /** Fields beside `from.field`, with their descriptions: one of which can stand in its place. */
+  readonly or?: Readonly<Record<string, string | undefined>>;
+  readonly description: string;
+}

@@ -1,0 +1,11 @@
+import type { ClusterForm } from '../policyFacts.ts';
+
+/** Where a policy of the file may name a file with a key set, a GatewayPolicy names a ConfigMap. */
+export const keySetForm = (path: string): ClusterForm => ({
+  path,
+  without: ['file'],
+  from: { field: 'configMap', entry: 'jwks.json' },
+  as: 'inline',
+  or: { url: undefined, inline: undefined },
+  description: 'A ConfigMap of the same namespace that holds the key set as jwks.json.',
+});
