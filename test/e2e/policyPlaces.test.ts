@@ -6,88 +6,20 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startGateway } from '../../src/main.ts';
 import {
-  factsOf,
   policiesNotBuiltOn,
   policiesOn,
-  policyNames,
   unbuiltPolicies,
   type PolicyPlace,
 } from '../../src/policies/facts.ts';
+import { samples, type Probe, type Sample } from '../../src/policies/samples.testing.ts';
 import { loadText } from '../../src/sources/file/load.ts';
 import { renderProblem } from '../../src/sources/file/problem.ts';
 
-interface Probe {
-  readonly headers?: Readonly<Record<string, string>>;
-  /** The sign in an answer that the policy has acted. */
-  readonly sign: (answer: Response) => unknown;
-  readonly expected: unknown;
-}
-
-/** Settings of a policy, and how a client notices that it is enforced. */
-interface Sample {
-  readonly settings: unknown;
-  readonly probe?: Probe;
-}
-
-const statusIs = (expected: number): Probe => ({ sign: ({ status }) => status, expected });
-const keys = JSON.stringify({
-  keys: [
-    {
-      kty: 'OKP',
-      crv: 'Ed25519',
-      kid: 'k',
-      alg: 'EdDSA',
-      x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
-    },
-  ],
-});
-const token = { issuer: 'https://issuer.test', audiences: ['a'], mode: 'strict', jwks: { inline: keys } };
-
-/** By name. The tests below fail for a policy of the table that has none. */
-const samples: Readonly<Record<string, Sample>> = {
-  timeout: { settings: { requestTimeout: '9s' } },
-  cors: {
-    settings: { allowOrigins: ['https://app.test'] },
-    probe: {
-      headers: { origin: 'https://app.test' },
-      sign: ({ headers }) => headers.get('access-control-allow-origin'),
-      expected: 'https://app.test',
-    },
-  },
-  jwtAuth: { settings: token, probe: statusIs(401) },
-  mcpAuthentication: { settings: token },
-  basicAuth: {
-    settings: { mode: 'strict', htpasswd: 'bob:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=' },
-    probe: statusIs(401),
-  },
-  apiKey: { settings: { mode: 'strict', keys: [{ key: 'a-long-enough-key' }] }, probe: statusIs(401) },
-  authorization: { settings: { rules: [{ deny: 'true' }] }, probe: statusIs(403) },
-  mcpAuthorization: { settings: { rules: [{ deny: 'true' }] } },
-  localRateLimit: { settings: [{ maxTokens: 1, tokensPerFill: 1, fillInterval: '9s' }] },
-  requestHeaderModifier: { settings: { set: { 'x-a': '1' } } },
-  responseHeaderModifier: { settings: { set: { 'x-a': '1' } } },
-  delay: { settings: { duration: '1ms' } },
-  abort: { settings: { status: 418 } },
-  requestRedirect: { settings: { path: { full: '/there' } } },
-  urlRewrite: { settings: { path: { full: '/there' } } },
-  directResponse: { settings: { status: 200 } },
-  backendAuth: { settings: { key: 'k' } },
-  buffer: { settings: { request: { maxBytes: 9 } } },
-  requestMirror: { settings: { backend: { host: '127.0.0.1:9' }, percentage: 1 } },
-  retry: { settings: { codes: [503] } },
-  sessionPersistence: { settings: {} },
-  sessionAffinity: { settings: { source: 'request.path' } },
-};
-
 /** The table's policies with their samples; one that is not built gets an empty map, and is refused all the same. */
-const all = [...Object.keys(policyNames), ...unbuiltPolicies].map((name) => {
-  const sample = samples[name];
-  assert.ok(
-    sample !== undefined || factsOf(name) === undefined,
-    `the policy ${name} has no sample in this test`,
-  );
-  return { name, sample: sample ?? { settings: {} } };
-});
+const all: readonly { readonly name: string; readonly sample: Sample }[] = [
+  ...Object.entries(samples).map(([name, sample]) => ({ name, sample })),
+  ...unbuiltPolicies.map((name) => ({ name, sample: { settings: {} } })),
+];
 const isOn = (place: PolicyPlace, name: string): boolean => policiesOn(place).some((one) => one === name);
 
 const config = {
@@ -218,7 +150,7 @@ for (const [where, { place, document }] of written)
         continue;
       }
       assert.ok(result.ok, result.ok ? '' : result.problems.map(renderProblem).join('\n'));
-      assert.ok(sample.probe !== undefined, `${name} may stand on ${where} and has no probe in this test`);
+      assert.ok(sample.probe !== undefined, `${name} may stand on ${where} and has no probe`);
       await isEnforced(file, sample.probe);
       enforced++;
     }
@@ -235,7 +167,7 @@ test('every policy of the table may stand somewhere, or is refused by name', () 
 });
 
 test('a policy that a place has, and this version has not, is refused as known', () => {
-  for (const { name } of all)
+  for (const { name, sample } of all)
     for (const [place, document] of [
       ['listener', inBind((policies) => ({ listeners: [{ routes, policies }] }))],
       ['route', inBind((policies) => ({ listeners: [{ routes: [{ policies }] }] }))],
@@ -262,7 +194,7 @@ test('a policy that a place has, and this version has not, is refused as known',
         })),
       ],
     ] as const) {
-      const result = load(document({ [name]: samples[name]?.settings ?? {} }));
+      const result = load(document({ [name]: sample.settings }));
       const told = result.ok ? 'taken' : result.problems.map(renderProblem).join('\n');
       if (isOn(place, name)) assert.equal(told, 'taken', `${name} on a ${place}`);
       else if (policiesNotBuiltOn(place).includes(name))

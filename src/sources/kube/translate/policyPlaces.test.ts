@@ -1,43 +1,28 @@
 /** Every policy of the table for every kind of target: it is in the model, or what it is for is closed and says so. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { factsOf, policyNames, unbuiltPolicies } from '../../../policies/facts.ts';
+import { policyNames, unbuiltPolicies } from '../../../policies/facts.ts';
+import { samples } from '../../../policies/samples.testing.ts';
 import type { GatewayPolicy, PolicyAncestorStatus } from '../types/index.ts';
 import { translate, type Translation } from './index.ts';
 import { readObjects } from './objects.testing.ts';
 import { connectionNames, targetKinds } from './policyKinds.ts';
 
-const token = { issuer: 'https://issuer.test', audiences: ['a'], jwks: { inline: '{"keys":[]}' } };
-
-/** Settings as a GatewayPolicy has them, by name of the policy. */
-const samples: Readonly<Record<string, unknown>> = {
-  timeout: { requestTimeout: '9s' },
-  cors: { allowOrigins: ['https://app.test'] },
-  jwtAuth: token,
-  mcpAuthentication: token,
-  basicAuth: { htpasswd: { inline: 'bob:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=' } },
-  apiKey: { keys: [{ keyHash: `sha256:${'ab'.repeat(32)}` }] },
-  authorization: { rules: [{ deny: 'true' }] },
-  mcpAuthorization: { rules: [{ deny: 'true' }] },
-  localRateLimit: [{ maxTokens: 1, tokensPerFill: 1, fillInterval: '9s' }],
-  requestHeaderModifier: { set: { 'x-a': '1' } },
-  responseHeaderModifier: { set: { 'x-a': '1' } },
-  delay: { duration: '1ms' },
-  abort: { status: 418 },
-  requestRedirect: { path: { full: '/there' } },
-  urlRewrite: { path: { full: '/there' } },
-  directResponse: { status: 200 },
-  backendAuth: { key: { secret: 'key' } },
-  buffer: { request: { maxBytes: 9 } },
-  requestMirror: { backend: { host: '127.0.0.1:9' }, percentage: 1 },
-  retry: { codes: [503] },
-  sessionPersistence: {},
-  sessionAffinity: { source: 'request.path' },
+/** Settings of Services alone, by name. */
+const ofServices: Readonly<Record<string, unknown>> = {
   health: { check: { path: '/health' } },
   connections: { maxConnections: 1 },
   tcp: { connectTimeout: '1s' },
   http: { requestTimeout: '1s' },
 };
+
+/** Settings as a GatewayPolicy has them. */
+function settingsOf(name: string): unknown {
+  const sample = Object.entries(samples).find(([policy]) => policy === name)?.[1];
+  const settings = sample === undefined ? ofServices[name] : (sample.onCluster ?? sample.settings);
+  assert.ok(settings !== undefined || !connectionNames.some((one) => one === name), `${name} has no sample`);
+  return settings ?? {};
+}
 
 const names = [...Object.keys(policyNames), ...unbuiltPolicies, ...connectionNames].filter(
   (name, index, all) => all.indexOf(name) === index,
@@ -134,8 +119,7 @@ for (const { group, kind, section } of targetKinds)
     assert.equal(at.section === undefined, section === undefined);
     for (const name of names)
       for (const sectionName of [undefined, at.section] as const) {
-        const settings = samples[name] ?? {};
-        assert.ok(name in samples || factsOf(name) === undefined, `${name} has no sample in this test`);
+        const settings = settingsOf(name);
         const policy = {
           kind: 'GatewayPolicy',
           metadata: { name: 'one', namespace: 'default', generation: 1 },
