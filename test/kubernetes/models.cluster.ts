@@ -203,6 +203,33 @@ describe('the stream of models', needsCluster, () => {
     await controller.end('SIGTERM');
   });
 
+  test('regular expressions of a route that cost too much are refused, and stall no neighbour', async (t) => {
+    const controller = await start(t);
+    await controller.ready();
+    await stage.cluster.apply([route('calm'), costly].join('\n---\n'));
+    await using proxy = await startGateway('', { args: await flags(t, [controller]) });
+    await until('the route is served', async () => /calm/.test((await redirected()) ?? ''));
+    const accepted = async (): Promise<string> =>
+      await stage.cluster.kubectl([
+        ...['get', 'httproute', 'costly', '-o'],
+        'jsonpath={range .status.parents[0].conditions[?(@.type=="Accepted")]}{.status} {.reason} {.message}{end}',
+      ]);
+    await until('the status says so', async () =>
+      /^False UnsupportedValue .*instructions/.test(await accepted()),
+    );
+    // The path that took more than a minute for each of 128 expressions.
+    const attack = Array.from({ length: 4 }, () =>
+      ask(`http://127.0.0.1:${String(port)}/${'a'.repeat(6_000)}`, {
+        headers: { host: 'costly.example.com' },
+      }),
+    );
+    assert.match((await redirected()) ?? '', /calm/);
+    for (const { status } of await Promise.all(attack)) assert.ok(status >= 400, String(status));
+    assert.deepEqual(await problems(proxy), []);
+    await stage.cluster.kubectl(['delete', 'httproute', 'costly']);
+    await controller.end('SIGTERM');
+  });
+
   test('a Secret that is broken takes no certificate away, and one that is mended is shown at once', async (t) => {
     const controller = await start(t);
     await controller.ready();
@@ -348,6 +375,26 @@ const route = (name: string, parent = 'gw'): string =>
       ],
     },
   });
+
+/** The most expressions that a route can have, each of the most work that its length allows. */
+const costly = JSON.stringify({
+  apiVersion: 'gateway.networking.k8s.io/v1',
+  kind: 'HTTPRoute',
+  metadata: { name: 'costly', namespace: 'default' },
+  spec: {
+    parentRefs: [{ name: 'gw' }],
+    hostnames: ['costly.example.com'],
+    rules: Array.from({ length: 2 }, (_, rule) => ({
+      matches: Array.from({ length: 64 }, (_, match) => ({
+        path: {
+          type: 'RegularExpression',
+          value: `/(?:(?:a|aa|aaa|aaaa|.){0,30}){0,30}b${rule}x${match}`,
+        },
+      })),
+      backendRefs: [{ name: 'app', port: 8000 }],
+    })),
+  },
+});
 
 const slice = (address: string): string =>
   JSON.stringify({
