@@ -20,6 +20,7 @@ const steps: readonly Step[] = [
   { name: 'types', command: [binary('tsc'), '-p', '.'] },
   { name: 'rooms', command: [process.execPath, '--test', '--test-reporter=dot', 'test/rooms.test.ts'] },
   { name: 'generated files', command: [process.execPath, 'scripts/generate.ts', '--check'] },
+  { name: 'plain English', command: [process.execPath, 'scripts/prose.ts'] },
   { name: 'unused code', command: [binary('knip')] },
 ];
 
