@@ -4,10 +4,10 @@ import { exitCode } from './exitCode.ts';
 import { printable } from './printable.ts';
 
 export const admin: Command = {
-  summary: 'ask the admin port of a running gateway, or change something by it',
+  summary: 'query the admin port of a running gateway, or change one of its settings',
   usage: '[--post] [PATH]',
   flags: {
-    post: { type: 'boolean', help: 'change something: /logging?level=debug, /quitquitquit, /upgrade' },
+    post: { type: 'boolean', help: 'send a change: /logging?level=debug, /quitquitquit, /upgrade' },
     ...adminFlags,
   },
   positionals: 1,

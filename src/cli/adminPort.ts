@@ -16,7 +16,7 @@ export const adminFlags: Readonly<Record<'admin' | 'secret-file', Flag>> = {
   'secret-file': {
     type: 'string',
     value: 'FILE',
-    help: 'file with the admin secret; found by itself where the gateway runs as this user on this machine',
+    help: 'file with the admin secret; needed only for a gateway of another user or machine',
   },
 };
 

@@ -5,15 +5,15 @@ import { exitCode } from './exitCode.ts';
 import { printable } from './printable.ts';
 
 export const check: Command = {
-  summary: 'check a configuration and say everything that is wrong with it',
+  summary: 'check a configuration and report every error',
   usage: '[FILE]',
   flags: {
     ...configurationFlags,
     'no-files': {
       type: 'boolean',
-      help: 'do not open the files that it names, and do not look its programs up',
+      help: 'skip the files and programs that the configuration names',
     },
-    online: { type: 'boolean', help: 'fetch its key sets, and compare the metadata of their issuers' },
+    online: { type: 'boolean', help: 'fetch the key sets, and compare the metadata of their issuers' },
   },
   positionals: 1,
   async run(flags, positionals, terminal) {

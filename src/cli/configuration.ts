@@ -10,7 +10,7 @@ export const configurationFlags: Readonly<Record<string, Flag>> = {
     type: 'string',
     short: 'c',
     value: 'YAML',
-    help: 'configuration itself, instead of a file',
+    help: 'configuration as text, instead of a file',
     once: true,
   },
 };

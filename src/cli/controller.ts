@@ -9,58 +9,62 @@ const formats = ['text', 'json'] as const;
 const pullPolicies = ['Always', 'IfNotPresent', 'Never'] as const;
 
 export const controller: Command = {
-  summary: 'follow the Gateway API of a Kubernetes cluster, and make and feed the proxies of its Gateways',
+  summary: 'run the Gateway API controller of a Kubernetes cluster, which creates and configures the proxies',
   usage: '[--kubeconfig FILE] [--namespace NAME]',
   flags: {
     kubeconfig: {
       type: 'string',
       value: 'FILE',
-      help: 'how to reach the cluster; else KUBECONFIG, ~/.kube/config, or the service account of the pod',
+      help: 'kubeconfig of the cluster (KUBECONFIG, ~/.kube/config, or the service account of the pod)',
     },
     context: { type: 'string', value: 'NAME', help: 'context of the kubeconfig' },
     namespace: {
       type: 'string',
       value: 'NAME',
-      help: 'where its lease lies; that of the pod or of the context unless given',
+      help: 'namespace of the lease (the namespace of the pod or of the context)',
     },
     'watch-namespaces': {
       type: 'string',
       value: 'A,B',
-      help: 'follow the objects of these namespaces only',
+      help: 'watch the objects of these namespaces only',
     },
     'controller-name': {
       type: 'string',
       value: 'NAME',
-      help: 'the GatewayClasses that are its own name this (portcullis.dev/gateway)',
+      help: 'controllerName of the GatewayClasses to handle (portcullis.dev/gateway)',
     },
     models: {
       type: 'string',
       value: 'ADDRESS',
-      help: 'port on which proxies get their models ([::]:15010), or off',
+      help: 'port on which proxies get their configuration ([::]:15010), or off',
     },
     service: {
       type: 'string',
       value: 'NAME',
-      help: 'the Service, in its own namespace, by which proxies reach it (portcullis-controller)',
+      help: 'Service in the same namespace by which proxies reach the controller (portcullis-controller)',
     },
     'models-cert': {
       type: 'string',
       value: 'FILE',
-      help: 'certificate that proxies are shown, in place of one of its own; with the next two',
+      help: 'server certificate for proxies, instead of a generated one; needs the next two flags',
     },
-    'models-key': { type: 'string', value: 'FILE', help: 'its key' },
-    'models-ca': { type: 'string', value: 'FILE', help: 'what proxies are to trust it by' },
+    'models-key': { type: 'string', value: 'FILE', help: 'private key of that certificate' },
+    'models-ca': {
+      type: 'string',
+      value: 'FILE',
+      help: 'CA certificates with which proxies verify that certificate',
+    },
     'proxy-image': {
       type: 'string',
       value: 'IMAGE',
-      help: 'makes a Deployment, a Service and what goes with them for each Gateway, of this image',
+      help: 'create a Deployment, a Service and related objects for each Gateway, with this image',
     },
     'proxy-image-pull-policy': { type: 'string', value: 'POLICY', help: `${pullPolicies.join(', ')}` },
     'log-level': { type: 'string', value: 'LEVEL', help: `${levels.join(', ')}` },
     'log-format': { type: 'string', value: 'FORMAT', help: `${formats.join(', ')}` },
-    admin: { type: 'string', value: 'ADDRESS', help: 'port of the operator (127.0.0.1:15000), or off' },
-    stats: { type: 'string', value: 'ADDRESS', help: 'port of the metrics ([::]:15020), or off' },
-    readiness: { type: 'string', value: 'ADDRESS', help: 'port of the probes ([::]:15021), or off' },
+    admin: { type: 'string', value: 'ADDRESS', help: 'admin port (127.0.0.1:15000), or off' },
+    stats: { type: 'string', value: 'ADDRESS', help: 'metrics port ([::]:15020), or off' },
+    readiness: { type: 'string', value: 'ADDRESS', help: 'port for probes ([::]:15021), or off' },
   },
   positionals: 0,
   async run(flags, _positionals, terminal) {

@@ -5,7 +5,7 @@ import { exitCode } from './exitCode.ts';
 import { explanation } from './explanation.ts';
 
 export const explain: Command = {
-  summary: 'print what will be served: ports, routes in match order, policies, backends',
+  summary: 'print the ports, the routes in match order, the policies and the backends',
   usage: '[FILE]',
   flags: configurationFlags,
   positionals: 1,

@@ -1,10 +1,10 @@
 import type { Command, Flag } from './command.ts';
 
 const exitCodes = `exit codes:
-  0  done; the gateway drained and stopped, or the configuration is valid
+  0  success: the gateway drained and stopped, or the configuration is valid
   1  the configuration is invalid
-  2  the command line is wrong
-  3  could not start or could not do its work (a port in use, an issuer that does not answer)
+  2  the command line is invalid
+  3  the command could not start or finish (a port in use, an issuer that does not answer)
 `;
 
 /** Text of `portcullis --help`. */
@@ -13,13 +13,13 @@ export function generalHelp(commands: Readonly<Record<string, Command>>): string
   return `usage: portcullis [run] -f FILE
        portcullis COMMAND …
 
-A gateway in front of MCP servers and HTTP apps.
+A gateway for MCP servers and HTTP apps. It authenticates callers, enforces rules, and explains refusals.
 
 commands:
 ${rows.join('')}
 flags:
 ${flagLines({ ...commands['run']?.flags, ...commonFlags })}
-Every command has its own --help. docs/configuration.md describes the file.
+Run `portcullis COMMAND --help` for its flags. docs/configuration.md describes the file.
 
 ${exitCodes}`;
 }
@@ -37,7 +37,7 @@ ${exitCodes}`;
 
 export const commonFlags: Readonly<Record<string, Flag>> = {
   version: { type: 'boolean', short: 'V', help: 'print the version' },
-  help: { type: 'boolean', short: 'h', help: 'print this' },
+  help: { type: 'boolean', short: 'h', help: 'print this help' },
 };
 
 function flagLines(flags: Readonly<Record<string, Flag>>): string {

@@ -26,44 +26,44 @@ const settings = {
 } as const;
 
 export const proxy: Command = {
-  summary: 'serve one Gateway of a cluster, as its controller says',
+  summary: 'serve one Gateway of a cluster, configured by the controller',
   usage: '--controller HOST:PORT --gateway NAMESPACE/NAME',
   flags: {
     controller: {
       type: 'string',
       value: 'A,B',
-      help: `controllers, as host:port; when one does not answer the next is asked (${variables.controller})`,
+      help: `controllers as host:port, tried in turn (${variables.controller})`,
     },
-    gateway: { type: 'string', value: 'NAMESPACE/NAME', help: `what to serve (${variables.gateway})` },
+    gateway: { type: 'string', value: 'NAMESPACE/NAME', help: `Gateway to serve (${variables.gateway})` },
     'token-file': {
       type: 'string',
       value: 'FILE',
-      help: `token of its ServiceAccount, for the audience portcullis.dev/controller (${variables['token-file']})`,
+      help: `ServiceAccount token for the audience portcullis.dev/controller (${variables['token-file']})`,
     },
     'ca-file': {
       type: 'string',
       value: 'FILE',
-      help: `certificates (PEM) that it trusts controllers by (${variables['ca-file']})`,
+      help: `CA certificates (PEM) that verify controllers (${variables['ca-file']})`,
     },
     'server-name': {
       type: 'string',
       value: 'NAME',
-      help: `in the certificates of controllers, in place of their host (${variables['server-name']})`,
+      help: `name in the certificates of controllers, if it is not their host (${variables['server-name']})`,
     },
     cache: {
       type: 'string',
       value: 'FOLDER',
-      help: `keeps the last model for a restart; in memory, or with a key (${variables.cache})`,
+      help: `folder that keeps the last configuration for a restart; in memory, or with a key (${variables.cache})`,
     },
     'cache-key-file': {
       type: 'string',
       value: 'FILE',
-      help: `32 secret bytes or more, which what is kept is sealed with (${variables['cache-key-file']})`,
+      help: `file with at least 32 secret bytes that encrypt the cache (${variables['cache-key-file']})`,
     },
-    admin: { type: 'string', value: 'ADDRESS', help: 'port of the operator (127.0.0.1:15000), or off' },
-    stats: { type: 'string', value: 'ADDRESS', help: 'port of the metrics ([::]:15020), or off' },
-    readiness: { type: 'string', value: 'ADDRESS', help: 'port of the probes ([::]:15021), or off' },
-    workers: { type: 'string', value: 'NUMBER', help: 'processes that serve, or auto (1)' },
+    admin: { type: 'string', value: 'ADDRESS', help: 'admin port (127.0.0.1:15000), or off' },
+    stats: { type: 'string', value: 'ADDRESS', help: 'metrics port ([::]:15020), or off' },
+    readiness: { type: 'string', value: 'ADDRESS', help: 'port for probes ([::]:15021), or off' },
+    workers: { type: 'string', value: 'NUMBER', help: 'number of worker processes, or auto (1)' },
     'log-level': { type: 'string', value: 'LEVEL', help: 'debug, info, warn, error' },
     'log-format': { type: 'string', value: 'FORMAT', help: 'text, json' },
   },

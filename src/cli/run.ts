@@ -15,9 +15,9 @@ export const run: Command = {
     'pid-file': {
       type: 'string',
       value: 'FILE',
-      help: 'write the process id there, also that of a program that takes over by an upgrade',
+      help: 'write the process id to this file; an upgrade writes its new process id',
     },
-    'validate-only': { type: 'boolean', help: 'check the configuration and end, like `portcullis check`' },
+    'validate-only': { type: 'boolean', help: 'check the configuration and exit, like `portcullis check`' },
   },
   positionals: 0,
   async run(flags, positionals, terminal) {

@@ -15,14 +15,14 @@ export const token: Command = {
   summary: 'get a token by client credentials and print it',
   usage: '--issuer URL --client-id ID [--client-secret SECRET] [--scope "A B"]',
   flags: {
-    issuer: { type: 'string', value: 'URL', help: 'issuer; its metadata names the token endpoint' },
-    'client-id': { type: 'string', value: 'ID', help: 'client' },
+    issuer: { type: 'string', value: 'URL', help: 'issuer, whose metadata names the token endpoint' },
+    'client-id': { type: 'string', value: 'ID', help: 'client id' },
     'client-secret': {
       type: 'string',
       value: 'SECRET',
-      help: 'its secret; better in PORTCULLIS_CLIENT_SECRET, where `ps` does not show it',
+      help: 'client secret; prefer PORTCULLIS_CLIENT_SECRET, which `ps` does not show',
     },
-    scope: { type: 'string', value: 'SCOPES', help: 'scopes, parted by spaces' },
+    scope: { type: 'string', value: 'SCOPES', help: 'scopes, separated by spaces' },
   },
   positionals: 0,
   async run(flags, _positionals, terminal) {

@@ -11,15 +11,15 @@ const problems: ReadonlyMap<string, string> = new Map([
 ]);
 
 export const upgrade: Command = {
-  summary: 'have a new program take the place of a running gateway, without a refused connection',
+  summary: 'replace a running gateway with a new program, without refusing a connection',
   usage: '[--admin ADDRESS | --pid PID]',
   flags: {
-    admin: { ...adminFlags.admin, help: `${adminFlags.admin.help}; waits for the outcome` },
+    admin: { ...adminFlags.admin, help: `${adminFlags.admin.help}; waits for the result` },
     'secret-file': adminFlags['secret-file'],
     pid: {
       type: 'string',
       value: 'PID',
-      help: 'process of the gateway; does not wait: its log says the outcome',
+      help: 'process id of the gateway; does not wait: the log of the gateway shows the result',
     },
   },
   positionals: 0,
