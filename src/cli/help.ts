@@ -19,7 +19,7 @@ commands:
 ${rows.join('')}
 flags:
 ${flagLines({ ...commands['run']?.flags, ...commonFlags })}
-Run `portcullis COMMAND --help` for its flags. docs/configuration.md describes the file.
+Run "portcullis COMMAND --help" for the flags of a command. docs/configuration.md describes the file.
 
 ${exitCodes}`;
 }
