@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { messageOf } from './errorText.ts';
 import { startAdmin, type Admin, type AdminViews, type Readiness } from './admin/index.ts';
 import {
   choosePlane,
@@ -332,5 +333,3 @@ function nameOf(source: GatewayOptions['source']): string {
   if ('stream' in source) return `Gateway ${source.stream.gateway}`;
   return 'file' in source ? source.file : '<inline>';
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

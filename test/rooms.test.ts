@@ -44,7 +44,7 @@ const openFiles: Readonly<Record<string, string>> = {
 };
 /** May use every room: the composition root and the command line. */
 const unbound = new Set(['cli', 'main.ts']);
-const openToAll = new Set(['errors.ts']);
+const openToAll = new Set(['errors.ts', 'errorText.ts']);
 /** The one file of a room that the command line may use: explaining a configuration runs no policy. */
 const onlyFileForCli: Readonly<Record<string, string>> = { policies: 'policies/facts.ts' };
 
@@ -72,7 +72,7 @@ const refusal = (path: string, target: string, typeOnly: boolean): string | unde
   if (isTest(target)) return 'is for tests only';
   const [from, to] = [roomOf(path), roomOf(target)];
   if (from === to || openToAll.has(target)) return undefined;
-  if (openToAll.has(path)) return 'errors.ts imports nothing';
+  if (openToAll.has(path)) return `${path} imports nothing`;
   const row = rows[from];
   if (row === undefined && !unbound.has(from)) return `${from} is no room: add a row`;
   if (row?.files?.includes(target) === true) return undefined;

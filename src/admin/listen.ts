@@ -1,6 +1,7 @@
 import { unlinkSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { connect, Server as NetServer, type Socket } from 'node:net';
+import { messageOf } from '../errorText.ts';
 import { FairShare, type Held } from '../http/index.ts';
 import type { ListenAddress } from '../model/index.ts';
 import type { SocketHandle } from '../proxy/index.ts';
@@ -49,7 +50,7 @@ export const openServer = async (
   try {
     await (inherited === undefined ? listenOrRetry(server, where) : adopt(server, inherited));
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     const { code } = error as NodeJS.ErrnoException;
     const hint =
       code === 'EADDRINUSE'

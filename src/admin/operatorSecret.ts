@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { messageOf } from '../errorText.ts';
 
 /** Environment variables, as far as this file reads them. */
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -83,7 +84,7 @@ export const keepOperatorSecret = (
       writeAtomically(file, secret);
       return secretOf(file, secret);
     } catch (error) {
-      problems.push(`${folder}: ${error instanceof Error ? error.message : String(error)}`);
+      problems.push(`${folder}: ${messageOf(error)}`);
     }
   }
   throw new Error(problems.join('; '));

@@ -1,3 +1,4 @@
+import { messageOf } from '../errorText.ts';
 import { json, text, type Answer, type Page } from './answer.ts';
 import type { AdminViews, Readiness } from './contract.ts';
 import { redactDump } from './redactDump.ts';
@@ -58,7 +59,7 @@ const upgraded = async (views: AdminViews): Promise<Answer> => {
   try {
     return text(200, `process ${await views.upgrade()} serves`);
   } catch (error) {
-    return text(503, error instanceof Error ? error.message : String(error));
+    return text(503, messageOf(error));
   }
 };
 

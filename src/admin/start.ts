@@ -1,3 +1,4 @@
+import { messageOf } from '../errorText.ts';
 import type { ListenAddress } from '../model/index.ts';
 import type { SocketHandle } from '../proxy/index.ts';
 import type { Logger, Metrics } from '../telemetry/index.ts';
@@ -95,7 +96,7 @@ export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
       ownsSecret = !takeOver;
       log.info('admin: changes need the secret of this user', { file: secret.file });
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       log.warn('admin: changes are off, because no secret could be stored', { reason });
     }
   };

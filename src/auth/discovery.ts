@@ -1,3 +1,4 @@
+import { messageOf } from '../errorText.ts';
 import type { DiscoveredKeys } from './contract.ts';
 import { Unreachable } from './getJson.ts';
 import { metadataAt, metadataUrls, type MetadataRequest } from './issuerMetadata.ts';
@@ -23,7 +24,7 @@ export async function findKeys(
       const { jwks_uri: keys } = await metadataAt(url, { issuer, ...request });
       return { url: keyUrl(keys, issuer), problem: undefined };
     } catch (error) {
-      problems.push(`${url}: ${error instanceof Error ? error.message : String(error)}`);
+      problems.push(`${url}: ${messageOf(error)}`);
       if (error instanceof Unreachable) break;
     }
   }

@@ -1,3 +1,4 @@
+import { messageOf } from '../errorText.ts';
 import { fileMark, fileMarkLater, readRegularText, Settling } from '../files/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { readKeyList, type KeyList } from './keyList.ts';
@@ -45,7 +46,7 @@ export class FileKeys {
     try {
       onKeys(readKeyList(parse(readRegularText(file)), log));
     } catch (error) {
-      onFailure(error instanceof Error ? error.message : String(error));
+      onFailure(messageOf(error));
     }
   }
 }

@@ -1,3 +1,4 @@
+import { messageOf } from '../errorText.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { getJson } from './getJson.ts';
 import { guardedFetch } from './guardedFetch.ts';
@@ -50,7 +51,7 @@ export function createIssuerMetadata(options: IssuerMetadataOptions): IssuerMeta
         askAgainAt = options.now() + freshMs;
         return;
       } catch (error) {
-        problems.push(`${url}: ${error instanceof Error ? error.message : String(error)}`);
+        problems.push(`${url}: ${messageOf(error)}`);
       }
     }
     askAgainAt = options.now() + pauseMs;

@@ -1,3 +1,4 @@
+import { messageOf } from '../errorText.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { getJson } from './getJson.ts';
 import type { Found } from './discovery.ts';
@@ -105,7 +106,7 @@ export class RemoteKeys {
       this.again(Math.min(pace.maxFreshMs, Math.max(pace.minFreshMs, fresh)));
     } catch (error) {
       if (this.ended.signal.aborted) return;
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       onFailure(problem === undefined ? reason : `${url}: ${reason}; metadata of the issuer: ${problem}`);
       const pause = Math.min(pace.maxRetryMs, pace.firstRetryMs * 2 ** Math.min(this.failures, 20));
       this.failures += 1;

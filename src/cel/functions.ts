@@ -1,4 +1,5 @@
 import { CelScalar, celMethod, mapType, type CelFunc } from '@bufbuild/cel';
+import { messageOf } from '../errorText.ts';
 import { addressFunctions, cidr, ip } from './functions/addresses.ts';
 import { encodingFunctions } from './functions/encoding.ts';
 import { headerFunctions } from './functions/headers.ts';
@@ -45,6 +46,6 @@ export function argumentProblem(name: string, text: string): string | undefined 
     checks.get(name)?.(text);
     return undefined;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }

@@ -1,3 +1,4 @@
+import { errorOf } from '../errorText.ts';
 import { children, type Expr } from './ast.ts';
 import { Refusal } from './declare.ts';
 import { isLoop } from './forms.ts';
@@ -76,7 +77,7 @@ export function metered<Context>(
     return steps < 0 ? outOfSteps : value;
   } catch (error) {
     if (work < 0) return spentNow;
-    return error instanceof Error ? error : new Error(String(error));
+    return errorOf(error);
   } finally {
     meter.workLeft = work;
   }

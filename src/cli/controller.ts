@@ -1,3 +1,4 @@
+import { messageOf } from '../errorText.ts';
 import { parseListenAddress } from '../sources/index.ts';
 import { UsageError, type Command, type Flags } from './command.ts';
 import type { ControllerSettings } from './controllerProcess.ts';
@@ -99,7 +100,7 @@ export const controller: Command = {
       await running.closed;
       return exitCode.ok;
     } catch (error) {
-      terminal.err(`portcullis: ${error instanceof Error ? error.message : String(error)}\n`);
+      terminal.err(`portcullis: ${messageOf(error)}\n`);
       return exitCode.failed;
     } finally {
       stopping.release();

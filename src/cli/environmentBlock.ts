@@ -1,5 +1,6 @@
 import { closeSync, openSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
+import { messageOf } from '../errorText.ts';
 import { environmentVariable } from '../model/index.ts';
 import type { Terminal } from './command.ts';
 
@@ -36,7 +37,7 @@ export function leaveBlockWithout(
     });
     return undefined;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }
 

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { messageOf, stackOf } from '../errorText.ts';
 import { nearest } from '../sources/index.ts';
 import { admin } from './admin.ts';
 import { check } from './check.ts';
@@ -57,7 +58,7 @@ export async function main(
       terminal.err(`portcullis: ${error.message}\nSee portcullis --help.\n`);
       return exitCode.usage;
     }
-    terminal.err(`portcullis: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    terminal.err(`portcullis: ${stackOf(error)}\n`);
     return exitCode.failed;
   }
 }
@@ -98,7 +99,7 @@ function parse(args: readonly string[], command: Command): { flags: Flags; posit
     parsed = parseArgs({ args: [...args], options, allowPositionals: true, tokens: true });
   } catch (error) {
     // Only the first sentence: the rest explains `--` to programmers.
-    const [problem = ''] = (error instanceof Error ? error.message : String(error)).split('. ');
+    const [problem = ''] = messageOf(error).split('. ');
     const [, unknown] = /^Unknown option '--(.+)'/.exec(problem) ?? [];
     const meant = unknown === undefined ? undefined : nearest(unknown, Object.keys(options));
     throw new UsageError(meant === undefined ? problem : `${problem}; did you mean --${meant}?`);

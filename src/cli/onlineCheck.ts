@@ -1,3 +1,4 @@
+import { messageOf } from '../errorText.ts';
 import { createIssuerMetadata, createKeySets, type KeySetSource } from '../auth/index.ts';
 import type { Model, Place, PolicyUse } from '../model/index.ts';
 import { factsOf } from '../policies/facts.ts';
@@ -69,7 +70,7 @@ async function keySetFault(jwks: KeySetSource): Promise<string | undefined> {
     await keySets.tried();
     return keySets.view().find(({ keys }) => keys === 0)?.problem;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   } finally {
     keySets.close();
   }

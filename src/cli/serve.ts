@@ -1,3 +1,4 @@
+import { messageOf } from '../errorText.ts';
 import type { GatewayOptions } from '../main.ts';
 import type { Predecessor } from '../workers/index.ts';
 import type { Terminal } from './command.ts';
@@ -31,7 +32,7 @@ export async function serveUntilStopped(options: ServeOptions, terminal: Termina
       pidFile?.write();
     } catch (error) {
       await gateway.close();
-      throw new StartError('system', [error instanceof Error ? error.message : String(error)], error);
+      throw new StartError('system', [messageOf(error)], error);
     }
     if (predecessor !== undefined) await gateway.replace(predecessor);
     await gateway.closed;

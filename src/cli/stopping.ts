@@ -1,3 +1,4 @@
+import { messageOf } from '../errorText.ts';
 import type { Terminal } from './command.ts';
 import { exitCode } from './exitCode.ts';
 
@@ -59,7 +60,7 @@ export class Stopping {
     }
     // What comes of it is in the log.
     this.#program.upgrade().catch((error: unknown) => {
-      const problem = error instanceof Error ? error.message : String(error);
+      const problem = messageOf(error);
       this.#terminal.err(`portcullis: ${upgradeSignal}: no upgrade: ${problem}\n`);
     });
   }
@@ -82,9 +83,7 @@ export class Stopping {
 /** A stop that fails must still stop: there is nobody left to ask. */
 function end(stopping: Promise<void>, terminal: Terminal): void {
   stopping.catch((error: unknown) => {
-    terminal.err(
-      `portcullis: cannot stop in order: ${error instanceof Error ? error.message : String(error)}\n`,
-    );
+    terminal.err(`portcullis: cannot stop in order: ${messageOf(error)}\n`);
     process.exit(exitCode.failed);
   });
 }

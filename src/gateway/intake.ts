@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { messageOf } from '../errorText.ts';
 import type { ConfigState } from '../admin/index.ts';
 import type { AddressLists, Model } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
@@ -172,5 +173,3 @@ export class Intake {
     }
   }
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { ErrorCode } from '../errors.ts';
+import { stackOf } from '../errorText.ts';
 import type { ClientCertificate, HeadPool } from '../http/index.ts';
 import type { Limits } from '../model/index.ts';
 import { clientCertificateOf, type Arrival } from './arrival.ts';
@@ -182,7 +183,7 @@ export abstract class ClientSocket {
 
   /** A defect of ours: it ends this connection and nothing else. */
   broken(error: unknown): void {
-    this.port.log.error('internal error', { stack: error instanceof Error ? error.stack : String(error) });
+    this.port.log.error('internal error', { stack: stackOf(error) });
     this.destroy();
   }
 

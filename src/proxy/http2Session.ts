@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { stackOf } from '../errorText.ts';
 import {
   HTTP2_CODE as CODE,
   ServerConnection,
@@ -347,7 +348,7 @@ export class Http2Session implements ConnectionOwner, Starter {
 
   /** A defect of ours ends this connection, not the process. */
   broken(error: unknown): void {
-    this.port.log.error('internal error', { stack: error instanceof Error ? error.stack : String(error) });
+    this.port.log.error('internal error', { stack: stackOf(error) });
     this.destroy();
   }
 

@@ -1,4 +1,5 @@
 import { GatewayError } from '../errors.ts';
+import { stackOf } from '../errorText.ts';
 import {
   HTTP2_CODE as CODE,
   lastChunk,
@@ -125,7 +126,7 @@ export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
   }
 
   broken(error: unknown): void {
-    this.port.log.error('internal error', { stack: error instanceof Error ? error.stack : String(error) });
+    this.port.log.error('internal error', { stack: stackOf(error) });
     this.destroy();
   }
 

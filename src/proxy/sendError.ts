@@ -1,4 +1,5 @@
 import { catalogue, GatewayError } from '../errors.ts';
+import { stackOf } from '../errorText.ts';
 import type { HeaderLine } from '../http/index.ts';
 import type { LiveExchange } from './exchange.ts';
 import { grpcHeaders, isGrpc } from './grpc.ts';
@@ -16,7 +17,7 @@ export function sendError(x: LiveExchange, thrown: unknown): void {
       ? thrown
       : new GatewayError('internal_error', {
           cause: thrown,
-          detail: thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown),
+          detail: stackOf(thrown),
         });
   x.noteError(error);
   if (error.code === 'internal_error') {

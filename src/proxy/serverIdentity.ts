@@ -1,6 +1,7 @@
 import { createHash, hkdfSync, X509Certificate } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { createServer, type SecureContextOptions, type Server, type TLSSocket } from 'node:tls';
+import { messageOf } from '../errorText.ts';
 import type { ServerTls } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { PemFiles, pemCertificates, pemText } from '../upstream/index.ts';
@@ -160,7 +161,7 @@ export class ServerIdentity {
       this.problem = undefined;
       return true;
     } catch (error) {
-      this.problem = error instanceof Error ? error.message : String(error);
+      this.problem = messageOf(error);
       this.log.error(
         this.server === undefined
           ? 'certificate of a listener cannot be used: its connections are refused'

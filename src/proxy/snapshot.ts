@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Bind, HttpListener, Match, Model, PolicyUse, ProcessSettings, Route } from '../model/index.ts';
 import { GatewayError } from '../errors.ts';
+import { messageOf } from '../errorText.ts';
 import {
   policyOrder,
   policyTable,
@@ -262,7 +263,7 @@ class Compiler {
   /** A route that cannot be prepared answers 500; it is never served without its policies. */
   private closed(bind: string, listener: string, of: Route | undefined, error: unknown): CompiledRoute {
     const name = of?.name ?? '';
-    const broken = error instanceof Error ? error.message : String(error);
+    const broken = messageOf(error);
     this.tools.log.error('route closed: it could not be prepared', {
       listener,
       route: name,

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { ErrorCode, GatewayError } from '../errors.ts';
+import { stackOf } from '../errorText.ts';
 import type { Limits } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import type { Destination, Endpoint, UpstreamConnection, UpstreamUser, Waiter } from '../upstream/index.ts';
@@ -261,7 +262,7 @@ export class TcpConnection implements TunnelClient, UpstreamUser, Waiter {
     try {
       run();
     } catch (error) {
-      this.port.log.error('internal error', { stack: error instanceof Error ? error.stack : String(error) });
+      this.port.log.error('internal error', { stack: stackOf(error) });
       this.error = 'internal_error';
       this.end('closed');
     }

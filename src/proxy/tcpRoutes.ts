@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../errors.ts';
+import { messageOf } from '../errorText.ts';
 import {
   reachableHostnames,
   type ProcessSettings,
@@ -84,7 +85,7 @@ function compileRoute(
     const closed = route.backends.every(({ kind, weight }) => kind === 'invalid' || weight === 0);
     return { ...base, draw: draw ?? (() => none), closed };
   } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error);
+    const problem = messageOf(error);
     tools.log.error('route closed: it could not be prepared', { listener, route: name, problem });
     const refused: NoBackend = { code: 'route_broken', detail: problem };
     return { ...base, draw: () => refused, closed: true, broken: problem };

@@ -1,3 +1,4 @@
+import { messageOf } from '../errorText.ts';
 import { FairShare } from '../http/index.ts';
 import type {
   AddressLists,
@@ -81,7 +82,7 @@ export class UdpPlane {
           opened.set(key, await this.open(key, bind, route, limits));
         } catch (error) {
           if (bind.optional !== true) throw error;
-          const problem = error instanceof Error ? error.message : String(error);
+          const problem = messageOf(error);
           closed.push({ key, port: bind.port, protocol: 'UDP', problem });
         }
       }

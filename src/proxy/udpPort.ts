@@ -1,5 +1,6 @@
 import { createSocket, type RemoteInfo, type Socket, type SocketOptions } from 'node:dgram';
 import { isIPv6 } from 'node:net';
+import { errorOf } from '../errorText.ts';
 import type { Taken } from '../http/index.ts';
 import type { Limits } from '../model/index.ts';
 import type { AccessLog, Logger } from '../telemetry/index.ts';
@@ -190,7 +191,7 @@ export class UdpPort implements FlowOwner {
     try {
       (this.flows.get(keyOf(from)) ?? this.begin(from))?.send(bytes);
     } catch (error) {
-      this.failed(error instanceof Error ? error : new Error(String(error)));
+      this.failed(errorOf(error));
     }
   }
 

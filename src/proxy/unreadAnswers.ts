@@ -1,4 +1,5 @@
 import { totalmem } from 'node:os';
+import { stackOf } from '../errorText.ts';
 import { longestIdleOfLargest, type Held } from '../http/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { collectSoon } from './collector.ts';
@@ -111,6 +112,6 @@ export class UnreadAnswers {
   }
 
   broken(error: unknown): void {
-    this.log.error('internal error', { stack: error instanceof Error ? error.stack : String(error) });
+    this.log.error('internal error', { stack: stackOf(error) });
   }
 }

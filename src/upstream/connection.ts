@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import type { ErrorCode } from '../errors.ts';
+import { stackOf } from '../errorText.ts';
 import type { Head, HeadLimits } from '../http/index.ts';
 import { AnswerReader, idleHint, type AnswerHost } from './answer.ts';
 import { ReadBuffers, shared } from './buffers.ts';
@@ -271,7 +272,7 @@ export class UpstreamConnection implements AnswerHost, Resting {
       // Bytes that answer no request: a confused or hostile backend.
       else this.close();
     } catch (error) {
-      this.fail('internal_error', error instanceof Error ? (error.stack ?? error.message) : String(error));
+      this.fail('internal_error', stackOf(error));
     }
     if (this.buffers.bulk) {
       this.buffers.taken(length, this.answer.remaining);

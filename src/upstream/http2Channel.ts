@@ -1,6 +1,7 @@
 import { constants, type ClientHttp2Stream } from 'node:http2';
 import { Duplex } from 'node:stream';
 import type { ErrorCode } from '../errors.ts';
+import { errorOf } from '../errorText.ts';
 import {
   Body,
   COMPLETE,
@@ -94,7 +95,7 @@ export class Http2Channel extends Duplex implements SessionWaiter {
       if (this.stream === undefined) this.readHead(bytes, done);
       else this.writeBody(bytes, done);
     } catch (error) {
-      done(error instanceof Error ? error : new Error(String(error)));
+      done(errorOf(error));
     }
   }
 

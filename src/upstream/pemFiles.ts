@@ -1,3 +1,4 @@
+import { messageOf } from '../errorText.ts';
 import { fileMark, fileMarkLater, readRegularText, Settling } from '../files/index.ts';
 import type { Pem } from '../model/index.ts';
 
@@ -34,7 +35,7 @@ export function pemText(pem: Pem, field: string): string {
   try {
     return readRegularText(pem.file);
   } catch (error) {
-    throw new Error(`${field}: ${pem.file}: ${error instanceof Error ? error.message : String(error)}`, {
+    throw new Error(`${field}: ${pem.file}: ${messageOf(error)}`, {
       cause: error,
     });
   }

@@ -6,6 +6,7 @@ import {
   type SecureContext,
   type SecureContextOptions,
 } from 'node:tls';
+import { messageOf } from '../errorText.ts';
 import type { BackendTls } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { PemFiles, pemCertificates, pemText } from './pemFiles.ts';
@@ -63,7 +64,7 @@ export class TlsMaterial {
     try {
       this.context = this.read();
     } catch (error) {
-      const problem = error instanceof Error ? error.message : String(error);
+      const problem = messageOf(error);
       this.log.error('TLS files of a backend cannot be used; the last good ones stay in use', {
         backend: this.host,
         problem,
@@ -92,7 +93,7 @@ export class TlsMaterial {
       return createSecureContext(options);
     } catch (error) {
       // A key that is not that of the certificate, say.
-      throw new Error(`backendTLS: ${error instanceof Error ? error.message : String(error)}`, {
+      throw new Error(`backendTLS: ${messageOf(error)}`, {
         cause: error,
       });
     }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { messageOf } from '../errorText.ts';
 import { withoutRoutes, type Model } from '../model/index.ts';
 import type { RelayPeer } from '../proxy/index.ts';
 import type { RootLogger } from '../telemetry/index.ts';
@@ -160,7 +161,7 @@ export class Crew {
           break;
         } catch (error) {
           if (this.ending) return;
-          log.error(error instanceof Error ? error.message : String(error), { worker });
+          log.error(messageOf(error), { worker });
           wait = place.emptied(0);
         }
       }

@@ -1,3 +1,4 @@
+import { messageOf } from '../errorText.ts';
 import type { SocketHandle } from '../proxy/index.ts';
 
 /** What one side may ask the other: the name, the question, the answer. All of it is plain data. */
@@ -121,7 +122,7 @@ export class Link<Asks extends object, Asked extends object> {
       >;
       message = { answer: id, value: await answers[name]?.(question, socket) };
     } catch (error) {
-      message = { answer: id, failed: error instanceof Error ? error.message : String(error) };
+      message = { answer: id, failed: messageOf(error) };
     }
     // Nobody is left to tell when it cannot be sent.
     this.send(message, undefined, () => undefined);

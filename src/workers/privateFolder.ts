@@ -3,6 +3,7 @@ import { lstat, readdir, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { messageOf } from '../errorText.ts';
 
 const prefix = 'portcullis-';
 const suffix = '.sock';
@@ -64,7 +65,7 @@ function madeIn(parents: readonly string[]): string {
       // Made with 0700 (POSIX mkdtemp).
       return mkdtempSync(start);
     } catch (error) {
-      problems.push(error instanceof Error ? error.message : String(error));
+      problems.push(messageOf(error));
     }
   }
   const why = problems.join('; ');

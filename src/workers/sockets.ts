@@ -1,3 +1,4 @@
+import { messageOf } from '../errorText.ts';
 import type { Bind, Model } from '../model/index.ts';
 import { acceptsConnections, bindKey, type SocketHandle } from '../proxy/index.ts';
 import type { PortView } from './contract.ts';
@@ -103,7 +104,7 @@ export class Sockets {
       return this.bind(key, bind);
     } catch (error) {
       if (bind.optional !== true) throw error;
-      this.failed.set(key, error instanceof Error ? error.message : String(error));
+      this.failed.set(key, messageOf(error));
       return undefined;
     }
   }

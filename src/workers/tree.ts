@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { messageOf } from '../errorText.ts';
 import { withoutRoutes, type AddressLists, type Model } from '../model/index.ts';
 import {
   accessSink,
@@ -241,7 +242,7 @@ export class Tree implements Plane {
         } catch (error) {
           if (error instanceof LinkClosed) return;
           // It has the model and lacks a port: its successor gets another try.
-          const problem = error instanceof Error ? error.message : String(error);
+          const problem = messageOf(error);
           this.log.error('a worker could not take the configuration into use', { worker, problem });
           process.kill();
         }

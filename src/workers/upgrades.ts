@@ -1,3 +1,4 @@
+import { messageOf } from '../errorText.ts';
 import type { Metrics, RootLogger } from '../telemetry/index.ts';
 import type { Inheritance, UpgradeCounts } from './inheritance.ts';
 import { startSuccessor, type Program, type Successor } from './successor.ts';
@@ -71,7 +72,7 @@ export class Upgrades {
       return successor;
     } catch (error) {
       this.failure++;
-      const problem = error instanceof Error ? error.message : String(error);
+      const problem = messageOf(error);
       log.error('upgrade failed, this program goes on', { problem });
       throw error;
     } finally {

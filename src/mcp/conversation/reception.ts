@@ -1,4 +1,5 @@
 import type { GatewayError } from '../../errors.ts';
+import { stackOf } from '../../errorText.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { Envelope } from '../json/envelope.ts';
 import { wireIdOf, type Faulty } from '../json/faulty.ts';
@@ -49,7 +50,7 @@ export class Reception {
         else this.receiver.said(message, wireId);
       } catch (error) {
         // A defect must not take every other session down with it.
-        const stack = error instanceof Error ? error.stack : String(error);
+        const stack = stackOf(error);
         this.receiver.log.error('a message of the target could not be handled', { stack });
       }
     }

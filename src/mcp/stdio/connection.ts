@@ -1,4 +1,5 @@
 import { GatewayError } from '../../errors.ts';
+import { messageOf } from '../../errorText.ts';
 import type { Spare } from '../budget.ts';
 import type { Limits, StdioTarget } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
@@ -374,7 +375,7 @@ export class StdioConnection implements TargetConnection, SlotUser, Receiver {
     try {
       child = children.start(this.target, events);
     } catch (error) {
-      const detail = error instanceof Error ? error.message : String(error);
+      const detail = messageOf(error);
       return this.broke('mcp_target_failed', 'could not be started', undefined, detail);
     }
     this.child = child;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { messageOf } from '../../errorText.ts';
 import { valuePattern } from '../fields/httpText.ts';
 import { notBuilt } from '../fields/notBuilt.ts';
 import { textSource, type TextSource } from '../text/schema.ts';
@@ -25,7 +26,7 @@ function secretProblem(text: string): string | undefined {
     readSecret(text);
     return undefined;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }
 

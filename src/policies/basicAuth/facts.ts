@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { messageOf } from '../../errorText.ts';
 import { textSource } from '../text/schema.ts';
 import { credentialLocation } from '../token/schema.ts';
 import { readHtpasswd } from './htpasswd.ts';
@@ -9,7 +10,7 @@ function htpasswdProblem(text: string): string | undefined {
     readHtpasswd(text);
     return undefined;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }
 

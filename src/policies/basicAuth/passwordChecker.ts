@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { GatewayError } from '../../errors.ts';
+import { errorOf } from '../../errorText.ts';
 import { Attempts } from './attempts.ts';
 import { FairQueue } from './fairQueue.ts';
 import type { Answer, Question } from './worker.ts';
@@ -79,7 +80,7 @@ class PasswordChecker {
     });
     // A worker that fails takes its questions with it; the next question starts another.
     worker.on('error', (error: unknown) => {
-      if (this.worker === worker) this.drop(error instanceof Error ? error : new Error(String(error)));
+      if (this.worker === worker) this.drop(errorOf(error));
     });
     return worker;
   }

@@ -1,5 +1,6 @@
 import { compile, fromCel, isProblem, type CelContext, type Program } from '../../cel/index.ts';
 import { GatewayError } from '../../errors.ts';
+import { messageOf } from '../../errorText.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import { contextFor } from '../attributes/context.ts';
 import { requestAttributes } from '../attributes/declared.ts';
@@ -98,6 +99,6 @@ function bodyOf(one: Program, values: CelContext, x: Exchange): Body {
   try {
     return { type: 'application/json', body: JSON.stringify(fromCel(value)) };
   } catch (error) {
-    throw failure(one, error instanceof Error ? error.message : String(error));
+    throw failure(one, messageOf(error));
   }
 }

@@ -1,4 +1,5 @@
 import { GatewayError } from '../../errors.ts';
+import { messageOf } from '../../errorText.ts';
 import { fileMark, fileMarkLater, readRegularText, Settling } from '../../files/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { TextSource } from './schema.ts';
@@ -66,7 +67,7 @@ export class WatchedText<T> {
     try {
       this.current = { value: read(readRegularText(file)) };
     } catch (error) {
-      this.failure = error instanceof Error ? error.message : String(error);
+      this.failure = messageOf(error);
       log.error('a file of a policy cannot be used', {
         policy: name,
         file,
