@@ -1,5 +1,14 @@
 import { GatewayError, type ErrorCode } from '../errors.ts';
-import { Body, FRAMING, httpDate, KIND, renderFields, statusLine, type Head } from '../http/index.ts';
+import {
+  Body,
+  FRAMING,
+  httpDate,
+  idempotentMethods,
+  KIND,
+  renderFields,
+  statusLine,
+  type Head,
+} from '../http/index.ts';
 import type { HostRewrite } from '../policies/index.ts';
 import type { Destination, Endpoint, UpstreamConnection, UpstreamUser, Waiter } from '../upstream/index.ts';
 import type { BodyConsumer, LiveExchange } from './exchange.ts';
@@ -8,9 +17,6 @@ import { sendPiece, writeFirst, writePiece } from './pieces.ts';
 import { connectionLine } from './reply.ts';
 import { rewrittenHost } from './rewrittenHost.ts';
 import { neededUpgrade, switchProtocols, upgradeFields, wantedUpgrade } from './upgrade.ts';
-
-/** Methods that may be sent twice (RFC 9110 §9.2.2). */
-export const idempotent: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']);
 
 const seen = (head: Head, kind: number): boolean => (head.seen & (1 << kind)) !== 0;
 
@@ -242,7 +248,7 @@ export class Forward implements UpstreamUser, Waiter, BodyConsumer {
     if (!upstream.connected && this.moveOn(upstream)) return;
     // A kept-alive connection that died before it answered says nothing about the backend: once, another is tried.
     const stale = fresh && upstream.reused && !this.retried && code === 'upstream_reset';
-    if (stale && this.bodyless && idempotent.has(x.method) && !x.closed) {
+    if (stale && this.bodyless && idempotentMethods.has(x.method) && !x.closed) {
       this.retried = true;
       this.connect(true);
       return;

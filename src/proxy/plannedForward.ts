@@ -1,9 +1,9 @@
 import { catalogue, GatewayError, type ErrorCode } from '../errors.ts';
-import type { Body, Head } from '../http/index.ts';
+import { idempotentMethods, type Body, type Head } from '../http/index.ts';
 import type { RetryPlan } from '../policies/index.ts';
 import type { Destination, Endpoint, UpstreamConnection } from '../upstream/index.ts';
 import type { LiveExchange } from './exchange.ts';
-import { Forward, idempotent, requestHead } from './forward.ts';
+import { Forward, requestHead } from './forward.ts';
 import { Hedges, type Hedged } from './hedge.ts';
 import { HeldAnswer } from './heldAnswer.ts';
 import type { MirroredRequest } from './mirror.ts';
@@ -317,7 +317,7 @@ export class PlannedForward extends Forward implements Hedged {
     const { endpoint } = upstream;
     // A kept-alive connection that died before it answered says nothing about the backend: such a try is free.
     const kept = fresh && upstream.reused && code === 'upstream_reset';
-    const stale = kept && !this.staleRetried && this.bodyless && idempotent.has(x.method);
+    const stale = kept && !this.staleRetried && this.bodyless && idempotentMethods.has(x.method);
     if (stale && !x.started && !x.closed) {
       this.staleRetried = true;
       this.tries--;

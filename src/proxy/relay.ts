@@ -1,9 +1,17 @@
 import { GatewayError, type ErrorCode } from '../errors.ts';
-import { Body, dropTable, FRAMING, hopByHop, KIND, renderFields, type Head } from '../http/index.ts';
+import {
+  Body,
+  dropTable,
+  FRAMING,
+  hopByHop,
+  idempotentMethods,
+  KIND,
+  renderFields,
+  type Head,
+} from '../http/index.ts';
 import { sendError } from '../mcp/index.ts';
 import type { Endpoint, UpstreamConnection, UpstreamUser } from '../upstream/index.ts';
 import type { BodyConsumer, LiveExchange } from './exchange.ts';
-import { idempotent } from './forward.ts';
 import { sendPiece, writeFirst, writePiece } from './pieces.ts';
 import { connectionLine } from './reply.ts';
 import type { RelayOutcome } from './stats.ts';
@@ -164,7 +172,7 @@ export class Relay implements UpstreamUser, BodyConsumer {
       return;
     }
     const stale = fresh && upstream.reused && !this.retried && code === 'upstream_reset';
-    if (stale && this.bodyless && idempotent.has(x.method) && !x.closed) {
+    if (stale && this.bodyless && idempotentMethods.has(x.method) && !x.closed) {
       this.retried = true;
       this.send(line.take(true));
       return;

@@ -1,13 +1,11 @@
 import { compile, isProblem, type Members, type Program } from '../../cel/index.ts';
+import { idempotentMethods } from '../../http/index.ts';
 import { answerContext, contextFor } from '../attributes/context.ts';
 import { answerAttributes, forwardAttributes } from '../attributes/declared.ts';
 import { evaluate } from '../attributes/evaluate.ts';
 import type { AnswerHead, Exchange, Policy } from '../policy.ts';
 import { RetryBudget } from './budget.ts';
 import { retrySchema, type RetrySettings } from './facts.ts';
-
-/** Methods that may be sent twice (RFC 9110 §9.2.2). */
-const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']);
 
 /** The data plane makes the further tries (`proxy/plannedForward.ts`). */
 export const retry: Policy<RetrySettings> = {
@@ -26,7 +24,7 @@ export const retry: Policy<RetrySettings> = {
           maxBodyBytes,
           applies: (x) => (attempts > 1 || hedge !== undefined) && (mayBe === undefined || mayBe(x)),
           // Who writes a precondition has said which requests may be sent twice.
-          repeatable: (x) => mayBe !== undefined || idempotent.has(x.request.method),
+          repeatable: (x) => mayBe !== undefined || idempotentMethods.has(x.request.method),
           wants: (x, answer) => codes.has(answer.status) || shouldBe?.(x, answer) === true,
           noteRequest: () => budget.noteRequest(),
           takeRetry: () => budget.take(),
@@ -37,7 +35,7 @@ export const retry: Policy<RetrySettings> = {
                   delayMs: hedge.delay,
                   further: hedge.maxAttempts - 1,
                   // Both tries may come to their end at the backend, whatever a precondition says.
-                  applies: (x) => idempotent.has(x.request.method),
+                  applies: (x) => idempotentMethods.has(x.request.method),
                   take: () => budget.take(),
                 },
               }),
