@@ -6,3 +6,4 @@ export {
   readRegularText,
 } from './readRegularFile.ts';
 export { fileMark, fileMarkLater, Settling, quietMs, type FileMark } from './settling.ts';
+export { FileWatch } from './watch.ts';

@@ -1,3 +1,4 @@
+import { FileWatch } from '../../files/index.ts';
 import type { Model } from '../../model/index.ts';
 import { withMissingCommands } from './files.ts';
 import { loadText, readText, type LoadResult } from './load.ts';
@@ -5,7 +6,6 @@ import { largeText, loadElsewhere } from './loadElsewhere.ts';
 import type { Problem } from './problem.ts';
 import type { Secrets } from './secrets.ts';
 import type { Environment } from './variables.ts';
-import { FileWatch } from './watch.ts';
 
 export interface FileSourceOptions {
   readonly file: string;

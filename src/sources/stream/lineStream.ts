@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import { lines } from '../kube/api/lines.ts';
+import { lines } from './lines.ts';
 import { maxLineBytes, written } from './wire.ts';
 
 /** Silent for so many beats, the other side is dead. */

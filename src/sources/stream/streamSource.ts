@@ -1,8 +1,8 @@
 import { readRegularText } from '../../files/index.ts';
 import { joinEndpoints, type BackendAddress, type Model } from '../../model/index.ts';
 import type { Counter, Logger, Metrics } from '../../telemetry/index.ts';
-import { backoffMs, type BackoffOptions } from '../kube/work/backoff.ts';
-import { pause, systemClock } from '../kube/work/clock.ts';
+import { backoffMs, type BackoffOptions } from './backoff.ts';
+import { pause, systemClock } from './clock.ts';
 import { Cache, type CacheOptions } from './cache.ts';
 import { openStream } from './connect.ts';
 import { Holding, type HoldingLimits, type Received } from './holding.ts';

@@ -5,7 +5,7 @@ import { until } from '../../../proxy/until.testing.ts';
 import { createMetrics } from '../../../telemetry/index.ts';
 import { KubeApi } from '../api/api.ts';
 import { accessTo } from '../api/localServer.testing.ts';
-import { ManualClock } from '../work/clock.testing.ts';
+import { ManualClock } from '../../stream/clock.testing.ts';
 import { Election } from './election.ts';
 import type { LeaseSpec } from './lease.ts';
 

@@ -1,7 +1,7 @@
 import type { Logger, Metrics } from '../../../telemetry/index.ts';
 import type { KubeApi } from '../api/api.ts';
-import type { Random } from '../work/backoff.ts';
-import { pause, systemClock, type Clock } from '../work/clock.ts';
+import type { Random } from '../../stream/backoff.ts';
+import { pause, systemClock, type Clock } from '../../stream/clock.ts';
 import { LeaseFile, microTime, type Lease, type LeaseSpec } from './lease.ts';
 
 /** Times in milliseconds. */

@@ -1,6 +1,5 @@
-import { readRegularText } from '../../../files/index.ts';
+import { FileWatch, readRegularText } from '../../../files/index.ts';
 import type { Logger } from '../../../telemetry/index.ts';
-import { FileWatch } from '../../file/watch.ts';
 import type { Identity } from './certificate.ts';
 
 export interface CertificateFileNames {

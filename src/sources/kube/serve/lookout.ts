@@ -1,5 +1,5 @@
 import type { Fields, Logger } from '../../../telemetry/index.ts';
-import { pause, systemClock, type Clock } from '../work/clock.ts';
+import { pause, systemClock, type Clock } from '../../stream/clock.ts';
 
 export interface LookoutPace {
   /** Milliseconds between two looks, and while there is nothing yet. */

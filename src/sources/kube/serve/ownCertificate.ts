@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from '../../../telemetry/index.ts';
 import type { KubeObject } from '../api/object.ts';
-import type { Clock } from '../work/clock.ts';
+import type { Clock } from '../../stream/clock.ts';
 import type { Identity } from './certificate.ts';
 import { Lookout, type LookoutPace } from './lookout.ts';
 import { maintained, trustOf, type Material } from './material.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Unavailable } from '../../stream/server.ts';
-import { ManualClock } from '../work/clock.testing.ts';
+import { ManualClock } from '../../stream/clock.testing.ts';
 import { startKubeServer, tokenFor, type KubeServer } from './kubeServer.testing.ts';
 import { TokenReviewer, type TokenReviewerOptions } from './tokenReview.ts';
 

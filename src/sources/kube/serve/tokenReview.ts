@@ -3,7 +3,7 @@ import type { Counter, Metrics } from '../../../telemetry/index.ts';
 import { Unavailable, type Caller } from '../../stream/server.ts';
 import type { KubeApi } from '../api/api.ts';
 import { isRecord } from '../api/object.ts';
-import { systemClock, type Clock } from '../work/clock.ts';
+import { systemClock, type Clock } from '../../stream/clock.ts';
 import { TokenBucket, type Rate } from '../work/tokenBucket.ts';
 
 /** A ServiceAccount, proven. */

@@ -4,7 +4,7 @@ import { memoryLog, type Line } from '../../../auth/log.testing.ts';
 import { until } from '../../../proxy/until.testing.ts';
 import { createMetrics, type Metrics } from '../../../telemetry/index.ts';
 import type { KubeObject } from '../api/object.ts';
-import { ManualClock } from '../work/clock.testing.ts';
+import { ManualClock } from '../../stream/clock.testing.ts';
 import {
   configMap,
   event,

@@ -1,11 +1,11 @@
 import type { Logger } from '../../../telemetry/index.ts';
-import { lines, LineTooLong } from '../api/lines.ts';
+import { lines, LineTooLong } from '../../stream/lines.ts';
 import { ApiError, isExpired, isNotFound } from '../api/apiError.ts';
 import type { KubeApi } from '../api/api.ts';
 import type { KubeObject } from '../api/object.ts';
 import { pathOf, resourceName, type Resource } from '../api/resource.ts';
-import { backoffMs, jittered, type BackoffOptions, type Random } from '../work/backoff.ts';
-import { pause, systemClock, type Clock } from '../work/clock.ts';
+import { backoffMs, jittered, type BackoffOptions, type Random } from '../../stream/backoff.ts';
+import { pause, systemClock, type Clock } from '../../stream/clock.ts';
 import { ListBroken } from '../api/items.ts';
 import { readEvent, readItem, readPage, UnreadableAnswer } from './events.ts';
 import type { Store } from './store.ts';

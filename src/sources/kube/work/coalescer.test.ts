@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { memoryLog } from '../../../auth/log.testing.ts';
-import { ManualClock } from './clock.testing.ts';
+import { ManualClock } from '../../stream/clock.testing.ts';
 import { Coalescer, type Urgency, type Window } from './coalescer.ts';
 
 const windows = (quietMs: number, maxWaitMs: number): Record<Urgency, Window> => ({

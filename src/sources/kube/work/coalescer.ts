@@ -1,5 +1,5 @@
 import type { Logger } from '../../../telemetry/index.ts';
-import { systemClock, type Clock } from './clock.ts';
+import { systemClock, type Clock } from '../../stream/clock.ts';
 
 /** `soon`: what traffic waits for. `later`: what only a status says. */
 export type Urgency = 'soon' | 'later';

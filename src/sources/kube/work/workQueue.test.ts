@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { createMetrics } from '../../../telemetry/index.ts';
 import { memoryLog } from '../../../auth/log.testing.ts';
 import { ApiError } from '../api/apiError.ts';
-import { ManualClock } from './clock.testing.ts';
+import { ManualClock } from '../../stream/clock.testing.ts';
 import { WorkQueue, type WorkQueueOptions } from './workQueue.ts';
 
 /** A queue on a clock that stands, whose jitter is none. */

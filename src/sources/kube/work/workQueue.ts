@@ -1,7 +1,7 @@
 import type { Logger, Metrics } from '../../../telemetry/index.ts';
 import { ApiError } from '../api/apiError.ts';
-import { backoffMs, type BackoffOptions, type Random } from './backoff.ts';
-import { systemClock, type Clock } from './clock.ts';
+import { backoffMs, type BackoffOptions, type Random } from '../../stream/backoff.ts';
+import { systemClock, type Clock } from '../../stream/clock.ts';
 import { TokenBucket, type Rate } from './tokenBucket.ts';
 
 export interface WorkQueueOptions {

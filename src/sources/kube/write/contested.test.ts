@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ManualClock } from '../work/clock.testing.ts';
+import { ManualClock } from '../../stream/clock.testing.ts';
 import { Contested } from './contested.ts';
 
 const status = (says: string, time = 'now') => ({

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Clock } from '../work/clock.ts';
+import type { Clock } from '../../stream/clock.ts';
 
 /** So many times something is put back at once. */
 const freely = 2;

@@ -5,7 +5,7 @@ import { createMetrics } from '../../../telemetry/index.ts';
 import type { Call } from '../api/api.ts';
 import { resourceOfKind } from '../kinds.ts';
 import type { StatusKind, StatusUpdate } from '../translate/index.ts';
-import { ManualClock } from '../work/clock.testing.ts';
+import { ManualClock } from '../../stream/clock.testing.ts';
 import { StatusWriter, type StatusWriterOptions } from './statusWriter.ts';
 
 /** A writer whose writes last until they are told to end. */

@@ -1,6 +1,6 @@
 import { watch, type FSWatcher } from 'node:fs';
-import { fileMark, quietMs, Settling } from '../../files/index.ts';
 import { watchedNames } from './links.ts';
+import { fileMark, quietMs, Settling } from './settling.ts';
 
 export interface FileWatchOptions {
   /** Runs when one of the files may have changed, once after a burst of changes. */

@@ -8,7 +8,7 @@ export interface Clock {
 
 export const systemClock: Clock = {
   now: () => performance.now(),
-  // Not unref'd: while the API server is away, timers are all that keeps a controller alive.
+  // Not unref'd: while a server is away, timers alone keep a controller alive.
   after: (ms, run) => {
     const timer = setTimeout(run, ms);
     return () => clearTimeout(timer);
