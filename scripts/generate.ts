@@ -5,7 +5,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { configurationSchema } from '../src/sources/index.ts';
+import { configurationSchema } from '../src/config/index.ts';
 import { crdFiles } from './crds/index.ts';
 import { errorsPage } from './errorsPage.ts';
 

@@ -3,6 +3,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from './errorText.ts';
 import { startAdmin, type Admin, type AdminViews, type Readiness } from './admin/index.ts';
 import {
+  FileSource,
+  loadText,
+  maskedFields,
+  renderProblem,
+  type LoadResult,
+  type Secrets,
+  withMissingCommands,
+} from './config/index.ts';
+import {
   choosePlane,
   Intake,
   StartError,
@@ -12,17 +21,7 @@ import {
   type GatewayOptions,
 } from './gateway/index.ts';
 import { defaults, secretVariables, type Model, type ProcessSettings } from './model/index.ts';
-import {
-  FileSource,
-  loadText,
-  maskedFields,
-  renderProblem,
-  StreamSource,
-  type LoadResult,
-  type Secrets,
-  type StreamSettings,
-  withMissingCommands,
-} from './sources/index.ts';
+import { StreamSource, type StreamSettings } from './stream/index.ts';
 import {
   createLogger,
   createMetrics,

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { defaults } from '../src/model/index.ts';
-import { loadText, renderProblem } from '../src/sources/index.ts';
+import { loadText, renderProblem } from '../src/config/index.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const pages = globSync(['*.md', 'docs/**/*.md', 'apps/*/*.md', 'examples/**/*.md', 'bench/*.md'], {

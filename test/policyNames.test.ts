@@ -25,9 +25,7 @@ function copyIn(text: string): string | undefined {
 }
 
 /** Fields of HTTPRoute rules in the Gateway API, which are called like policies. */
-const gatewayApiFields = new Set(
-  ['mcpRule', 'traffic'].map((file) => `src/sources/kube/translate/${file}.ts`),
-);
+const gatewayApiFields = new Set(['mcpRule', 'traffic'].map((file) => `src/controller/translate/${file}.ts`));
 
 test('no file outside the room of policies lists their names, compares with one, or casts to one', () => {
   assert.ok(sources.length > 100);

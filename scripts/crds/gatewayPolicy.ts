@@ -4,7 +4,7 @@ import {
   POLICY_GROUP,
   requestPolicies,
   targetKinds,
-} from '../../src/sources/kube/translate/policyKinds.ts';
+} from '../../src/controller/translate/policyKinds.ts';
 import { policyProperties } from './policySettings.ts';
 
 const text = (maxLength: number, description: string, minLength = 1): object => ({

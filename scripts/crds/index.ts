@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import { z } from 'zod';
-import { parametersSchema } from '../../src/sources/kube/provision/parameters.ts';
-import { mcpBackendSchema } from '../../src/sources/kube/translate/mcpSchema.ts';
+import { parametersSchema } from '../../src/controller/provision/parameters.ts';
+import { mcpBackendSchema } from '../../src/controller/translate/mcpSchema.ts';
 import { ancestorsStatus } from './ancestors.ts';
 import { gatewayPolicySpec } from './gatewayPolicy.ts';
 import { structural } from './structural.ts';

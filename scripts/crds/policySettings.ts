@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { crdRules } from '../../src/sources/kube/crdRules.ts';
+import { crdRules } from '../../src/controller/crdRules.ts';
 import { factsOf, oneOf as exactlyOne, type ClusterForm } from '../../src/policies/facts.ts';
-import { alternatives } from '../../src/sources/kube/translate/policyForms.ts';
+import { alternatives } from '../../src/controller/translate/policyForms.ts';
 import {
   connectionNames,
   keySetUrl,
   keySetUrlRule,
   requestPolicies,
   schemaOf,
-} from '../../src/sources/kube/translate/policyKinds.ts';
+} from '../../src/controller/translate/policyKinds.ts';
 import { settingsRules } from './settingsRules.ts';
 
 /** A JSON Schema, as zod writes it. */

@@ -78,7 +78,7 @@ export interface ConfigState {
   readonly stream?: StreamState;
 }
 
-/** The way from a controller; the same shape as the view of `sources`. */
+/** The way from a controller; the same shape as the state in `stream`. */
 export interface StreamState {
   /** `namespace/name` */
   readonly gateway: string;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { maskedFields } from '../sources/index.ts';
+import { maskedFields } from '../config/index.ts';
 import { redactDump } from './redactDump.ts';
 
 const secret = 'hunter2-hunter2';

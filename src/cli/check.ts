@@ -1,4 +1,4 @@
-import { missingFiles, type Problem } from '../sources/index.ts';
+import { missingFiles, type Problem } from '../config/index.ts';
 import type { Command } from './command.ts';
 import { configurationFlags, givenConfiguration, load, showProblems, showWarnings } from './configuration.ts';
 import { exitCode } from './exitCode.ts';

@@ -1,4 +1,4 @@
-import type { Environment } from '../sources/index.ts';
+import type { Environment } from '../config/index.ts';
 
 /** Where commands write and what they know of their surroundings; tests bring their own. */
 export interface Terminal {

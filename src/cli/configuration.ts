@@ -1,4 +1,4 @@
-import { loadFile, loadText, renderProblem, type LoadResult, type Problem } from '../sources/index.ts';
+import { loadFile, loadText, renderProblem, type LoadResult, type Problem } from '../config/index.ts';
 import { UsageError, type Flag, type Flags, type Terminal } from './command.ts';
 
 /** Name that problems of a configuration from the command line carry. */

@@ -1,7 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import {
+  Controller,
+  defaultControllerName,
+  ModelServer,
+  ServiceAddress,
+  type Access,
+  type Installation,
+  type KubeApi,
+} from '../controller/index.ts';
 import { defaults, type ListenAddress } from '../model/index.ts';
-import type { loadKube, Access, Controller, Installation, KubeApi, ModelServer } from '../sources/index.ts';
 import type { Logger, Metrics } from '../telemetry/index.ts';
 
 export interface ControlPlaneSettings {
@@ -17,7 +25,6 @@ export interface ControlPlaneSettings {
 }
 
 export interface ControlPlaneTools {
-  readonly kube: Awaited<ReturnType<typeof loadKube>>;
   readonly access: Access;
   readonly api: KubeApi;
   readonly version: string;
@@ -49,10 +56,10 @@ export interface ControlPlane {
 /** @throws Error where the port for proxies cannot be bound; nothing is left running then */
 export async function startControlPlane(
   settings: ControlPlaneSettings,
-  { kube, access, api, version, log, metrics }: ControlPlaneTools,
+  { access, api, version, log, metrics }: ControlPlaneTools,
 ): Promise<ControlPlane> {
   const namespace = settings.namespace ?? access.namespace ?? 'default';
-  const controllerName = settings.controllerName ?? kube.defaultControllerName;
+  const controllerName = settings.controllerName ?? defaultControllerName;
   const service = settings.service ?? defaultService;
   const address = settings.models ?? { kind: 'tcp', host: '::', port: modelsPort };
   const changed = (): void => controller?.changed();
@@ -60,7 +67,7 @@ export async function startControlPlane(
 
   const models =
     address.kind === 'tcp'
-      ? await kube.ModelServer.start({
+      ? await ModelServer.start({
           api,
           host: address.host,
           port: address.port,
@@ -84,7 +91,7 @@ export async function startControlPlane(
   const found =
     proxyImage === undefined
       ? undefined
-      : new kube.ServiceAddress({ api, namespace, name: service, onAddress: changed, log });
+      : new ServiceAddress({ api, namespace, name: service, onAddress: changed, log });
   /** Nothing is made before everything is known that goes into it: each change is another pod. */
   const installation = (): Installation | undefined =>
     proxyImage === undefined || models?.trust === undefined || found?.isKnown !== true
@@ -98,7 +105,7 @@ export async function startControlPlane(
           trust: models.trust,
         };
 
-  const started = (controller = new kube.Controller({
+  const started = (controller = new Controller({
     api,
     namespace,
     // The name of the pod, for people; the rest makes a restarted container another candidate.

@@ -1,5 +1,5 @@
+import { parseListenAddress } from '../config/index.ts';
 import { messageOf } from '../errorText.ts';
-import { parseListenAddress } from '../sources/index.ts';
 import { UsageError, type Command, type Flags } from './command.ts';
 import type { ControllerSettings } from './controllerProcess.ts';
 import { exitCode } from './exitCode.ts';

@@ -1,6 +1,7 @@
 import { startAdmin, type Admin } from '../admin/index.ts';
+import { maskedFields } from '../config/index.ts';
+import { kubeAccess, KubeApi } from '../controller/index.ts';
 import { defaults, type ListenAddress } from '../model/index.ts';
-import { loadKube, maskedFields } from '../sources/index.ts';
 import { createLogger, createMetrics, type LogFormat, type LogLevel } from '../telemetry/index.ts';
 import type { Stoppable } from './stopping.ts';
 import { startControlPlane, type ControlPlaneSettings } from './controlPlane.ts';
@@ -33,14 +34,13 @@ export async function startController(settings: ControllerSettings): Promise<Run
     format: settings.logFormat ?? fixed.logFormat,
   });
   const metrics = createMetrics();
-  const kube = await loadKube();
-  const access = await kube.kubeAccess({ file: settings.kubeconfig, context: settings.context });
-  const api = new kube.KubeApi({ access, metrics, userAgent: `portcullis-controller/${version()}` });
+  const access = await kubeAccess({ file: settings.kubeconfig, context: settings.context });
+  const api = new KubeApi({ access, metrics, userAgent: `portcullis-controller/${version()}` });
   let draining = false;
   let ended = (): void => {};
   const closed = new Promise<void>((resolve) => (ended = resolve));
 
-  const plane = await startControlPlane(settings, { kube, access, api, version: version(), log, metrics });
+  const plane = await startControlPlane(settings, { access, api, version: version(), log, metrics });
   const { controller, models, namespace } = plane;
   let admin: Admin | undefined;
   let finishing: Promise<void> | undefined;

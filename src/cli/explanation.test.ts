@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { loadText, renderProblem } from '../sources/index.ts';
+import { loadText, renderProblem } from '../config/index.ts';
 import { explanation } from './explanation.ts';
 
 function explained(text: string): string {

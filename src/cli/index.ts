@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
+import { nearest } from '../config/index.ts';
 import { messageOf, stackOf } from '../errorText.ts';
-import { nearest } from '../sources/index.ts';
 import { admin } from './admin.ts';
 import { check } from './check.ts';
 import { UsageError, type Command, type Flags, type Terminal } from './command.ts';

@@ -2,7 +2,7 @@ import { messageOf } from '../errorText.ts';
 import { createIssuerMetadata, createKeySets, type KeySetSource } from '../auth/index.ts';
 import type { Model, Place, PolicyUse } from '../model/index.ts';
 import { factsOf } from '../policies/facts.ts';
-import type { Problem } from '../sources/index.ts';
+import type { Problem } from '../config/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 
 /** An issuer whose tokens a policy accepts. */

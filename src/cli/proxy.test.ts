@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Environment } from '../sources/index.ts';
+import type { Environment } from '../config/index.ts';
 import { main } from './index.ts';
 
 async function run(args: readonly string[], env: Environment = {}): Promise<{ code: number; err: string }> {

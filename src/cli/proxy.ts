@@ -1,4 +1,4 @@
-import type { StreamSettings } from '../sources/index.ts';
+import type { StreamSettings } from '../stream/index.ts';
 import { UsageError, type Command, type Flags, type Terminal } from './command.ts';
 import { serveUntilStopped } from './serve.ts';
 

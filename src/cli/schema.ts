@@ -1,4 +1,4 @@
-import { configurationSchema } from '../sources/index.ts';
+import { configurationSchema } from '../config/index.ts';
 import type { Command } from './command.ts';
 import { exitCode } from './exitCode.ts';
 

@@ -1,5 +1,6 @@
 import type { Admin } from '../admin/index.ts';
-import type { Environment, StreamSettings } from '../sources/index.ts';
+import type { Environment } from '../config/index.ts';
+import type { StreamSettings } from '../stream/index.ts';
 import type { Inheritance, PortView, Predecessor, Program } from '../workers/index.ts';
 
 export interface GatewayOptions {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { loadText } from '../sources/index.ts';
+import { loadText } from '../config/index.ts';
 import type { Model } from '../model/index.ts';
 import { sameModel } from './sameModel.ts';
 

@@ -8,9 +8,9 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { parse, parseAllDocuments } from 'yaml';
-import { watchedKinds, crdResource } from '../../src/sources/kube/kinds.ts';
-import { provisionedResources } from '../../src/sources/kube/provision/kinds.ts';
-import { resourceName } from '../../src/sources/kube/api/resource.ts';
+import { watchedKinds, crdResource } from '../../src/controller/kinds.ts';
+import { provisionedResources } from '../../src/controller/provision/kinds.ts';
+import { resourceName } from '../../src/controller/api/resource.ts';
 import { chartFolder, findHelm, rendered } from '../support/helm.ts';
 
 const run = promisify(execFile);

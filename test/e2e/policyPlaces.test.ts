@@ -12,8 +12,8 @@ import {
   type PolicyPlace,
 } from '../../src/policies/facts.ts';
 import { samples, type Probe, type Sample } from '../../src/policies/samples.testing.ts';
-import { loadText } from '../../src/sources/file/load.ts';
-import { renderProblem } from '../../src/sources/file/problem.ts';
+import { loadText } from '../../src/config/load.ts';
+import { renderProblem } from '../../src/config/problem.ts';
 
 /** The table's policies with their samples; one that is not built gets an empty map, and is refused all the same. */
 const all: readonly { readonly name: string; readonly sample: Sample }[] = [

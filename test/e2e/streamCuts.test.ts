@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { BackendAddress } from '../../src/model/index.ts';
-import { endpointsOf, modelWith, names, routeNamed } from '../../src/sources/stream/model.testing.ts';
+import { endpointsOf, modelWith, names, routeNamed } from '../../src/stream/model.testing.ts';
 import {
   Folder,
   Proxy,
   startController,
   until,
   type ControllerOptions,
-} from '../../src/sources/stream/stage.testing.ts';
+} from '../../src/stream/stage.testing.ts';
 import { Relay } from '../support/relay.ts';
 
 /** A controller with a model of many routes, and a proxy that reaches it by a line. */

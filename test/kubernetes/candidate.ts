@@ -2,9 +2,9 @@
  * A candidate for a lease, as a process that a test can kill: `candidate.ts KUBECONFIG IDENTITY`. Says on its standard
  * output when it begins and ends to lead.
  */
-import { kubeAccess } from '../../src/sources/kube/api/access.ts';
-import { KubeApi } from '../../src/sources/kube/api/api.ts';
-import { Election } from '../../src/sources/kube/leader/election.ts';
+import { kubeAccess } from '../../src/controller/api/access.ts';
+import { KubeApi } from '../../src/controller/api/api.ts';
+import { Election } from '../../src/controller/leader/election.ts';
 import { createLogger, createMetrics } from '../../src/telemetry/index.ts';
 
 const [file = '', identity = ''] = process.argv.slice(2);

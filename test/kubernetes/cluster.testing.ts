@@ -1,13 +1,13 @@
 import { after, before } from 'node:test';
 import { memoryLog, type Line } from '../../src/auth/log.testing.ts';
-import { kubeAccess } from '../../src/sources/kube/api/access.ts';
-import { KubeApi } from '../../src/sources/kube/api/api.ts';
-import type { KubeObject } from '../../src/sources/kube/api/object.ts';
-import type { Resource } from '../../src/sources/kube/api/resource.ts';
-import { Informer, type InformerOptions } from '../../src/sources/kube/watch/informer.ts';
-import type { WatchPace } from '../../src/sources/kube/watch/listWatch.ts';
-import { trimMetadata } from '../../src/sources/kube/watch/trim.ts';
-import { WatchMetrics } from '../../src/sources/kube/watch/watchMetrics.ts';
+import { kubeAccess } from '../../src/controller/api/access.ts';
+import { KubeApi } from '../../src/controller/api/api.ts';
+import type { KubeObject } from '../../src/controller/api/object.ts';
+import type { Resource } from '../../src/controller/api/resource.ts';
+import { Informer, type InformerOptions } from '../../src/controller/watch/informer.ts';
+import type { WatchPace } from '../../src/controller/watch/listWatch.ts';
+import { trimMetadata } from '../../src/controller/watch/trim.ts';
+import { WatchMetrics } from '../../src/controller/watch/watchMetrics.ts';
 import { createMetrics, type Metrics } from '../../src/telemetry/index.ts';
 import { findBed, startCluster, type Cluster, type KubeconfigOptions } from '../support/kubeCluster.ts';
 

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { describe, test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { memoryLog } from '../../src/auth/log.testing.ts';
-import { Election, type ElectionPace } from '../../src/sources/kube/leader/election.ts';
+import { Election, type ElectionPace } from '../../src/controller/leader/election.ts';
 import { Relay } from '../support/relay.ts';
 import { clusterForSuite, needsCluster, type Connection } from './cluster.testing.ts';
 import { until } from './until.testing.ts';

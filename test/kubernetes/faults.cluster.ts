@@ -9,7 +9,7 @@ import type { Line } from '../../src/auth/log.testing.ts';
 import { joinEndpoints } from '../../src/model/index.ts';
 import { authority } from '../../src/proxy/certificates.testing.ts';
 import { TestPlane } from '../../src/proxy/dataPlane.testing.ts';
-import type { Controller, Installation } from '../../src/sources/kube/index.ts';
+import type { Controller, Installation } from '../../src/controller/index.ts';
 import { findBed } from '../support/kubeCluster.ts';
 import { clusterForSuite, needsCluster, type Stage } from './cluster.testing.ts';
 import { startLeader } from './leader.testing.ts';

@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test';
 import { memoryLog, type Line } from '../../src/auth/log.testing.ts';
 import { defaults } from '../../src/model/index.ts';
-import { Controller, type ControllerOptions, type Installation } from '../../src/sources/kube/index.ts';
+import { Controller, type ControllerOptions, type Installation } from '../../src/controller/index.ts';
 import { quickPace, type Connection } from './cluster.testing.ts';
 import { until } from './until.testing.ts';
 

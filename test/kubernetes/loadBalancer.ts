@@ -3,15 +3,15 @@
  * has; kube-proxy does the rest. `node test/kubernetes/loadBalancer.ts KUBECONFIG`, until it is ended.
  */
 import { createLogger, createMetrics, type Logger } from '../../src/telemetry/index.ts';
-import { kubeAccess } from '../../src/sources/kube/api/access.ts';
-import { KubeApi } from '../../src/sources/kube/api/api.ts';
-import { keyOfObject, type KubeObject } from '../../src/sources/kube/api/object.ts';
-import { pathOf } from '../../src/sources/kube/api/resource.ts';
-import { services } from '../../src/sources/kube/serve/serviceAddress.ts';
-import { Informer } from '../../src/sources/kube/watch/informer.ts';
-import { trimMetadata } from '../../src/sources/kube/watch/trim.ts';
-import { WatchMetrics } from '../../src/sources/kube/watch/watchMetrics.ts';
-import { WorkQueue } from '../../src/sources/kube/work/workQueue.ts';
+import { kubeAccess } from '../../src/controller/api/access.ts';
+import { KubeApi } from '../../src/controller/api/api.ts';
+import { keyOfObject, type KubeObject } from '../../src/controller/api/object.ts';
+import { pathOf } from '../../src/controller/api/resource.ts';
+import { services } from '../../src/controller/serve/serviceAddress.ts';
+import { Informer } from '../../src/controller/watch/informer.ts';
+import { trimMetadata } from '../../src/controller/watch/trim.ts';
+import { WatchMetrics } from '../../src/controller/watch/watchMetrics.ts';
+import { WorkQueue } from '../../src/controller/work/workQueue.ts';
 
 const pool = Array.from({ length: 51 }, (_, index) => `198.19.0.${String(10 + index)}`);
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
-import { parametersSchema } from '../../src/sources/kube/provision/parameters.ts';
+import { parametersSchema } from '../../src/controller/provision/parameters.ts';
 import { fencesOf } from '../support/guide.ts';
 import { clusterForSuite, needsCluster } from './cluster.testing.ts';
 

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
-import { readObjects } from '../../src/sources/kube/translate/objects.testing.ts';
-import { translate } from '../../src/sources/kube/translate/index.ts';
-import type { Secret } from '../../src/sources/kube/types/index.ts';
+import { readObjects } from '../../src/controller/translate/objects.testing.ts';
+import { translate } from '../../src/controller/translate/index.ts';
+import type { Secret } from '../../src/controller/types/index.ts';
 import { fencesOf } from '../support/guide.ts';
 import { clusterForSuite, needsCluster } from './cluster.testing.ts';
 

@@ -5,12 +5,12 @@
  */
 import { createSocket } from 'node:dgram';
 import { isIPv4 } from 'node:net';
-import { kubeAccess } from '../../src/sources/kube/api/access.ts';
-import { KubeApi } from '../../src/sources/kube/api/api.ts';
-import { keyOf, type KubeObject } from '../../src/sources/kube/api/object.ts';
-import { Informer } from '../../src/sources/kube/watch/informer.ts';
-import { trimMetadata } from '../../src/sources/kube/watch/trim.ts';
-import { WatchMetrics } from '../../src/sources/kube/watch/watchMetrics.ts';
+import { kubeAccess } from '../../src/controller/api/access.ts';
+import { KubeApi } from '../../src/controller/api/api.ts';
+import { keyOf, type KubeObject } from '../../src/controller/api/object.ts';
+import { Informer } from '../../src/controller/watch/informer.ts';
+import { trimMetadata } from '../../src/controller/watch/trim.ts';
+import { WatchMetrics } from '../../src/controller/watch/watchMetrics.ts';
 import { createLogger, createMetrics } from '../../src/telemetry/index.ts';
 
 interface Service extends KubeObject {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { authority } from '../../src/proxy/certificates.testing.ts';
-import { pathOf } from '../../src/sources/kube/api/resource.ts';
+import { pathOf } from '../../src/controller/api/resource.ts';
 import { clusterForSuite, configMaps, gatewayClass, needsCluster } from './cluster.testing.ts';
 import { startControllerProcess, type ControllerProcess } from './controllerProcess.testing.ts';
 import { until } from './until.testing.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import { pathOf } from '../../src/sources/kube/api/resource.ts';
+import { pathOf } from '../../src/controller/api/resource.ts';
 import { Relay } from '../support/relay.ts';
 import { until } from './until.testing.ts';
 import {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { before, describe, test, type TestContext } from 'node:test';
 import { memoryLog } from '../../src/auth/log.testing.ts';
-import type { KubeObject } from '../../src/sources/kube/api/object.ts';
-import type { Resource } from '../../src/sources/kube/api/resource.ts';
-import { services } from '../../src/sources/kube/serve/serviceAddress.ts';
-import type { StatusUpdate } from '../../src/sources/kube/translate/contract.ts';
-import type { Informer } from '../../src/sources/kube/watch/informer.ts';
-import { managedBySelector, Provisioner } from '../../src/sources/kube/write/provisioner.ts';
-import { StatusWriter } from '../../src/sources/kube/write/statusWriter.ts';
+import type { KubeObject } from '../../src/controller/api/object.ts';
+import type { Resource } from '../../src/controller/api/resource.ts';
+import { services } from '../../src/controller/serve/serviceAddress.ts';
+import type { StatusUpdate } from '../../src/controller/translate/contract.ts';
+import type { Informer } from '../../src/controller/watch/informer.ts';
+import { managedBySelector, Provisioner } from '../../src/controller/write/provisioner.ts';
+import { StatusWriter } from '../../src/controller/write/statusWriter.ts';
 import { clusterForSuite, configMaps, follow, needsCluster, type Connection } from './cluster.testing.ts';
 import { until } from './until.testing.ts';
 

@@ -57,11 +57,11 @@ export const clusterFaults: readonly Requirement[] = [
         'a port that its proxy cannot bind keeps that listener alone from being programmed, and later models come',
       ],
       [
-        'src/sources/stream/troubles.test.ts',
+        'src/stream/troubles.test.ts',
         'what a proxy refuses, or cannot serve of what it takes, is known until it is well again',
       ],
       [
-        'src/sources/stream/troubles.test.ts',
+        'src/stream/troubles.test.ts',
         'a proxy in trouble is sent on by a controller that does not write statuses, and stays at one that does',
       ],
     ],
@@ -71,7 +71,7 @@ export const clusterFaults: readonly Requirement[] = [
       page,
       [models, 'a Secret that is broken takes no certificate away, and one that is mended is shown at once'],
       [
-        'src/sources/kube/translate/pem.test.ts',
+        'src/controller/translate/pem.test.ts',
         'what a Secret held before it was broken is remembered, however often it is broken',
       ],
     ],
@@ -98,12 +98,9 @@ export const clusterFaults: readonly Requirement[] = [
       'another controller writes into the status of the same object',
       gatewayApi('reference/spec/#routestatus'),
       [objects, 'what another controller says of a route of ours stays, and is no reason to write'],
+      ['src/controller/translate/conditions.test.ts', 'entries of others keep their places, and ours theirs'],
       [
-        'src/sources/kube/translate/conditions.test.ts',
-        'entries of others keep their places, and ours theirs',
-      ],
-      [
-        'src/sources/kube/write/contested.test.ts',
+        'src/controller/write/contested.test.ts',
         'what is put back again and again waits longer each time, whenever it changed',
       ],
       [controller, 'leaves what is not its own alone'],

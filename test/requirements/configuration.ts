@@ -3,13 +3,13 @@ import { area, gatewayApi, ours, type Requirement } from './requirement.ts';
 const page = ours('docs/configuration.md');
 const precedence = gatewayApi('reference/api-spec/main/spec/#httprouterule');
 const golden = (name: string): readonly [string, string, string] => [
-  'src/sources/file/golden.test.ts',
+  'src/config/golden.test.ts',
   'the configuration ${name} gives the expected model or problems',
   `testdata/${name}.in.yaml`,
 ];
-const load = 'src/sources/file/load.test.ts';
-const variables = 'src/sources/file/variables.test.ts';
-const fileSource = 'src/sources/file/fileSource.test.ts';
+const load = 'src/config/load.test.ts';
+const variables = 'src/config/variables.test.ts';
+const fileSource = 'src/config/fileSource.test.ts';
 const order = 'src/model/precedence.test.ts';
 const program = 'src/cli/program.test.ts';
 const token = 'src/cli/token.test.ts';
@@ -33,7 +33,7 @@ export const configuration: readonly Requirement[] = [
       'a typo is answered with the nearest known name',
       page,
       [
-        'src/sources/file/nearest.test.ts',
+        'src/config/nearest.test.ts',
         'typing errors, other ways of writing and halves of a word find their field',
       ],
       golden('unknown-fields'),
@@ -106,7 +106,7 @@ export const configuration: readonly Requirement[] = [
       'the JSON Schema for editors is the one the program checks with',
       page,
       [
-        'src/sources/file/jsonSchema.test.ts',
+        'src/config/jsonSchema.test.ts',
         'editors are told of unknown fields, of fields that are not built, and of types',
       ],
       [program, 'the schema that is printed is the one in the repository'],

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { issuerName, makeKey, makeToken } from '../../auth/token.testing.ts';
 import { redactDump } from '../../admin/redactDump.ts';
-import { maskedFields } from '../../sources/index.ts';
+import { maskedFields } from '../../config/index.ts';
 import { forgetSecrets, redactText } from '../../telemetry/index.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import { FakeExchange, type FakeRequest } from '../exchange.testing.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { hashSync } from 'bcryptjs';
 import { redactDump } from '../../admin/redactDump.ts';
-import { maskedFields } from '../../sources/index.ts';
+import { maskedFields } from '../../config/index.ts';
 import { GatewayError } from '../../errors.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import { FakeExchange } from '../exchange.testing.ts';

@@ -1,4 +1,4 @@
-import type { Gateway } from '../../../src/sources/kube/types/index.ts';
+import type { Gateway } from '../../../src/controller/types/index.ts';
 
 /** What the node of the test bed keeps for load balancers. */
 const pool: readonly string[] = Array.from({ length: 51 }, (_, index) => `198.19.0.${String(10 + index)}`);

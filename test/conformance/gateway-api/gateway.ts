@@ -2,10 +2,10 @@
  * Controller and proxies in one process, for the network of a cluster of the test bed: `gateway.ts KUBECONFIG`, until it
  * is ended. Each Gateway has an address of its own of those that the node keeps for load balancers.
  */
-import { kubeAccess } from '../../../src/sources/kube/api/access.ts';
-import { KubeApi } from '../../../src/sources/kube/api/api.ts';
-import { Controller } from '../../../src/sources/kube/controller.ts';
-import type { EndpointTable, Translation } from '../../../src/sources/kube/translate/index.ts';
+import { kubeAccess } from '../../../src/controller/api/access.ts';
+import { KubeApi } from '../../../src/controller/api/api.ts';
+import { Controller } from '../../../src/controller/controller.ts';
+import type { EndpointTable, Translation } from '../../../src/controller/translate/index.ts';
 import { defaults } from '../../../src/model/index.ts';
 import { createLogger, createMetrics } from '../../../src/telemetry/index.ts';
 import { AddressPool } from './addressPool.ts';

@@ -1,5 +1,5 @@
 import { defaults, joinEndpoints, type Model } from '../../../src/model/index.ts';
-import type { EndpointTable } from '../../../src/sources/kube/translate/index.ts';
+import type { EndpointTable } from '../../../src/controller/translate/index.ts';
 import { createLogger, createMetrics } from '../../../src/telemetry/index.ts';
 import { Serving } from '../../../src/workers/index.ts';
 

@@ -1,7 +1,7 @@
-import type { KubeApi } from '../../../src/sources/kube/api/api.ts';
-import { patchTypes } from '../../../src/sources/kube/api/api.ts';
-import type { KubeObject } from '../../../src/sources/kube/api/object.ts';
-import { pathOf, type Resource } from '../../../src/sources/kube/api/resource.ts';
+import type { KubeApi } from '../../../src/controller/api/api.ts';
+import { patchTypes } from '../../../src/controller/api/api.ts';
+import type { KubeObject } from '../../../src/controller/api/object.ts';
+import { pathOf, type Resource } from '../../../src/controller/api/resource.ts';
 
 const plurals: Readonly<Record<string, string>> = {
   GatewayClass: 'gatewayclasses',

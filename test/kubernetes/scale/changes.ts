@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { KubeApi } from '../../../src/sources/kube/api/api.ts';
+import type { KubeApi } from '../../../src/controller/api/api.ts';
 import { apply } from './api.ts';
 import { appSlice, namespace, realApp, realRoute, realSlice, route } from './objects.ts';
 import type { Shape } from './shape.ts';

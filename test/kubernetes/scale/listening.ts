@@ -1,6 +1,6 @@
 import { createMetrics } from '../../../src/telemetry/index.ts';
 import { memoryLog } from '../../../src/auth/log.testing.ts';
-import { StreamSource } from '../../../src/sources/stream/streamSource.ts';
+import { StreamSource } from '../../../src/stream/streamSource.ts';
 
 export interface Credentials {
   readonly controller: string;

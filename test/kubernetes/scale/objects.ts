@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../src/sources/kube/api/object.ts';
+import type { KubeObject } from '../../../src/controller/api/object.ts';
 import type { Identity } from '../../../src/proxy/certificates.testing.ts';
 import type { Shape } from './shape.ts';
 

@@ -1,6 +1,6 @@
 import type { Identity } from '../../../src/proxy/certificates.testing.ts';
-import type { KubeApi } from '../../../src/sources/kube/api/api.ts';
-import type { KubeObject } from '../../../src/sources/kube/api/object.ts';
+import type { KubeApi } from '../../../src/controller/api/api.ts';
+import type { KubeObject } from '../../../src/controller/api/object.ts';
 import { create, each } from './api.ts';
 import { appService, appSlice, gateway, gatewayClass, namespace, route, secret, service } from './objects.ts';
 import type { Shape } from './shape.ts';

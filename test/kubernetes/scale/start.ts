@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { KubeApi } from '../../../src/sources/kube/api/api.ts';
+import type { KubeApi } from '../../../src/controller/api/api.ts';
 import { listen, type Credentials } from './listening.ts';
 import { namespace } from './objects.ts';
 import type { ControllerProgram } from './program.ts';

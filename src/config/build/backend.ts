@@ -1,0 +1,40 @@
+import type { Backend } from '../../model/index.ts';
+import type { Path } from '../path.ts';
+import type { BackendPolicySettings } from '../schema/backendPolicies.ts';
+import type { BackendSettings } from '../schema/route.ts';
+import { buildMcp } from './mcp.ts';
+import type { Surroundings } from './surroundings.ts';
+import { buildTarget, ownHostOf } from './target.ts';
+
+/**
+ * @param key Identity of the backend; a reference to a named backend has the identity of that one instead.
+ * @param ofRoute policies of the route that are about its backends
+ */
+export function buildBackend(
+  settings: BackendSettings,
+  key: string,
+  path: Path,
+  around: Surroundings,
+  ofRoute: BackendPolicySettings = {},
+): Backend {
+  const reference = settings.backend;
+  const found = reference === undefined ? settings : around.named.get(reference);
+  const base = {
+    weight: settings.weight ?? 1,
+    key: reference === undefined ? key : `backend/${reference}`,
+    place: around.place(path),
+  };
+  if (found?.host !== undefined) {
+    // What stands closer to the backend wins.
+    const policies = { ...ofRoute, ...found.policies, ...settings.policies };
+    const target = buildTarget(found.host, found.addresses, policies);
+    return { kind: 'http', ...base, ...target, ...ownHostOf(found.host) };
+  }
+  if (found?.mcp !== undefined) {
+    // A reference stands here, the servers stand there.
+    const there: Path =
+      reference === undefined ? path : ['backends', [...around.named.keys()].indexOf(reference)];
+    return { ...base, ...buildMcp(found.mcp, [...there, 'mcp'], around, ofRoute) };
+  }
+  throw new Error('a backend without a kind passed the checks');
+}

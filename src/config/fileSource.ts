@@ -1,0 +1,118 @@
+import { FileWatch } from '../files/index.ts';
+import type { Model } from '../model/index.ts';
+import { withMissingCommands } from './files.ts';
+import { loadText, readText, type LoadResult } from './load.ts';
+import { largeText, loadElsewhere } from './loadElsewhere.ts';
+import type { Problem } from './problem.ts';
+import type { Secrets } from './secrets.ts';
+import type { Environment } from './variables.ts';
+
+export interface FileSourceOptions {
+  readonly file: string;
+  readonly env: Environment;
+  /** A change that is valid. Also runs when a file that the configuration names (a key set) changed. */
+  readonly onModel: (model: Model, warnings: readonly Problem[], secrets: Secrets) => void;
+  /** A change that is not; the last good model stays in force. */
+  readonly onProblems: (problems: readonly Problem[]) => void;
+  readonly settleMs?: number;
+  readonly pollMs?: number;
+  /** Milliseconds of a clock that does not jump. */
+  readonly now?: () => number;
+}
+
+/** A configuration file: read once by `start`, then followed until `close`. */
+export class FileSource {
+  readonly #options: FileSourceOptions;
+  readonly #watch: FileWatch;
+  readonly #ended = new AbortController();
+  /** A change came that was not read yet. */
+  #changedAgain = false;
+  #isReading = false;
+
+  constructor(options: FileSourceOptions) {
+    this.#options = options;
+    const { settleMs, pollMs, now } = options;
+    this.#watch = new FileWatch({
+      onChange: () => this.#changed(),
+      ...(settleMs === undefined ? {} : { settleMs }),
+      ...(pollMs === undefined ? {} : { pollMs }),
+      ...(now === undefined ? {} : { now }),
+    });
+  }
+
+  /** Loads the file and begins to follow it. The first result is returned; the callbacks get later ones only. */
+  start(): LoadResult {
+    const { file, env } = this.#options;
+    // Followed before it is read: a change between the two is seen as a change, not lost.
+    this.#watch.follow([file]);
+    const read = readText(file);
+    if ('problem' in read) return { ok: false, problems: [read.problem] };
+    return this.#follow(loadText(read.text, { file, env }));
+  }
+
+  /** Looks for changes now. */
+  look(): void {
+    this.#watch.look();
+  }
+
+  close(): void {
+    this.#ended.abort();
+    this.#watch.close();
+  }
+
+  /** An invalid file names nothing; what the one in force names is still followed. */
+  #follow(result: LoadResult): LoadResult {
+    if (result.ok) this.#watch.follow([this.#options.file, ...result.files]);
+    return withMissingCommands(result, this.#options.env);
+  }
+
+  #changed(): void {
+    this.#changedAgain = true;
+    if (!this.#isReading) void this.#readChanges();
+  }
+
+  /** Never rejects. */
+  async #readChanges(): Promise<void> {
+    this.#isReading = true;
+    while (this.#changedAgain && !this.#ended.signal.aborted) {
+      this.#changedAgain = false;
+      await this.#readChange();
+    }
+    this.#isReading = false;
+  }
+
+  async #readChange(): Promise<void> {
+    const { file, onModel, onProblems } = this.#options;
+    const problem = (message: string): void => onProblems([{ file, path: '', message }]);
+    const read = readText(file);
+    // A program writes to the file right now: the gateway reads it when it was left alone.
+    if (this.#watch.isDisturbed(file)) return;
+    let result: LoadResult;
+    try {
+      result = 'text' in read ? await this.#load(read.text) : { ok: false, problems: [read.problem] };
+    } catch (error) {
+      if (!this.#ended.signal.aborted) problem(`cannot be read: ${messageOf(error)}`);
+      return;
+    }
+    // The result of a newer text follows.
+    if (this.#ended.signal.aborted || this.#changedAgain) return;
+    result = this.#follow(result);
+    try {
+      if (!result.ok) onProblems(result.problems);
+      else if (result.closesEverything)
+        problem('has no binds any more, so every port would close; write `binds: []` if that is meant');
+      else onModel(result.model, result.warnings, result.secrets);
+    } catch (error) {
+      // A model that cannot be taken must not end the process; the one in force stays.
+      problem(`cannot be applied: ${messageOf(error)}`);
+    }
+  }
+
+  async #load(text: string): Promise<LoadResult> {
+    const { file, env } = this.#options;
+    if (text.length < largeText) return loadText(text, { file, env });
+    return await loadElsewhere(text, { file, env }, this.#ended.signal);
+  }
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

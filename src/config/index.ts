@@ -1,0 +1,13 @@
+export { buildTarget } from './build/target.ts';
+export { FileSource, type FileSourceOptions } from './fileSource.ts';
+export { missingFiles, withMissingCommands } from './files.ts';
+export { configurationSchema } from './jsonSchema.ts';
+export { loadFile, loadText, type LoadOptions, type LoadResult } from './load.ts';
+export { maskedFields } from './masked.ts';
+export { nearest } from './nearest.ts';
+export { renderProblem, type Problem } from './problem.ts';
+export { backendPolicies, type BackendPolicySettings } from './schema/backendPolicies.ts';
+export { parseListenAddress } from './schema/scalars.ts';
+export { usualSuites } from './schema/serverTls.ts';
+export type { Secrets } from './secrets.ts';
+export type { Environment } from './variables.ts';

@@ -1,0 +1,388 @@
+import { nestedRules, policiesAbout, policiesOn, prefixReplacers } from '../policies/facts.ts';
+import { suggestion } from './nearest.ts';
+import { formatPath, type Path } from './path.ts';
+import type { Report } from './report.ts';
+import { listenerFields } from './schema/document.ts';
+import { usualMcpPort } from './schema/mcp.ts';
+import { nameOfBackend } from './schema/scalars.ts';
+
+/**
+ * What one part of the document says about another: names given twice, references to what is not there. Works on
+ * plain data that need not fit the schema, so that a typo in one place does not hide a dangling name in another.
+ */
+export function checkReferences(document: unknown, report: Report): void {
+  const top: Node = { value: document, path: [] };
+  checkPorts(top, report);
+  const gateways = checkGateways(top, report);
+  for (const bind of items(field(top, 'binds'))) {
+    const listeners = items(field(bind, 'listeners'));
+    unique(listeners, 'name', 'another listener of this port has this name', report);
+    checkListeners(listeners, report);
+    checkProxied(bind, listeners, report);
+    for (const listener of listeners) {
+      checkRoutes(items(field(listener, 'routes')), report);
+      for (const kind of ['tcpRoutes', 'udpRoutes']) uniqueRoutes(items(field(listener, kind)), report);
+    }
+  }
+  const routes = items(field(top, 'routes'));
+  checkRoutes(routes, report);
+  for (const route of routes) checkGatewayRefs(route, 'routes', gateways, report);
+  for (const kind of ['tcpRoutes', 'udpRoutes'] as const) {
+    const raw = items(field(top, kind));
+    uniqueRoutes(raw, report);
+    for (const route of raw) checkGatewayRefs(route, kind, gateways, report);
+  }
+  const mcp = field(top, 'mcp');
+  if (mcp.value !== undefined) checkMcp(mcp, gateways, report);
+  checkBackends(top, report);
+}
+
+interface Node {
+  readonly value: unknown;
+  readonly path: Path;
+}
+
+function field(node: Node, name: string): Node {
+  const { value } = node;
+  const inside =
+    typeof value === 'object' && value !== null && !Array.isArray(value) && Object.hasOwn(value, name);
+  return { value: inside ? (value as Record<string, unknown>)[name] : undefined, path: [...node.path, name] };
+}
+
+function items(node: Node): Node[] {
+  return Array.isArray(node.value)
+    ? node.value.map((value: unknown, index) => ({ value, path: [...node.path, index] }))
+    : [];
+}
+
+function entries(node: Node): { name: string; node: Node }[] {
+  if (typeof node.value !== 'object' || node.value === null || Array.isArray(node.value)) return [];
+  return Object.keys(node.value).map((name) => ({ name, node: field(node, name) }));
+}
+
+function unique(nodes: readonly Node[], name: string, message: string, report: Report): void {
+  const seen = new Set<string>();
+  for (const node of nodes) {
+    const { value, path } = field(node, name);
+    if (typeof value !== 'string') continue;
+    if (seen.has(value)) report(path, 'value', message);
+    seen.add(value);
+  }
+}
+
+/** What a listener or gateway speaks, whether or not it says so. */
+function protocolOf(listener: Node): string {
+  const { value } = field(listener, 'protocol');
+  if (typeof value === 'string') return value;
+  return field(listener, 'tls').value === undefined ? 'HTTP' : 'HTTPS';
+}
+
+/** Connections of a port are told apart by their first bytes and by host name; datagrams are another port. */
+function checkListeners(listeners: readonly Node[], report: Report): void {
+  const spoken = listeners.map((listener) => ({ listener, protocol: protocolOf(listener) }));
+  const datagrams = spoken.filter(({ protocol }) => protocol === 'UDP');
+  for (const { listener } of datagrams.slice(1))
+    report(listener.path, 'value', 'another listener of this port takes every datagram already');
+  const streams = spoken.filter(({ protocol }) => protocol !== 'UDP');
+  if (streams.length > 1)
+    for (const { listener, protocol } of streams)
+      if (protocol === 'TCP')
+        report(
+          listener.path,
+          'value',
+          'a TCP listener takes every connection of its port, which has other listeners',
+          'give it a port of its own',
+        );
+  uniqueHostnames(
+    streams.filter(({ protocol }) => protocol !== 'TCP'),
+    report,
+  );
+}
+
+function checkProxied(port: Node, listeners: readonly Node[], report: Report): void {
+  const { value, path } = field(port, 'proxyProtocol');
+  if (value === undefined || listeners.length === 0) return;
+  if (listeners.every((listener) => protocolOf(listener) === 'UDP'))
+    report(path, 'key', 'is about connections, and UDP has none');
+}
+
+function uniqueHostnames(
+  listeners: readonly { readonly listener: Node; readonly protocol: string }[],
+  report: Report,
+): void {
+  const seen = new Set<string>();
+  for (const { listener, protocol } of listeners) {
+    const hostname = field(listener, 'hostname');
+    const name =
+      typeof hostname.value === 'string' && hostname.value !== '*' ? hostname.value.toLowerCase() : '';
+    // A port may speak TLS and plain HTTP side by side: they are told apart by the first byte.
+    const text = `${protocol === 'HTTP' ? '' : 'tls'} ${name}`;
+    if (seen.has(text) && name === '')
+      report(
+        listener.path,
+        'value',
+        'another listener of this port serves every host already',
+        'give one of them a hostname',
+      );
+    else if (seen.has(text))
+      report(hostname.path, 'value', 'another listener of this port serves this host already');
+    seen.add(text);
+  }
+}
+
+/** A port is opened once; port 0 is another port every time. */
+function checkPorts(top: Node, report: Report): void {
+  const owners = new Map<number, Path>();
+  const gateways = entries(field(top, 'gateways')).map(({ node }) => field(node, 'port'));
+  const nodes = [
+    ...items(field(top, 'binds')).map((bind) => field(bind, 'port')),
+    ...gateways,
+    mcpPort(field(top, 'mcp'), gateways.length > 0),
+  ];
+  for (const { value, path } of nodes) {
+    if (typeof value !== 'number' || value === 0) continue;
+    const owner = owners.get(value);
+    if (owner !== undefined) report(path, 'value', `port ${value} is used by ${formatPath(owner)} already`);
+    else owners.set(value, path);
+  }
+}
+
+/** The port that the top-level `mcp` opens, said or not. */
+function mcpPort(mcp: Node, hasGateways: boolean): Node {
+  const port = field(mcp, 'port');
+  const standsAlone = !hasGateways && mcp.value !== undefined && field(mcp, 'gateways').value === undefined;
+  return port.value === undefined && standsAlone ? { value: usualMcpPort, path: mcp.path } : port;
+}
+
+/** Name of each gateway → its listeners: those without a name cannot be referred to. */
+type Gateways = ReadonlyMap<
+  string,
+  readonly { readonly name: string | undefined; readonly protocol: string }[]
+>;
+
+function checkGateways(top: Node, report: Report): Gateways {
+  const gateways = new Map<string, { name: string | undefined; protocol: string }[]>();
+  for (const { name, node } of entries(field(top, 'gateways'))) {
+    const listeners = items(field(node, 'listeners'));
+    unique(listeners, 'name', 'another listener of this gateway has this name', report);
+    checkListeners(listeners, report);
+    checkProxied(node, listeners.length > 0 ? listeners : [node], report);
+    if (listeners.length > 0)
+      for (const other of listenerFields) {
+        const { value, path } = field(node, other);
+        if (value !== undefined)
+          report(path, 'key', 'belongs to the single listeners where there are `listeners`');
+      }
+    gateways.set(
+      name,
+      (listeners.length > 0 ? listeners : [node]).map((listener) => {
+        const given = listeners.length > 0 ? field(listener, 'name').value : undefined;
+        return { name: typeof given === 'string' ? given : undefined, protocol: protocolOf(listener) };
+      }),
+    );
+  }
+  return gateways;
+}
+
+/** Field of a route → protocols of the listeners that can serve it. */
+const served: Readonly<Record<'routes' | 'tcpRoutes' | 'udpRoutes', readonly string[]>> = {
+  routes: ['HTTP', 'HTTPS'],
+  tcpRoutes: ['TLS', 'TCP'],
+  udpRoutes: ['UDP'],
+};
+
+function checkGatewayRefs(node: Node, kind: keyof typeof served, gateways: Gateways, report: Report): void {
+  const refs = field(node, 'gateways');
+  const listed = typeof refs.value === 'string' ? [refs] : items(refs);
+  if (listed.length === 0 && !gateways.has('default')) {
+    report(
+      node.path,
+      'value',
+      'attaches to the gateway `default`, which is not defined',
+      gateways.size === 0
+        ? 'define it under `gateways`'
+        : `name one of ${[...gateways.keys()].join(', ')} in \`gateways\``,
+    );
+  }
+  const implied = listed.length === 0 && gateways.has('default');
+  for (const { value, path } of implied ? [{ value: 'default', path: node.path }] : listed) {
+    if (typeof value !== 'string') continue;
+    const [gateway = '', listener, ...rest] = value.split('/');
+    const listeners = gateways.get(gateway);
+    if (listeners === undefined) {
+      report(
+        path,
+        'value',
+        `there is no gateway ${JSON.stringify(gateway)}`,
+        suggestion(gateway, [...gateways.keys()]),
+      );
+      continue;
+    }
+    const meant = listeners.filter(({ name }) => listener === undefined || name === listener);
+    if (rest.length > 0 || meant.length === 0)
+      report(
+        path,
+        'value',
+        `the gateway ${gateway} has no listener ${JSON.stringify([listener, ...rest].join('/'))}`,
+        suggestion(
+          listener ?? '',
+          listeners.flatMap(({ name }) => name ?? []),
+        ),
+      );
+    else checkProtocol({ value, path }, kind, meant, report);
+  }
+}
+
+function checkProtocol(
+  { value, path }: { readonly value: string; readonly path: Path },
+  kind: keyof typeof served,
+  listeners: readonly { readonly protocol: string }[],
+  report: Report,
+): void {
+  const protocols = listeners.map(({ protocol }) => protocol).filter((each) => served[kind].includes(each));
+  if (protocols.length === 0)
+    report(
+      path,
+      'value',
+      `${value} speaks ${listeners[0]?.protocol ?? ''}, and ${kind} need ${served[kind].join(' or ')}`,
+    );
+}
+
+function checkMcp(mcp: Node, gateways: Gateways, report: Report): void {
+  const port = field(mcp, 'port');
+  const refs = field(mcp, 'gateways');
+  if (port.value === undefined) {
+    // Without any gateway it opens a port of its own.
+    if (refs.value !== undefined || gateways.size > 0) checkGatewayRefs(mcp, 'routes', gateways, report);
+  } else if (refs.value !== undefined) report(port.path, 'key', 'expected either gateways or port, got both');
+  checkRules(field(mcp, 'policies'), report);
+}
+
+function uniqueRoutes(routes: readonly Node[], report: Report): void {
+  unique(routes, 'name', 'another route beside it has this name', report);
+}
+
+function checkRoutes(routes: readonly Node[], report: Report): void {
+  uniqueRoutes(routes, report);
+  for (const route of routes) {
+    checkRules(field(route, 'policies'), report);
+    checkPrefixes(route, report);
+  }
+}
+
+/** A path prefix can be replaced only where one was matched. */
+function checkPrefixes(route: Node, report: Report): void {
+  const matches = items(field(route, 'matches'));
+  const others = matches.some((match) => {
+    const path = field(match, 'path');
+    return path.value !== undefined && field(path, 'pathPrefix').value === undefined;
+  });
+  if (!others) return;
+  for (const policy of prefixReplacers) {
+    const prefix = field(field(field(field(route, 'policies'), policy), 'path'), 'prefix');
+    if (prefix.value === undefined) continue;
+    report(
+      prefix.path,
+      'key',
+      'needs a route that matches by path prefix only',
+      'use path.full, or make a route of its own for the other matches',
+    );
+  }
+}
+
+/** Rules may stand in either of two places, but not different ones in both: it would be unclear which count. */
+function checkRules(policies: Node, report: Report): void {
+  for (const { policy, member, likePolicy } of nestedRules) {
+    const nested = field(field(policies, policy), member);
+    const apart = field(policies, likePolicy);
+    if (nested.value === undefined || apart.value === undefined) continue;
+    if (sameRules(nested) === sameRules(apart)) continue;
+    report(
+      apart.path,
+      'key',
+      `differs from ${policy}.${member} of the same route`,
+      'keep the rules in one of the two places',
+    );
+  }
+}
+
+/** `'x'`, `{if: x}` and `{allow: x}` are the same rule. */
+function sameRules(policy: Node): string {
+  return JSON.stringify(
+    items(field(policy, 'rules')).map((rule) => {
+      if (typeof rule.value === 'string') return ['allow', rule.value];
+      const condition = field(rule, 'if').value;
+      if (condition !== undefined) return [field(rule, 'action').value ?? 'allow', condition];
+      for (const effect of ['allow', 'deny', 'require'])
+        if (field(rule, effect).value !== undefined) return [effect, field(rule, effect).value];
+      return rule.value;
+    }),
+  );
+}
+
+/** Policies of a named backend that are about requests of clients, which MCP servers do not get. */
+const aboutForwarding = policiesAbout('forwarding');
+const requestsOnly = policiesOn('backend').filter((name) => aboutForwarding.has(name));
+
+/** MCP servers that are named among the backends. */
+function checkTargets(mcp: Node, named: readonly Node[], names: readonly string[], report: Report): void {
+  for (const target of items(field(mcp, 'targets'))) {
+    const { value: written, path } = field(field(target, 'mcp'), 'backend');
+    if (typeof written !== 'string') continue;
+    const value = nameOfBackend(written);
+    const found = named.find((one) => field(one, 'name').value === value);
+    if (found === undefined)
+      report(path, 'value', `there is no backend ${JSON.stringify(value)}`, suggestion(value, names));
+    else if (field(found, 'host').value === undefined)
+      report(path, 'value', `${value} is no server with a \`host\`, which a target needs`);
+    else
+      for (const name of requestsOnly)
+        if (field(field(found, 'policies'), name).value !== undefined)
+          report(
+            path,
+            'value',
+            `${value} has ${name}, which is about HTTP requests: a session of MCP stays where it is`,
+          );
+  }
+}
+
+function checkBackends(top: Node, report: Report): void {
+  const named = items(field(top, 'backends'));
+  unique(named, 'name', 'another backend has this name', report);
+  const names = named
+    .map((backend) => field(backend, 'name').value)
+    .filter((name) => typeof name === 'string');
+  const routesOf = (kind: string): Node[] => [
+    ...items(field(top, 'binds')).flatMap((bind) =>
+      items(field(bind, 'listeners')).flatMap((listener) => items(field(listener, kind))),
+    ),
+    ...items(field(top, kind)),
+  ];
+  const referred = (name: string): Node | undefined => named.find((one) => field(one, 'name').value === name);
+  const backendsOfRoutes = routesOf('routes').flatMap((route) => items(field(route, 'backends')));
+  for (const mcp of [top, ...named, ...backendsOfRoutes].map((node) => field(node, 'mcp')))
+    checkTargets(mcp, named, names, report);
+  for (const route of routesOf('tcpRoutes'))
+    for (const backend of items(field(route, 'backends'))) {
+      const { value: written, path } = field(backend, 'backend');
+      if (typeof written !== 'string') continue;
+      const value = nameOfBackend(written);
+      const found = referred(value);
+      if (found === undefined)
+        report(path, 'value', `there is no backend ${JSON.stringify(value)}`, suggestion(value, names));
+      else if (field(found, 'host').value === undefined)
+        report(path, 'value', `${value} is no server with a \`host\`, which tcpRoutes need`);
+    }
+  for (const backend of backendsOfRoutes) {
+    const { value: written, path } = field(backend, 'backend');
+    if (typeof written !== 'string') continue;
+    const value = nameOfBackend(written);
+    if (!names.includes(value))
+      report(path, 'value', `there is no backend ${JSON.stringify(value)}`, suggestion(value, names));
+    const policies = field(backend, 'policies');
+    if (policies.value === undefined) continue;
+    const found = referred(value);
+    if (found !== undefined && field(found, 'mcp').value !== undefined)
+      report(policies.path, 'key', 'policies of an MCP backend are known, but not built yet in this version');
+  }
+}

@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import { mayHoldShownSecret } from '../../policies/facts.ts';
+import { fields, oneOf, parsed } from './fields.ts';
+import { backendName, hostAndPort, requestTarget, type HostAndPort } from './scalars.ts';
+
+/** Where the endpoint of an MCP server is when nobody says so. */
+const usualPath = '/mcp';
+
+/** `host` as written: a URL, `name:port`, or a name whose port stands beside it. */
+export interface WrittenHost {
+  readonly host: string;
+  readonly port?: number;
+  readonly https?: boolean;
+  readonly path?: string;
+}
+
+function readHost(text: string): WrittenHost | undefined {
+  const [, scheme, authority = '', rest = ''] = /^([a-z]+:\/\/)?([^/?#]*)(.*)$/is.exec(text) ?? [];
+  if (authority.includes('@')) throw new Error('a URL with a password would end up in logs; use backendAuth');
+  const whole = hostAndPort.safeParse((scheme ?? '') + authority);
+  if (scheme === undefined) {
+    if (rest !== '') throw new Error('expected a URL with https:// or http://, or the path in `path`');
+    if (whole.success) return whole.data;
+    // Any port would do to find out whether the rest is a name.
+    const named = hostAndPort.safeParse(`${authority}:1`);
+    return named.success ? { host: named.data.host } : undefined;
+  }
+  if (!whole.success) return undefined;
+  const path = rest.startsWith('?') ? usualPath + rest : rest;
+  if (path === '' || path === '/') return { ...whole.data, path: usualPath };
+  if (!requestTarget.safeParse(path).success) return undefined;
+  return { ...whole.data, path };
+}
+
+const host = parsed('a URL such as https://mcp.example.com/mcp, or name:port', readHost).meta({
+  examples: ['https://mcp.example.com/mcp'],
+});
+
+export interface RemoteServer {
+  /** Undefined where `backend` names it. */
+  readonly at: HostAndPort | undefined;
+  readonly backend: string | undefined;
+  readonly path: string;
+}
+
+/** `{host: URL}`, `{host, port, path}` or `{backend, path}`. */
+export const remoteServer = oneOf(
+  fields({
+    host: mayHoldShownSecret(host)
+      .optional()
+      .describe('Its URL; or its name, with `port` and `path` beside it. /mcp where no path is given.'),
+    port: z.int().min(1).max(65_535).optional().describe('Its port, where `host` is a name alone.'),
+    path: mayHoldShownSecret(requestTarget)
+      .optional()
+      .describe(
+        'Path of its endpoint, where `host` is no URL; /mcp by default, and required beside `backend`.',
+      ),
+    backend: backendName
+      .optional()
+      .describe('Name of an entry of the top-level `backends` with a `host`, whose policies hold as well.'),
+  }),
+  ['host', 'backend'],
+)
+  .superRefine(({ host: at, port, path, backend }, context) => {
+    const wrong = (field: string, message: string): void =>
+      context.addIssue({ code: 'custom', path: [field], message });
+    if (at === undefined) {
+      if (port !== undefined) wrong('port', 'belongs to `host`, which is missing');
+      if (backend !== undefined && path === undefined)
+        wrong('path', 'is required beside `backend`: a backend has a host and no path');
+      return;
+    }
+    if (at.path !== undefined && path !== undefined) wrong('path', 'stands in the URL of `host` already');
+    if (at.port !== undefined && port !== undefined) wrong('port', 'stands in `host` already');
+    if (at.port === undefined && port === undefined) wrong('host', 'expected a URL, or `port` beside it');
+  })
+  .transform(({ host: at, port = 0, path, backend }): RemoteServer => ({
+    at: at && { host: at.host, port: at.port ?? port, ...(at.https === true && { https: true }) },
+    backend,
+    path: at?.path ?? path ?? usualPath,
+  }));

@@ -1,0 +1,243 @@
+import assert from 'node:assert/strict';
+import { afterEach, test } from 'node:test';
+import { z } from 'zod';
+import { redactDump } from '../admin/redactDump.ts';
+import { eachMark } from '../policies/facts.ts';
+import { forgetSecrets, isSecretName, redactText, rememberSecrets } from '../telemetry/index.ts';
+import { loadText, type LoadResult } from './load.ts';
+import { maskedFields } from './masked.ts';
+import { renderProblem } from './problem.ts';
+import { documentSchema } from './schema/document.ts';
+import type { Environment } from './variables.ts';
+
+afterEach(forgetSecrets);
+
+const load = (document: unknown, env: Environment): LoadResult =>
+  // JSON is YAML.
+  loadText(JSON.stringify(document), { file: 'c.yaml', env });
+
+function loaded(document: unknown, env: Environment): Extract<LoadResult, { ok: true }> {
+  const result = load(document, env);
+  assert.ok(result.ok, result.ok ? '' : result.problems.map(renderProblem).join('\n'));
+  return result;
+}
+
+const route = (content: object): object => ({ binds: [{ port: 0, listeners: [{ routes: [content] }] }] });
+const policy = (name: string, settings: object): object =>
+  route({ policies: { [name]: settings }, backends: [{ host: 'app:1' }] });
+const stdio = (settings: object): object =>
+  route({ backends: [{ mcp: { targets: [{ name: 'a', stdio: { cmd: 'run', ...settings } }] } }] });
+const remote = (settings: object): object =>
+  route({ backends: [{ mcp: { targets: [{ name: 'a', mcp: settings }] } }] });
+const jwt = (jwks: unknown): object => policy('jwtAuth', { issuer: 'i', audiences: [], jwks });
+const match = (condition: object): object => route({ matches: [condition], backends: [{ host: 'app:1' }] });
+const rule = (name: string, written: unknown): object => policy(name, { rules: [written] });
+
+interface Sample {
+  /** A document with `$SECRET` in that field. */
+  readonly document: object;
+  /** A value for fields where only some texts are possible. */
+  readonly value?: string;
+  /** Dumps show it: an operator needs it, and the secret in it is replaced by its value. */
+  readonly shown?: true;
+}
+
+const usual = 'swordfish-1';
+const hash = '{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=';
+const quoted = '"$SECRET" == request.path';
+const keySet = '{"keys":[{"kty":"oct","k":"c3dvcmRmaXNo"}]}';
+
+/** The end of the path of each marked field → a document that has a secret there. */
+const samples: Readonly<Record<string, Sample>> = {
+  'config.session.key': { document: { config: { session: { key: '$SECRET' } } }, value: 'ab'.repeat(32) },
+  'headers.*.value.exact': {
+    document: match({ headers: [{ name: 'x-a', value: { exact: '$SECRET' } }] }),
+    shown: true,
+  },
+  'headers.*.value.regex': {
+    document: match({ headers: [{ name: 'x-a', value: { regex: '$SECRET' } }] }),
+    shown: true,
+  },
+  'query.*.value.exact': {
+    document: match({ query: [{ name: 'a', value: { exact: '$SECRET' } }] }),
+    shown: true,
+  },
+  'query.*.value.regex': {
+    document: match({ query: [{ name: 'a', value: { regex: '$SECRET' } }] }),
+    shown: true,
+  },
+  jwks: { document: jwt('$SECRET'), value: keySet, shown: true },
+  'jwks.inline': { document: jwt({ inline: '$SECRET' }), value: keySet, shown: true },
+  'jwks.url': { document: jwt({ url: 'https://idp/keys?key=$SECRET' }), shown: true },
+  htpasswd: { document: policy('basicAuth', { htpasswd: 'alice:$SECRET' }), value: hash },
+  'keys.*.key': { document: policy('apiKey', { keys: [{ key: '$SECRET' }] }) },
+  'keys.*.keyHash': {
+    document: policy('apiKey', { keys: [{ keyHash: '$SECRET' }] }),
+    value: `sha256:${'ab'.repeat(32)}`,
+  },
+  'backendAuth.key': { document: policy('backendAuth', { key: '$SECRET' }) },
+  'backendAuth.key.value': { document: policy('backendAuth', { key: { value: '$SECRET' } }) },
+  'credentials.*.key': {
+    document: policy('backendAuth', {
+      credentials: [{ key: '$SECRET', location: { header: { name: 'x-a' } } }],
+    }),
+  },
+  'requestHeaderModifier.add.*': { document: policy('requestHeaderModifier', { add: { a: '$SECRET' } }) },
+  'requestHeaderModifier.set.*': { document: policy('requestHeaderModifier', { set: { a: '$SECRET' } }) },
+  'responseHeaderModifier.add.*': { document: policy('responseHeaderModifier', { add: { a: '$SECRET' } }) },
+  'responseHeaderModifier.set.*': { document: policy('responseHeaderModifier', { set: { a: '$SECRET' } }) },
+  'directResponse.body': { document: policy('directResponse', { status: 200, body: '$SECRET' }) },
+  'directResponse.bodyExpression': {
+    document: policy('directResponse', { status: 200, bodyExpression: '"$SECRET"' }),
+  },
+  'directResponse.headers.*': {
+    document: policy('directResponse', { status: 200, headers: { 'x-a': '"$SECRET"' } }),
+  },
+  'rules.*': { document: rule('authorization', quoted), shown: true },
+  'rules.*.if': { document: rule('authorization', { if: quoted }), shown: true },
+  'rules.*.allow': { document: rule('authorization', { allow: quoted }), shown: true },
+  'rules.*.deny': { document: rule('authorization', { deny: quoted }), shown: true },
+  'rules.*.require': { document: rule('authorization', { require: quoted }), shown: true },
+  'localRateLimit.*.key': {
+    document: policy('localRateLimit', [
+      { maxTokens: 1, tokensPerFill: 1, fillInterval: '1s', key: '"$SECRET"' },
+    ] as object),
+    shown: true,
+  },
+  'retry.precondition': {
+    document: policy('retry', { codes: [503], precondition: quoted }),
+    shown: true,
+  },
+  'retry.condition': {
+    document: policy('retry', { codes: [503], condition: quoted }),
+    shown: true,
+  },
+  'stdio.args.*': { document: stdio({ args: ['--quiet', '$SECRET'] }) },
+  'stdio.env.*': { document: stdio({ env: { A: '$SECRET' } }) },
+  'mcp.host': { document: remote({ host: 'https://mcp.example.com/mcp?key=$SECRET' }), shown: true },
+  'mcp.path': {
+    document: remote({ host: 'mcp.example.com', port: 1, path: '/mcp?key=$SECRET' }),
+    shown: true,
+  },
+  'sessionAffinity.source': {
+    document: route({
+      backends: [{ host: 'app:1', policies: { sessionAffinity: { source: '"$SECRET"' } } }],
+    }),
+    shown: true,
+  },
+};
+
+const markedPaths = (): string[] => {
+  const paths: string[] = [];
+  eachMark(documentSchema, (path) => paths.push(path.join('.')));
+  return paths;
+};
+
+test('every field that is marked as a secret has a sample here, and every sample a field', () => {
+  const suffixes = Object.keys(samples);
+  const paths = markedPaths();
+  const endsWith = (path: string, suffix: string): boolean => `.${path}`.endsWith(`.${suffix}`);
+  assert.deepEqual(
+    paths.filter((path) => !suffixes.some((suffix) => endsWith(path, suffix))),
+    [],
+  );
+  assert.deepEqual(
+    suffixes.filter((suffix) => !paths.some((path) => endsWith(path, suffix))),
+    [],
+  );
+});
+
+for (const [field, { document, value = usual, shown }] of Object.entries(samples))
+  test(`a variable in ${field} is withheld from children, and dumps do not show its value`, () => {
+    const env = { SECRET: value, OTHER: 'not used' };
+    const { model, secrets } = loaded(document, env);
+    assert.deepEqual(secrets.variables, ['SECRET']);
+    assert.ok(secrets.values.includes(value));
+    const digits = value.replace('sha256:', '');
+    // By the place alone, where the field is masked: a short value would not be known by itself.
+    if (shown !== true) assert.ok(!JSON.stringify(redactDump(model, maskedFields)).includes(digits));
+    rememberSecrets(secrets.values);
+    const dump = JSON.stringify(redactDump(model, maskedFields));
+    // Quotes of a key set are escaped in there.
+    for (const part of [digits, 'c3dvcmRmaXNo', 'swordfish']) assert.ok(!dump.includes(part), dump);
+    assert.ok(!redactText(`failed: ${value}`).includes(value));
+  });
+
+test('fields whose name sounds like a secret are marked', () => {
+  const marked = new Set(markedPaths());
+  const root = z.toJSONSchema(documentSchema, { io: 'input', unrepresentable: 'any' });
+  const seen: string[] = [];
+  const look = (written: unknown, path: readonly string[], above: ReadonlySet<unknown>): void => {
+    if (typeof written !== 'object' || written === null || above.has(written)) return;
+    const within = new Set([...above, written]);
+    const { $ref, properties, items, additionalProperties, anyOf, not } = written as Record<string, unknown>;
+    // `not` stands at fields that are refused by name.
+    if (not !== undefined) return;
+    if (typeof $ref === 'string') look(root.$defs?.[$ref.replace('#/$defs/', '')], path, within);
+    const parts = [properties, items, additionalProperties, anyOf, $ref];
+    const isLeaf = parts.every((part) => part === undefined);
+    if (isLeaf && isSecretName(path.at(-1) ?? '')) seen.push(path.join('.'));
+    for (const [key, member] of Object.entries(properties ?? {})) look(member, [...path, key], within);
+    for (const member of [items, additionalProperties]) look(member, [...path, '*'], within);
+    for (const member of (anyOf ?? []) as unknown[]) look(member, path, within);
+  };
+  look(root, [], new Set());
+  assert.ok(seen.some((path) => path.endsWith('basicAuth.htpasswd')));
+  assert.deepEqual(
+    seen.filter((path) => !marked.has(path)),
+    [],
+  );
+});
+
+test('an address of plain words is no secret, and one that may hold a key is', () => {
+  const valuesFor = (address: string): readonly string[] =>
+    loaded(jwt({ url: '${ADDRESS}/keys' }), { ADDRESS: address }).secrets.values;
+  for (const plain of [
+    'http://localhost:9000/oauth2/default',
+    'https://login.example.com',
+    'https://a/realms/customers-of-ours',
+  ])
+    assert.deepEqual(valuesFor(plain), [], plain);
+  for (const secret of ['https://a/8f14e45fceea167a5a36', 'https://a/b?key=c'])
+    assert.equal(valuesFor(secret).length, 1, secret);
+});
+
+test('the path of a file that holds a secret is no secret', () => {
+  const { secrets } = loaded(policy('basicAuth', { htpasswd: { file: '/etc/portcullis/users' } }), {});
+  assert.deepEqual(secrets.values, []);
+});
+
+test('a secret that stands in the file in clear is known by its value as well', () => {
+  const { secrets } = loaded(policy('backendAuth', { key: usual }), {});
+  assert.deepEqual(secrets, { variables: [], values: [usual] });
+  const ordinary = loaded(policy('requestHeaderModifier', { set: { 'x-stage': 'production' } }), {});
+  assert.deepEqual(ordinary.secrets, { variables: [], values: [] });
+});
+
+test('variables that every program needs are withheld from nobody', () => {
+  const names = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TMPDIR', 'TZ', 'XDG_RUNTIME_DIR'];
+  const env = Object.fromEntries(names.map((name) => [name, '/some/where']));
+  const { secrets } = loaded(stdio({ args: names.map((name) => `$${name}`), env: { A: '$PATH' } }), env);
+  assert.deepEqual(secrets, { variables: [], values: [] });
+});
+
+test('no problem and no warning quotes the value of a variable, whatever field it stands in', () => {
+  const documents: readonly object[] = [
+    route({ backends: [{ backend: '$SECRET' }] }),
+    { routes: [{ gateways: '$SECRET', backends: [{ host: 'app:1' }] }] },
+    rule('authorization', '"$SECRET" =='),
+    rule('authorization', '$SECRET'),
+    match({ path: { regex: '($SECRET' } }),
+    { binds: [{ port: 0, listeners: [{ protocol: '$SECRET' }] }] },
+    { backends: [{ name: 'a', host: 'a:1' }], ...route({ backends: [{ backend: '$SECRET' }] }) },
+  ];
+  for (const document of documents) {
+    const result = load(document, { SECRET: 's3cr3t_fish' });
+    assert.ok(!result.ok, JSON.stringify(document));
+    const lines = result.problems.map(renderProblem).join('\n');
+    assert.ok(!lines.includes('s3cr3t'), lines);
+    assert.match(lines, /\$SECRET/);
+  }
+  const short = load(route({ backends: [{ backend: '$SECRET' }] }), { SECRET: 'abc' });
+  assert.ok(!short.ok && !renderProblem(short.problems[0]!).includes('abc'));
+});

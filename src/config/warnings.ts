@@ -1,0 +1,237 @@
+import {
+  reachableHostnames,
+  sortedRules,
+  type BackendTls,
+  type HttpListener,
+  type ListenAddress,
+  type McpBackend,
+  type Model,
+  type Place,
+  type PolicyUse,
+  type Route,
+  type TcpListener,
+  type TcpRoute,
+  type UdpListener,
+  type UdpRoute,
+} from '../model/index.ts';
+import { answeringPolicies, factsOf, policiesAbout, targetsNamedBy } from '../policies/facts.ts';
+import { suggestion } from './nearest.ts';
+import type { Problem } from './problem.ts';
+
+/**
+ * What is valid and still hardly meant.
+ *
+ * @param routes Routes that attach to gateways by name, whether or not one of them serves the route.
+ */
+export function warningsOf(
+  model: Model,
+  places: { readonly top: Place; readonly admin: Place },
+  routes: readonly (Route | TcpRoute)[],
+): Problem[] {
+  const warnings: Problem[] = [];
+  const warn = ({ file: where, line, column, path }: Place, message: string, hint?: string): void => {
+    const problem = { file: where, line, column, path, message };
+    warnings.push(hint === undefined ? problem : { ...problem, hint });
+  };
+
+  if (model.binds.length === 0)
+    warn(places.top, 'nothing is served', 'add `binds`, or `gateways` with `routes` or `mcp`');
+  if (isExposed(model.process.fixed.admin))
+    warn(places.admin, 'the admin interface has no login and can be reached from other machines');
+  if (model.process.fixed.admin.kind === 'tcp' && hasStdioTargets(model))
+    warn(
+      places.admin,
+      'the child processes of stdio targets can read the admin port, like every local account',
+      'set adminAddr: unix:/path, or off',
+    );
+
+  const served = new Set<Route>();
+  const raw = new Set<TcpRoute | UdpRoute>();
+  for (const listener of model.binds.flatMap((bind) => bind.listeners)) {
+    if ('routes' in listener) {
+      warnOfListener(listener, warn);
+      for (const route of listener.routes) served.add(route);
+    } else {
+      warnOfRawListener(listener, warn);
+      for (const route of 'tcpRoutes' in listener ? listener.tcpRoutes : listener.udpRoutes) raw.add(route);
+    }
+  }
+  for (const route of served) warnOfRoute(route, warn);
+  for (const route of raw) warnOfRawRoute(route, warn);
+  for (const route of routes)
+    if (!served.has(route as Route) && !raw.has(route as TcpRoute))
+      warn(route.place, 'no listener of its gateways serves any of its host names; the route is never used');
+  return warnings;
+}
+
+type Warn = (place: Place, message: string, hint?: string) => void;
+
+/** Child processes run on this machine, so loopback does not keep them out. */
+function hasStdioTargets({ binds }: Model): boolean {
+  return binds
+    .flatMap(({ listeners }) => listeners)
+    .flatMap((listener) => ('routes' in listener ? listener.routes : []))
+    .flatMap(({ backends }) => backends)
+    .some((backend) => backend.kind === 'mcp' && backend.targets.some(({ kind }) => kind === 'stdio'));
+}
+
+function isExposed(address: ListenAddress): boolean {
+  return address.kind === 'tcp' && !address.host.startsWith('127.') && address.host !== '::1';
+}
+
+function warnOfListener(listener: HttpListener, warn: Warn): void {
+  for (const route of listener.routes) {
+    if (reachableHostnames(listener.hostname, route.hostnames).length === 0)
+      warn(
+        route.place,
+        `none of its host names belongs to the listener (${listener.hostname ?? ''}); the route is never used`,
+      );
+    for (const policy of route.policies) warnOfMode(policy, [...listener.policies, ...route.policies], warn);
+  }
+  for (const policy of listener.policies)
+    if (listener.routes.every((route) => !hasRules(route.policies)))
+      warnOfMode(policy, listener.policies, warn);
+  const seen = new Map<string, Route>();
+  for (const { hostname, match, route } of sortedRules(listener)) {
+    const key = JSON.stringify([hostname, match]);
+    const first = seen.get(key);
+    if (first !== undefined && first !== route)
+      warn(route.place, `has a match that ${first.place.path} has too and takes first`);
+    seen.set(key, first ?? route);
+  }
+}
+
+/** Routes that can never be chosen. */
+function warnOfRawListener(listener: TcpListener | UdpListener, warn: Warn): void {
+  const { hostname, routes } =
+    'tcpRoutes' in listener
+      ? { hostname: listener.hostname, routes: listener.tcpRoutes }
+      : { hostname: undefined, routes: listener.udpRoutes };
+  const taken = new Map<string | undefined, TcpRoute | UdpRoute>();
+  for (const route of routes) {
+    if (listener.protocol === 'TCP' && 'hostnames' in route && !takesAnyName(route)) {
+      warn(
+        route.place,
+        'has host names, and a connection without TLS has none: the route is never used',
+        'leave `hostnames` out, or use a listener of protocol TLS',
+      );
+      continue;
+    }
+    const names = reachableHostnames(hostname, 'hostnames' in route ? route.hostnames : []);
+    if (names.length === 0)
+      warn(
+        route.place,
+        `none of its host names belongs to the listener (${hostname ?? ''}); the route is never used`,
+      );
+    for (const name of names) {
+      const first = taken.get(name);
+      if (first === undefined) taken.set(name, route);
+      else
+        warn(
+          route.place,
+          `${name === undefined ? 'takes what' : `serves ${name}, which`} ${first.place.path} takes first`,
+        );
+    }
+  }
+}
+
+const takesAnyName = ({ hostnames }: TcpRoute): boolean => hostnames.length === 0 || hostnames.includes('*');
+
+function warnOfRawRoute({ backends, place }: TcpRoute | UdpRoute, warn: Warn): void {
+  for (const backend of backends) if (backend.kind === 'tcp') warnOfTls(backend, warn);
+  const lost = 'udp' === backends[0]?.kind ? 'every datagram is dropped' : 'every connection is closed';
+  if (backends.length === 0) warn(place, 'has no backend: nothing gets through');
+  else if (backends.every(({ weight }) => weight === 0))
+    warn(place, `has only backends of weight 0: ${lost}`);
+}
+
+function warnOfTls(
+  { tls, place }: { readonly tls?: BackendTls | undefined; readonly place: Place },
+  warn: Warn,
+): void {
+  if (tls?.insecure !== true) return;
+  warn(
+    place,
+    'backendTLS.insecure: whoever can answer at its address gets its requests; the certificate is not verified',
+    'name the authority with `root`',
+  );
+}
+
+/** Policies about a request that is forwarded as it came; MCP servers get messages of their session. */
+const aboutForwarding = policiesAbout('forwarding');
+/** What goes with requests to servers that are reached over the network. */
+const aboutConnections = policiesAbout('connection');
+
+function warnOfRoute(route: Route, warn: Warn): void {
+  for (const backend of route.backends) {
+    if (backend.kind === 'http') warnOfTls(backend, warn);
+    if (backend.kind === 'mcp')
+      for (const target of backend.targets)
+        if (target.kind === 'http') warnOfTls({ tls: target.tls, place: backend.place }, warn);
+  }
+  if (route.policies.some(({ name }) => answeringPolicies.has(name))) return;
+  const mcp = route.backends.filter((backend) => backend.kind === 'mcp');
+  const remote = mcp.some(({ targets }) => targets.some(({ kind }) => kind === 'http'));
+  if (mcp.length > 0)
+    for (const { name, place } of route.policies)
+      if (aboutForwarding.has(name))
+        warn(place, 'does nothing for MCP servers: they get messages, not the requests of clients');
+      else if (aboutConnections.has(name) && !remote)
+        warn(
+          place,
+          'does nothing for MCP servers that run as child processes: no HTTP request is sent to them',
+        );
+  warnOfTargets(route, mcp, warn);
+  if (route.backends.length === 0) warn(route.place, 'has no backend: every request is answered with 500');
+  else if (route.backends.every((backend) => backend.weight === 0))
+    warn(route.place, 'has only backends of weight 0: every request is answered with 500');
+}
+
+/** A rule about a target that the route does not have: it lets nobody in, or keeps nobody out, whatever it says. */
+function warnOfTargets({ policies }: Route, mcp: readonly McpBackend[], warn: Warn): void {
+  if (mcp.length === 0) return;
+  const known = mcp.flatMap(({ targets }) => targets.map(({ name }) => name));
+  const told = new Set<string>();
+  for (const policy of policies)
+    for (const rule of rulesOf(policy)) {
+      const expression = member(rule, 'expression');
+      for (const name of typeof expression === 'string' ? targetsNamedBy(expression) : []) {
+        if (known.includes(name) || told.has(name)) continue;
+        told.add(name);
+        warn(
+          policy.place,
+          `a rule names the target ${JSON.stringify(name)}, and the route has none of this name`,
+          suggestion(name, known),
+        );
+      }
+    }
+}
+
+/** Without a strict mode callers come in without a token; only a rule can then keep them out. */
+function warnOfMode(policy: PolicyUse, beside: readonly PolicyUse[], warn: Warn): void {
+  const credential = factsOf(policy.name)?.asksFor;
+  if (credential === undefined) return;
+  const mode = member(policy.settings, 'mode');
+  if (typeof mode !== 'string' || mode === 'strict' || hasRules(beside)) return;
+  warn(
+    policy.place,
+    `mode ${mode} lets callers in without a ${credential}, and there is no authorization rule`,
+    'set mode: strict, or add rules',
+  );
+}
+
+function hasRules(policies: readonly PolicyUse[]): boolean {
+  return policies.some((policy) => rulesOf(policy).length > 0);
+}
+
+/** The authorization rules that a policy is, or holds as a member. */
+function rulesOf({ name, settings }: PolicyUse): readonly unknown[] {
+  const at = factsOf(name)?.rules;
+  if (at === undefined) return [];
+  const rules = member(at === 'self' ? settings : member(settings, at.member), 'rules');
+  return Array.isArray(rules) ? rules : [];
+}
+
+function member(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+}

@@ -1,0 +1,291 @@
+import type { ProcessSettings } from '../model/index.ts';
+import type { Trouble } from '../stream/index.ts';
+import type { Counter, Histogram, Logger, Metrics } from '../telemetry/index.ts';
+import type { KubeApi } from './api/api.ts';
+import { keyOf } from './api/object.ts';
+import { ClusterObjects } from './clusterObjects.ts';
+import { resourceOfKind } from './kinds.ts';
+import { Election, type ElectionPace } from './leader/election.ts';
+import { Fleet } from './provision/fleet.ts';
+import { McpPodFleet } from './provision/mcpPodFleet.ts';
+import { ProvisionedObjects } from './provision/provisionedObjects.ts';
+import { KnownParameters } from './provision/knownParameters.ts';
+import type { Installation } from './provision/request.ts';
+import {
+  EndpointFinder,
+  type EndpointTable,
+  type Infrastructure,
+  type KubeObjects,
+  type Translation,
+} from './translate/index.ts';
+import { Translator } from './translate/translator.ts';
+import type { Gateway } from './types/index.ts';
+import type { WatchPace } from './watch/listWatch.ts';
+import { WatchMetrics } from './watch/watchMetrics.ts';
+import { Coalescer, type Urgency } from './work/coalescer.ts';
+import { StatusWriter } from './write/statusWriter.ts';
+
+/** What the GatewayClasses that are ours name. */
+export const defaultControllerName = 'portcullis.dev/gateway';
+const leaseName = 'portcullis-controller';
+
+export interface ControllerOptions {
+  readonly api: KubeApi;
+  /** Where the lease lies: the namespace of the controller itself. */
+  readonly namespace: string;
+  /** Unlike that of every other controller that ever ran. */
+  readonly identity: string;
+  readonly controllerName?: string;
+  /** Follow these namespaces only. */
+  readonly watchNamespaces?: readonly string[] | undefined;
+  /** The part of every model that is not the Gateway API's. */
+  readonly process: ProcessSettings;
+  /**
+   * What the proxies of Gateways are made with; undefined while it is not known. Left out, none are made, and Gateways
+   * wait for somebody else to serve them.
+   */
+  readonly installation?: () => Installation | undefined;
+  /**
+   * By `namespace/name`: what somebody else serves Gateways with, where none are made. Asked before each translation, so
+   * `changed` says when the answer is another.
+   */
+  readonly infrastructure?: (gateways: readonly Gateway[]) => ReadonlyMap<string, Infrastructure>;
+  /** By `namespace/name`: what proxies could not make of the models of their Gateways. Asked before each translation. */
+  readonly troubles?: () => ReadonlyMap<string, readonly Trouble[]>;
+  /**
+   * What proxies show to the pod of an McpBackend, by its `namespace/name`; undefined while that is not known. Left out,
+   * McpBackends have no pods of their own.
+   */
+  readonly podKey?: (backend: string) => string | undefined;
+  /** Everything was translated anew. */
+  readonly onTranslation?: (translation: Translation) => void;
+  /** Only addresses have changed: those of every key that the last translation names. */
+  readonly onAddresses?: (endpoints: EndpointTable) => void;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly watchPace?: WatchPace;
+  readonly electionPace?: ElectionPace;
+}
+
+/** Everything, what a few routes are about, addresses only, or not yet all that it takes. */
+type Work = 'objects' | 'part' | 'addresses' | 'incomplete';
+
+/**
+ * The control plane: follows the cluster, turns it into models, and, where it leads, writes down what became of each
+ * object. Every replica has the models; one of them writes.
+ */
+export class Controller {
+  readonly #options: ControllerOptions;
+  readonly #objects: ClusterObjects;
+  readonly #election: Election;
+  readonly #status: StatusWriter;
+  readonly #provisioned: ProvisionedObjects | undefined;
+  readonly #fleet: Fleet | undefined;
+  readonly #mcpPods: McpPodFleet | undefined;
+  readonly #coalescer: Coalescer;
+  readonly #runs: Counter;
+  readonly #duration: Histogram;
+  /** Nothing is written before it is true: half a cluster looks as if the other half had been deleted. */
+  #synced = false;
+  #objectsChanged = true;
+  readonly #translator = new Translator();
+  #translation: Translation | undefined;
+  #translatedAt: number | undefined;
+  #ready: () => void = () => {};
+  /** Resolves when everything was translated for the first time; never, when it is closed before. */
+  readonly ready: Promise<void>;
+
+  constructor(options: ControllerOptions) {
+    const { api, namespace, identity, watchNamespaces, log, metrics, watchPace, electionPace } = options;
+    this.#options = options;
+    this.ready = new Promise((resolve) => (this.#ready = resolve));
+    this.#runs = metrics.counter('kube_translations_total', 'Translations of the cluster', ['what']);
+    this.#duration = metrics.histogram(
+      'kube_translation_duration_seconds',
+      'How long a translation took',
+      ['what'],
+      [0.001, 0.005, 0.02, 0.1, 0.5, 2],
+    );
+    metrics.collect('kube_gateways', 'Gateways of ours that are accepted', 'gauge', [], () => [
+      { labels: {}, value: this.#translation?.models.size ?? 0 },
+    ]);
+    this.#coalescer = new Coalescer({ run: () => this.#run(), log });
+    const watchMetrics = new WatchMetrics(metrics);
+    this.#objects = new ClusterObjects({
+      api,
+      namespaces: watchNamespaces,
+      log,
+      metrics: watchMetrics,
+      isEcho: (change) => this.#status.isEcho(change),
+      onChange: (what, urgency) => this.#changed(what, urgency),
+      ...(watchPace === undefined ? {} : { pace: watchPace }),
+    });
+    this.#election = new Election({
+      api,
+      namespace,
+      name: leaseName,
+      identity,
+      // What the leader before us did not get to write is ours now.
+      onStartedLeading: () => {
+        this.changed();
+        this.#fleet?.resume();
+        this.#mcpPods?.resume();
+      },
+      onStoppedLeading: () => {},
+      log,
+      metrics,
+      ...(electionPace === undefined ? {} : { pace: electionPace }),
+    });
+    this.#status = new StatusWriter({
+      api,
+      resourceOf: resourceOfKind,
+      mayWrite: () => this.#election.isLeader,
+      onStale: () => this.changed('later'),
+      givesWay: () => this.#fleet?.isBusy === true || this.#mcpPods?.isBusy === true,
+      isUnsettled: ({ kind, namespace, name }) =>
+        (kind === 'Gateway' && this.#fleet?.isBeginning(keyOf(namespace, name)) === true) ||
+        (kind === 'McpBackend' && this.#mcpPods?.isBeginning(keyOf(namespace, name)) === true),
+      log,
+      metrics,
+    });
+    const { installation, controllerName = defaultControllerName } = options;
+    if (installation !== undefined) {
+      this.#provisioned = new ProvisionedObjects({
+        api,
+        namespaces: watchNamespaces,
+        log,
+        metrics: watchMetrics,
+        pace: watchPace,
+      });
+      const making = {
+        api,
+        objects: this.#provisioned,
+        controllerName,
+        installation,
+        mayWrite: () => this.#election.isLeader,
+        // Pods come and go, each with a word of its own; models do not depend on them.
+        onChange: () => this.changed('later'),
+        log,
+        metrics,
+      };
+      this.#fleet = new Fleet(making);
+      this.#mcpPods = new McpPodFleet(making);
+    }
+    const known = this.#provisioned === undefined ? [this.#objects] : [this.#objects, this.#provisioned];
+    void Promise.all(known.map(async ({ synced }) => await synced)).then((all) => {
+      if (!all.every(Boolean)) return;
+      this.#synced = true;
+      this.changed();
+    });
+  }
+
+  get isLeader(): boolean {
+    return this.#election.isLeader;
+  }
+
+  get isReady(): boolean {
+    return this.#translation !== undefined;
+  }
+
+  /** Kinds that are not known yet, and keep it from being ready. */
+  get waitsFor(): readonly string[] {
+    return [...this.#objects.missing, ...(this.#provisioned?.missing ?? [])];
+  }
+
+  /** `Date.now()` of the last translation. */
+  get translatedAt(): number | undefined {
+    return this.#translatedAt;
+  }
+
+  get translation(): Translation | undefined {
+    return this.#translation;
+  }
+
+  /** Something that the translation depends on has changed. */
+  changed(urgency: Urgency = 'soon'): void {
+    this.#changed('objects', urgency);
+  }
+
+  /** Ends the watches, gives the lease back, and lets a status that is being written be. */
+  async close(): Promise<void> {
+    await this.#coalescer.close();
+    await Promise.all([this.#status.close(), this.#fleet?.close(), this.#mcpPods?.close()]);
+    await Promise.all([this.#election.close(), this.#objects.close(), this.#provisioned?.close()]);
+  }
+
+  #changed(what: 'addresses' | 'objects', urgency: Urgency = 'soon'): void {
+    if (what === 'objects') this.#objectsChanged = true;
+    if (this.#synced) this.#coalescer.mark(urgency);
+  }
+
+  #run(): void {
+    const objects = this.#objects.snapshot();
+    const translation = this.#translation;
+    if (this.#objectsChanged || translation === undefined) {
+      this.#timed(() => this.#translate(objects));
+      this.#objectsChanged = false;
+    } else this.#timed(() => this.#refresh(objects, translation));
+  }
+
+  #translate(objects: KubeObjects): Work {
+    const { log, process, onTranslation, podKey } = this.#options;
+    const parameters = new KnownParameters(objects.parameters);
+    const { parts } = this.#translator;
+    const translation = this.#translator.translate(objects, {
+      controllerName: this.#options.controllerName ?? defaultControllerName,
+      now: new Date().toISOString().replace(/\.\d+Z$/, 'Z'),
+      process,
+      infrastructure:
+        this.#fleet?.infrastructure(objects.gateways) ??
+        this.#options.infrastructure?.(objects.gateways) ??
+        new Map<string, Infrastructure>(),
+      troubles: this.#options.troubles?.() ?? new Map<string, readonly Trouble[]>(),
+      parameters: parameters.named,
+      pods:
+        this.#mcpPods === undefined || podKey === undefined
+          ? undefined
+          : {
+              infrastructure: this.#mcpPods.infrastructure(objects.mcpBackends),
+              key: podKey,
+              isKnown: podKey('') !== undefined,
+            },
+      bundleVersions: this.#objects.bundleVersions(),
+    });
+    for (const { object, error } of translation.defects)
+      log.error('an object could not be translated: this is a defect, please report it', {
+        object,
+        reason: error instanceof Error ? (error.stack ?? error.message) : String(error),
+      });
+    // The data that it has asked for is on its way: nothing is said of a Secret before it was read.
+    if (!this.#objects.hold(this.#translator.asked)) return 'incomplete';
+    this.#translation = translation;
+    onTranslation?.(translation);
+    this.#fleet?.update(translation, objects, parameters);
+    if (podKey !== undefined) this.#mcpPods?.update(translation, objects.mcpBackends);
+    this.#status.submit(translation.report);
+    this.#ready();
+    return this.#translator.parts > parts ? 'part' : 'objects';
+  }
+
+  #refresh(objects: KubeObjects, translation: Translation): Work {
+    const services = new Map(
+      objects.services.map((service) => [
+        `${service.metadata.namespace ?? ''}/${service.metadata.name}`,
+        service,
+      ]),
+    );
+    const finder = new EndpointFinder(services, objects.endpointSlices, objects.nodes);
+    const endpoints = finder.table(translation.endpoints.keys());
+    this.#translation = { ...translation, endpoints };
+    this.#options.onAddresses?.(endpoints);
+    return 'addresses';
+  }
+
+  #timed(run: () => Work): void {
+    const begun = performance.now();
+    const what = run();
+    this.#translatedAt = Date.now();
+    this.#runs.add({ what });
+    this.#duration.observe({ what }, (performance.now() - begun) / 1_000);
+  }
+}

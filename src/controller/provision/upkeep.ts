@@ -1,0 +1,211 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Logger, Metrics } from '../../telemetry/index.ts';
+import type { KubeApi } from '../api/api.ts';
+import type { KubeObject } from '../api/object.ts';
+import { keyOfNamed } from '../translate/lookup.ts';
+import type { Named } from '../types/index.ts';
+import { WorkQueue } from '../work/workQueue.ts';
+import { Provisioner, type ProvisionerOptions, type ProvisionProblem } from '../write/provisioner.ts';
+import type { Provisioned } from './infrastructure.ts';
+import { isOfAnother } from './names.ts';
+import type { ProvisionedObjects } from './provisionedObjects.ts';
+
+/** What is made for one kind of owners, and how that is called. */
+export interface Upkept<Owner extends Named, News> {
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** Of its queue. */
+  readonly queue: string;
+  /** What the log says where an object cannot be made, and the field that names the owner. */
+  readonly complaint: string;
+  readonly field: string;
+  /** What the Deployment and the Service of an owner are called. */
+  readonly nameOf: (owner: Owner) => string;
+  /** What the status of an owner says of them. */
+  readonly newsOf: (owner: Owner, provisioned: Provisioned) => News;
+  readonly mayDelete?: ProvisionerOptions['mayDelete'];
+}
+
+export interface UpkeepOptions {
+  readonly api: KubeApi;
+  /** Closed by whoever made them. */
+  readonly objects: ProvisionedObjects;
+  /** Whether this process may write now: only the leader does. */
+  readonly mayWrite: () => boolean;
+  /** What there is for an owner has changed: its status may say something else now. */
+  readonly onChange: () => void;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+/** How long what the server has refused rests before it is tried again. */
+const problemPauseMs = 30_000;
+
+interface Wish<Owner> {
+  readonly owner: Owner;
+  /** Undefined where it ought to have nothing of ours any more. */
+  readonly objects: (() => readonly KubeObject[]) | undefined;
+  /** Of what decides about the objects. */
+  readonly mark: string;
+}
+
+/** Makes what owners ought to have, keeps it so, and knows how it fares. */
+export class Upkeep<Owner extends Named, News> {
+  readonly #kept: Upkept<Owner, News>;
+  readonly #options: UpkeepOptions;
+  readonly #provisioner: Provisioner;
+  readonly #queue: WorkQueue;
+  readonly #wishes = new Map<string, Wish<Owner>>();
+  readonly #problems = new Map<string, readonly ProvisionProblem[]>();
+  /** As it was told last. */
+  #known: ReadonlyMap<string, News> = new Map();
+
+  constructor(kept: Upkept<Owner, News>, options: UpkeepOptions) {
+    const { api, objects, mayWrite, log, metrics } = options;
+    this.#kept = kept;
+    this.#options = options;
+    this.#provisioner = new Provisioner({
+      api,
+      kinds: objects.kinds,
+      mayWrite,
+      isOfAnother,
+      ...(kept.mayDelete === undefined ? {} : { mayDelete: kept.mayDelete }),
+      log,
+      metrics,
+    });
+    this.#queue = new WorkQueue({
+      name: kept.queue,
+      handle: async (key, signal) => await this.#provision(key, signal),
+      log,
+      metrics,
+      rate: { perSecond: 50, burst: 200 },
+    });
+    objects.onChange((changed) => this.#seen(changed));
+  }
+
+  /** By `namespace/name` of the owners: what there is of each. */
+  news(owners: readonly Owner[]): ReadonlyMap<string, News> {
+    const all = new Map<string, News>();
+    for (const owner of owners) {
+      const found = this.#newsOf(owner);
+      if (found !== undefined) all.set(keyOfNamed(owner), found);
+    }
+    return (this.#known = all);
+  }
+
+  /**
+   * An owner ought to have objects.
+   * @param mark of what decides about them: where it is the same as before, nothing is done
+   * @param objects asked for anew at each try
+   */
+  want(owner: Owner, mark: string, objects: () => readonly KubeObject[]): void {
+    if (this.#wishes.get(keyOfNamed(owner))?.mark !== mark) this.#add({ owner, objects, mark });
+  }
+
+  /** What was made for an owner is of no use any more. */
+  release(owner: Owner): void {
+    this.#add({ owner, objects: undefined, mark: '' });
+  }
+
+  /** Owners that are not there any more take their objects along. */
+  keep(owners: readonly Owner[]): void {
+    const present = new Set(owners.map(keyOfNamed));
+    for (const key of new Set([...this.#wishes.keys(), ...this.#problems.keys()]))
+      if (!present.has(key)) {
+        this.#wishes.delete(key);
+        this.#problems.delete(key);
+        this.#queue.forget(key);
+      }
+  }
+
+  /** What an owner ought to have as far as was said: objects, or none; undefined where nothing was said. */
+  wish(owner: Owner): 'objects' | 'none' | undefined {
+    const wish = this.#wishes.get(keyOfNamed(owner));
+    if (wish === undefined) return undefined;
+    return wish.objects === undefined ? 'none' : 'objects';
+  }
+
+  /** What serves an owner. */
+  servingOf(owner: Owner): ReturnType<ProvisionedObjects['servingOf']> {
+    return this.#options.objects.servingOf(owner.metadata, this.#kept.nameOf(owner));
+  }
+
+  /** Is something being made? */
+  get isBusy(): boolean {
+    return this.#queue.isBusy;
+  }
+
+  /** Was there anything of an owner, by its `namespace/name`, when it was last asked for? */
+  has(key: string): boolean {
+    return this.#known.has(key);
+  }
+
+  /** Is what serves an owner, by its `namespace/name`, just being made for the first time? Its Service is the last. */
+  isBeginning(key: string): boolean {
+    const wish = this.#wishes.get(key);
+    return wish !== undefined && this.#queue.works(key) && this.servingOf(wish.owner).service === undefined;
+  }
+
+  /** What the leader before us did not get to do is ours now. */
+  resume(): void {
+    for (const key of this.#wishes.keys()) this.#queue.add(key);
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.close();
+  }
+
+  #add(wish: Wish<Owner>): void {
+    const key = keyOfNamed(wish.owner);
+    this.#wishes.set(key, wish);
+    this.#queue.add(key);
+  }
+
+  async #provision(key: string, signal: AbortSignal): Promise<void> {
+    const { log, mayWrite } = this.#options;
+    const { apiVersion, kind, complaint, field } = this.#kept;
+    const wish = this.#wishes.get(key);
+    if (wish === undefined || !mayWrite()) return;
+    const { owner, objects } = wish;
+    const problems = await this.#provisioner.reconcile(
+      { apiVersion, kind, metadata: owner.metadata },
+      objects?.() ?? [],
+      signal,
+    );
+    for (const { object, message } of problems)
+      log.warn(complaint, { [field]: key, object, reason: message });
+    if (this.#wishes.get(key) !== wish) return;
+    if (objects === undefined) this.#wishes.delete(key);
+    if (problems.length > 0) {
+      this.#problems.set(key, problems);
+      // A quota, a permission, a name that others have: nobody tells when that changes.
+      this.#queue.addAfter(key, problemPauseMs);
+    } else this.#problems.delete(key);
+    this.#compare(owner);
+  }
+
+  /** Objects of ours have changed: by us, by the cluster, or by somebody who ought not to. */
+  #seen(objects: readonly KubeObject[]): void {
+    for (const { metadata } of objects)
+      for (const { kind, name } of metadata.ownerReferences ?? []) {
+        const key = `${metadata.namespace ?? ''}/${name}`;
+        const wish = kind === this.#kept.kind ? this.#wishes.get(key) : undefined;
+        if (wish === undefined) continue;
+        if (this.#options.mayWrite()) this.#queue.add(key);
+        this.#compare(wish.owner);
+      }
+  }
+
+  /** Tells of a change where the status would say something else: pods come and go a lot. */
+  #compare(owner: Owner): void {
+    const known = this.#known.get(keyOfNamed(owner));
+    if (!isDeepStrictEqual(this.#newsOf(owner), known)) this.#options.onChange();
+  }
+
+  #newsOf(owner: Owner): News | undefined {
+    const { deployment, service } = this.servingOf(owner);
+    const problems = this.#problems.get(keyOfNamed(owner)) ?? [];
+    if (deployment === undefined && service === undefined && problems.length === 0) return undefined;
+    return this.#kept.newsOf(owner, { deployment, service, problems });
+  }
+}

@@ -1,0 +1,212 @@
+import type { AddressLists } from '../../model/index.ts';
+import { StreamServer, type ProxyView, type ServerPace, type Trouble } from '../../stream/index.ts';
+import type { Logger, Metrics } from '../../telemetry/index.ts';
+import type { KubeApi } from '../api/api.ts';
+import { tokenAudience } from '../provision/deployment.ts';
+import { proxyName } from '../provision/names.ts';
+import {
+  mcpAccountName,
+  mcpModelKey,
+  mcpOfModel,
+  type GatewayModel,
+  type Translation,
+} from '../translate/index.ts';
+import { CertificateFiles, type CertificateFileNames } from './certificateFiles.ts';
+import { trustOf } from './material.ts';
+import { OwnCertificate } from './ownCertificate.ts';
+import { SessionSeed } from './sessionSeed.ts';
+import { TokenReviewer, type Account } from './tokenReview.ts';
+
+export interface ModelServerOptions {
+  readonly api: KubeApi;
+  readonly host: string;
+  readonly port: number;
+  /** Names this process, for people. */
+  readonly controller: string;
+  /** The certificate of an operator, in place of one of our own. */
+  readonly files?: CertificateFileNames | undefined;
+  /** It is a part of the names of the pods of McpBackends. */
+  readonly controllerName: string;
+  /** Of the controller; the Secret with its certificate lies there. */
+  readonly namespace: string;
+  readonly secretName: string;
+  /** The Secret with what session keys are derived from lies there, too. */
+  readonly sessionsSecretName: string;
+  /** Hosts and addresses that proxies reach controllers by. */
+  readonly names: readonly string[];
+  /** Whether this process may write now: only the leader does. */
+  readonly mayWrite: () => boolean;
+  /** `trust` is another one now. */
+  readonly onTrust: () => void;
+  /** Session keys are others now: models have to be published again. */
+  readonly onSessionKeys: () => void;
+  /** `troubles` says something else now. */
+  readonly onTroubles: () => void;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly pace?: Partial<ServerPace>;
+  readonly lookMs?: number;
+  readonly hurryMs?: number;
+}
+
+interface Closable {
+  close(): Promise<void> | void;
+}
+
+/** Serves the models of Gateways to their proxies, and is believed by them. */
+export class ModelServer {
+  private readonly options: ModelServerOptions;
+  private readonly server: StreamServer<Account>;
+  private readonly certificate: Closable;
+  private readonly sessions: SessionSeed;
+  private readonly keyed = new WeakMap<GatewayModel, GatewayModel>();
+  private readonly firstShown = Promise.withResolvers<void>();
+  private shown = false;
+  private pem: string | undefined;
+
+  private constructor(options: ModelServerOptions, server: StreamServer<Account>) {
+    this.options = options;
+    this.server = server;
+    const { files, api, namespace, secretName, names, mayWrite, log, lookMs, hurryMs } = options;
+    const pace = {
+      ...(lookMs === undefined ? {} : { lookMs }),
+      ...(hurryMs === undefined ? {} : { hurryMs }),
+    };
+    this.sessions = new SessionSeed({
+      api,
+      namespace,
+      secretName: options.sessionsSecretName,
+      mayWrite,
+      onSeed: options.onSessionKeys,
+      log,
+      ...pace,
+    });
+    this.certificate =
+      files === undefined
+        ? new OwnCertificate({
+            api,
+            namespace,
+            secretName,
+            names,
+            mayWrite,
+            onMaterial: (material) => this.show(material.server, trustOf(material)),
+            log,
+            ...pace,
+          })
+        : new CertificateFiles(files, (identity, trust) => this.show(identity, trust), log);
+  }
+
+  /** @throws Error when the port cannot be bound */
+  static async start(options: ModelServerOptions): Promise<ModelServer> {
+    const { api, host, port, controller, controllerName, mayWrite, onTroubles, log, metrics, pace } = options;
+    const reviewer = new TokenReviewer({ api, audience: tokenAudience, metrics });
+    const server = await StreamServer.listen<Account>({
+      host,
+      port,
+      controller,
+      authenticate: (token, address) => reviewer.review(token, address),
+      mayRead: (account, gateway) => mayRead(controllerName, account, gateway),
+      onTroubles,
+      wantsTroublesElsewhere: () => !mayWrite(),
+      log,
+      metrics,
+      ...(pace === undefined ? {} : { pace }),
+    });
+    return new ModelServer(options, server);
+  }
+
+  get port(): number {
+    return this.server.port;
+  }
+
+  /** Resolves when proxies can connect. */
+  get ready(): Promise<void> {
+    return this.firstShown.promise;
+  }
+
+  get isReady(): boolean {
+    return this.shown;
+  }
+
+  /** Certificates that proxies are to trust us by, in the PEM form; undefined while that is not known. */
+  get trust(): string | undefined {
+    return this.pem;
+  }
+
+  get proxies(): readonly ProxyView[] {
+    return this.server.proxies;
+  }
+
+  /** What proxies could not make of the models of their Gateways, by `namespace/name`. */
+  get troubles(): ReadonlyMap<string, readonly Trouble[]> {
+    return this.server.troubles;
+  }
+
+  /** What proxies show to the pod of an McpBackend; undefined while that is not known. */
+  podKeyOf(backend: string): string | undefined {
+    return this.sessions.podKeyOf(backend);
+  }
+
+  publish({ models, pods, endpoints }: Pick<Translation, 'models' | 'pods' | 'endpoints'>): void {
+    const ofPods = Array.from(pods, ([key, { model }]) =>
+      model === undefined ? [] : [[mcpModelKey(key), model] as const],
+    ).flat();
+    const keyed = Array.from(
+      [...models, ...ofPods],
+      ([gateway, one]) => [gateway, this.withSessionKey(gateway, one)] as const,
+    );
+    this.server.publish(new Map(keyed), endpoints);
+  }
+
+  publishAddresses(endpoints: AddressLists): void {
+    this.server.publishAddresses(endpoints);
+  }
+
+  /** Sends proxies to another controller. */
+  async close(graceMs?: number): Promise<void> {
+    await Promise.all([this.certificate.close(), this.sessions.close()]);
+    await this.server.close(graceMs);
+  }
+
+  /** What one proxy of a Gateway seals, in cookies above all, the others can open. */
+  private withSessionKey(gateway: string, published: GatewayModel): GatewayModel {
+    const sessionKey = this.sessions.keyOf(gateway);
+    if (sessionKey === undefined) return published;
+    // The same as before where nothing is new: then nobody need look at it again.
+    const before = this.keyed.get(published);
+    if (before?.model.process.fixed.sessionKey === sessionKey) return before;
+    const { model } = published;
+    const { process } = model;
+    const fixed = { ...process.fixed, sessionKey };
+    const keyed = { ...published, model: { ...model, process: { ...process, fixed } } };
+    this.keyed.set(published, keyed);
+    return keyed;
+  }
+
+  private show(identity: { readonly cert: string; readonly key: string }, trust: string): void {
+    try {
+      this.server.useCertificate(identity);
+    } catch (error) {
+      this.options.log.error('the certificate for proxies cannot be used', {
+        reason: error instanceof Error ? error.message : String(error),
+      });
+      return;
+    }
+    this.shown = true;
+    this.firstShown.resolve();
+    if (this.pem === trust) return;
+    this.pem = trust;
+    this.options.onTrust();
+  }
+}
+
+/**
+ * The proxies of a Gateway run as the one ServiceAccount that is made for them, in its namespace; so does the pod of an
+ * McpBackend.
+ */
+function mayRead(controllerName: string, { namespace, name }: Account, model: string): boolean {
+  const [at = '', of = ''] = model.split('/');
+  const backend = mcpOfModel(of);
+  const account = backend === undefined ? proxyName(of) : mcpAccountName(controllerName, backend);
+  return namespace === at && name === account;
+}

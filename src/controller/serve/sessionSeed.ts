@@ -1,0 +1,92 @@
+import { hkdfSync, randomBytes } from 'node:crypto';
+import type { Logger } from '../../telemetry/index.ts';
+import type { KubeObject } from '../api/object.ts';
+import { entriesOf, OwnSecret, type OwnSecretOptions } from './ownSecret.ts';
+import { Lookout, type LookoutPace } from './lookout.ts';
+
+/** Its Secret lies in the namespace of the controller. */
+export interface SessionSeedOptions extends OwnSecretOptions, LookoutPace {
+  /** Whether this process may write now: only the leader does. */
+  readonly mayWrite: () => boolean;
+  /** The first time, and at every change. */
+  readonly onSeed: () => void;
+  readonly log: Logger;
+}
+
+const entry = 'seed';
+const seedBytes = 32;
+
+/**
+ * What the session keys of all Gateways are derived from: the proxies of one have to have theirs in common, across
+ * restarts of themselves and of controllers. It lies in a Secret of the controller's namespace, made by the leader; one
+ * Secret for each Gateway would take the right to write Secrets everywhere, tokens of ServiceAccounts among them.
+ */
+export class SessionSeed {
+  private readonly options: SessionSeedOptions;
+  private readonly secret: OwnSecret;
+  private readonly lookout: Lookout;
+  private seed: Buffer | undefined;
+
+  constructor(options: SessionSeedOptions) {
+    const { namespace, secretName } = options;
+    this.options = options;
+    this.secret = new OwnSecret(options);
+    this.lookout = new Lookout({
+      ...options,
+      look: async (signal) => await this.look(signal),
+      hasTime: () => this.seed !== undefined,
+      complaint: 'the Secret of the session keys cannot be read or written',
+      about: { secret: `${namespace}/${secretName}` },
+    });
+  }
+
+  /**
+   * The key of a Gateway, 64 hex digits; undefined while the seed is not known. From it no other one can be worked out.
+   * @param gateway `namespace/name`
+   */
+  keyOf(gateway: string): string | undefined {
+    return this.derived(`portcullis sessions\n${gateway}`);
+  }
+
+  /**
+   * What proxies show to the pod of an McpBackend, 64 hex digits; undefined while the seed is not known.
+   * @param backend `namespace/name`
+   */
+  podKeyOf(backend: string): string | undefined {
+    return this.derived(`portcullis mcp pods\n${backend}`);
+  }
+
+  private derived(purpose: string): string | undefined {
+    if (this.seed === undefined) return undefined;
+    return Buffer.from(hkdfSync('sha256', this.seed, '', purpose, 32)).toString('hex');
+  }
+
+  async close(): Promise<void> {
+    await this.lookout.close();
+  }
+
+  private async look(signal: AbortSignal): Promise<void> {
+    const { namespace, secretName, mayWrite, onSeed, log } = this.options;
+    const secret = await this.secret.read(signal);
+    const found = seedIn(secret);
+    if (found === undefined) {
+      if (!mayWrite()) return;
+      // The next look decides what it is: another leader may have been faster.
+      this.seed = undefined;
+      const data = { [entry]: randomBytes(seedBytes).toString('base64') };
+      if (await this.secret.write(data, secret, signal))
+        log.info('the seed of the session keys is made anew', { secret: `${namespace}/${secretName}` });
+      return;
+    }
+    if (this.seed?.equals(found) === true) return;
+    this.seed = found;
+    onSeed();
+  }
+}
+
+/** Undefined where it cannot be used. */
+function seedIn(secret: KubeObject | undefined): Buffer | undefined {
+  const value = entriesOf(secret)[entry];
+  const seed = typeof value === 'string' ? Buffer.from(value, 'base64') : undefined;
+  return seed !== undefined && seed.length >= seedBytes ? seed : undefined;
+}

@@ -1,0 +1,119 @@
+import type { BackendTls } from '../../model/index.ts';
+import type { BackendTLSPolicy, Service, ServicePort } from '../types/index.ts';
+import { problem, type Problem } from './conditions.ts';
+import { written } from './grants.ts';
+import type { Guard } from './guard.ts';
+import { byAge, keyOfNamed, type Lookup } from './lookup.ts';
+import { authoritiesOf, type Checked } from './pem.ts';
+import type { GatewayState } from './state.ts';
+
+/** What becomes of a BackendTLSPolicy. */
+export interface PolicyState {
+  readonly object: BackendTLSPolicy;
+  readonly tls: BackendTls | undefined;
+  /** Why it cannot be used. */
+  readonly invalid: Problem | undefined;
+  readonly unresolved: Problem | undefined;
+  /** Another one has a target of it. */
+  conflict: Problem | undefined;
+  /** The Gateways whose routes use a target of it, by `namespace/name`. */
+  readonly gateways: Map<string, GatewayState>;
+}
+
+/** The BackendTLSPolicies by what they are for. */
+export class BackendTlsPolicies {
+  readonly all: PolicyState[] = [];
+  /** By Service and name of the port, which is empty for those that are for every port. */
+  private readonly byTarget = new Map<string, PolicyState>();
+  /** All that name a Service, whether they count or not. */
+  private readonly byService = new Map<string, Set<PolicyState>>();
+
+  constructor(policies: readonly BackendTLSPolicy[], lookup: Lookup, guard: Guard) {
+    for (const object of policies.toSorted(byAge))
+      guard('BackendTLSPolicy', object, () => this.add(readPolicy(object, lookup)));
+  }
+
+  /** A route of the Gateway goes to the Service. */
+  noteUse(service: Service, gateway: GatewayState): void {
+    for (const state of this.byService.get(keyOfNamed(service)) ?? [])
+      state.gateways.set(gateway.key, gateway);
+  }
+
+  /** What holds for a port of a Service. */
+  find(service: Service, { name = '' }: ServicePort): PolicyState | undefined {
+    const key = keyOfNamed(service);
+    return (name === '' ? undefined : this.byTarget.get(`${key} ${name}`)) ?? this.byTarget.get(`${key} `);
+  }
+
+  private add(state: PolicyState): void {
+    const { metadata, spec } = state.object;
+    for (const { group = '', kind = 'Service', name, sectionName = '' } of spec.targetRefs) {
+      if (group !== '' || kind !== 'Service') continue;
+      const service = `${metadata.namespace}/${name}`;
+      const target = `${service} ${sectionName}`;
+      const first = this.byTarget.get(target);
+      if (first === undefined) this.byTarget.set(target, state);
+      else
+        state.conflict ??= problem(
+          'Conflicted',
+          `BackendTLSPolicy ${keyOfNamed(first.object)} is older and for Service ${service} too`,
+        );
+      const others = this.byService.get(service);
+      if (others === undefined) this.byService.set(service, new Set([state]));
+      else others.add(state);
+    }
+    this.all.push(state);
+  }
+}
+
+function readPolicy(object: BackendTLSPolicy, { configMaps }: Lookup): PolicyState {
+  const { validation, options = {} } = object.spec;
+  const { caCertificateRefs = [], wellKnownCACertificates = '', hostname, subjectAltNames = [] } = validation;
+  const texts: string[] = [];
+  let unresolved: Problem | undefined;
+  for (const { group = '', kind = 'ConfigMap', name } of caCertificateRefs) {
+    const { namespace } = object.metadata;
+    const what = written(kind, namespace, name);
+    if (group !== '' || kind !== 'ConfigMap') {
+      unresolved ??= problem('InvalidKind', `${what}: only a ConfigMap of the core group can be used`);
+      continue;
+    }
+    const map = configMaps.get(`${namespace}/${name}`);
+    const checked: Checked<string> =
+      map === undefined ? { ok: false, why: 'there is none' } : authoritiesOf(map);
+    if (checked.ok) texts.push(checked.value);
+    else unresolved ??= problem('InvalidCACertificateRef', `${what}: ${checked.why}`);
+  }
+  const [option] = Object.keys(options);
+  const invalid =
+    option !== undefined
+      ? problem('Invalid', `options: ${option} is not known`)
+      : caCertificateRefs.length > 0
+        ? texts.length > 0
+          ? undefined
+          : problem('NoValidCACertificate', 'no reference leads to authorities')
+        : wellKnownCACertificates === 'System'
+          ? undefined
+          : problem('Invalid', 'neither caCertificateRefs nor wellKnownCACertificates: System');
+  const names = subjectAltNames.flatMap(({ type, hostname: host, uri }) => {
+    const name = type === 'URI' ? uri : host;
+    return name === undefined || name === '' ? [] : [name];
+  });
+  const tls: BackendTls = {
+    hostname,
+    ...(texts.length === 0 ? {} : { root: { inline: texts.join('\n') } }),
+    insecure: false,
+    insecureHost: false,
+    subjectAltNames: names,
+    // Where there are alternative names, the host name only chooses the certificate (BackendTLSPolicyValidation).
+    ...(names.length === 0 ? {} : { subjectAltNamesOnly: true }),
+  };
+  return {
+    object,
+    tls: invalid === undefined ? tls : undefined,
+    invalid,
+    unresolved,
+    conflict: undefined,
+    gateways: new Map(),
+  };
+}

@@ -1,0 +1,105 @@
+import { hash } from 'node:crypto';
+import type {
+  McpBackend,
+  Model,
+  Place,
+  PolicyUse,
+  ProcessSettings,
+  RemoteTarget,
+  StdioTarget,
+} from '../../model/index.ts';
+import { policyNames, type PolicyName } from '../../policies/facts.ts';
+import { endpointKey } from './endpoints.ts';
+import { mcpPodName } from './mcpPodNames.ts';
+import { checked } from './settings.ts';
+
+/** Of the pod, and of its Service. */
+export const mcpPodPort = 8_080;
+const path = '/mcp';
+
+export const beingSetUp = 'its pod is being set up';
+
+/** What every backend of one target has. */
+export const backendDefaults: Pick<McpBackend, 'prefixMode' | 'dnsRebindingProtection'> = {
+  prefixMode: 'conditional',
+  dnsRebindingProtection: false,
+};
+
+const placeOf = (key: string): Place => ({
+  file: `McpBackend ${key}`,
+  line: 1,
+  column: 1,
+  path: 'spec.targets[0].stdio',
+});
+
+function use(name: PolicyName, settings: unknown, place: Place): PolicyUse {
+  const read = checked(name, settings);
+  if ('reason' in read) throw new TypeError(read.message);
+  return { ...read, place };
+}
+
+/**
+ * How proxies reach the pod of an McpBackend.
+ * @param key what they show to be let in
+ */
+export function remoteTarget(
+  name: string,
+  backend: { readonly namespace: string; readonly name: string; readonly controllerName: string },
+  key: string,
+): RemoteTarget {
+  const { namespace } = backend;
+  const service = mcpPodName(backend.controllerName, backend.name);
+  return {
+    kind: 'http',
+    name,
+    host: `${service}.${namespace}.svc`,
+    port: mcpPodPort,
+    path,
+    endpoints: endpointKey(`${namespace}/${service}`, { port: mcpPodPort, protocol: 'TCP' }),
+    policies: [use(policyNames.backendAuth, { key }, placeOf(`${namespace}/${backend.name}`))],
+  };
+}
+
+/**
+ * What the pod of an McpBackend is to do: its program, for whoever shows the key.
+ * @param backend `namespace/name`
+ */
+export function podModel(backend: string, target: StdioTarget, key: string, process: ProcessSettings): Model {
+  const place = placeOf(backend);
+  // Of the key it holds a digest only: the program runs beside it.
+  const keys = [{ keyHash: `sha256:${hash('sha256', key)}` }];
+  return {
+    process,
+    binds: [
+      {
+        port: mcpPodPort,
+        listeners: [
+          {
+            name: 'mcp',
+            protocol: 'HTTP',
+            policies: [use(policyNames.apiKey, { keys, mode: 'strict' }, place)],
+            routes: [
+              {
+                name: `McpBackend/${backend}#0`,
+                hostnames: [],
+                matches: [{ path: { kind: 'exact', value: path }, headers: [], query: [] }],
+                policies: [],
+                backends: [
+                  {
+                    kind: 'mcp',
+                    key: `mcp/${backend}`,
+                    targets: [target],
+                    ...backendDefaults,
+                    weight: 1,
+                    place,
+                  },
+                ],
+                place,
+              },
+            ],
+          },
+        ],
+      },
+    ],
+  };
+}

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { authority } from '../../proxy/certificates.testing.ts';
+import type { Secret } from '../types/index.ts';
+import { lastKeyPairOf, noteReplaced } from './pem.ts';
+
+const ca = authority();
+
+const secret = (data: Readonly<Record<string, string>> | undefined, uid = 'u'): Secret =>
+  ({
+    metadata: { name: 'web', namespace: 'ns', uid },
+    ...(data === undefined
+      ? {}
+      : {
+          data: Object.fromEntries(
+            Object.entries(data).map(([name, text]) => [name, Buffer.from(text).toString('base64')]),
+          ),
+        }),
+  }) as Secret;
+
+const sound = (uid = 'u'): [Secret, string] => {
+  const { cert, key } = ca.issue({ names: ['a.example.test'] });
+  return [secret({ 'tls.crt': cert, 'tls.key': key }, uid), cert];
+};
+
+test('what a Secret held before it was broken is remembered, however often it is broken', () => {
+  const [first, cert] = sound();
+  const broken = secret({ 'tls.crt': 'rubbish', 'tls.key': 'rubbish' });
+  noteReplaced(first, broken);
+  assert.equal(lastKeyPairOf(broken)?.cert, cert);
+  const empty = secret({});
+  noteReplaced(broken, empty);
+  assert.equal(lastKeyPairOf(empty)?.cert, cert);
+  const worse = secret({ 'tls.crt': cert, 'tls.key': 'rubbish' });
+  noteReplaced(empty, worse);
+  assert.equal(lastKeyPairOf(worse)?.cert, cert);
+});
+
+test('one that is mended, or another of the same name, has nothing before it', () => {
+  const [first] = sound();
+  const [second] = sound();
+  noteReplaced(first, second);
+  assert.equal(lastKeyPairOf(second), undefined);
+  const other = secret({ 'tls.crt': 'rubbish', 'tls.key': 'rubbish' }, 'another');
+  noteReplaced(first, other);
+  assert.equal(lastKeyPairOf(other), undefined);
+  const never = secret(undefined);
+  noteReplaced(secret(undefined), never);
+  assert.equal(lastKeyPairOf(never), undefined);
+});

@@ -1,0 +1,52 @@
+import type { Place, PolicyUse } from '../../model/index.ts';
+import { factsOf } from '../../policies/facts.ts';
+import { isRecord } from '../api/object.ts';
+import { problem, type Problem } from './conditions.ts';
+import type { ReadPolicy } from './policyReading.ts';
+import { nameOf, type GatewayPolicyState } from './policyState.ts';
+
+/** A policy that holds somewhere. */
+export interface Holding {
+  readonly read: ReadPolicy;
+  readonly state: GatewayPolicyState;
+}
+
+/** The policies of one place, by name. */
+export type Level = ReadonlyMap<string, Holding>;
+
+export const nothing: Level = new Map();
+
+/** What stands closer takes the place of what it inherits, whole policies at a time. */
+export function over(inherited: Level, closer: Level): Level {
+  if (closer.size === 0) return inherited;
+  return inherited.size === 0 ? closer : new Map([...inherited, ...closer]);
+}
+
+/** The policies in the words of the model; one that cannot be used closes what it is for. */
+export function usesOf(level: Level): readonly PolicyUse[] | Problem {
+  const uses: PolicyUse[] = [];
+  for (const [name, { read, state }] of level) {
+    if ('reason' in read) return problem(read.reason, `${nameOf(state)}: ${read.message}`);
+    uses.push({ name, settings: read.settings, place: placeOf(state, name), guarded: true });
+  }
+  return uses;
+}
+
+export const placeOf = (state: GatewayPolicyState, name: string): Place => ({
+  file: nameOf(state),
+  line: 1,
+  column: 1,
+  path: `spec.policies.${name}`,
+});
+
+/** The policies that put something in place of the path prefix of a match, and need one. */
+export const prefixReplacers = (level: Level): readonly (readonly [string, GatewayPolicyState])[] =>
+  [...level].flatMap(([name, { read, state }]) =>
+    'settings' in read && replacesPrefix(name, read.settings) ? [[name, state] as const] : [],
+  );
+
+const replacesPrefix = (name: string, settings: unknown): boolean =>
+  factsOf(name)?.replacesPrefix === true &&
+  isRecord(settings) &&
+  isRecord(settings['path']) &&
+  settings['path']['kind'] === 'prefix';

@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { test, type TestContext } from 'node:test';
+import { memoryLog } from '../../auth/log.testing.ts';
+import { until } from '../../proxy/until.testing.ts';
+import { createMetrics } from '../../telemetry/index.ts';
+import type { KubeObject } from '../api/object.ts';
+import { event, page, scriptedServer, type Asked } from './apiServer.testing.ts';
+import { HeldData } from './heldData.ts';
+import { Informer } from './informer.ts';
+import { trimMetadata } from './trim.ts';
+import { WatchMetrics } from './watchMetrics.ts';
+
+const resource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true };
+
+const map = (namespace: string, name: string, bytes: number, version = 1): object => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name, namespace, resourceVersion: String(version) },
+  data: { 'jwks.json': 'x'.repeat(bytes) },
+});
+
+/** A cluster of ConfigMaps, and what is kept of them. */
+async function start(
+  t: TestContext,
+  maps: object[],
+  options: { budget?: number; fails?: () => boolean } = {},
+) {
+  const server = await scriptedServer(t);
+  const reads: string[] = [];
+  let watching: ServerResponse | undefined;
+  server.answers.list = [
+    (response, { path, query }: Asked) => {
+      const name = /^metadata\.name=(.+)$/.exec(query.get('fieldSelector') ?? '')?.[1];
+      if (name === undefined) return page(maps, 10)(response, undefined as never);
+      reads.push(name);
+      if (options.fails?.() === true) return void response.destroy();
+      const found = maps.filter((one) => {
+        const { metadata } = one as KubeObject;
+        return metadata.name === name && path.includes(`/namespaces/${metadata.namespace}/`);
+      });
+      page(found, 10)(response, undefined as never);
+    },
+  ];
+  server.answers.watch = [
+    (response) => {
+      response.writeHead(200);
+      response.flushHeaders();
+      watching = response;
+    },
+  ];
+  const { log } = memoryLog();
+  let changes = 0;
+  const held = new HeldData({
+    api: server.api,
+    log,
+    budget: options.budget ?? 1_000_000,
+    onChange: () => changes++,
+    retryMs: 5,
+  });
+  const informer = new Informer<KubeObject>({
+    api: server.api,
+    resource,
+    trim: (object) => held.trimmed(trimMetadata(object)),
+    log,
+    metrics: new WatchMetrics(createMetrics({ process: false })),
+  });
+  held.follow({ resource, trim: trimMetadata, informer });
+  t.after(async () => {
+    held.close();
+    await informer.close();
+  });
+  assert.equal(await informer.synced, true);
+  await until('the watch is open', () => watching !== undefined);
+  const bytesIn = (name: string): number | string => {
+    const [namespace = '', own = ''] = name.split('/');
+    const object = informer.objects.get(namespace, own);
+    const text = (object?.['data'] as Record<string, string> | undefined)?.['jwks.json'];
+    return text?.length ?? String(object?.['withheld']);
+  };
+  const want = (...names: string[]): boolean => held.want(new Map([['ConfigMap', new Set(names)]]));
+  return {
+    want,
+    reads,
+    bytesIn,
+    changes: () => changes,
+    tell: (type: string, object: object) => void watching?.write(event(type, object)),
+  };
+}
+
+test('nothing is kept of what nobody asked for, and what is asked for is read then', async (t) => {
+  const maps = Array.from({ length: 400 }, (_, i) => map('ns', `m${i}`, 50_000));
+  const { want, reads, bytesIn, changes } = await start(t, maps);
+  for (let i = 0; i < 400; i++) assert.equal(bytesIn(`ns/m${i}`), 'unread');
+  assert.deepEqual(reads, []);
+
+  assert.equal(want('ns/m3', 'ns/m5', 'ns/missing'), false);
+  await until('both are read', () => changes() > 0);
+  assert.equal(want('ns/m3', 'ns/m5', 'ns/missing'), true);
+  assert.deepEqual([bytesIn('ns/m3'), bytesIn('ns/m5'), bytesIn('ns/m4')], [50_000, 50_000, 'unread']);
+  assert.deepEqual(
+    reads.toSorted((a, b) => (a < b ? -1 : 1)),
+    ['m3', 'm5'],
+  );
+
+  // Data that no translation asks for any more goes again.
+  assert.equal(want('ns/m5'), true);
+  assert.deepEqual([bytesIn('ns/m3'), bytesIn('ns/m5')], ['unread', 50_000]);
+});
+
+test('changes of what is asked for are kept as they come, and of others only that they are there', async (t) => {
+  const { want, bytesIn, changes, tell } = await start(t, [map('ns', 'a', 10), map('ns', 'b', 10)]);
+  want('ns/a', 'ns/new');
+  await until('it is read', () => changes() > 0);
+  tell('MODIFIED', map('ns', 'a', 20, 11));
+  tell('MODIFIED', map('ns', 'b', 20, 12));
+  tell('ADDED', map('ns', 'new', 30, 13));
+  await until('they are known', () => bytesIn('ns/new') === 30);
+  assert.deepEqual([bytesIn('ns/a'), bytesIn('ns/b')], [20, 'unread']);
+});
+
+test('what a namespace has in memory stops at its budget, by name, and takes nothing from another one', async (t) => {
+  const maps = ['a', 'b', 'c'].map((name) => map('greedy', name, 400)).concat(map('other', 'z', 900));
+  const { want, bytesIn, changes, tell } = await start(t, maps, { budget: 1_000 });
+  const names = ['greedy/c', 'greedy/b', 'greedy/a', 'other/z'];
+  want(...names);
+  await until(
+    'what there is room for is read',
+    () => bytesIn('other/z') === 900 && bytesIn('greedy/b') === 400,
+  );
+  assert.equal(want(...names), true);
+  assert.deepEqual(names.map(bytesIn), ['overBudget', 400, 400, 900]);
+
+  const before = changes();
+  tell('MODIFIED', map('greedy', 'a', 100, 11));
+  await until('there is room', () => bytesIn('greedy/a') === 100);
+  want(...names);
+  await until('it is read', () => changes() > before && bytesIn('greedy/c') === 400);
+
+  // An object that grows into the room of others takes it only by the order of names.
+  tell('MODIFIED', map('greedy', 'a', 700, 12));
+  await until('it has grown', () => bytesIn('greedy/a') === 700);
+  assert.equal(want(...names), false);
+  assert.equal(want(...names), true);
+  assert.deepEqual(names.map(bytesIn), ['overBudget', 'overBudget', 700, 900]);
+});
+
+test('what cannot be read keeps nobody waiting for long, and is tried again', async (t) => {
+  let away = true;
+  const { want, bytesIn, changes } = await start(t, [map('ns', 'a', 10)], { fails: () => away });
+  assert.equal(want('ns/a'), false);
+  await until('it is known that it cannot be read', () => changes() > 0);
+  assert.equal(want('ns/a'), true);
+  assert.equal(bytesIn('ns/a'), 'unread');
+  away = false;
+  await until('it is read', () => bytesIn('ns/a') === 10);
+});
