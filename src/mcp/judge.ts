@@ -37,6 +37,6 @@ export class Judge {
   /** The same for a template with some of its variables known: what it stands for may be hidden, though it is not. */
   allowsExpansion(target: string, template: string, values: ReadonlyMap<string, string>): boolean {
     const name = expandTemplate(template, values);
-    return this.allows({ kind: 'resource', target, name, template: true });
+    return name !== undefined && this.allows({ kind: 'resource', target, name, template: true });
   }
 }

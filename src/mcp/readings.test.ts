@@ -84,6 +84,13 @@ test('a template takes the values that are known', () => {
   assert.equal(expandTemplate('demo://r/{+kind*}', new Map([['kind', '{x}']])), 'demo://r/%7Bx%7D');
 });
 
+test('a template that holds a long value many times is not expanded', () => {
+  const values = new Map([['a', 'x'.repeat(200_000)]]);
+  assert.equal(expandTemplate('{a}'.repeat(2_000), values), undefined);
+  assert.equal(expandTemplate(`{a${',a'.repeat(2_000)}}`, values), undefined);
+  assert.equal(expandTemplate('{b}'.repeat(2_000), values), '{b}'.repeat(2_000));
+});
+
 test('a name with more readings than are judged, or with more characters, has none', () => {
   assert.equal(readingsOfUri(`demo://a/${'x'.repeat(9_000)}`), undefined);
   assert.equal(readingsOfName(' '.repeat(9_000)), undefined);

@@ -152,18 +152,29 @@ const operators: Readonly<Record<string, readonly [first: string, between: strin
   '&': ['&', '&', true],
 };
 
-/** The template with the values that are known put in; expressions with an unknown variable stay. */
-export function expandTemplate(template: string, values: ReadonlyMap<string, string>): string {
-  return template.replaceAll(/\{([+#./;?&]?)([^{}]*)\}/g, (expression, operator: string, list: string) => {
-    const names = list.split(',').map((name) => name.trim().replace(/\*$|:\d+$/, ''));
-    const [first, between, named] = operators[operator]!;
-    const texts: string[] = [];
-    for (const name of names) {
-      const value = values.get(name);
-      if (value === undefined) return expression;
-      const plain = value.replaceAll(/[{}]/g, (brace) => (brace === '{' ? '%7B' : '%7D'));
-      texts.push(named ? `${name}=${plain}` : plain);
-    }
-    return first + texts.join(between);
-  });
+/**
+ * The template with the values that are known put in; expressions with an unknown variable stay. Undefined where the
+ * outcome is too long to judge: a short template can hold a long value many times.
+ */
+export function expandTemplate(template: string, values: ReadonlyMap<string, string>): string | undefined {
+  if (template.length > maxLength) return undefined;
+  let length = 0;
+  const expanded = template.replaceAll(
+    /\{([+#./;?&]?)([^{}]*)\}/g,
+    (expression, operator: string, list: string) => {
+      const names = list.split(',').map((name) => name.trim().replace(/\*$|:\d+$/, ''));
+      const [first, between, named] = operators[operator]!;
+      const texts: string[] = [];
+      for (const name of names) {
+        const value = values.get(name);
+        if (value === undefined) return expression;
+        length += value.length;
+        if (length > maxLength) return expression;
+        const plain = value.replaceAll(/[{}]/g, (brace) => (brace === '{' ? '%7B' : '%7D'));
+        texts.push(named ? `${name}=${plain}` : plain);
+      }
+      return first + texts.join(between);
+    },
+  );
+  return length > maxLength ? undefined : expanded;
 }
