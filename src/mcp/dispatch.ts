@@ -30,7 +30,7 @@ export function namePrefix(settings: McpBackend, target: string): string {
 /** Why a request is refused before anybody looks at what it asks for. */
 const faults: Readonly<Record<UnclearItem | 'long', string>> = {
   ambiguous: 'a member is repeated',
-  malformed: 'the name is not a string',
+  malformed: 'the name is not a string, or too long',
   unnamed: 'it names no item',
   long: 'the progress token is too long',
 };

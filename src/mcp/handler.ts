@@ -190,15 +190,15 @@ export class StreamableHttp implements McpHandler {
     accepted: Accepted,
     post: Post,
   ): void {
-    const message = negotiable(post.first!);
     request.annotate('mcp.method', 'initialize');
     // "The initialize request MUST NOT be part of a JSON-RPC batch" (2025-03-26, Lifecycle).
     if (post.batch)
       throw new GatewayError('mcp_invalid_request', { message: 'invalid request: initialize in a batch' });
-    if (message.text.length > maxKept)
+    if (post.first!.text.length > maxKept)
       throw new GatewayError('mcp_invalid_request', {
         message: `invalid request: initialize has more than ${maxKept} characters`,
       });
+    const message = negotiable(post.first!);
     // A client keeps the id of a session that is over for its next initialize; only one that lives is a mistake.
     const id = request.header('mcp-session-id');
     if (id !== undefined && this.options.sessions.holds(id, this.options.settings, caller))

@@ -2,7 +2,7 @@
 
 import type { ErrorCode } from '../errors.ts';
 import type { McpItem } from './contract.ts';
-import { memberOf, stringValue, type Envelope, type Span } from './json/envelope.ts';
+import { maxRead, memberOf, stringValue, type Envelope, type Span } from './json/envelope.ts';
 import { Members } from './json/scan.ts';
 
 export type ItemKind = McpItem['kind'];
@@ -98,6 +98,7 @@ export function completedBy({ text, body }: Envelope): Completed | UnclearItem {
   const name = memberOf(text, argument, 'name');
   if (known === 'ambiguous' || name === 'ambiguous') return 'ambiguous';
   if (known !== undefined) {
+    if (known.end - known.start > maxRead) return 'malformed';
     const members = new Members(text, known.start);
     while (members.next()) {
       if (values.has(members.key)) return 'ambiguous';

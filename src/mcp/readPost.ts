@@ -1,7 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '../errors.ts';
-import { readEnvelope, type Envelope, type Fault } from './json/envelope.ts';
+import { clientMembers } from './clientMembers.ts';
+import { envelopeOf, readEnvelope, type Envelope, type Fault, type Span } from './json/envelope.ts';
 import { JsonCheck, maxNumber, type JsonLimits, type JsonState } from './json/check.ts';
+import { oneLine } from './json/oneLine.ts';
+import { Outline } from './json/outline.ts';
 import { Elements, skipSpace } from './json/scan.ts';
 import { Turns } from './json/turns.ts';
 
@@ -26,6 +29,8 @@ const faults: Readonly<Record<Fault, string>> = {
 
 /** A larger body is read in pieces of so many bytes, so that others have their turn. */
 const pieceBytes = 262_144;
+/** Escapes cost more than anything else that is done to a piece. */
+const escapedBytes = 65_536;
 const turns = new Turns();
 
 /**
@@ -46,8 +51,9 @@ export function readPost(body: Buffer, limits: JsonLimits): Post | Promise<Post>
 }
 
 async function readLarge(body: Buffer, limits: JsonLimits): Promise<Post> {
+  await turns.next();
   checkText(body);
-  // White space says nothing, and everything that looks for a member would have to pass it.
+  // White space says nothing, and the walk and the server would have to pass it.
   const check = new JsonCheck(body, limits, true);
   let state = check.run(pieceBytes);
   while (state === 'more') {
@@ -55,16 +61,38 @@ async function readLarge(body: Buffer, limits: JsonLimits): Promise<Post> {
     state = check.run(pieceBytes);
   }
   verify(state, body, limits);
-  await turns.next();
   const { compacted } = check;
-  const text = compacted.toString();
-  if (text.length === compacted.length) return cutUp(text);
+  const outline = new Outline(compacted, { watched: clientMembers, maxMessages: maxBatch });
+  do await turns.next();
+  while (!outline.run(pieceBytes));
+  await turns.next();
+  const text = outline.hasSeparators ? await escaped(compacted) : compacted.toString();
+  // The gateway judges what stands at the places, and the server reads the text.
+  if (text.length !== outline.length) throw new Error('the places of a message are not those of its text');
+  await turns.next();
+  return largePost(text, outline);
+}
+
+/** The text with its separators escaped. */
+async function escaped(bytes: Buffer): Promise<string> {
   const parts: string[] = [];
-  for (let at = 0; at < text.length; at += pieceBytes) {
+  let end = 0;
+  for (let at = 0; at < bytes.length; at = end) {
+    end = Math.min(bytes.length, at + escapedBytes);
+    // Between two characters.
+    while (end < bytes.length && (bytes[end]! & 0xc0) === 0x80) end--;
+    parts.push(oneLine(bytes.toString('utf8', at, end)));
     await turns.next();
-    parts.push(oneLine(text.slice(at, at + pieceBytes)));
   }
-  return cutUp(parts.join(''));
+  return parts.join('');
+}
+
+function largePost(text: string, { isBatch, messages }: Outline): Post {
+  const read = ({ start, end, members }: Span): Envelope =>
+    accepted(envelopeOf(isBatch ? text.slice(start, end) : text, members));
+  if (!isBatch) return single(read(messages[0]!));
+  if (messages.length > maxBatch) throw tooMany();
+  return batch(messages.map(read));
 }
 
 function checkText(body: Buffer): void {
@@ -91,27 +119,19 @@ function isClosed(body: Buffer): boolean {
 
 const isSpace = (c: number): boolean => c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09;
 
-/**
- * These can stand only in strings. Some readers of lines, Node's readline among them, end a line there: a message within
- * a string would be one of its own to such a server, past every rule.
- */
-function oneLine(text: string): string {
-  return text
-    .replaceAll('\u0085', String.raw`\u0085`)
-    .replaceAll('\u2028', String.raw`\u2028`)
-    .replaceAll('\u2029', String.raw`\u2029`);
-}
-
 function cutUp(text: string): Post {
   const at = skipSpace(text, 0);
   if (text.charCodeAt(at) !== 0x5b) return single(message(text));
   const messages: Envelope[] = [];
   const elements = new Elements(text, at);
   while (elements.next()) {
-    if (messages.length === maxBatch)
-      throw invalid(`invalid request: more than ${maxBatch} messages in a batch`);
+    if (messages.length === maxBatch) throw tooMany();
     messages.push(message(text.slice(elements.start, elements.end)));
   }
+  return batch(messages);
+}
+
+function batch(messages: readonly Envelope[]): Post {
   if (messages.length === 0) throw invalid('invalid request: an empty batch');
   return {
     messages,
@@ -133,11 +153,14 @@ function single(one: Envelope): Post {
   };
 }
 
-function message(text: string): Envelope {
-  const read = readEnvelope(text);
+const message = (text: string): Envelope => accepted(readEnvelope(text));
+
+function accepted(read: Envelope | Fault): Envelope {
   if (typeof read === 'string') throw invalid(faults[read]);
   return read;
 }
+
+const tooMany = (): GatewayError => invalid(`invalid request: more than ${maxBatch} messages in a batch`);
 
 function invalid(message: string): GatewayError {
   return new GatewayError('mcp_invalid_request', { message });

@@ -46,7 +46,7 @@ test('a name that is no string reaches no server, which might make a hidden one 
   const answer = await client.post(client.request('tools/call', { name: ['crash'] }));
   assert.deepEqual(answer.json.error, {
     code: -32600,
-    message: 'invalid request: the name is not a string',
+    message: 'invalid request: the name is not a string, or too long',
   });
   assert.equal(await client.call('echo', { text: 'alive' }), 'alive');
 });

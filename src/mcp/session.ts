@@ -10,8 +10,16 @@ import { ClientStreams } from './clientStreams.ts';
 import type { Spare, Tally } from './budget.ts';
 import type { Keep } from './keep.ts';
 import { Judge } from './judge.ts';
-import { cut, edited, memberOf, stringValue, type Envelope, type RpcId } from './json/envelope.ts';
-import { splice } from './json/scan.ts';
+import {
+  cut,
+  edited,
+  maxIdLength,
+  memberOf,
+  stringValue,
+  type Envelope,
+  type RpcId,
+} from './json/envelope.ts';
+import { splice, type Edit } from './json/scan.ts';
 import { serverNotifications } from './methods.ts';
 import type { Naming } from './naming.ts';
 import { serverOf, targetNow } from './sameServer.ts';
@@ -275,7 +283,7 @@ export class Session implements TargetListener, Spare {
       const edits = this.tasks.fromClient(message, this.readerOf(target), judge);
       if (edits === undefined)
         this.log.debug('a notification about a task that is not the caller’s was dropped');
-      else if (message.method === 'notifications/cancelled') this.cancel(target, edited(message, edits));
+      else if (message.method === 'notifications/cancelled') this.cancel(target, message, edits);
       else target.send(splice(message.text, edits), message.method);
     }
   }
@@ -302,7 +310,7 @@ export class Session implements TargetListener, Spare {
     return told === undefined || target === undefined ? undefined : { target, ...told };
   }
 
-  private cancel(target: TargetConnection, message: Envelope): void {
+  private cancel(target: TargetConnection, message: Envelope, edits: readonly Edit[]): void {
     const place = memberOf(message.text, message.body, 'requestId');
     if (place === undefined || place === 'ambiguous') return;
     const id = readId(message.text.slice(place.start, place.end));
@@ -313,7 +321,7 @@ export class Session implements TargetListener, Spare {
       if (waiter instanceof Call && waiter.id === id) found = [wireId, waiter];
     if (found === undefined || found[1].method === 'initialize') return;
     const [wireId, call] = found;
-    target.send(splice(message.text, [{ ...place, replacement: String(wireId) }]));
+    target.send(splice(message.text, [...edits, { ...place, replacement: String(wireId) }]));
     target.forget(wireId);
     call.cancelled(new GatewayError('mcp_cancelled'));
   }
@@ -509,6 +517,8 @@ export class Session implements TargetListener, Spare {
 }
 
 function readId(text: string): RpcId | undefined {
+  // No call has a longer one.
+  if (text.length > maxIdLength) return undefined;
   try {
     const id: unknown = JSON.parse(text);
     return typeof id === 'string' || typeof id === 'number' ? id : undefined;

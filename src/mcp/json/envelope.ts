@@ -7,7 +7,13 @@ export type RpcId = string | number;
 export interface Span {
   readonly start: number;
   readonly end: number;
+  /** Members of the object here that were found before; a watched one that is absent stands there as undefined. */
+  readonly members?: FoundMembers;
 }
+
+/** The place of a member; `ambiguous` where it is repeated. */
+export type Found = Span | 'ambiguous' | undefined;
+export type FoundMembers = ReadonlyMap<string, Found>;
 
 export interface Envelope {
   /** The message, exactly as written, without line breaks. */
@@ -69,6 +75,18 @@ export function readEnvelope(text: string): Envelope | Fault {
   return classify(text, spans);
 }
 
+/** The same for a text whose outside was looked at before: `members` are those of the message. */
+export function envelopeOf(text: string, found: FoundMembers | undefined): Envelope | Fault {
+  if (found === undefined) return 'not_message';
+  const spans: (Span | undefined)[] = [];
+  for (const name of members.keys()) {
+    const span = found.get(name);
+    if (span === 'ambiguous') return span;
+    spans.push(span);
+  }
+  return classify(text, spans);
+}
+
 /** The message with changes in its text. */
 export function edited(message: Envelope, edits: readonly Edit[]): Envelope {
   if (edits.length === 0) return message;
@@ -124,18 +142,27 @@ function readId(text: string, span: Span): RpcId | undefined {
   return Number.isNaN(id) ? undefined : id;
 }
 
+/** Longer strings are no names: they are passed on unread, since reading them would hold up others. */
+export const maxRead = 1_048_576;
+
 function stringAt(text: string, span: Span): string | undefined {
-  return text.charCodeAt(span.start) === 0x22 ? decodeString(text, span.start, span.end) : undefined;
+  if (text.charCodeAt(span.start) !== 0x22 || span.end - span.start > maxRead) return undefined;
+  return decodeString(text, span.start, span.end);
 }
 
+/** Could a reader take the key, which is another one, for the name? */
+export const isLike = (key: string, name: string): boolean =>
+  key.length === name.length && foldKey(key) === name.toLowerCase();
+
 /** The place of one member of the object at `span`; undefined where absent, `ambiguous` where repeated. */
-export function memberOf(text: string, span: Span | undefined, name: string): Span | 'ambiguous' | undefined {
+export function memberOf(text: string, span: Span | undefined, name: string): Found {
   if (span === undefined || text.charCodeAt(span.start) !== 0x7b) return undefined;
+  if (span.members?.has(name) === true) return span.members.get(name);
   const scan = new Members(text, span.start);
   let found: Span | undefined;
   while (scan.next()) {
     if (scan.key !== name) {
-      if (scan.key.length === name.length && foldKey(scan.key) === name.toLowerCase()) return 'ambiguous';
+      if (isLike(scan.key, name)) return 'ambiguous';
       continue;
     }
     if (found !== undefined) return 'ambiguous';
@@ -144,7 +171,7 @@ export function memberOf(text: string, span: Span | undefined, name: string): Sp
   return scan.broken ? 'ambiguous' : found;
 }
 
-/** The string value at a span, or undefined where it is something else. */
+/** The string value at a span, or undefined where it is something else or longer than `maxRead`. */
 export function stringValue(text: string, span: Span | undefined): string | undefined {
   return span === undefined ? undefined : stringAt(text, span);
 }

@@ -2,6 +2,7 @@ import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import type { StdioTarget } from '../../model/index.ts';
+import { ChildInput } from './childInput.ts';
 import { signalGroup } from './group.ts';
 import { LineSplitter, type LineReader } from './lines.ts';
 
@@ -33,6 +34,7 @@ export class Child {
   /** Resolves (never rejects) when the whole process group is gone. */
   readonly gone: Promise<void>;
   private readonly process: ChildProcessByStdio<Writable, Readable, Readable>;
+  private readonly input: ChildInput;
   private readonly events: ChildEvents;
   private resolveGone: () => void = () => undefined;
   private timer: NodeJS.Timeout | undefined;
@@ -40,7 +42,6 @@ export class Child {
   private exited = false;
   private stopping = false;
   private killAt = Infinity;
-  private outbox = '';
   private exitReason = '';
 
   /** @throws where the operating system refuses the arguments themselves (a NUL in them, too many) */
@@ -57,6 +58,7 @@ export class Child {
       detached: true,
       ...(target.cwd === undefined ? {} : { cwd: target.cwd }),
     });
+    this.input = new ChildInput(this.process.stdin);
     this.pid = this.process.pid;
     this.gone = new Promise((resolve) => {
       this.resolveGone = resolve;
@@ -84,19 +86,16 @@ export class Child {
 
   /** Bytes (about) that the child has not taken from its stdin. */
   get backlog(): number {
-    return this.process.stdin.writableLength + this.outbox.length;
+    return this.input.backlog;
   }
 
   /** Queues one message; `flush` writes what is queued with one system call. */
   write(line: string): void {
-    this.outbox += `${line}\n`;
+    this.input.write(line);
   }
 
   flush(): void {
-    if (this.outbox === '') return;
-    const text = this.outbox;
-    this.outbox = '';
-    if (this.process.stdin.writable) this.process.stdin.write(text);
+    this.input.flush();
   }
 
   /** Stops reading the child's messages, so that a flood waits in the pipe and then in the child. */
@@ -116,8 +115,7 @@ export class Child {
     this.killAt = Math.min(this.killAt, performance.now() + graceMs);
     if (!this.stopping) {
       this.stopping = true;
-      this.flush();
-      this.process.stdin.end();
+      this.input.end();
       this.process.stdout.resume();
     }
     if (this.pid === undefined) return;

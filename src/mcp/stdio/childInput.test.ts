@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { Writable } from 'node:stream';
+import { test } from 'node:test';
+import { ChildInput } from './childInput.ts';
+
+/** A pipe whose reader takes a piece when the test says so. */
+class SlowPipe extends Writable {
+  readonly taken: Buffer[] = [];
+  private take: (() => void) | undefined;
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.take = () => {
+      this.taken.push(chunk);
+      done();
+    };
+  }
+
+  get waits(): boolean {
+    return this.take !== undefined;
+  }
+
+  get text(): string {
+    return Buffer.concat(this.taken).toString();
+  }
+
+  /** The reader takes one piece; resolves when the writer has had its turn. */
+  async one(): Promise<void> {
+    const { take } = this;
+    this.take = undefined;
+    take?.();
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+test('short lines go out together, and a long one in pieces that wait for the child to read', async () => {
+  const pipe = new SlowPipe();
+  const input = new ChildInput(pipe);
+  input.write('a');
+  input.write('b');
+  input.flush();
+  await pipe.one();
+  assert.equal(pipe.taken.length, 1);
+  const long = '𝄞é"x'.repeat(200_000);
+  input.write(long);
+  input.flush();
+  input.write('behind');
+  input.flush();
+  assert.ok(pipe.writableLength < 1_000_000, 'the pipe has one piece of it');
+  assert.ok(input.backlog >= long.length);
+  while (pipe.waits) await pipe.one();
+  assert.ok(pipe.taken.length >= 5, `${pipe.taken.length} pieces`);
+  assert.equal(pipe.text, `a\nb\n${long}\nbehind\n`);
+  assert.equal(input.backlog, 0);
+});
+
+test('no piece ends within a pair of surrogates', async () => {
+  for (const before of ['', 'x']) {
+    const pipe = new SlowPipe();
+    const input = new ChildInput(pipe);
+    const long = before + '𝄞'.repeat(300_000);
+    input.write(long);
+    input.flush();
+    while (pipe.waits) await pipe.one();
+    assert.equal(pipe.text, `${long}\n`);
+  }
+});
+
+test('the end writes what is left of a long line, and what is queued behind it', async () => {
+  const pipe = new SlowPipe();
+  const input = new ChildInput(pipe);
+  const long = 'x'.repeat(1_000_000);
+  input.write(long);
+  input.flush();
+  await pipe.one();
+  input.write('behind');
+  input.end();
+  while (pipe.waits) await pipe.one();
+  assert.equal(pipe.text, `${long}\nbehind\n`);
+  assert.ok(pipe.writableFinished);
+});
+
+test('a pipe that is gone takes the rest of a long line with it', async () => {
+  const pipe = new SlowPipe();
+  const input = new ChildInput(pipe);
+  input.write('x'.repeat(1_000_000));
+  input.flush();
+  pipe.destroy();
+  await pipe.one();
+  assert.equal(input.backlog - pipe.writableLength, 0);
+});
