@@ -77,6 +77,25 @@ test('a field cannot replace the level, the time or the message of a JSON line',
   log.close();
 });
 
+test('any field makes a JSON line of its own, level and time first, the message last', () => {
+  const { destination, log } = capture('json');
+  log.info('a "b"\\\ud800', {
+    '7': Infinity,
+    'x"y': '\ud800\u2028',
+
+    level_: 1,
+    level: 2,
+  });
+  const [line = ''] = destination.lines;
+  assert.deepEqual(Object.entries(JSON.parse(line)).slice(3), [
+    ['x"y', '\ud800\u2028'],
+    ['level_', 2],
+    ['message', 'a "b"\\\ud800'],
+  ]);
+  assert.match(line, /^\{"level":"info","time":"[^"]+","7":null,/);
+  log.close();
+});
+
 test('format directives in a message are text', () => {
   const { destination, log } = capture('json');
   log.info('100%s of %d %j %%', { n: 1 });

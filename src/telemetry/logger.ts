@@ -1,4 +1,3 @@
-import { pino } from 'pino';
 import type { Fields, LogFormat, Logger, LogLevel, RootLogger } from './contract.ts';
 import { safeFields, safeText } from './redact.ts';
 import { Sink, type Destination } from './sink.ts';
@@ -13,7 +12,7 @@ export interface LoggerOptions {
 }
 
 type Line = Readonly<Record<string, string | number | boolean | null>>;
-type WriteLine = (level: LogLevel, message: string, fields: Line) => void;
+type MakeLine = (level: LogLevel, message: string, fields: Line) => string;
 
 const rank: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 
@@ -22,7 +21,7 @@ type LossLine = (lines: number) => string;
 
 const lossMessage = 'log lines lost: the destination of the log did not take them';
 
-const textLine = (level: LogLevel, message: string, fields: Line): string => {
+const textLine: MakeLine = (level, message, fields) => {
   let line = `${timestamp(Date.now())} ${level.toUpperCase().padEnd(5)} ${textMessage(message)}`;
   for (const [name, value] of Object.entries(fields)) line += ` ${name}=${textValue(String(value))}`;
   return `${line}\n`;
@@ -34,38 +33,27 @@ const lossLines: Readonly<Record<LogFormat, LossLine>> = {
     `${JSON.stringify({ level: 'warn', time: timestamp(Date.now()), message: lossMessage, lines })}\n`,
 };
 
-const textWriter =
-  (sink: Sink): WriteLine =>
-  (level, message, fields) =>
-    sink.write(textLine(level, message, fields));
-
 /** Names of the line itself, which a field may not take. */
 const reserved = new Set(['level', 'time', 'message']);
 
-const jsonWriter = (sink: Sink): WriteLine => {
-  const target = pino(
-    {
-      base: null,
-      level: 'debug',
-      messageKey: 'message',
-      timestamp: () => `,"time":"${timestamp(Date.now())}"`,
-      formatters: { level: (level) => ({ level }) },
-    },
-    sink,
+const jsonLine: MakeLine = (level, message, fields) => {
+  let line = `{"level":"${level}","time":"${timestamp(Date.now())}"`;
+  // Names that become equal are one field: JSON leaves open which of two a reader takes.
+  const renamed = Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [reserved.has(name) ? `${name}_` : name, value]),
   );
-  return (level, message, fields) => {
-    const entries = Object.entries(fields).map(([name, value]) => [
-      reserved.has(name) ? `${name}_` : name,
-      value,
-    ]);
-    target[level](Object.fromEntries(entries) as Line, message);
-  };
+  for (const [name, value] of Object.entries(renamed))
+    line += `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
+  return `${line},"message":${JSON.stringify(message)}}\n`;
 };
+
+const makers: Readonly<Record<LogFormat, MakeLine>> = { text: textLine, json: jsonLine };
 
 /** One level for a logger and all its children, so that a change reaches them all. */
 interface Shared {
   level: LogLevel;
-  readonly write: WriteLine;
+  readonly makeLine: MakeLine;
+  readonly sink: Sink;
 }
 
 class FieldLogger implements Logger {
@@ -100,16 +88,14 @@ class FieldLogger implements Logger {
   #log(level: LogLevel, message: string, fields: Fields | undefined): void {
     if (rank[level] < rank[this.shared.level]) return;
     const line = fields === undefined ? this.#bound : { ...this.#bound, ...safeFields(fields) };
-    this.shared.write(level, safeText(message), line);
+    const { makeLine, sink } = this.shared;
+    sink.write(makeLine(level, safeText(message), line));
   }
 }
 
 class Root extends FieldLogger implements RootLogger {
-  readonly #sink: Sink;
-
-  constructor(shared: Shared, sink: Sink) {
+  constructor(shared: Shared) {
     super(shared, {});
-    this.#sink = sink;
   }
 
   get level(): LogLevel {
@@ -121,7 +107,7 @@ class Root extends FieldLogger implements RootLogger {
   }
 
   close(): void {
-    this.#sink.close();
+    this.shared.sink.close();
   }
 }
 
@@ -136,6 +122,5 @@ export const createLogger = (options: LoggerOptions): RootLogger => {
     flushMs: 0,
     lossLine: lossLines[options.format],
   });
-  const write = options.format === 'json' ? jsonWriter(sink) : textWriter(sink);
-  return new Root({ level: options.level, write }, sink);
+  return new Root({ level: options.level, makeLine: makers[options.format], sink });
 };
