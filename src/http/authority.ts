@@ -12,7 +12,7 @@ const grammar = /^((?:[a-z0-9_-]+\.)*[a-z0-9_-]+\.?|\[[0-9a-f:.]+\])(?::([0-9]{0
 /** Parsed authorities by their text: clients name few hosts, over and over. */
 const known = new Map<string, Authority>();
 const KNOWN_MOST = 4096;
-/** What was asked for last is mostly what is asked for next, and comparing costs less than a look into a map. */
+/** The last authority is mostly the next one, too, and comparing costs less than a look into a map. */
 let last: Authority = { host: '', authority: '' };
 
 /** @returns undefined where the text is no valid authority */

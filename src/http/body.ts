@@ -1,6 +1,6 @@
 import { HEX, TOKEN, VALUE } from './octets.ts';
 
-/** How the end of a body is found (RFC 9112 §6.3). */
+/** The framing that determines the end of a body (RFC 9112 §6.3). */
 export const FRAMING = { none: 0, length: 1, chunked: 2, close: 3 } as const;
 
 /** States of the chunk scanner: what byte is expected next. */

@@ -1,4 +1,4 @@
-/** What a TLS client says of itself before anything is encrypted (RFC 8446 §4.1.2). */
+/** The facts that a TLS client states before anything is encrypted (RFC 8446 §4.1.2). */
 export interface ClientHello {
   /** Host name asked for (RFC 6066 §3), lower case and without a dot at its end. */
   readonly serverName: string | undefined;

@@ -1,20 +1,20 @@
 import { StringDecoder } from 'node:string_decoder';
 
-/** Who reads an event stream. */
+/** Reads an event stream. */
 export interface EventTaker {
-  /** One event of the type `message`, which is also that of events without a type; its data is never empty. */
+  /** Takes an event of the type `message`, which is also that of events without a type; its data is never empty. */
   onEvent(data: string): void;
-  /** One that is over the limit; of its data the first and the last characters, and how many there were. */
+  /** Takes an event over the limit: the first and the last characters of its data, and their total number. */
   onTooLong(head: string, tail: string, length: number): void;
 }
 
-/** Of an event that is skipped, so much is kept at either end. */
+/** The characters that are kept at either end of a skipped event. */
 const shown = 512;
 /** A stream that asks for an id longer than this is not resumed from there. */
 const maxIdLength = 1_024;
 
 const isPlain = (id: string): boolean => {
-  // What goes into a header of the next request must not begin another one.
+  // The id goes into a header of the next request, so it must not begin another header.
   return id.length <= maxIdLength && !/[\x00-\x1f\x7f]/.test(id);
 };
 
@@ -25,7 +25,7 @@ const isPlain = (id: string): boolean => {
 export class EventReader {
   /** The id that a client resumes from: that of the last whole event which had one. */
   lastId: string | undefined;
-  /** What the server asks clients to wait before they come back, in milliseconds. */
+  /** The time that the server asks clients to wait before they come back, in milliseconds. */
   retryMs: number | undefined;
   private readonly taker: EventTaker;
   private readonly maxLength: number;
@@ -51,7 +51,7 @@ export class EventReader {
     this.maxLength = maxLength;
   }
 
-  /** Nothing more is told to the taker, not even of bytes that were taken already. */
+  /** Stops: the taker gets no further events, not even of bytes that were taken already. */
   stop(): void {
     this.stopped = true;
   }

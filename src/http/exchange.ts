@@ -1,5 +1,5 @@
 /**
- * One request and its answer, as everything above the wire sees them. `proxy` implements both on raw sockets;
+ * A request and its answer, as everything above the wire sees them. `proxy` implements both on raw sockets;
  * `policies` and `mcp` only use them, so they can be tried without a socket (`exchange.testing.ts`).
  */
 
@@ -28,11 +28,11 @@ export interface HttpRequest {
   readonly remotePort: number;
   readonly localAddress: string;
   readonly localPort: number;
-  /** Who is really at the other end, where that is a proxy that told of the client (PROXY protocol). */
+  /** The address of the other end, if that is a proxy that named the client (PROXY protocol). */
   readonly peer?: { readonly address: string; readonly port: number } | undefined;
   /** The name that the client asked for in the TLS handshake (SNI); absent where it named none, or without TLS. */
   readonly serverName?: string | undefined;
-  /** What the client showed of itself in the TLS handshake, verified; absent where it was not asked to. */
+  /** The certificate that the client showed in the TLS handshake, verified; absent if it was not asked for. */
   readonly clientCertificate?: ClientCertificate | undefined;
   /** The request id: the client's where sane, otherwise a fresh one. */
   readonly id: string;

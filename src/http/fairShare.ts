@@ -1,6 +1,6 @@
 import { networkOf } from './network.ts';
 
-/** Something that peers hold and of which there is a limit: a connection, a flow of datagrams. */
+/** A limited thing that peers hold: a connection, a flow of datagrams. */
 export interface Held {
   readonly remoteAddress: string;
   /** Since when nothing has been under way on it, by `Date.now()`; undefined while something is. */

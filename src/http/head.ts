@@ -40,11 +40,11 @@ export class Head {
   seen = 0;
   /** Further names listed in Connection, in lower case: hop by hop, to be dropped. */
   connectionNames: string[] | undefined;
-  /** Why the head was refused, for the log. */
+  /** The reason why the head was refused, for the log. */
   problem = '';
 
   constructor(maxHeaders: number) {
-    // One piece of memory for all three: a flood of requests makes thousands of heads.
+    // A single piece of memory for all three: a flood of requests makes thousands of heads.
     const spans = 4 * SPAN * maxHeaders;
     const hashes = 4 * maxHeaders;
     const memory = new ArrayBuffer(spans + hashes + maxHeaders);
@@ -71,7 +71,7 @@ export class Head {
     return this.text.substring(this.spans[i * SPAN + 2] as number, this.spans[i * SPAN + 3]);
   }
 
-  /** Where the line of field `i` ends (behind its CRLF). */
+  /** The end of the line of field `i` (behind its CRLF). */
   fieldEnd(i: number): number {
     return i + 1 < this.count ? (this.spans[(i + 1) * SPAN] as number) : this.length - 2;
   }

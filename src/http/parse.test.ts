@@ -312,7 +312,7 @@ test('every way to write Transfer-Encoding that two readers could read in two wa
     assert.equal(refused(withFields(gadget, 'Content-Length: 5')), 'bad_framing', JSON.stringify(gadget));
   }
   for (const gadget of brokenGadgets) {
-    // Those that begin with an empty value fall over their framing first.
+    // Gadgets that begin with an empty value fail by their framing first.
     const code = gadget.startsWith('Transfer-Encoding:\r\n') ? 'bad_framing' : 'bad_request';
     assert.equal(refused(withFields(gadget)), code, JSON.stringify(gadget));
     assert.equal(refused(withFields('Content-Length: 5', gadget)), code, JSON.stringify(gadget));

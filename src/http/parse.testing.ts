@@ -13,7 +13,7 @@ export type Parser = typeof parseRequest;
 /** `text` as the bytes of a connection: one byte a character. */
 export const wire = (text: string): Buffer => Buffer.from(text, 'latin1');
 
-/** What the parser made of `text`: the head, `more` where it wants more bytes, or the code of the refusal. */
+/** The result of the parser for `text`: the head, `more` if it wants more bytes, or the code of the refusal. */
 export function parse(
   parser: Parser,
   text: string,

@@ -17,7 +17,7 @@ export const COMPLETE = 1;
 /** More bytes are needed. */
 export const INCOMPLETE = 0;
 
-/** What a negative result means, by its absolute value. */
+/** The meaning of a negative result, by its absolute value. */
 const refusals = [
   'bad_request',
   'bad_request',
@@ -107,7 +107,7 @@ export function parseResponse(
   reset(head);
   let p = start;
   if (end - p < 13) {
-    // What does not even begin like an answer is not waited for.
+    // The parser does not wait for the rest of a text that does not begin like an answer.
     for (let i = 0; p + i < end && i < 7; i++)
       if (bytes[p + i] !== STATUS_PREFIX[i]) return refuse(head, BAD, 'malformed status line');
     return INCOMPLETE;
@@ -237,7 +237,7 @@ function parseFields(
   }
 }
 
-/** What the wire must know of one of its own fields. */
+/** Notes a field that the wire itself needs. */
 function noteField(bytes: Buffer, kind: number, from: number, to: number, index: number, head: Head): number {
   const repeated = (head.seen & (1 << kind)) !== 0;
   head.seen |= 1 << kind;

@@ -1,5 +1,5 @@
 /**
- * One form of a path for matching and for forwarding, so that no rule can be walked around with another spelling:
+ * Brings a path into one form for matching and for forwarding, so that no other spelling bypasses a rule:
  * percent-encoded unreserved characters are decoded and hex digits written in capitals (RFC 3986 §6.2.2), dot
  * segments removed (§5.2.4). An encoded slash stays encoded, duplicate slashes stay: both mean something to some
  * backends, and here they match only what is written like them.
@@ -47,9 +47,9 @@ function removeDotSegments(path: string): string | undefined {
 }
 
 /**
- * What backends may take a normalised path for: some merge slashes, some decode an encoded one, some cut path parameters
- * (`;…`), and some do several of these. None for a path that all read alike. The path is never changed: whoever judges
- * it judges each of its readings.
+ * The other readings that backends may make of a normalised path: some merge slashes, some decode an encoded one,
+ * some cut path parameters (`;…`), and some do several of these. None for a path that all read alike. The path is
+ * never changed: whoever judges it judges each of its readings.
  * @returns undefined for a path of which some reading leaves the root, so that it has none
  */
 export function otherReadings(path: string): readonly string[] | undefined {

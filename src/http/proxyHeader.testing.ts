@@ -10,7 +10,7 @@ export interface Block {
   readonly family?: number;
   readonly addresses?: Buffer;
   readonly extensions?: Buffer;
-  /** What it says its length is; the true one unless given. */
+  /** The length that the header claims; the true one unless given. */
   readonly length?: number;
 }
 

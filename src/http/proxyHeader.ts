@@ -1,9 +1,12 @@
 import { isIPv4, isIPv6, SocketAddress } from 'node:net';
 import { crc32c } from './crc32c.ts';
 
-/** What a proxy says before the first byte of a connection it passes on (haproxy, "The PROXY protocol"). */
+/**
+ * The header that a proxy sends before the first byte of a connection it passes on (haproxy, "The PROXY
+ * protocol").
+ */
 export interface ProxyHeader {
-  /** Of it, in bytes: what follows is the connection itself. */
+  /** The length of the header, in bytes: the connection itself follows. */
   readonly length: number;
   /**
    * The ends of the client's connection to the proxy. Absent where the proxy speaks for itself, as in a health check,
@@ -19,7 +22,7 @@ export interface ProxiedEnds {
   readonly localPort: number;
 }
 
-/** Why a connection cannot be taken for what it says to be. */
+/** The reason why the header of a connection is refused. */
 export interface ProxyProblem {
   readonly problem: string;
 }
@@ -49,7 +52,7 @@ export function readProxyHeader(
   const v1 = begins(bytes, V1_PREFIX);
   const v2 = begins(bytes, V2_SIGNATURE);
   if (v1 === 'perhaps' || v2 === 'perhaps') return 'incomplete';
-  // What looks like a header is never passed on as the client's own words: who is behind us may believe it.
+  // Text that looks like a header is never passed on as the client's own words: the backend may believe it.
   if (v1 === 'yes') return versions === 'v2' ? { problem: 'it is of version 1' } : readLine(bytes);
   if (v2 === 'yes') return versions === 'v1' ? { problem: 'it is of version 2' } : readBlock(bytes);
   return 'none';
@@ -92,7 +95,7 @@ function portOf(text: string): number | undefined {
   return port <= 65_535 ? port : undefined;
 }
 
-/** One form for each address, since rules and limits compare it as text. */
+/** The canonical form of an address, since rules and limits compare addresses as text. */
 export function canonical(address: string): string {
   if (isIPv4(address)) return address;
   const text = new SocketAddress({ address, family: 'ipv6' }).address;

@@ -17,15 +17,15 @@ export interface EventOptions {
   readonly event?: string;
   /** Event id for resumption; must hold no line break and no NUL. */
   readonly id?: string;
-  /** How long the reader waits before it connects again, in milliseconds. */
+  /** The time that the reader waits before it connects again, in milliseconds. */
   readonly retry?: number;
 }
 
 const lineBreak = /\r\n|\r|\n/;
 
 /**
- * One event. A line break in `data` (a bare CR counts as one) starts a new `data:` line, so that no payload can
- * begin a field or an event of its own.
+ * Formats an event. A line break in `data` (a bare CR counts as one) starts a new `data:` line, so that no
+ * payload can begin a field or an event of its own.
  */
 export function formatEvent(data: string, options: EventOptions = {}): string {
   let text = '';

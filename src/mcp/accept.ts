@@ -1,4 +1,4 @@
-/** What forms of answer a client takes (RFC 9110 §12.5.1). */
+/** The forms of answer that a client accepts (RFC 9110 §12.5.1). */
 
 export interface Accepted {
   readonly json: boolean;

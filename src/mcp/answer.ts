@@ -55,7 +55,7 @@ export class Answer {
     this.since = performance.now();
   }
 
-  /** Nothing can be added: it is complete, or the client left an answer that it cannot come back to. */
+  /** Tells whether the answer is closed: it is complete, or the client left an answer that it cannot resume. */
   get closed(): boolean {
     return this.left === 0 || (this.reply.closed && this.sink === undefined);
   }
@@ -65,7 +65,7 @@ export class Answer {
     return this.reply.started;
   }
 
-  /** Nobody reads now; a client that lost a stream may come back to it. */
+  /** Tells whether the client has gone; a client that lost a stream may come back to it. */
   get gone(): boolean {
     return this.left === 0 || (this.reply.closed && (this.sink === undefined || this.sink.closed));
   }
@@ -119,7 +119,7 @@ export class Answer {
     return true;
   }
 
-  /** One request will never be answered (it was cancelled): the answer ends without it. */
+  /** Skips a request that will never be answered (it was cancelled): the answer ends without it. */
   skip(refusal: string): void {
     if (this.closed) return;
     if (this.left === 1 && this.sink === undefined && !this.accepted.events && !this.parts?.length) {

@@ -1,4 +1,4 @@
-/** How sessions begin: with what ids, and in which revision. */
+/** The beginning of sessions: their ids and revisions. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

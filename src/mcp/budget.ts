@@ -100,7 +100,7 @@ export class Budget {
   }
 }
 
-/** Whose turn it is to lose something, least valuable first. */
+/** The order in which holders lose something, least valuable first. */
 export interface Spare {
   readonly holder: string;
   /** It has seen nothing after `initialize`. */

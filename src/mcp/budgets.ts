@@ -74,7 +74,7 @@ export function createBudgets(limits: () => Limits, log: Logger): Budgets {
   return { sessions, children, calls, streams };
 }
 
-/** Whom the budgets count a caller as. */
+/** The holder whose budgets a caller uses. */
 export function holderOf({ holder, principal }: Caller): string {
   return holder ?? principal ?? 'unknown';
 }

@@ -14,7 +14,7 @@ export interface CallStart {
   readonly cell: CallCell;
   /** The progress token as the client wrote it. */
   readonly tokenText: string | undefined;
-  /** How the caller sees the response; undefined where it is passed on as it came. */
+  /** The caller's view of the response; undefined if it is forwarded as it came. */
   readonly view: View | undefined;
   /** Asks for another page of the list, by its cursor as the server wrote it. */
   readonly ask?: (cursor: string, call: Call) => void;
@@ -36,7 +36,7 @@ const refusesAll: ReadonlySet<ErrorCode> = new Set([
 /** A client gets one page of a list for so many of the server's at most. */
 const maxPages = 64;
 
-/** One request of a client on its way through a target. */
+/** A request of a client on its way through a target. */
 export class Call implements Waiter {
   readonly answer: Answer;
   readonly id: RpcId;

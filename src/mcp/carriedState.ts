@@ -2,13 +2,13 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { RemoteTarget } from '../model/index.ts';
 import { isSupportedVersion } from './versions.ts';
 
-/** What the id of a session says of it, for a process that does not hold it. */
+/** The state of a session that its id carries, for a process that does not hold the session. */
 export interface CarriedState {
   /** When it began, in milliseconds since the epoch. */
   readonly beganAt: number;
-  /** Whose it is, as `principalMark` says it. */
+  /** The owner, as `principalMark` names it. */
   readonly principal: Buffer;
-  /** Which server it is with, as `serverMark` says it. */
+  /** The server, as `serverMark` names it. */
   readonly server: Buffer;
   /** The revision that was agreed on; undefined where the server named none. */
   readonly version: string | undefined;

@@ -27,7 +27,7 @@ export class ClientStreams implements AnswerHost {
   private readonly outbox: Outbox;
   private readonly gauge: PressureGauge;
   private readonly dropped: QuietLog;
-  /** Which answer carries a request of the server, for a later word about it. */
+  /** The answers that carry requests of the server, for later messages about them. */
   private readonly carriers = new Map<RpcId, Answer>();
   private readonly store: JournalStore;
   /** Answers that stream, by their journals: a client may come back for one. */
@@ -111,7 +111,10 @@ export class ClientStreams implements AnswerHost {
     return journal;
   }
 
-  /** Where a client that sends this `Last-Event-ID` stopped reading; undefined where that is not known (any more). */
+  /**
+   * The place where a client that sends this `Last-Event-ID` stopped reading; undefined if it is not known (any
+   * more).
+   */
   placeOf(lastEventId: string): JournalPlace | undefined {
     return this.store.find(lastEventId);
   }

@@ -1,4 +1,4 @@
-/** What `mcp` and its neighbours agree on. */
+/** The types on which `mcp` and its neighbours agree. */
 
 import type { HeaderLine } from '../http/index.ts';
 import type { Destination } from '../upstream/index.ts';
@@ -12,30 +12,33 @@ export interface McpItem {
   readonly name: string;
 }
 
-/** How a request for this caller reaches a target over the network. */
+/** The way in which a request for this caller reaches a target over the network. */
 export interface Reach {
   readonly destination: Destination;
-  /** What is asked for: path and query of the endpoint, with what policies put there. */
+  /** The path and query of the endpoint, with the additions of policies. */
   readonly path: string;
   /** The `Host` that a policy sets; that of the address where absent. */
   readonly authority?: string;
-  /** What policies put into the request; names in lower case. Credentials are among them: never for a log. */
+  /**
+   * The headers that policies add to the request; names in lower case. Credentials are among them: never for a
+   * log.
+   */
   readonly headers: readonly HeaderLine[];
   /** From a call to its response, in milliseconds; undefined: as long as it takes. */
   readonly callTimeoutMs: number | undefined;
 }
 
-/** Who is calling an MCP endpoint. */
+/** The caller of an MCP endpoint. */
 export interface Caller {
-  /** Who was proven to be calling, as opaque text; absent for anonymous callers. Sessions belong to it. */
+  /** The proven identity of the caller, as opaque text; absent for anonymous callers. Sessions belong to it. */
   readonly principal: string | undefined;
   /**
-   * Whom budgets count the caller as: its principal, or the network of its address where nothing was proven. Absent: the
+   * The holder of the budgets: the principal, or the network of its address if nothing was proven. Absent: the
    * principal.
    */
   readonly holder?: string;
   /**
-   * How targets over the network are reached for this caller; the session goes by it until its next request.
+   * Reaches targets over the network for this caller; the session uses it until its next request.
    * @throws GatewayError policy_failed
    */
   readonly reach?: (target: string) => Reach | undefined;

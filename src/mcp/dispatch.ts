@@ -22,12 +22,12 @@ import { Views, type View } from './view.ts';
 /** Between a target's name and the name of its tool. */
 const delimiter = '_';
 
-/** What stands before the names of a target's tools and prompts; empty for nothing. */
+/** The prefix of the names of a target's tools and prompts; empty for none. */
 export function namePrefix(settings: McpBackend, target: string): string {
   return settings.prefixMode === 'always' ? target + delimiter : '';
 }
 
-/** Why a request is refused before anybody looks at what it asks for. */
+/** The reasons to refuse a request before its item is looked at. */
 const faults: Readonly<Record<UnclearItem | 'long', string>> = {
   ambiguous: 'a member is repeated',
   malformed: 'the name is not a string, or too long',
@@ -79,7 +79,7 @@ function judgeRequest(x: Dispatch, request: Envelope): () => void {
   if (typeof item === 'string' && (item !== 'unnamed' || judge !== undefined))
     return refuse(invalid(faults[item]));
   if (typeof token === 'string') return refuse(invalid(faults[token]));
-  // One target; with several, the prefix of the name decides here.
+  // The only target; with several, the prefix of the name decides here.
   const target = soleTarget(x.session);
   const name = x.session.nameOf(target);
   const cell = x.measure.cell(name, request.method);
@@ -161,7 +161,7 @@ function ownName(item: NamedItem, prefix: string): string | undefined {
   return item.name.startsWith(prefix) ? item.name.slice(prefix.length) : undefined;
 }
 
-/** How the caller sees what the server answers about an item; `hidden` where the rules hide it. */
+/** The caller's view of the server's answer about an item; `hidden` if the rules hide it. */
 function viewOfItem(
   request: Envelope,
   item: NamedItem,
@@ -177,7 +177,7 @@ function viewOfItem(
   return new CompletionView(item.name, completed, target, judge);
 }
 
-/** How the caller sees the list that a method answers; undefined where nothing is to change in it. */
+/** The caller's view of the list that a method answers; undefined if it stays unchanged. */
 function viewOfList(x: Dispatch, method: string, target: string): View | undefined {
   const shape = listShape(method);
   if (shape === undefined) return undefined;

@@ -7,7 +7,7 @@ import { formatComment, formatEvent, type ReplyStream } from '../http/index.ts';
 const highWater = 1_048_576;
 /** After this long without an event a comment is sent, in milliseconds: time-outs in between start at 30 s. */
 const keepAliveMs = 15_000;
-/** What a client is told to wait before it resumes a stream, in milliseconds. */
+/** The time that a client is told to wait before it resumes a stream, in milliseconds. */
 const retryMs = 1_000;
 
 /** Told when a stream begins to hold back its session and when it no longer does. */
@@ -16,7 +16,7 @@ export interface PressureGauge {
   eased(): void;
 }
 
-/** One event stream to the client: framing, keep-alive, and what happens when the client does not read. */
+/** An event stream to the client: framing, keep-alive, and the handling of a client that does not read. */
 export class EventSink {
   readonly journal: Journal;
   private readonly stream: ReplyStream;

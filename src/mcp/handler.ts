@@ -39,7 +39,7 @@ export interface HandlerOptions {
 
 type Serve = (request: HttpRequest, reply: HttpReply, caller: Caller) => void;
 
-/** What a target gets to leave after DELETE, in milliseconds. */
+/** The time for a target to leave after DELETE, in milliseconds. */
 const deleteGraceMs = 3_000;
 
 /** Streamable HTTP (MCP 2025-03-26, 2025-06-18, 2025-11-25, "Transports") in front of the sessions. */
@@ -95,7 +95,7 @@ export class StreamableHttp implements McpHandler {
       }
       post
         .then((one) => {
-          // Nothing was carried out, so a client that has left has lost nothing.
+          // The request was not carried out, so a client that has left has lost nothing.
           if (!reply.closed) this.take(request, reply, caller, accepted, one);
         })
         .catch((error: unknown) => sendError(reply, error));
@@ -241,7 +241,7 @@ export class StreamableHttp implements McpHandler {
     const lastEventId = request.header('last-event-id');
     const place = lastEventId === undefined ? undefined : session.streams.placeOf(lastEventId);
     if (place?.journal.over(place.seq) === true) {
-      // Nothing will come any more: 204 tells an event source to stop asking.
+      // The stream has no further events: 204 tells an event source to stop asking.
       reply.send({ status: 204 });
       return;
     }
@@ -309,7 +309,7 @@ export class StreamableHttp implements McpHandler {
     }
     found
       .then((session) => {
-        // Nothing of it was carried out, so a client that has left has lost nothing.
+        // The request was not carried out, so a client that has left has lost nothing.
         if (!reply.closed) use(session);
       })
       .catch((error: unknown) => sendError(reply, error, idText));

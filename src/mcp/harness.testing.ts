@@ -58,7 +58,7 @@ export function mcpBackend(settings: Partial<McpBackend> = {}): McpBackend {
 
 const sessionKey = 'ab'.repeat(32);
 
-/** What a session is called in logs and views. */
+/** The label of a session in logs and views. */
 export const labelOf = (id: string): string => sessionLabel(new SessionSeal(sessionKey).open(id)!);
 
 export interface LogLine {
@@ -125,7 +125,7 @@ export interface HarnessOptions {
   readonly runtime?: Partial<McpRuntimeOptions>;
   /** Finds addresses of targets over the network; as the system does unless given. */
   readonly lookup?: LookupTools['lookup'];
-  /** What policies put into requests to targets over the network. */
+  /** The headers that policies add to requests to targets over the network. */
   readonly headers?: (request: HttpRequest) => readonly HeaderLine[];
 }
 
@@ -248,7 +248,7 @@ function readBody(incoming: IncomingMessage, limit: number): Promise<Buffer> {
     let size = 0;
     incoming.on('data', (part: Buffer) => {
       size += part.length;
-      // What is too much is read and forgotten, so that the connection can be used again.
+      // Bytes beyond the limit are read and dropped, so that the connection can be used again.
       if (size > limit) reject(new GatewayError('body_too_large'));
       else parts.push(part);
     });

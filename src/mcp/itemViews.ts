@@ -1,4 +1,4 @@
-/** How a caller under rules sees what the responses about one item name. */
+/** The view of a caller under rules on responses about an item. */
 
 import { GatewayError } from '../errors.ts';
 import { unknownItem, type Completed, type NamedItem } from './items.ts';

@@ -1,4 +1,4 @@
-/** Which messages are about a tool, prompt or resource, and where its name stands. */
+/** Finds the messages about a tool, prompt or resource, and the place of its name. */
 
 import type { ErrorCode } from '../errors.ts';
 import type { McpItem } from './contract.ts';
@@ -7,7 +7,7 @@ import { Members } from './json/scan.ts';
 
 export type ItemKind = McpItem['kind'];
 
-/** What a caller hears about an item that it may not know of: the same as about one that does not exist. */
+/** The answer about an item that the caller may not know of: the same as for an unknown item. */
 export const unknownItem: Readonly<Record<ItemKind, { code: ErrorCode; label: string }>> = {
   tool: { code: 'mcp_unknown_tool', label: 'Unknown tool' },
   prompt: { code: 'mcp_unknown_prompt', label: 'Unknown prompt' },
@@ -52,7 +52,7 @@ const references: ReadonlyMap<string, Place> = new Map([
   ['ref/resource', { kind: 'resource', member: 'uri', template: true }],
 ]);
 
-/** Why a request's item cannot be told. */
+/** The reason why a request's item cannot be told. */
 export type UnclearItem = 'ambiguous' | 'malformed' | 'unnamed';
 
 /**
@@ -112,7 +112,7 @@ export function completedBy({ text, body }: Envelope): Completed | UnclearItem {
   return { variable: stringValue(text, name), values };
 }
 
-/** Where the items of a list result stand. */
+/** The place of the items in a list result. */
 export interface ListShape {
   readonly kind: ItemKind;
   /** Member of `result` that holds the list. */

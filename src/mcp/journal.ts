@@ -1,4 +1,4 @@
-/** What was sent on event streams, kept for clients that lose one and come back with `Last-Event-ID`. */
+/** The events that were sent on streams, kept for clients that lose a stream and come back with `Last-Event-ID`. */
 
 import type { Keep } from './keep.ts';
 import type { Naming } from './naming.ts';
@@ -42,12 +42,12 @@ export class Journal {
     return `${this.no}-${seq}`;
   }
 
-  /** Nothing is left to be said to a reader who has this event. */
+  /** Tells whether a reader who has this event has everything. */
   over(seq: number): boolean {
     return this.done && seq >= this.seq;
   }
 
-  /** What came after an event and is still kept. */
+  /** The events after an event that are still kept. */
   after(seq: number): readonly JournalEvent[] {
     return this.events.filter((event) => event.seq > seq);
   }

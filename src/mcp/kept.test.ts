@@ -1,4 +1,4 @@
-/** What a session keeps of what its client sends is little, however much the client sends. */
+/** A session keeps little of its client's messages, however much the client sends. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';

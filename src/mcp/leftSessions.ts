@@ -1,5 +1,5 @@
 interface Left {
-  /** Whom budgets count the session for. */
+  /** The holder whose budgets the session uses. */
   readonly holder: string;
   readonly backendKey: string;
   /** When nobody can resume it any more, in milliseconds since the epoch. */
@@ -51,7 +51,10 @@ export class LeftSessions {
     for (const [id, { until }] of this.left) if (now >= until) void this.end(id);
   }
 
-  /** Nobody can resume any of them from now on. Resolves (never rejects) when their servers know. */
+  /**
+   * Ends all sessions: no process can resume any of them from now on. Resolves (never rejects) when their servers
+   * know.
+   */
   async endAll(): Promise<void> {
     await Promise.all([...this.left.keys()].map((id) => this.end(id)));
   }

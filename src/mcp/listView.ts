@@ -15,7 +15,7 @@ export interface ListViewStart {
   readonly judge: Judge | undefined;
 }
 
-/** How one caller sees a target's list. What stays of it is byte for byte what the server wrote. */
+/** The view of a caller on a target's list. What stays of it is byte for byte what the server wrote. */
 export class ListView implements View {
   private readonly start: ListViewStart;
 

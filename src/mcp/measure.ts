@@ -2,7 +2,7 @@ import { clientRequests } from './methods.ts';
 import type { ResumptionOutcome } from './resumption.ts';
 import type { Labels, Metrics, Sample } from '../telemetry/index.ts';
 
-/** How a call ended. `denied`: a rule hid the item; `failed`: the target could not answer. */
+/** The result of a call. `denied`: a rule hid the item; `failed`: the target could not answer. */
 export type Outcome = 'ok' | 'error' | 'denied' | 'failed' | 'cancelled';
 
 const outcomes: readonly Outcome[] = ['ok', 'error', 'denied', 'failed', 'cancelled'];

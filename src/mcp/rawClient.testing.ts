@@ -13,9 +13,9 @@ export interface Answered {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** Of a JSON answer. */
+  /** The message of a JSON answer. */
   readonly json: Message;
-  /** Of an event stream. */
+  /** The messages of an event stream. */
   readonly events: readonly Message[];
 }
 

@@ -13,7 +13,7 @@ export interface Post {
   readonly messages: readonly Envelope[];
   readonly first: Envelope | undefined;
   readonly batch: boolean;
-  /** How many of the messages want a response. */
+  /** The number of messages that want a response. */
   readonly requests: number;
   /** For errors about the whole: the id of a single request. */
   readonly idText: string | undefined;

@@ -21,7 +21,7 @@ export interface Stage {
   /** A client with a session. */
   open(version?: string): Promise<RawClient>;
   target(): TargetView;
-  /** What the log says of failures. */
+  /** The failures in the log. */
   warnings(): string;
 }
 

@@ -1,4 +1,4 @@
-/** What a client hears when a server over the network does not do its part, and what only the log says. */
+/** The errors that a client gets when a server over the network fails, and the details that only the log has. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mcpBackend, remoteTarget, startHarness } from './harness.testing.ts';

@@ -1,4 +1,6 @@
-/** What a server over the network, or a client of one, could make grow or wait without an end. */
+/**
+ * Limits on everything that a server over the network, or a client of it, could make grow or wait without an end.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RawClient } from './rawClient.testing.ts';

@@ -10,11 +10,11 @@ export interface Seen {
   readonly method: string;
   readonly url: string;
   readonly headers: IncomingMessage['headers'];
-  /** Of a POST. */
+  /** The message of a POST. */
   readonly message: Message;
 }
 
-/** One request to the server, and the ways to answer it. */
+/** A request to the server, and the ways to answer it. */
 export class Incoming {
   readonly seen: Seen;
   readonly response: ServerResponse;
@@ -86,12 +86,12 @@ export class RemoteServer {
   readonly deleted: string[] = [];
   /** GET streams that are open. */
   readonly news = new Set<Incoming>();
-  /** How tools answer. */
+  /** The answers of tools. */
   readonly tools: Record<string, Answer> = { ...tools };
-  /** How methods answer that are said here; the others in the usual way. */
+  /** The answers of methods; other methods answer in the usual way. */
   readonly methods: Record<string, Answer> = {};
   stateful = true;
-  /** How GET answers; undefined: with a stream. */
+  /** The answer to GET; undefined: a stream. */
   get: Answer | undefined;
   private readonly server: Server;
   private readonly sockets = new Set<Socket>();
@@ -127,7 +127,7 @@ export class RemoteServer {
     return `http://127.0.0.1:${this.port}/mcp`;
   }
 
-  /** What came with this JSON-RPC method, in order; `GET` and `DELETE` for requests without a message. */
+  /** The requests with this JSON-RPC method, in order; `GET` and `DELETE` for requests without a message. */
   of(method: string): Seen[] {
     return this.seen.filter((one) => (one.method === 'POST' ? one.message.method : one.method) === method);
   }

@@ -1,4 +1,4 @@
-/** What goes to a server over the network, and what comes back. */
+/** The traffic to a server over the network, and its answers. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mcpBackend, remoteTarget, startHarness } from './harness.testing.ts';
@@ -163,7 +163,7 @@ test('the end of a session is told to the server, and nothing is left open', asy
   assert.match((await call).json.error!.message, /has been stopped/);
   await until('the server knows', () => server.deleted[0] === 'session-1');
   await until('the streams are closed', () => server.news.size === 0);
-  // What is kept is idle: it may serve another session.
+  // A kept connection is idle: it may serve another session.
   await until('nothing is under way', () => harness.connections() <= 2);
 });
 

@@ -14,7 +14,7 @@ import { until } from './until.testing.ts';
 
 interface Pair {
   readonly server: RemoteServer;
-  /** Where sessions begin. */
+  /** The process where sessions begin. */
   readonly here: Harness;
   /** Has the same key. */
   readonly there: Harness;
@@ -121,7 +121,7 @@ test('a session that goes on elsewhere is of the same caller, and of no other', 
   assert.equal(server.of('ping').length, 0, 'the server hears nothing of them');
   assert.equal(there.runtime.view().sessions.length, 0);
   assert.equal(await moved(client, there, ada).call('echo', { text: 'mine' }), 'mine');
-  // Where it is held by now, the same holds.
+  // The process that holds the session by now answers the same.
   assert.equal(await statusOf(moved(client, there, {})), 404);
   const nobody = await open({ here });
   assert.equal(await statusOf(moved(nobody, there, ada)), 404, 'an anonymous session is closed to names');

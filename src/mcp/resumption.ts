@@ -5,12 +5,12 @@ import type { Caller } from './contract.ts';
 import type { Session } from './session.ts';
 import type { SessionSeal, SessionTicket } from './sessionId.ts';
 
-/** How it went when a session of another process was to go on here. */
+/** The result of an attempt to continue a session of another process here. */
 export type ResumptionOutcome = 'resumed' | 'unknown' | 'failed';
 
 export interface ResumptionOptions {
   readonly seal: SessionSeal;
-  /** How long after its beginning a session may be resumed, in milliseconds; 0: never. */
+  /** The time after its beginning in which a session may be resumed, in milliseconds; 0: never. */
   readonly resumableMs: number;
   readonly now: () => number;
   readonly lasting: () => boolean;
@@ -50,7 +50,7 @@ export class Resumption {
     for (const { session } of this.pending.values()) yield session;
   }
 
-  /** Somebody waits for it already. */
+  /** The resumption that is under way already. */
   underWay(id: string): Promise<Session> | undefined {
     return this.pending.get(id)?.ready;
   }
@@ -67,7 +67,7 @@ export class Resumption {
     if (carried === undefined || resumableMs === 0) return 'ended';
     if (!sameMark(carried.principal, principalMark(principal)))
       return 'the session belongs to another caller';
-    // What began here and is here no more has ended, unless others may hold it.
+    // A session that began here and is not here any more has ended, unless other processes may hold it.
     if (ended.has(local) || (owner === seal.owner && !lasting())) return 'ended';
     if (now() - carried.beganAt >= resumableMs) return 'the session began too long ago to be resumed';
     const target = resumableTarget(settings);

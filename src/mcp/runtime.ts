@@ -17,11 +17,14 @@ export interface McpRuntimeOptions {
   readonly sessionKey?: string;
   /** Names this process in session ids: 16 hex digits, random unless given. */
   readonly owner?: string;
-  /** Who else can open session ids: workers beside this one, or anybody who is given the key, also later; nobody unless given. */
+  /**
+   * The others that can open session ids: workers beside this process, or any holder of the key, also later; none
+   * unless given.
+   */
   readonly keyHolders?: 'workers' | 'others';
   /** Idle time after which a session ends, in milliseconds. */
   readonly sessionTtlMs: number;
-  /** How long after its beginning a session may be resumed by another process, in milliseconds; 0: never. */
+  /** The time after its beginning in which another process may resume a session, in milliseconds; 0: never. */
   readonly sessionResumableMs: number;
   /** Asked whenever a limit applies, so that a reload takes effect at once. */
   readonly limits: () => Limits;
@@ -42,7 +45,7 @@ export interface McpView {
   readonly children: number;
 }
 
-/** What a connection to a target needs, whatever way it is reached. */
+/** The options that every connection to a target needs. */
 type Common = Pick<HttpOptions, 'restart' | 'log' | 'listener' | 'now' | 'onRestart' | 'keep'>;
 
 /** Period of the one timer of this room, in milliseconds. */
@@ -156,7 +159,7 @@ export class McpRuntime {
     this.sessions.retire(liveKeys);
   }
 
-  /** What the room's timer does every five seconds: keep-alives, idle sessions, streams that are not read. */
+  /** Runs every five seconds: keep-alives, idle sessions, streams that are not read. */
   tick(clock: number = performance.now()): void {
     this.sessions.tick(clock);
   }

@@ -12,7 +12,7 @@ export interface Asked {
 /** A server that asks more at a time does not wait for answers. */
 const maxAsked = 256;
 
-/** How a session gives ids to what servers ask. */
+/** Gives ids to the requests of servers. */
 export interface Naming {
   /** The id says what the server calls it, so that whoever gets the answer can pass it on. */
   readonly telling: boolean;

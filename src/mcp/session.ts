@@ -64,7 +64,9 @@ export interface SessionStart {
   readonly tally: Tally;
   /** Counts what the session keeps in memory for its client. */
   readonly keep: Keep;
-  /** How long the session keeps its child without stream and call, however full a budget is, in milliseconds. */
+  /**
+   * The time that the session keeps its child without stream and call, however full a budget is, in milliseconds.
+   */
   readonly graceMs: () => number;
   readonly log: Logger;
   readonly now: () => number;
@@ -78,7 +80,7 @@ export interface SessionStart {
   readonly onGone: (session: Session) => void;
 }
 
-/** What another process counted before stays apart from what a session that was resumed counts. */
+/** Keeps ids that another process counted apart from those of a resumed session. */
 const foreign = 1_000_000;
 const mostCounted = 900_000_000;
 
@@ -86,7 +88,7 @@ const mostCounted = 900_000_000;
 const maxTaskTokens = 256;
 
 /**
- * One client and its servers. Requests of the client go to a target under an id of the gateway's own and come back
+ * A client and its servers. Requests of the client go to a target under an id of the gateway's own and come back
  * under the client's; what servers say by themselves finds its way to the one stream it belongs on.
  */
 export class Session implements TargetListener, Spare {
@@ -108,7 +110,7 @@ export class Session implements TargetListener, Spare {
   /** As the server answered initialize; undefined before. */
   protocolVersion: string | undefined;
   lastUsedAt: number;
-  /** Nothing came after `initialize`. */
+  /** Set until a message follows `initialize`. */
   unused = true;
   ended = false;
   /** Its id says what it takes to go on with it. */
@@ -165,7 +167,7 @@ export class Session implements TargetListener, Spare {
     this.carried = true;
   }
 
-  /** What was agreed on in the beginning. */
+  /** Records the agreed revision. */
   agree(version: string | undefined): void {
     this.protocolVersion = version;
     this.streams.primes = version === '2025-11-25';
@@ -203,7 +205,7 @@ export class Session implements TargetListener, Spare {
     return this.configured.get(target.name)?.name ?? target.name;
   }
 
-  /** Whose tasks the session may name at a target. */
+  /** The reader of tasks that the session may name at a target. */
   readerOf(target: TargetConnection): TaskReader {
     const { principal, label } = this;
     const configured = this.configured.get(target.name);
@@ -227,7 +229,7 @@ export class Session implements TargetListener, Spare {
     this.lastUsedAt = this.now();
   }
 
-  /** Whom budgets count the session for. */
+  /** The holder whose budgets the session uses. */
   get holder(): string {
     return this.tally.holder;
   }
@@ -303,7 +305,7 @@ export class Session implements TargetListener, Spare {
     else target.send(splice(message.text, [...edits, { ...message.idSpan, replacement: asked.idText }]));
   }
 
-  /** What a server asked by way of another process, as the id of the answer tells it. */
+  /** The request of a server by way of another process, as the id of the answer tells it. */
   private askedElsewhere(id: RpcId): Pick<Asked, 'target' | 'generation' | 'idText'> | undefined {
     const told = this.shared ? readTellingId(id) : undefined;
     const [target] = this.targets.keys();
@@ -348,7 +350,7 @@ export class Session implements TargetListener, Spare {
         return;
       }
       const forClient = text.slice(0, idSpan.start) + JSON.stringify(askedId) + text.slice(idSpan.end);
-      // What a server said beside all calls is no part of one of them.
+      // A message beside all calls is no part of one of them.
       this.streams.deliver(forClient, origin === 'aside' ? 'other' : 'request', askedId, own);
       return;
     }

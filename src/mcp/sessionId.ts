@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto';
 import { carriedState, readCarried, type CarriedState } from './carriedState.ts';
 
-/** What a session id says to those who hold the key. */
+/** The content of a session id, readable with the key. */
 export interface SessionTicket {
   /** Hash of the key of the backend the session belongs to. */
   readonly backend: string;
@@ -9,7 +9,7 @@ export interface SessionTicket {
   readonly owner: string;
   /** Random, 128 bits: tells the session from all others, whatever else its id says. */
   readonly local: string;
-  /** What another process needs to go on with it; absent where none can. */
+  /** The state that another process needs to continue; absent if none can. */
   readonly carried: CarriedState | undefined;
 }
 

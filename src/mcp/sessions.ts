@@ -29,7 +29,7 @@ export interface SessionsOptions {
     caller: Caller,
     place: TargetPlace,
   ) => { readonly connection: TargetConnection; readonly ready: Promise<void> };
-  /** How long after its beginning a session may be resumed by another process, in milliseconds; 0: never. */
+  /** The time after its beginning in which another process may resume a session, in milliseconds; 0: never. */
   readonly resumableMs: number;
   /** May others open ids with our key, when this process has ended too? */
   readonly lasting: () => boolean;
@@ -38,7 +38,7 @@ export interface SessionsOptions {
   readonly onResumption: (outcome: ResumptionOutcome) => void;
 }
 
-/** What a target gets to leave when its session ends by itself, in milliseconds. */
+/** The time for a target to leave when its session ends by itself, in milliseconds. */
 const endGraceMs = 3_000;
 /** The live sessions: found by id, owner and backend; counted; ended when nobody uses them. */
 export class Sessions {
@@ -256,7 +256,10 @@ export class Sessions {
     return ending;
   }
 
-  /** Nobody uses it here; it goes on where it is used, and ends at its server when nobody can take it up any more. */
+  /**
+   * Leaves a session that is idle here; it continues where it is used, and ends at its server when no process can
+   * resume it any more.
+   */
   private leave(session: Session): void {
     const { id, holder, backendKey, createdAt } = session;
     this.left.add(id, {

@@ -1,4 +1,4 @@
-/** What a session needs of one MCP server, whatever way it is reached. */
+/** The functions of an MCP server that a session needs, whatever way it is reached. */
 
 import type { GatewayError } from '../errors.ts';
 import type { Reach } from './contract.ts';
@@ -20,15 +20,15 @@ export type TargetState = 'starting' | 'ready' | 'restarting' | 'suspended' | 'f
 export interface TargetView {
   readonly name: string;
   readonly state: TargetState;
-  /** Of the child process, where there is one. */
+  /** The pid of the child process, if there is one. */
   readonly pid: number | undefined;
   readonly restarts: number;
   readonly pending: number;
-  /** Why it last went down. */
+  /** The last error. */
   readonly lastError: string | undefined;
 }
 
-/** Where a session with a server is, for whoever goes on with it. */
+/** The place of a session with a server, for the process that continues it. */
 export interface TargetPlace {
   /** As the server named the session; undefined where it keeps none. */
   readonly serverSession: string | undefined;
@@ -60,9 +60,9 @@ export interface TargetConnection {
   progressed(wireId: number): void;
   /** The server waits for an answer of the client, or does so no more: the time of its calls stands still meanwhile. */
   hold(waits: boolean): void;
-  /** How the target is reached from now on, where it is not a child of the gateway. */
+  /** Changes the way in which the target is reached, if it is not a child of the gateway. */
   use?(reach: Reach): void;
-  /** What another process needs to go on with this session; undefined where none can. */
+  /** The state that another process needs to continue this session; undefined if none can. */
   readonly place?: TargetPlace | undefined;
   /** A caller is there again for whom subscriptions can be judged: the waiting ones are sent again. */
   attended?(mayKnow: MayKnow): void;
@@ -85,12 +85,12 @@ export interface TargetConnection {
 }
 
 /**
- * Where a message of a server stood: on the stream of a call, or on one for what is about no call. Undefined where the
- * server does not say (stdio).
+ * The origin of a server's message: the stream of a call, or a stream for messages about no call. Undefined where
+ * the server does not say (stdio).
  */
 export type MessageOrigin = Waiter | 'aside' | undefined;
 
-/** What a target tells the session it belongs to. */
+/** The calls of a target to its session. */
 export interface TargetListener {
   /** A request or a notification of the server. */
   onMessage(target: TargetConnection, message: Envelope, belongsTo?: MessageOrigin): void;

@@ -19,7 +19,7 @@ export interface KnownTask {
   readonly item: TaskItem | undefined;
 }
 
-/** Whose tasks, and at which server. */
+/** The owner of tasks, and their server. */
 export interface TaskOwner {
   /** Tells servers apart. Each child of the gateway is a server of its own. */
   readonly server: string;

@@ -126,7 +126,7 @@ export class TaskNames {
     }
   }
 
-  /** How the caller sees the response to a request that names a task, makes one, or lists them. */
+  /** The caller's view of the response to a request that names a task, makes one, or lists them. */
   view(request: Envelope, reader: TaskReader, item: TaskItem | undefined, judge: Judge | undefined): View {
     if (request.method === 'tasks/list') return new TaskListView(this.book, reader, judge);
     const named = request.method.startsWith('tasks/') ? idAt(request.text, request.body) : undefined;

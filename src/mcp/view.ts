@@ -6,13 +6,13 @@ import type { Edit } from './json/scan.ts';
 export interface Shown {
   /** Changes in the text of the response; none where the caller may see all of it. */
   readonly edits: readonly Edit[];
-  /** Nothing is left of this page of a list; the cursor of the next one, as the server wrote it. */
+  /** Set if this page of a list is empty: the cursor of the next page, as the server wrote it. */
   readonly next?: string;
 }
 
 export const everything: Shown = { edits: [] };
 
-/** How one caller sees the responses to one request. */
+/** The view of a caller on the responses to a request. */
 export interface View {
   /** @returns the error that takes the place of a response of which the caller may see nothing */
   show(response: Envelope): Shown | GatewayError;

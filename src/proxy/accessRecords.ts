@@ -2,7 +2,7 @@ import { catalogue, type ErrorCode } from '../errors.ts';
 import type { AccessRecord } from '../telemetry/index.ts';
 import type { LiveExchange } from './exchange.ts';
 
-/** What the access log says of an exchange that is over. */
+/** The access log record of a finished exchange. */
 export function exchangeRecord(x: LiveExchange, bind: string, durationMs: number): AccessRecord {
   const { route } = x;
   return {

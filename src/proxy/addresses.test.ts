@@ -94,7 +94,7 @@ test('the next model with the same addresses finds everything as it is', async (
   await plane.apply(modelOf([second]));
   assert.deepEqual(endpoints(plane), before);
   assert.equal([...plane.plane.endpoints.destinations()].length, 1);
-  // One that does not come into use changes nothing of them either.
+  // A model that does not come into use changes no addresses either.
   const prepared = await plane.prepare(modelOf([first]));
   prepared.abort();
   assert.equal((await plane.ask(get())).body.toString(), '127.0.0.2');

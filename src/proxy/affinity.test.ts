@@ -18,7 +18,7 @@ async function start(t: TestContext, route: RouteInShort): Promise<TestPlane> {
   return plane;
 }
 
-/** Where requests with each key are answered. */
+/** Tells which backend answers requests with each key. */
 async function places(plane: TestPlane, keys: readonly string[]): Promise<Map<string, string>> {
   const client = await plane.client();
   const found = new Map<string, string>();

@@ -11,7 +11,7 @@ export interface App {
   requests: number;
   /** Requests under way. */
   busy: number;
-  /** What it does in place of its usual answer. */
+  /** Replaces the usual answer. */
   behave: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
   /** Stops listening and cuts its connections. */
   stop(): Promise<void>;

@@ -2,14 +2,14 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { ClientCertificate } from '../http/index.ts';
 
-/** How a connection came in, where that was by TLS. */
+/** The TLS details of a connection, if it used TLS. */
 export type Arrival = OwnArrival | ToldArrival;
 
 export interface OwnArrival {
   /** The connection below. */
   readonly raw: Socket;
   readonly secure: TLSSocket;
-  /** Whose certificate was shown. */
+  /** The listener whose certificate was shown. */
   readonly listener: string;
 }
 
@@ -21,7 +21,7 @@ export interface ToldArrival {
   readonly certificate: ClientCertificate | undefined;
 }
 
-/** What the client asked for by SNI, in lower case. */
+/** The server name that the client asked for (SNI), in lower case. */
 export function serverNameOf(arrival: Arrival): string | undefined {
   if (arrival.secure === undefined) return arrival.serverName;
   const { servername } = arrival.secure as { servername?: string | false | null };

@@ -19,7 +19,7 @@ after(() => rmSync(folder, { recursive: true }));
 interface TlsBackend {
   readonly port: number;
   readonly server: Server;
-  /** One for each handshake that came to its end. */
+  /** The sockets of completed handshakes. */
   readonly sockets: TLSSocket[];
 }
 

@@ -25,7 +25,7 @@ type Answering = (socket: TLSSocket, below: Socket, target: string) => void;
 const endInOrder: Answering = (socket) => void socket.end();
 /** The end of TCP, with all that was written before it; nothing of TLS says that this is the end. */
 const endBare: Answering = (socket, below) => {
-  // What was given to TLS is on its way when a write after it is.
+  // Once this write completes, the bytes given to TLS before it are on their way.
   socket.write('', () => below.end());
 };
 

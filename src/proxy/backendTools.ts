@@ -1,7 +1,7 @@
 import type { McpRuntime } from '../mcp/index.ts';
 import type { Destination, Endpoints } from '../upstream/index.ts';
 
-/** What backends need of the process. */
+/** The parts of the process that backends need. */
 export interface BackendTools {
   readonly endpoints: Endpoints;
   readonly mcp: Pick<McpRuntime, 'backend'>;

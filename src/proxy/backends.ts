@@ -76,7 +76,7 @@ export function compileBackends(
   };
 }
 
-/** What all backends go by. */
+/** The affinity source that all backends share. */
 function commonSource(live: readonly CompiledBackend[]): string | undefined {
   const [first, ...others] = live.map(({ backend }) =>
     backend.kind === 'http' ? backend.affinity?.source : undefined,
@@ -108,7 +108,9 @@ const withTimeout =
     forward(x);
   };
 
-/** One function for all routes to the same place: what they share stays in the caches of the processor. */
+/**
+ * All routes to the same place share one function, which keeps their common data in the caches of the processor.
+ */
 function forwardTo(destination: Destination): Serve {
   let serve = forwards.get(destination);
   if (serve === undefined) {

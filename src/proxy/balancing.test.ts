@@ -48,7 +48,7 @@ async function plane(
   return gateway;
 }
 
-/** Where so many requests, one after the other, were answered. */
+/** Tells which backends answered `count` requests, one after the other. */
 async function answers(gateway: TestPlane, count: number, text = get()): Promise<string[]> {
   const client = await gateway.client();
   const bodies: string[] = [];

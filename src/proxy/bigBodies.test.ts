@@ -75,7 +75,7 @@ for (const [name, answer] of framings) {
       before = backend.written.bytes;
       return waits;
     });
-    // What is on its way lies in the kernel's buffers, not in ours.
+    // Bytes on their way are in the kernel's buffers, not in ours.
     assert.ok(backend.written.bytes < answer.length, 'the backend was not held back');
     client.socket.resume();
     const reply = await client.answer();

@@ -9,7 +9,7 @@ export interface ClosedPort {
   readonly problem: string;
 }
 
-/** What the system's codes mean here. */
+/** The meaning of the system's error codes when a port is bound. */
 const hints: ReadonlyMap<string, string> = new Map([
   ['EADDRINUSE', 'another program listens there'],
   ['EACCES', 'this user may not open it; ports below 1024 take a privilege'],

@@ -4,7 +4,7 @@ import type { Caller, McpItem } from '../mcp/index.ts';
 import { expressionWork } from '../policies/index.ts';
 import type { LiveExchange } from './exchange.ts';
 
-/** Who the session belongs to, what the route's rules let them use, and for how long they are let in. */
+/** The owner of the session, the items that the route's rules allow, and the time until the access ends. */
 export function callerOf(x: LiveExchange): Caller {
   const rules = x.route?.allowMcpItem ?? [];
   const expiresAt = x.identity?.acceptedUntil;
@@ -32,8 +32,8 @@ function principalOf({ identity, token, user, apiKey }: LiveExchange): string | 
 }
 
 /**
- * Whom budgets count the caller as. A token without a subject counts under the address it comes from: a client can get
- * any number of such tokens.
+ * The holder of the budgets that the caller uses. A token without a subject counts under the address it comes
+ * from: a client can get any number of such tokens.
  */
 function budgetHolderOf({ identity, user, apiKey, remoteAddress }: LiveExchange): string {
   const subject = identity?.subject;
@@ -46,8 +46,8 @@ function budgetHolderOf({ identity, user, apiKey, remoteAddress }: LiveExchange)
 }
 
 /**
- * Whom a token stands for. One without a subject says of nobody in particular that he is let in, and what else it
- * holds (`client_id`, say) may be the same for many people: such a token stands for itself alone.
+ * The principal of a token. One without a subject says of nobody in particular that he is let in, and what else
+ * it holds (`client_id`, say) may be the same for many people: such a token stands for itself alone.
  */
 function holderOf(
   { issuer, subject }: NonNullable<LiveExchange['identity']>,

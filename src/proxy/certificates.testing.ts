@@ -9,7 +9,7 @@ export interface Identity {
 export interface CertificateOptions {
   /** DNS names, addresses of IPv4 (`127.0.0.1`), or URIs (`spiffe://…`). */
   readonly names?: readonly string[];
-  /** Who signs; the certificate signs itself unless given. */
+  /** The issuer; the certificate signs itself unless given. */
   readonly by?: Identity & { readonly name: string };
   /** Common name. */
   readonly name?: string;

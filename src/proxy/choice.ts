@@ -14,7 +14,7 @@ export interface CompiledBackend {
   readonly serve: (x: LiveExchange) => void;
 }
 
-/** Which backend gets a request; undefined where none does. */
+/** Chooses the backend of a request; undefined if there is none. */
 export type Choice = (x: LiveExchange) => CompiledBackend | undefined;
 
 /** Drawn by lot, in proportion to the weights. */
@@ -23,8 +23,8 @@ export function byWeight(all: readonly CompiledBackend[]): Choice {
 }
 
 /**
- * Where all backends go by the same key, it chooses among them, too: each draws a lot for the key, longer ones the
- * greater its weight (weighted rendezvous hashing). Requests without the key are drawn by lot.
+ * Chooses among the backends, too, if all use the same key: each draws a lot for the key, longer ones the greater
+ * its weight (weighted rendezvous hashing). Requests without the key are drawn by lot.
  */
 export function byKey(all: readonly CompiledBackend[], keyOf: AffinityKey): Choice {
   const live = all.flatMap((one) =>

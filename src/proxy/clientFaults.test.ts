@@ -263,7 +263,7 @@ test('a client that sends requests faster than they are answered is not read ahe
       before = taken();
       return waits;
     });
-    // One read for each answer would be 40 MB; what was taken lies in the kernel's buffers.
+    // A read for each answer would be 40 MB; the bytes that were taken are in the kernel's buffers.
     assert.ok(taken() < 24_000_000, `${taken()} bytes of requests were taken`);
     client.close();
     // With so much ahead of it the end of the connection is seen only when the gateway goes on.

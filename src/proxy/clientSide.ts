@@ -8,19 +8,19 @@ import type { BodyConsumer, LiveExchange } from './exchange.ts';
 import type { RelayLines } from './relayLines.ts';
 import type { ToldEnds } from './toldEnds.ts';
 
-/** What an exchange needs of the port it came in by. */
+/** The functions of its port that an exchange needs. */
 export interface ExchangePort {
-  /** Of its bind. */
+  /** The key of the bind. */
   readonly key: string;
   /** True where other workers come in, and not clients. */
   readonly inner: boolean;
   readonly log: Logger;
   readonly limits: Limits;
-  /** Whose word about its clients is taken; undefined where the configuration does not say. */
+  /** The proxies that may state the client address; undefined if the configuration does not say. */
   readonly trustedProxies: Networks | undefined;
   /** The snapshot a request runs on. Whoever enters is `finished` later. */
   enter(): Compiled;
-  /** Why a request that has just entered is not served, if there is too much to do; counted. */
+  /** The reason to refuse a request that has just entered, if there is too much to do; counted. */
   tooMuch(): string | undefined;
   /** An answer that `end` ends when a new configuration might not let it go on. @returns what takes that back */
   stand(x: LiveExchange, end: () => void): () => void;
@@ -29,13 +29,13 @@ export interface ExchangePort {
 }
 
 /**
- * What an exchange needs of the side of its client. Answers are written as HTTP/1.1: to a connection of that as they
- * are, to a stream of HTTP/2 as the message they stand for. So there is one way to write an answer, one place for
- * each rule, and nothing is added to the path that most requests take.
+ * The functions of the client's side that an exchange needs. Answers are written as HTTP/1.1: to a connection of
+ * that as they are, to a stream of HTTP/2 as the message they stand for. So there is one way to write an answer,
+ * one place for each rule, and nothing is added to the path that most requests take.
  */
 export interface ClientSide {
   readonly port: ExchangePort;
-  /** What is written can be held back with `cork`, and what the client has not taken yet be counted. */
+  /** The socket can delay writes with `cork`, and counts the bytes that the client has not taken yet. */
   readonly socket: {
     cork(): void;
     uncork(): void;
@@ -46,7 +46,7 @@ export interface ClientSide {
   };
   /** Absent where the connection is plain TCP. */
   readonly arrival: Arrival | undefined;
-  /** Whom a proxy in front told of; absent where the client itself is at the other end. */
+  /** The ends that a proxy in front announced; absent if the client itself is at the other end. */
   readonly told: ToldEnds | undefined;
   readonly http2: boolean;
   readonly remoteAddress: string;

@@ -11,10 +11,10 @@ import { RelayLines } from './relayLines.ts';
 import type { EndReason } from './stats.ts';
 import { peerOf, type ToldEnds } from './toldEnds.ts';
 
-/** What the connection of a client needs of its port. */
+/** The functions of its port that the connection of a client needs. */
 export interface ConnectionPort extends ExchangePort {
   readonly heads: HeadPool;
-  /** Why a connection that has got its `served`th request gets no further one. */
+  /** The reason why a connection gets no further request after its `served`th one. */
   lastRequest(served: number): EndReason | undefined;
   /** Memory more, or less, of answers waits for clients to take them. */
   unread(bytes: number): void;
@@ -34,7 +34,10 @@ export interface ConnectionPort extends ExchangePort {
   closed(connection: OpenConnection): void;
 }
 
-/** How long a connection may be silent before its first request: whoever connects and says nothing is soon gone. */
+/**
+ * The time that a connection may be silent before its first request: a peer that connects and says nothing is
+ * soon gone.
+ */
 export const firstRequestMs = ({ firstRequestTimeoutMs, idleTimeoutMs }: Limits): number =>
   Math.min(firstRequestTimeoutMs, idleTimeoutMs);
 
@@ -82,7 +85,7 @@ export abstract class ClientSocket {
     this.remoteAddress = told?.address ?? peerOf(socket);
     this.forwardedFor = `${this.remoteAddress}\r\n`;
     this.deadline = new Deadline(firstRequestMs(port.limits));
-    // Whatever is thrown in here ends this connection, not the process.
+    // An error that is thrown in here ends this connection, not the process.
     this.reader = (bytes: Buffer) => {
       try {
         if (!this.deadline.closing) this.onData(bytes);
@@ -106,24 +109,24 @@ export abstract class ClientSocket {
   }
 
   abstract get idleSince(): number | undefined;
-  /** One look of the coarse clock. */
+  /** Runs at every tick of the coarse clock. */
   abstract sweep(now: number): void;
   /** Asks for the end, after what is under way. */
   abstract drain(): void;
-  /** Why what is under way ends. */
+  /** Records why the work under way ends. */
   protected abstract noteReason(reason: string): void;
-  /** Something is under way that the end cuts short. */
+  /** Tells whether work is under way that the end would cut short. */
   protected abstract get busy(): boolean;
   protected abstract onData(bytes: Buffer): void;
   protected abstract onDrain(): void;
   /** The client keeps its end open and is silent, or has hung up. */
   protected abstract onEnd(): void;
-  /** Nothing that is under way or unread matters any more. */
+  /** Drops all work under way and all unread bytes. */
   protected abstract forget(): void;
   /** The connection is gone, and whoever works for it has to know. */
   protected abstract lost(): void;
 
-  /** What the client showed in the handshake, verified; read when it is asked for. */
+  /** The certificate that the client showed in the handshake, verified; read on demand. */
   get clientCertificate(): ClientCertificate | undefined {
     if (this.arrival === undefined) return undefined;
     return (this.certificate ??= { found: clientCertificateOf(this.arrival) }).found;
@@ -203,7 +206,7 @@ export abstract class ClientSocket {
     else this.destroy();
   }
 
-  /** What was written must still reach the client. */
+  /** Delivers the written bytes to the client. */
   private flush(): void {
     this.owed = this.socket.writableLength;
     this.deadline.phase = PHASE.closing;

@@ -23,7 +23,7 @@ export interface CompiledRoute {
   readonly onRequest: readonly Step<'onRequest'>[];
   /** Absent where no policy looks at answers. */
   readonly onResponse: readonly Step<'onResponse'>[] | undefined;
-  /** Where sessions of the route may live in other workers. */
+  /** The relay to other workers where sessions of the route may live. */
   readonly relays: Relaying | undefined;
   /** Hands the request to a backend. */
   readonly serve: (x: LiveExchange) => void;
@@ -34,7 +34,10 @@ export interface CompiledRoute {
   readonly of: Route | undefined;
   readonly onWellKnown: readonly Step<'onWellKnown'>[];
   readonly allowMcpItem: readonly Step<'allowMcpItem'>[];
-  /** Why the route is closed: it could not be prepared, or something that a policy needs is missing right now. */
+  /**
+   * The reason why the route is closed: it could not be prepared, or something that a policy needs is missing
+   * right now.
+   */
   readonly broken: string | undefined;
 }
 
@@ -54,7 +57,7 @@ export interface Elsewhere {
   readonly router?: undefined;
 }
 
-/** What an exchange needs of the snapshot it runs on. */
+/** The parts of the snapshot that an exchange needs. */
 export interface Compiled {
   readonly settings: ProcessSettings;
   readonly drop: DropTables;

@@ -35,7 +35,7 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
   /** Requests begun. */
   private served = 0;
   private readonly openedAt = Date.now();
-  /** What the connection has become after a 101. */
+  /** The tunnel that the connection became after a 101. */
   private tunnel: Tunnel | undefined;
 
   /** Gives the request body to `consumer`, from its first byte. */
@@ -81,7 +81,7 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
   /** Is more of the request to come than we would read to keep the connection? Asked when the answer begins. */
   restIsTooMuch(x: LiveExchange): boolean {
     if (x.body.done) return false;
-    // Somebody who waits for leave to send a body will not send it any more, or will: nobody can tell.
+    // A client that waits for leave to send a body may or may not send it still.
     if (x.head.expectContinue && x.consumer === undefined) return true;
     return x.body.remaining > LINGER_BYTES;
   }
@@ -97,7 +97,7 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
     this.deadline.phase = PHASE.tunnel;
     this.touch();
     if (!tunnel.onBytes(bytes, from, to)) upstream.pause();
-    // What the client sent without waiting for the 101.
+    // The bytes that the client sent without waiting for the 101.
     const early = this.unread.take();
     this.socket.resume();
     if (early !== undefined) tunnel.fromClient(early);
@@ -117,7 +117,7 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
     return this.exchange === undefined || this.tunnel !== undefined ? this.deadline.since : undefined;
   }
 
-  /** One look of the coarse clock. */
+  /** Runs at every tick of the coarse clock. */
   sweep(now: number): void {
     if (now >= this.deadline.at) {
       this.expire();
@@ -210,7 +210,7 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
       this.tunnel.endOfClient();
       return;
     }
-    // What is answered already is still delivered; an answer under way is for nobody.
+    // Finished answers are still delivered; an answer under way has no reader any more.
     if (this.exchange === undefined && this.socket.writableLength > 0) this.closeGracefully();
     else this.destroy();
   }
@@ -246,7 +246,7 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
       if (!this.readRequest(unread.bytes)) break;
     }
     this.running = false;
-    // What is left is no whole head.
+    // The remaining bytes are no complete head.
     if (!this.gone && this.exchange === undefined && !this.held && !deadline.closing) this.readOn();
   }
 
@@ -357,14 +357,14 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
       return;
     }
     if (this.full) {
-      // Who sends request after request and reads no answer would fill our memory.
+      // A client that sends request after request and reads no answer would fill our memory.
       this.held = true;
       this.socket.pause();
       this.deadline.expect(PHASE.stalled, this.port.limits.bodyTimeoutMs);
       return;
     }
     this.deadline.expect(PHASE.idle, this.port.limits.idleTimeoutMs);
-    // One more read for each answer would let what a client pipelines grow without end, copied by each read.
+    // Another read for each answer would let pipelined bytes grow without end, copied by each read.
     if (this.unread.length < AHEAD_BYTES) this.readOn();
     this.run();
   }

@@ -1,6 +1,6 @@
 import type { CompiledRule } from './router.ts';
 
-/** What a path may consist of in an attribute of a cookie, and be compared with by a browser. */
+/** The characters that a path may have in an attribute of a cookie, so that a browser can compare it. */
 const plain = /^\/[\w.~%!$&'()*+=:@/-]*$/;
 
 /**

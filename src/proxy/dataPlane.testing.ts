@@ -47,7 +47,7 @@ export interface RouteInShort {
   readonly target?: string;
   /** HTTP backends with all their settings, in place of `to`. */
   readonly targets?: readonly (Target & Pick<HttpBackend, 'affinity' | 'requestTimeoutMs'>)[];
-  /** Of `targets`; 1 each unless given. */
+  /** The weights of `targets`; 1 each unless given. */
   readonly weights?: readonly number[];
 }
 
@@ -172,7 +172,7 @@ export class TestPlane {
     return client;
   }
 
-  /** One request on a connection of its own. */
+  /** Sends a request on a connection of its own. */
   async ask(text: string | Buffer, bodyless = false): Promise<Awaited<ReturnType<RawClient['answer']>>> {
     const client = await this.client();
     const answer = await client.ask(text, bodyless);

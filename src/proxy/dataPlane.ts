@@ -23,7 +23,7 @@ import { acceptsConnections, UdpPlane } from './udpPlane.ts';
 import type { Datagrams } from './udpPort.ts';
 
 export interface DataPlaneOptions {
-  /** How names of backends are looked up; the resolver of the system unless given. */
+  /** Looks up the names of backends; the resolver of the system unless given. */
   readonly lookup?: LookupTools;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -39,7 +39,7 @@ export interface DataPlaneOptions {
   readonly socketsFor?: (key: string) => readonly SocketHandle[];
   /** Other workers hold MCP sessions, too; `relays.listen` is for the caller to call. */
   readonly relay?: RelayOptions;
-  /** Who else has the ports for datagrams open; other processes of this gateway, where `socketsFor` is given. */
+  /** Tells which other processes of this gateway have the UDP ports open, where `socketsFor` is given. */
   readonly datagrams?: () => Datagrams;
 }
 
@@ -70,7 +70,7 @@ interface Ready {
 
 const ends = 'the gateway ends';
 
-/** What a bound port looks like from outside. */
+/** The view of a bound port from outside. */
 export interface BindView {
   /** The bind's port in the model, with its place in the list where that is 0. */
   readonly key: string;
@@ -177,7 +177,7 @@ export class DataPlane {
     return this.closedInUse;
   }
 
-  /** What listeners show to clients of TLS. */
+  /** The certificates that listeners show to TLS clients. */
   get certificates(): readonly IdentityView[] {
     return this.identities.views;
   }
@@ -240,7 +240,7 @@ export class DataPlane {
       closed.push(...udp.closed);
       if (this.ending) throw new Error(ends);
       const ready: Ready = { model, limits, uses, snapshot, doors, wanted, opened, closed, udp };
-      // Whoever ends meanwhile has no use for it, and nobody to tell.
+      // A plane that ends meanwhile does not need the model, and has no caller to tell.
       return { commit: async () => (this.ending ? abort() : await this.take(ready)), abort };
     } catch (error) {
       abort();

@@ -1,4 +1,4 @@
-/** What a connection waits for. */
+/** The event that a connection waits for. */
 export const PHASE = {
   /** The next request. */
   idle: 0,
@@ -15,14 +15,14 @@ export const PHASE = {
 
 type Phase = (typeof PHASE)[keyof typeof PHASE];
 
-/** What a connection waits for and until when, looked at by one coarse clock; and how fast a body comes. */
+/** The deadline of a connection and its reason, checked by one coarse clock; and the rate of a body. */
 export class Deadline {
   phase: Phase = PHASE.idle;
   /** By `Date.now()`. */
   at: number;
   /** When something has moved last, by `Date.now()`. */
   since: number;
-  /** Where the rate of the present body is measured from; 0: from the next look on. */
+  /** The start of the rate measurement of the present body; 0: from the next look on. */
   private rateSince = 0;
   private rateFrom = 0;
 
@@ -43,7 +43,7 @@ export class Deadline {
     this.at = this.since + ms;
   }
 
-  /** Something has moved. */
+  /** Extends the deadline because a byte has moved. */
   extend(ms: number): void {
     this.since = Date.now();
     this.at = this.since + ms;

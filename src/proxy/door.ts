@@ -10,7 +10,7 @@ export interface Doors {
   readonly identities: ReadonlySet<ServerIdentity>;
 }
 
-/** Which ports of a model look at the first bytes of a connection, and what they do then. */
+/** Selects the ports of a model that look at the first bytes of a connection, and their actions. */
 export function doorsOf(model: Model, identities: ServerIdentities): Doors {
   const used = new Set<ServerIdentity>();
   const byBind = new Map<string, Door>();

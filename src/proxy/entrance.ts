@@ -14,13 +14,13 @@ import { peerOf, type ToldEnds } from './toldEnds.ts';
 /** A listener of connections under TLS. */
 export interface SecureListener {
   readonly name: string;
-  /** What it shows; absent where the handshake is passed on to a backend. */
+  /** The identity to show; absent if the handshake is passed on to a backend. */
   readonly identity: ServerIdentity | undefined;
   /** Under TLS there is HTTP; otherwise the connection is one of a TCP route. */
   readonly http: boolean;
 }
 
-/** What a port does with a connection before it is somebody's; ports of plain HTTP alone have none. */
+/** The treatment of a connection before it has an owner; ports of plain HTTP alone have none. */
 export interface Door {
   /** Connections begin by saying whom they are from. */
   readonly proxy: ProxyProtocol | undefined;
@@ -32,17 +32,17 @@ export interface Door {
   readonly plain: boolean;
 }
 
-/** How the way in under TLS ended, for the metrics. */
+/** The result of a TLS entrance, for the metrics. */
 export type Entry = 'ok' | 'passed' | 'failed' | 'timeout' | 'no_listener' | 'no_route' | 'not_tls';
 
-/** What the way in needs of its port. */
+/** The functions of its port that an entrance needs. */
 export interface EntrancePort {
-  /** Of its bind. */
+  /** The key of the bind. */
   readonly key: string;
   readonly log: Logger;
   readonly limits: Limits;
   readonly trustedProxies: Networks | undefined;
-  /** What became of the PROXY header of a connection. @param problem where it was refused */
+  /** Records the result for the PROXY header of a connection. @param problem where it was refused */
   proxyHeader(result: ProxyHeaderResult, problem?: string): void;
   /**
    * May a connection for this server name come in to a listener that passes bytes?
@@ -55,7 +55,7 @@ export interface EntrancePort {
   admit(socket: Socket, arrival: Arrival | undefined, told: ToldEnds | undefined): void;
   /** Passes the bytes of a connection on, and those of a backend back. */
   admitTcp(listener: string, arrival: TcpArrival): void;
-  /** One connection less. */
+  /** Records that a connection has left. */
   departed(): void;
 }
 
@@ -70,7 +70,7 @@ const plainHttp = /^(?:GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|TRACE|CONNECT|PRI)
 export class Entrance implements Handshaking {
   /** When `expire` is due, by `Date.now()`. */
   readonly deadline: number;
-  /** Nothing of it has been served yet. */
+  /** The start of the idle time: the connection has not been served yet. */
   readonly idleSince = Date.now();
   private readonly port: EntrancePort;
   private readonly socket: Socket;
@@ -231,7 +231,7 @@ export class Entrance implements Handshaking {
     if (plainHttp.test(read.toString('latin1', 0, 10))) {
       this.socket.end(bareAnswer('tls_required'), 'latin1');
       this.forget();
-      // What is still coming in would turn the answer into a reset; the client has a moment to take it.
+      // Bytes that still arrive would turn the answer into a reset; the client has a moment to take it.
       this.socket.on('error', () => this.socket.destroy());
       this.socket.on('end', () => this.socket.destroy());
       const moment = setTimeout(() => this.socket.destroy(), 1_000).unref();

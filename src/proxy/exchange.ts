@@ -29,7 +29,7 @@ import type { CompiledRule } from './router.ts';
 import type { Steering } from './steering.ts';
 import type { Tunnel } from './tunnel.ts';
 
-/** Who takes the bytes of the request body. */
+/** Takes the bytes of the request body. */
 export interface BodyConsumer {
   /** Payload or raw framing, as asked for with `raw`. */
   readonly raw: boolean;
@@ -40,7 +40,7 @@ export interface BodyConsumer {
 const oneReading: readonly string[] = [];
 
 /**
- * One request and its answer, from the end of its head to the last byte of the answer. It is what policies and
+ * A request and its answer, from the end of its head to the last byte of the answer. It is what policies and
  * backends see (`Exchange`, `HttpRequest`, `HttpReply`) and where the exchange keeps its state.
  */
 export class LiveExchange extends ReceivedRequest implements Exchange, HttpRequest, HttpReply {
@@ -66,7 +66,7 @@ export class LiveExchange extends ReceivedRequest implements Exchange, HttpReque
   limited = false;
   private requestMs: number | undefined;
   private limitTimers: NodeJS.Timeout[] | undefined;
-  /** What the policies of the backend that was chosen do with its answer. */
+  /** The actions of the chosen backend's policies on its answer. */
   backendOnResponse: CompiledRoute['onResponse'];
   pathReadings: readonly string[] = oneReading;
   workLeft: number = expressionWork;
@@ -241,7 +241,7 @@ export class LiveExchange extends ReceivedRequest implements Exchange, HttpReque
     } else this.fail(error);
   }
 
-  /** Whoever works on the answer stops. */
+  /** Stops all work on the answer. */
   stop(why?: GatewayError): void {
     const { cancel } = this;
     this.cancel = undefined;

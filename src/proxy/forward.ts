@@ -21,8 +21,9 @@ import { neededUpgrade, switchProtocols, upgradeFields, wantedUpgrade } from './
 const seen = (head: Head, kind: number): boolean => (head.seen & (1 << kind)) !== 0;
 
 /**
- * One request on its way to an HTTP backend and its answer on the way back. Heads are rewritten as text, small bodies
- * travel in the same write, larger ones chunk by chunk: each side is paused while the other cannot take more.
+ * A request on its way to an HTTP backend and its answer on the way back. Heads are rewritten as text, small
+ * bodies travel in the same write, larger ones chunk by chunk: each side is paused while the other cannot take
+ * more.
  */
 export class Forward implements UpstreamUser, Waiter, BodyConsumer {
   /** The body crosses with its framing. */
@@ -32,7 +33,7 @@ export class Forward implements UpstreamUser, Waiter, BodyConsumer {
   /** Not there while the request waits for a connection. */
   protected upstream!: UpstreamConnection;
   private queued = false;
-  /** Where no connection could be made. */
+  /** The addresses that could not be connected to. */
   private tried: Endpoint[] | undefined;
   /** The request head while it waits for the first piece of the body. */
   private waiting: string | undefined;
@@ -40,7 +41,7 @@ export class Forward implements UpstreamUser, Waiter, BodyConsumer {
   /** Protocols the client would rather speak than HTTP. */
   protected readonly upgrade: string | undefined;
   private retried = false;
-  /** How the answer's body is written to the client. */
+  /** Writes the answer's body to the client in the framing that was chosen. */
   private mode: (bytes: Buffer, from: number, to: number, done: boolean) => boolean = () => true;
   private dechunker: Body | undefined;
 
@@ -263,7 +264,7 @@ export class Forward implements UpstreamUser, Waiter, BodyConsumer {
     return x.limited || x.backendMs !== undefined || isGrpc(x);
   }
 
-  /** Nothing was sent yet: any request, with or without a body, may go to another address. */
+  /** Moves the request to another address. It was not sent yet, so this is safe with or without a body. */
   private moveOn(failed: UpstreamConnection): boolean {
     if (this.x.closed) return false;
     const other = this.other(failed);

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { TestPlane } from './dataPlane.testing.ts';
 import { field, fields, get, ok, post, RawBackend, status, type BackendScript } from './wire.testing.ts';
 
-/** What the next requests are answered with; by default, `ok`. */
+/** The answer to the next requests; by default, `ok`. */
 let script: BackendScript['onRequest'];
 let backend: RawBackend;
 let plane: TestPlane;
@@ -23,7 +23,10 @@ after(async () => {
   await backend.close();
 });
 
-/** One request through the gateway: what the backend saw, and what the client got. */
+/**
+ * Sends a request through the gateway. Returns the request that the backend saw, and the answer that the client
+ * got.
+ */
 async function exchange(text: string, answer: string = ok('hello'), bodyless = false) {
   script = (_request, connection) => connection.send(answer);
   const reply = await plane.ask(text, bodyless);

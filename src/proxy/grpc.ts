@@ -11,7 +11,7 @@ const INTERNAL = 13;
 const UNAVAILABLE = 14;
 const UNAUTHENTICATED = 16;
 
-/** What a status of HTTP means to a client of gRPC (its "HTTP to gRPC status code mapping"), finer where we know more. */
+/** The gRPC status for an HTTP status (the "HTTP to gRPC status code mapping"), finer where we know more. */
 const codes: ReadonlyMap<number, number> = new Map([
   [400, INTERNAL],
   [401, UNAUTHENTICATED],

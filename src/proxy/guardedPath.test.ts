@@ -96,7 +96,7 @@ test('no path that the backend gets is another spelling of a guarded one', async
         assert.ok([200, 400, 403].includes(given), `${path}: ${given}`);
         assert.equal(seen().length, given === 200 ? before + 1 : before);
         if (given !== 200) return;
-        // What a reader by RFC 3986 makes of it, with a parser that is not ours.
+        // Reads the path by RFC 3986, with a parser that is not ours.
         const [, first] = new URL(
           (seen().at(-1) ?? '').replace(/^\/+/, (slashes) => `http://a${slashes}`),
         ).pathname.split('/');

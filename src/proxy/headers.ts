@@ -1,7 +1,7 @@
 import { dropTable, hopByHop, KIND, type DropTable } from '../http/index.ts';
 import type { HeaderSettings } from '../model/index.ts';
 
-/** Which of the peer's fields do not cross, by direction. */
+/** The fields of the peer that are not forwarded, by direction. */
 export interface DropTables {
   readonly request: DropTable;
   /** The same without Host, for a target that came in absolute form. */

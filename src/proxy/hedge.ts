@@ -9,7 +9,7 @@ import { requestHead } from './forward.ts';
 export interface Hedged extends UpstreamUser {
   readonly x: LiveExchange;
   readonly destination: Destination;
-  /** Where the try that it makes itself is; undefined while there is none. */
+  /** The address of the hedge's own try; undefined while there is none. */
   readonly trying: Endpoint | undefined;
   /** The whole body, framing included; undefined where it is no longer at hand. */
   readonly wholeBody: Buffer | undefined;
@@ -17,7 +17,7 @@ export interface Hedged extends UpstreamUser {
   wants(head: Head): boolean;
   /** Goes on with this try in the place of its own, and stops all others. */
   adopt(upstream: UpstreamConnection, begunAt: number, timer: NodeJS.Timeout | undefined): void;
-  /** One try took as long as it may. */
+  /** Records that a try took as long as it may. */
   expired(): void;
   /** Every try has failed. */
   failed(code: ErrorCode, detail: string): void;
@@ -102,7 +102,7 @@ export class Hedges {
   }
 }
 
-/** One further try. Nothing that happens to it touches the exchange before it has won. */
+/** A further try of a hedged request. Nothing that happens to it touches the exchange before it has won. */
 class HedgedTry implements UpstreamUser {
   readonly upstream: UpstreamConnection;
   readonly begunAt = performance.now();

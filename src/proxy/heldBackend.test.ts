@@ -32,7 +32,10 @@ test('a connection under TLS that was held at the end of an answer is not held f
   const target = { host: '127.0.0.1', port, tls };
   const destination = endpoints.use(target, defaults.upstream, defaults.limits);
 
-  /** One request whose client takes a part of the answer only when the one before is written. @returns held at its end */
+  /**
+   * Sends a request whose client takes a part of the answer only when the part before is written. @returns held
+   * at its end
+   */
   const ask = async (upstream: UpstreamConnection): Promise<boolean> => {
     let got = 0;
     let over = false;

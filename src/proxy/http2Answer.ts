@@ -20,7 +20,7 @@ const noLimits = {
 /** Every head is read to its end before the next one is begun. */
 const head = new Head(2_048);
 
-/** What is written as text, for as long as it is read. */
+/** Holds the text of a head while it is read. */
 const scratch = Buffer.allocUnsafeSlow(65_536);
 
 const EMPTY = Buffer.alloc(0);

@@ -274,7 +274,7 @@ test('what is left of a request that was answered early is read for a moment, an
   await until('both are answered', () => plane.access.length === 2);
   const piece = Buffer.alloc(16_000);
   client.send(Buffer.concat([frame(DATA, 0, 1, piece), frame(DATA, END_STREAM, 1, piece)]));
-  // Of the other one nothing more comes, and no end: it is not waited for.
+  // The other stream gets no more bytes and no end, so the test does not wait for it.
   await until('it is reset', () => resets().length > 0);
   assert.deepEqual(resets(), [0]);
   assert.equal(client.ending, 'open');
@@ -292,7 +292,7 @@ test('a slow client gets all of an answer that came before the end of its reques
   client.send(Buffer.concat([preface, none, open]));
   await until('it is answered', () => plane.access.length === 1);
   t.mock.timers.tick(10_000);
-  // Whoever is asked whether it is still there was looked at before.
+  // A client that gets this PING was checked before.
   await client.find('a look', () => framesOf(client.inbox.bytes, PING)[0]);
   client.send(frame(WINDOW_UPDATE, 0, 1, Buffer.from([0, 0, 0, 9])));
   const body = await client.find('the body', () => framesOf(client.inbox.bytes, DATA)[0]);

@@ -22,13 +22,13 @@ import { atTurnEnd } from './turnEnd.ts';
 /** Bytes that the client has not taken, above which nothing more is read from it. */
 const OWED_MOST = 262_144;
 
-/** How long the answer to the PING behind a first GOAWAY is waited for. */
+/** The time to wait for the answer to the PING behind a first GOAWAY. */
 const GOODBYE_MS = 1_000;
 
-/** How long is read on when our side has ended. */
+/** The time to read on when our side has ended. */
 const LINGER_MS = 500;
 
-/** What a PING says that stands behind a GOAWAY. */
+/** The payload of a PING that follows a GOAWAY. */
 const GOODBYE = 2;
 
 /** A connection of HTTP/2 (RFC 9113): its streams, and the limits that hold for all of them together. */
@@ -39,7 +39,7 @@ export class Http2Session implements ConnectionOwner, Starter {
   readonly told: ToldEnds | undefined;
   readonly remoteAddress: string;
   readonly forwardedFor: string;
-  /** What a head may be. */
+  /** The limits of a head. */
   readonly headLimits: HeadLimits;
   draining = false;
   private readonly codec: ServerConnection;
@@ -123,7 +123,7 @@ export class Http2Session implements ConnectionOwner, Starter {
     return (this.certificate ??= { found: clientCertificateOf(this.arrival) }).found;
   }
 
-  // What its streams say
+  // Calls of its streams
 
   /** A stream is over. */
   ended(stream: Http2Stream): void {
@@ -378,7 +378,7 @@ export class Http2Session implements ConnectionOwner, Starter {
     this.wake();
   }
 
-  /** Nobody is served any more. */
+  /** Abandons the connection and all its streams. */
   private abandon(): void {
     this.codec.drop();
     this.unbegun = [];

@@ -6,7 +6,7 @@ import type { Http2Session } from './http2Session.ts';
 import type { RelayLines } from './relayLines.ts';
 import type { ToldEnds } from './toldEnds.ts';
 
-/** What a stream of HTTP/2 is asked for that its connection knows, and what of a socket is asked for. */
+/** The connection's state that an HTTP/2 stream answers for, and the functions of a socket. */
 export abstract class Http2Side {
   readonly http2 = true;
   readonly port: ConnectionPort;

@@ -26,7 +26,7 @@ import { Tunnel } from './tunnel.ts';
 const EMPTY = Buffer.alloc(0);
 
 /**
- * One request of a connection of HTTP/2 and its answer. The request is read as the message of HTTP/1.1 that it stands
+ * A request of an HTTP/2 connection and its answer. The request is read as the message of HTTP/1.1 that it stands
  * for, and the answer is written as one: above this, both versions are the same.
  */
 export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
@@ -36,7 +36,7 @@ export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
   private exchange: LiveExchange | undefined;
   private head: Head | undefined;
   private chunked = false;
-  /** Somebody has wanted the body. */
+  /** Set once a consumer has asked for the body. */
   private reading = false;
   private tunnel: Tunnel | undefined;
   private gone = false;
@@ -47,7 +47,7 @@ export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
   private lingered = 0;
   /** A body of no bytes has not ended yet. */
   private awaiting = false;
-  /** Where the rate of the body is measured from; 0: from the next look on. */
+  /** The start of the rate measurement of the body; 0: from the next look on. */
   private rateSince = 0;
   private rateFrom = 0;
 
@@ -77,8 +77,8 @@ export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
   }
 
   /**
-   * What is left of a request that was answered is read for a moment, and then not wanted (RFC 9113 §8.1): there are
-   * clients that lose the answer when their upload is reset. As long as they have not taken it, it is not cut short.
+   * Reads the rest of an answered request for a moment, then refuses it (RFC 9113 §8.1): some clients lose the
+   * answer when their upload is reset. As long as they have not taken it, it is not cut short.
    */
   private linger(): void {
     this.lingering = true;
@@ -114,7 +114,7 @@ export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
     else if (!this.stream.inbound.ended) this.linger();
   }
 
-  /** What is not wanted is refused by itself, without ending the connection. */
+  /** The rest of the body is refused by itself, without ending the connection. */
   restIsTooMuch(): boolean {
     return false;
   }
@@ -159,13 +159,13 @@ export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
     this.stream.inbound.resume();
   }
 
-  /** Somebody waits for the next part of the body from here on. */
+  /** Starts the clock for the next part of the body. */
   private expectBody(): void {
     const { bodyTimeoutMs, tunnelIdleTimeoutMs } = this.port.limits;
     this.deadline = Date.now() + (this.call ? tunnelIdleTimeoutMs : bodyTimeoutMs);
   }
 
-  /** One look of the coarse clock. */
+  /** Runs at every tick of the coarse clock. */
   look(now: number): void {
     if (now >= this.deadline) this.expire();
     else if (this.reading && !this.call) this.checkRate(now);
@@ -262,12 +262,12 @@ export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
       return;
     }
     this.exchange = x;
-    // What a WebSocket sends is no body; with a length it is one, and no WebSocket.
+    // The bytes of a WebSocket are no body; a request with a length has a body, and is no WebSocket.
     const expected = request.webSocket && head.contentLength === 0 ? -1 : head.contentLength;
     if (expected >= 0 && !this.stream.inbound.expect(expected)) return;
     if (bodyless || head.contentLength !== 0) serveExchange(x);
     else {
-      // What comes in spite of the length makes the request malformed (RFC 9113 §8.1.1).
+      // Bytes beyond the length make the request malformed (RFC 9113 §8.1.1).
       this.awaiting = true;
       this.wait();
       this.stream.inbound.resume();
@@ -373,7 +373,7 @@ export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
     x?.drained?.();
   }
 
-  /** Somebody waits for the client from here on. */
+  /** Starts the clock for the client. */
   private wait(): void {
     this.deadline = Date.now() + this.port.limits.bodyTimeoutMs;
   }

@@ -1,7 +1,7 @@
 import type { ServerConnection } from '../http/index.ts';
 import type { Limits } from '../model/index.ts';
 
-/** What a PING says that asks a client whether it is still there. */
+/** The payload of a PING that asks a client whether it is still there. */
 export const KEEPALIVE = 1;
 
 /** Looks from time to time whether a client of HTTP/2 is still there, takes what is written, and goes on. */
@@ -9,7 +9,7 @@ export class Http2Watch {
   /** Bytes handed to the socket. */
   handed = 0;
   private readonly limits: () => Limits;
-  /** How many of them were out at the last look that saw progress, and when. */
+  /** The bytes that were out at the last look that saw progress, and its time. */
   private out = 0;
   private outAt = Date.now();
   /** Since when a head is under way. */

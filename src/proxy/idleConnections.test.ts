@@ -77,7 +77,7 @@ test('ten thousand idle connections cost little, do not stand in the way, and le
   await until('every connection is gone', () => plane.connections === 0);
   await until('nothing of them is left in memory', () => instances(ClientConnection) === 0);
   assert.equal(instances(LiveExchange), 0);
-  // What is garbage may count for a moment longer.
+  // Garbage may count for a moment longer.
   await until('all but 15 MB of memory came back', () => memory() - before < 15);
   plane.close();
   await backend.close();

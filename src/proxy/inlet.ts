@@ -1,12 +1,12 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { readRelayHeader, type RelayHeader } from './relayHeader.ts';
 
-/** Somebody who connects and says nothing: it is none of ours. */
+/** The time for the header: a peer that connects and says nothing is not a worker. */
 const HEADER_MS = 10_000;
 /** So many may be about to say who they are. */
 const ENTERING_MOST = 1_024;
 
-/** Where other workers come in with requests of sessions that this one holds. */
+/** Accepts requests from other workers for sessions that this worker holds. */
 export class Inlet {
   private readonly server: Server;
   private readonly secret: string;

@@ -15,10 +15,10 @@ const backlog = 1_024;
 const ignore = (): void => undefined;
 
 /**
- * What one port accepts connections on: a socket of its own, or sockets that were handed over. Several sockets can
- * stand for one port, so that a process can take over those of another for a while. The system begins to accept as
- * soon as a port is bound, which is before it is known whether everything else of a configuration can be used: who
- * comes before `begin` waits.
+ * The sockets on which a port accepts connections: its own, or sockets that were handed over. Several sockets can
+ * stand for one port, so that a process can take over those of another for a while. The system begins to accept
+ * as soon as a port is bound, which is before it is known whether everything else of a configuration can be used:
+ * who comes before `begin` waits.
  */
 export class Listening {
   private readonly onSocket: (socket: Socket) => void;
@@ -73,7 +73,7 @@ export class Listening {
     this.early = undefined;
     for (const socket of early) {
       socket.off('error', ignore);
-      // Who has left meanwhile is nobody's any more.
+      // A client that has left meanwhile is ignored.
       if (!socket.destroyed) this.onSocket(socket);
     }
   }

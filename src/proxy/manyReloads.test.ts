@@ -76,7 +76,7 @@ async function dial(port: number): Promise<Socket> {
   return socket;
 }
 
-/** Whatever can make a process hold something, and another one of it each time. */
+/** Routes with everything that can make a process hold memory, different in each generation. */
 function routesOf(generation: number, port: number): RouteInShort[] {
   const jwtAuth = policySchemas.jwtAuth.parse({
     mode: 'strict',

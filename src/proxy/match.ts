@@ -3,7 +3,7 @@ import { normalizePath } from '../http/index.ts';
 import type { Match, PathMatch, ValueMatch } from '../model/index.ts';
 import { compileRegex } from '../regex/index.ts';
 
-/** What a match may look at. */
+/** The parts of a request that a match may look at. */
 export interface Matchable {
   readonly method: string;
   readonly path: string;
@@ -66,7 +66,7 @@ export function beginningOf(regex: string): string {
   const text = regex.startsWith('^/') ? regex.slice(1) : regex;
   if (text.charCodeAt(0) !== 47 || hasAlternatives(text)) return '';
   const literal = /^[^\\.+*?()[\]{}^$|]*/.exec(text)?.[0] ?? '';
-  // What may be left out, or repeated from zero times on, is not sure to be there.
+  // Characters that are optional, or repeated from zero times on, are not certain to be there.
   const sure = /[*?{]/.test(text.charAt(literal.length)) ? literal.slice(0, -1) : literal;
   return sure.slice(0, Math.max(0, sure.lastIndexOf('/')));
 }

@@ -24,7 +24,7 @@ interface Given {
   readonly token?: string;
 }
 
-/** How one request of a client lets its session reach the server. */
+/** Sends a client request through the policies of a session that reaches a server. */
 function reached(t: TestContext, { target = {}, around = [], request = {}, token }: Given): Reach {
   const endpoints = new Endpoints({ log: memoryLog().log });
   t.after(() => endpoints.close());

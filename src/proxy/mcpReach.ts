@@ -33,7 +33,7 @@ export function compileReach(
   return (x) => ({ reach: (name) => reaches.get(name)?.(x) });
 }
 
-/** What stands closer to the server wins. */
+/** The policy closest to the server wins. */
 function usesOf({ policies = [] }: RemoteTarget, around: readonly PolicyUse[]): PolicyUse[] {
   const foreign = policies.find(({ name }) => !ofTargets.has(name));
   if (foreign !== undefined) throw new Error(`a target of MCP cannot have the policy ${foreign.name}`);
@@ -102,7 +102,7 @@ class TargetRequest implements Exchange {
     this.token = x.token;
     this.user = x.user;
     this.apiKey = x.apiKey;
-    // Where a cookie is added to those that the client sent, there are none.
+    // There are no client cookies to which a cookie could be added.
     this.requestHeaders.remove('cookie');
   }
 

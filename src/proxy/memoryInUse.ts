@@ -10,9 +10,9 @@ export interface MemoryLook {
 const DOUBT = 4;
 
 /**
- * How much memory is in use. The allocator keeps freed memory for later, so the resident set stays high after a peak
- * although next to nothing is in use, and what is freed is used again before the process grows. So what has been freed
- * since the peak counts as free, as long as the resident set does not grow in spite of it.
+ * The amount of memory in use. The allocator keeps freed memory for later, so the resident set stays high after a
+ * peak although next to nothing is in use, and what is freed is used again before the process grows. So what has
+ * been freed since the peak counts as free, as long as the resident set does not grow in spite of it.
  */
 export class MemoryInUse {
   /** Memory in use at the peak, and the resident set then. */

@@ -16,7 +16,7 @@ export interface MetricSources {
   readonly unrouted: RouteStats;
   readonly destinations: () => Iterable<Destination>;
   readonly identities: () => readonly IdentityView[];
-  /** How many routes are closed. */
+  /** The number of closed routes. */
   readonly broken: () => number;
 }
 

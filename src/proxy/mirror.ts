@@ -13,7 +13,7 @@ const PENDING_MOST = 1_048_576;
 /** Copies under way to one mirror: one that hangs must not use up our sockets. */
 const UNDER_WAY_MOST = 256;
 
-/** Where copies of requests go. */
+/** The destination of copies of requests. */
 export class Mirror {
   private readonly destination: Destination;
   private underWay = 0;
@@ -43,7 +43,7 @@ export class Mirror {
 }
 
 /**
- * One copy of a request. Nothing that happens to it touches the exchange: its answer is read and thrown away, its
+ * A copy of a request. Nothing that happens to it touches the exchange: its answer is read and thrown away, its
  * slowness is not waited for, its failure is only counted.
  */
 export class MirroredRequest implements UpstreamUser {
@@ -79,7 +79,7 @@ export class MirroredRequest implements UpstreamUser {
   }
 
   onInformational(): void {
-    // Nobody to tell.
+    // The mirror has no client to tell.
   }
 
   onSwitch(): void {

@@ -5,7 +5,7 @@ import type { UnreadStream } from './unreadAnswers.ts';
 export interface OpenConnection extends Held {
   /** Streams whose answers wait for the client, where it has such. */
   unreadStreams?(): Iterable<UnreadStream>;
-  /** One look of the coarse clock. */
+  /** Runs at every tick of the coarse clock. */
   sweep(now: number): void;
   /** Asks for the end, after what is under way. */
   drain(): void;

@@ -3,8 +3,8 @@ import { defaults, type Limits } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 
 /**
- * How many files and sockets the process may have open (RLIMIT_NOFILE, which Node raises to the hard limit at its
- * start); undefined where the system does not say or sets no limit.
+ * The number of files and sockets that the process may have open (RLIMIT_NOFILE, which Node raises to the hard
+ * limit at its start); undefined if the system does not say or sets no limit.
  */
 export function openFilesLimit(): number | undefined {
   try {
@@ -37,7 +37,8 @@ export function withinOpenFiles(limits: Limits, openFiles: number | undefined, l
   if (limits.maxConnections <= most) return kept;
   const fields = { maxConnections: limits.maxConnections, openFiles, inUse: most };
   const message = 'limits.maxConnections lowered: the process may not open as many files';
-  // Nobody asked for the default, and thousands of connections are left: worth knowing, not worth a warning.
+  // The default was not set by the operator, and thousands of connections are left: worth an info line, not a
+  // warning.
   if (limits.maxConnections === defaults.limits.maxConnections && most >= FEW) log.info(message, fields);
   else log.warn(message, fields);
   return { ...kept, maxConnections: most };

@@ -4,7 +4,7 @@ import type { OverloadLimits } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { MemoryInUse } from './memoryInUse.ts';
 
-/** How the process fares. */
+/** The load of the process. */
 export interface Load {
   /** Milliseconds by which the event loop is late. */
   readonly lagMs: number;
@@ -31,7 +31,7 @@ const LOOKS = 3;
  */
 export class Overload {
   level: OverloadLevel = 'none';
-  /** What is over its threshold. */
+  /** The reason of the overload: the threshold that is exceeded. */
   reason: OverloadReason = 'lag';
   load: Load = { lagMs: 0, memory: 0, outOfFiles: false };
   limits: OverloadLimits;

@@ -2,24 +2,24 @@ import { normalizePath } from '../http/index.ts';
 import { beginningOf, type CompiledMatch, type Matchable } from './match.ts';
 import { hashed, TextTable } from './textTable.ts';
 
-/*
- * Where there are thousands of routes, nearly every request goes to one that no cache holds, and each object it looks
- * at costs as much as hundreds of instructions. So there are few of them on the way, and in each what is always needed
- * stands first.
+/**
+ * With thousands of routes, nearly every request goes to a route that no cache holds, and each object it looks at
+ * costs as much as hundreds of instructions. So there are few of them on the way, and in each what is always
+ * needed stands first.
  */
 
 /** A rule ready to be tried: where it holds, `route` serves. */
 export interface CompiledRule<Route> {
   readonly match: CompiledMatch;
   readonly route: Route;
-  /** How the path is compared, and with what text of the configuration. */
+  /** The kind of comparison of the path, and the text of the configuration. */
   readonly kind: 'exact' | 'prefix' | 'regex';
   readonly written: string;
   /** The path prefix it stands for, without a slash at its end; undefined where the path is matched otherwise. */
   readonly prefix: string | undefined;
 }
 
-/** What a request has found. */
+/** The result of the search for a request. */
 export interface Found<Route> {
   readonly route: Route;
   readonly rule: CompiledRule<Route>;
@@ -31,7 +31,7 @@ interface Ranked<Route> extends Found<Route> {
   readonly rank: number;
   /** Everything but the path; undefined where the path is all. */
   readonly rest: CompiledMatch['rest'];
-  /** Where the place in the tree says it all (a prefix), the path is not looked at again. */
+  /** If the place in the tree decides the match (a prefix), the path is not compared again. */
   readonly path: CompiledMatch['path'] | undefined;
   /** The one that is tried after it. */
   next: Ranked<Route> | undefined;
@@ -108,7 +108,7 @@ export class PathTable<Route> {
       return;
     }
     const begins = prefix ?? beginningOf(written);
-    // Nothing but paths is cut into segments; a rule for anything else (`*`) is compared as it is.
+    // Only paths are cut into segments; a rule for anything else (`*`) is compared as it is.
     const rooted = begins === '' || begins.charCodeAt(0) === SLASH;
     const at = rooted ? this.nodeFor(begins) : this.root;
     at.ranked = ranked(rank, rule, prefix !== undefined && rooted ? undefined : rule.match.path, at.ranked);

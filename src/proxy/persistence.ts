@@ -128,7 +128,7 @@ export class Persistence {
     );
   }
 
-  /** What the request says of sessions; a browser may send several cookies of one name (RFC 6265 §5.4). */
+  /** The sessions that the request carries; a browser may send several cookies of one name (RFC 6265 §5.4). */
   private carried(x: LiveExchange): readonly string[] {
     const { name, plan } = this;
     if (plan.cookie === undefined) {

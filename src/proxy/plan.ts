@@ -14,7 +14,7 @@ export interface Hold {
   readonly failOpen: boolean;
 }
 
-/** What the policies of a route want done while requests are forwarded, ready to use. */
+/** The actions of a route's policies during forwarding, ready to use. */
 export interface Plan {
   readonly retry: RetryPlan | undefined;
   readonly mirrors: readonly { readonly share: number; readonly mirror: Mirror }[];

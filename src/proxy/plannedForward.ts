@@ -12,7 +12,7 @@ import { WholeBody } from './wholeBody.ts';
 
 const EMPTY = Buffer.alloc(0);
 
-/** Nothing of the request was sent. */
+/** The errors after which no part of the request was sent. */
 const refused: ReadonlySet<ErrorCode> = new Set(['upstream_unhealthy', 'upstream_overloaded']);
 
 /** Framing that a body in many small chunks may have besides its payload. */
@@ -39,7 +39,7 @@ export class PlannedForward extends Forward implements Hedged {
   private between = true;
   /** Set while a try waits for a connection: what it begins with when there is one. */
   private pending: (() => void) | undefined;
-  /** Why the try before this one failed. */
+  /** The reason why the previous try failed. */
   private lastFailure: GatewayError | undefined;
   private tryTimer: NodeJS.Timeout | undefined;
   private held: HeldAnswer | undefined;
@@ -192,7 +192,7 @@ export class PlannedForward extends Forward implements Hedged {
   }
 
   private keep(kept: WholeBody, bytes: Buffer, from: number, to: number): void {
-    // Where nothing was sent yet it is needed in any case; whoever sends it is paused.
+    // If the request was not sent yet, the body is needed in any case; the sender is paused.
     if (this.pending !== undefined || kept.length + to - from <= (this.retry?.maxBodyBytes ?? 0)) {
       kept.add(bytes, from, to);
       return;
@@ -218,7 +218,7 @@ export class PlannedForward extends Forward implements Hedged {
     this.holding = false;
     this.begin(this.choose(false), () => {
       this.replay();
-      // What was gathered up to its end may be sent again; what goes on streaming is judged by the limit for that.
+      // A body that is gathered completely may be sent again; a body that streams on is judged by the limit.
       if (!done && kept.length > (this.retry?.maxBodyBytes ?? 0)) {
         this.kept = undefined;
         this.retry = undefined;
@@ -324,7 +324,7 @@ export class PlannedForward extends Forward implements Hedged {
       this.again(true);
       return;
     }
-    // What was not sent at all may go to another address without counting as a try.
+    // A request that was not sent may go to another address without counting as a try.
     if (
       !upstream.connected &&
       !x.started &&
@@ -342,7 +342,7 @@ export class PlannedForward extends Forward implements Hedged {
     if (this.hedges?.underWay !== true) this.failed(code, `${endpoint.name}: ${detail}`);
   }
 
-  /** One try took too long. */
+  /** Handles a try that took too long. */
   expired(): void {
     const { x } = this;
     if (this.pending !== undefined) {

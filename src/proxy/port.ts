@@ -24,7 +24,7 @@ import type { CompiledTcpRoute } from './tcpRoutes.ts';
 import { peerOf, type ToldEnds } from './toldEnds.ts';
 import type { UnreadStream } from './unreadAnswers.ts';
 
-/** What a port shares with the others. */
+/** The parts that ports share. */
 export interface PortTools {
   readonly live: Live;
   readonly log: Logger;
@@ -34,7 +34,7 @@ export interface PortTools {
   /** Counts what no route of a listener took. */
   readonly unrouted: RouteStats;
   readonly overload: Overload;
-  /** Whose word about its clients is taken; swapped with the model. */
+  /** The proxies that may state the client address; swapped with the model. */
   readonly proxies: { trusted: Networks | undefined };
   readonly unread: (bytes: number) => void;
   /** The connections of all ports that give way to a new one; asked before it is counted. */
@@ -47,7 +47,7 @@ export type CountedConnection = Held & { destroy(reason?: string): void };
 const SWEEP_MS = 500;
 
 /**
- * One bound port: its socket, its connections, and the coarse clock that ends the slow ones. What connections and
+ * A bound port: its socket, its connections, and the coarse clock that ends the slow ones. What connections and
  * exchanges want of it stands with them: `EntrancePort`, `ConnectionPort`, `ExchangePort`, `TcpPort`.
  */
 export class Port implements ConnectionPort, EntrancePort, TcpPort {

@@ -169,7 +169,7 @@ for (const [what, bytes] of [
     }
     assert.equal(app.requests.length, 0);
     assert.equal(await headers(plane, 'refused'), 2);
-    // One line, however many there are.
+    // The log has a single line, however many connections there are.
     assert.equal(plane.log.filter(({ level }) => level === 'warn').length, 1);
     assert.match(
       String(plane.log.find(({ level }) => level === 'warn')?.fields?.['problem']),
@@ -279,7 +279,7 @@ test('a TCP route logs the client, and gets nothing of the header', async (t) =>
     const client = await plane.client();
     const header = block({ family: 0x21, addresses: ipv6Addresses(from, from, 1, 2) });
     client.send(Buffer.concat([header, Buffer.from(rest)]));
-    // Where the server speaks first, the header alone has to be enough.
+    // If the server speaks first, the header alone has to be enough.
     await client.find('the greeting', () => (client.text === 'hi\n' ? true : undefined));
     client.socket.end();
     const there = await server.connection(index);

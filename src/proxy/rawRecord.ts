@@ -1,6 +1,6 @@
 import type { AccessRecord } from '../telemetry/index.ts';
 
-/** What the access log says of a connection or a client that was no HTTP. */
+/** The access log record of a connection or a client that did not speak HTTP. */
 export interface RawRecord {
   readonly protocol: 'TCP' | 'TLS' | 'UDP';
   readonly startedAt: number;

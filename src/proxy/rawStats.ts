@@ -4,8 +4,8 @@ import { exposeTcp, StatsByRoute, TcpStats } from './tcpStats.ts';
 import { exposeUdp, UdpStats } from './udpStats.ts';
 
 /**
- * What became of the PROXY header of a connection: it told of a client, or of nobody in particular; there was none,
- * and need not be; it, or its absence, was refused; it did not come in time.
+ * The result for the PROXY header of a connection: it named a client, or no client in particular; it was absent
+ * and optional; it, or its absence, was refused; it did not arrive in time.
  */
 export type ProxyHeaderResult = 'told' | 'local' | 'absent' | 'refused' | 'timeout';
 

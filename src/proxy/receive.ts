@@ -4,7 +4,7 @@ import type { ClientSide } from './clientSide.ts';
 import { LiveExchange } from './exchange.ts';
 import { handle } from './handle.ts';
 
-/** What is wrong with a request before it is one. */
+/** The reason to refuse a message before it is a request. */
 export interface Refusal {
   readonly code: ErrorCode;
   readonly detail: string;

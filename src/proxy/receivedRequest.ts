@@ -14,7 +14,7 @@ import type { ClientSide } from './clientSide.ts';
 /** A client's request id is kept when it is short and plain; anything else could be an attempt on the logs. */
 const saneId = /^[\w.~:+/=@-]{1,128}$/;
 
-/** What a request is for, normalised. */
+/** The normalised target of a request. */
 export type Place = Pick<HttpRequest, 'method' | 'target' | 'path' | 'query' | 'host' | 'authority'>;
 
 /** A request as it came in: its head, and who sent it by which connection. */
@@ -58,7 +58,8 @@ export abstract class ReceivedRequest {
 
   get shownScheme(): 'http' | 'https' {
     if (this.connection.port.trustedProxies !== undefined) return this.scheme;
-    // Anybody can write the header, so it may only raise: an address with https leads to nowhere less safe.
+    // Every client can write the header, so it may only raise the scheme: an https address leads to nowhere less
+    // safe.
     return this.scheme === 'https' || this.header('x-forwarded-proto') === 'https' ? 'https' : 'http';
   }
 

@@ -269,7 +269,7 @@ test('who reads slowly here slows down there', async (t) => {
       go();
     });
   await fill();
-  // What the buffers of three connections take, and no more: it stands still until the client reads.
+  // The flow stops at the size of the buffers of three connections until the client reads.
   let still = -1;
   await until('nothing more is taken', () => {
     const stands = written === still;

@@ -21,8 +21,8 @@ const ownLines = dropTable(hopByHop.filter((kind) => kind !== KIND.proxyAuthenti
 const ownFraming = dropTable([...hopByHop, KIND.transferEncoding]);
 
 /**
- * One request on its way to the worker that holds its session, and the answer on its way back. Both cross as they are:
- * everything that is to be decided, changed, counted and logged is done there.
+ * A request on its way to the worker that holds its session, and the answer on its way back. Both cross as they
+ * are: everything that is to be decided, changed, counted and logged is done there.
  */
 export class Relay implements UpstreamUser, BodyConsumer {
   readonly raw = true;
@@ -179,7 +179,7 @@ export class Relay implements UpstreamUser, BodyConsumer {
     }
     this.leave();
     this.over('lost');
-    // Nobody is left there to tell of it.
+    // The other worker is gone and cannot be told.
     x.relayed = false;
     const error = new GatewayError('mcp_owner_lost', { detail: `${line.host}: ${detail}` });
     x.noteError(error);

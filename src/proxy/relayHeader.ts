@@ -2,13 +2,14 @@ import { timingSafeEqual } from 'node:crypto';
 import type { ClientCertificate } from '../http/index.ts';
 
 /**
- * What a worker says of a client's connection before the first request that it passes on. As the PROXY protocol does,
- * it speaks for the whole connection; unlike that it tells of the handshake, and proves who says so.
+ * The description of a client's connection that a worker sends before the first request it passes on. As the
+ * PROXY protocol does, it speaks for the whole connection; unlike that it tells of the handshake, and proves who
+ * says so.
  */
 export interface RelayHeader {
   /** Key of the bind that the connection came in by. */
   readonly bind: string;
-  /** Of HTTP, as the client speaks it. */
+  /** The HTTP version that the client speaks. */
   readonly version: string;
   readonly address: string;
   readonly port: number;

@@ -7,7 +7,7 @@ export interface RelayPeer {
   readonly worker: number;
   /** Names this run of it in session ids. */
   readonly owner: string;
-  /** Of its inlet. */
+  /** The path of its inlet. */
   readonly path: string;
 }
 

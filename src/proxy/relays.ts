@@ -11,9 +11,9 @@ import type { RelayPeer } from './relayLines.ts';
 import { RelayPort } from './relayPort.ts';
 
 export interface RelayOptions {
-  /** What the workers know each other by: 64 hexadecimal digits. */
+  /** The secret by which the workers know each other: 64 hexadecimal digits. */
   readonly secret: string;
-  /** Of the socket on which this worker is reached. */
+  /** The path of the socket on which this worker is reached. */
   readonly path: string;
 }
 
@@ -24,7 +24,7 @@ export interface RelayOptions {
 export class Relays implements Relaying {
   private readonly options: RelayOptions;
   private readonly tools: PortTools;
-  /** Which other process a session belongs to; undefined for our own, and for what is none. */
+  /** Finds the process that owns a session; undefined for our own sessions, and for invalid ids. */
   private readonly ownerOf: (session: string) => string | undefined;
   /** Could another process go on with it? */
   private readonly movable: (session: string) => boolean;
@@ -79,7 +79,7 @@ export class Relays implements Relaying {
     if (session === undefined) return false;
     const owner = this.ownerOf(session);
     const peer = owner === undefined ? undefined : (this.peers.get(owner) ?? this.heirOf(session));
-    // What MCP has no use for stays here, where it meets a session that is not known.
+    // Requests that MCP cannot use stay here, where their session is not known.
     if (peer === undefined || head.upgrade || (head.http10 && head.host === -1)) return false;
     const { wire } = this.tools;
     wire.relays++;
@@ -118,7 +118,7 @@ export class Relays implements Relaying {
     for (const port of this.ports.values()) port.destroy();
   }
 
-  /** Of a bind that is no more it serves on: such requests find no listener. */
+  /** The port continues to serve on a bind that was removed: such requests find no listener. */
   private portOf(key: string): RelayPort {
     let port = this.ports.get(key);
     if (port === undefined) {

@@ -166,7 +166,7 @@ test('limits of a new model hold for connections that are open already', async (
   const client = await plane.client();
   const many = (count: number): string => get('/', ...Array.from({ length: count }, (_, i) => `X-${i}: y`));
   assert.equal(status(await client.ask(many(50))), 200);
-  // One request is under way while the limit changes.
+  // A request is under way while the limit changes.
   client.send(get('/slow'));
   await backend.until('it is there', () => waiting.length === 1);
   await plane.apply({ routes, limits: { maxHeaders: 20 } });

@@ -12,7 +12,7 @@ export class HostTable<T> {
   private longestWildcard = 0;
   private readonly rest: T | undefined;
 
-  /** Of several entries with the same name the first counts. */
+  /** If several entries have the same name, the first counts. */
   constructor(entries: readonly (readonly [hostname: string | undefined, value: T])[]) {
     for (const [hostname, value] of entries) {
       if (hostname === undefined) this.rest ??= value;

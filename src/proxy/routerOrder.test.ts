@@ -6,7 +6,7 @@ import { hostnameMatches, sortedRules, type HttpListener, type Match, type Route
 import { beginningOf, compileMatch, type Matchable } from './match.ts';
 import { Router } from './router.ts';
 
-/** What the router stands for: every rule in the order of precedence, one after the other. */
+/** The reference for the router: it tries every rule in the order of precedence. */
 function linear(listener: Pick<HttpListener, 'hostname' | 'routes'>): {
   holding: (request: Matchable, host: string) => string[];
   forPath: (host: string, path: string) => string[];

@@ -30,7 +30,7 @@ export function sendError(x: LiveExchange, thrown: unknown): void {
   }
   const { status, retry } = catalogue[error.code];
   if (isGrpc(x)) {
-    // Where HTTP says 500, gRPC says UNAVAILABLE (Gateway API, GRPCRouteRule "backendRefs").
+    // For an HTTP 500, gRPC says UNAVAILABLE (Gateway API, GRPCRouteRule "backendRefs").
     x.send({
       status: 200,
       headers: [

@@ -6,17 +6,17 @@ import type { ServerTls } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { PemFiles, pemCertificates, pemText } from '../upstream/index.ts';
 
-/** What `setTicketKeys` of Node takes: a name, and keys to sign and to encrypt, of 16 bytes each. */
+/** The length that `setTicketKeys` of Node takes: a name, and keys to sign and to encrypt, of 16 bytes each. */
 const TICKET_KEYS_LENGTH = 48;
 
-/** Who waits for the end of a handshake. Exactly one of these is called, once. */
+/** Waits for the end of a handshake. Exactly one of these is called, once. */
 export interface Handshaking {
   established(socket: TLSSocket): void;
   /** @param reason for the log */
   failed(reason: string): void;
 }
 
-/** What an identity looks like from outside. */
+/** The view of an identity from outside. */
 export interface IdentityView {
   /** The file of the certificate, or `inline`. */
   readonly certificate: string;
@@ -185,8 +185,8 @@ interface KeyPair {
 }
 
 /**
- * Which pair is shown for which name. Node takes the last one that fits: wildcards come before whole names, which fit
- * better, and of several with one name the first stays.
+ * Assigns a key pair to each name. Node takes the last one that fits: wildcards come before whole names, which
+ * fit better, and of several with one name the first stays.
  */
 function byName(pairs: readonly KeyPair[]): readonly (readonly [name: string, pair: KeyPair])[] {
   const names = new Map<string, KeyPair>();

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** What the token of a session says, to whom holds the key. */
+/** The content of a session token, readable with the key. */
 export interface SessionToken {
   /** Tags of the backend and of its address. */
   readonly backend: string;
@@ -16,7 +16,7 @@ const TIME = 5;
 const PAYLOAD = BACKEND + ENDPOINT + 2 * TIME;
 const MAC = 11;
 
-/** Where no key is configured, sessions are known to this process alone. */
+/** Without a configured key, only this process knows its sessions. */
 const ownKey = randomBytes(32);
 
 /**

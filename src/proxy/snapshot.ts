@@ -289,7 +289,7 @@ class Compiler {
 
 const notFound: CompiledRoute['serve'] = (x) => x.fail(new GatewayError('route_not_found'));
 
-/** What all policies together want done while requests are forwarded; undefined where none wants anything. */
+/** Joins the forwarding plans of all policies; undefined if there is none. */
 function planOf(all: readonly Steps[]): Forwarding | undefined {
   let plan: Forwarding | undefined;
   for (const { forwarding } of all) if (forwarding !== undefined) plan = { ...plan, ...forwarding };

@@ -10,7 +10,7 @@ import { get, ok, RawBackend, type RawClient } from './wire.testing.ts';
 
 const callers: Caller[] = [];
 
-/** What the MCP side does with a GET: a stream that lasts. */
+/** Answers a GET of MCP with a stream that lasts. */
 const listening: LocalHandler = (_request, reply, caller) => {
   callers.push(caller);
   const stream = reply.open(200, [['content-type', 'text/event-stream']]);
@@ -41,7 +41,7 @@ async function listen(plane: TestPlane): Promise<RawClient> {
 
 const isOver = (client: RawClient): boolean => client.text.endsWith('0\r\n\r\n');
 
-/** What the new configuration is, and whether the stream outlives it. */
+/** The new configuration, and whether the stream outlives it. */
 const cases: readonly (readonly [what: string, next: ModelInShort, lives: boolean])[] = [
   ['nothing that concerns it', model(route(), { name: 'other', prefix: '/other', to: 9 }), true],
   ['nothing but limits', { ...model(route()), limits: { maxHeaders: 20 } }, true],
@@ -75,7 +75,7 @@ for (const [what, next, lives] of cases)
     const plane = await TestPlane.start(model(route()));
     const client = await listen(plane);
     await plane.apply(next);
-    // What is ended by the reload is ended before it is over.
+    // The reload ends the streams before it is complete.
     const { access } = plane;
     if (lives) {
       assert.equal(access.length, 0);

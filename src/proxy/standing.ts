@@ -91,5 +91,5 @@ const rulesOf = ([listener, route]: Place): unknown => [
   ),
 ];
 
-/** Where they were written does not matter. */
+/** The place where policies were written does not matter. */
 const bare = (uses: readonly PolicyUse[]): unknown => uses.map(({ name, settings }) => [name, settings]);

@@ -19,8 +19,8 @@ const ROWS = 64;
 let rows = { table: new Float64Array(ROW * ROWS), used: 0 };
 
 /**
- * What one route counts: plain numbers, turned into metrics only when they are read. They lie side by side, because
- * with thousands of routes a request finds none of them in a cache.
+ * The counters of a route: plain numbers, turned into metrics only when they are read. They lie side by side,
+ * because with thousands of routes a request finds none of them in a cache.
  */
 export class RouteStats {
   private readonly table: Float64Array;
@@ -48,7 +48,7 @@ export class RouteStats {
     this.at = ROW * rows.used++;
   }
 
-  /** One finished exchange; `status` 0 stands for a client that left before an answer. */
+  /** Counts a finished exchange; `status` 0 stands for a client that left before an answer. */
   note(status: number, milliseconds: number, requestBytes: number, responseBytes: number): void {
     const { table, at } = this;
     const seconds = milliseconds / 1000;
@@ -100,12 +100,12 @@ function add(table: Float64Array, at: number, amount: number): void {
 }
 
 /**
- * What came of a request for the worker that holds its session: it answered, was not there any more, ended while the
- * request was under way, or the client left.
+ * The result of a request for the worker that holds its session: it answered, was not there any more, ended while
+ * the request was under way, or the client left.
  */
 export type RelayOutcome = 'answered' | 'unreachable' | 'lost' | 'cancelled';
 
-/** Why the gateway ends a connection that could have served further requests, or the present one. */
+/** The reason why the gateway ends a connection that could have served further requests, or the present one. */
 export type EndReason =
   'requests' | 'age' | 'overload' | 'rate' | 'flood' | 'keepalive' | 'upgrade' | 'silent' | 'crowded';
 
@@ -118,7 +118,7 @@ export interface WireStats {
   acceptFailures: number;
   /** Exchanges under way. */
   requests: number;
-  /** Those of them that another worker answers, and what came of all such. */
+  /** The requests that another worker answers, and their results. */
   relays: number;
   readonly relayed: Map<RelayOutcome, number>;
   /** Requests refused because there was too much to do, by what was too much. */

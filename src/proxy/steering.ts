@@ -2,9 +2,9 @@ import type { Destination, Endpoint, UpstreamConnection } from '../upstream/inde
 import type { LiveExchange } from './exchange.ts';
 import type { FoundSession, Persistence } from './persistence.ts';
 
-/** Where one request goes, where that is not left to chance: to the address of its session, or to that of its key. */
+/** The destination of a request that is not left to chance: the address of its session, or of its key. */
 export class Steering {
-  /** Of the affinity of the backend; the same for requests that are to go to the same address. */
+  /** The key of the backend's affinity; equal for requests that are to go to the same address. */
   key: number | undefined;
   loadFactor = 0;
   /** Sessions of the route, and the one of this request. */

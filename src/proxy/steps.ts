@@ -3,7 +3,7 @@ import type { Steps } from '../policies/index.ts';
 import type { Step, StepName } from './compiled.ts';
 import type { LiveExchange } from './exchange.ts';
 
-/** What most routes have of most kinds of steps: one list for all of them. */
+/** A list shared by all routes that lack a kind of step. */
 const none: readonly never[] = [];
 
 /** The steps of one kind, bound to their policy. */

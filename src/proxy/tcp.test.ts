@@ -127,7 +127,7 @@ test('who reads slowly slows the other side down, both ways, and nothing is lost
     client.socket.end();
   };
   pump();
-  // What fits into the buffers of four sockets is far less than all of it.
+  // The buffers of four sockets hold far less than all of it.
   await until('the client is held back', () => client.socket.writableNeedDrain);
   assert.ok(written < size);
   release();
@@ -295,7 +295,7 @@ test('who breaks off is seen to have broken off on the other side', async (t) =>
 
 test('a client that leaves while a backend is being connected to takes the attempt with it', async (t) => {
   const server = await startRaw(t);
-  // One connection is allowed, so the second client waits.
+  // The limit is a single connection, so the second client waits.
   const plane = await start(t, [
     tcpRoute([tcpBackend(server.port, { connections: { maxConnections: 1, maxPendingRequests: 4 } })]),
   ]);
@@ -354,7 +354,7 @@ for (const who of ['client', 'server'] as const)
     assert.equal(await ended(plane, 'idle'), 1);
     assert.equal(plane.access[0]?.reason, 'no byte moved');
     assert.equal(plane.upstreamConnections, 1);
-    // One with both sides open has its hour.
+    // A connection with both sides open has an hour.
     whole.send('still here');
     await farWhole.find('the bytes', () => (farWhole.text === 'still here' ? true : undefined));
   });

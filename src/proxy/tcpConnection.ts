@@ -11,32 +11,32 @@ import type { CompiledTcpRoute } from './tcpRoutes.ts';
 import { peerOf, type ToldEnds } from './toldEnds.ts';
 import { Tunnel, type TunnelClient } from './tunnel.ts';
 
-/** What a connection of a TCP route needs of its port. */
+/** The functions of its port that a connection of a TCP route needs. */
 export interface TcpPort {
   readonly log: Logger;
   readonly limits: Limits;
-  /** Why new work is refused, if it is; counted. */
+  /** The reason to refuse new work, if there is one; counted. */
   shed(): string | undefined;
   /** The connection is over: logged. */
   finishedTcp(connection: TcpConnection): void;
   closed(connection: OpenConnection): void;
 }
 
-/** How the connection of a client came to a TCP route. */
+/** The way in which the connection of a client came to a TCP route. */
 export interface TcpArrival {
-  /** What the bytes are read from and written to. */
+  /** The socket to read from and write to. */
   readonly socket: Socket;
   /** The connection below, where TLS ends here. */
   readonly raw: Socket | undefined;
-  /** What the client asked for, where it spoke TLS. */
+  /** The server name that the client asked for, if it spoke TLS. */
   readonly serverName: string | undefined;
   readonly protocol: 'TLS' | 'TCP';
   readonly told: ToldEnds | undefined;
 }
 
 /**
- * One connection of a TCP route: first a backend is connected to, while the client waits, then bytes pass both ways.
- * Nothing of the client is read before, so that another address can be tried with nothing lost.
+ * A connection of a TCP route: first a backend is connected to, while the client waits, then bytes pass both
+ * ways. Nothing of the client is read before, so that another address can be tried with nothing lost.
  */
 export class TcpConnection implements TunnelClient, UpstreamUser, Waiter {
   readonly socket: Socket;
@@ -48,7 +48,7 @@ export class TcpConnection implements TunnelClient, UpstreamUser, Waiter {
   private readonly startedTick = performance.now();
   /** For the log. */
   private backend: string | undefined;
-  /** How long it took to connect. */
+  /** The time it took to connect. */
   private upstreamMs: number | undefined;
   error: string | undefined;
   private reason: string | undefined;
@@ -58,7 +58,7 @@ export class TcpConnection implements TunnelClient, UpstreamUser, Waiter {
   private destination: Destination | undefined;
   private upstream: UpstreamConnection | undefined;
   private tunnel: Tunnel | undefined;
-  /** Where no connection could be made. */
+  /** The addresses that could not be connected to. */
   private readonly tried: Endpoint[] = [];
   /** Waits for a connection that the limits allow. */
   private queued = false;
@@ -176,7 +176,7 @@ export class TcpConnection implements TunnelClient, UpstreamUser, Waiter {
   }
 
   onWritable(): void {
-    // Nothing is written before the tunnel.
+    // No bytes are written before the tunnel.
   }
 
   // TunnelClient
@@ -194,7 +194,7 @@ export class TcpConnection implements TunnelClient, UpstreamUser, Waiter {
     this.end('backend_reset');
   }
 
-  /** One look of the coarse clock. */
+  /** Runs at every tick of the coarse clock. */
   sweep(now: number): void {
     this.count();
     if (this.tunnel?.over === true && !this.lingers) {
@@ -207,9 +207,9 @@ export class TcpConnection implements TunnelClient, UpstreamUser, Waiter {
     this.end('idle');
   }
 
-  /** What is under way is the whole connection: it ends by itself, or when the time of the drain is up. */
+  /** The whole connection is under way: it ends by itself, or when the time of the drain is up. */
   drain(): void {
-    // Nothing more will begin here.
+    // A connection begins no further work.
   }
 
   destroy(reason = 'the gateway stops'): void {
@@ -236,7 +236,7 @@ export class TcpConnection implements TunnelClient, UpstreamUser, Waiter {
     this.port.closed(this);
   }
 
-  /** Whoever got a part only must see that it is no whole. */
+  /** A client that got only a part must see that it is incomplete. */
   private hangUp(result: TcpResult): void {
     const { socket } = this;
     if (result === 'backend_reset' || result === 'idle' || result === 'closed') {

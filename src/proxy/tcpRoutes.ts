@@ -14,7 +14,7 @@ import { HostTable } from './router.ts';
 import type { TcpStats } from './tcpStats.ts';
 import { byWeight } from './weights.ts';
 
-/** Why a connection gets no backend. */
+/** The reason why a connection gets no backend. */
 export interface NoBackend {
   readonly code: ErrorCode;
   readonly detail: string;
@@ -24,12 +24,12 @@ export interface NoBackend {
 export interface CompiledTcpRoute {
   readonly name: string;
   readonly listener: string;
-  /** Where the next connection goes. */
+  /** Draws the destination of the next connection. */
   readonly draw: () => Destination | NoBackend;
   /** No connection will ever get a backend: a TLS handshake would be for nothing. */
   readonly closed: boolean;
   readonly stats: TcpStats;
-  /** Why the route is closed, where it could not be prepared. */
+  /** The reason why the route is closed, if it could not be prepared. */
   readonly broken: string | undefined;
 }
 

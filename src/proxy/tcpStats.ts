@@ -2,12 +2,12 @@ import type { Metrics, Sample } from '../telemetry/index.ts';
 import { increment } from './counts.ts';
 
 /**
- * How a connection ended: both sides had said all; one of them broke off; no byte moved for too long; there was no
- * backend to be had; the gateway stopped.
+ * The way a connection ended: both sides had finished; a side broke off; no byte moved for too long; no backend
+ * was available; the gateway stopped.
  */
 export type TcpResult = 'ok' | 'client_reset' | 'backend_reset' | 'idle' | 'refused' | 'closed';
 
-/** What one TCP route counts: plain numbers, turned into metrics only when they are read. */
+/** The counters of a TCP route: plain numbers, turned into metrics only when they are read. */
 export class TcpStats {
   open = 0;
   received = 0;

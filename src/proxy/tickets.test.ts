@@ -21,7 +21,7 @@ const tlsOf = ({ cert, key }: Identity, root?: string): ServerTls => ({
   maxVersion: 'TLSv1.3',
 });
 
-/** What one of several processes is: a plane that has the secret in common with the others. */
+/** Stands for a process among several: a plane that shares the secret with the others. */
 async function planeWith(t: TestContext, tls: ServerTls, secret: Buffer): Promise<TestPlane> {
   const plane = new TestPlane();
   t.after(() => plane.close());

@@ -69,7 +69,7 @@ async function start(t: TestContext, model: ModelInShort): Promise<TestPlane> {
   return plane;
 }
 
-/** One request on a connection of its own: its status and body. */
+/** Sends a request on a connection of its own. Returns its status and body. */
 async function ask(
   plane: TestPlane,
   host: string,
@@ -390,7 +390,7 @@ test('renewed files serve new connections and leave open ones alone; broken ones
   assert.equal((await ask(plane, 'app.test')).peer, 'first');
 
   const second = ca.issue({ names: ['app.test'], name: 'second' });
-  // One of the two files is always replaced before the other: until then they do not belong together.
+  // A file is always replaced before the other: until then they do not belong together.
   writeFileSync(`${cert}.new`, second.cert);
   renameSync(`${cert}.new`, cert);
   await until('that is noticed', () => plane.plane.certificates[0]?.state === 'stale');

@@ -52,7 +52,7 @@ const handshakes = async (plane: TestPlane, result: string): Promise<number> => 
   return Number(line.exec(await plane.metricsText())?.[1] ?? 0);
 };
 
-/** What a server behind the gateway says first, as heard by a client that trusts our authority. */
+/** The first words of a server behind the gateway, as heard by a client that trusts our authority. */
 async function greeting(t: TestContext, port: number, servername: string): Promise<string> {
   const client = await RawClient.secure(port, { servername, ca: ca.cert, rejectUnauthorized: true });
   t.after(() => client.close());

@@ -9,7 +9,7 @@ const SMALL = 2_048;
 /** From this size on a piece is worth a buffer of its own. */
 const BULK = 16_384;
 
-/** What of a socket a tunnel needs. */
+/** The functions of a socket that a tunnel needs. */
 export interface TunnelEnd {
   /** @returns false when no more is taken for now */
   write(text: string, encoding: 'latin1'): boolean;
@@ -19,7 +19,7 @@ export interface TunnelEnd {
   end(): unknown;
 }
 
-/** Whose connection became the client's side of a tunnel. */
+/** The owner of the connection that became the client's side of a tunnel. */
 export interface TunnelClient {
   readonly socket: TunnelEnd;
   /** Bytes moved: the tunnel is not idle. */
@@ -65,8 +65,8 @@ export class Tunnel implements TunnelUser {
   }
 
   /**
-   * How long nothing may move, in milliseconds. Who has ended his side is not heard any more: he may wait for the
-   * rest, or be gone.
+   * The time without a byte after which the tunnel ends, in milliseconds. Who has ended his side is not heard any
+   * more: he may wait for the rest, or be gone.
    */
   patience({ tunnelIdleTimeoutMs, tunnelHalfClosedTimeoutMs }: Limits): number {
     return this.clientEnded || this.backendEnded

@@ -1,7 +1,7 @@
-/** Who has something to do when all that is to be read in this turn of the event loop was read. */
+/** Has work to do after all reads of this turn of the event loop. */
 export interface TurnUser {
   turnEnd(): void;
-  /** What `turnEnd` has thrown: it ends this user, not the process, nor the turn of the others. */
+  /** Handles an error that `turnEnd` has thrown: it ends this user, not the process, nor the turn of the others. */
   broken(error: unknown): void;
 }
 

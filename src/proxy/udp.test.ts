@@ -13,7 +13,7 @@ import { until } from './until.testing.ts';
 interface Server {
   readonly port: number;
   readonly socket: Socket;
-  /** What came, as `text from address:port`. */
+  /** The received datagrams, as `text from address:port`. */
   readonly got: string[];
   stop(): Promise<void>;
 }

@@ -11,14 +11,14 @@ const WAITING_MOST = 16;
 /** Bytes that the system has not taken yet: what comes on top is dropped, as on any full line. */
 export const QUEUE_MOST = 4_194_304;
 
-/** What a flow tells its port. */
+/** The calls of a flow to its port. */
 export interface FlowOwner {
   /** Datagram for the client. @returns false where it was dropped */
   answer(bytes: Buffer, flow: UdpFlow): boolean;
   ended(flow: UdpFlow, result: UdpResult): void;
 }
 
-/** Whose datagrams they are. */
+/** The client that sends the datagrams. */
 export interface UdpClient {
   readonly address: string;
   readonly port: number;
@@ -64,7 +64,7 @@ export class UdpFlow {
     this.stats.open++;
     this.socket = createSocket(isIPv6(backend.host) ? 'udp6' : 'udp4');
     this.socket.on('message', (bytes) => this.onAnswer(bytes));
-    // Nobody listens there (ICMP), or the name has no address.
+    // The backend's port is closed (ICMP), or the name has no address.
     this.socket.on('error', () => this.fail());
     this.socket.on('connect', () => this.onConnected());
     this.socket.connect(backend.port, backend.host);
@@ -141,7 +141,7 @@ export class UdpFlow {
     try {
       taken = this.owner.answer(bytes, this);
     } catch {
-      // Whatever is thrown in there costs this client's flow, not the process.
+      // An error that is thrown in there costs this client's flow, not the process.
       this.end('closed');
       return;
     }

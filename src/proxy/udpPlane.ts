@@ -25,7 +25,7 @@ export interface UdpPlaneTools extends Omit<UdpTools, 'flows'> {
   readonly datagrams: () => Datagrams;
 }
 
-/** What is bound, and by which bind of the model. */
+/** The address to bind, and the bind of the model that wants it. */
 interface Wanted {
   readonly bind: Bind;
   readonly listener: UdpListener;

@@ -18,8 +18,8 @@ const SWEEP_MS = 500;
 const QUIET_MS = 1_000;
 
 /**
- * Who else has the ports open: nobody; nobody yet, or the program before this one as well, in a process that others may
- * follow; or other workers.
+ * The processes that have the ports open: this process alone; this process first, or with the program before it,
+ * while others may follow; or several workers.
  */
 export type Datagrams = 'alone' | 'first' | 'joining' | 'shared';
 
@@ -27,7 +27,7 @@ export type Datagrams = 'alone' | 'first' | 'joining' | 'shared';
 export interface CompiledUdpRoute {
   readonly name: string;
   readonly listener: string;
-  /** Where the datagrams of the next client go; undefined: nowhere. */
+  /** Draws the destination of the next client's datagrams; undefined: none. */
   readonly draw: () => DatagramDestination | undefined;
   /** All that may be drawn. */
   readonly destinations: ReadonlySet<DatagramDestination>;
@@ -47,7 +47,7 @@ export interface UdpFlows {
   makeRoom(open: number, most: number): Taken<UdpFlow> | undefined;
 }
 
-/** One bound port for datagrams, and the clients that are known there. */
+/** A bound port for datagrams, and the clients that are known there. */
 export class UdpPort implements FlowOwner {
   readonly key: string;
   private readonly tools: UdpTools;
@@ -129,7 +129,7 @@ export class UdpPort implements FlowOwner {
   answer(bytes: Buffer, { client }: UdpFlow): boolean {
     const { socket } = this;
     if (socket === undefined || socket.getSendQueueSize() > QUEUE_MOST) return false;
-    // What cannot be sent is lost, as a datagram may be.
+    // A datagram that cannot be sent is lost, as datagrams may be.
     socket.send(bytes, client.port, client.address, () => undefined);
     return true;
   }
@@ -182,12 +182,12 @@ export class UdpPort implements FlowOwner {
   }
 
   private onMessage(bytes: Buffer, from: RemoteInfo): void {
-    // Who sends from port 0 wants no answer (RFC 768), and the system has none to send one to.
+    // A client that sends from port 0 wants no answer (RFC 768), and the system has none to send one to.
     if (from.port === 0) {
       this.route.stats.drop('unanswerable');
       return;
     }
-    // Whatever is thrown in here costs this datagram, not the process.
+    // An error that is thrown in here costs this datagram, not the process.
     try {
       (this.flows.get(keyOf(from)) ?? this.begin(from))?.send(bytes);
     } catch (error) {

@@ -2,13 +2,16 @@ import type { Metrics } from '../telemetry/index.ts';
 import { increment } from './counts.ts';
 import type { StatsByRoute } from './tcpStats.ts';
 
-/** How a client was forgotten: it was silent for long; its backend refused, or is none any more; the gateway stopped; its address held most of the flows. */
+/**
+ * The reason why a client was forgotten: it was silent for long; its backend refused, or is none any more; the
+ * gateway stopped; its address held most of the flows.
+ */
 export type UdpResult = 'idle' | 'refused' | 'moved' | 'closed' | 'crowded';
 
-/** Why a datagram was dropped. */
+/** The reason why a datagram was dropped. */
 export type UdpDrop = 'no_backend' | 'too_many' | 'overload' | 'queue' | 'draining' | 'unanswerable';
 
-/** What one UDP route counts: plain numbers, turned into metrics only when they are read. */
+/** The counters of a UDP route: plain numbers, turned into metrics only when they are read. */
 export class UdpStats {
   open = 0;
   receivedDatagrams = 0;

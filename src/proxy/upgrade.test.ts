@@ -249,7 +249,7 @@ test('a side that reads nothing holds the other back, and both get everything in
       to.socket.pause();
       let taken = 0;
       for (let i = 0; i < 20; i++) from.socket.write(piece, () => taken++);
-      // What the kernel and two gateways' worth of buffers hold is far below 20 MB.
+      // The buffers of the kernel and of two gateways hold far less than 20 MB.
       await until('the sender is held back', () => from.socket.writableLength > 3_000_000 && taken > 0);
       to.socket.resume();
       await to.find('everything', () => (to.inbox.length - before === 20_000_000 ? true : undefined));

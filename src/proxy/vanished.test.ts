@@ -15,7 +15,7 @@ import { get, ok, RawBackend, status, type BackendConnection, type RawClient } f
 
 const marker = 'PORTCULLIS_TEST_NETWORK';
 
-/** Why there can be no network of our own; undefined where there can. */
+/** The reason why the test cannot make a network of its own; undefined if it can. */
 function whyNot(): string | undefined {
   const tried = spawnSync('unshare', ['-n', 'sh', '-c', 'ip link set lo up && iptables -L INPUT -n']);
   if (tried.error !== undefined) return tried.error.message;

@@ -56,7 +56,7 @@ const frames: readonly Frame[] = [
   { opcode: CONTINUATION, payload: Buffer.alloc(0), fin: false },
   { opcode: PONG, payload: randomBytes(125) },
   { opcode: CONTINUATION, payload: Buffer.from('llo') },
-  // What no endpoint may send is for the endpoints to refuse.
+  // Frames that no endpoint may send are for the endpoints to refuse.
   { opcode: 3, payload: Buffer.from('reserved') },
   { opcode: 15, payload: Buffer.from('reserved') },
   { opcode: TEXT, payload: Buffer.from([0xc3, 0x28]) },

@@ -1,4 +1,4 @@
-/** Something with its share of what comes. */
+/** An item with its share of the traffic. */
 export interface Weighted<T> {
   readonly weight: number;
   readonly value: T;

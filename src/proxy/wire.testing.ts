@@ -35,7 +35,7 @@ class Inbox {
   length = 0;
   /** Bytes the message at the front is known to need: looking earlier finds nothing. */
   private wanted = 0;
-  /** How far the chunks of the message at the front have been read. */
+  /** The position up to which the chunks of the message at the front have been read. */
   private chunks: { at: number; parts: Buffer[] } | undefined;
 
   add(bytes: Buffer): void {
@@ -137,10 +137,10 @@ class Inbox {
   }
 }
 
-/** How a connection ended. */
+/** The way a connection ended. */
 export type Ending = 'open' | 'fin' | 'reset';
 
-/** One end of a connection that records what comes. */
+/** An end of a connection that records what comes. */
 class Wire {
   readonly socket: Socket;
   readonly inbox = new Inbox();
@@ -256,7 +256,7 @@ export class RawClient extends Wire {
   }
 }
 
-/** One connection that the gateway opened to a backend. */
+/** A connection that the gateway opened to a backend. */
 export class BackendConnection extends Wire {
   /** The head of the request under way, before its body is complete. */
   headSeen = false;

@@ -1,8 +1,8 @@
 import type { Endpoint } from './endpoint.ts';
 
 /**
- * Those that requests may go to: the best tier of what is welcome; when nothing is, what is only cooling down or
- * ejected, since trying it is better than failing. What health checks find broken is never tried.
+ * The endpoints that requests may go to: the best tier of those that are fit; when none is, those that only cool
+ * down or are ejected, since trying them is better than failing. What health checks find broken is never tried.
  */
 export function choices(endpoints: readonly Endpoint[], now: number): readonly Endpoint[] {
   const healthy = endpoints.filter(({ health }) => health.healthy);
@@ -47,7 +47,7 @@ export function hashOf(text: string | Uint8Array): number {
   return hash >>> 0;
 }
 
-/** What an address draws for a key: every bit of both counts (the last step of MurmurHash3). */
+/** The lot of an address for a key: every bit of both counts (the last step of MurmurHash3). */
 export function lotOf(key: number, other: number): number {
   let mixed = Math.imul(key ^ Math.imul(other, 0x9e3779b1), 0x85ebca6b);
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b);

@@ -3,7 +3,7 @@ import test from 'node:test';
 import fc from 'fast-check';
 import { buffersInUse, ReadBuffers, shared } from './buffers.ts';
 
-/** What happens in one read of one of several sockets, or a write that is through. */
+/** The events of a read of one of several sockets, or of a completed write. */
 const step = fc.oneof(
   fc.record({
     socket: fc.nat(3),

@@ -34,7 +34,7 @@ function give(buffer: Buffer): void {
   if (free.length < FREE_MOST) free.push(buffer);
 }
 
-/** What one socket reads into. */
+/** The buffers that a socket reads into. */
 export class ReadBuffers {
   /** A socket reads into them. */
   attached = false;
@@ -46,7 +46,7 @@ export class ReadBuffers {
     return this.next !== shared;
   }
 
-  /** What the next read goes into; undefined keeps the present one. Node asks after every read and at connect. */
+  /** The buffer for the next read; undefined keeps the present one. Node asks after every read and at connect. */
   forNextRead(): Buffer {
     if (this.attached && this.next === this.current) return undefined as unknown as Buffer;
     this.current = this.next;
@@ -54,8 +54,8 @@ export class ReadBuffers {
   }
 
   /**
-   * Where much is still to come, what is read from now on can be lent: so much is known to come, or a read has filled
-   * its buffer, which leaves more behind.
+   * Announces a large rest, so that further reads can be lent: so much is known to come, or a read has filled its
+   * buffer, which leaves more behind.
    */
   expect(read: number, known: number): void {
     if ((read >= SIZE || known >= BULK) && this.next === shared && this.attached && used < USED_MOST)
@@ -80,8 +80,9 @@ export class ReadBuffers {
   }
 
   /**
-   * What was read has been taken. A read that has not filled its buffer has emptied the socket: where nobody knows what
-   * is still to come (a tunnel, a stream of events) that may be nothing for hours, and no buffer waits for it.
+   * Reports that a read has been taken. A read that has not filled its buffer has emptied the socket: where
+   * nobody knows what is still to come (a tunnel, a stream of events) that may be nothing for hours, and no
+   * buffer waits for it.
    */
   taken(read: number, known: number): void {
     if (read < SIZE && known === 0) this.leave();
@@ -90,7 +91,7 @@ export class ReadBuffers {
   /** The body is complete, and what was read of it has been taken: called during a read, the next goes elsewhere. */
   leave(): void {
     if (this.next === shared) return;
-    // Where it is the present one, it was not lent; otherwise no read went into it yet.
+    // The present buffer was not lent; another one has not been read into yet.
     give(this.next);
     this.next = shared;
   }

@@ -69,7 +69,7 @@ export class Checks {
   }
 }
 
-/** One request; `done` is called once, with status 0 where there was no answer in time. */
+/** A health check request; `done` is called once, with status 0 if there was no answer in time. */
 class Check implements UpstreamUser {
   private readonly connection: UpstreamConnection;
   private readonly timer: NodeJS.Timeout;

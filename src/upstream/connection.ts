@@ -23,7 +23,7 @@ const cutOff = 'closed without an end of TLS: the answer may not be whole';
 /** A socket, or what stands for one. */
 type UpstreamSocket = Socket | Http2Channel;
 
-/** One connection to an endpoint: idle in its pool, or serving one request at a time. */
+/** A connection to an endpoint: idle in its pool, or serving one request at a time. */
 export class UpstreamConnection implements AnswerHost, Resting {
   readonly endpoint: Endpoint;
   readonly socket: UpstreamSocket;
@@ -31,9 +31,9 @@ export class UpstreamConnection implements AnswerHost, Resting {
   reused = false;
   /** When it became idle, by the endpoint's clock. */
   idleSince = 0;
-  /** Which reading of the TLS files it was opened with. */
+  /** The reading of the TLS files with which it was opened. */
   readonly generation: number;
-  /** How long it may stay idle: the pool's limit or the backend's own hint. */
+  /** The time it may stay idle: the pool's limit or the backend's own hint. */
   idleLimitMs: number;
   private user: UpstreamUser | undefined;
   private passenger: TunnelUser | undefined;
@@ -53,7 +53,7 @@ export class UpstreamConnection implements AnswerHost, Resting {
   private connectTimer: NodeJS.Timeout | undefined;
   /** The backend has not yet taken what was written. */
   private full = false;
-  /** Somebody cannot take more for now. */
+  /** Set while the user cannot take more. */
   private held = false;
   /** Waits for its next turn, in which it has read so many times. */
   private resting = false;
@@ -260,7 +260,7 @@ export class UpstreamConnection implements AnswerHost, Resting {
 
   private onData(bytes: Buffer, length: number): boolean {
     const { user, passenger } = this;
-    // Whatever is thrown in here ends this exchange, not the process.
+    // An error that is thrown in here ends this exchange, not the process.
     try {
       if (user !== undefined) {
         this.silent = false;
@@ -318,7 +318,8 @@ export class UpstreamConnection implements AnswerHost, Resting {
     if (answerEnds === undefined) return true;
     answerEnds.endedWithConnection();
     if (this.watched) return true;
-    // Nobody has seen anything of it: as with a kept connection that was closed, another one may be asked.
+    // The client has seen no part of it: as with a kept connection that was closed, the gateway may ask another
+    // one.
     this.endpoint.unwatched();
     this.silent = true;
     this.reused = true;

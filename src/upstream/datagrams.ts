@@ -3,7 +3,7 @@ import type { Logger } from '../telemetry/index.ts';
 import { nameOf } from './endpoint.ts';
 import { Resolution, systemLookup, type Found, type LookupTools } from './resolve.ts';
 
-/** Where datagrams of one client go. */
+/** The destination of a client's datagrams. */
 export interface DatagramAddress {
   readonly host: string;
   readonly port: number;
@@ -44,7 +44,7 @@ export class DatagramDestination {
     this.configure(settings);
   }
 
-  /** One of the best addresses, drawn by lot. @returns undefined while there is none */
+  /** Picks one of the best addresses by lot. @returns undefined while there is none */
   pick(): DatagramAddress | undefined {
     const now = Date.now();
     const all = [...this.byName.values()];
@@ -55,7 +55,7 @@ export class DatagramDestination {
     return choices[Math.floor(Math.random() * choices.length)];
   }
 
-  /** Nobody listens there. */
+  /** Records that the port of an address is closed. */
   refused({ name }: DatagramAddress): void {
     if (this.byName.has(name)) this.coolUntil.set(name, Date.now() + COOL_MS);
   }

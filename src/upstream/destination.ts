@@ -21,8 +21,8 @@ export interface DestinationTools {
 }
 
 /**
- * Where the requests of a backend go: its addresses, which of them work, and who is next. Routes that name the same
- * target share it, over reloads too.
+ * The addresses of a backend, their health, and the choice of the next one. Routes that name the same target
+ * share it, over reloads too.
  */
 export class Destination {
   /** Changes by its addresses alone; `configure` takes them into use. */
@@ -44,7 +44,7 @@ export class Destination {
   private readonly checks = new Map<Endpoint, Checks>();
   /** Addresses that are gone, until their last request is. */
   private readonly leaving = new Set<Endpoint>();
-  /** Those that requests may go to now. */
+  /** The addresses that requests may go to now. */
   private ready: readonly Endpoint[] = [];
   private wake: NodeJS.Timeout | undefined;
   private retired = false;
@@ -151,7 +151,7 @@ export class Destination {
     waiter.onRefused(code, detail);
   }
 
-  /** Why there is no connection for somebody who does not wait; counts as a refusal. */
+  /** The reason why a request that does not wait gets no connection; counts as a refusal. */
   refusal(): { readonly code: ErrorCode; readonly detail: string } {
     const { name, waiting } = this;
     if (this.ready.length === 0)
@@ -256,7 +256,7 @@ export class Destination {
     return out + 1 <= (all.length * (this.target.eviction?.maxEjectedPercent ?? 0)) / 100;
   }
 
-  /** Who may be chosen, and when that has to be looked at again. */
+  /** Updates the addresses that may be chosen, and the time of the next update. */
   private refresh(): void {
     const now = Date.now();
     const all = [...this.byName.values()];

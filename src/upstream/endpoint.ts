@@ -10,7 +10,7 @@ import type { TlsMaterial } from './tls.ts';
 /** Shared by all endpoints; there are as many sizes as `limits.maxHeaders` has had values. */
 const headsBySize = new Map<number, HeadPool>();
 
-/** What an endpoint counts, as plain numbers (read when /metrics is). */
+/** The counters of an endpoint, as plain numbers (read when /metrics is). */
 export interface EndpointStats {
   opened: number;
   failed: number;
@@ -19,25 +19,25 @@ export interface EndpointStats {
   checksFailed: number;
 }
 
-/** What all endpoints of a destination have in common. */
+/** The common part of all endpoints of a destination. */
 export interface EndpointShare {
   readonly tls: TlsMaterial | undefined;
   readonly limits: ConnectionLimits | undefined;
   readonly http2: boolean;
   /** Absent where that is known anyway, or does not matter. */
   readonly answerEnds?: AnswerEnds | undefined;
-  /** Somebody may wait for a connection: told when one is free, or may be opened. @returns true where it was taken */
+  /** Tells a waiter that a connection is free, or may be opened. @returns true where it was taken */
   readonly onFree: ((connection: UpstreamConnection | undefined) => boolean) | undefined;
 }
 
 /**
- * One address that requests go to, and its idle connections. The most recently used one is taken first: it is the
+ * An address that requests go to, and its idle connections. The most recently used one is taken first: it is the
  * least likely to have been closed, and the others can age and go.
  */
 export class Endpoint {
   readonly host: string;
   readonly port: number;
-  /** Where it is a socket of this machine. */
+  /** The path, if it is a socket of this machine. */
   readonly path: string | undefined;
   /** `host:port`, IPv6 in brackets. */
   readonly name: string;
@@ -65,7 +65,7 @@ export class Endpoint {
   private readonly maxConnections: number;
   private readonly idle: UpstreamConnection[] = [];
   private readonly open = new Set<UpstreamConnection>();
-  /** Those of them that carry health checks. */
+  /** The connections that carry health checks. */
   private readonly checking = new Set<UpstreamConnection>();
   private retired = false;
   private lastSession: { readonly ticket: Buffer; readonly generation: number } | undefined;
@@ -108,7 +108,7 @@ export class Endpoint {
     return this.share.tls;
   }
 
-  /** Where its connections borrow the heads of answers. */
+  /** The heads of answers that its connections borrow. */
   get heads(): HeadPool {
     const most = Math.max(256, this.limits.maxHeaders);
     let heads = headsBySize.get(most);

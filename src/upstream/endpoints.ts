@@ -14,7 +14,7 @@ export class Endpoints {
   private readonly bySort = new Map<string, Set<Destination>>();
   /** Used by the model that is being prepared. */
   private readonly claimed = new Set<Destination>();
-  /** What had other addresses before that model. */
+  /** The destinations that had other addresses before that model. */
   private readonly changed = new Map<Destination, Target>();
   /** Without a route, until their last request is done. */
   private readonly leaving = new Set<Destination>();

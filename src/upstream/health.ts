@@ -7,10 +7,7 @@ const COOL_MOST_MS = 30_000;
 /** An ejection lasts so many times its configured length at most. */
 const TIMES_MOST = 10;
 
-/**
- * What is known about the health of one address: by connecting to it, by what it answers, and by asking it. Times are
- * those of `Date.now()`.
- */
+/** The health of an address, as seen by connections, answers and health checks. Times are those of `Date.now()`. */
 export class Health {
   /** Verdict of the health checks; an address is taken for healthy until it is known not to be. */
   healthy = true;
@@ -69,7 +66,7 @@ export class Health {
     if (eviction === undefined || ++this.failures < eviction.consecutiveFailures) return;
     const now = Date.now();
     if (this.ejectedUntil > now || !this.mayEject()) return;
-    // One that has behaved for as long as it was out begins anew.
+    // An address that has behaved for as long as it was out begins anew.
     const behaved = now - this.ejectedUntil > eviction.durationMs * Math.max(1, this.times);
     this.times = behaved ? 1 : Math.min(TIMES_MOST, this.times + 1);
     this.ejectedUntil = now + eviction.durationMs * this.times;

@@ -17,7 +17,7 @@ import {
 } from '../http/index.ts';
 import type { Http2Sessions, SessionWaiter, SharedSession } from './http2Sessions.ts';
 
-/** What is written here was read or made by us: only its end is looked for. */
+/** The gateway itself wrote or checked these heads, so the parser only looks for their end. */
 const noLimits = {
   maxHeadBytes: 4_194_304,
   maxUriBytes: 4_194_304,
@@ -63,7 +63,7 @@ export class Http2Channel extends Duplex implements SessionWaiter {
     else shared.waiting.add(this);
   }
 
-  // What is asked of a socket, and means nothing to one stream of many.
+  // Functions of a socket that mean nothing to one stream of many.
 
   setKeepAlive(): this {
     return this;
@@ -76,7 +76,7 @@ export class Http2Channel extends Duplex implements SessionWaiter {
 
   destroySoon(): void {
     const { stream } = this;
-    // What was written into a tunnel that has ended still goes out.
+    // Bytes that were written into a tunnel that has ended still go out.
     if (this.tunnelled && stream?.writableEnded === true && !stream.writableFinished)
       stream.once('close', () => this.destroy());
     else this.destroy();
@@ -169,7 +169,7 @@ export class Http2Channel extends Duplex implements SessionWaiter {
   private ask(shared: SharedSession, protocol: string): void {
     const offered = shared.session.remoteSettings.enableConnectProtocol === true;
     if (offered) this.begin(shared, protocol.toLowerCase());
-    // Who asks for anything else gets along without it (RFC 9110 §7.8).
+    // A client that asks for another protocol gets along without it (RFC 9110 §7.8).
     else if (protocol.toLowerCase() !== 'websocket') this.begin(shared);
     else
       this.destroy(

@@ -7,15 +7,15 @@ import type { TlsMaterial } from './tls.ts';
 /** Requests at a time on one connection, where the backend allows more. */
 const STREAMS_MOST = 100;
 
-/** One connection of HTTP/2 to a backend. */
+/** An HTTP/2 connection to a backend. */
 export interface SharedSession {
   readonly session: ClientHttp2Session;
   /** Requests under way or about to be. */
   streams: number;
   connected: boolean;
-  /** Who waits for it to stand. */
+  /** The waiters for its completion. */
   readonly waiting: Set<SessionWaiter>;
-  /** What the backend can do is known; who waits for that. */
+  /** Set when the abilities of the backend are known. */
   settled: boolean;
   readonly settling: Set<SessionWaiter>;
   idleSince: number;
@@ -41,7 +41,7 @@ export class Http2Sessions {
     return this.tls === undefined ? 'http' : 'https';
   }
 
-  /** One with room, connected or being so. */
+  /** A connection with room, connected or connecting. */
   take(): SharedSession {
     for (const shared of this.open) {
       const { session, streams } = shared;
@@ -97,7 +97,7 @@ export class Http2Sessions {
       for (const waiter of settling) waiter.ready();
       settling.clear();
     });
-    // Whoever has a stream on it hears of the end by the stream.
+    // The user of a stream on it hears of the end by the stream.
     const failed = (error: Error): void => {
       for (const waiter of [...waiting, ...settling]) waiter.failed(error);
       waiting.clear();

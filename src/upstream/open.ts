@@ -2,13 +2,13 @@ import { connect as connectPlain, type OnReadOpts, type Socket } from 'node:net'
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import type { TlsOptions } from './tls.ts';
 
-/** What the platform calls with the bytes it read, and asks for the buffer of the next read. */
+/** The callbacks of the platform: it delivers the bytes it read, and asks for the buffer of the next read. */
 export type Reading = OnReadOpts;
 
 export interface Address {
   readonly host: string;
   readonly port: number;
-  /** Of a socket of this machine; host and port are names then. */
+  /** The path of a socket of this machine; host and port are names then. */
   readonly path?: string | undefined;
 }
 
@@ -43,7 +43,7 @@ export const tlsSettings = (tls: TlsOptions, session: Buffer | undefined): Conne
   ...(session === undefined ? {} : { session }),
 });
 
-/** What TLS has to say against the other side; undefined where it was the network. */
+/** The complaint of TLS about the other side; undefined if the network failed. */
 export function tlsProblem({ code = '', message, syscall }: NodeJS.ErrnoException): string | undefined {
   if (code === 'EPROTO') {
     const [, reason] = /:error:[^:]*:[^:]*:[^:]*:([^:]+):/.exec(message) ?? [];

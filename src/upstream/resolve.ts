@@ -58,8 +58,8 @@ export interface Preferences {
 }
 
 /**
- * Where a backend is served, now and whenever that changes. Names are asked for in the background; a look that fails
- * leaves what was known. Other sources of addresses (a list in the model) change by another call of `use`.
+ * The addresses of a backend, now and whenever they change. Names are asked for in the background; a look that
+ * fails leaves what was known. Other sources of addresses (a list in the model) change by another call of `use`.
  */
 export class Resolution {
   /** Looks at names that found out something, and that did not. */

@@ -11,7 +11,7 @@ import type { BackendTls } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { PemFiles, pemCertificates, pemText } from './pemFiles.ts';
 
-/** What a connection needs to be encrypted, for `tls.connect`. */
+/** The settings that encrypt a connection, for `tls.connect`. */
 export interface TlsOptions {
   readonly secureContext: SecureContext;
   readonly servername: string;

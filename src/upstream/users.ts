@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../errors.ts';
 import type { Body, Head } from '../http/index.ts';
 
-/** Who waits for the answer of one request. All calls are synchronous; bytes are valid during the call only. */
+/** Waits for the answer of a request. All calls are synchronous; bytes are valid during the call only. */
 export interface UpstreamUser {
   /** A 1xx answer other than 101. */
   onInformational(head: Head): void;
@@ -27,7 +27,10 @@ export interface UpstreamUser {
   readonly patient?: boolean;
 }
 
-/** Who takes the bytes of a connection that is a tunnel. All calls are synchronous; bytes are valid during the call only. */
+/**
+ * Takes the bytes of a connection that is a tunnel. All calls are synchronous; bytes are valid during the call
+ * only.
+ */
 export interface TunnelUser {
   /** @returns false to pause the reading until `resume` */
   onBytes(bytes: Buffer, from: number, to: number): boolean;

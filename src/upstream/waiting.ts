@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../errors.ts';
 import type { UpstreamConnection } from './connection.ts';
 
-/** Somebody who waits for a connection; one of the two is called once, unless `forget` comes before. */
+/** Waits for a connection; one of the two is called once, unless `forget` comes before. */
 export interface Waiter {
   onReady(connection: UpstreamConnection): void;
   onRefused(code: ErrorCode, detail: string): void;

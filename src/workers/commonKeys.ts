@@ -5,7 +5,7 @@ import type { PlaneInheritance } from './inheritance.ts';
 /** Life of the secret of TLS tickets, in milliseconds. */
 const ticketMs = 12 * 3_600_000;
 
-/** What all processes of a gateway have in common, and the program that takes its place after them. */
+/** The keys that all processes of a gateway share, with the program that replaces it. */
 export class CommonKeys {
   /** 64 hex digits, for where the configuration has none. */
   readonly sessionKey: string;

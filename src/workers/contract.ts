@@ -11,7 +11,10 @@ export interface Secrets {
   readonly values: readonly string[];
 }
 
-/** What serves: this process, or a tree of them. Models go in, traffic is served, views come out. */
+/**
+ * The serving part of a gateway: this process, or a tree of processes. Models go in, traffic is served, views
+ * come out.
+ */
 export interface Plane {
   /** Ports in use. */
   readonly ports: readonly PortView[];
@@ -37,7 +40,7 @@ export interface Plane {
   expose(): Promise<string>;
   setLogLevel(level: LogLevel): void;
   /**
-   * What another program needs to serve on the same ports; this one goes on all the same.
+   * The state that another program needs to serve on the same ports; this one goes on all the same.
    * @throws Error where there is nothing that can be handed over, and why
    */
   handOver(): PlaneInheritance;
@@ -53,12 +56,12 @@ export interface Plane {
 }
 
 export interface PortView {
-  /** Of the bind: its port in the model, with its place in the list where that is 0. */
+  /** The key of the bind: its port in the model, with its place in the list if the port is 0. */
   readonly key: string;
   readonly port: number;
 }
 
-/** What can be seen from outside, as plain data. */
+/** The visible state, as plain data. */
 export interface PlaneView {
   readonly binds: readonly BindView[];
   /** Ports of the model that could not be bound. */

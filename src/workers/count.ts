@@ -1,9 +1,9 @@
 import { availableParallelism, totalmem } from 'node:os';
 
-/** What a worker takes with some traffic; on a machine with less memory for each, more of them do harm. */
+/** The memory of a worker under some traffic; with less for each, more workers do harm. */
 const bytesEach = 256 * 1_024 * 1_024;
 
-/** What the machine, or the container, has to offer. */
+/** The resources of the machine, or the container. */
 export interface Machine {
   readonly processors: number;
   /** Bytes of memory. */
@@ -17,7 +17,10 @@ function thisMachine(): Machine {
   return { processors: availableParallelism(), memory };
 }
 
-/** How many processes serve: `auto` is one for each processor that this process may use, as far as the memory goes. */
+/**
+ * The number of serving processes: `auto` is one for each processor that this process may use, as far as the
+ * memory goes.
+ */
 export function workerCount(setting: number | 'auto', machine: Machine = thisMachine()): number {
   if (setting !== 'auto') return setting;
   return Math.max(1, Math.min(machine.processors, Math.floor(machine.memory / bytesEach)));

@@ -14,7 +14,7 @@ test('a place that waits for its next try is no worker that hangs', async (t) =>
   const destination = new MemoryDestination();
   const log = createLogger({ level: 'info', format: 'text', destination });
   const killed: number[] = [];
-  /** What the crew sees of a process that has said nothing for an hour. */
+  /** The crew's view of a process that has been silent for an hour. */
   const silent = (pid: number) =>
     ({
       pid,

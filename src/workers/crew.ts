@@ -28,7 +28,7 @@ export interface CrewOptions extends Pick<WorkerProcessOptions, 'out' | 'err' | 
   readonly pace: Pace;
   /** The model that a worker starts with. It does not change while a worker starts. */
   readonly model: () => Model;
-  /** What a worker that starts now must know. */
+  /** The data that a worker needs to start now. */
   readonly startOf: (of: Pick<Start, 'worker' | 'owner' | 'inlet' | 'peers' | 'model'>) => Start;
   /** The path of the socket on which others reach this run of a worker. */
   readonly inletOf: (owner: string) => string;
@@ -36,9 +36,9 @@ export interface CrewOptions extends Pick<WorkerProcessOptions, 'out' | 'err' | 
   readonly onLost: (process: WorkerProcess) => void;
 }
 
-/** How long a start waits for the others to know of it, in milliseconds. */
+/** The time that a start waits for the other workers to know of it, in milliseconds. */
 const announceMs = 1_000;
-/** What a worker gets to end itself, beyond the time for its MCP servers. */
+/** The time for a worker to end itself, beyond the time for its MCP servers. */
 const lastWordMs = 2_000;
 
 /**
@@ -94,7 +94,7 @@ export class Crew {
     }
   }
 
-  /** Who holds MCP sessions, or is about to. */
+  /** The workers that hold MCP sessions, or are about to. */
   private get peers(): readonly RelayPeer[] {
     return this.options.places.flatMap(({ worker, state, process }) => {
       if (process === undefined || state === 'waiting') return [];
@@ -117,7 +117,7 @@ export class Crew {
     while (!this.ending && !this.options.places.every(isServed)) await this.change.promise;
   }
 
-  /** Who dies from now on is not replaced. */
+  /** Stops the replacement of dead workers. */
   stop(): void {
     this.ending = true;
     this.stopped.abort();
@@ -230,7 +230,7 @@ export class Crew {
     await Promise.race([Promise.all(told), late]);
   }
 
-  /** Nobody must wait for connections to a place that is empty: a neighbour accepts them. */
+  /** Lends the sockets of an empty place to a neighbour, which accepts the connections that wait there. */
   private lend(): void {
     const { served } = this;
     const neighbour = served[0]?.process;
@@ -252,7 +252,7 @@ export class Crew {
   private look(): void {
     const { pace, places, log } = this.options;
     const now = performance.now();
-    // Who was stopped or starved himself cannot tell who hangs.
+    // A main process that was stopped or starved cannot tell which worker hangs.
     const asleep = now - this.lookedAt > pace.lookMs + pace.hangMs / 2;
     this.lookedAt = now;
     for (const { process, worker, state } of places) {

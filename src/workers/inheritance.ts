@@ -2,7 +2,7 @@ import type { SocketHandle } from '../proxy/index.ts';
 import type { PortSocket } from './portSocket.ts';
 import type { SocketsByKey } from './sockets.ts';
 
-/** What the plane of one program leaves to that of the next. */
+/** The sockets and keys that the plane of a program leaves to the next program. */
 export interface PlaneInheritance {
   readonly sockets: SocketsByKey;
   /** 64 hex digits: what sealed cookies, where the configuration has no key. */
@@ -11,9 +11,9 @@ export interface PlaneInheritance {
   readonly ticketSecret: Buffer;
 }
 
-/** What a program leaves to the one that takes its place, besides the configuration, which each reads by itself. */
+/** The state that a program leaves to its successor, besides the configuration, which each reads by itself. */
 export interface Inheritance extends PlaneInheritance {
-  /** Of the operator's ports, by what they are for and where they were wished to be. */
+  /** The sockets of the operator's ports, by purpose and configured address. */
   readonly admin: ReadonlyMap<string, SocketHandle>;
   /** Attempts so far, the present one not among them. */
   readonly upgrades: UpgradeCounts;
@@ -31,8 +31,8 @@ export interface UpgradeCounts {
 export const successorVariable = 'PORTCULLIS_SUCCESSOR';
 
 /**
- * Of the messages below. The two programs may be of different versions, so each checks it, and a change that an older
- * or newer one would not understand takes another number.
+ * The version of the messages below. The two programs may be of different versions, so each checks it, and a
+ * change that an older or newer one would not understand takes another number.
  */
 export const format = 1;
 

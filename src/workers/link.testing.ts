@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Peer } from './link.ts';
 
-/** One end of a channel in memory; what is sent arrives as a copy, in order. */
+/** An end of a channel in memory; messages arrive as copies, in order. */
 class End extends EventEmitter implements Peer {
   connected = true;
   other: End | undefined;

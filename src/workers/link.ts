@@ -1,10 +1,10 @@
 import { messageOf } from '../errorText.ts';
 import type { SocketHandle } from '../proxy/index.ts';
 
-/** What one side may ask the other: the name, the question, the answer. All of it is plain data. */
+/** The questions that a side may ask the other: the name, the question, the answer. All of it is plain data. */
 export type Questions = Readonly<Record<string, { readonly question: unknown; readonly answer: unknown }>>;
 
-/** How the questions of the other side are answered; a socket that came along belongs to whoever answers. */
+/** The answers to the questions of the other side; a socket that came along belongs to the answering side. */
 export type Answers<Asked extends object> = {
   readonly [Name in keyof Asked]: Asked[Name] extends { question: infer Question; answer: infer Answer }
     ? (question: Question, socket: SocketHandle | undefined) => Answer | Promise<Answer>
@@ -14,7 +14,10 @@ export type Answers<Asked extends object> = {
 type QuestionOf<Entry> = Entry extends { question: infer Question } ? Question : never;
 type AnswerOf<Entry> = Entry extends { answer: infer Answer } ? Answer : never;
 
-/** One end of the channel between a process and its child: `process` in the child, the `ChildProcess` in its parent. */
+/**
+ * An end of the channel between a process and its child: `process` in the child, the `ChildProcess` in its
+ * parent.
+ */
 export interface Peer {
   readonly connected: boolean;
   send?(
@@ -81,7 +84,7 @@ export class Link<Asks extends object, Asked extends object> {
     return value as AnswerOf<Asks[Name]>;
   }
 
-  /** Nobody will answer any more. */
+  /** Closes the link: open questions fail, since no answer can come. */
   close(): void {
     for (const { reject } of this.waiting.values()) reject(new LinkClosed(gone));
     this.waiting.clear();
@@ -124,7 +127,7 @@ export class Link<Asks extends object, Asked extends object> {
     } catch (error) {
       message = { answer: id, failed: messageOf(error) };
     }
-    // Nobody is left to tell when it cannot be sent.
+    // If the message cannot be sent, the other side is gone.
     this.send(message, undefined, () => undefined);
   }
 

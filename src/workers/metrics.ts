@@ -1,7 +1,7 @@
 import type { Metrics } from '../telemetry/index.ts';
 import type { WorkerView } from './contract.ts';
 
-/** What can be counted of the processes that serve, without asking them. */
+/** Exposes the metrics of the serving processes that need no answer from them. */
 export function exposeWorkers(
   metrics: Metrics,
   serving: () => number,

@@ -14,7 +14,7 @@ export class Place {
   /** The last one; dead where the state is `waiting`. */
   process: WorkerProcess | undefined;
   restarts = 0;
-  /** Who accepts on the sockets of this place while nobody of its own does. */
+  /** The process that accepts on the sockets of this place while it has none of its own. */
   heldBy: WorkerProcess | undefined;
   private shortLives = 0;
 

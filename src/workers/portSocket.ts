@@ -15,13 +15,13 @@ const lacking = (): string | undefined =>
     ? undefined
     : `Node 26.4 or newer, and this is ${process.versions.node}`;
 
-/** Why this Node cannot run several workers, where it cannot. */
+/** The reason why this Node cannot run several workers, if there is one. */
 export function whyNotSeveral(): string | undefined {
   const lacks = lacking();
   return lacks === undefined ? undefined : `config.workers: more than one worker takes ${lacks}`;
 }
 
-/** Why this Node cannot hand its ports over to another program, where it cannot. */
+/** The reason why this Node cannot hand its ports over to another program, if there is one. */
 export function whyNoHandover(): string | undefined {
   const lacks = lacking();
   return lacks === undefined ? undefined : `an upgrade takes ${lacks}`;

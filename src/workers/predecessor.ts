@@ -9,7 +9,7 @@ import {
   type Inheritance,
 } from './inheritance.ts';
 
-/** How long a successor waits for its inheritance, in milliseconds. */
+/** The time that a successor waits for its inheritance, in milliseconds. */
 const giveMs = 30_000;
 
 /** The program that ran before this one and still serves. */

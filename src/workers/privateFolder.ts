@@ -10,7 +10,7 @@ const suffix = '.sock';
 /** The counter of tokens lives and dies with the main process. */
 const counterName = 'tokens';
 const counterSocket = counterName + suffix;
-/** What an address of a socket may take on every system, in bytes. */
+/** The longest address of a socket that every system takes, in bytes. */
 const longestPath = 103;
 const longestName = 24;
 
@@ -34,7 +34,7 @@ export class PrivateFolder {
     this.path = madeIn(parents);
   }
 
-  /** Where a socket of this name is to be. */
+  /** The path for a socket of this name. */
   socket(name: string): string {
     return join(this.path, name + suffix);
   }
@@ -72,7 +72,7 @@ function madeIn(parents: readonly string[]): string {
   throw new Error(`several workers need a folder for their sockets, which TMPDIR can name: ${why}`);
 }
 
-/** Who made the folder is gone: the last one who has a socket there removes it. */
+/** Leaves a folder whose maker is gone: the last process with a socket there removes it. */
 export function leaveFolder(socket: string): void {
   const folder = dirname(socket);
   try {
@@ -95,13 +95,13 @@ async function removeStale(parent: string, now: number): Promise<void> {
     try {
       if (await isStale(path, now)) await rm(path, { recursive: true, force: true });
     } catch {
-      // Somebody else has removed it, or it is not ours to look at.
+      // The folder was removed meanwhile, or belongs to another user.
     }
   }
 }
 
 async function isStale(path: string, now: number): Promise<boolean> {
-  // What a link points to is no folder of ours.
+  // The target of a link is no folder of ours.
   const found = await lstat(path);
   if (!found.isDirectory() || found.uid !== process.getuid?.() || now - found.mtimeMs < staleMs) return false;
   const entries = await readdir(path);

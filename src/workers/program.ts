@@ -11,7 +11,7 @@ import { leaveFolder } from './privateFolder.ts';
 import { Serving } from './serving.ts';
 import { SharedTokens } from './tokens/sharedTokens.ts';
 
-/** What MCP servers get to leave by themselves when the main process is gone. */
+/** The time for MCP servers to leave by themselves when the main process is gone. */
 const childGraceMs = 2_000;
 
 class Worker {
@@ -26,7 +26,7 @@ class Worker {
   private readonly arriving = new ArrivingModel();
   /** Sockets that no port has taken yet, by the key of their bind. */
   private readonly sockets = new Map<string, SocketHandle[]>();
-  /** Those of other workers, by their number. */
+  /** The lent sockets of other workers, by their number. */
   private readonly lent = new Map<number, { readonly key: string; readonly socket: SocketHandle }[]>();
   private ending = false;
 
@@ -47,7 +47,7 @@ class Worker {
       lend: ({ key, of }, socket) => this.lend(key, of, socket),
       takeBack: ({ of }) => this.takeBack(of),
       ticketSecret: (secret) => this.served.dataPlane.useTicketSecret(Buffer.from(secret)),
-      // What was said before the start is in the start.
+      // Peers announced before the start are part of the start.
       peers: (peers) => this.serving?.dataPlane.relays?.usePeers(peers),
       logLevel: (level) => this.log?.setLevel(level),
       view: () => this.served.look(),

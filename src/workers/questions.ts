@@ -8,7 +8,7 @@ interface Exchange<Question, Answer> {
   readonly answer: Answer;
 }
 
-/** What a worker must know to begin. */
+/** The data that a worker needs to begin. */
 export interface Start {
   /** Counts from 1. */
   readonly worker: number;
@@ -18,7 +18,7 @@ export interface Start {
   readonly model: ModelFrame;
   readonly logLevel: LogLevel;
   readonly secrets: Secrets;
-  /** Of the socket on which other workers reach this one. */
+  /** The path of the socket on which other workers reach this one. */
   readonly inlet: string;
   readonly peers: readonly RelayPeer[];
   /** Others serve until it does: those of the program before this one, or a neighbour. */
@@ -38,7 +38,7 @@ export interface RoutesPortion {
   readonly routes: readonly Route[];
 }
 
-/** What the main process asks a worker. */
+/** The questions of the main process to a worker. */
 export interface ToWorker {
   /** Comes with a socket, before the model that has its port. */
   socket: Exchange<{ readonly key: string }, void>;
@@ -52,13 +52,13 @@ export interface ToWorker {
   commit: Exchange<void, void>;
   /** Drops the model that was prepared, and routes that have arrived for one. */
   abort: Exchange<void, void>;
-  /** Of the model in use, and nothing else of it, has changed. */
+  /** Replaces only the addresses of the model in use. */
   addresses: Exchange<AddressLists, void>;
   /** Comes with a socket of a worker that is not there just now. */
   lend: Exchange<{ readonly key: string; readonly of: number }, void>;
-  /** That worker is there again. */
+  /** Returns the sockets of a worker that is there again. */
   takeBack: Exchange<{ readonly of: number }, void>;
-  /** Who holds sessions, or is about to; comes before any of them can be known to a client. */
+  /** Announces the holders of sessions, present or future; comes before a client can know any of their sessions. */
   peers: Exchange<readonly RelayPeer[], void>;
   ticketSecret: Exchange<Uint8Array, void>;
   logLevel: Exchange<LogLevel, void>;
@@ -72,7 +72,7 @@ export interface ToWorker {
   end: Exchange<{ readonly graceMs: number }, void>;
 }
 
-/** What a worker asks the main process. */
+/** The questions of a worker to the main process. */
 export interface ToMain {
   /** The process group of an MCP server is there, or nothing is left of it. */
   group: Exchange<{ readonly leader: number; readonly alive: boolean }, void>;

@@ -24,15 +24,15 @@ export interface ServingOptions extends Pick<DataPlaneOptions, 'socketsFor' | 'r
   readonly onGroup?: (leader: number, alive: boolean) => void;
   /** Keeps token buckets for all workers; absent where there is this process only. */
   readonly tokens?: TokenStore;
-  /** Which of several workers this is. */
+  /** The number of this worker among several. */
   readonly worker?: number;
-  /** Of the program before this one. */
+  /** The state from the program before this one. */
   readonly inherited?: PlaneInheritance | undefined;
-  /** Somebody else serves on its ports until it does. */
+  /** Set while another program serves on its ports. */
   readonly relieves?: boolean;
 }
 
-/** Who can open session ids beside this process. */
+/** The processes that can open session ids beside this one. */
 function keyHolders(
   given: boolean,
   worker: number | undefined,
@@ -47,7 +47,10 @@ export class Serving implements Plane {
   private readonly options: ServingOptions;
   private readonly keySets: ReturnType<typeof createKeySets>;
   private readonly mcp: McpRuntime;
-  /** Of a process that serves alone, where Node can bind them: those of a worker come from the main process. */
+  /**
+   * The sockets and keys of a process that serves alone, where Node can bind them: those of a worker come from
+   * the main process.
+   */
   private readonly own: { readonly sockets: Sockets; readonly keys: CommonKeys } | undefined;
   /** Names of environment variables that no child process inherits; grows with configurations. */
   private readonly withheld: Set<string>;
@@ -132,7 +135,7 @@ export class Serving implements Plane {
       own?.sockets.close(opened);
       throw error;
     }
-    // Whoever begins without its key sets refuses who would be let in where others serve still.
+    // A program without its key sets would refuse callers that the old program still accepts.
     if (this.options.relieves === true && !this.applied) await this.keySets.tried();
     this.applied = true;
     await prepared.commit();

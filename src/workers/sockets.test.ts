@@ -106,7 +106,7 @@ test('inherited sockets are all used: by several workers further ones are bound,
   assert.deepEqual(fewer.ports, more.ports);
   fewer.close();
 
-  // What the model has no use for is closed.
+  // Sockets that the model does not need are closed.
   let closed = 0;
   const left = { port: 1, handle: { close: () => void closed++ } };
   new Sockets(1, new Map([['1', [left, left]]])).open(modelOf());

@@ -15,7 +15,7 @@ export class Sockets {
   private readonly workers: number;
   private readonly byKey = new Map<string, readonly PortSocket[]>();
   private readonly inherited: Map<string, readonly PortSocket[]>;
-  /** Why optional ports of the last model could not be bound, by key. */
+  /** The reasons why optional ports of the last model could not be bound, by key. */
   private readonly failed = new Map<string, string>();
 
   /** @param inherited sockets of the program before this one, of which the first model takes those that it has a use for */
@@ -78,8 +78,9 @@ export class Sockets {
   }
 
   /**
-   * Of one worker, which count from 1. Where there are more sockets than workers, since there were more workers in the
-   * program before, some have several: a socket on which nobody accepts would get its share of the connections still.
+   * The sockets of a worker; workers count from 1. Where there are more sockets than workers, since there were
+   * more workers in the program before, some have several: a socket on which nobody accepts would get its share
+   * of the connections still.
    */
   *of(worker: number, keys: Iterable<string> = this.byKey.keys()): Iterable<readonly [string, SocketHandle]> {
     for (const key of keys)

@@ -12,7 +12,7 @@ import {
   type Inheritance,
 } from './inheritance.ts';
 
-/** How a program is started. */
+/** The command line of a program. */
 export interface Program {
   /** Looked for along `PATH` where it has no slash. */
   readonly file: string;
@@ -40,7 +40,7 @@ export interface SuccessorOptions {
   readonly signal: AbortSignal;
 }
 
-/** What a successor that is given up gets to end itself. */
+/** The time for a successor that is given up to end itself. */
 const lastWordMs = 5_000;
 
 /**

@@ -34,13 +34,13 @@ export interface TreeOptions {
   readonly secrets: Secrets;
   /** Tests hurry. */
   readonly pace?: Partial<Pace>;
-  /** Of the program before this one. */
+  /** The state from the program before this one. */
   readonly inherited?: PlaneInheritance | undefined;
 }
 
 /** Values of secrets that a worker gets at its start; configurations come and go. */
 const maxValues = 1_024;
-/** How long somebody who asks for metrics or a view waits for one worker. */
+/** The time to wait for a worker's metrics or view, in milliseconds. */
 const answerMs = 2_000;
 
 /**
@@ -59,7 +59,7 @@ export class Tree implements Plane {
   private model: Model | undefined;
   private secrets: Secrets;
   private ending = false;
-  /** What workers counted that are no more. */
+  /** The counts of workers that have ended. */
   private departed: Promise<MetricsSnapshot> = Promise.resolve([]);
   private readonly innerSecret = randomBytes(32).toString('hex');
   /** For the sockets between the processes. */
@@ -134,7 +134,7 @@ export class Tree implements Plane {
 
   async useAddresses(model: Model, lists: AddressLists): Promise<void> {
     await this.crew.holdStarts(async () => {
-      // Who starts later begins with them.
+      // Workers that start later begin with this model.
       this.model = model;
       await this.crew.tell(({ link }) => link.ask('addresses', lists));
     });
@@ -156,13 +156,13 @@ export class Tree implements Plane {
   async expose(): Promise<string> {
     const workers = await Promise.all(
       this.crew.served.map(async ({ process }) => {
-        // One that is late is counted with what it said last: a sum must not fall.
+        // A late worker is counted with its last numbers: a sum must not fall.
         process.metrics = (await inTime(process.link.ask('metrics', undefined))) ?? process.metrics;
         return process;
       }),
     );
     const own = await this.options.metrics.snapshot();
-    // Who has ended meanwhile is among the departed, and only there.
+    // Workers that have ended meanwhile are among the departed, and only there.
     let departed = await this.departed;
     for (let known; known !== this.departed; departed = await known) known = this.departed;
     const there = new Set(this.crew.served.map(({ process }) => process));

@@ -13,7 +13,7 @@ export interface UpgradesOptions {
   readonly program: Program | undefined;
   /** Names of environment variables that hold secrets. */
   readonly withheld: () => readonly string[];
-  /** Of the program before this one, which this one has followed. */
+  /** The counts of the program before this one. */
   readonly before: UpgradeCounts | undefined;
 }
 

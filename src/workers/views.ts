@@ -2,7 +2,7 @@ import type { PlaneView, WorkerView } from './contract.ts';
 
 type WithoutWorkers = Omit<PlaneView, 'workers'>;
 
-/** One view of several workers: numbers are added up, and of what each has for itself the worst is shown. */
+/** Merges the views of several workers: numbers are added up, and other values show the worst. */
 export function mergeViews(
   views: readonly (readonly [worker: number, view: WithoutWorkers])[],
   workers: readonly WorkerView[],

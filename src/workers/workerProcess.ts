@@ -16,7 +16,7 @@ const lastMessagesMs = 500;
 
 export interface WorkerProcessOptions {
   readonly worker: number;
-  /** Where its lines go, those of the access log and all others. */
+  /** The destination of its lines, those of the access log and all others. */
   readonly out: Pick<Sink, 'write'>;
   readonly err: Pick<Sink, 'write'>;
   /** Names of environment variables that hold secrets: what a worker needs of them is in its start. */
@@ -25,7 +25,7 @@ export interface WorkerProcessOptions {
   readonly counter: () => Promise<string>;
 }
 
-/** One run of a worker, as the main process sees it. */
+/** A run of a worker, as the main process sees it. */
 export class WorkerProcess {
   /** Names it in session ids: 16 hex digits. */
   readonly owner = randomBytes(8).toString('hex');
@@ -33,7 +33,7 @@ export class WorkerProcess {
   readonly startedAt = performance.now();
   /** Resolves (never rejects) with how it ended, when nothing is left of it and of the processes below it. */
   readonly ended: Promise<string>;
-  /** Of the last time that it told them. */
+  /** The last metrics that it reported. */
   metrics: MetricsSnapshot = [];
   /** When it last gave a sign of life, by `performance.now()`. */
   seenAt = performance.now();
@@ -97,8 +97,9 @@ export class WorkerProcess {
         if (child.pid === undefined) resolve(error.message);
       });
     });
-    // What it told last may still be on its way: which process groups it leaves behind. Node does not say that the
-    // channel is at its end while a socket is on its way to a process that is no more, so the wait is not for ever.
+    // Its last message may still be on its way: it names the process groups that the worker leaves behind. Node
+    // does not say that the channel is at its end while a socket is on its way to a process that is no more, so
+    // the wait is not for ever.
     if (child.connected) await Promise.race([disconnected, delay(lastMessagesMs, undefined, { ref: false })]);
     this.link.close();
     for (const leader of this.groups) {

@@ -141,7 +141,7 @@ test('a head beyond the limits is told, is not handed on whole, and the next one
   const many = decode(decoder, hex('82 82 82 82'), { maxBytes: 10_000, maxFields: 3 });
   assert.equal(many.result, TOO_LARGE);
   assert.equal(many.lines.length, 3);
-  // One byte each that stands for a hundred: counted by what they stand for.
+  // Each byte stands for a hundred, and counts as a hundred.
   const bomb = decode(decoder, Buffer.alloc(5_000, 0xbe), { maxBytes: 2_000, maxFields: 10_000 });
   assert.equal(bomb.result, TOO_LARGE);
   assert.ok(bomb.lines.length < 25);

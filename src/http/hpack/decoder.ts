@@ -14,7 +14,7 @@ export interface ListLimits {
   readonly maxFields: number;
 }
 
-/** What came of a head. */
+/** The result of decoding a head. */
 export const DECODED = 0;
 /** Beyond the limits: the sink has not got all of it, but the next head can be read. */
 export const TOO_LARGE = 1;
@@ -24,7 +24,7 @@ export const BROKEN = 2;
 /** Larger numbers mean nothing: no head is that long. */
 const INTEGER_MOST = 0x0fff_ffff;
 
-/** What Huffman decoding makes of one string; grows to the longest one seen, which a block bounds. */
+/** The output of Huffman decoding for a string; grows to the longest string seen, which a block bounds. */
 let plain = Buffer.allocUnsafeSlow(8_192);
 
 /** Reads the heads of one connection, which build on each other (RFC 7541). */

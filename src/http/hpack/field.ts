@@ -1,7 +1,7 @@
 import { connectionFields } from '../fields.ts';
 import { TOKEN, VALUE } from '../octets.ts';
 
-/** What a field is to a request (RFC 9113 §8.3.1, RFC 8441 §4). */
+/** The role of a field in a request (RFC 9113 §8.3.1, RFC 8441 §4). */
 export const ROLE = {
   regular: 0,
   method: 1,
@@ -25,7 +25,7 @@ const roles: readonly (readonly [name: string, role: number])[] = [
   ['content-length', ROLE.length],
 ];
 
-/** What RFC 7541 §4.1 adds for each field to the bytes of its name and value. */
+/** The overhead that RFC 7541 §4.1 adds to the bytes of a field's name and value. */
 const OVERHEAD = 32;
 
 /**
@@ -39,7 +39,7 @@ export class Field {
   readonly size: number;
   /** A value of `ROLE`. */
   readonly role: number;
-  /** Why a request with this field is malformed (RFC 9113 §8.2.1, §8.2.2). */
+  /** The reason why a request with this field is malformed (RFC 9113 §8.2.1, §8.2.2). */
   readonly flaw: string | undefined;
   private text: string | undefined;
 

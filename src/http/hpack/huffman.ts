@@ -49,7 +49,7 @@ for (const { symbol, length } of symbols) {
   code++;
 }
 
-/** What a step says beside the next node, which is its low byte: a byte is complete, in bits 8 to 15. */
+/** The flag of a step beside the next node, which is its low byte: a byte is complete, in bits 8 to 15. */
 const COMPLETE = 0x1_0000;
 const BROKEN = 0x2_0000;
 /** node * 16 + half a byte → what comes of it */

@@ -8,10 +8,10 @@ export class BodyReader {
   private stream: ServerStream | undefined;
   private id = 0;
   private ends = false;
-  /** Of the present frame. */
+  /** The rest of the present frame. */
   private left = 0;
   private padding = 0;
-  /** How much padding there is stands before the payload. */
+  /** Set if a padding length precedes the payload. */
   private padded = false;
 
   constructor(connection: ServerConnection) {

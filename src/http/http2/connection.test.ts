@@ -62,7 +62,7 @@ test('a request is handed on as text, its body and trailers behind it', () => {
     stream?.request?.text,
     'POST / HTTP/1.1\r\nhost: app.test\r\ntransfer-encoding: chunked\r\n\r\n',
   );
-  // Nothing is handed on that was not asked for.
+  // The connection delivers only bytes that were asked for.
   assert.deepEqual([stream?.body, stream?.trailers], ['', undefined]);
   stream?.stream.inbound.resume();
   assert.deepEqual([stream?.body, stream?.trailers], ['hello', [['x-sum', '1']]]);
@@ -104,7 +104,7 @@ test('a head that does not end is not gathered for ever', () => {
   assert.equal(connection.error, CODE.enhanceYourCalm);
 });
 
-/** What ends the connection, by the code of its GOAWAY. */
+/** The frames that end the connection, by the code of its GOAWAY. */
 const fatal: Readonly<Record<string, readonly [frames: readonly Buffer[], code: number]>> = {
   'another frame than SETTINGS at first': [[PREFACE, get(1)], CODE.protocol],
   'no preface': [[Buffer.from('GET / HTTP/1.1\r\nhost: a\r\n\r\n')], CODE.protocol],
@@ -177,11 +177,11 @@ for (const [what, [pieces, code]] of Object.entries(fatal))
     assert.equal(connection.error, code);
     const last = connection.written().at(-1);
     assert.deepEqual([last?.type, last?.payload.readUInt32BE(4)], [FRAME.goAway, code]);
-    // Nothing behind it is read.
+    // The connection reads no further frames.
     assert.ok(connection.streams.every(({ stream }) => stream.id !== 101));
   });
 
-/** What ends one stream, by the code of its RST_STREAM. */
+/** The frames that end a stream, by the code of its RST_STREAM. */
 const wrong: Readonly<Record<string, readonly [frames: readonly Buffer[], code: number]>> = {
   'a connection field': [
     [frame(FRAME.headers, ENDS | WHOLE, 1, head('GET', ['connection', 'close']))],

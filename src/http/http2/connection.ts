@@ -11,7 +11,7 @@ import { ClientSettings, encodeSettings, type ServerSettings } from './settings.
 import type { ServerStream } from './stream.ts';
 import { StreamTable } from './streamTable.ts';
 
-/** Whose connection it is. */
+/** The owner of a connection. */
 export interface ConnectionOwner {
   /** Bytes that were handed on and are not out yet. */
   readonly unsent: number;
@@ -77,12 +77,12 @@ export class ServerConnection implements FrameSink {
     return this.headReader.block.open;
   }
 
-  /** What the client may send of a stream before it hears of more. */
+  /** The bytes that the client may send of a stream before it hears of more. */
   get streamWindow(): number {
     return this.agreed ? this.settings.streamWindow : WINDOW_DEFAULT;
   }
 
-  /** What the client takes of a stream before it says more. */
+  /** The bytes that the client takes of a stream before it says more. */
   get clientWindow(): number {
     return this.client.window;
   }
@@ -119,18 +119,18 @@ export class ServerConnection implements FrameSink {
   fail(code: number, reason: string): void {
     if (this.stopped) return;
     this.stopped = true;
-    // What was refused was not served, and the number never grows (RFC 9113 §6.8).
+    // Refused streams were not served, and the number never grows (RFC 9113 §6.8).
     this.goAway(Math.min(this.streams.last, this.streams.past.latest), code);
     this.owner.failed(code, reason);
   }
 
-  /** Nothing is written any more. */
+  /** Drops the connection: it writes no further bytes. */
   drop(): void {
     this.stopped = true;
     this.output.drop();
   }
 
-  // What streams ask for
+  // Requests of streams
 
   /** Ends a stream for what the client sent: that is work without an answer, too (CVE-2025-8671). */
   streamError(stream: ServerStream, code: number, reason: string): void {
@@ -146,7 +146,7 @@ export class ServerConnection implements FrameSink {
   forget(stream: ServerStream): void {
     this.streams.remove(stream);
     this.sender.forget(stream);
-    // What the client may still send is no waste of its own.
+    // Bytes that the client may still send are no waste of its own.
     if (!stream.inbound.ended) this.owner.useful(Math.max(0, stream.inbound.window));
   }
 

@@ -1,15 +1,15 @@
 import { append } from './append.ts';
 import { FRAME_HEAD, PREFACE } from './codes.ts';
 
-/** What becomes of the payload of a frame. */
+/** The treatment of a frame's payload. */
 export const WHOLE = 0;
 export const PIECES = 1;
 export const SKIPPED = 2;
 
-/** Who gets frames. Nothing more comes once `stopped` is true. */
+/** Receives frames. Nothing more comes once `stopped` is true. */
 export interface FrameSink {
   readonly stopped: boolean;
-  /** What the client began with was no preface of HTTP/2. */
+  /** Reports that the client did not begin with the preface of HTTP/2. */
   notHttp2(): void;
   /** The head of a frame. @returns WHOLE, PIECES or SKIPPED */
   begin(type: number, flags: number, stream: number, length: number): number;
@@ -19,7 +19,7 @@ export interface FrameSink {
   piece(bytes: Buffer, from: number, to: number, last: boolean): void;
 }
 
-/** What is allocated at first for a payload that is not there yet: its length is only a claim. */
+/** The first allocation for a payload that has not arrived yet: its length is only a claim. */
 const HELD_FIRST = 1_024;
 
 /** Finds the frames in the bytes of a connection, in whatever pieces they come (RFC 9113 §4.1). */
@@ -34,7 +34,7 @@ export class FrameReader {
   private way = WHOLE;
   /** Bytes of the present payload to come. */
   private left = 0;
-  /** What there is of a payload that is wanted whole. */
+  /** The received part of a payload that is wanted whole. */
   private held: Buffer | undefined;
   private heldLength = 0;
 

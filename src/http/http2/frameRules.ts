@@ -4,7 +4,7 @@ const CONNECTION = 1;
 const STREAM = 2;
 const EITHER = 3;
 
-/** Where frames of each type may stand, and how long their payloads are: exactly, or -1 (RFC 9113 §6). */
+/** The allowed place of frames of each type, and the length of their payloads: exact, or -1 (RFC 9113 §6). */
 const rules: readonly (readonly [place: number, length: number])[] = [
   /* DATA */ [STREAM, -1],
   /* HEADERS */ [STREAM, -1],
@@ -19,7 +19,7 @@ const rules: readonly (readonly [place: number, length: number])[] = [
 ];
 
 /**
- * What the head of a frame says against the protocol by itself. Streams with even numbers would be ours, and we open none.
+ * Checks the head of a frame by itself. Streams with even numbers would be ours, and we open none.
  * @returns a code of RFC 9113 §7, 0 where all is well
  */
 export function checkFrame(

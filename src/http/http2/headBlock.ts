@@ -41,7 +41,7 @@ export class HeadBlock {
     }
     if (from > to) return 'more padding than payload';
     this.open = (flags & FLAG.endHeaders) === 0;
-    // Where more is to come the bytes are kept, and those of the frame are not ours to keep.
+    // If more frames follow, the bytes are copied, because those of the frame are not ours to keep.
     this.bytes = this.open ? Buffer.from(bytes.subarray(from, to)) : bytes;
     this.from = this.open ? 0 : from;
     this.to = this.from + to - from;

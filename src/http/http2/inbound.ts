@@ -17,7 +17,9 @@ export class Inbound {
   private flowing = false;
   /** Was taken, and the client was not told yet. */
   private taken = 0;
-  /** What nobody wants yet, in one piece: single bytes in pieces of their own would cost a hundred times as much. */
+  /**
+   * Bytes without a reader, in one piece: single bytes in pieces of their own would cost a hundred times as much.
+   */
   private held: Buffer | undefined;
   private heldLength = 0;
   /** The end is still to be told. */

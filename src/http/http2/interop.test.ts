@@ -13,7 +13,7 @@ interface Stage {
   readonly session: ClientHttp2Session;
   /** The requests, in the order in which they came. */
   readonly seen: MemoryStream[];
-  /** What the next answer says. */
+  /** The next answer. */
   answer: { text: string; body: Buffer; trailers: [string, string][] };
 }
 

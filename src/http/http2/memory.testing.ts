@@ -64,7 +64,7 @@ const usual: ServerSettings = {
   head: { maxBytes: 16_384, maxFields: 100 },
 };
 
-/** One request of a `MemoryConnection`, which tells what came of it. */
+/** A request of a `MemoryConnection`, which records its result. */
 export class MemoryStream implements StreamUser {
   readonly stream: ServerStream;
   readonly request: RequestText | undefined;
@@ -122,7 +122,7 @@ export class MemoryConnection implements ConnectionOwner {
   readonly codec: ServerConnection;
   readonly streams: MemoryStream[] = [];
   readonly problems: string[] = [];
-  /** What was handed on and is not out yet. */
+  /** The bytes that were handed on and are not out yet. */
   unsent = 0;
   nuisances = 0;
   usefulBytes = 0;

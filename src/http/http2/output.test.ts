@@ -1,4 +1,4 @@
-/** What is written for a client waits in little room, and goes out in order. */
+/** The output for a client waits in little memory, and goes out in order. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FRAME } from './codes.ts';

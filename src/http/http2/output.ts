@@ -27,7 +27,7 @@ const free: Page[] = [];
 /** For bytes that go back to nobody. */
 const kept = (): void => undefined;
 
-/** Where the bytes of a connection go. */
+/** The destination of a connection's bytes. */
 export interface Sink {
   /** Are earlier bytes not out yet, so that these may have to wait for long? */
   behind(): boolean;
@@ -124,7 +124,7 @@ export class Output {
     if (several) sink.uncork();
   }
 
-  /** Nobody takes it any more. */
+  /** Drops the output: it has no reader any more. */
   drop(): void {
     this.flush(nobody);
   }

@@ -1,7 +1,7 @@
-/** How many of the latest streams are remembered; of older ones nothing is claimed. */
+/** The number of past streams that are remembered; older ones are unknown. */
 const REMEMBERED = 1_024;
 
-/** What is known of a stream that is not open. */
+/** The known state of a stream that is not open. */
 export const PAST = {
   /** Not opened yet. */
   idle: 0,

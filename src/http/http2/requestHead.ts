@@ -14,7 +14,7 @@ export interface RequestText {
   readonly webSocket: boolean;
 }
 
-/** What is wrong with a request. */
+/** The flaw of a request. */
 export interface RequestFlaw {
   readonly problem: string;
   /** Against RFC 9113 itself, which asks for the end of the stream; otherwise it is answered like one of HTTP/1.1. */
@@ -110,7 +110,7 @@ const keyLines = /^sec-websocket-key:.*\r\n/gm;
 const handshake = (): string =>
   `connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: ${randomBytes(16).toString('base64')}\r\n`;
 
-/** Which pseudo-headers there must be, and may be (RFC 9113 §8.3.1, §8.5, RFC 8441 §4). */
+/** Checks the pseudo-headers, required and allowed (RFC 9113 §8.3.1, §8.5, RFC 8441 §4). */
 function pseudoFlaw(
   method: string | undefined,
   scheme: string | undefined,

@@ -68,7 +68,7 @@ export class Sender {
     this.ring.push(stream);
   }
 
-  /** One frame of each stream that waits, and again, while there is room. */
+  /** Sends a frame of each waiting stream, and again, while there is room. */
   run(): void {
     if (this.running) return;
     this.running = true;

@@ -3,10 +3,10 @@ import { CODE, FRAME_DEFAULT, SETTING, WINDOW_DEFAULT, WINDOW_MOST } from './cod
 
 /** Bytes of one setting (RFC 9113 §6.5.1). */
 const ENTRY = 6;
-/** Nobody has so many; each of them is work. */
+/** No honest client sends so many; each of them is work. */
 const ENTRIES_MOST = 32;
 
-/** What we tell the client, and hold it to. */
+/** The settings that we announce to the client and enforce. */
 export interface ServerSettings {
   readonly maxStreams: number;
   readonly streamWindow: number;
@@ -32,7 +32,7 @@ export function encodeSettings(settings: ServerSettings): Buffer {
   return payload;
 }
 
-/** What a client has said of itself; what else it may say has no meaning for who answers only. */
+/** The settings of a client; its other settings have no meaning for a server. */
 export class ClientSettings {
   window = WINDOW_DEFAULT;
 

@@ -11,7 +11,7 @@ export type Trailers = readonly (readonly [name: string, value: string])[];
 /** Room of a piece of our own that further ones can be added to. */
 const HELD_LEAST = 4_096;
 
-/** Whose stream it is. */
+/** The user of a stream. */
 export interface StreamUser {
   /** A part of the body of the request. */
   onData(bytes: Buffer): void;
@@ -36,7 +36,7 @@ interface Piece {
   readonly memory: number;
 }
 
-/** One request of a client and its answer (RFC 9113 §5). */
+/** A request of a client and its answer (RFC 9113 §5). */
 export class ServerStream implements SendingStream {
   readonly id: number;
   readonly inbound: Inbound;
@@ -44,7 +44,7 @@ export class ServerStream implements SendingStream {
   waiting = false;
   user!: StreamUser;
   closed = false;
-  /** Nothing more is sent on it: its end is out. */
+  /** Set when the end of the stream was sent. */
   private ended = false;
   /** Its end was asked for. */
   private ending = false;
@@ -53,7 +53,7 @@ export class ServerStream implements SendingStream {
   private queued = 0;
   private trailers: Trailers | undefined;
   private thirsty = false;
-  /** Of the request, what is not there yet when the answer is complete is not wanted. */
+  /** Set when the answer is complete: the missing part of the request is not wanted. */
   private closing = false;
 
   constructor(connection: ServerConnection, id: number) {
@@ -218,7 +218,7 @@ export class ServerStream implements SendingStream {
     if (last !== undefined && last.release === undefined && last.bytes.length - last.to >= length)
       last.to += bytes.copy(last.bytes, last.to, from, to);
     else {
-      // What comes behind is gathered: chunks of a byte in pieces of their own would cost two hundred times as much.
+      // Further bytes are gathered: chunks of a byte in pieces of their own would cost two hundred times as much.
       const paged = length > HELD_PAGE / 2 && length <= HELD_PAGE;
       const memory = paged ? HELD_PAGE : Math.max(length, last === undefined ? 0 : HELD_LEAST);
       const own = paged ? heldPages.take() : Buffer.allocUnsafe(memory);

@@ -1,4 +1,4 @@
-/** How a server that keeps dying is restarted: soon, then ever later, then not until someone asks again. */
+/** The delays for a server that keeps dying: short, then ever longer, then no restart until a client asks again. */
 export interface RestartPolicy {
   /** Wait before the first restart; doubled for each further failure in the window. */
   readonly firstDelayMs: number;

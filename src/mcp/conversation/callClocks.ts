@@ -19,8 +19,9 @@ export interface CallLimit {
 const longestTimerMs = 2_147_483_647;
 
 /**
- * How long the calls of one connection may still take, by their ids on the wire. The clocks stop while the server waits
- * for the client. One timer serves all of them: a call that ends in time costs an entry in a map and no timer.
+ * The remaining time of the calls of a connection, by their ids on the wire. The clocks stop while the server
+ * waits for the client. One timer serves all of them: a call that ends in time costs an entry in a map and no
+ * timer.
  */
 export class CallClocks {
   private readonly clocks = new Map<number, Clock>();

@@ -15,7 +15,7 @@ export class PendingCalls {
   private readonly sent = new Map<number, Waiter>();
   private delayed: Delayed[] = [];
   private delayedSince = 0;
-  /** What to remember once the request with this id on the wire succeeds. */
+  /** The actions to run once the request with this id on the wire succeeds. */
   private readonly notes = new Map<number, () => void>();
   private last: number;
 
@@ -32,7 +32,7 @@ export class PendingCalls {
     return this.delayed.length;
   }
 
-  /** How long the oldest delayed call has waited, in milliseconds; 0 where there is none. */
+  /** The time that the oldest delayed call has waited, in milliseconds; 0 if there is none. */
   get delayedFor(): number {
     return this.delayed.length === 0 ? 0 : performance.now() - this.delayedSince;
   }

@@ -16,7 +16,7 @@ const maxLength = 1_048_576;
 /** May whoever reads the session's streams know of the resource? */
 export type MayKnow = (uri: string) => boolean;
 
-/** What the client told a server that another one in its place has to be told again. */
+/** The messages of the client that a replacement server must get again. */
 export class Restore {
   /** The client's initialize, with the place of its id. */
   private initialize: Envelope | undefined;

@@ -13,21 +13,23 @@ export interface Carrier {
   readonly backlog: number;
   pause(): void;
   resume(): void;
-  /** Nobody wants to hear of it any more. */
+  /** Abandons the exchange: its result is not wanted any more. */
   abandon(): void;
   /** Every few seconds. */
   tick(now: number): void;
 }
 
-/** What requests to a server need of the connection that they belong to. Calls go by their ids on the wire, 0 is none. */
+/**
+ * The functions of their connection that requests to a server need. Calls go by their ids on the wire, 0 is none.
+ */
 export interface CarrierHost {
-  /** Of the target, for messages. */
+  /** The name of the target, for messages. */
   readonly name: string;
   readonly reach: Reach;
   readonly limits: Limits;
   /** The client cannot take more for now. */
   readonly paused: boolean;
-  /** One or more messages, on the stream of a call or of none. */
+  /** Receives messages, on the stream of a call or of none. */
   receive(text: string, wireId: number): void;
   /** Is the call still to be answered? */
   waits(wireId: number): boolean;
@@ -42,11 +44,11 @@ export interface CarrierHost {
   lost(home: Home, why: string, wireId: number, text?: string): void;
   /** The stream of a call broke and can be taken up again behind an event. */
   broken(home: Home, wireId: number, place: StreamPlace): void;
-  /** Nothing more will come of this one. */
+  /** Records that a carrier has ended. */
   over(carrier: Carrier): void;
 }
 
-/** Where a stream is taken up again, and when. */
+/** The place and the time at which a stream is resumed. */
 export interface StreamPlace {
   readonly lastId: string | undefined;
   readonly retryMs: number | undefined;

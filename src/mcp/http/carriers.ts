@@ -34,7 +34,7 @@ export class Carriers {
     return this.byCall.get(wireId);
   }
 
-  /** Those that were made for one session. */
+  /** The carriers that were made for a session. */
   in(home: Home): readonly Carrier[] {
     return [...this.all].filter((carrier) => carrier.home === home);
   }

@@ -54,7 +54,7 @@ const maxNotes = 256;
 const maxBacklog = 8_388_608;
 
 /**
- * One session with a server that speaks Streamable HTTP. Each message is a POST of its own, what the server says by
+ * A session with a server that speaks Streamable HTTP. Each message is a POST of its own, what the server says by
  * itself comes on a GET. A server that forgets the session is told everything again, so that the client need not
  * notice.
  */
@@ -111,7 +111,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
       this.news.move(this.home);
       return;
     }
-    // What is under way there still ends there.
+    // Exchanges under way at the former server still end there.
     this.former.add(before, this.home);
     if (this.mayBeginAgain) this.renewal.begin('is another server now');
     else this.gone();
@@ -278,7 +278,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
     };
   }
 
-  /** Why a call cannot be taken now, or undefined. */
+  /** The reason why a call cannot be taken now, or undefined. */
   private refusal(): GatewayError | undefined {
     const failed = (what: string): GatewayError => targetError('mcp_target_failed', this.name, what);
     if (this.state === 'closed') return failed('has been stopped');
@@ -338,7 +338,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
   lost(home: Home, why: string, wireId: number, text?: string): void {
     if (this.state === 'closed') return;
     const current = home === this.home;
-    // What is said while a session is begun belongs to that beginning, and fails with it.
+    // Messages during the beginning of a session belong to that beginning, and fail with it.
     const beginning = current && this.state !== 'ready';
     const waiter = wireId === 0 ? undefined : this.traffic.calling.take(wireId);
     if (current && !this.mayBeginAgain) {

@@ -4,11 +4,11 @@ import { Exchange } from './exchange.ts';
 import { requestHead } from './requestHead.ts';
 import type { Home } from './home.ts';
 
-/** What a server gets at least, and at most, to take note of the end, in milliseconds. */
+/** The least and the most time for a server to take note of the end, in milliseconds. */
 const leastMs = 500;
 const mostMs = 3_000;
 
-/** Of the time that a session gets to end, so much goes to one server, in milliseconds. */
+/** The share for a server of the time that a session gets to end, in milliseconds. */
 export const endMs = (graceMs: number): number => Math.min(mostMs, Math.max(leastMs, graceMs));
 
 /** Waits for something that cannot fail, but no longer than so many milliseconds. */

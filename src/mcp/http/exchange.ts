@@ -9,7 +9,7 @@ import type {
 } from '../../upstream/index.ts';
 import { endpointOf, type Home } from './home.ts';
 
-/** Who reads the answer to one request. Nothing is called after `onEnd`, `onFailure` or an `abandon`. */
+/** Reads the answer to a request. Nothing is called after `onEnd`, `onFailure` or an `abandon`. */
 export interface AnswerTaker {
   /** Interim answers are passed over. The head is valid during the call only. */
   onHead(head: Head, from: Endpoint): void;
@@ -30,11 +30,11 @@ export interface ExchangeStart {
   readonly body?: Buffer;
   /** May it be sent again where a kept connection died under it before a byte of the answer came? */
   readonly repeatable: boolean;
-  /** Nobody minds when the answer takes its time to begin. */
+  /** Tells whether the answer may take its time to begin. */
   readonly patient: boolean;
 }
 
-/** One request of the gateway's own to an HTTP server, from the choice of a connection to the end of the answer. */
+/** A request of the gateway's own to an HTTP server, from the choice of a connection to the end of the answer. */
 export class Exchange implements UpstreamUser, Waiter {
   readonly patient: boolean;
   private readonly start: ExchangeStart;
@@ -73,7 +73,7 @@ export class Exchange implements UpstreamUser, Waiter {
     if (!this.over) this.upstream?.resume();
   }
 
-  /** Nobody wants the answer any more. */
+  /** Abandons the exchange: its answer is not wanted any more. */
   abandon(): void {
     if (this.over) return;
     this.over = true;
@@ -135,7 +135,7 @@ export class Exchange implements UpstreamUser, Waiter {
   }
 
   onWritable(): void {
-    // What is sent is bounded and was handed over at once.
+    // The bytes to send are bounded and were handed over at once.
   }
 
   onAnswer(head: Head, bytes: Buffer, from: number, to: number, body: Body): boolean {

@@ -1,4 +1,4 @@
-/** What went wrong with an HTTP server, as the client of the session hears it. */
+/** The failures of an HTTP server, as the client of the session hears them. */
 
 import { type ErrorCode, type GatewayError } from '../../errors.ts';
 import type { Reach } from '../contract.ts';
@@ -56,7 +56,7 @@ function secondsOf(retryAfter: string | undefined): number | undefined {
 /** Shorter texts are no credentials, and would be found everywhere. */
 const shortest = 6;
 
-/** What a server says for the log, without what it repeats of the fields and the query that policies put into the request. */
+/** The server's text for the log, without the fields and the query that policies put into the request. */
 export function withoutSecrets(text: string, { headers, path }: Pick<Reach, 'headers' | 'path'>): string {
   const query = path.includes('?') ? path.slice(path.indexOf('?') + 1) : '';
   let rest = text;

@@ -11,7 +11,7 @@ interface Former {
   readonly until: number;
 }
 
-/** What calls under way get before their session is ended, in milliseconds. */
+/** The time for calls under way before their session is ended, in milliseconds. */
 const patienceMs = 60_000;
 /** Configurations change more slowly than that. */
 const most = 4;

@@ -23,7 +23,7 @@ export function agree(home: Home, response: Envelope): void {
   home.version = version !== undefined && /^[\w.-]{1,64}$/.test(version) ? version : undefined;
 }
 
-/** What is reached in another way is the same server under the same name. */
+/** A server that is reached in another way is the same server under the same name. */
 export function sameServer({ destination: one }: Reach, { destination: other }: Reach): boolean {
   const nameOf = ({ target: { host, port, endpoints, tls } }: Destination): string =>
     JSON.stringify([host, port, endpoints ?? null, tls !== undefined]);

@@ -9,7 +9,7 @@ import { Exchange, type AnswerTaker } from './exchange.ts';
 import { connectionError, statusError } from './failures.ts';
 import { requestHead } from './requestHead.ts';
 
-/** How long a stream that ended is left alone, in milliseconds, where the server does not say. */
+/** The delay before a stream that ended is reopened, in milliseconds, unless the server says otherwise. */
 const usualRetryMs = 1_000;
 const shortestRetryMs = 100;
 const longestRetryMs = 60_000;
@@ -68,7 +68,7 @@ export class Listening implements AnswerTaker, EventTaker, Carrier {
   private retryMs: number | undefined;
   private timer: NodeJS.Timeout | undefined;
   private openedAt = 0;
-  /** Something came since it was opened. */
+  /** Set when an event came since the stream was opened. */
   private fruitful = false;
   private settledAt = 0;
   private givenUp = false;
@@ -90,7 +90,7 @@ export class Listening implements AnswerTaker, EventTaker, Carrier {
     else this.later(this.waitMs);
   }
 
-  /** Something happens in the session: a stream that was given up may work again. */
+  /** Reports activity in the session: a stream that was given up may work again. */
   wake(): void {
     if (!this.givenUp || this.ended || !this.backoff.mayTry) return;
     this.givenUp = false;
@@ -248,7 +248,7 @@ export class Listening implements AnswerTaker, EventTaker, Carrier {
     this.timer = setTimeout(() => this.open(), ms).unref();
   }
 
-  /** What the server asks for, within reason. */
+  /** The delay that the server asks for, within limits. */
   private get waitMs(): number {
     return Math.min(longestRetryMs, Math.max(shortestRetryMs, this.retryMs ?? usualRetryMs));
   }

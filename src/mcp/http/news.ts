@@ -48,7 +48,7 @@ export class News {
     if (this.listening !== undefined) this.open(home);
   }
 
-  /** Something happens in the session. */
+  /** Reports activity in the session. */
   wake(): void {
     this.listening?.wake();
   }

@@ -14,10 +14,10 @@ import { requestHead } from './requestHead.ts';
 
 export interface PostStart {
   readonly home: Home;
-  /** One message, as it goes over the wire. */
+  /** The message, as it goes over the wire. */
   readonly text: string;
   readonly method: string;
-  /** Of the request that it is; 0 for notifications and responses. */
+  /** The id of the request on the wire; 0 for notifications and responses. */
   readonly wireId: number;
   /** Hears that the answer has begun. */
   readonly begun?: () => void;
@@ -44,33 +44,33 @@ const repeatable: ReadonlySet<string> = new Set([
   'notifications/initialized',
 ]);
 
-/** Of an answer that is a failure, so much is looked at. */
+/** The bytes that are read of an answer that is a failure. */
 const maxProblemBytes = 16_384;
-/** Of that, so much goes into the log. */
+/** The characters of it that go into the log. */
 const maxShown = 300;
 
 const isEvents = (type: string | undefined): boolean =>
   type !== undefined && /^text\/event-stream\s*(?:;|$)/i.test(type.trim());
 const isPlain = (id: string): boolean => /^[\x21-\x7e]{1,1024}$/.test(id);
 
-/** How the body of the answer is read. */
+/** The way in which the body of the answer is read. */
 type Mode = 'events' | 'json' | 'problem' | 'ignored';
 
-/** One message to the server, and what it answers: a response as JSON, a stream of events, or a mere receipt. */
+/** A message to the server, and its answer: a response as JSON, a stream of events, or a mere receipt. */
 export class Post implements AnswerTaker, EventTaker, Carrier {
   readonly wireId: number;
   readonly home: Home;
   private readonly host: CarrierHost;
   private readonly start: PostStart;
   private readonly exchange: Exchange;
-  /** What it was sent by. */
+  /** The reach with which it was sent. */
   private readonly reach: Reach;
   private mode: Mode = 'ignored';
   private reader: EventReader | undefined;
   private parts: Buffer[] = [];
   private length = 0;
   private status = 0;
-  /** What stands in the head of an answer that is a failure, for the log. */
+  /** A hint from the head of an answer that is a failure, for the log. */
   private hint = '';
   private retryAfter: string | undefined;
   private lastByteAt = 0;
@@ -170,7 +170,7 @@ export class Post implements AnswerTaker, EventTaker, Carrier {
     }
     this.start.begun?.();
     if (wireId === 0) {
-      // Whatever a receipt says, nobody reads it; one that never ends is not waited for.
+      // The content of a receipt is ignored; a receipt that never ends is not waited for.
       if (isEvents(head.get('content-type'))) this.finish();
       return;
     }

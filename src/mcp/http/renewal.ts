@@ -36,10 +36,10 @@ export interface RenewalOptions {
 
 /** Begins the session with a server that forgot it once more, and tells the server what it knew before. */
 export class Renewal {
-  /** What the server is told. */
+  /** The state to restore at the server. */
   readonly restore: Restore;
   restarts = 0;
-  /** What became of the server the last time. */
+  /** The last error of the server. */
   lastError: string | undefined;
   private readonly owner: Renewed;
   private readonly traffic: Traffic;

@@ -1,7 +1,7 @@
 import { targetError } from '../sendError.ts';
 import type { Traffic } from './traffic.ts';
 
-/** What a server gets to say whether it knows a session, in milliseconds. */
+/** The time for a server to say whether it knows a session, in milliseconds. */
 const answerMs = 10_000;
 
 /**

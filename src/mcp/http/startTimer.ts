@@ -5,7 +5,7 @@ import type { Traffic } from './traffic.ts';
 /** From initialize to its response, in milliseconds, where the target has no limit of its own. */
 const startTimeoutMs = 60_000;
 
-/** What the beginning of a session with a server waits for, one thing at a time. */
+/** The steps that the beginning of a session with a server waits for, one after the other. */
 export class StartTimer {
   private readonly traffic: Traffic;
   private timer: NodeJS.Timeout | undefined;
@@ -14,12 +14,12 @@ export class StartTimer {
     this.traffic = traffic;
   }
 
-  /** What the server gets for each step, in milliseconds. */
+  /** The time for each step, in milliseconds. */
   get ms(): number {
     return this.traffic.reach.callTimeoutMs ?? startTimeoutMs;
   }
 
-  /** What it did wrong where that is over. */
+  /** The error for a step that took too long. */
   get error(): GatewayError {
     const what = `did not answer initialize within ${this.ms} ms`;
     return targetError('mcp_target_timeout', this.traffic.name, what);

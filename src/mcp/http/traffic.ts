@@ -18,7 +18,7 @@ import { Post } from './post.ts';
 
 /** The session that the requests are made for. */
 export interface TrafficOwner {
-  /** Where requests go that begin now. */
+  /** The server of requests that begin now. */
   readonly home: Home;
   /** Failures are told in the log by somebody else. */
   readonly beginning: boolean;
@@ -40,7 +40,7 @@ export interface TrafficOptions {
 /** Ids on the wire must not be used twice in a session: what another process takes up begins somewhere above. */
 const firstForeign = 2 ** 32;
 const lastForeign = 2 ** 47;
-/** Of what a server is told again, so many requests are on their way at a time: each may take a connection. */
+/** The number of restored messages that are on their way at a time: each may take a connection. */
 const sayAtOnce = 8;
 
 /** Everything that is under way between a session and its server: calls, the requests that carry them, what comes back. */
@@ -168,7 +168,7 @@ export class Traffic implements CarrierHost, Receiver {
     };
     const one = (): void => {
       settled++;
-      // One that fails at once does so inside of the loop.
+      // A request that fails at once does so inside of the loop.
       if (!sending) more();
     };
     more();

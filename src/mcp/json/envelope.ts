@@ -31,7 +31,7 @@ export interface Envelope {
   readonly isError: boolean;
 }
 
-/** Why a text is not a message. */
+/** The reason why a text is not a message. */
 export type Fault = 'not_json' | 'not_message' | 'ambiguous';
 
 /** Ids and progress tokens are echoed and kept for the life of a call, or of its task. */

@@ -80,9 +80,9 @@ function skipNested(text: string, at: number): number {
   }
 }
 
-/** What members and elements have in common: values in a row, with commas between them, up to a bracket. */
+/** The common part of members and elements: values in a row, with commas between them, up to a bracket. */
 abstract class Sequence {
-  /** Where the value is that `next` came to. */
+  /** The start of the value that `next` reached. */
   start = 0;
   end = 0;
   /** True when the text is not such a row after all. */
@@ -124,7 +124,7 @@ abstract class Sequence {
     return true;
   }
 
-  /** Where the value begins, `i` being behind the comma; -1 where the text is at fault. */
+  /** The start of the value, `i` being behind the comma; -1 if the text is at fault. */
   protected abstract valueAt(i: number): number;
 
   private fault(): false {

@@ -7,7 +7,7 @@ import { signalGroup } from './group.ts';
 import { LineSplitter, type LineReader } from './lines.ts';
 
 export interface ChildEvents extends LineReader {
-  /** One line of stderr. */
+  /** Receives a line of stderr. */
   onStderr(line: string): void;
   /** The child is of no more use: it could not start or its leader ended. Called once. */
   /** @param detail what only the operator may know, such as a path */
@@ -25,7 +25,7 @@ const pollMs = 25;
 const reapMs = 150;
 
 /**
- * One MCP server process: its pipes, and the certainty that neither it nor anything it started in its process
+ * An MCP server process: its pipes, and the certainty that neither it nor anything it started in its process
  * group is left when `gone` resolves.
  */
 export class Child {
@@ -158,7 +158,7 @@ export class Child {
   private onExit(code: number | null, signal: NodeJS.Signals | null): void {
     this.exited = true;
     const reason = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`;
-    // What the leader left behind must not outlive it; the poll waits for those that clean up.
+    // Processes that the leader left behind must not outlive it; the poll waits for those that clean up.
     if (signalGroup(this.pid!, 0)) {
       signalGroup(this.pid!, 'SIGTERM');
       this.killAt = Math.min(this.killAt, performance.now() + orphanMs);
@@ -204,8 +204,8 @@ export class Child {
   }
 
   /**
-   * One timer at a time: each step of the end replaces the one before. It keeps the gateway alive on purpose:
-   * for the second or two that it takes, leaving would orphan the group.
+   * Arms the only timer: each step of the end replaces the one before. It keeps the gateway alive on purpose: for
+   * the second or two that it takes, leaving would orphan the group.
    */
   private arm(ms: number, step: () => void): void {
     clearTimeout(this.timer);

@@ -48,7 +48,7 @@ const maxPending = 1_024;
 const maxWaiting = 64;
 /** Bytes that a child may leave unread on its stdin before calls to it are refused. */
 const maxBacklog = 8_388_608;
-/** What a child gets to leave when a session ends, in milliseconds. */
+/** The time for a child to leave when a session ends, in milliseconds. */
 const stopGraceMs = 3_000;
 
 /**
@@ -161,7 +161,7 @@ export class StdioConnection implements TargetConnection, SlotUser, Receiver {
     return wireId;
   }
 
-  /** Why a call cannot be taken now, or undefined. */
+  /** The reason why a call cannot be taken now, or undefined. */
   private refusal(): GatewayError | undefined {
     if (this.state === 'closed') return targetError('mcp_target_failed', this.name, 'has been stopped');
     if (this.state === 'failed' && !this.backoff.mayTry)
@@ -402,7 +402,7 @@ export class StdioConnection implements TargetConnection, SlotUser, Receiver {
 
   private onTooLong(head: string, tail: string, bytes: number): void {
     this.options.log.warn('the target wrote a line over limits.maxMcpMessageBytes; skipped', { bytes });
-    // One call in flight: the line can hardly be about anything else.
+    // With a single call in flight, the line can hardly be about anything else.
     const wireId = idOfLongLine(head, tail) ?? this.calling.sole;
     if (wireId === undefined) return;
     this.failed(

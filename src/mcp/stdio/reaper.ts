@@ -55,7 +55,7 @@ export class Reaper {
     else this.tell(`+ ${leader}\n`);
   }
 
-  /** Nothing is left of the group: its number may be another one's soon. */
+  /** Forgets a group without processes: its number may soon belong to another one. */
   remove(leader: number): void {
     this.leaders.delete(leader);
     this.tell(`- ${leader}\n`);

@@ -25,7 +25,7 @@ export class Slot {
     this.tally = tally;
   }
 
-  /** Nothing is left of the child. */
+  /** Frees the slot of a child that is gone. */
   release(): void {
     if (this.released) return;
     this.released = true;

@@ -4,7 +4,7 @@ const ringSize = 20;
 const ringLine = 512;
 const linesPerSecond = 100;
 
-/** What a child says on stderr: into the log line by line, within a rate, and the last lines kept for errors. */
+/** The stderr of a child: logged line by line, within a rate, with the last lines kept for errors. */
 export class StderrLog {
   private readonly log: Logger;
   private readonly ring: string[] = [];

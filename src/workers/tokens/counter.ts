@@ -6,9 +6,9 @@ import type { Logger } from '../../telemetry/index.ts';
 const program = new URL(import.meta.url.endsWith('.ts') ? './program.ts' : './program.js', import.meta.url);
 
 export interface CounterOptions {
-  /** Of its socket. */
+  /** The path of its socket. */
   readonly path: string;
-  /** Who knows it may draw. */
+  /** The secret that permits drawing. */
   readonly secret: string;
   readonly log: Logger;
 }
@@ -33,7 +33,7 @@ export class Counter {
     try {
       await listening;
     } catch (error) {
-      // Who asks next gets another try.
+      // The next question makes another try.
       if (this.listening === listening) this.listening = undefined;
       throw error;
     }
@@ -55,7 +55,7 @@ export class Counter {
       log.error('the counter of rate limits has failed', { problem: error.message }),
     );
     thread.on('exit', () => {
-      // Who asks next starts another one, with full buckets.
+      // The next question starts another thread, with full buckets.
       this.listening = undefined;
       this.thread = undefined;
     });

@@ -2,11 +2,11 @@ import type { Socket } from 'node:net';
 import type { TokenLimit } from '../../policies/index.ts';
 
 /**
- * What workers and the counter of tokens say to each other: JSON, a line for each message. Everything that came
+ * The messages between workers and the counter of tokens: JSON, a line for each message. Everything that came
  * together is asked for, and answered, in one.
  */
 export interface ToCounter {
-  /** Of the tree; comes first. */
+  /** The secret of the tree; comes first. */
   readonly secret?: string;
   readonly open?: readonly [id: number, place: string, limits: readonly TokenLimit[]];
   readonly close?: number;

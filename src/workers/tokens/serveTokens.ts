@@ -1,11 +1,11 @@
 import { timingSafeEqual } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
-// Of all policies the thread needs nothing but this, and it is to start quickly.
+// The thread needs only this part of the policies, and it is to start quickly.
 import { LocalTokens } from '../../policies/localRateLimit/localTokens.ts';
 import { hearLines, lineOf, type DrawLine, type DrawnLine, type ToCounter } from './protocol.ts';
 
-/** Of who has not shown the secret, and of workers, in characters. */
+/** The longest line of a peer that has not shown the secret, in characters. */
 const longestGreeting = 256;
 const longestLine = 64 * 1_024 * 1_024;
 
@@ -22,7 +22,7 @@ export async function serveTokens(path: string, secret: string, now = Date.now):
   return server;
 }
 
-/** One worker. */
+/** The connection of a worker. */
 class Desk {
   private readonly socket: Socket;
   private readonly tokens: LocalTokens;

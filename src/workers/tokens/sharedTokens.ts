@@ -9,7 +9,7 @@ export interface SharedTokensOptions {
   readonly where: () => Promise<string>;
   readonly secret: string;
   readonly log: Logger;
-  /** Who has no answer after so long is refused; milliseconds. */
+  /** The time after which a request without an answer is refused; milliseconds. */
   readonly answerMs?: number;
 }
 
@@ -165,7 +165,7 @@ export class SharedTokens implements TokenStore {
     this.retryMs = Math.min(2 * this.retryMs, longestRetryMs);
   }
 
-  /** Who waits for too long. */
+  /** Refuses requests that wait for too long. */
   private look(): void {
     const oldest = performance.now() - (this.options.answerMs ?? answerMs);
     this.refuse(({ since }) => since < oldest, 'the counter does not answer');

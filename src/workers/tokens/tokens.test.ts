@@ -40,7 +40,7 @@ function stage(t: TestContext) {
       t.after(end);
       return { end };
     },
-    /** What one worker has. */
+    /** The tokens of a worker. */
     worker: (answerMs = 30_000) => {
       const tokens = new SharedTokens({ where: () => Promise.resolve(path), secret, log, answerMs });
       t.after(() => tokens.close());
