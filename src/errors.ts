@@ -6,7 +6,7 @@
  * place: `proxy/sendError.ts` and `mcp/sendError.ts`.
  */
 
-/** Who caused it: the client's request, this program, or the backend behind it. */
+/** The cause of an error: the client's request, this program, or the backend behind it. */
 export type ErrorSource = 'client' | 'gateway' | 'upstream';
 
 /** May the caller try again: not with the same request, later, or at once. */
@@ -19,9 +19,9 @@ export interface CatalogueEntry {
   /** JSON-RPC error code, where the error can end an MCP call. */
   readonly jsonrpc?: number;
   readonly retry: RetryAnswer;
-  /** What the client is told; holds no detail of the inside. */
+  /** The text for the client; holds no detail of the inside. */
   readonly message: string;
-  /** What it means and what to do, for the operator (shown in docs/errors.md). */
+  /** The meaning of the error and the remedy, for the operator (shown in docs/errors.md). */
   readonly help: string;
 }
 

@@ -33,9 +33,9 @@ import { Upgrades, workerCount, type Plane, type PortView, type Predecessor } fr
 
 export { StartError, type Gateway, type GatewayOptions };
 
-/** What MCP servers get to leave by themselves when the gateway ends in good order. */
+/** The time for MCP servers to leave by themselves when the gateway ends in good order. */
 const CHILD_GRACE_MS = 2_000;
-/** What questions to the operator's ports get to be answered when a new program has these ports. */
+/** The time to answer questions to the operator's ports when a new program has these ports. */
 const ANSWER_MS = 3_000;
 
 export const packageVersion = (): string => {
@@ -131,7 +131,7 @@ class Assembly implements Gateway {
       });
       for (const [key, handle] of inheritance?.admin ?? []) if (!this.admin.handles.has(key)) handle.close();
     } catch (error) {
-      // Whoever came to this program, while the one before it goes on, is still served.
+      // Clients that came to this program before its predecessor has ended are still served.
       if (inheritance !== undefined) await within(fixed.terminationDeadlineMs, this.plane?.drain(0));
       await this.closeNow();
       throw new StartError('system', [messageOf(error)], error);
@@ -150,7 +150,7 @@ class Assembly implements Gateway {
     });
   }
 
-  /** What the command line names: a file is followed from now on. */
+  /** Loads the configuration that the command line names: a file is watched from now on. */
   private load(): LoadResult {
     const { source, env } = this.options;
     if ('stream' in source) return loadText(source.settings, { file: this.sourceName, env });
@@ -225,7 +225,7 @@ class Assembly implements Gateway {
       },
       serving: () => plane.view(),
       readiness: () => {
-        // Whoever asks this process wants to know whether somebody serves on its ports.
+        // A probe of this process wants to know whether the gateway serves on its ports.
         if (this.followed) return 'ready';
         return this.readiness === 'ready' && !plane.serving ? 'starting' : this.readiness;
       },

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '../telemetry/index.ts';
 
-/** What a page says. */
+/** The content of a page. */
 export interface Answer {
   readonly status: number;
   readonly body: string;

@@ -9,9 +9,12 @@ export interface MaskedFields {
   readonly fields: ReadonlySet<string>;
 }
 
-/** What the operator's surfaces read and may do; the composition root fills it. All but `serving` return at once. */
+/**
+ * The views and actions of the operator's surfaces; the composition root fills it. All but `serving` return at
+ * once.
+ */
 export interface AdminViews {
-  /** Of the program. */
+  /** The version of the program. */
   readonly version: string;
   readonly masked: MaskedFields;
   /**
@@ -56,7 +59,7 @@ export interface WorkerState {
   /** `waiting`: the last one ended too soon after its start, the next one is started in a while. */
   readonly state: 'starting' | 'serving' | 'waiting';
   readonly pid: number | undefined;
-  /** How often it had to be replaced. */
+  /** The number of times that it was replaced. */
   readonly restarts: number;
 }
 
@@ -70,11 +73,11 @@ export interface ConfigState {
   readonly loadedAt: number | undefined;
   /** False when the newest configuration was refused and an older one runs. */
   readonly synchronized: boolean;
-  /** What was wrong with the newest one, a line each; empty when it was taken. */
+  /** The problems of the newest configuration, a line each; empty when it was taken. */
   readonly problems: readonly string[];
-  /** What is valid and probably not meant. */
+  /** Valid settings that are probably not meant. */
   readonly warnings: readonly string[];
-  /** Where a controller is the source. */
+  /** The state of the stream, if a controller is the source. */
   readonly stream?: StreamState;
 }
 
@@ -83,15 +86,15 @@ export interface StreamState {
   /** `namespace/name` */
   readonly gateway: string;
   readonly connected: boolean;
-  /** Who is, or was last, at the other end. */
+  /** The present or last controller at the other end. */
   readonly controller: string | undefined;
-  /** Of the model in use, with its addresses. */
+  /** The version of the model in use, with its addresses. */
   readonly version: string | undefined;
   /** It was read from the cache at start, and no controller has confirmed it since. */
   readonly cached: boolean;
 }
 
-/** One key set; the same shape as the views of `auth`. */
+/** The state of a key set; the same shape as the views of `auth`. */
 export interface KeySetState {
   readonly source: string;
   readonly keys: number;
@@ -99,7 +102,7 @@ export interface KeySetState {
   readonly problem: string | undefined;
 }
 
-/** One port of the data plane; the same shape as the views of `proxy`. */
+/** The state of a port of the data plane; the same shape as the views of `proxy`. */
 export interface BindState {
   /** The bind's port in the model, with its place in the list where that is 0. */
   readonly key: string;

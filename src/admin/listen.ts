@@ -10,14 +10,16 @@ import type { SocketHandle } from '../proxy/index.ts';
 export interface OpenServer {
   /** `http://host:port` or `unix:/path`. */
   readonly address: string;
-  /** What another process can listen on as well; undefined for a socket file, which belongs to who has made it. */
+  /**
+   * The handle on which another process can listen, too; undefined for a socket file, which belongs to its maker.
+   */
   readonly handle: SocketHandle | undefined;
   /** Takes no more connections; resolves when all are gone, which idle ones may take a while for. */
   stopAccepting(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What a peer may hold on to: these ports answer small questions. */
+/** Limits for a peer: these ports answer small questions. */
 const limits = { maxConnections: 512, requestTimeoutMs: 10_000, maxHeaderBytes: 16_384 };
 
 /**
@@ -38,7 +40,8 @@ export const openServer = async (
       requestTimeout: limits.requestTimeoutMs,
       headersTimeout: limits.requestTimeoutMs,
       maxHeaderSize: limits.maxHeaderBytes,
-      // How often the two limits are looked at; by default so seldom that a silent connection stays for 40 seconds.
+      // The interval at which the two limits are checked; the default is so long that a silent connection stays
+      // for 40 seconds.
       connectionsCheckingInterval: 1_000,
     },
     (request, response) => {
@@ -65,7 +68,7 @@ export const openServer = async (
       where.kind === 'tcp' ? (server as Server & { readonly _handle: SocketHandle })._handle : undefined,
     stopAccepting: async () => {
       leaving = true;
-      // That of HTTP would end connections whose request is still on its way.
+      // The method of HTTP would end connections whose request is still on its way.
       await new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
     },
     close: async () => await close(server),

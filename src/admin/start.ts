@@ -16,20 +16,20 @@ export interface AdminOptions {
   readonly views: AdminViews;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** What /metrics answers; that of `metrics` alone unless given. */
+  /** The answer of /metrics; that of `metrics` alone unless given. */
   readonly expose?: () => Promise<string>;
   /** Sockets of the program before this one, as its `handles` had them; where there was one, `openRest` is due. */
   readonly inherited?: Admin['handles'] | undefined;
 }
 
 export interface Admin {
-  /** Where each listens: `http://host:port` or `unix:/path`; undefined where it is off. */
+  /** The addresses of the servers: `http://host:port` or `unix:/path`; undefined if a server is off. */
   readonly addresses: {
     readonly admin: string | undefined;
     readonly stats: string | undefined;
     readonly readiness: string | undefined;
   };
-  /** What another program can listen on, by purpose and wished address. */
+  /** The handles on which another program can listen, by purpose and wished address. */
   readonly handles: ReadonlyMap<string, SocketHandle>;
   /**
    * Opens what only one program can have open, when the one before has left it: files of sockets.

@@ -4,7 +4,7 @@ export interface Challenge {
   /** Address of the protected resource metadata (RFC 9728 §5.1). */
   readonly resourceMetadata?: string;
   readonly scope?: string;
-  /** Why the token that was presented was refused; absent where none was (RFC 6750 §3.1). */
+  /** The reason why the presented token was refused; absent if there was no token (RFC 6750 §3.1). */
   readonly refused?: TokenReason;
 }
 

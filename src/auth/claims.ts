@@ -1,13 +1,13 @@
 import type { TokenReason } from './tokenReason.ts';
 
-/** What is asked of the claims of one issuer's tokens. */
+/** The rules for the claims of an issuer's tokens. */
 export interface ClaimRules {
   readonly issuer: string;
-  /** One of them must be in `aud`; empty accepts any. */
+  /** The token needs one of them in `aud`; empty accepts any. */
   readonly audiences: readonly string[];
-  /** Of exp, nbf, aud, iss, sub. */
+  /** The required claims of exp, nbf, aud, iss, sub. */
   readonly requiredClaims: readonly string[];
-  /** How far clocks may be apart. */
+  /** The permitted difference between clocks. */
   readonly leewayMs: number;
 }
 

@@ -1,11 +1,11 @@
 import type { KeyObject } from 'node:crypto';
 import type { Algorithm } from './algorithms.ts';
 
-/** What policies ask of `auth`. */
+/** The parts of `auth` that policies use. */
 
 /**
- * Where a key set comes from: exactly one of them. `guarded`: whoever wrote the address need not be the operator, so the
- * gateway asks neither itself nor what is around it, and follows no redirect to another server.
+ * The source of a key set: exactly one of them. `guarded`: whoever wrote the address need not be the operator, so
+ * the gateway asks neither itself nor what is around it, and follows no redirect to another server.
  */
 export type KeySetSource =
   | { readonly kind: 'url'; readonly url: string; readonly guarded?: boolean }

@@ -4,7 +4,7 @@ import { request as httpsRequest } from 'node:https';
 import { BlockList, isIP } from 'node:net';
 import { Readable } from 'node:stream';
 
-/** How the name of a server is looked up, as `dns.lookup` does with `all`. */
+/** Looks up the name of a server, as `dns.lookup` does with `all`. */
 export type LookupAll = (
   hostname: string,
   options: LookupOptions & { readonly all: true },
@@ -51,7 +51,10 @@ export function closedAddresses(): BlockList {
   return list;
 }
 
-/** Of a Service in plain text, of anything else with TLS only: a key set that somebody can change is none. */
+/**
+ * Allows plain text for a Service only, and TLS for everything: a key set that an attacker can change is
+ * worthless.
+ */
 const isAllowed = ({ protocol, hostname }: URL): boolean =>
   protocol === 'https:' || (protocol === 'http:' && /\.svc(?:\.cluster\.local)?$/.test(hostname));
 

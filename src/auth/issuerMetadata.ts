@@ -75,7 +75,7 @@ export function createIssuerMetadata(options: IssuerMetadataOptions): IssuerMeta
   };
 }
 
-/** How a document of the issuer is asked for. */
+/** A request for a document of the issuer. */
 export interface MetadataRequest {
   readonly issuer: string;
   readonly fetch: typeof fetch;

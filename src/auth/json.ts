@@ -21,7 +21,7 @@ export function parseStrictObject(bytes: Buffer): Record<string, unknown> | unde
 
 /** For text that is valid JSON: no repeated names and not too deep? */
 function isPlain(text: string): boolean {
-  /** One entry for each open bracket: the names seen in an object, null in a list. */
+  /** An entry for each open bracket: the names seen in an object, null in a list. */
   const open: (Set<string> | null)[] = [];
   for (let i = 0; i < text.length; i += 1) {
     const char = text[i];

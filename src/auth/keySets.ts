@@ -18,13 +18,13 @@ export interface KeySetsOptions {
   readonly pace?: Partial<Pace>;
 }
 
-/** Whatever keeps a set fresh. */
+/** Keeps a set fresh. */
 interface Feed {
   refetch(): Promise<void> | undefined;
   close(): void;
 }
 
-/** What their owner sees of them, besides. */
+/** The additional view of their owner. */
 export interface OwnKeySets extends KeySets {
   /** Resolves (never rejects) when each set that is in use has its keys, or the first try to get them has failed. */
   tried(): Promise<void>;

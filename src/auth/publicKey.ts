@@ -4,7 +4,7 @@ import { decodeBase64url } from './base64url.ts';
 import type { PublicKey } from './contract.ts';
 import { isRoca } from './weakRsa.ts';
 
-/** Why a key of a set is left out. `expected` ones are normal in good sets and not worth a warning. */
+/** The reason why a key of a set is left out. `expected` ones are normal in good sets and not worth a warning. */
 export interface SkippedKey {
   readonly skipped: string;
   readonly expected: boolean;

@@ -9,7 +9,7 @@ export interface Pace {
   /** Shortest and longest time a fetched set is used before it is asked for again, whatever Cache-Control says. */
   readonly minFreshMs: number;
   readonly maxFreshMs: number;
-  /** Where Cache-Control says nothing. */
+  /** The time without a Cache-Control header. */
   readonly defaultFreshMs: number;
   /** First and longest pause after a failed fetch; it doubles. */
   readonly firstRetryMs: number;
@@ -17,7 +17,7 @@ export interface Pace {
   /** At least this long between two fetches that unknown key ids cause. */
   readonly cooldownMs: number;
   readonly timeoutMs: number;
-  /** How often a file is looked at. */
+  /** The interval at which a file is checked. */
   readonly pollMs: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Why a token was refused: for the log and the audit record. On the wire there is only what RFC 6750 §3.1 allows
- * (`description`), so that a caller learns nothing about keys, issuers or other callers.
+ * The reasons why a token was refused: for the log and the audit record. On the wire there is only what RFC 6750
+ * §3.1 allows (`description`), so that a caller learns nothing about keys, issuers or other callers.
  */
 export const tokenReasons = {
   malformed: 'The access token is malformed',

@@ -5,12 +5,12 @@ import type { KeySet, PublicKey } from './contract.ts';
 import { TokenCache } from './tokenCache.ts';
 import type { TokenReason } from './tokenReason.ts';
 
-/** One trusted issuer: whose keys, and what its tokens must say. */
+/** A trusted issuer: its keys, and the rules for its tokens. */
 export interface TrustedIssuer extends ClaimRules {
   readonly keys: KeySet;
 }
 
-/** What a good token says. The same token gives the same object until it expires or the keys change. */
+/** The content of a valid token. The same token gives the same object until it expires or the keys change. */
 export interface VerifiedToken {
   readonly issuer: string;
   /** Empty where the token has no `sub`. */

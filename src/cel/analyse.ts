@@ -320,7 +320,7 @@ const known = (members: Members): string[] =>
     .filter(([, declared]) => declared.kind !== 'absent')
     .map(([name]) => name);
 
-/** What a form comes to. */
+/** The known facts about the result of a form. */
 function outcome({ name }: Form, facts: readonly Fact[]): Partial<Fact> {
   const types = new Set(facts.map((fact) => fact.type));
   switch (name) {

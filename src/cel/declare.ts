@@ -1,4 +1,7 @@
-/** What an expression may name. The caller of `compile` declares exactly what it will provide when the program runs. */
+/**
+ * The names that an expression may use. The caller of `compile` declares exactly what it will provide when the
+ * program runs.
+ */
 export type Declared =
   /** A value of one CEL type (`dyn` where only the run decides). */
   | { readonly kind: 'value'; readonly type: ValueType }
@@ -15,7 +18,7 @@ export type ValueType =
   'bool' | 'int' | 'double' | 'string' | 'bytes' | 'list' | 'map' | 'google.protobuf.Duration' | 'dyn';
 export type Members = Readonly<Record<string, Declared>>;
 
-/** Why a source text was refused; `offset` counts UTF-16 units from its start. */
+/** The reason why a source text was refused; `offset` counts UTF-16 units from its start. */
 export interface CelProblem {
   readonly message: string;
   readonly offset: number;

@@ -1,10 +1,10 @@
 /**
- * What an expression came to instead of a value. Made when it is planned where the text is known then: failures are the
- * ordinary case of rules about claims that a caller lacks, and must cost nothing.
+ * The failure of an expression instead of a value. Made when it is planned where the text is known then: failures
+ * are the ordinary case of rules about claims that a caller lacks, and must cost nothing.
  */
 export class Failure {
   readonly message: string;
-  /** What is not there: a key of a map, or the whole variable. */
+  /** The missing part: a key of a map, or the whole variable. */
   readonly lacks: 'key' | 'variable' | undefined;
   #error: Error | undefined;
 

@@ -50,7 +50,7 @@ test('with names a value for the rest of an expression', () => {
   assert.equal(problem('request.with(r, r.body == "x")').notBuilt, true);
   allRefused(/name of a variable/, 'jwt.with(1, true)');
   allRefused(/unknown variable x/, 'jwt.with(x, true) && x');
-  // What the variable stands for must be there as a whole.
+  // The value of the variable must be there as a whole.
   assert.deepEqual(program('request.with(r, r.path == "/" && size(r) > 0)').variables, [
     'request',
     'request.path',

@@ -40,7 +40,7 @@ const checks: ReadonlyMap<string, (text: string) => unknown> = new Map<string, (
   ['containsCIDR', cidr],
 ]);
 
-/** What is wrong with a constant argument of these functions. */
+/** The problem of a constant argument of these functions. */
 export function argumentProblem(name: string, text: string): string | undefined {
   try {
     checks.get(name)?.(text);

@@ -3,7 +3,7 @@ import { children, type Expr } from './ast.ts';
 import { Refusal } from './declare.ts';
 import { isLoop } from './forms.ts';
 
-/** What one expression may cost. The texts come from the operator, the data from whoever sends requests. */
+/** The limits of an expression. The texts come from the operator, the data from whoever sends requests. */
 export const limits = {
   /** UTF-16 units of source text. */
   sourceLength: 4096,

@@ -18,7 +18,7 @@ export function lowerHeaderNames(expr: Expr, headers: ReadonlySet<bigint>): void
   if (name === '@in' && isHeaders(args[1])) lowerKey(args, 0);
 }
 
-/** Of these only the last one counts. */
+/** The last of these views counts. */
 const views = new Set(['raw', 'split', 'join']);
 
 /** `headers.join().redacted().raw()` becomes `headers.redacted().raw()`. */

@@ -1,7 +1,7 @@
 import { dottedName, stringConstant, type Expr } from './ast.ts';
 import type { Declared } from './declare.ts';
 
-/** What is known about an expression before it runs. */
+/** The facts about an expression that are known before it runs. */
 export interface Fact {
   /** Name of a CEL type; `dyn` where only the run decides. */
   readonly type: string;

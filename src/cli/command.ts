@@ -1,6 +1,6 @@
 import type { Environment } from '../config/index.ts';
 
-/** Where commands write and what they know of their surroundings; tests bring their own. */
+/** The output and the surroundings of commands; tests bring their own. */
 export interface Terminal {
   /** Results: what somebody might pipe on. */
   out(text: string): void;
@@ -15,7 +15,7 @@ export interface Terminal {
 export type Flags = Readonly<Record<string, string | boolean | undefined>>;
 
 export interface Command {
-  /** One line of `--help`. */
+  /** The line of the command in `--help`. */
   readonly summary: string;
   /** Arguments after the name, for the usage line. */
   readonly usage: string;
@@ -34,7 +34,7 @@ export interface Flag {
   /** Name of the value, for `--help`. */
   readonly value?: string;
   readonly help: string;
-  /** Of several the last would win: here that is an error. */
+  /** A repeated flag is an error; otherwise the last would win. */
   readonly once?: boolean;
 }
 

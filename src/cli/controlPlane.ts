@@ -16,7 +16,7 @@ export interface ControlPlaneSettings {
   readonly namespace: string | undefined;
   readonly watchNamespaces: readonly string[] | undefined;
   readonly controllerName: string | undefined;
-  /** Where proxies get their models. */
+  /** The address where proxies get their models. */
   readonly models: ListenAddress | undefined;
   readonly service: string | undefined;
   readonly certificate: { readonly cert: string; readonly key: string; readonly ca: string } | undefined;
@@ -42,9 +42,9 @@ const defaultService = 'portcullis-controller';
 export interface ControlPlane {
   readonly controller: Controller;
   readonly models: ModelServer | undefined;
-  /** Of the controller itself. */
+  /** The namespace of the controller itself. */
   readonly namespace: string;
-  /** Why it is not ready, or not quite well, a line each. */
+  /** The reasons why it is not ready, or not quite well, a line each. */
   readonly problems: readonly string[];
   readonly isReady: boolean;
   /** Resolves when it is ready for the first time. */
@@ -92,7 +92,7 @@ export async function startControlPlane(
     proxyImage === undefined
       ? undefined
       : new ServiceAddress({ api, namespace, name: service, onAddress: changed, log });
-  /** Nothing is made before everything is known that goes into it: each change is another pod. */
+  /** The controller makes objects only when all their inputs are known: each change is another pod. */
   const installation = (): Installation | undefined =>
     proxyImage === undefined || models?.trust === undefined || found?.isKnown !== true
       ? undefined

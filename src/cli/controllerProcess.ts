@@ -58,7 +58,7 @@ export async function startController(settings: ControllerSettings): Promise<Run
       draining = true;
       await (closing ??= plane.close().then(finish));
     },
-    // Nobody waits for what is being written; the lease runs out by itself.
+    // The process does not wait for pending writes; the lease runs out by itself.
     closeNow: async () => {
       void plane.close();
       await finish();

@@ -1,4 +1,4 @@
-/** What the exit code of the program says. Also in `--help` and docs/configuration.md. */
+/** The exit codes of the program. Also in `--help` and docs/configuration.md. */
 export const exitCode = {
   ok: 0,
   /** The configuration is invalid; its problems are on standard error. */

@@ -23,7 +23,7 @@ import { answeringPolicies, policyOrder } from '../policies/facts.ts';
 import { redactArguments, redactText } from '../telemetry/index.ts';
 
 /**
- * What a configuration comes to, for people. No setting of a policy is shown: they may hold secrets. Secrets that this
+ * Explains a configuration to people. No setting of a policy is shown: they may hold secrets. Secrets that this
  * process knows, and values of flags such as `--token`, are replaced.
  */
 export function explanation(model: Model): string {

@@ -31,7 +31,7 @@ const commands: Readonly<Record<string, Command>> = {
 
 function realTerminal(tethered: boolean): Terminal {
   const { stdout, stderr, env } = process;
-  // Whoever reads may have seen enough (`portcullis schema | head`): that is no failure of ours.
+  // The reader may have seen enough (`portcullis schema | head`): that is no failure of ours.
   for (const stream of [stdout, stderr])
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EPIPE') throw error;

@@ -2,8 +2,8 @@ import { basename } from 'node:path';
 import type { Program } from '../workers/index.ts';
 
 /**
- * How this program was started, as it was said then: links and names are looked up anew by whoever starts it again, so
- * that a link that was turned, or a package that was updated, leads to the new version.
+ * The command that started this program: a restart looks up links and names anew, so that a link that was turned,
+ * or a package that was updated, leads to the new version.
  */
 export function ownProgram(): Program {
   const { argv0, argv, execArgv, execPath } = process;

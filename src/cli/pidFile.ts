@@ -30,7 +30,7 @@ export class PidFile {
     try {
       if (readFileSync(this.#path, 'utf8') === `${process.pid}\n`) rmSync(this.#path);
     } catch {
-      // Somebody else has removed it.
+      // Another process has removed it.
     }
   }
 }

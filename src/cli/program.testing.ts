@@ -27,7 +27,7 @@ export class Program {
 
   constructor(args: readonly string[], { env = {}, node = [], program = launcher }: ProgramOptions = {}) {
     this.child = spawn(process.execPath, [...node, program, ...args], {
-      // Nothing of the environment of the test can override a setting.
+      // The environment of the test cannot override a setting.
       env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -1,6 +1,6 @@
 /**
- * Why something failed, also where the error itself does not say: `fetch failed` has a cause, and where a name has several
- * addresses each has an error of its own.
+ * The reason of a failure, also if the error itself does not say: `fetch failed` has a cause, and each address of
+ * a name has an error of its own.
  */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(reasonOf).join(', ');

@@ -12,7 +12,7 @@ export interface Stoppable {
 }
 
 /**
- * One signal often arrives twice: a terminal sends Ctrl-C to a launcher (npm, our own) and to us, and the launcher
+ * A signal often arrives twice: a terminal sends Ctrl-C to a launcher (npm, our own) and to us, and the launcher
  * passes it on. So soon after the first it is the same order; later it is impatience.
  */
 const sameOrderMs = 300;
@@ -58,7 +58,7 @@ export class Stopping {
       this.#terminal.err(`portcullis: ${upgradeSignal}: ${why}\n`);
       return;
     }
-    // What comes of it is in the log.
+    // The result is in the log.
     this.#program.upgrade().catch((error: unknown) => {
       const problem = messageOf(error);
       this.#terminal.err(`portcullis: ${upgradeSignal}: no upgrade: ${problem}\n`);

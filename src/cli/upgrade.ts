@@ -4,7 +4,7 @@ import { exitCode } from './exitCode.ts';
 import { printable } from './printable.ts';
 import { reasonOf } from './reason.ts';
 
-/** Of signals. */
+/** Problems with signals. */
 const problems: ReadonlyMap<string, string> = new Map([
   ['ESRCH', 'there is none'],
   ['EPERM', 'it belongs to another user'],

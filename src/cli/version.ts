@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Of the package that this program is part of. */
+/** The version of the package that this program is part of. */
 export function version(): string {
   const file = new URL('../../package.json', import.meta.url);
   const parsed: unknown = JSON.parse(readFileSync(file, 'utf8'));

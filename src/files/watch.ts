@@ -7,7 +7,7 @@ export interface FileWatchOptions {
   readonly onChange: () => void;
   /** Time in which the events of one change are gathered. */
   readonly settleMs?: number;
-  /** How often the files are looked at where the system reports no changes (network file systems). */
+  /** The interval at which the files are checked if the system reports no changes (network file systems). */
   readonly pollMs?: number;
   /** Milliseconds of a clock that does not jump. */
   readonly now?: () => number;
@@ -137,7 +137,7 @@ export class FileWatch {
       waits ||= settling.waits;
     }
     clearTimeout(this.#quiet);
-    // Nothing may happen to the file any more that would cause another look.
+    // The next look must not depend on a further event of the file.
     if (waits) this.#quiet = setTimeout(() => this.#look(), quietMs + marginMs).unref();
     if (!due) return;
     // A removed directory leaves a watcher behind that will never speak again.

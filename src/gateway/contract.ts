@@ -14,9 +14,9 @@ export interface GatewayOptions {
     | { readonly stream: StreamSettings; readonly settings: string };
   /** For `$NAME` in values and for the overrides of `config`. */
   readonly env: Environment;
-  /** Of the program, for admin and metrics. */
+  /** The version of the program, for admin and metrics. */
   readonly version?: string;
-  /** How it is started; without it nothing can take its place by an upgrade. */
+  /** The command that started it; without it no upgrade is possible. */
   readonly program?: Program;
   /** From the program whose place this one takes. */
   readonly inheritance?: Inheritance | undefined;

@@ -7,7 +7,7 @@ import { WorkerLost, type Plane } from '../workers/index.ts';
 import { sameModel } from './sameModel.ts';
 
 export interface IntakeOptions {
-  /** What the configuration comes from, by its name. */
+  /** The name of the source of the configuration. */
   readonly source: string;
   readonly plane: Pick<Plane, 'apply' | 'useAddresses'>;
   readonly log: Logger;
@@ -37,7 +37,7 @@ export class Intake {
   private said: readonly string[] = [];
   /** Only the newest of those that wait counts. */
   private waiting: Offer | undefined;
-  /** What was offered last; undefined where something came after it that is none to offer. */
+  /** The latest offer; undefined if something came after it that cannot be offered. */
   private newest: Offer | undefined;
   private working: Promise<void> | undefined;
 
@@ -49,7 +49,10 @@ export class Intake {
     return this.inUse;
   }
 
-  /** What is in use since when, why the newest is not where it is not, and what is to be said of it, a line each. */
+  /**
+   * Describes the configuration in use: when it was loaded, why a newer one was rejected, and its warnings, a
+   * line each.
+   */
   get state(): Pick<ConfigState, 'loadedAt' | 'problems' | 'warnings'> {
     return { loadedAt: this.takenAt, problems: this.wrong, warnings: this.said };
   }
@@ -101,7 +104,7 @@ export class Intake {
     this.logRefusal(problems);
   }
 
-  /** Nothing is taken any more. */
+  /** Takes no further configurations. */
   close(): void {
     this.closed = true;
   }

@@ -9,7 +9,7 @@ export interface PlaneOptions extends Pick<
 }
 
 /**
- * What serves: this process itself, or a tree of others.
+ * Chooses the serving part: this process itself, or a tree of others.
  * @throws Error where this Node cannot run several
  */
 export function choosePlane({ workers, fixed, ...common }: PlaneOptions): Plane {

@@ -94,5 +94,5 @@ const upstream: UpstreamSettings = {
   lookupFamily: 'V4Preferred',
 };
 
-/** What holds where the configuration is silent. */
+/** The settings that apply unless the configuration says otherwise. */
 export const defaults: ProcessSettings = { fixed, limits, headers, accessLog: 'text', upstream };

@@ -1,9 +1,9 @@
 /**
- * What the gateway should do, as plain readonly data that survives JSON. Sources produce it, `proxy/snapshot.ts`
- * compiles it. Nothing here has behaviour.
+ * The desired state of the gateway, as plain readonly data that survives JSON. Sources produce it,
+ * `proxy/snapshot.ts` compiles it. Nothing here has behaviour.
  */
 
-/** Where a piece of the model was written: `line` and `column` count from 1. */
+/** The place where a piece of the model was written: `line` and `column` count from 1. */
 export interface Place {
   readonly file: string;
   readonly line: number;
@@ -26,7 +26,7 @@ export interface Bind {
   readonly proxyProtocol?: ProxyProtocol;
   /** A port that cannot be bound stays closed, and the rest of the model comes into use; absent: the model is refused. */
   readonly optional?: true;
-  /** Why another process of this gateway could not bind it, so that it stays closed. */
+  /** The reason why another process of this gateway could not bind it, so that it stays closed. */
   readonly closed?: string;
   /**
    * Told apart by the server name of TLS and by whether TLS is spoken at all; so one of protocol TCP is alone, but for
@@ -50,9 +50,9 @@ export interface HttpListener {
   /** Exact (`api.example.com`), wildcard (`*.example.com`), or absent for every host. Lower case. */
   readonly hostname?: string;
   readonly protocol: 'HTTP' | 'HTTPS';
-  /** What it belongs to, where that has a name; for expressions. */
+  /** The object that it belongs to, if that has a name; for expressions. */
   readonly gateway?: ObjectName;
-  /** Where the protocol is HTTPS, and only there. */
+  /** The TLS settings, if and only if the protocol is HTTPS. */
   readonly tls?: ServerTls;
   /** Policies that stand on the listener (gateway) itself; they run before those of the route. */
   readonly policies: readonly PolicyUse[];
@@ -151,7 +151,7 @@ export interface ValueMatch {
   readonly value: string;
 }
 
-/** One policy with its checked settings (the output of that policy's schema). */
+/** A policy with its checked settings (the output of that policy's schema). */
 export interface PolicyUse {
   /** A name of the table in `policies/index.ts`. */
   readonly name: string;
@@ -176,7 +176,7 @@ export interface HttpBackend extends BackendBase {
   readonly kind: 'http';
   readonly host: string;
   readonly port: number;
-  /** Where `host` is served; absent: at every address that its name has. */
+  /** The addresses where `host` is served; absent: every address that its name has. */
   readonly addresses?: readonly BackendAddress[];
   /** Key of the list that `addresses` is filled from (`joinEndpoints`): lists change more often than models. */
   readonly endpoints?: string;
@@ -205,7 +205,7 @@ export interface HttpBackend extends BackendBase {
 
 /** A copy of requests goes there, and what it answers is thrown away. */
 export interface Mirror {
-  /** Of the requests, from 0 to 1. */
+  /** The share of the requests, from 0 to 1. */
   readonly share: number;
   readonly backend: HttpBackend;
 }
@@ -217,7 +217,7 @@ export interface Affinity {
   readonly loadFactor: number;
 }
 
-/** What takes the bytes of connections. A health check is asked over HTTP all the same. */
+/** Takes the bytes of connections. A health check is asked over HTTP all the same. */
 export interface TcpBackend extends Omit<
   HttpBackend,
   'kind' | 'ownHost' | 'http2' | 'affinity' | 'policies' | 'mirrors'
@@ -229,7 +229,7 @@ export interface UdpBackend extends BackendBase {
   readonly kind: 'udp';
   readonly host: string;
   readonly port: number;
-  /** Where `host` is served; absent: at every address that its name has. */
+  /** The addresses where `host` is served; absent: every address that its name has. */
   readonly addresses?: readonly BackendAddress[];
   /** Key of the list that `addresses` is filled from. */
   readonly endpoints?: string;
@@ -238,7 +238,7 @@ export interface UdpBackend extends BackendBase {
 /** Stands for a backend that does not exist: its share is refused, since nobody else may get it. */
 export interface InvalidBackend extends BackendBase {
   readonly kind: 'invalid';
-  /** Why, for the log. */
+  /** The reason, for the log. */
   readonly problem: string;
 }
 
@@ -246,7 +246,7 @@ export interface BackendAddress {
   /** A name (all its addresses are used), or an address without brackets. */
   readonly host: string;
   readonly port: number;
-  /** Where it runs; addresses of the gateway's own zone are preferred. */
+  /** The zone in which it runs; addresses of the gateway's own zone are preferred. */
   readonly zone?: string;
 }
 
@@ -283,7 +283,9 @@ export interface ConnectionLimits {
 /** Text in the PEM form (RFC 7468): in a file, or right here. */
 export type Pem = { readonly file: string } | { readonly inline: string };
 
-/** How the gateway shows itself to clients. Ciphers and groups go by the names of OpenSSL, the best first. */
+/**
+ * The TLS identity of the gateway towards clients. Ciphers and groups go by the names of OpenSSL, the best first.
+ */
 export interface ServerTls {
   /** With its chain. */
   readonly cert: Pem;
@@ -308,7 +310,7 @@ export interface BackendTls {
   readonly hostname?: string;
   /** Authorities to trust instead of those of the system. */
   readonly root?: Pem;
-  /** What the gateway shows of itself. */
+  /** The client certificate of the gateway. */
   readonly client?: { readonly cert: Pem; readonly key: Pem };
   /** Take any certificate, whoever signed it, for whatever name. */
   readonly insecure: boolean;
@@ -348,7 +350,7 @@ export interface RemoteTarget
     Omit<HttpBackend, 'kind' | 'weight' | 'key' | 'place' | 'affinity' | 'policies' | 'mirrors'> {
   readonly kind: 'http';
   readonly name: string;
-  /** Of its endpoint, with the query where there is one; begins with a slash. */
+  /** The path of its endpoint, with the query if there is one; begins with a slash. */
   readonly path: string;
   /** For every request to it, in place of those of the same name on the route: backendAuth, requestHeaderModifier. */
   readonly policies?: readonly PolicyUse[];
@@ -408,7 +410,7 @@ export interface FixedSettings {
   readonly sessionKey?: string;
   /** Idle time after which an MCP session ends. */
   readonly sessionTtlMs: number;
-  /** How long after its beginning an MCP session may be resumed by another process that has the key; 0: never. */
+  /** The time after its beginning in which another process with the key may resume an MCP session; 0: never. */
   readonly sessionResumableMs: number;
   /** After this long a drain ends what is still open. */
   readonly terminationDeadlineMs: number;
@@ -416,7 +418,7 @@ export interface FixedSettings {
   readonly minTerminationDeadlineMs: number;
 }
 
-/** What a peer can make grow, and how long it may take. Sizes in bytes, times in milliseconds. */
+/** The limits on everything that a peer can make grow or last. Sizes in bytes, times in milliseconds. */
 export interface Limits {
   readonly maxHeadBytes: number;
   readonly maxHeaders: number;
@@ -457,7 +459,7 @@ export interface Limits {
   readonly maxConnections: number;
   /** Requests under way at the same time, over all connections; tunnels are among them. */
   readonly maxRequests: number;
-  /** Of one connection, which ends after the last; 0 is no limit. */
+  /** The requests of a connection, which ends after the last; 0 is no limit. */
   readonly maxRequestsPerConnection: number;
   /** Age from which a client connection ends after the present request; 0 is no limit. */
   readonly maxConnectionAgeMs: number;
@@ -493,7 +495,7 @@ export interface Limits {
   readonly maxMcpRequestBytes: number;
 }
 
-/** Of client connections of HTTP/2 (RFC 9113 §6.5.2, §6.9). */
+/** The limits of HTTP/2 client connections (RFC 9113 §6.5.2, §6.9). */
 export interface Http2Limits {
   /** Requests at a time on one connection. */
   readonly maxStreams: number;
@@ -512,7 +514,7 @@ export interface Http2Limits {
 
 /** When the process has more to do than it can. 0 switches a threshold off. */
 export interface OverloadLimits {
-  /** How late the event loop may be before connections end after their request, and before new requests get 503. */
+  /** The lag of the event loop at which connections end after their request, and at which new requests get 503. */
   readonly closeLagMs: number;
   readonly shedLagMs: number;
   /** The same for the memory in use: its share, 0 to 1, of what the process may have. */
@@ -520,7 +522,7 @@ export interface OverloadLimits {
   readonly shedMemory: number;
 }
 
-/** Which headers the gateway adds by itself. */
+/** The headers that the gateway adds by itself. */
 export interface HeaderSettings {
   readonly forwardedFor: boolean;
   readonly forwardedProto: boolean;
@@ -536,9 +538,9 @@ export interface UpstreamSettings {
   /** Idle connections kept for one endpoint. */
   readonly poolMaxSize: number;
   readonly keepAlive: TcpKeepAlive;
-  /** Which addresses of a name are used. */
+  /** The address family that is used of a name. */
   readonly lookupFamily: LookupFamily;
-  /** Where the gateway itself runs. */
+  /** The zone in which the gateway itself runs. */
   readonly zone?: string;
 }
 

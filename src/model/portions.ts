@@ -1,6 +1,6 @@
 import type { Bind, HttpListener, Listener, Model, Route } from './model.ts';
 
-/** One turn of the event loop takes over so many routes, in a few milliseconds. */
+/** The routes that a turn of the event loop takes over, in a few milliseconds. */
 const routesPerPortion = 256;
 
 /** A listener that names its routes by their numbers. */

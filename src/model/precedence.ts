@@ -1,6 +1,6 @@
 import type { HttpListener, Match, PathMatch, Route } from './model.ts';
 
-/** One way into a route: a host name of it (absent: every host of the listener) and one of its matches. */
+/** A way into a route: a host name of it (absent: every host of the listener) and one of its matches. */
 export interface Rule {
   readonly hostname?: string;
   readonly match: Match;

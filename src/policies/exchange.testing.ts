@@ -38,7 +38,7 @@ export class FakeExchange implements Exchange {
   readonly annotations: Record<string, string | number> = {};
   requestLimit: number | undefined;
   backendLimit: number | undefined;
-  /** How long policies asked to wait; none of it is waited for. */
+  /** The waits that policies asked for; the test does not wait. */
   readonly waits: number[] = [];
 
   constructor(fake: FakeRequest = {}) {

@@ -15,7 +15,7 @@ export interface Policy<Settings = unknown> {
   prepare(settings: Settings, tools: PolicyTools): Steps;
 }
 
-/** What the process lends to policies. */
+/** The tools that the process lends to policies. */
 export interface PolicyTools {
   readonly log: Logger;
   readonly keySets: KeySets;
@@ -41,7 +41,7 @@ export interface TokenLimit {
   readonly fillInterval: number;
   /** Buckets that are kept; the one that was not used for longest makes room. */
   readonly maxKeys: number;
-  /** How keys are made: those of another expression are other keys. */
+  /** The source of the keys: the keys of another expression are other keys. */
   readonly key?: string | undefined;
 }
 
@@ -56,10 +56,10 @@ export interface Draws {
   close(): void;
 }
 
-/** What came of it, by the limit that has least left. */
+/** The result, by the limit that has least left. */
 export interface Standing {
   readonly allowed: boolean;
-  /** What its buckets hold. */
+  /** The capacity of its buckets. */
   readonly most: number;
   readonly left: number;
   /** Until its next filling. */
@@ -67,7 +67,7 @@ export interface Standing {
 }
 
 /**
- * What is done with requests and answers while they are forwarded. Plans, not steps: the data plane carries them out,
+ * The plans for requests and answers while they are forwarded. Plans, not steps: the data plane carries them out,
  * and routes without a plan are forwarded by code that knows nothing of it.
  */
 export interface Forwarding {
@@ -77,9 +77,9 @@ export interface Forwarding {
   readonly persistence?: PersistencePlan;
 }
 
-/** How the requests of one session are known, and for how long. */
+/** The way to recognise the requests of a session, and its lifetime. */
 export interface PersistencePlan {
-  /** Of the cookie or header; undefined: one that no other route has. */
+  /** The name of the cookie or header; undefined: a name that no other route has. */
   readonly name: string | undefined;
   /** Absent where a header carries the session. */
   readonly cookie: { readonly permanent: boolean; readonly sameSite: 'Lax' | 'Strict' } | undefined;
@@ -127,11 +127,11 @@ export interface AnswerHead {
 export interface MirrorPlan {
   readonly host: string;
   readonly port: number;
-  /** Of the requests, from 0 to 1. */
+  /** The share of the requests, from 0 to 1. */
   readonly share: number;
 }
 
-/** What is gathered in memory before it goes on. */
+/** The parts that are gathered in memory before they are forwarded. */
 export interface BufferPlan {
   readonly request?: BodyLimit;
   readonly response?: BodyLimit;
@@ -162,13 +162,13 @@ export interface Steps {
   /** Runs when the head of the answer is known (upstream's or our own), before it is written. */
   onResponse?(x: Exchange, status: number): void;
   readonly forwarding?: Forwarding;
-  /** Why the policy cannot do its work right now, such as a file that is missing; undefined where it can. */
+  /** The reason why the policy cannot work right now, such as a missing file; undefined if it can. */
   problem?(): string | undefined;
   /** Runs when the snapshot retires. */
   close?(): void;
 }
 
-/** Who is calling, after a token was verified. */
+/** The caller, after a token was verified. */
 export interface Identity {
   readonly issuer: string;
   /** Empty where the token has no `sub`. */
@@ -178,7 +178,7 @@ export interface Identity {
   readonly acceptedUntil?: number;
 }
 
-/** Whose API key a request carried. The key itself is not kept. */
+/** The holder of the API key that a request carried. The key itself is not kept. */
 export interface ApiKeyHolder {
   /** Tells one key from the others and gives nothing of it away. */
   readonly id: string;
@@ -208,7 +208,7 @@ export interface Passage {
     | undefined;
 }
 
-/** Whom the request goes to. */
+/** The backend of the request. */
 export interface ChosenBackend {
   readonly name: string;
   /** A host that is written down, or a service whose addresses somebody follows. */
@@ -216,7 +216,7 @@ export interface ChosenBackend {
   readonly protocol: 'http';
 }
 
-/** One request in flight, as policies see it. */
+/** A request in flight, as policies see it. */
 export interface Exchange {
   readonly request: HttpRequest;
   readonly passage: Passage;
@@ -234,7 +234,7 @@ export interface Exchange {
   apiKey: ApiKeyHolder | undefined;
   /** The path prefix of the match that chose the route, without a slash at its end; undefined for other matches. */
   readonly matchedPrefix: string | undefined;
-  /** What the backend is asked for, in origin form: the target of the request until a policy rewrites it. */
+  /** The target for the backend, in origin form: the target of the request until a policy rewrites it. */
   forwardTarget: string;
   /** Absent where no policy says so: the backend then gets its own name or the client's `Host`, as it is configured. */
   forwardHost: HostRewrite | undefined;
@@ -248,7 +248,7 @@ export interface Exchange {
   workLeft: number;
   /** Whole exchange, in milliseconds from now; ends it with 504. */
   limitRequest(ms: number): void;
-  /** One try of the backend, from the moment it is chosen; ends it with 504. */
+  /** Limits a try of the backend, from the moment it is chosen; ends it with 504. */
   limitBackend(ms: number): void;
   /** Resolves after so many milliseconds, or never where the exchange ends before. */
   wait(ms: number): Promise<void>;

@@ -29,7 +29,10 @@ export interface PolicyFacts {
   readonly rules?: 'self' | { readonly member: string; readonly likePolicy: string };
   /** A cluster has another object for it, so GatewayPolicies cannot hold it. */
   readonly fileOnly?: true;
-  /** Where a GatewayPolicy names a Secret or ConfigMap of its namespace instead of a file or a secret text. */
+  /**
+   * The fields for which a GatewayPolicy names a Secret or ConfigMap of its namespace instead of a file or a
+   * secret text.
+   */
   readonly clusterForms?: readonly ClusterForm[];
   /** Path in the settings (dots, `*` for entries of a list, empty for the whole) → further rules of the CRD. */
   readonly crdRules?: Readonly<Record<string, readonly CrdRule[]>>;

@@ -1,7 +1,8 @@
 /**
- * How many things a regular expression matches one after the other, with every counted repetition written out:
- * `(?:ab){3}` has six. Compiling takes time and memory in proportion to it, so it is known before. It is never more
- * than the size of the compiled program, except where whole parts of an expression match nothing.
+ * The number of things that a regular expression matches one after the other, with every counted repetition
+ * written out: `(?:ab){3}` has six. Compiling takes time and memory in proportion to it, so it is known before.
+ * It is never more than the size of the compiled program, except where whole parts of an expression match
+ * nothing.
  */
 export function writtenOut(source: string): number {
   /** Sizes of the groups that are open, the outermost first. */

@@ -81,7 +81,10 @@ const textLine = (r: AccessRecord): string => {
   return `${line} id=${textValue(r.requestId)}\n`;
 };
 
-/** Where access lines go: in batches, and the lines that the destination did not take are counted and warned about. */
+/**
+ * The destination of access lines: in batches, and lines that the destination did not take are counted and warned
+ * about.
+ */
 export const accessSink = (options: AccessLogOptions = {}): Sink => {
   const dropped = options.metrics?.counter(
     'access_log_dropped_total',

@@ -39,14 +39,14 @@ export interface Histogram {
   observe(labels: Labels, seconds: number): void;
 }
 
-/** One sample of a collected metric; `suffix` is `_bucket`, `_sum` or `_count` for histograms. */
+/** A sample of a collected metric; `suffix` is `_bucket`, `_sum` or `_count` for histograms. */
 export interface Sample {
   readonly labels: Labels;
   readonly value: number;
   readonly suffix?: string;
 }
 
-/** How one series of several processes comes to one number: counters and histograms are always added up. */
+/** The way to join a series of several processes: counters and histograms are always added up. */
 export type AcrossProcesses = 'sum' | 'min' | 'max';
 
 /** All metrics of a process at one moment, as plain data that can be sent to another. */
@@ -61,7 +61,7 @@ export interface MetricSnapshot {
   readonly values: readonly {
     readonly value: number;
     readonly labels: Readonly<Record<string, string | number>>;
-    /** Where a series is called otherwise than its metric: `…_bucket`. */
+    /** The name of a series that differs from its metric: `…_bucket`. */
     readonly metricName?: string;
   }[];
 }

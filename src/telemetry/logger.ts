@@ -49,7 +49,7 @@ const jsonLine: MakeLine = (level, message, fields) => {
 
 const makers: Readonly<Record<LogFormat, MakeLine>> = { text: textLine, json: jsonLine };
 
-/** One level for a logger and all its children, so that a change reaches them all. */
+/** The level of a logger and all its children, so that a change reaches them all. */
 interface Shared {
   level: LogLevel;
   readonly makeLine: MakeLine;

@@ -19,7 +19,7 @@ type Labels = contract.Labels;
 type Kind = 'counter' | 'gauge' | 'histogram';
 type Read = () => Iterable<contract.Sample>;
 
-/** What prom-client's registry asks of a metric. */
+/** The functions of a metric that prom-client's registry calls. */
 interface CollectedValues {
   readonly name: string;
   readonly help: string;
@@ -101,7 +101,7 @@ class CollectedMetric {
           else known.value += value;
         }
       } catch {
-        // One broken reader must not hide every other metric.
+        // A broken reader must not hide every other metric.
         this.#failed(this.name);
       }
     }

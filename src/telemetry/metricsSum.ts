@@ -15,8 +15,8 @@ export async function exposeSum(processes: readonly MetricsSnapshot[]): Promise<
 }
 
 /**
- * What stays of a process that is no more: what it counted. A sum that lost it would fall, which readers of counters
- * take for a restart of everything.
+ * The counts that remain of an ended process. A sum that lost it would fall, which readers of counters take for a
+ * restart of everything.
  */
 export const countsOf = (snapshot: MetricsSnapshot): MetricsSnapshot =>
   snapshot.filter(({ type }) => type === 'counter' || type === 'histogram');

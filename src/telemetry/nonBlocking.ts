@@ -7,7 +7,7 @@ interface Underneath {
  * pipe behaves, and one that ends puts it back to what it had found.
  */
 export function makeNonBlockingAgain(): void {
-  // Nothing public does it: Node means it to be decided once, when the stream is opened.
+  // The public API has no function for this: Node wants it decided once, when the stream is opened.
   for (const stream of [process.stdout, process.stderr] as readonly Underneath[])
     stream._handle?.setBlocking?.(false);
 }

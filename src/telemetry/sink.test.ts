@@ -57,7 +57,7 @@ test('a full pipe blocks neither the process nor its end, and what was taken com
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: 'pipe' });
   const [note] = (await once(child.stderr, 'data')) as [Buffer];
   assert.equal(note.toString(), 'not blocked\n');
-  // Nobody has read its stdout so far: 8 MB went into a pipe of some 100 KB.
+  // The test has not read its stdout so far: 8 MB went into a pipe of some 100 KB.
   let text = '';
   child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
   child.stdin.write('go');

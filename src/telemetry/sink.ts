@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 
-/** Where lines go: a file descriptor (1 is stdout, 2 is stderr) or a stream. */
+/** The destination of lines: a file descriptor (1 is stdout, 2 is stderr) or a stream. */
 export type Destination = 1 | 2 | Writable;
 
 export interface SinkOptions {
@@ -22,7 +22,7 @@ export interface SinkOptions {
 const maxBacklog = 4_194_304;
 const retryMs = 50;
 const reportMs = 10_000;
-/** How long an ending process waits for a full pipe. */
+/** The time that an ending process waits for a full pipe. */
 const lastWaitMs = 500;
 
 const newline = 0x0a;
@@ -38,7 +38,7 @@ export class Sink {
   readonly #options: SinkOptions;
   readonly #atExit = (): void => this.#finish();
   #gathered = '';
-  /** What the destination did not take yet, always from the middle or the start of whole lines. */
+  /** The bytes that the destination did not take yet, always from the middle or the start of whole lines. */
   #rest: Buffer | undefined;
   #timer: NodeJS.Timeout | undefined;
   #dropped = 0;

@@ -1,4 +1,7 @@
-/** What needs quotes in `key=value`: white space, quotes, `=`, control characters, and the empty string. */
+/**
+ * Matches text that needs no quotes in `key=value`: no white space, quotes, `=` or control characters, and not
+ * empty.
+ */
 const plain = /^[^\s"=\\\u0000-\u001f\u007f-\u009f\u2028\u2029]+$/;
 
 /** A value of a text line: as it is, or as a JSON string when it would blur the line. Control characters (terminal

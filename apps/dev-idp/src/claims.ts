@@ -1,6 +1,6 @@
 import type { Settings } from './config.ts';
 
-/** Who a token is for: a client by itself, or a user that logged in through one. */
+/** The principal of a token: a client by itself, or a user that logged in through one. */
 export interface Grantee {
   readonly clientId: string;
   readonly user?: string | undefined;

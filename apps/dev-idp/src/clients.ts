@@ -23,7 +23,10 @@ export function clientMetadata(client: Settings['clients'][number]): ClientMetad
   };
 }
 
-/** Anybody may register a client, so it may only bring users back to this machine, and gets no tokens of its own. */
+/**
+ * Every caller may register a client, so a client may only bring users back to this machine, and gets no tokens
+ * of its own.
+ */
 export function checkRegistration(
   settings: Settings,
   ctx: KoaContextWithOIDC | undefined,

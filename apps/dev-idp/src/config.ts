@@ -29,7 +29,7 @@ const client = z.strictObject({
   tokenLifetime: duration.optional(),
   audience: text.optional(),
   claims: claims.default({}),
-  /** Where users are sent back to; having one turns on authorization code with PKCE. */
+  /** The URIs to which users are sent back; having one turns on authorization code with PKCE. */
   redirectUris: z.array(z.url()).default([]),
 });
 
@@ -52,7 +52,7 @@ const schema = z
     audience: text.default('api://default'),
     tokenLifetime: duration.default(3600),
     refreshTokenLifetime: duration.default(24 * 3600),
-    /** How long a rotated key stays in the published set. */
+    /** The time that a rotated key stays in the published set. */
     oldKeysKept: duration.default(24 * 3600),
     scopes: z.array(scopeName).min(1).default(['mcp']),
     clients: z.array(client).default([]),
@@ -91,7 +91,7 @@ export type DevIdpConfig = z.input<typeof schema>;
 /** The configuration as used: defaults filled in, durations in seconds. */
 export type Settings = z.output<typeof schema>;
 
-/** What runs when no configuration is given. Its secret is public, so it never listens but on loopback. */
+/** The configuration unless another is given. Its secret is public, so it never listens but on loopback. */
 export const defaultConfig: DevIdpConfig = {
   scopes: ['mcp'],
   clients: [{ id: 'demo', secret: 'demo-secret', groups: ['mcp-users'] }],

@@ -8,7 +8,7 @@ const settledBefore: unknown[] = ['authorization_code', 'refresh_token'];
 /** Gives a request without scopes the default ones, and refuses one for a scope that does not exist (RFC 6749 §3.3). */
 export function settleScopes(settings: Settings, ctx: KoaContextWithOIDC, clientId: string): void {
   const { params, route } = ctx.oidc;
-  // Where the scopes were settled before: with the code, the refresh token or the request that is resumed.
+  // The scopes were settled before: with the code, the refresh token or the request that is resumed.
   if (!params || route === 'resume' || settledBefore.includes(params['grant_type'])) return;
   params['scope'] ??= defaultScopes(settings, clientId).join(' ');
   // OpenID Connect's own scopes are about a user; a client by itself has none.

@@ -23,7 +23,7 @@ export interface LoginPage {
   readonly redirectUri: string;
   readonly scope: string;
   readonly users: Settings['users'];
-  /** Why the last try failed. */
+  /** The reason why the last try failed. */
   readonly error?: string;
 }
 

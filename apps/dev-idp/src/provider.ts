@@ -79,7 +79,7 @@ function providerConfiguration({
       registration: { enabled: settings.registration.enabled, issueRegistrationAccessToken: false },
       resourceIndicators: {
         enabled: true,
-        // One API stands behind the server, as with a hosted custom authorization server: whatever resource
+        // A single API stands behind the server, as with a hosted custom authorization server: whatever resource
         // a client names (MCP clients name the server's URL, RFC 8707), the audience is the configured one.
         defaultResource: () => issuer,
         useGrantedResource: () => true,

@@ -120,7 +120,7 @@ export async function startDevIdp(options: DevIdpOptions = {}): Promise<DevIdp> 
     request.headers.cookie = withoutSession(request.headers.cookie ?? '');
     const { engine, handle } = provider();
     if (/^\/login\/[\w-]+$/.test(local)) return handleLogin(engine, settings, request, response);
-    // What mounting in another server would do; the provider reads its mount path from the difference.
+    // Does the same as mounting in another server; the provider reads its mount path from the difference.
     const suffix = query === undefined ? '' : `?${query}`;
     Object.assign(request, { originalUrl: base + local + suffix, url: local + suffix });
     await handle(request, response);

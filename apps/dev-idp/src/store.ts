@@ -8,7 +8,7 @@ interface Entry {
 }
 
 /**
- * What the server remembers (codes, grants, sessions, registered clients), in memory. It outlives the provider
+ * The data of the server (codes, grants, sessions, registered clients), in memory. It outlives the provider
  * object, which is built anew when keys rotate. The oldest entries go first when there are too many.
  */
 export function createStore(): AdapterFactory {

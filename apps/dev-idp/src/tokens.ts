@@ -5,7 +5,7 @@ import { audienceOf, defaultScopes, grantClaims, lifetimeOf } from './claims.ts'
 import type { Settings } from './config.ts';
 import { newKey, type KeyRing } from './keyRing.ts';
 
-/** What a token for a test shall be; everything else is as the server would issue it. */
+/** The wishes for a test token; everything else is as the server would issue it. */
 export interface TokenRequest {
   /** The client it is for; the first configured one when left out. It need not exist. */
   readonly client?: string | undefined;

@@ -18,14 +18,17 @@ export function headerLists(raw: readonly string[]): Lists {
   return Object.fromEntries([...lists].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Who asked, as a server behind proxies sees it. Fit for an echo only: anybody may send this header. */
+/**
+ * The address of the caller, as a server behind proxies sees it. Fit for an echo only: anybody may send this
+ * header.
+ */
 export function origin(request: IncomingMessage): string {
   const forwarded = request.headers['x-forwarded-for'];
   const first = (Array.isArray(forwarded) ? forwarded[0] : forwarded)?.split(',')[0]?.trim();
   return first || (request.socket.remoteAddress ?? '');
 }
 
-/** What `/get` says of a request: all but its body. */
+/** The answer of `/get` about a request: all but its body. */
 export function describe(request: IncomingMessage, url: URL): Record<string, unknown> {
   const scheme = request.headers['x-forwarded-proto'] === 'https' ? 'https' : 'http';
   return {
@@ -37,7 +40,7 @@ export function describe(request: IncomingMessage, url: URL): Record<string, unk
   };
 }
 
-/** What `/post` and its like say: the same and the body, read by its content type. */
+/** The answer of `/post` and similar routes: the same and the body, read by its content type. */
 export async function describeWithBody(request: IncomingMessage, url: URL): Promise<Record<string, unknown>> {
   const body = await readBody(request);
   const text = asText(body);

@@ -7,7 +7,7 @@ export interface Call {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly url: URL;
-  /** What stood in place of the `{…}` of the route's path. */
+  /** The text in place of the `{…}` of the route's path. */
   readonly values: readonly string[];
 }
 

@@ -6,7 +6,7 @@ import { charge, takeStep } from '../limits.ts';
 import { isFailure, type Step } from './frame.ts';
 import { isList, isMap, toLibrary } from './values.ts';
 
-/** What a form is made of: its target where it is a method, its arguments, and the place of the variable it binds. */
+/** The parts of a form: its target if it is a method, its arguments, and the place of the variable it binds. */
 export interface Parts {
   readonly target: Step | undefined;
   readonly args: readonly Step[];
@@ -15,7 +15,7 @@ export interface Parts {
   readonly stepUnits: number;
 }
 
-/** How each form is evaluated. */
+/** The evaluation of each form. */
 export const formSteps: Readonly<Record<FormName, (parts: Parts) => Step>> = {
   default: ({ args: [value, fallback] }) => {
     return (frame) => {
@@ -101,7 +101,7 @@ function entriesOf(value: unknown, name: string): Iterable<[unknown, unknown]> |
     : new Failure(`${name} wants a map`);
 }
 
-/** Of the arguments, or of the one list that is the only argument. */
+/** The extreme of the arguments, or of the one list that is the only argument. */
 function extremeOf({ args }: Parts, name: string, largest: boolean): Step {
   const bad = new Failure(`${name} wants numbers`);
   return (frame) => {

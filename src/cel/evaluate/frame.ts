@@ -1,6 +1,6 @@
 import { Failure } from '../failure.ts';
 
-/** What one run works on. */
+/** The state of a run. */
 export interface Frame {
   /** Values by top-level name. */
   readonly context: Readonly<Record<string, unknown>>;

@@ -46,7 +46,7 @@ export function insideLibrary(task: () => unknown): unknown {
   }
 }
 
-/** What a name means when it is no variable: a type. */
+/** The type that a name means when it is no variable. */
 export function typeNamed(expr: Expr): unknown {
   const value = plan(environment, expr)();
   return isCelError(value) ? new Failure(value.message) : value;

@@ -38,7 +38,7 @@ const startUnits = 10;
 const nodeUnits = 2;
 const loopUnits = 8;
 
-/** Where the variables of loops and bindings are kept. */
+/** The slots of variables of loops and bindings. */
 type Scope = ReadonlyMap<string, number>;
 
 class Planner {
@@ -97,7 +97,7 @@ class Planner {
       return (frame) => {
         const value = of(frame);
         if (!isFailure(value)) return holds(value, field);
-        // Whoever asks for a claim without a token has none.
+        // A caller without a token has no claims.
         return chain && value.lacks === 'variable' ? false : value;
       };
     }

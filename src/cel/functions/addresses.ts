@@ -62,7 +62,7 @@ interface AddressTypes {
   readonly result?: string;
 }
 
-/** What the functions make of texts and want instead of texts: function (with `.` before a method) → types. */
+/** The types that the functions return and expect instead of texts: function (with `.` before a method) → types. */
 export const addressTypes: ReadonlyMap<string, AddressTypes> = new Map<string, AddressTypes>([
   ['ip', { result: 'ip' }],
   ['cidr', { result: 'cidr' }],

@@ -64,7 +64,7 @@ function jwtPayload(token: string) {
   return toCel(JSON.parse(text(decoded(parts[1] ?? '', 'base64url'))));
 }
 
-/** One value is a text, several are a list. */
+/** A single value is a text, several are a list. */
 function formMap(form: string): Map<string, string | string[]> {
   const map = new Map<string, string | string[]>();
   for (const [name, value] of new URLSearchParams(form)) {

@@ -69,7 +69,7 @@ function view(headers: CelMap, of: (lines: string[]) => string | string[]): Map<
   return new Map([...headers.entries()].map(([name, value]) => [String(name), of(linesOf(value))]));
 }
 
-/** What is not changed stays as it was written. */
+/** Unchanged parts stay as they were written. */
 function parted(uri: string): { path: string; pairs: string[]; rest: string } {
   const hash = uri.indexOf('#');
   const rest = hash < 0 ? '' : uri.slice(hash);

@@ -5,7 +5,7 @@ import { secret } from '../fields/secret.ts';
 import { credentialLocation, mode } from '../token/schema.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
 
-/** One accepted key. Only its digest is kept, so that neither the model nor a dump of it holds the key. */
+/** An accepted key. Only its digest is kept, so that neither the model nor a dump of it holds the key. */
 export interface AcceptedKey {
   /** SHA-256, hex. */
   readonly digest: string;

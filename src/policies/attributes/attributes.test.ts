@@ -5,7 +5,7 @@ import { FakeExchange, type FakeRequest } from '../exchange.testing.ts';
 import { answerContext, contextFor } from './context.ts';
 import { answerAttributes, forwardAttributes, requestAttributes } from './declared.ts';
 
-/** What an expression comes to, as JSON; the text of the problem where it fails or is refused. */
+/** The value of an expression, as JSON; the text of the problem if it fails or is refused. */
 function value(
   source: string,
   fake: FakeRequest = {},

@@ -6,7 +6,7 @@ import type { AnswerHead, ApiKeyHolder, Exchange, Identity } from '../policy.ts'
 type Value = CelContext[string];
 type Reader = (x: Exchange) => Value | undefined;
 
-/** How each declared attribute of a request is read; `declared.ts` says which there are. */
+/** Reads each declared attribute of a request; `declared.ts` lists them. */
 const readers: Readonly<Record<string, Readonly<Record<string, Reader>>>> = {
   request: {
     method: (x) => x.request.method,
@@ -199,7 +199,7 @@ const headerMap = (x: Exchange): Value => linesMap(x.request.headerLines(), x);
 const contextUnits = 30;
 const lineUnits = 20;
 
-/** One line gives a string, several give a list. */
+/** A single line gives a string, several give a list. */
 function linesMap(lines: readonly HeaderLine[], x: Exchange): Value {
   draw(x, lineUnits * lines.length);
   const map = new Map<string, string | string[]>();

@@ -20,7 +20,7 @@ const claims: Declared = {
   absent: { rawToken: 'expressions never see the token itself' },
 };
 
-/** What the request came in by and what serves it; timings where there are some. */
+/** The port, listener and route of a request; timings if there are some. */
 const proxy = (timings: Members): Declared =>
   object({
     bind: text,

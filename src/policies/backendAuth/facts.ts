@@ -7,7 +7,7 @@ import { bearer, credentialLocation, type Location } from '../token/schema.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
 import { notBoth, someOf } from '../fields/crdRules.ts';
 
-/** What is sent, and where. `secret` is named so that no dump shows it. */
+/** The credential to send, and its place. `secret` is named so that no dump shows it. */
 export type BackendCredential =
   | { readonly kind: 'key'; readonly secret: TextSource; readonly location: Location }
   | { readonly kind: 'passthrough'; readonly location: Location };

@@ -4,7 +4,7 @@ import type { Location } from '../token/schema.ts';
 /** Puts a credential into the request for the backend, or takes out what stands at its place. */
 export type Place = (x: Exchange, credential: string | undefined) => void;
 
-/** What the client wrote at the place never goes on: the backend may rely on what stands there. */
+/** The client's own text at the place is never forwarded: the backend may rely on it. */
 export function placeOf(location: Location): Place {
   const { name } = location;
   if (location.kind === 'header') {

@@ -8,7 +8,7 @@ interface Scheme {
   readonly pattern: RegExp;
   /** Scheme and cost: hashes of one kind take the same time. */
   readonly kind: (parts: readonly string[]) => string;
-  /** Why a hash that fits the pattern is refused. */
+  /** The reason why a hash that fits the pattern is refused. */
   readonly problem?: (parts: readonly string[]) => string | undefined;
   readonly check: (password: string, written: string, parts: readonly string[]) => boolean;
 }
@@ -61,7 +61,7 @@ const schemes: readonly Scheme[] = [
   },
 ];
 
-/** Why a hash of an htpasswd file cannot be used; undefined where it can. Nothing of the hash is quoted. */
+/** The reason why a hash of an htpasswd file cannot be used; undefined if it can. Nothing of the hash is quoted. */
 export function hashProblem(written: string): string | undefined {
   for (const { pattern, problem } of schemes) {
     const parts = pattern.exec(written);

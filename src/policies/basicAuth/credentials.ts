@@ -1,4 +1,4 @@
-/** What a client presented; undefined where it is no pair of user and password (RFC 7617 §2). */
+/** The credentials that a client presented; undefined if they are no pair of user and password (RFC 7617 §2). */
 export function readCredentials(
   encoded: string,
 ): { readonly user: string; readonly password: string } | undefined {

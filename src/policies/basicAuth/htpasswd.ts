@@ -17,7 +17,7 @@ export function readHtpasswd(text: string): ReadonlyMap<string, string> {
     const colon = entry.indexOf(':');
     if (colon < 1) fail('expected user:hash');
     const user = entry.slice(0, colon);
-    // What follows a second colon is for other programs (htdigest, comments).
+    // The text after a second colon is for other programs (htdigest, comments).
     const hash = entry.slice(colon + 1).split(':')[0] as string;
     const problem = hashProblem(hash);
     if (problem !== undefined) fail(problem);

@@ -42,7 +42,9 @@ export const basicAuth: Policy<BasicAuthSettings> = {
       x.user = user;
       return undefined;
     }
-    /** Which of the two was wrong is told to nobody; the name is not logged, it may be a mistyped password. */
+    /**
+     * The answer does not tell which of the two was wrong; the name is not logged, it may be a mistyped password.
+     */
     function refused(x: Exchange, reason: string): GatewayError {
       x.request.annotate('credentials', reason);
       return new GatewayError('credentials_invalid', { headers, detail: reason });

@@ -53,7 +53,7 @@ function preflight(x: Exchange, settings: CorsSettings, origin: string, method: 
   const asked = x.request.header('access-control-request-headers') ?? '';
   const methods = settings.allowMethods.includes('*') ? [method ?? ''] : settings.allowMethods;
   const names = settings.allowHeaders.includes('*') ? asked.split(',') : settings.allowHeaders;
-  // What is echoed comes from the client: only tokens go back.
+  // The echoed text comes from the client: only tokens go back.
   headers.push(...list('access-control-allow-methods', methods));
   headers.push(...list('access-control-allow-headers', names));
   // Browsers read it on the answer itself; some programs look for it here (Gateway API, HTTPCORSFilter).

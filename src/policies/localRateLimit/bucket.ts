@@ -1,4 +1,4 @@
-/** How a bucket is filled. */
+/** The size and the fill rate of a bucket. */
 export interface BucketSize {
   readonly maxTokens: number;
   readonly tokensPerFill: number;

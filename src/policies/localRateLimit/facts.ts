@@ -38,7 +38,7 @@ const limitShape = z
   })
   .transform(({ type: _, ...limit }) => limit);
 
-/** One limit, a list of them, or the conditional form, which is refused by name. */
+/** A limit, a list of limits, or the conditional form, which is refused by name. */
 export const localRateLimitSchema = z
   .union([
     z.array(limitShape).min(1).max(16).meta({ description: 'Limits that must all allow the request.' }),

@@ -8,7 +8,7 @@ const lookMs = 1_000;
 
 interface Kept {
   readonly buckets: Buckets;
-  /** How many have them open. */
+  /** The number of users that have them open. */
   users: number;
   /** When the last one closed them. */
   leftAt: number;

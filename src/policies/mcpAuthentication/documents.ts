@@ -5,7 +5,7 @@ import type { Exchange } from '../policy.ts';
 /** The newest revision of the protocol that `initialize` agrees on. */
 const protocolVersion = '2025-11-25';
 
-/** Where a resource is, as its client sees it. */
+/** The place of a resource, as its client sees it. */
 export interface ResourcePlace {
   /** Scheme and authority. */
   readonly origin: string;

@@ -2,8 +2,9 @@
 const WINDOW_SECONDS = 10;
 
 /**
- * How many further tries are allowed (Gateway API, GEP-3388): a share of the requests of the last ten seconds, and some
- * every second in any case, so that few requests can be repeated, too. Counted in ten slots of a second.
+ * The number of further tries that are allowed (Gateway API, GEP-3388): a share of the requests of the last ten
+ * seconds, and some every second in any case, so that few requests can be repeated, too. Counted in ten slots of
+ * a second.
  */
 export class RetryBudget {
   private readonly share: number;

@@ -23,7 +23,7 @@ export const retry: Policy<RetrySettings> = {
           backoffMs: backoff,
           maxBodyBytes,
           applies: (x) => (attempts > 1 || hedge !== undefined) && (mayBe === undefined || mayBe(x)),
-          // Who writes a precondition has said which requests may be sent twice.
+          // A precondition names the requests that may be sent twice.
           repeatable: (x) => mayBe !== undefined || idempotentMethods.has(x.request.method),
           wants: (x, answer) => codes.has(answer.status) || shouldBe?.(x, answer) === true,
           noteRequest: () => budget.noteRequest(),

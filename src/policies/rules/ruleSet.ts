@@ -67,7 +67,7 @@ function refusal(rules: readonly Prepared[], run: (rule: Prepared) => unknown): 
   for (const rule of rules) {
     if (rule.effect !== 'deny') continue;
     const value = run(rule);
-    // What is neither true nor false did not evaluate: closed.
+    // A result that is neither true nor false counts as a failure: closed.
     if (value !== false) return told(rule, value);
   }
   for (const rule of rules) {

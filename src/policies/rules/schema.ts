@@ -5,7 +5,7 @@ import { mayHoldShownSecret } from '../fields/secret.ts';
 
 export type Effect = 'allow' | 'deny' | 'require';
 
-/** One rule in the one form that the rest of the program knows. */
+/** A rule in the form that the rest of the program knows. */
 export interface Rule {
   readonly effect: Effect;
   readonly expression: string;

@@ -4,7 +4,7 @@ import { requestAttributes } from '../attributes/declared.ts';
 import { evaluate } from '../attributes/evaluate.ts';
 import type { Exchange } from '../policy.ts';
 
-/** What a request is told apart by; undefined where there is nothing, and it may go anywhere. */
+/** The key that tells requests apart; undefined if there is none, and the request may go anywhere. */
 export type AffinityKey = (x: Exchange) => string | Uint8Array | undefined;
 
 /** @throws Error for an expression that does not compile */

@@ -42,7 +42,7 @@ export class WatchedText<T> {
     this.timer.unref();
   }
 
-  /** Why there is nothing in force; undefined where there is. */
+  /** The reason why there is no text in force; undefined if there is one. */
   get problem(): string | undefined {
     if (this.current !== undefined) return undefined;
     return `${this.options.name}: ${this.file ?? ''}: ${this.failure}`;

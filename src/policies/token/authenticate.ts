@@ -16,7 +16,7 @@ export interface AuthenticationSettings {
   readonly mode: (typeof modes)[number];
   readonly location: Location | undefined;
   readonly providers: readonly Provider[];
-  /** What a refused caller is told besides the status; `refused` is absent where no token was presented. */
+  /** The error for a refused caller; `refused` is absent if no token was presented. */
   readonly refuse: (x: Exchange, refused: TokenReason | undefined) => GatewayError;
 }
 
@@ -33,7 +33,7 @@ const defaultRequiredClaims = ['exp'];
 /** Seconds after which a client may ask again while the keys are not there. */
 const retryAfter = 5;
 
-/** What `jwtAuth` and `mcpAuthentication` have in common. */
+/** The common part of `jwtAuth` and `mcpAuthentication`. */
 export function createAuthenticator(settings: AuthenticationSettings, tools: PolicyTools): Authenticator {
   const leases = takeKeySets(settings.providers, tools);
   const issuers = settings.providers.map((provider, index) => ({

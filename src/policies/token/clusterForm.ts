@@ -1,6 +1,6 @@
 import type { ClusterForm } from '../policyFacts.ts';
 
-/** Where a policy of the file may name a file with a key set, a GatewayPolicy names a ConfigMap. */
+/** A policy of the file may name a file with a key set; a GatewayPolicy names a ConfigMap instead. */
 export const keySetForm = (path: string): ClusterForm => ({
   path,
   without: ['file'],

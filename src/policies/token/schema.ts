@@ -20,10 +20,10 @@ export const audiences = z.array(z.string().min(1).max(2048)).max(64).meta({
     'Accepted audiences: one of them must be in the claim `aud`. An empty list accepts any audience.',
 });
 
-/** Where the keys come from, in the form that `auth` takes. */
+/** The source of the keys, in the form that `auth` takes. */
 export type Jwks = KeySetSource;
 
-/** What is wrong with the text of a key set; the parser's own words could show a part of a key. */
+/** The problem of a key set's text; the parser's own words could show a part of a key. */
 function inlineProblem(text: string): string | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -99,7 +99,7 @@ export const validation = z
   })
   .meta({ description: 'What is asked of a token besides its signature, issuer and audience.' });
 
-/** Where the token stands in the request. */
+/** The place of the token in the request. */
 export type Location =
   | { readonly kind: 'header'; readonly name: string; readonly prefix: string }
   | { readonly kind: 'cookie'; readonly name: string }
@@ -113,7 +113,7 @@ const queryParameter = z
   })
   .meta({ description: 'The credential is in a parameter of the query.' });
 
-/** Where a credential stands. `query` says whether a parameter of the URL is accepted, or why not. */
+/** The place of a credential. `query` says whether a parameter of the URL is accepted, or why not. */
 export const credentialLocation = (description: string, query: 'accepted' | { readonly refused: string }) =>
   z
     .strictObject({
