@@ -1,3 +1,4 @@
+import { messageOf } from '../errorText.ts';
 import { FileWatch } from '../files/index.ts';
 import type { Model } from '../model/index.ts';
 import { withMissingCommands } from './files.ts';
@@ -114,5 +115,3 @@ export class FileSource {
     return await loadElsewhere(text, { file, env }, this.#ended.signal);
   }
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { messageOf } from '../errorText.ts';
 import { readRegularFile } from '../files/index.ts';
 import type { Model, Place } from '../model/index.ts';
 import { buildModel } from './build/model.ts';
@@ -118,7 +119,7 @@ function unreadable(error: unknown): string {
     ENOENT: 'there is no such file',
     EACCES: 'the file may not be read by this user',
   };
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   return reasons[code] ?? (code === '' ? message : `cannot be read: ${message}`);
 }
 

@@ -1,3 +1,4 @@
+import { stackOf } from '../errorText.ts';
 import type { ProcessSettings } from '../model/index.ts';
 import type { Trouble } from '../stream/index.ts';
 import type { Counter, Histogram, Logger, Metrics } from '../telemetry/index.ts';
@@ -254,7 +255,7 @@ export class Controller {
     for (const { object, error } of translation.defects)
       log.error('an object could not be translated: this is a defect, please report it', {
         object,
-        reason: error instanceof Error ? (error.stack ?? error.message) : String(error),
+        reason: stackOf(error),
       });
     // The data that it has asked for is on its way: nothing is said of a Secret before it was read.
     if (!this.#objects.hold(this.#translator.asked)) return 'incomplete';

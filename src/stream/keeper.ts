@@ -1,3 +1,4 @@
+import { messageOf } from '../errorText.ts';
 import type { Logger } from '../telemetry/index.ts';
 import type { Cache } from './cache.ts';
 import type { Kept } from './holding.ts';
@@ -37,7 +38,7 @@ export class Keeper {
       await this.cache.write(kept);
     } catch (error) {
       this.log.warn('the model could not be kept for a restart', {
-        reason: error instanceof Error ? error.message : String(error),
+        reason: messageOf(error),
       });
     }
   }

@@ -1,3 +1,4 @@
+import { messageOf } from '../errorText.ts';
 import type { Edition } from './edition.ts';
 import type { LineStream } from './lineStream.ts';
 import type { PartName } from './parts.ts';
@@ -64,7 +65,7 @@ export class ProxyStream {
       for await (const line of this.options.lines.lines()) this.take(line);
       return 'the proxy has closed it';
     } catch (error) {
-      return error instanceof Error ? error.message : String(error);
+      return messageOf(error);
     } finally {
       this.ended = true;
       clearTimeout(this.deadline);

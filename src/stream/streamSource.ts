@@ -1,3 +1,4 @@
+import { messageOf } from '../errorText.ts';
 import { readRegularText } from '../files/index.ts';
 import { joinEndpoints, type BackendAddress, type Model } from '../model/index.ts';
 import type { Counter, Logger, Metrics } from '../telemetry/index.ts';
@@ -380,5 +381,3 @@ function secretOf(file: string): string {
   if (token === '') throw new Error(`${file} is empty`);
   return token;
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

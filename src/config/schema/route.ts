@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { messageOf } from '../../errorText.ts';
 import { mayHoldShownSecret } from '../../policies/facts.ts';
 import { RouteExpressions } from '../../regex/index.ts';
 import { backendAddresses, backendPolicies } from './backendPolicies.ts';
@@ -66,7 +67,7 @@ function checkExpressions(matches: readonly z.output<typeof match>[], ctx: z.Ref
     try {
       expressions.add(source);
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = messageOf(error);
       ctx.addIssue({ code: 'custom', path: [...at, 'regex'], message });
     }
   };

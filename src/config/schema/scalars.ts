@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { messageOf } from '../../errorText.ts';
 import { parseDuration, type ListenAddress } from '../../model/index.ts';
 import { compileRegex } from '../../regex/index.ts';
 import { parsed } from './fields.ts';
@@ -143,7 +144,7 @@ export const regex = parsed('a regular expression', (text) => {
     compileRegex(text);
     return text;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw new Error(`is not a regular expression that can be used: ${reason}`, { cause: error });
   }
 });

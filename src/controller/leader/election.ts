@@ -1,3 +1,4 @@
+import { messageOf, stackOf } from '../../errorText.ts';
 import { pause, systemClock, type Clock, type Random } from '../../stream/index.ts';
 import type { Logger, Metrics } from '../../telemetry/index.ts';
 import type { KubeApi } from '../api/api.ts';
@@ -92,7 +93,7 @@ export class Election {
           log.warn('the lease cannot be read or written', {
             lease: this.#options.name,
             leading: this.#leading,
-            reason: error instanceof Error ? error.message : String(error),
+            reason: messageOf(error),
           });
       }
       await this.#tell();
@@ -197,7 +198,7 @@ export class Election {
       await call();
     } catch (error) {
       this.#options.log.error('a reaction to a change of the leader failed', {
-        reason: error instanceof Error ? (error.stack ?? error.message) : String(error),
+        reason: stackOf(error),
       });
     }
   }
@@ -220,7 +221,7 @@ export class Election {
     } catch (error) {
       this.#options.log.warn('the lease was not given back; it runs out', {
         lease: this.#options.name,
-        reason: error instanceof Error ? error.message : String(error),
+        reason: messageOf(error),
       });
     }
   }

@@ -1,3 +1,4 @@
+import { messageOf } from '../../errorText.ts';
 import { FileWatch, readRegularText } from '../../files/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { Identity } from './certificate.ts';
@@ -45,7 +46,7 @@ export class CertificateFiles {
       this.onIdentity({ cert, key }, trust);
     } catch (error) {
       this.log.error('the certificate for proxies cannot be read', {
-        reason: error instanceof Error ? error.message : String(error),
+        reason: messageOf(error),
       });
     }
   }

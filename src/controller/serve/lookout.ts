@@ -1,3 +1,4 @@
+import { messageOf } from '../../errorText.ts';
 import { pause, systemClock, type Clock } from '../../stream/index.ts';
 import type { Fields, Logger } from '../../telemetry/index.ts';
 
@@ -44,8 +45,7 @@ export class Lookout {
         await look(signal);
         failed = false;
       } catch (error) {
-        if (!signal.aborted && !failed)
-          log.warn(complaint, { ...about, reason: error instanceof Error ? error.message : String(error) });
+        if (!signal.aborted && !failed) log.warn(complaint, { ...about, reason: messageOf(error) });
         failed = true;
       }
       await pause(clock, hasTime(failed) ? lookMs : hurryMs, signal);

@@ -1,3 +1,4 @@
+import { messageOf } from '../../errorText.ts';
 import type { AddressLists } from '../../model/index.ts';
 import { StreamServer, type ProxyView, type ServerPace, type Trouble } from '../../stream/index.ts';
 import type { Logger, Metrics } from '../../telemetry/index.ts';
@@ -188,7 +189,7 @@ export class ModelServer {
       this.server.useCertificate(identity);
     } catch (error) {
       this.options.log.error('the certificate for proxies cannot be used', {
-        reason: error instanceof Error ? error.message : String(error),
+        reason: messageOf(error),
       });
       return;
     }

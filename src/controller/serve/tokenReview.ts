@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { messageOf } from '../../errorText.ts';
 import { systemClock, Unavailable, type Caller, type Clock } from '../../stream/index.ts';
 import type { Counter, Metrics } from '../../telemetry/index.ts';
 import type { KubeApi } from '../api/api.ts';
@@ -150,7 +151,7 @@ export class TokenReviewer {
         timeoutMs: 10_000,
       });
     } catch (error) {
-      throw new Unavailable(error instanceof Error ? error.message : String(error));
+      throw new Unavailable(messageOf(error));
     }
     return accountOf(review, audience, exp);
   }

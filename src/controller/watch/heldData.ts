@@ -1,3 +1,4 @@
+import { messageOf } from '../../errorText.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import { keyOfObject, isRecord, type KubeObject } from '../api/object.ts';
 import type { KubeApi } from '../api/api.ts';
@@ -169,7 +170,7 @@ export class HeldData {
     this.#resting.add(key);
     log.warn('the data of an object could not be read, it is tried again', {
       object: key,
-      reason: error instanceof Error ? error.message : String(error),
+      reason: messageOf(error),
     });
     this.#retry ??= setTimeout(() => {
       this.#retry = undefined;

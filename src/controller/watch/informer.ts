@@ -1,3 +1,4 @@
+import { stackOf } from '../../errorText.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { KubeApi } from '../api/api.ts';
 import type { KubeObject } from '../api/object.ts';
@@ -42,7 +43,7 @@ export class Informer<T extends KubeObject> {
     this.#store = new Store<T>((error) =>
       log.error('what follows from a change failed', {
         resource: resourceName(resource),
-        reason: error instanceof Error ? (error.stack ?? error.message) : String(error),
+        reason: stackOf(error),
       }),
     );
     const name = given ?? resourceName(resource);

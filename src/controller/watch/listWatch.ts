@@ -1,3 +1,4 @@
+import { messageOf } from '../../errorText.ts';
 import {
   backoffMs,
   jittered,
@@ -272,7 +273,7 @@ export class ListWatch<T extends KubeObject> {
   /** Decides what follows a failure, and after how many milliseconds. */
   #recover(error: unknown): number {
     const { pace, random, metrics, resource, log, store } = this.#options;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     const fields = { resource: resourceName(resource), namespace: this.#namespace, reason };
     if (isNotFound(error)) {
       if (this.#state !== 'missing')

@@ -1,3 +1,4 @@
+import { stackOf } from '../../errorText.ts';
 import { systemClock, type Clock } from '../../stream/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 
@@ -92,7 +93,7 @@ export class Coalescer {
       await run();
     } catch (error) {
       log.error('a run that changes asked for failed', {
-        reason: error instanceof Error ? (error.stack ?? error.message) : String(error),
+        reason: stackOf(error),
       });
     }
     const end = clock.now();

@@ -1,3 +1,4 @@
+import { messageOf } from '../../errorText.ts';
 import { backoffMs, systemClock, type BackoffOptions, type Clock, type Random } from '../../stream/index.ts';
 import type { Logger, Metrics } from '../../telemetry/index.ts';
 import { ApiError } from '../api/apiError.ts';
@@ -187,7 +188,7 @@ export class WorkQueue {
           queue: name,
           key,
           pauseMs,
-          reason: error instanceof Error ? error.message : String(error),
+          reason: messageOf(error),
         });
       }
     }
