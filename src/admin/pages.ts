@@ -1,9 +1,8 @@
 import { messageOf } from '../errorText.ts';
+import { logLevels } from '../model/index.ts';
 import { json, text, type Answer, type Page } from './answer.ts';
 import type { AdminViews, Readiness } from './contract.ts';
 import { redactDump } from './redactDump.ts';
-
-const levels = ['debug', 'info', 'warn', 'error'] as const;
 
 const isoTime = (ms: number | undefined): string | null =>
   ms === undefined ? null : new Date(ms).toISOString();
@@ -47,8 +46,8 @@ const dump = async (views: AdminViews): Promise<Answer> => {
 };
 
 const setLevel = (views: AdminViews, wanted: string | null): Answer => {
-  const level = levels.find((each) => each === wanted);
-  if (level === undefined) return text(400, `level must be one of ${levels.join(', ')}`);
+  const level = logLevels.find((each) => each === wanted);
+  if (level === undefined) return text(400, `level must be one of ${logLevels.join(', ')}`);
   views.setLogLevel(level);
   return text(200, `log level is ${level}`);
 };
@@ -87,7 +86,7 @@ export const adminPages = (views: AdminViews): readonly Page[] => {
     {
       method: 'POST',
       path: '/logging',
-      about: `?level=${levels.join('|')} sets the log level until the next start`,
+      about: `?level=${logLevels.join('|')} sets the log level until the next start`,
       answer: (query) => setLevel(views, query.get('level')),
     },
     {

@@ -20,5 +20,8 @@ export class Failure {
   }
 }
 
+/** Only until the run ends: what runs out of steps fails as a whole. */
+export const outOfSteps = new Failure('out of steps');
+
 /** Thrown by functions that look something up by name. */
 export class NoSuchKey extends Error {}

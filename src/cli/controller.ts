@@ -1,11 +1,11 @@
 import { parseListenAddress } from '../config/index.ts';
 import { messageOf } from '../errorText.ts';
+import { logLevels } from '../model/index.ts';
 import { UsageError, type Command, type Flags } from './command.ts';
 import type { ControllerSettings } from './controllerProcess.ts';
 import { exitCode } from './exitCode.ts';
 import { Stopping } from './stopping.ts';
 
-const levels = ['debug', 'info', 'warn', 'error'] as const;
 const formats = ['text', 'json'] as const;
 const pullPolicies = ['Always', 'IfNotPresent', 'Never'] as const;
 
@@ -61,7 +61,7 @@ export const controller: Command = {
       help: 'create a Deployment, a Service and related objects for each Gateway, with this image',
     },
     'proxy-image-pull-policy': { type: 'string', value: 'POLICY', help: `${pullPolicies.join(', ')}` },
-    'log-level': { type: 'string', value: 'LEVEL', help: `${levels.join(', ')}` },
+    'log-level': { type: 'string', value: 'LEVEL', help: `${logLevels.join(', ')}` },
     'log-format': { type: 'string', value: 'FORMAT', help: `${formats.join(', ')}` },
     admin: { type: 'string', value: 'ADDRESS', help: 'admin port (127.0.0.1:15000), or off' },
     stats: { type: 'string', value: 'ADDRESS', help: 'metrics port ([::]:15020), or off' },
@@ -83,7 +83,7 @@ export const controller: Command = {
       certificate: certificateFiles(flags),
       proxyImage: text(flags, 'proxy-image'),
       proxyImagePullPolicy: oneOf(flags, 'proxy-image-pull-policy', pullPolicies),
-      logLevel: oneOf(flags, 'log-level', levels),
+      logLevel: oneOf(flags, 'log-level', logLevels),
       logFormat: oneOf(flags, 'log-format', formats),
       admin: address(flags, 'admin'),
       stats: address(flags, 'stats'),

@@ -1,5 +1,6 @@
 import { messageOf } from '../errorText.ts';
 import type { GatewayOptions } from '../main.ts';
+import { maxDurationMs } from '../model/index.ts';
 import type { Predecessor } from '../workers/index.ts';
 import type { Terminal } from './command.ts';
 import { exitCode } from './exitCode.ts';
@@ -12,8 +13,6 @@ export interface ServeOptions extends Omit<GatewayOptions, 'inheritance'> {
   readonly pidFile?: string;
 }
 
-const longestTimerMs = 2 ** 31 - 1;
-
 /** Starts a gateway and serves until somebody says otherwise. @returns the exit code */
 export async function serveUntilStopped(options: ServeOptions, terminal: Terminal): Promise<number> {
   // Loaded here, so that the other commands start without the data plane.
@@ -22,7 +21,7 @@ export async function serveUntilStopped(options: ServeOptions, terminal: Termina
   const stopping = new Stopping(terminal);
   const pidFile = options.pidFile === undefined ? undefined : new PidFile(options.pidFile);
   // A gateway without a port has nothing that holds the process, and serves on until it is told to stop.
-  const held = setInterval(() => undefined, longestTimerMs);
+  const held = setInterval(() => undefined, maxDurationMs);
   let predecessor: Predecessor | undefined;
   try {
     predecessor = await findPredecessor(version());

@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.ts';
 import { eventStreamHeaders, type HttpReply, type HttpRequest, type ReplyStream } from '../http/index.ts';
-import type { Limits, McpBackend } from '../model/index.ts';
+import { maxDurationMs, type Limits, type McpBackend } from '../model/index.ts';
 import { isJson, readAccept, type Accepted } from './accept.ts';
 import { Answer } from './answer.ts';
 import { Call } from './call.ts';
@@ -356,9 +356,6 @@ function negotiable(initialize: Envelope): Envelope {
   return edited(initialize, [{ ...place, replacement: JSON.stringify(supportedVersions[0]) }]);
 }
 
-/** A longer timer would fire at once (Node's timers count in 31 bits). */
-const longestTimerMs = 2_147_483_647;
-
 /**
  * A stream of news is opened with a token and ends with it; the client comes back with a fresh one. Timers and the clock
  * may disagree, and the clock is what tokens are judged by.
@@ -369,7 +366,7 @@ function endAt(stream: ReplyStream, expiresAt: number | undefined, now: () => nu
   let timer: NodeJS.Timeout;
   const wait = (): void => {
     const ms = expiresAt - now();
-    timer = setTimeout(look, Math.min(longestTimerMs, Math.max(0, ms))).unref();
+    timer = setTimeout(look, Math.min(maxDurationMs, Math.max(0, ms))).unref();
   };
   const look = (): void => {
     if (now() >= expiresAt) stream.end();

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '../errors.ts';
 import { clientMembers } from './clientMembers.ts';
 import { envelopeOf, readEnvelope, type Envelope, type Fault, type Span } from './json/envelope.ts';
-import { JsonCheck, maxNumber, type JsonLimits, type JsonState } from './json/check.ts';
+import { isSpace, JsonCheck, maxNumber, type JsonLimits, type JsonState } from './json/check.ts';
 import { oneLine } from './json/oneLine.ts';
 import { Outline } from './json/outline.ts';
 import { Elements, skipSpace } from './json/scan.ts';
@@ -116,8 +116,6 @@ function isClosed(body: Buffer): boolean {
   while (end > 0 && isSpace(body[end]!)) end--;
   return body[end] === 0x5d || body[end] === 0x7d;
 }
-
-const isSpace = (c: number): boolean => c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09;
 
 function cutUp(text: string): Post {
   const at = skipSpace(text, 0);

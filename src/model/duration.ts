@@ -1,4 +1,4 @@
-/** Longest time a timer of the platform can wait (2³¹ − 1 ms, about 24 days and 20 hours). */
+/** Longest time a timer of Node can wait (2³¹ − 1 ms, about 24 days and 20 hours): a longer timer would fire at once. */
 export const maxDurationMs = 2_147_483_647;
 
 const units: Readonly<Record<string, number>> = {

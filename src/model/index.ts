@@ -2,7 +2,9 @@ export type * from './model.ts';
 export { defaults } from './defaults.ts';
 export { environmentVariable, secretVariables } from './environment.ts';
 export { joinEndpoints, type AddressLists } from './endpoints.ts';
-export { formatDuration, parseDuration } from './duration.ts';
+export { formatDuration, maxDurationMs, parseDuration } from './duration.ts';
+export { logLevels } from './logLevels.ts';
+export { standardMethods } from './methods.ts';
 export { portionsOf, withoutRoutes, withRoutes, type ModelFrame } from './portions.ts';
 export {
   compareHostnames,

@@ -2,7 +2,7 @@ import type { AcrossProcesses, Labels, Metrics, Sample } from '../telemetry/inde
 import type { Destination } from '../upstream/index.ts';
 import type { IdentityView } from './serverIdentity.ts';
 import { overloadReasons, type Overload, type OverloadLevel } from './overload.ts';
-import { routeMetrics } from './routeMetrics.ts';
+import { routeLabels, routeMetrics } from './routeMetrics.ts';
 import type { RouteStats, WireStats } from './stats.ts';
 import { exposeUpstream } from './upstreamMetrics.ts';
 
@@ -171,7 +171,6 @@ const planeMetrics: readonly (Total | Labelled)[] = [
   },
 ];
 
-const routeLabels = ['bind', 'listener', 'route'] as const;
 const nowhere = { bind: '', listener: '', route: '' };
 
 /** Registers every metric of the data plane. `sources` is read only when a client asks for the metrics. */

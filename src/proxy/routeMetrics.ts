@@ -1,6 +1,9 @@
 import type { Labels, Sample } from '../telemetry/index.ts';
 import { durationBuckets, type RouteStats } from './stats.ts';
 
+/** The labels that tell routes apart. */
+export const routeLabels = ['bind', 'listener', 'route'] as const;
+
 /** A metric that has its numbers for each route. */
 export interface RouteMetric {
   readonly name: string;

@@ -1,5 +1,6 @@
 import type { Metrics, Sample } from '../telemetry/index.ts';
 import { increment } from './counts.ts';
+import { routeLabels } from './routeMetrics.ts';
 
 /**
  * The way a connection ended: both sides had finished; a side broke off; no byte moved for too long; no backend
@@ -57,8 +58,6 @@ export class StatsByRoute<Stats> {
 }
 
 type More = Readonly<Record<string, string>>;
-
-const routeLabels = ['bind', 'listener', 'route'] as const;
 
 export function exposeTcp(metrics: Metrics, all: StatsByRoute<TcpStats>): void {
   metrics.collect('tcp_connections', 'Open connections of TCP routes.', 'gauge', routeLabels, () =>

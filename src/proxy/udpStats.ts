@@ -1,5 +1,6 @@
 import type { Metrics } from '../telemetry/index.ts';
 import { increment } from './counts.ts';
+import { routeLabels } from './routeMetrics.ts';
 import type { StatsByRoute } from './tcpStats.ts';
 
 /**
@@ -30,8 +31,6 @@ export class UdpStats {
     increment(this.dropped, reason);
   }
 }
-
-const routeLabels = ['bind', 'listener', 'route'] as const;
 
 export function exposeUdp(metrics: Metrics, all: StatsByRoute<UdpStats>): void {
   const counter = (name: string, help: string, read: (stats: UdpStats) => number): void =>

@@ -1,5 +1,6 @@
-import { isCelList, isCelMap, isCelUint, type CelList } from '@bufbuild/cel';
+import { isCelList, isCelMap, type CelList, type CelUint } from '@bufbuild/cel';
 import { Failure } from '../failure.ts';
+import { isNumber } from '../functions/math.ts';
 import { charge } from '../limits.ts';
 import { isList, isMap, toLibrary } from './values.ts';
 
@@ -27,12 +28,8 @@ function sameText(a: string, b: string): boolean {
   return a === b;
 }
 
-type Numeric = bigint | number | { readonly value: bigint };
-
-const isNumber = (value: unknown): value is Numeric =>
-  typeof value === 'bigint' || typeof value === 'number' || isCelUint(value);
-
-const plain = (value: Numeric): bigint | number => (typeof value === 'object' ? value.value : value);
+const plain = (value: bigint | number | CelUint): bigint | number =>
+  typeof value === 'object' ? value.value : value;
 
 function sameNumber(a: bigint | number, b: bigint | number): boolean {
   if (typeof a === 'number') return typeof b === 'number' ? a === b : Number.isInteger(a) && BigInt(a) === b;

@@ -1,5 +1,5 @@
 import type { CelList } from '@bufbuild/cel';
-import { Failure } from '../failure.ts';
+import { Failure, outOfSteps } from '../failure.ts';
 import { extreme } from '../functions/math.ts';
 import type { FormName } from '../forms.ts';
 import { charge, takeStep } from '../limits.ts';
@@ -55,7 +55,7 @@ export const formSteps: Readonly<Record<FormName, (parts: Parts) => Step>> = {
       if (isFailure(map)) return map;
       const made = new Map<unknown, unknown>();
       for (const [key, value] of map) {
-        if (!takeStep(stepUnits)) return noStep;
+        if (!takeStep(stepUnits)) return outOfSteps;
         frame.slots[slot] = value;
         const result = run(body, frame);
         if (isFailure(result)) return result;
@@ -70,7 +70,7 @@ export const formSteps: Readonly<Record<FormName, (parts: Parts) => Step>> = {
       if (isFailure(map)) return map;
       const made = new Map<unknown, unknown>();
       for (const [key, value] of map) {
-        if (!takeStep(stepUnits)) return noStep;
+        if (!takeStep(stepUnits)) return outOfSteps;
         frame.slots[slot] = key;
         const keep = run(body, frame);
         if (isFailure(keep)) return keep;
@@ -88,8 +88,6 @@ export const formSteps: Readonly<Record<FormName, (parts: Parts) => Step>> = {
 
 const noValue = new Failure('nothing to choose from');
 const incomplete = new Failure('incomplete form');
-/** Only until the run ends: what ran out of steps fails as a whole. */
-const noStep = new Failure('out of steps');
 
 const run = (step: Step | undefined, frame: Parameters<Step>[0]): unknown =>
   step === undefined ? incomplete : step(frame);

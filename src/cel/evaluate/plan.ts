@@ -1,7 +1,7 @@
 import { celUint, isCelUint } from '@bufbuild/cel';
 import { dottedName, stringConstant, type Expr } from '../ast.ts';
 import { compileRegex } from '../../regex/index.ts';
-import { Failure } from '../failure.ts';
+import { Failure, outOfSteps } from '../failure.ts';
 import { boundName, formOf, isLoop } from '../forms.ts';
 import { charge, takeStep } from '../limits.ts';
 import { formSteps } from './forms.ts';
@@ -9,7 +9,7 @@ import { isFailure, type Frame, type Step } from './frame.ts';
 import { environment, functionNamed, insideLibrary, typeNamed } from './library.ts';
 import { binary, binaryOperators, conditional, logical, negation, textMethods } from './operators.ts';
 import { matching, replacing } from './patterns.ts';
-import { element, holds, isList, isMap, member, toLibrary } from './values.ts';
+import { badKey, element, holds, isList, isMap, member, toLibrary } from './values.ts';
 
 /** Runs a planned expression: comes to a value (in the library's form) or a `Failure`. @throws what the stack cannot hold */
 export type Plan = (context: Readonly<Record<string, unknown>>) => unknown;
@@ -341,8 +341,6 @@ function isChain(expr: Expr): boolean {
     : false;
 }
 
-const outOfSteps = new Failure('out of steps');
-
 function evaluated(steps: readonly Step[], frame: Frame): unknown[] | Failure {
   const values: unknown[] = [];
   for (const step of steps) {
@@ -372,8 +370,6 @@ function mapKey(key: unknown): unknown {
       return isCelUint(key) || isFailure(key) ? key : badKey;
   }
 }
-
-const badKey = new Failure('unsupported key type');
 
 function constant(expr: Expr): unknown {
   const kind = expr.exprKind.case === 'constExpr' ? expr.exprKind.value.constantKind : undefined;

@@ -18,7 +18,7 @@ export function toLibrary(value: unknown): CelValue {
   return value as CelValue;
 }
 
-const badKey = new Failure('unsupported key type');
+export const badKey = new Failure('unsupported key type');
 
 /** `value.name`; `missing` where there is none. */
 export function member(value: unknown, name: string, missing: Failure): unknown {

@@ -68,14 +68,14 @@ export const mathFunctions: readonly CelFunc[] = [
 
 type Numeric = bigint | number | CelUint;
 
-const isNumeric = (value: unknown): value is Numeric =>
+export const isNumber = (value: unknown): value is Numeric =>
   typeof value === 'bigint' || typeof value === 'number' || isCelUint(value);
 
 /** The largest or smallest of numbers of any type; undefined where there is none, or one is not a number. */
 export function extreme(values: readonly unknown[], largest: boolean): Numeric | undefined {
   let best: Numeric | undefined;
   for (const value of values) {
-    if (!isNumeric(value)) return undefined;
+    if (!isNumber(value)) return undefined;
     // JavaScript compares bigint with number by value.
     const candidate = isCelUint(value) ? value.value : value;
     const known = isCelUint(best) ? best.value : best;

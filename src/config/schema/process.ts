@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { logLevels } from '../../model/index.ts';
 import { secret } from '../../policies/facts.ts';
 import { choice, fields, parsed } from './fields.ts';
 import { keepalives } from './keepalives.ts';
@@ -42,19 +43,17 @@ const workers = z
     'Processes that serve: a number, or auto for as many as the machine has processors; 1 by default.',
   );
 
-const levels = ['debug', 'info', 'warn', 'error'] as const;
-
 const logLevel = z.union([z.string(), z.array(z.string())]).transform((given, context) => {
   // Existing files know a finer level than ours; debug is the finest there is.
   const level = given === 'trace' ? 'debug' : given;
-  const found = levels.find((known) => known === level);
+  const found = logLevels.find((known) => known === level);
   if (found !== undefined) return found;
   const perModule = Array.isArray(given) || /[=,]/.test(given);
   context.addIssue({
     code: 'custom',
     message: perModule
       ? 'levels for single modules are known, but not built yet in this version'
-      : `expected ${levels.join(', ')} or trace`,
+      : `expected ${logLevels.join(', ')} or trace`,
   });
   return z.NEVER;
 });

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { messageOf } from '../../errorText.ts';
-import { parseDuration, type ListenAddress } from '../../model/index.ts';
+import { parseDuration, standardMethods, type ListenAddress } from '../../model/index.ts';
 import { compileRegex } from '../../regex/index.ts';
 import { parsed } from './fields.ts';
 
@@ -162,13 +162,11 @@ export const headerName = parsed('a header name', (text) => {
   return token.test(text) ? lower : undefined;
 });
 
-const usualMethods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH'];
-
-/** Methods are case-sensitive (RFC 9110 §9.1); the usual ones are put in upper case, as everybody means them. */
+/** Methods are case-sensitive (RFC 9110 §9.1); the standard ones are put in upper case, as everybody means them. */
 export const method = parsed('an HTTP method such as GET', (text) => {
   if (!token.test(text)) return undefined;
   const upper = text.toUpperCase();
-  return usualMethods.includes(upper) ? upper : text;
+  return standardMethods.includes(upper) ? upper : text;
 });
 
 /** The name of a top-level backend; a slash before it says that the backend belongs to no namespace. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { logLevels } from '../../model/index.ts';
 import { crdRules } from '../crdRules.ts';
 import { podResources } from '../podResources.ts';
 
@@ -151,7 +152,7 @@ export const parametersSchema = z
     imagePullSecrets: z.array(z.strictObject({ name })).max(16).optional(),
     replicas: z.int().min(0).max(1_000).optional().describe('1 unless given.'),
     resources: podResources.optional().describe('Of each proxy, instead of the usual ones.'),
-    logLevel: z.enum(['debug', 'info', 'warn', 'error']).optional(),
+    logLevel: z.enum(logLevels).optional(),
     logFormat: z.enum(['text', 'json']).optional(),
     service: service.optional(),
     mcp: mcp.optional(),

@@ -1,4 +1,4 @@
-import type { Match, PathMatch, ValueMatch } from '../../model/index.ts';
+import { standardMethods, type Match, type PathMatch, type ValueMatch } from '../../model/index.ts';
 import { quoted, type RouteExpressions } from '../../regex/index.ts';
 import type { GrpcRouteMatch, HttpRouteMatch, TypedValue } from '../types/index.ts';
 import { problem, type Problem } from './conditions.ts';
@@ -15,9 +15,7 @@ const valueKinds: Readonly<Record<string, ValueMatch['kind']>> = {
   Exact: 'exact',
   RegularExpression: 'regex',
 };
-const methods: ReadonlySet<string> = new Set(
-  ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'].concat(['CONNECT', 'OPTIONS', 'TRACE', 'PATCH']),
-);
+const methods: ReadonlySet<string> = new Set(standardMethods);
 
 /** Thrown and caught within this file: a match that cannot be made. */
 class Unsupported extends Error {}

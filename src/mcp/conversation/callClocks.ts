@@ -1,3 +1,5 @@
+import { maxDurationMs } from '../../model/index.ts';
+
 interface Clock {
   /** When the call is given up, by `performance.now()`. */
   at: number;
@@ -14,9 +16,6 @@ export interface CallLimit {
   /** The timeout policy of the route says it: the request gets the answer that the policy promises. */
   readonly ofRoute?: boolean;
 }
-
-/** A longer timer would fire at once (Node's timers count in 31 bits). */
-const longestTimerMs = 2_147_483_647;
 
 /**
  * The remaining time of the calls of a connection, by their ids on the wire. The clocks stop while the server
@@ -98,7 +97,7 @@ export class CallClocks {
     if (at >= this.timerAt) return;
     clearTimeout(this.timer);
     this.timerAt = at;
-    const ms = Math.min(longestTimerMs, Math.max(1, Math.ceil(at - performance.now())));
+    const ms = Math.min(maxDurationMs, Math.max(1, Math.ceil(at - performance.now())));
     this.timer = setTimeout(() => this.fired(), ms).unref();
   }
 

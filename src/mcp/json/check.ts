@@ -250,7 +250,8 @@ export class JsonCheck {
   }
 }
 
-const isSpace = (c: number): boolean => c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09;
+/** JSON's white space (RFC 8259 §2). */
+export const isSpace = (c: number): boolean => c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09;
 
 function digitsAt(bytes: Buffer, at: number): number {
   let i = at;
