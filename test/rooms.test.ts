@@ -47,8 +47,13 @@ const openFiles: Readonly<Record<string, string>> = {
   'policies/facts.ts': 'the facts of policies',
   'policies/localRateLimit/localTokens.ts': 'the buckets of policies',
 };
-/** May use every room: the composition root and the command line. */
-const unbound = new Set(['cli', 'main.ts']);
+/** May use every room that is not reserved: the files that put a process together, and the command line. */
+const unbound = new Set(['cli', 'main.ts', 'controllerMain.ts']);
+/** Open to one user only, so that a process that serves traffic loads nothing of the controller. */
+const reservedFor: Readonly<Record<string, string>> = {
+  controller: 'controllerMain.ts',
+  'controllerMain.ts': 'cli',
+};
 const openToAll = new Set(['errors.ts', 'errorText.ts']);
 /** The one file of a room that the command line may use: explaining a configuration runs no policy. */
 const onlyFileForCli: Readonly<Record<string, string>> = { policies: 'policies/facts.ts' };
@@ -56,6 +61,8 @@ const onlyFileForCli: Readonly<Record<string, string>> = { policies: 'policies/f
 interface Import {
   readonly specifier: string;
   readonly typeOnly: boolean;
+  /** `import()`, which loads the file when it runs. */
+  readonly lazy: boolean;
 }
 
 const statement =
@@ -65,6 +72,7 @@ const importsOf = (source: string): Import[] =>
   Array.from(source.matchAll(statement), ([, type, from, bare, dynamic]) => ({
     specifier: from ?? bare ?? dynamic ?? '',
     typeOnly: type !== undefined,
+    lazy: dynamic !== undefined,
   }));
 
 const roomOf = (path: string): string => path.split('/')[0] ?? '';
@@ -78,6 +86,8 @@ const refusal = (path: string, target: string, typeOnly: boolean): string | unde
   const [from, to] = [roomOf(path), roomOf(target)];
   if (from === to || openToAll.has(target)) return undefined;
   if (openToAll.has(path)) return `${path} imports nothing`;
+  const user = reservedFor[to];
+  if (user !== undefined && user !== from) return `only ${user} may import ${to}`;
   const row = rows[from];
   if (row === undefined && !unbound.has(from)) return `${from} is no room: add a row`;
   if (row?.files?.includes(target) === true) return undefined;
@@ -125,6 +135,22 @@ const cycles = (tree: ReadonlyMap<string, string>): string[] => {
   return found;
 };
 
+/** Every file that a file imports, directly or through others, by the imports that `follows` selects. */
+const reach = (
+  tree: ReadonlyMap<string, string>,
+  start: string,
+  follows: (found: Import) => boolean,
+): ReadonlySet<string> => {
+  const reached = new Set([start]);
+  for (const path of reached)
+    for (const found of importsOf(tree.get(path) ?? ''))
+      if (found.specifier.startsWith('.') && follows(found))
+        reached.add(posix.join(dirname(path), found.specifier));
+  return reached;
+};
+
+const isController = (path: string): boolean => roomOf(path) === 'controller' || path === 'controllerMain.ts';
+
 const root = fileURLToPath(new URL('../src/', import.meta.url));
 const source = new Map(
   globSync('**/*.ts', { cwd: root }).map((path) => [path, readFileSync(root + path, 'utf8')]),
@@ -148,6 +174,21 @@ test('no import goes in a circle', () => {
   assert.deepEqual(cycles(source), []);
 });
 
+test('a process that serves traffic loads nothing of the controller', () => {
+  for (const start of ['main.ts', 'workers/program.ts', 'workers/tokens/program.ts']) {
+    assert.ok(source.has(start), start);
+    assert.deepEqual([...reach(source, start, () => true)].filter(isController), [], start);
+  }
+  assert.ok(reach(source, 'main.ts', () => true).has('proxy/live.ts'));
+});
+
+test('the command line loads the controller only for its command', () => {
+  const atStart = reach(source, 'cli/index.ts', ({ typeOnly, lazy }) => !typeOnly && !lazy);
+  assert.deepEqual([...atStart].filter(isController), []);
+  const ever = reach(source, 'cli/index.ts', ({ typeOnly }) => !typeOnly);
+  assert.ok(ever.has('controller/index.ts'));
+});
+
 test('the table of ARCHITECTURE.md says the same', () => {
   const page = readFileSync(new URL('../ARCHITECTURE.md', import.meta.url), 'utf8');
   const written = Object.fromEntries(
@@ -165,7 +206,7 @@ test('the table of ARCHITECTURE.md says the same', () => {
       .filter((part) => part !== '')
       .join('; ');
   const expected = Object.entries(rows).map(([room, row]) => [room, cellOf(row)]);
-  assert.deepEqual(written, { ...Object.fromEntries(expected), cli: 'any' });
+  assert.deepEqual(written, { ...Object.fromEntries(expected), cli: 'any but controller' });
 });
 
 const offence = (path: string, text: string): string[] => offences(new Map([[path, text]]));
@@ -180,6 +221,8 @@ test('a good import passes', () => {
     ['http/head.test.ts', "import { run } from '../proxy/inner.ts';"],
     ['main.ts', "export { start } from './proxy/index.ts';"],
     ['cli/run.ts', "import { startGateway } from '../main.ts';"],
+    ['cli/controller.ts', "const { start } = await import('../controllerMain.ts');"],
+    ['controllerMain.ts', "import { KubeApi } from './controller/index.ts';"],
     ['http/head.ts', "import { Buffer } from 'node:buffer';"],
   ];
   for (const [path, text] of good) assert.deepEqual(offence(path, text), []);
@@ -190,11 +233,7 @@ test('a bad import is caught, in every way of writing it', () => {
     ['model/model.ts', "import { x } from '../http/index.ts';", /model may not import http/],
     ['config/state.ts', "import { live } from '../proxy/index.ts';", /config may not import proxy/],
     ['proxy/live.ts', "import '../config/index.ts';", /proxy may not import config/],
-    [
-      'stream/server.ts',
-      "import { KubeApi } from '../controller/index.ts';",
-      /stream may not import controller/,
-    ],
+    ['stream/server.ts', "import { KubeApi } from '../controller/index.ts';", /only controllerMain.ts may/],
     ['proxy/live.ts', "const a = await import('../auth/index.ts');", /proxy may not import auth/],
     ['proxy/live.ts', "export * from '../cel/index.ts';", /proxy may not import cel/],
     ['proxy/live.ts', "import {\n  a,\n  type B,\n} from '../admin/index.ts';", /proxy may not import admin/],
@@ -206,6 +245,10 @@ test('a bad import is caught, in every way of writing it', () => {
     ['proxy/live.ts', "import { startGateway } from '../main.ts';", /proxy may not import main.ts/],
     ['errors.ts', "import { x } from './http/index.ts';", /errors.ts imports nothing/],
     ['cli/explain.ts', "import { policyTable } from '../policies/index.ts';", /facts.ts only/],
+    ['cli/controller.ts', "import { KubeApi } from '../controller/index.ts';", /only controllerMain.ts may/],
+    ['main.ts', "import { KubeApi } from './controller/index.ts';", /only controllerMain.ts may/],
+    ['main.ts', "import type { Translation } from './controller/index.ts';", /only controllerMain.ts may/],
+    ['main.ts', "import { startController } from './controllerMain.ts';", /only cli may/],
     ['attic/x.ts', "import { x } from '../http/index.ts';", /no room/],
   ];
   for (const [path, text, why] of bad) {
@@ -213,6 +256,15 @@ test('a bad import is caught, in every way of writing it', () => {
     assert.equal(found.length, 1, text);
     assert.match(found[0] ?? '', why);
   }
+});
+
+test('an import is found through other files, of every kind', () => {
+  const chain = new Map([
+    ['main.ts', "import type { A } from './gateway/index.ts';"],
+    ['gateway/index.ts', "const b = await import('../controllerMain.ts');"],
+  ]);
+  assert.ok(reach(chain, 'main.ts', () => true).has('controllerMain.ts'));
+  assert.deepEqual([...reach(chain, 'main.ts', ({ typeOnly }) => !typeOnly)], ['main.ts']);
 });
 
 test('a circle is caught', () => {

@@ -1,10 +1,11 @@
 import { parseListenAddress } from '../config/index.ts';
+import type { ControllerSettings } from '../controllerMain.ts';
 import { messageOf } from '../errorText.ts';
 import { logLevels } from '../model/index.ts';
 import { UsageError, type Command, type Flags } from './command.ts';
-import type { ControllerSettings } from './controllerProcess.ts';
 import { exitCode } from './exitCode.ts';
 import { Stopping } from './stopping.ts';
+import { version } from './version.ts';
 
 const formats = ['text', 'json'] as const;
 const pullPolicies = ['Always', 'IfNotPresent', 'Never'] as const;
@@ -70,6 +71,7 @@ export const controller: Command = {
   positionals: 0,
   async run(flags, _positionals, terminal) {
     const options = {
+      version: version(),
       kubeconfig: text(flags, 'kubeconfig'),
       context: text(flags, 'context'),
       namespace: text(flags, 'namespace'),
@@ -92,7 +94,7 @@ export const controller: Command = {
     if (options.models?.kind === 'unix') throw new UsageError('--models is ip:port, [::]:port or off');
     if (options.watchNamespaces?.length === 0) throw new UsageError('--watch-namespaces names none');
     // Loaded here, so that the other commands start without it.
-    const { startController } = await import('./controllerProcess.ts');
+    const { startController } = await import('../controllerMain.ts');
     const stopping = new Stopping(terminal);
     try {
       const running = await startController(options);

@@ -1,7 +1,8 @@
 import type { TestContext } from 'node:test';
 import { memoryLog, type Line } from '../../src/auth/log.testing.ts';
 import { defaults } from '../../src/model/index.ts';
-import { Controller, type ControllerOptions, type Installation } from '../../src/controller/index.ts';
+import { Controller, type ControllerOptions } from '../../src/controller/controller.ts';
+import type { Installation } from '../../src/controller/provision/request.ts';
 import { quickPace, type Connection } from './cluster.testing.ts';
 import { until } from './until.testing.ts';
 

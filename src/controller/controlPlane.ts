@@ -1,16 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import {
-  Controller,
-  defaultControllerName,
-  ModelServer,
-  ServiceAddress,
-  type Access,
-  type Installation,
-  type KubeApi,
-} from '../controller/index.ts';
 import { defaults, type ListenAddress } from '../model/index.ts';
 import type { Logger, Metrics } from '../telemetry/index.ts';
+import type { Access } from './api/access.ts';
+import type { KubeApi } from './api/api.ts';
+import { Controller, defaultControllerName } from './controller.ts';
+import type { Installation } from './provision/request.ts';
+import { ModelServer } from './serve/modelServer.ts';
+import { ServiceAddress } from './serve/serviceAddress.ts';
 
 export interface ControlPlaneSettings {
   readonly namespace: string | undefined;

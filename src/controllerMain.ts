@@ -1,13 +1,12 @@
-import { startAdmin, type Admin } from '../admin/index.ts';
-import { maskedFields } from '../config/index.ts';
-import { kubeAccess, KubeApi } from '../controller/index.ts';
-import { defaults, type ListenAddress } from '../model/index.ts';
-import { createLogger, createMetrics, type LogFormat, type LogLevel } from '../telemetry/index.ts';
-import type { Stoppable } from './stopping.ts';
-import { startControlPlane, type ControlPlaneSettings } from './controlPlane.ts';
-import { version } from './version.ts';
+import { startAdmin, type Admin } from './admin/index.ts';
+import { maskedFields } from './config/index.ts';
+import { kubeAccess, KubeApi, startControlPlane, type ControlPlaneSettings } from './controller/index.ts';
+import { defaults, type ListenAddress } from './model/index.ts';
+import { createLogger, createMetrics, type LogFormat, type LogLevel } from './telemetry/index.ts';
 
 export interface ControllerSettings extends ControlPlaneSettings {
+  /** The version of this program. */
+  readonly version: string;
   readonly kubeconfig: string | undefined;
   readonly context: string | undefined;
   readonly logLevel: LogLevel | undefined;
@@ -17,8 +16,12 @@ export interface ControllerSettings extends ControlPlaneSettings {
   readonly readiness: ListenAddress | undefined;
 }
 
-export interface RunningController extends Stoppable {
+export interface RunningController {
+  /** Resolves when the controller has ended. */
   readonly closed: Promise<void>;
+  /** Lets writes that are under way finish. */
+  close(): Promise<void>;
+  closeNow(): Promise<void>;
 }
 
 /**
@@ -28,6 +31,7 @@ export interface RunningController extends Stoppable {
  * @throws Error when the cluster's address is not known or a port cannot be bound; nothing is left running then
  */
 export async function startController(settings: ControllerSettings): Promise<RunningController> {
+  const { version } = settings;
   const { fixed } = defaults;
   const log = createLogger({
     level: settings.logLevel ?? fixed.logLevel,
@@ -35,12 +39,12 @@ export async function startController(settings: ControllerSettings): Promise<Run
   });
   const metrics = createMetrics();
   const access = await kubeAccess({ file: settings.kubeconfig, context: settings.context });
-  const api = new KubeApi({ access, metrics, userAgent: `portcullis-controller/${version()}` });
+  const api = new KubeApi({ access, metrics, userAgent: `portcullis-controller/${version}` });
   let draining = false;
   let ended = (): void => {};
   const closed = new Promise<void>((resolve) => (ended = resolve));
 
-  const plane = await startControlPlane(settings, { access, api, version: version(), log, metrics });
+  const plane = await startControlPlane(settings, { access, api, version, log, metrics });
   const { controller, models, namespace } = plane;
   let admin: Admin | undefined;
   let finishing: Promise<void> | undefined;
@@ -72,7 +76,7 @@ export async function startController(settings: ControllerSettings): Promise<Run
       log,
       metrics,
       views: {
-        version: version(),
+        version,
         masked: maskedFields,
         isShared: true,
         model: () => undefined,
