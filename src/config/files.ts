@@ -9,7 +9,7 @@ import type { Problem } from './problem.ts';
 import { documentSchema } from './schema/document.ts';
 import type { Environment } from './variables.ts';
 
-/** Something on this machine that a configuration names. */
+/** A file or program on this machine that a configuration names. */
 export interface NamedFile {
   readonly kind: FileMark['kind'];
   readonly name: string;

@@ -22,7 +22,7 @@ export const blankMessages: z.core.$ZodErrorMap = (issue) => {
   return [names.filter(isBuilt).join(' '), names.filter((name) => !isBuilt(name)).join(' ')].join('|');
 };
 
-/** What zod found, as problems with their places in the file. */
+/** Turns the issues of zod into problems with their places in the file. */
 export function problemsOf(issues: readonly Issue[], value: unknown, tree: Tree, file: string): Problem[] {
   const misspelt = new Set(
     issues.filter((issue) => issue.code === 'unrecognized_keys').map((issue) => JSON.stringify(issue.path)),
@@ -93,7 +93,10 @@ function unknownField(key: string, built: readonly string[], unbuilt: readonly s
   };
 }
 
-/** Of several accepted forms, the one that the user seems to have written: the value itself fits, parts of it do not. */
+/**
+ * The form, among several accepted ones, that the user seems to have written: the value itself fits, parts of it
+ * do not.
+ */
 function likeliest(branches: readonly (readonly Issue[])[]): readonly Issue[] | undefined {
   const begun = branches.filter(
     (issues) => !issues.some((issue) => issue.path.length === 0 && issue.code === 'invalid_type'),

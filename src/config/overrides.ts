@@ -12,7 +12,7 @@ export interface Overrides {
   readonly readiness?: ListenAddress;
   readonly sessionKey?: string;
   readonly workers?: number | 'auto';
-  /** Where the gateway runs. */
+  /** The zone in which the gateway runs. */
   readonly zone?: string;
   readonly terminationDeadlineMs?: number;
   readonly minTerminationDeadlineMs?: number;

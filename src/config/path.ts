@@ -14,7 +14,7 @@ export function formatPath(path: Path): string {
   return text;
 }
 
-/** What stands at a path of plain data; undefined where the path leads nowhere. */
+/** The value at a path of plain data; undefined if the path leads nowhere. */
 export function valueAt(value: unknown, path: Path): unknown {
   let here = value;
   for (const part of path) {

@@ -1,4 +1,4 @@
-/** Something wrong (or, as a warning, doubtful) with a configuration, and where it stands. */
+/** An error (or, as a warning, a doubtful setting) of a configuration, and its place. */
 export interface Problem {
   /** File name as given; `environment` for a variable that overrides the file. */
   readonly file: string;
@@ -7,12 +7,12 @@ export interface Problem {
   readonly column?: number;
   /** Field path such as `binds[0].port`; empty for the file as a whole. */
   readonly path: string;
-  /** What is wrong and what was expected; never the value of a secret. */
+  /** The error and the expected value; never the value of a secret. */
   readonly message: string;
   readonly hint?: string;
 }
 
-/** One line for people: `file:line:column: field.path: message (hint)`. */
+/** A line for people: `file:line:column: field.path: message (hint)`. */
 export function renderProblem(problem: Problem): string {
   const place = [problem.file, problem.line, problem.column].filter((part) => part !== undefined).join(':');
   const path = problem.path === '' ? '' : `${problem.path}: `;

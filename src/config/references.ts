@@ -7,7 +7,7 @@ import { usualMcpPort } from './schema/mcp.ts';
 import { nameOfBackend } from './schema/scalars.ts';
 
 /**
- * What one part of the document says about another: names given twice, references to what is not there. Works on
+ * Checks the references between parts of the document: names given twice, references to missing objects. Works on
  * plain data that need not fit the schema, so that a typo in one place does not hide a dangling name in another.
  */
 export function checkReferences(document: unknown, report: Report): void {
@@ -70,7 +70,7 @@ function unique(nodes: readonly Node[], name: string, message: string, report: R
   }
 }
 
-/** What a listener or gateway speaks, whether or not it says so. */
+/** The protocol of a listener or gateway, whether or not it is written. */
 function protocolOf(listener: Node): string {
   const { value } = field(listener, 'protocol');
   if (typeof value === 'string') return value;

@@ -16,8 +16,8 @@ export function readPlain(text: string): string | number | boolean | null {
 const oneCharacterEscape = /\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[^\n])/y;
 
 /**
- * Where the character at `offset` of a scalar's value stands in the file. Exact for plain and quoted scalars on one
- * line and for literal blocks (`|`); the beginning of the scalar for forms that fold lines.
+ * The place in the file of the character at `offset` of a scalar's value. Exact for plain and quoted scalars on
+ * one line and for literal blocks (`|`); the beginning of the scalar for forms that fold lines.
  */
 export function sourceOffset(node: Scalar.Parsed, source: string, offset: number): number {
   const start = node.range[0];

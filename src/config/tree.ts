@@ -49,14 +49,17 @@ interface Written {
   readonly variables: readonly string[];
 }
 
-/** Where a field was written. There are as many as values: what they share with the nodes of the text is not copied. */
+/**
+ * The place where a field was written. There are as many as values: what they share with the nodes of the text is
+ * not copied.
+ */
 interface Spot {
   readonly key: number | undefined;
   readonly value: number;
   readonly scalar: Scalar.Parsed | undefined;
   /** Absent where the text names no variable. */
   readonly expansion: Expansion | undefined;
-  /** Of a map or list, by key or index. */
+  /** The parts of a map or list, by key or index. */
   parts: Map<string | number, Spot> | undefined;
 }
 
@@ -97,9 +100,9 @@ class TreeReader {
   readonly #problems: Problem[] = [];
   readonly #faulty = new Set<string>();
   readonly #variables = new Set<string>();
-  /** Of the whole document. */
+  /** The place of the whole document. */
   #top: Spot | undefined;
-  /** What each alias stands for: resolved in one pass, because yaml's own way walks the document every time. */
+  /** The value of each alias: resolved in one pass, because yaml's own way walks the document every time. */
   readonly #aliases = new Map<Alias, Node>();
   /** Targets that are being read; an alias to one of them would never end. */
   readonly #entered = new Set<Node>();
@@ -271,7 +274,7 @@ class TreeReader {
     if (node === null || this.#isTooMuch(node, path)) return;
     if (isAlias(node)) this.#through(node, path, (source) => this.#merge(target, source, path, spot));
     else if (isMap(node)) this.#fill(target, node, path, spot);
-    // Of several merged maps the first wins, so that the last is filled in first.
+    // The first of several merged maps wins, so the last is filled in first.
     else if (isSeq(node))
       for (const item of [...node.items].reverse()) this.#merge(target, item as ParsedNode, path, spot);
     else this.#report(node.range[0], path, 'a merge key (<<) takes a map or a list of maps');

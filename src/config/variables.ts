@@ -19,7 +19,7 @@ interface ExpansionFault {
 }
 
 interface Piece {
-  /** Where the piece begins in the expanded text and in the original. */
+  /** The start of the piece in the expanded text and in the original. */
   readonly to: number;
   readonly from: number;
   readonly literal: boolean;

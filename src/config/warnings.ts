@@ -19,7 +19,7 @@ import { suggestion } from './nearest.ts';
 import type { Problem } from './problem.ts';
 
 /**
- * What is valid and still hardly meant.
+ * Finds settings that are valid and probably not meant.
  *
  * @param routes Routes that attach to gateways by name, whether or not one of them serves the route.
  */
@@ -159,7 +159,7 @@ function warnOfTls(
 
 /** Policies about a request that is forwarded as it came; MCP servers get messages of their session. */
 const aboutForwarding = policiesAbout('forwarding');
-/** What goes with requests to servers that are reached over the network. */
+/** The policies for requests to servers that are reached over the network. */
 const aboutConnections = policiesAbout('connection');
 
 function warnOfRoute(route: Route, warn: Warn): void {

@@ -18,7 +18,7 @@ export interface ClusterObjectsOptions {
   readonly namespaces?: readonly string[] | undefined;
   /** Changes that are our own doing and ask for nothing. */
   readonly isEcho: (change: Change<KubeObject>) => boolean;
-  /** Something that the translation reads has changed; `addresses` when nothing else has. */
+  /** Reports a change that the translation reads; `addresses` when only addresses changed. */
   readonly onChange: (what: 'addresses' | 'objects', urgency: Urgency) => void;
   readonly log: Logger;
   readonly metrics: WatchMetrics;
@@ -61,7 +61,7 @@ export class ClusterObjects {
             if (change.type === 'updated')
               noteReplaced(change.previous as unknown as Secret, change.object as unknown as Secret);
         if (changes.every(isEcho)) return;
-        // What was made for proxies is as good as never what routes lead to.
+        // Objects made for proxies are almost never the backends of routes.
         const urgency = changes.every(({ object }) => isProvisioned(object)) ? 'later' : 'soon';
         onChange(addressesOnly === true ? 'addresses' : 'objects', urgency);
       });
@@ -92,7 +92,7 @@ export class ClusterObjects {
     return this.#all.filter(({ isSynced }) => !isSynced).map(({ resource }) => resource.kind);
   }
 
-  /** What there is at this moment. The objects in it are never changed, only replaced in later ones. */
+  /** The objects at this moment. The objects in it are never changed, only replaced in later ones. */
   snapshot(): KubeObjects {
     // The API server has checked them against the schemas of their kinds; what it lets through and is wrong all the
     // same is the translation's to report.

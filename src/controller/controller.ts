@@ -26,13 +26,13 @@ import { WatchMetrics } from './watch/watchMetrics.ts';
 import { Coalescer, type Urgency } from './work/coalescer.ts';
 import { StatusWriter } from './write/statusWriter.ts';
 
-/** What the GatewayClasses that are ours name. */
+/** The controller name in the GatewayClasses that are ours. */
 export const defaultControllerName = 'portcullis.dev/gateway';
 const leaseName = 'portcullis-controller';
 
 export interface ControllerOptions {
   readonly api: KubeApi;
-  /** Where the lease lies: the namespace of the controller itself. */
+  /** The namespace of the lease: that of the controller itself. */
   readonly namespace: string;
   /** Unlike that of every other controller that ever ran. */
   readonly identity: string;
@@ -42,8 +42,8 @@ export interface ControllerOptions {
   /** The part of every model that is not the Gateway API's. */
   readonly process: ProcessSettings;
   /**
-   * What the proxies of Gateways are made with; undefined while it is not known. Left out, none are made, and Gateways
-   * wait for somebody else to serve them.
+   * The installation with which the proxies of Gateways are made; undefined while it is not known. Left out, none
+   * are made, and Gateways wait for somebody else to serve them.
    */
   readonly installation?: () => Installation | undefined;
   /**
@@ -54,8 +54,8 @@ export interface ControllerOptions {
   /** By `namespace/name`: what proxies could not make of the models of their Gateways. Asked before each translation. */
   readonly troubles?: () => ReadonlyMap<string, readonly Trouble[]>;
   /**
-   * What proxies show to the pod of an McpBackend, by its `namespace/name`; undefined while that is not known. Left out,
-   * McpBackends have no pods of their own.
+   * The key that proxies show to the pod of an McpBackend, by its `namespace/name`; undefined while that is not
+   * known. Left out, McpBackends have no pods of their own.
    */
   readonly podKey?: (backend: string) => string | undefined;
   /** Everything was translated anew. */
@@ -86,7 +86,10 @@ export class Controller {
   readonly #coalescer: Coalescer;
   readonly #runs: Counter;
   readonly #duration: Histogram;
-  /** Nothing is written before it is true: half a cluster looks as if the other half had been deleted. */
+  /**
+   * The controller writes a status only when it knows everything: half a cluster looks as if the other half had
+   * been deleted.
+   */
   #synced = false;
   #objectsChanged = true;
   readonly #translator = new Translator();
@@ -126,7 +129,7 @@ export class Controller {
       namespace,
       name: leaseName,
       identity,
-      // What the leader before us did not get to write is ours now.
+      // The new leader writes the statuses that the leader before it did not write.
       onStartedLeading: () => {
         this.changed();
         this.#fleet?.resume();
@@ -202,7 +205,7 @@ export class Controller {
     return this.#translation;
   }
 
-  /** Something that the translation depends on has changed. */
+  /** Reports that an input of the translation has changed. */
   changed(urgency: Urgency = 'soon'): void {
     this.#changed('objects', urgency);
   }

@@ -7,7 +7,7 @@ import { identityOf, trimAnnotations, type Trim } from './watch/trim.ts';
 
 /** A kind that the controller follows. */
 export interface WatchedKind extends Selection {
-  /** Where the translation finds its objects. */
+  /** The field in which the translation finds its objects. */
   readonly field: keyof KubeObjects;
   readonly resource: Resource;
   readonly trim: Trim<KubeObject>;
@@ -39,7 +39,7 @@ const core = (plural: string, kind: string, namespaced = true): Resource => ({
   namespaced,
 });
 
-/** Where there are thousands, only what is read is kept. */
+/** Only the fields that are read are kept, since there may be thousands of objects. */
 const trimMetadataOnly: Trim<KubeObject> = ({ apiVersion, kind, ...object }) => ({
   apiVersion,
   kind,
@@ -164,7 +164,7 @@ export const watchedKinds: readonly WatchedKind[] = [
   },
 ];
 
-/** What is installed; their annotations tell which release of the Gateway API it is. */
+/** The installed kinds; their annotations tell which release of the Gateway API it is. */
 export const crdResource: Resource = {
   group: 'apiextensions.k8s.io',
   version: 'v1',

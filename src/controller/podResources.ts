@@ -7,7 +7,7 @@ const quantity = z
 
 const quantities = z.record(z.string(), quantity);
 
-/** What a container asks for, and may have. */
+/** The resources that a container requests, and its limits. */
 export const podResources = z.strictObject({
   requests: quantities.optional(),
   limits: quantities.optional(),

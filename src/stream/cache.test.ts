@@ -103,7 +103,7 @@ test('in memory it is kept without a key', { skip: !existsSync('/dev/shm') }, as
   const cache = new Cache({ folder, gateway });
   await cache.write(kept());
   assert.deepEqual(await cache.read(), kept());
-  // Whoever has a key since takes nothing that was not sealed with it.
+  // A proxy that has got a key accepts only a cache that was sealed with it.
   await assert.rejects(new Cache({ folder, keyFile, gateway }).read(), /sealed otherwise/);
   for (const content of ['', 'portcullis 1 plain ns/gw\n', 'portcullis 1 plain ns/gw\n{"version":1}']) {
     writeFileSync(file, content);

@@ -46,7 +46,7 @@ export class Cache {
     const secret = readRegularFile(keyFile);
     if (secret.length < minKeyBytes)
       throw new Error(`the key in ${keyFile} is shorter than ${String(minKeyBytes)} bytes`);
-    // What is sealed for one Gateway cannot be opened for another, though they may have the same key.
+    // A cache sealed for one Gateway cannot be opened for another, though they may have the same key.
     this.key = Buffer.from(hkdfSync('sha256', secret, '', `portcullis model cache\n${gateway}`, 32));
   }
 

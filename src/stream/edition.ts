@@ -1,7 +1,7 @@
 import type { AddressLists, BackendAddress, Model } from '../model/index.ts';
 import { nameOfText, partsOf, type PartName, type Parts } from './parts.ts';
 
-/** What a Gateway is to serve, ready to be sent: nothing of it changes. */
+/** The immutable model of a Gateway, ready to be sent. */
 export interface Edition {
   /** Stands for all of it. */
   readonly version: string;

@@ -1,4 +1,4 @@
-/** What a proxy or a controller does when the other end, or what is between them, misbehaves. */
+/** The reaction of a proxy or a controller when the other end, or the network between them, misbehaves. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createSecureServer, type ClientHttp2Stream, type ServerHttp2Stream } from 'node:http2';

@@ -13,7 +13,7 @@ export interface Received {
   readonly changed: ReadonlyMap<string, readonly BackendAddress[]>;
 }
 
-/** What is kept for a restart. */
+/** The data that is kept for a restart. */
 export interface Kept {
   readonly version: string;
   readonly root: PartName;
@@ -32,8 +32,8 @@ interface List {
 }
 
 /**
- * What a proxy has of the model of its Gateway: parts and lists of addresses as they came, and what they make up.
- * Names are worked out here from what came, never believed.
+ * The parts and lists of addresses of its Gateway's model that a proxy has, as they came, and the model that they
+ * make up. Names are worked out here from what came, never believed.
  */
 export class Holding {
   private readonly limits: HoldingLimits;

@@ -17,7 +17,7 @@ export class LineStream {
   private beatMs: number;
   private timer: NodeJS.Timeout;
   private heardAt = performance.now();
-  /** What was read is being worked on, so that nothing is heard meanwhile. */
+  /** Set while received lines are being worked on, so that no further lines are read. */
   private busy = false;
   private blockedSince: number | undefined;
 
@@ -27,7 +27,7 @@ export class LineStream {
     this.beatMs = beatMs;
     this.onBytes = onBytes;
     this.timer = setInterval(() => this.beat(), beatMs);
-    // Whoever reads or writes is told by that; an error between the two must not end the process.
+    // The reader or writer reports the error; an error between the two must not end the process.
     stream.on('error', () => undefined);
     stream.once('close', () => clearInterval(this.timer));
   }

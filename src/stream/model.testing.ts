@@ -24,7 +24,7 @@ export const routeNamed = (name: string, path = `/${name}`): Route => ({
   place,
 });
 
-/** One port with one listener. */
+/** A model with a port and a listener. */
 export const modelWith = (routes: readonly Route[], more: Partial<Listener> = {}): Model => ({
   process: { ...defaults, accessLog: 'none' },
   binds: [

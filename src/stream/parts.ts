@@ -65,7 +65,7 @@ function pages(names: readonly PartName[]): PartName[][] {
   let page: PartName[] = [];
   for (const name of names) {
     page.push(name);
-    // One of 64, by the first character.
+    // A page ends at one of 64 names, by the first character.
     if (!name.startsWith('A') && page.length < longestPage) continue;
     all.push(page);
     page = [];

@@ -4,7 +4,7 @@ import type { LineStream } from './lineStream.ts';
 import type { PartName } from './parts.ts';
 import { readToController, WireError, written, writtenEndpoints, writtenPart, type Flaws } from './wire.ts';
 
-/** What one proxy has made of what it was sent. */
+/** The answer of a proxy to the model that it was sent. */
 export type Answer =
   | ({ readonly version: string; readonly result: 'taken' } & Flaws)
   | { readonly version: string; readonly result: 'refused'; readonly problems: readonly string[] };
@@ -27,9 +27,9 @@ const maxLists = 100_000;
 export class ProxyStream {
   private readonly options: ProxyStreamOptions;
   private edition: Edition | undefined;
-  /** Why there is none. */
+  /** The reason why there is none. */
   private reason = '';
-  /** What the proxy has: of its own account at first, then the edition that it was sent last. */
+  /** The parts that the proxy has: of its own account at first, then the edition that it was sent last. */
   private parts: Pick<ReadonlySet<PartName>, 'has'>;
   private lists: ReadonlyMap<string, { readonly name: PartName }>;
   private readonly said = {
@@ -37,7 +37,7 @@ export class ProxyStream {
     lists: new Map<string, { readonly name: PartName }>(),
   };
   private ready = false;
-  /** What the proxy was told last: a version, or why there is none. */
+  /** The last message to the proxy: a version, or the reason why there is none. */
   private told: string | undefined;
   /** The version whose answer is awaited. */
   private awaited: string | undefined;
@@ -108,7 +108,7 @@ export class ProxyStream {
 
   private note(parts: readonly PartName[], lists: readonly (readonly [string, PartName])[]): void {
     if (this.ready) throw new WireError('what a proxy has is said once');
-    // What is not in use any more is of no interest: so a proxy cannot make this grow.
+    // Parts that are not in use any more are ignored: so a proxy cannot make this grow.
     for (const name of parts) if (this.edition?.parts.texts.has(name) === true) this.said.parts.add(name);
     for (const [key, name] of lists) this.said.lists.set(key, { name });
     if (this.said.lists.size > maxLists) throw new WireError('too many lists of addresses');

@@ -18,7 +18,7 @@ import { serverMetrics, type ServerMetrics } from './serverMetrics.ts';
 import { Troubles, type Trouble } from './troubles.ts';
 import { gatewayOfPath, maxKeyLength, maxLineBytes, written, type Flaws } from './wire.ts';
 
-/** Who asks, once it is proven. */
+/** The proven identity of the caller. */
 export interface Caller {
   /** For people: `system:serviceaccount:namespace:name`. */
   readonly subject: string;
@@ -28,7 +28,7 @@ export interface Caller {
   readonly expiresAt: number | undefined;
 }
 
-/** Nobody can say just now who asks. */
+/** The identity of the caller cannot be checked at present. */
 export class Unavailable extends Error {
   override readonly name = 'Unavailable';
 }
@@ -77,16 +77,16 @@ export interface ServerPace {
 
 const defaultPace: ServerPace = { beatMs: 10_000, answerMs: 120_000, helloMs: 5_000, sendOnMs: 3_000 };
 
-/** What is known of a proxy that is connected. */
+/** The known facts about a connected proxy. */
 export interface ProxyView extends Flaws {
   readonly gateway: string;
   /** Its pod, or who it is. */
   readonly proxy: string;
-  /** Of what it has taken into use last, as far as it was told here. */
+  /** The version that it has taken into use last, as far as it told this controller. */
   readonly version: string | undefined;
   /** Whether that is the newest. */
   readonly current: boolean;
-  /** Why it did not take what it was sent last. */
+  /** The reasons why it rejected the last model. */
   readonly problems: readonly string[];
 }
 
@@ -102,7 +102,7 @@ const maxTokenBytes = 16_384;
 /** Behind one address there may be a node with all of its proxies. */
 const usualLimits: AdmissionLimits = { perAddress: 512, waitingPerAddress: 64, waiting: 512 };
 
-/** What is sent to the proxies of one Gateway. */
+/** The model and addresses for the proxies of a Gateway. */
 interface Published {
   readonly streams: Set<Connected>;
   edition: Edition | undefined;
@@ -161,7 +161,7 @@ export class StreamServer<Who extends Caller = Caller> {
     this.server.on('connection', (socket: Socket) => this.admission.take(socket));
     this.server.on('session', (session) => this.greet(session));
     this.server.on('stream', (stream, headers) => void this.serve(stream as ServerHttp2Stream, headers));
-    // Of one connection, and of its owner's making.
+    // An error of a single connection, caused by its client.
     this.server.on('sessionError', () => undefined);
     this.server.on('tlsClientError', () => this.metrics.refused('tls'));
   }
@@ -264,7 +264,7 @@ export class StreamServer<Who extends Caller = Caller> {
       this.metrics.refused(refusal.result);
       stream.respond({ ':status': refusal.status, 'content-type': 'text/plain' });
       stream.end(`${refusal.reason}\n`);
-      // What it meant to say is not wanted.
+      // Further input of the client is not wanted.
       stream.close(constants.NGHTTP2_NO_ERROR);
     } catch (error) {
       this.options.log.error('a stream of a proxy failed', { reason: String(error) });
@@ -422,7 +422,7 @@ export class StreamServer<Who extends Caller = Caller> {
     this.use(published, next, gateway);
   }
 
-  /** What no line can carry is not sent at all: proxies keep what they have, and say why. */
+  /** A model that no line can carry is not sent at all: proxies keep what they have, and say why. */
   private use(published: Published, edition: Edition, gateway: string): void {
     if (edition === published.edition || longestLine(edition) <= maxLineBytes) {
       published.edition = edition;

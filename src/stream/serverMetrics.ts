@@ -8,7 +8,7 @@ export interface ServerMetrics {
   answered(result: 'taken' | 'refused'): void;
 }
 
-/** What the controller counts of its proxies. */
+/** Exposes the controller's metrics of its proxies. */
 export function serverMetrics(metrics: Metrics, proxies: () => readonly ProxyView[]): ServerMetrics {
   const streams = metrics.counter('stream_requests_total', 'Streams that proxies asked for', ['result']);
   const updates = metrics.counter('stream_updates_sent_total', 'Models and changes of models sent', []);

@@ -26,7 +26,7 @@ export async function until(what: string, condition: () => boolean | Promise<boo
   }
 }
 
-/** Where the tokens and certificates of a test lie. */
+/** The folder with the tokens and certificates of a test. */
 export class Folder {
   readonly path = mkdtempSync(join(tmpdir(), 'portcullis-stream-'));
   readonly ca = authority();
@@ -106,7 +106,7 @@ export class Proxy {
   readonly source: StreamSource;
   /** Thrown at the next model. */
   refusal: string | undefined;
-  /** Of what it has taken. */
+  /** The broken routes of the model that it has taken. */
   broken: readonly BrokenRoute[] = [];
   closed: readonly ClosedPort[] = [];
   /** Awaited before a model is taken. */

@@ -118,7 +118,7 @@ test('a change of addresses sends that list and nothing else, and no model is ta
   assert.equal(hostOf(one.model, 'r7'), '10.0.0.7,10.0.0.8');
   assert.equal(hostOf(one.model, 'r8'), '10.0.0.1');
   assert.equal(await sentLines(controller), before + 1);
-  // What says the same sends nothing.
+  // Addresses that are equal cause no message.
   controller.server.publishAddresses(
     new Map([...tableOf(routes), [endpointsOf('r7'), at('10.0.0.7', '10.0.0.8')]]),
   );

@@ -32,7 +32,7 @@ export interface StreamSettings {
   readonly caFile: string;
   /** In those certificates, in place of the host of the URL. */
   readonly serverName?: string | undefined;
-  /** Where the last model is kept for a restart; nowhere unless given. */
+  /** The place where the last model is kept for a restart; none unless given. */
   readonly cache?: Omit<CacheOptions, 'gateway'> | undefined;
   readonly pace?: Partial<StreamPace>;
 }
@@ -81,11 +81,11 @@ export interface StreamState {
   readonly gateway: string;
   /** A stream is open. */
   readonly connected: boolean;
-  /** Who is, or was last, at its other end. */
+  /** The present or last controller at its other end. */
   readonly controller: string | undefined;
-  /** Of what is in use. */
+  /** The version in use. */
   readonly version: string | undefined;
-  /** What is in use was read from the cache, and no controller has confirmed it since. */
+  /** Set if the model in use was read from the cache, and no controller has confirmed it since. */
   readonly cached: boolean;
 }
 
@@ -103,14 +103,14 @@ export class StreamSource {
   private readonly bytes: Counter;
   private running: Promise<void> = Promise.resolve();
   private taken: Pick<Received, 'version' | 'root'> | undefined;
-  /** Of the last whole, whatever became of it. */
+  /** The refusal of the last whole model, whatever became of it. */
   private refusal: readonly string[] = [];
   /** Ports of what is in use are closed, because they could not be bound. */
   private incomplete = false;
   private cached = false;
   private connected = false;
   private controller: string | undefined;
-  /** Why there is no stream, or no model in it. */
+  /** The reason why there is no stream, or no model in it. */
   private trouble: string | undefined = 'no controller has been reached yet';
   private heardAt: number | undefined;
   /** Until what was refused is asked for once more. */
@@ -144,7 +144,7 @@ export class StreamSource {
     };
   }
 
-  /** Why what is in use may not be the newest, a line each; empty when it is. */
+  /** The reasons why the model in use may not be the newest, a line each; empty when it is. */
   get problems(): readonly string[] {
     return [...(this.trouble === undefined ? [] : [this.trouble]), ...this.refusal];
   }
@@ -174,7 +174,7 @@ export class StreamSource {
       this.cached = true;
       log.info('the model of the last time is in use', { version: received.version });
     } catch (error) {
-      // What is damaged is not even a part of the next one.
+      // Damaged parts must not become a part of the next model.
       this.holding.clear();
       log.warn('what was kept of the last time cannot be used', { reason: messageOf(error) });
     }
@@ -213,7 +213,7 @@ export class StreamSource {
     this.connected = false;
   }
 
-  /** One stream, from its beginning to its end. */
+  /** Runs a stream, from its beginning to its end. */
   private async once(controller: URL, heard: { whole: boolean; bye: boolean }): Promise<void> {
     const { gateway, tokenFile, caFile, serverName, userAgent } = this.options;
     const { signal } = this.ended;
@@ -343,7 +343,7 @@ export class StreamSource {
       return this.refusal;
     }
     this.refusal = [];
-    // What is confirmed after another connection is nothing new.
+    // A version that is confirmed after another connection is not new.
     if (this.taken?.version === version) return [];
     this.updates.add({ what, result: 'taken' });
     this.taken = { version, root };

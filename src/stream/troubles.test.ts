@@ -61,7 +61,7 @@ test('a proxy in trouble is sent on by a controller that does not write statuses
   await until('the second one knows', () => second.server.troubles.size === 1);
   await until('the first one is left', () => first.server.proxies.length === 0);
 
-  // One that is well stays wherever it is.
+  // A proxy without problems stays wherever it is.
   leads = true;
   proxy.refusal = undefined;
   second.server.publish(published('b'), new Map());
@@ -83,7 +83,7 @@ test('a proxy that left in trouble is remembered for a while, so that one that c
   troubles.left('ns/gw', 'pod');
   await until('it is forgotten', () => changes === 2);
   assert.equal(troubles.ofGateways.size, 0);
-  // One that was never in trouble is none of our business.
+  // A proxy that never had problems is ignored.
   troubles.left('ns/gw', 'other');
   assert.equal(
     troubles.note('ns/gw', 'other', { version: 'v', result: 'taken', broken: [], closed: [] }),

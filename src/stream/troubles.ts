@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Answer } from './proxyStream.ts';
 import type { Flaws } from './wire.ts';
 
-/** What a proxy cannot do of the model of its Gateway. */
+/** The parts of its Gateway's model that a proxy cannot serve. */
 export interface Trouble extends Flaws {
   readonly proxy: string;
-  /** Why it does not take the model at all; empty where it does. */
+  /** The reasons why it rejects the whole model; empty if it does not. */
   readonly refused: readonly string[];
 }
 
@@ -23,7 +23,7 @@ export interface TroublesOptions {
   readonly keepMs?: number;
 }
 
-/** What proxies have last said of their models, where that was not that all is well. */
+/** The last problems that proxies reported about their models. */
 export class Troubles {
   private readonly onChange: () => void;
   private readonly keepMs: number;

@@ -2,7 +2,7 @@ import type { BackendAddress } from '../model/index.ts';
 import { isPartName, type PartName } from './parts.ts';
 
 /**
- * What a proxy and a controller say to each other: one HTTP/2 request that stays open, JSON objects in both
+ * The messages between a proxy and a controller: one HTTP/2 request that stays open, JSON objects in both
  * directions, one a line.
  */
 export const protocolVersion = 1;
@@ -34,7 +34,7 @@ export type ToProxy =
   | { readonly type: 'bye'; readonly reason: string };
 
 export type ToController =
-  /** What the proxy has; comes in as many lines as it takes, then `ready`. */
+  /** The parts that the proxy has; sent in as many lines as it takes, then `ready`. */
   | {
       readonly type: 'have';
       readonly parts: readonly PartName[];
@@ -173,7 +173,7 @@ export const writtenPart = (text: string): string => `{"type":"part","value":${t
 export const writtenEndpoints = (key: string, text: string): string =>
   `{"type":"endpoints","key":${JSON.stringify(key)},"addresses":${text}}\n`;
 
-/** What is wrong, in the bounds of the wire. */
+/** The problems, within the bounds of the wire. */
 export const bounded = (problems: readonly string[]): readonly string[] =>
   problems.slice(0, maxProblems).map((text) => text.slice(0, maxProblemLength));
 

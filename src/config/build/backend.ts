@@ -25,7 +25,7 @@ export function buildBackend(
     place: around.place(path),
   };
   if (found?.host !== undefined) {
-    // What stands closer to the backend wins.
+    // The policy closest to the backend wins.
     const policies = { ...ofRoute, ...found.policies, ...settings.policies };
     const target = buildTarget(found.host, found.addresses, policies);
     return { kind: 'http', ...base, ...target, ...ownHostOf(found.host) };

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { defaults, type TcpKeepAlive } from '../../model/index.ts';
 import type { keepalives } from '../schema/keepalives.ts';
 
-/** What is left out has its default. */
+/** Missing fields have their defaults. */
 export function buildKeepAlive(given: z.output<typeof keepalives> = {}): TcpKeepAlive {
   const { keepAlive } = defaults.upstream;
   return {

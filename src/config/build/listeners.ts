@@ -63,7 +63,7 @@ interface ListenerFields {
   readonly tls?: ServerTlsSettings | undefined;
 }
 
-/** What a listener serves; asked for by those whose protocol has it. */
+/** The contents of a listener; read by the protocols that have them. */
 interface Contents {
   policies(): HttpListener['policies'];
   routes(): readonly Route[];
@@ -118,7 +118,7 @@ export interface Attachments {
   readonly udpRoutes: readonly Attached<UdpRoute>[];
 }
 
-/** What stands at the top level; among `routes` those that the top-level `mcp` stands for. */
+/** The routes at the top level; among `routes` those that the top-level `mcp` stands for. */
 export function buildAttachments(document: DocumentSettings, around: Surroundings): Attachments {
   const all = <
     Settings extends { name?: string | undefined; gateways?: string | string[] | undefined },

@@ -77,7 +77,7 @@ function buildStdio(name: string, stdio: NonNullable<TargetSettings['stdio']>, r
   };
 }
 
-/** Where the requests to it go, and how; what stands closer to the server wins. */
+/** The destination of the requests to it, and their policies; the setting closest to the server wins. */
 function buildRemote(
   { at, backend }: RemoteServer,
   { backendTLS, http, tcp }: TargetPolicySettings,

@@ -3,7 +3,7 @@ import type { Path } from '../path.ts';
 import { backendPolicyNames } from '../schema/policies.ts';
 import type { Surroundings } from './surroundings.ts';
 
-/** One use for each policy that is set, in the order of the file; `policies/index.ts` orders their running. */
+/** A use for each policy that is set, in the order of the file; `policies/index.ts` orders their running. */
 export function buildPolicies(
   settings: Readonly<Record<string, unknown>> | undefined,
   path: Path,

@@ -1,7 +1,7 @@
 import type { Bind, ProxyProtocol } from '../../model/index.ts';
 import type { ProxyProtocolSettings } from '../schema/proxyProtocol.ts';
 
-/** Where a port is opened, and what is in front of it. */
+/** The address of a port, and the proxy in front of it. */
 export function buildSocket(
   settings: {
     readonly port: number;
@@ -12,7 +12,7 @@ export function buildSocket(
   frontend: ProxyProtocolSettings | undefined,
 ): Omit<Bind, 'listeners'> {
   const { port, address, tunnelProtocol } = settings;
-  // What stands at the port wins; `tunnelProtocol: proxy` is an older way to ask for it.
+  // The setting at the port wins; `tunnelProtocol: proxy` is an older way to ask for it.
   const proxied = settings.proxyProtocol ?? frontend ?? (tunnelProtocol === 'proxy' ? {} : undefined);
   return {
     port,

@@ -44,7 +44,7 @@ function buildTcpBackend(
   const reference = settings.backend;
   const found = reference === undefined ? settings : around.named.get(reference);
   if (found?.host === undefined) throw new Error('a backend without a host passed the checks');
-  // What stands closer to the backend wins. What a named one says of HTTP is about its other routes.
+  // The setting closest to the backend wins. What a named one says of HTTP is about its other routes.
   const named: BackendPolicySettings = reference === undefined ? {} : (found.policies ?? {});
   const { backendTLS, tcp, health, connections } = { ...ofRoute, ...named, ...settings.policies };
   return {

@@ -7,7 +7,7 @@ import type { Surroundings } from './surroundings.ts';
 
 const everyPath: PathMatch = { kind: 'prefix', value: '/' };
 
-/** What a route without `matches` takes: everything. */
+/** The match of a route without `matches`: everything. */
 const everyRequest: Match = { path: everyPath, headers: [], query: [] };
 
 /** @param owner Identity of what the route stands in; with the name of the route it makes the keys of its backends. */

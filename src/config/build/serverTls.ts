@@ -4,7 +4,7 @@ import { usualSuites, type ServerTlsSettings } from '../schema/serverTls.ts';
 
 export type FrontendTls = NonNullable<DocumentSettings['frontendPolicies']>['tls'];
 
-/** What a listener speaks: its own settings, where it has none those of all listeners, then the defaults. */
+/** The protocol of a listener: its own settings, or those of all listeners, then the defaults. */
 export function buildProtocol(
   settings: ServerTlsSettings | undefined,
   frontend: FrontendTls,

@@ -4,7 +4,7 @@ import type { ProxyProtocolSettings } from '../schema/proxyProtocol.ts';
 import type { NamedBackendSettings } from '../schema/route.ts';
 import type { FrontendTls } from './serverTls.ts';
 
-/** What building needs to know about the whole document. */
+/** The facts about the whole document that building needs. */
 export interface Surroundings {
   place(path: Path): Place;
   /** Top-level `backends` by name. */

@@ -7,7 +7,7 @@ import { buildKeepAlive } from './keepAlive.ts';
 
 type Target = Omit<HttpBackend, 'kind' | 'weight' | 'key' | 'place'>;
 
-/** Where the requests of an HTTP backend go, and how. */
+/** The destination of an HTTP backend's requests, and their settings. */
 export function buildTarget(
   { host, port, https = false }: HostAndPort,
   addresses: BackendAddressSettings | undefined,

@@ -18,7 +18,7 @@ export function fields<Shape extends z.core.$ZodLooseShape>(
   return z.strictObject({ ...built, ...refused }) as unknown as z.ZodObject<Shape, z.core.$strict>;
 }
 
-/** One of the words; those of `unbuilt` are known and refused as such. */
+/** Accepts one of the words; those of `unbuilt` are known and refused as such. */
 export function choice<const Word extends string>(
   built: readonly Word[],
   unbuilt: readonly string[] = [],

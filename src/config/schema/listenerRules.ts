@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** What a listener serves, by the field that says so. */
+/** The kind of routes of a listener, by the field that names them. */
 const routesOf = {
   HTTP: 'routes',
   HTTPS: 'routes',

@@ -3,7 +3,7 @@ import { mayHoldShownSecret } from '../../policies/facts.ts';
 import { fields, oneOf, parsed } from './fields.ts';
 import { backendName, hostAndPort, requestTarget, type HostAndPort } from './scalars.ts';
 
-/** Where the endpoint of an MCP server is when nobody says so. */
+/** The default endpoint of an MCP server. */
 const usualPath = '/mcp';
 
 /** `host` as written: a URL, `name:port`, or a name whose port stands beside it. */

@@ -101,7 +101,7 @@ function parseHostAndPort(text: string): HostAndPort | undefined {
   return host.startsWith('[') || name.test(bare) ? { host: bare, port, ...(https && { https }) } : undefined;
 }
 
-/** Where an HTTP backend is reached. */
+/** The address of an HTTP backend. */
 export const hostAndPort = parsed('name:port such as app.internal:8000 or [::1]:8000', parseHostAndPort).meta(
   {
     examples: ['localhost:8000'],

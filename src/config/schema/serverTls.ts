@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { certificate, keyExchangeGroups, keyFile } from './backendTls.ts';
 import { choice, fields, parsed } from './fields.ts';
 
-/** What rustls and the RFCs call them → what OpenSSL does. Suites without forward secrecy or AEAD are not offered. */
+/**
+ * The name of rustls and the RFCs → the name of OpenSSL. Suites without forward secrecy or AEAD are not offered.
+ */
 const suites: Readonly<Record<string, string>> = {
   TLS_AES_256_GCM_SHA384: 'TLS_AES_256_GCM_SHA384',
   TLS_AES_128_GCM_SHA256: 'TLS_AES_128_GCM_SHA256',

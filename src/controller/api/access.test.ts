@@ -14,7 +14,7 @@ import { ApiError } from './apiError.ts';
 
 interface Bench {
   readonly file: string;
-  /** What requests must carry. */
+  /** The token that requests must carry. */
   token: string;
   readonly seen: string[];
   readonly connections: () => number;

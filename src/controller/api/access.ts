@@ -2,7 +2,7 @@ import { Agent, type RequestOptions } from 'node:https';
 import { createHash } from 'node:crypto';
 import type { KubeConfig } from '@kubernetes/client-node';
 
-/** How requests reach the API server and who they say they are. */
+/** The route of requests to the API server, and their credentials. */
 export interface Access {
   readonly server: URL;
   /** The namespace of the credentials: of the pod, or of the context. */
@@ -20,7 +20,7 @@ const freshMs = 10_000;
 export interface AccessOptions {
   /** A kubeconfig, instead of those that are looked for. */
   readonly file?: string | undefined;
-  /** Of the kubeconfig, instead of its current one. */
+  /** The context of the kubeconfig, instead of its current one. */
   readonly context?: string | undefined;
 }
 

@@ -7,7 +7,7 @@ import { ItemReader } from './items.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** How the server reads a PATCH. */
+/** The format in which the server reads a PATCH. */
 export const patchTypes = {
   merge: 'application/merge-patch+json',
   apply: 'application/apply-patch+yaml',
@@ -72,7 +72,7 @@ export class KubeApi {
   /** Sends a request and reads the whole JSON answer. @throws ApiError */
   async request(call: Call): Promise<unknown> {
     const timeoutMs = call.timeoutMs ?? this.#timeoutMs;
-    // One limit for head and body: an answer that trickles in must not hold its caller for ever.
+    // The limit covers head and body together: an answer that trickles in must not hold its caller for ever.
     const { signal, done } = limited(call.signal, timeoutMs);
     try {
       const response = await this.#send(call, signal);
@@ -241,7 +241,7 @@ function limited(outer: AbortSignal | undefined, ms: number): { signal: AbortSig
   };
 }
 
-/** Why a request was given up says more than that it was. */
+/** The reason why a request was given up says more than that it was. */
 const reasonOf = (signal: AbortSignal, error: unknown): unknown =>
   signal.aborted && signal.reason instanceof Error ? signal.reason : error;
 

@@ -7,7 +7,7 @@ export class ApiError extends Error {
   readonly status: number;
   /** The API's word for it: `NotFound`, `Conflict`, `Expired`, … */
   readonly reason: string;
-  /** What the server asked us to wait, in milliseconds. */
+  /** The time that the server asked us to wait, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 
   constructor(status: number, reason: string, message: string, retryAfterMs?: number) {

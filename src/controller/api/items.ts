@@ -45,7 +45,7 @@ export class ItemReader {
         this.#text(byte);
         continue;
       }
-      // Whatever else there were would be lost without a word.
+      // Any further objects would be lost silently.
       if (this.#isIn && this.#depth === 2 && byte > space && !around.has(byte))
         throw new ListBroken('an item of a list is no object');
       switch (byte) {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { Access } from './access.ts';
 
-/** What a client needs to talk to a server that stands for the API server until the test ends. */
+/** The access of a client to a server that stands for the API server until the test ends. */
 export async function accessTo(t: TestContext, answer: RequestListener): Promise<Access> {
   const server = createServer(answer);
   server.listen(0, '127.0.0.1');

@@ -1,4 +1,4 @@
-/** What the API calls a resource: where its objects are found. */
+/** A resource of the API: the place of its objects. */
 export interface Resource {
   /** Empty for the core group. */
   readonly group: string;

@@ -6,7 +6,7 @@ import { LeaseFile, microTime, type Lease, type LeaseSpec } from './lease.ts';
 
 /** Times in milliseconds. */
 export interface ElectionPace {
-  /** How long others wait after they last saw the leader renew. Whole seconds. */
+  /** The time that others wait after they last saw the leader renew. Whole seconds. */
   readonly leaseMs: number;
   /** A leader that could not renew for so long steps down. Shorter than the lease, so that it is down before another is up. */
   readonly renewDeadlineMs: number;
@@ -70,7 +70,7 @@ export class Election {
     return this.#leading && !this.#overdue();
   }
 
-  /** Who leads as far as is known; empty when nobody does. */
+  /** The known leader; empty when there is none. */
   get leader(): string {
     return this.#seen?.lease.spec.holderIdentity ?? '';
   }
@@ -125,7 +125,7 @@ export class Election {
       this.#heldSince = askedAt;
       return;
     }
-    // Somebody wrote between: whoever holds it now decides. A person may also have edited the lease of a leader.
+    // Another writer came first: the present holder decides. A person may also have edited the lease of a leader.
     before = await this.#read(signal);
     if (before !== undefined && before.spec.holderIdentity !== identity) this.#heldSince = undefined;
     else if (this.#heldSince !== undefined && clock.now() - askedAt < pace.retryMs) {

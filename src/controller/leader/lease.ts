@@ -11,7 +11,7 @@ export const leaseResource: Resource = {
   namespaced: true,
 };
 
-/** What stands in a Lease. Empty holder: it was given back. */
+/** The content of a Lease. Empty holder: it was given back. */
 export interface LeaseSpec {
   readonly holderIdentity: string;
   readonly leaseDurationSeconds: number;
@@ -26,7 +26,7 @@ export interface Lease {
   readonly resourceVersion: string;
 }
 
-/** One Lease object of the cluster. */
+/** The Lease object in the cluster. */
 export class LeaseFile {
   readonly #api: KubeApi;
   readonly #namespace: string;

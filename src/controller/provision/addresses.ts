@@ -16,7 +16,7 @@ interface ServiceView {
   };
 }
 
-/** Where a Service is reached: from outside by what its load balancer was given, else by its cluster addresses. */
+/** The addresses of a Service: from outside those of its load balancer, else its cluster addresses. */
 export function addressesOf(service: KubeObject): readonly Required<GatewayAddress>[] {
   const { spec, status } = service as ServiceView & KubeObject;
   if (spec?.type === 'LoadBalancer')

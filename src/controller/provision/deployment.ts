@@ -6,7 +6,7 @@ import type { ChosenParameters } from './parameters.ts';
 import { patched } from './patch.ts';
 import type { Installation, ProxyRequest } from './request.ts';
 
-/** Whom the tokens of proxies are for: a token that is stolen opens nothing else. */
+/** The audience of the tokens of proxies: a stolen token opens nothing else. */
 export const tokenAudience = 'portcullis.dev/controller';
 const tokenFolder = '/var/run/secrets/portcullis.dev/token';
 const trustFolder = '/var/run/secrets/portcullis.dev/trust';
@@ -40,7 +40,7 @@ export function deploymentOf(
   };
 }
 
-/** Where the number is the autoscaler's, it is said as it is: left out, the server would make one of it. */
+/** The number of the autoscaler is repeated as it is: if it were left out, the server would make it 1. */
 function replicasOf({ parameters: { replicas = 1, autoscaling }, replicas: present }: ProxyRequest): number {
   if (autoscaling === undefined) return replicas;
   const { minReplicas = 1, maxReplicas } = autoscaling;
@@ -49,7 +49,7 @@ function replicasOf({ parameters: { replicas = 1, autoscaling }, replicas: prese
 
 /** A pod that serves a model of the controller. */
 export interface PodPlan {
-  /** What its model is asked for by. */
+  /** The name by which its model is requested. */
   readonly model: string;
   readonly account: string;
   /** The ConfigMap by which it knows the controller. */
@@ -59,7 +59,7 @@ export interface PodPlan {
     ChosenParameters,
     'image' | 'imagePullPolicy' | 'imagePullSecrets' | 'resources' | 'logLevel' | 'logFormat'
   >;
-  /** What only some of them have. */
+  /** The settings that only some of them have. */
   readonly security?: object;
   readonly spread?: object;
   readonly env?: readonly object[];
@@ -133,7 +133,7 @@ export function podOf(plan: PodPlan): object {
         },
       },
       { name: 'trust', configMap: { name: trust, items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
-      // What is kept for a restart holds private keys: in memory, not on the disk of a node.
+      // The cache holds private keys: in memory, not on the disk of a node.
       { name: 'cache', emptyDir: { medium: 'Memory', sizeLimit: '64Mi' } },
       ...volumes,
     ],

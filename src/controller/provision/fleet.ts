@@ -49,8 +49,8 @@ export class Fleet {
     for (const gateway of objects.gateways) {
       const gatewayClass = classes.get(gateway.spec.gatewayClassName);
       const model = models.get(keyOfNamed(gateway));
-      // One that went to another controller has no use for ours any more; one that cannot be served at present keeps
-      // what it has: its mistake must not end its connections.
+      // A Gateway that went to another controller does not need our objects any more; a Gateway that cannot be
+      // served at present keeps them: its mistake must not end its connections.
       if (model !== undefined) {
         const served = { ports: portsOf(model.model), sessions: hasSessions(model.model) };
         const chosen = parameters.of(gateway, gatewayClass);
@@ -75,7 +75,7 @@ export class Fleet {
       : this.#upkeep.isBeginning(key);
   }
 
-  /** What the leader before us did not get to do is ours now. */
+  /** The new leader makes the objects that the leader before it did not make. */
   resume(): void {
     this.#upkeep.resume();
   }
@@ -98,7 +98,7 @@ export class Fleet {
     );
   }
 
-  /** What the autoscaler has made of it meanwhile. */
+  /** The replicas that the autoscaler has set meanwhile. */
   #replicasOf(gateway: Gateway): number | undefined {
     const { deployment } = this.#upkeep.servingOf(gateway);
     return (deployment?.['spec'] as { readonly replicas?: number } | undefined)?.replicas;

@@ -4,11 +4,11 @@ import type { Condition, Gateway } from '../types/index.ts';
 import type { ProvisionProblem } from '../write/provisioner.ts';
 import { addressesOf, requestedAddresses } from './addresses.ts';
 
-/** What there is of the objects of a Gateway. */
+/** The existing objects of a Gateway. */
 export interface Provisioned {
   readonly deployment: KubeObject | undefined;
   readonly service: KubeObject | undefined;
-  /** What could not be made. */
+  /** The objects that could not be made. */
   readonly problems: readonly ProvisionProblem[];
 }
 
@@ -18,7 +18,7 @@ interface DeploymentStatus {
   readonly conditions?: readonly Condition[];
 }
 
-/** What the status of a Gateway says of its proxies. */
+/** The part of a Gateway's status about its proxies. */
 export function infrastructureOf(gateway: Gateway, provisioned: Provisioned): Infrastructure {
   const { service, problems } = provisioned;
   const addresses = service === undefined ? [] : addressesOf(service);
@@ -38,7 +38,7 @@ export function infrastructureOf(gateway: Gateway, provisioned: Provisioned): In
   };
 }
 
-/** What the status of an McpBackend says of its pod. */
+/** The part of an McpBackend's status about its pod. */
 export function podInfrastructureOf(provisioned: Provisioned): PodInfrastructure {
   const pending = pendingOf(provisioned, ofMcpBackend);
   return {
@@ -47,7 +47,7 @@ export function podInfrastructureOf(provisioned: Provisioned): PodInfrastructure
   };
 }
 
-/** How what serves is called in a status. */
+/** The words for the serving part in a status. */
 interface Words {
   readonly several: string;
   readonly one: string;

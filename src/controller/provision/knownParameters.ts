@@ -38,7 +38,9 @@ export class KnownParameters {
     });
   }
 
-  /** What holds for a Gateway: its own over those of its class. Undefined where a reference cannot be followed. */
+  /**
+   * The parameters of a Gateway: its own over those of its class. Undefined where a reference cannot be followed.
+   */
   of(gateway: Gateway, gatewayClass: GatewayClass | undefined): ChosenParameters | undefined {
     const own = gateway.spec.infrastructure?.parametersRef;
     const ofClass = this.follow(gatewayClass?.spec.parametersRef);

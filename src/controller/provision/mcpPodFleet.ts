@@ -41,7 +41,7 @@ export class McpPodFleet {
     const installation = this.#installation();
     if (installation === undefined) return;
     for (const object of backends) {
-      // Where nobody uses it any more, or may, programs do not run on.
+      // Programs end when no Gateway uses them any more, or may use them.
       const pod = pods.get(keyOfNamed(object));
       if (pod !== undefined) {
         const wanted = mcpPodObjects(requestOf(pod), installation);
@@ -62,7 +62,7 @@ export class McpPodFleet {
     return this.#upkeep.isBeginning(key);
   }
 
-  /** What the leader before us did not get to do is ours now. */
+  /** The new leader makes the objects that the leader before it did not make. */
   resume(): void {
     this.#upkeep.resume();
   }

@@ -8,7 +8,7 @@ import type { Installation } from './request.ts';
 
 const temporary = '/tmp';
 
-/** What decides about the objects of an McpBackend with a pod of its own. */
+/** The inputs for the objects of an McpBackend with a pod of its own. */
 export type PodRequest = Omit<McpPod, 'model'>;
 
 /**

@@ -4,17 +4,17 @@ import type { ObjectMeta } from '../api/object.ts';
 /** Labels that the Gateway API asks for (GEP-1762). */
 const gatewayNameLabel = 'gateway.networking.k8s.io/gateway-name';
 const gatewayClassLabel = 'gateway.networking.k8s.io/gateway-class-name';
-/** Whose object it is, where several installations share a cluster: the `controllerName`. */
+/** The owner of an object, where several installations share a cluster: the `controllerName`. */
 export const controllerAnnotation = 'portcullis.dev/controller-name';
 
-/** Which installation made it last, by where its controller is reached. */
+/** The installation that made it last, by the address of its controller. */
 export const installationAnnotation = 'portcullis.dev/installation';
 
 const longestLabel = 63;
 
 /**
- * What the objects of a Gateway are called: as the Gateway itself, so that `deployment/NAME` is found without looking.
- * Names of Gateways may be longer, and have dots; those of Services may not (RFC 1035 labels).
+ * The name of a Gateway's objects: that of the Gateway itself, so that `deployment/NAME` is found without
+ * looking. Names of Gateways may be longer, and have dots; those of Services may not (RFC 1035 labels).
  */
 export function proxyName(gateway: string): string {
   if (gateway.length <= longestLabel && /^[a-z](?:[-a-z0-9]*[a-z0-9])?$/.test(gateway)) return gateway;

@@ -25,7 +25,7 @@ export function objectsOf(request: ProxyRequest): readonly KubeObject[] {
   };
   const { labels = {}, annotations = {} } = gateway.spec.infrastructure ?? {};
   const allowed = podAnnotations(annotations, parameters.podAnnotationPrefixes);
-  // What objects are found by is not for others to change.
+  // Overlays must not change the labels by which objects are found.
   const metadata: ObjectMeta = {
     name: proxyName(name),
     namespace,

@@ -4,8 +4,8 @@ import { crdRules } from '../crdRules.ts';
 import { podResources } from '../podResources.ts';
 
 /**
- * What may be said of the proxies of a Gateway: the `spec` of a PortcullisParameters. The CRD is made of it
- * (`npm run generate`), so what is wrong is refused when it is written; the same schema looks at it again here.
+ * The settings for the proxies of a Gateway: the `spec` of a PortcullisParameters. The CRD is made of it (`npm
+ * run generate`), so what is wrong is refused when it is written; the same schema looks at it again here.
  */
 
 const name = z.string().min(1).max(253);
@@ -183,9 +183,12 @@ export type ProxyParameters = z.infer<typeof parametersSchema>;
 
 export type Overlays = NonNullable<ProxyParameters['overlays']>;
 
-/** What holds for a Gateway. */
+/** The chosen parameters of a Gateway. */
 export interface ChosenParameters extends Omit<ProxyParameters, 'overlays'> {
-  /** One after the other: merged beforehand, a null would be lost that takes a field out of an object. */
+  /**
+   * Overlays are applied one after the other: merged beforehand, a null would be lost that takes a field out of
+   * an object.
+   */
   readonly overlays: readonly Overlays[];
 }
 

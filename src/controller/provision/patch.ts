@@ -19,7 +19,7 @@ export function patched(target: unknown, patch: unknown): unknown {
   return result;
 }
 
-/** What tells the entries of the lists of a pod apart: several mounts may be of one volume. */
+/** The key that tells the entries of a pod's lists apart: several mounts may be of one volume. */
 const keyOf = (entry: Data): unknown => entry['mountPath'] ?? entry['name'];
 const isKeyed = (list: unknown): list is readonly Data[] =>
   Array.isArray(list) && list.every((entry) => isRecord(entry) && typeof keyOf(entry) === 'string');

@@ -28,7 +28,7 @@ function trimMade(object: KubeObject): KubeObject {
   return { apiVersion, kind, metadata, data: isOurs ? { 'ca.crt': authorities } : {} };
 }
 
-/** What there is of all that is ever made. */
+/** All existing objects that the controller has made. */
 export class ProvisionedObjects {
   /** True when every kind is known for the first time; false when it is closed before. */
   readonly synced: Promise<boolean>;
@@ -69,7 +69,7 @@ export class ProvisionedObjects {
       objects.onChange((changes) => seen(changes.map(({ object }) => object)));
   }
 
-  /** What serves an owner: one of another owner serves another. */
+  /** The Deployment and Service of an owner: those of another owner serve another. */
   servingOf(
     { namespace, uid }: { readonly namespace?: string | undefined; readonly uid?: string | undefined },
     name: string,

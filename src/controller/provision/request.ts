@@ -2,13 +2,13 @@ import type { Model } from '../../model/index.ts';
 import type { Gateway } from '../types/index.ts';
 import type { ChosenParameters } from './parameters.ts';
 
-/** What is the same for all proxies of a controller. */
+/** The part that is the same for all proxies of a controller. */
 export interface Installation {
   readonly controllerName: string;
   /** Used where the parameters name none. */
   readonly image: string;
   readonly imagePullPolicy?: string | undefined;
-  /** Where proxies get their models: `host:port`. The certificate there is for the host. */
+  /** The address where proxies get their models: `host:port`. The certificate there is for the host. */
   readonly controller: string;
   /** An address of that host, so that proxies find it without DNS. */
   readonly controllerAddress?: string | undefined;
@@ -31,7 +31,7 @@ export interface ProxyRequest {
   readonly sessions: boolean;
   readonly parameters: ChosenParameters;
   readonly installation: Installation;
-  /** How many replicas its Deployment asks for now, where there is one. */
+  /** The number of replicas that its Deployment requests now, if there is one. */
   readonly replicas?: number | undefined;
 }
 

@@ -2,7 +2,7 @@ import type { KubeObject, ObjectMeta } from '../api/object.ts';
 import { selectorOf } from './names.ts';
 import type { ProxyRequest } from './request.ts';
 
-/** Where the parameters ask for one. */
+/** The autoscaler, if the parameters ask for one. */
 export function autoscalerOf({ parameters }: ProxyRequest, metadata: ObjectMeta): KubeObject | undefined {
   if (parameters.autoscaling === undefined) return undefined;
   const { minReplicas = 1, maxReplicas, cpuUtilization = 70 } = parameters.autoscaling;
@@ -20,7 +20,7 @@ export function autoscalerOf({ parameters }: ProxyRequest, metadata: ObjectMeta)
   };
 }
 
-/** Where the parameters ask for one. */
+/** The disruption budget, if the parameters ask for one. */
 export function disruptionBudgetOf(
   { gateway, parameters }: ProxyRequest,
   metadata: ObjectMeta,

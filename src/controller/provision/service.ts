@@ -23,7 +23,7 @@ export function serviceOf(
       selector: selectorOf(gateway.metadata.name),
       ipFamilyPolicy: 'PreferDualStack',
       ...rest,
-      // One fits here; who asks for more says it to the load balancer by annotations.
+      // The field holds a single address; further ones go to the load balancer by annotations.
       ...(address === undefined ? {} : { [field]: address }),
       // The time is said, though it is the usual one: what only the server has said stays when the rest goes.
       ...(sessions

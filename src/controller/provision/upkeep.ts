@@ -10,18 +10,18 @@ import type { Provisioned } from './infrastructure.ts';
 import { isOfAnother } from './names.ts';
 import type { ProvisionedObjects } from './provisionedObjects.ts';
 
-/** What is made for one kind of owners, and how that is called. */
+/** The objects of one kind of owners, and their names. */
 export interface Upkept<Owner extends Named, News> {
   readonly apiVersion: string;
   readonly kind: string;
-  /** Of its queue. */
+  /** The name of its queue. */
   readonly queue: string;
-  /** What the log says where an object cannot be made, and the field that names the owner. */
+  /** The log message for an object that cannot be made, and the field that names the owner. */
   readonly complaint: string;
   readonly field: string;
-  /** What the Deployment and the Service of an owner are called. */
+  /** The name of an owner's Deployment and Service. */
   readonly nameOf: (owner: Owner) => string;
-  /** What the status of an owner says of them. */
+  /** The part of an owner's status about them. */
   readonly newsOf: (owner: Owner, provisioned: Provisioned) => News;
   readonly mayDelete?: ProvisionerOptions['mayDelete'];
 }
@@ -32,20 +32,20 @@ export interface UpkeepOptions {
   readonly objects: ProvisionedObjects;
   /** Whether this process may write now: only the leader does. */
   readonly mayWrite: () => boolean;
-  /** What there is for an owner has changed: its status may say something else now. */
+  /** Reports that the objects of an owner have changed: its status may differ now. */
   readonly onChange: () => void;
   readonly log: Logger;
   readonly metrics: Metrics;
 }
 
-/** How long what the server has refused rests before it is tried again. */
+/** The time before an object that the server has refused is tried again. */
 const problemPauseMs = 30_000;
 
 interface Wish<Owner> {
   readonly owner: Owner;
   /** Undefined where it ought to have nothing of ours any more. */
   readonly objects: (() => readonly KubeObject[]) | undefined;
-  /** Of what decides about the objects. */
+  /** The mark of the inputs of the objects. */
   readonly mark: string;
 }
 
@@ -102,7 +102,7 @@ export class Upkeep<Owner extends Named, News> {
     if (this.#wishes.get(keyOfNamed(owner))?.mark !== mark) this.#add({ owner, objects, mark });
   }
 
-  /** What was made for an owner is of no use any more. */
+  /** Releases the objects of an owner that are not needed any more. */
   release(owner: Owner): void {
     this.#add({ owner, objects: undefined, mark: '' });
   }
@@ -118,14 +118,14 @@ export class Upkeep<Owner extends Named, News> {
       }
   }
 
-  /** What an owner ought to have as far as was said: objects, or none; undefined where nothing was said. */
+  /** The wish for an owner: objects, or none; undefined if there is no wish yet. */
   wish(owner: Owner): 'objects' | 'none' | undefined {
     const wish = this.#wishes.get(keyOfNamed(owner));
     if (wish === undefined) return undefined;
     return wish.objects === undefined ? 'none' : 'objects';
   }
 
-  /** What serves an owner. */
+  /** The serving objects of an owner. */
   servingOf(owner: Owner): ReturnType<ProvisionedObjects['servingOf']> {
     return this.#options.objects.servingOf(owner.metadata, this.#kept.nameOf(owner));
   }
@@ -146,7 +146,7 @@ export class Upkeep<Owner extends Named, News> {
     return wish !== undefined && this.#queue.works(key) && this.servingOf(wish.owner).service === undefined;
   }
 
-  /** What the leader before us did not get to do is ours now. */
+  /** The new leader does the work that the leader before it did not do. */
   resume(): void {
     for (const key of this.#wishes.keys()) this.#queue.add(key);
   }

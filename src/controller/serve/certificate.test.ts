@@ -92,7 +92,7 @@ test('a certificate is renewed after two thirds of its life, and where names are
 test('over many years, what is shown is signed by what was trusted a day before, and nothing runs out', () => {
   let material = maintained(undefined, names, at(0));
   let authorities = 1;
-  /** What proxies trusted, by day. */
+  /** The authorities that proxies trusted, by day. */
   const trusted: string[] = [];
   for (let today = 0; today < 20 * 365; today += 10) {
     const before: Material = material;

@@ -6,7 +6,7 @@ import type { Identity } from './certificate.ts';
 export interface CertificateFileNames {
   readonly cert: string;
   readonly key: string;
-  /** What proxies trust it by. */
+  /** The authorities with which proxies verify it. */
   readonly ca: string;
 }
 
@@ -29,7 +29,7 @@ export class CertificateFiles {
     this.watch = new FileWatch({ onChange: () => this.read() });
     // Followed before they are read, so that no change is missed.
     this.watch.follow([names.cert, names.key, names.ca]);
-    // Whoever waits for it is not there yet.
+    // The caller that waits for it is not there yet.
     this.first = setImmediate(() => this.read());
   }
 

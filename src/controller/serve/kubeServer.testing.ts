@@ -19,7 +19,7 @@ export interface TokenOf {
 export interface KubeServer {
   readonly api: KubeApi;
   readonly metrics: Metrics;
-  /** What TokenReview knows, by token. */
+  /** The tokens that TokenReview knows. */
   readonly tokens: Map<string, TokenOf>;
   readonly secrets: Map<string, Record<string, unknown>>;
   /** Method and path of every request, in order. */

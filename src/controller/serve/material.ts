@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { isFor, isSignedBy, lifetimeOf, newAuthority, newServer, type Identity } from './certificate.ts';
 
-/** What the controllers of an installation have in common to be believed by their proxies. */
+/** The certificates that the controllers of an installation share, so that their proxies trust them. */
 export interface Material {
   /** Signs. */
   readonly authority: Identity;
@@ -9,11 +9,11 @@ export interface Material {
   readonly next?: Identity;
   /** Certificates that signed before; those that have run out are left out. */
   readonly former: readonly string[];
-  /** What controllers show. */
+  /** The identity that controllers show. */
   readonly server: Identity;
 }
 
-/** What proxies are to trust: every authority that may have signed what they see. In the PEM form. */
+/** The trust bundle of proxies: every authority that may have signed the certificates they see. In the PEM form. */
 export const trustOf = ({ authority, next, former }: Material): string =>
   [authority.cert, ...(next === undefined ? [] : [next.cert]), ...former]
     .map((cert) => `${cert.trim()}\n`)
@@ -32,8 +32,8 @@ const renewAfter = 2 / 3;
 const authorityName = 'portcullis controller';
 
 /**
- * What is to be in use at a moment, from what was: the same object where nothing is to be done, so that it can be asked
- * often. What cannot be read is made anew.
+ * The material to use at a moment, made from the former material: the same object if there is no change, so that
+ * it can be asked often. What cannot be read is made anew.
  *
  * @param names of hosts, and addresses, that controllers are reached by
  */
@@ -84,7 +84,7 @@ function isOld({ cert }: Identity, now: Date): boolean {
   return now.getTime() - notBefore.getTime() > (notAfter.getTime() - notBefore.getTime()) * renewAfter;
 }
 
-/** What signs must be whole; a certificate of servers is soon made anew. */
+/** The authority must be complete; a server certificate is soon made anew. */
 function isUsable({ authority, next, former }: Material, now: Date): boolean {
   for (const identity of [authority, ...(next === undefined ? [] : [next])])
     if (!isSignedBy(identity, identity.cert)) return false;

@@ -115,7 +115,7 @@ test('the pod of an McpBackend reads its own model, and no Gateway has an accoun
   const own = mcpAccountName('portcullis.dev/gateway', 'tools');
   const object = { metadata: { name: 'tools', namespace: 'ns' } };
   stage.server.publish({
-    // One that is called as the pod is, the dot aside.
+    // The account is named as the pod is, the dot aside.
     models: new Map([
       ['ns/gw', model],
       [`ns/${own}`, model],
@@ -136,7 +136,7 @@ test('the pod of an McpBackend reads its own model, and no Gateway has an accoun
     [own, `ns/${own}`],
     ['gw', 'ns/mcp_tools'],
     ['tools', 'ns/mcp_tools'],
-    // Of a controller by another name.
+    // The account of a controller with another name.
     [mcpAccountName('example.com/gateway', 'tools'), 'ns/mcp_tools'],
   ];
   for (const [account, what] of foreign) {
@@ -217,7 +217,7 @@ test('a certificate of somebody else is shown instead, and followed', async (t) 
     kube.requests.filter((one) => one.endsWith('/secrets/portcullis-controller')),
     [],
   );
-  // One that is written half, or does not fit, changes nothing.
+  // A file that is half written, or does not fit, changes nothing.
   folder.write('tls.key', 'nonsense');
   await until('it is complained of', () => stage.lines.some(({ level }) => level === 'error'));
   assert.equal(stage.trusts.length, 1);

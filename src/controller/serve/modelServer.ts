@@ -28,7 +28,7 @@ export interface ModelServerOptions {
   readonly files?: CertificateFileNames | undefined;
   /** It is a part of the names of the pods of McpBackends. */
   readonly controllerName: string;
-  /** Of the controller; the Secret with its certificate lies there. */
+  /** The namespace of the controller, which holds the Secret with its certificate. */
   readonly namespace: string;
   readonly secretName: string;
   /** The Secret with what session keys are derived from lies there, too. */
@@ -138,12 +138,12 @@ export class ModelServer {
     return this.server.proxies;
   }
 
-  /** What proxies could not make of the models of their Gateways, by `namespace/name`. */
+  /** The parts of models that proxies could not serve, by `namespace/name` of the Gateway. */
   get troubles(): ReadonlyMap<string, readonly Trouble[]> {
     return this.server.troubles;
   }
 
-  /** What proxies show to the pod of an McpBackend; undefined while that is not known. */
+  /** The key that proxies show to the pod of an McpBackend; undefined while that is not known. */
   podKeyOf(backend: string): string | undefined {
     return this.sessions.podKeyOf(backend);
   }
@@ -169,7 +169,7 @@ export class ModelServer {
     await this.server.close(graceMs);
   }
 
-  /** What one proxy of a Gateway seals, in cookies above all, the others can open. */
+  /** Adds the session key: every proxy of a Gateway can open what another one seals, in cookies above all. */
   private withSessionKey(gateway: string, published: GatewayModel): GatewayModel {
     const sessionKey = this.sessions.keyOf(gateway);
     if (sessionKey === undefined) return published;

@@ -57,7 +57,7 @@ export class OwnCertificate {
     if (mayWrite()) {
       const wanted = maintained(found, names, now());
       if (wanted !== found) {
-        // Somebody else wrote between: the next look decides.
+        // Another writer came first: the next look decides.
         if (!(await this.secret.write(dataOf(wanted), secret, signal))) return;
         log.info('the certificate of the controller is new', {
           authority: wanted.authority !== found?.authority,
@@ -106,7 +106,7 @@ function materialIn(secret: KubeObject | undefined): Material | undefined {
     text('former.crt')?.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----\n?/g) ?? [];
   const material: Material = { authority, former, server, ...(next === undefined ? {} : { next }) };
   try {
-    // Who only reads must not show, or trust, what nobody can read.
+    // A replica that only reads must not show, or trust, a certificate that cannot be parsed.
     for (const cert of [authority.cert, server.cert, ...former]) new X509Certificate(cert);
     return material;
   } catch {

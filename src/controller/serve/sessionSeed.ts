@@ -17,8 +17,8 @@ const entry = 'seed';
 const seedBytes = 32;
 
 /**
- * What the session keys of all Gateways are derived from: the proxies of one have to have theirs in common, across
- * restarts of themselves and of controllers. It lies in a Secret of the controller's namespace, made by the leader; one
+ * The seed of the session keys of all Gateways: the proxies of a Gateway must share their keys, across restarts
+ * of themselves and of controllers. It lies in a Secret of the controller's namespace, made by the leader; one
  * Secret for each Gateway would take the right to write Secrets everywhere, tokens of ServiceAccounts among them.
  */
 export class SessionSeed {
@@ -49,7 +49,7 @@ export class SessionSeed {
   }
 
   /**
-   * What proxies show to the pod of an McpBackend, 64 hex digits; undefined while the seed is not known.
+   * The key that proxies show to the pod of an McpBackend, 64 hex digits; undefined while the seed is not known.
    * @param backend `namespace/name`
    */
   podKeyOf(backend: string): string | undefined {

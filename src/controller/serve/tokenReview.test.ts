@@ -93,7 +93,7 @@ test('an answer holds for a while, a bad one shorter, and many who ask at once a
   await asked.review(good, from);
   await asked.review(bad, from);
   assert.equal(kube.requests.length, 3);
-  // Who has lost their account is found out.
+  // The review finds out that an account was deleted.
   kube.tokens.delete(good);
   clock.sleep(60_000);
   assert.equal(await asked.review(good, from), undefined);

@@ -14,14 +14,14 @@ export interface Account extends Caller {
 
 export interface TokenReviewerOptions {
   readonly api: Pick<KubeApi, 'request'>;
-  /** Whom tokens must be for: one that is for the API server is not taken. */
+  /** The audience that tokens must have: a token for the API server is refused. */
   readonly audience: string;
   readonly metrics: Metrics;
-  /** How often the API server may be asked: whoever can reach us can make tokens up. */
+  /** The rate of questions to the API server: any client that reaches us can invent tokens. */
   readonly rate?: Rate;
   /** The same for tokens of one address, of which only those count that are not good. */
   readonly addressRate?: Rate;
-  /** How long an answer holds, in milliseconds: that a token is good, that it is not. */
+  /** The time that an answer holds, in milliseconds: for a good token, and for a bad one. */
   readonly goodMs?: number;
   readonly badMs?: number;
   readonly maxRemembered?: number;
@@ -117,7 +117,7 @@ export class TokenReviewer {
   private async remember(key: string, answer: Promise<Account | undefined>): Promise<Account | undefined> {
     const { clock, goodMs, badMs, maxRemembered } = this.options;
     this.known.delete(key);
-    // Whoever comes meanwhile with the same token waits for the same answer.
+    // Further callers with the same token wait for the same answer.
     const entry: Known = { answer, until: Infinity };
     this.known.set(key, entry);
     for (const oldest of this.known.keys()) {
@@ -168,7 +168,7 @@ interface Claims {
   readonly exp: number | undefined;
 }
 
-/** What a JSON Web Token says of itself, believed by nobody yet. */
+/** The claims of a JSON Web Token, not verified yet. */
 function claimsOf(token: string): Claims | undefined {
   const [, payload, signature] = token.split('.');
   if (payload === undefined || signature === undefined) return undefined;

@@ -28,7 +28,10 @@ export type Attachment =
   | { readonly listeners: readonly ListenerState[] }
   | { readonly listeners: readonly []; readonly refused: Problem };
 
-/** Which listeners of a parent take the route by its reference: name and port, kind and namespace, then host names. */
+/**
+ * The listeners of a parent that take the route by its reference: name and port, kind and namespace, then host
+ * names.
+ */
 export function attach(
   kind: RouteKind,
   route: AnyRoute,

@@ -8,21 +8,21 @@ import type { Lookup } from './lookup.ts';
 import { isMcpRef, McpResolver, type McpTools } from './mcpBackendRef.ts';
 import { namespaceOf, type GatewayState } from './state.ts';
 
-/** What is spoken with a backend: decided by the kind of route, then by what its Service says. */
+/** The protocol towards a backend: decided by the kind of route, then by its Service. */
 export type Spoken = 'http' | 'grpc' | 'tls' | 'tcp' | 'udp';
 
-/** Where requests go, in the words of the model. */
+/** The destination of requests, in the words of the model. */
 export type Target = Pick<HttpBackend, 'host' | 'port' | 'tls' | 'http2'> & {
   /** Key of its addresses. */
   readonly endpoints: string;
 };
 
-/** Who asks for a backend. */
+/** The route that refers to a backend. */
 export interface Asker {
   /** The route. */
   readonly from: Party;
   readonly spoken: Spoken;
-  /** That the route names as its parent. */
+  /** The Gateway that the route names as its parent. */
   readonly gateway: GatewayState;
   /** It is part of the Gateway, so that what it uses is used. */
   readonly attached: boolean;
@@ -53,7 +53,7 @@ export class BackendResolver {
       return problem('RefNotPermitted', `${what}: no ReferenceGrant allows it`);
     const service = this.lookup.services.get(`${namespace}/${name}`);
     if (service === undefined) return problem('BackendNotFound', `${what}: there is none`);
-    // Whoever may write a Service could send the gateway anywhere, its own admin port included.
+    // A user who may write a Service could send the gateway anywhere, its own admin port included.
     if (service.spec?.type === 'ExternalName')
       return problem('InvalidKind', `${what}: a Service of type ExternalName is no backend`);
     const protocol = spoken === 'udp' ? 'UDP' : 'TCP';
@@ -72,7 +72,7 @@ export class BackendResolver {
     return { host: `${name}.${namespace}.svc`, port: found.port, endpoints, ...way };
   }
 
-  /** How it is spoken to. */
+  /** The settings of connections to it. */
   private way(
     service: Service,
     port: ServicePort,
@@ -102,7 +102,7 @@ interface Protocol {
   readonly secure?: true;
 }
 
-/** What the usual names mean (KEP-3726, and those that came before it). Any other name says nothing to us. */
+/** The meaning of the usual names (KEP-3726, and those that came before it). Any other name says nothing to us. */
 const protocols: ReadonlyMap<string, Protocol> = new Map<string, Protocol>([
   ['kubernetes.io/h2c', { http2: true }],
   ['kubernetes.io/ws', {}],

@@ -7,11 +7,11 @@ import { byAge, keyOfNamed, type Lookup } from './lookup.ts';
 import { authoritiesOf, type Checked } from './pem.ts';
 import type { GatewayState } from './state.ts';
 
-/** What becomes of a BackendTLSPolicy. */
+/** The state of a BackendTLSPolicy. */
 export interface PolicyState {
   readonly object: BackendTLSPolicy;
   readonly tls: BackendTls | undefined;
-  /** Why it cannot be used. */
+  /** The reason why it cannot be used. */
   readonly invalid: Problem | undefined;
   readonly unresolved: Problem | undefined;
   /** Another one has a target of it. */
@@ -39,7 +39,7 @@ export class BackendTlsPolicies {
       state.gateways.set(gateway.key, gateway);
   }
 
-  /** What holds for a port of a Service. */
+  /** The policy for a port of a Service. */
   find(service: Service, { name = '' }: ServicePort): PolicyState | undefined {
     const key = keyOfNamed(service);
     return (name === '' ? undefined : this.byTarget.get(`${key} ${name}`)) ?? this.byTarget.get(`${key} `);
@@ -105,7 +105,7 @@ function readPolicy(object: BackendTLSPolicy, { configMaps }: Lookup): PolicySta
     insecure: false,
     insecureHost: false,
     subjectAltNames: names,
-    // Where there are alternative names, the host name only chooses the certificate (BackendTLSPolicyValidation).
+    // With alternative names, the host name only chooses the certificate (BackendTLSPolicyValidation).
     ...(names.length === 0 ? {} : { subjectAltNamesOnly: true }),
   };
   return {

@@ -31,7 +31,10 @@ function bytesOf(value: object): number {
   return bytes;
 }
 
-/** Why something takes more than it may; undefined where it does not, and then the budget is less by what it draws. */
+/**
+ * The reason why a part exceeds its budget; undefined if it does not, and then the budget shrinks by what it
+ * draws.
+ */
 function overdrawn({ what, bytes, most, of, draws = bytes }: Drawing, budget: Budget): string | undefined {
   if (bytes > most) return `${what} of ${bytes} bytes, where ${most} are possible`;
   if (draws > budget.left) return `${what} of ${draws} bytes, where ${of} has ${budget.left} left`;
@@ -43,7 +46,7 @@ interface Drawing {
   readonly what: string;
   readonly bytes: number;
   readonly most: number;
-  /** Whose budget it is. */
+  /** The owner of the budget. */
   readonly of: string;
   readonly draws?: number;
 }

@@ -74,7 +74,7 @@ test('entries of others keep their places, and ours theirs', () => {
   assert.deepEqual(withOwnEntries([b, x], [a, b, c], 'ours', 9), [a, x, b, c]);
   assert.deepEqual(withOwnEntries([a, x, b, y], [c], 'ours', 9), [c, x, y]);
   assert.deepEqual(withOwnEntries([a, x], [], 'ours', 9), [x]);
-  // What there is no room for is ours.
+  // Our own entries are dropped if there is no room.
   assert.deepEqual(withOwnEntries([x, y], [a, b], 'ours', 3), [x, y, a]);
   assert.deepEqual(withOwnEntries([x, y], [a], 'ours', 1), [x, y]);
 });

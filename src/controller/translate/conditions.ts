@@ -1,6 +1,6 @@
 import type { Condition } from '../types/index.ts';
 
-/** What is wrong, as a condition says it. */
+/** A problem, as a condition reports it. */
 export interface Problem {
   readonly reason: string;
   readonly message: string;
@@ -15,7 +15,7 @@ export type Verdict = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 export const verdict = (type: string, why: Problem | undefined, reason = type, message = ''): Verdict =>
   why === undefined ? { type, status: 'True', reason, message } : { type, status: 'False', ...why };
 
-/** Who writes conditions, about what, and when. */
+/** The writer, the subject and the time of conditions. */
 export interface Stamp {
   readonly now: string;
   readonly generation: number | undefined;

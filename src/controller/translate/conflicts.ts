@@ -3,7 +3,7 @@ import { HostSet } from './hostSet.ts';
 import { terminates } from './listeners.ts';
 import type { ListenerState } from './state.ts';
 
-/** What is taken of one port of TCP or UDP. */
+/** The claims on a port of TCP or UDP. */
 interface Taken {
   /** Listeners that take everything that comes. */
   whole: number;
@@ -20,9 +20,9 @@ interface Taken {
 export function noteConflicts(owners: readonly (readonly ListenerState[])[]): void {
   const before = new Map<string, Taken>();
   for (const listeners of owners) {
-    // What is not accepted takes nothing away from others, whatever else is wrong with it.
+    // A listener that is not accepted takes nothing away from others, whatever else is wrong with it.
     const live = listeners.filter(({ refused }) => refused?.reason !== 'UnsupportedProtocol');
-    // Who loses to another object does no harm to the others of its own.
+    // A listener that loses to another object does no harm to the others of its own.
     for (const listener of live) listener.conflict = conflictWith(before, listener, 0);
     const left = live.filter(({ conflict }) => conflict === undefined);
     const own = new Map<string, Taken>();

@@ -56,9 +56,9 @@ export interface Parameters {
   readonly kind: string;
   readonly namespace?: string;
   readonly name: string;
-  /** Why it cannot be used, where it cannot. */
+  /** The reason why it cannot be used, if there is one. */
   readonly problem?: string;
-  /** What it allows McpBackends, where it says so. */
+  /** The rights that it gives McpBackends, if it names any. */
   readonly mcp?: Partial<McpRights>;
 }
 
@@ -75,21 +75,21 @@ export interface McpRights {
 /** `Same`: that of the Gateway. */
 export type McpRight = 'None' | 'Same' | 'All';
 
-/** What is known of the proxies that serve a Gateway, and of the ways to them. */
+/** The known facts about the proxies that serve a Gateway, and their addresses. */
 export interface Infrastructure {
-  /** Where clients reach it now. */
+  /** The addresses where clients reach it now. */
   readonly addresses: readonly GatewayAddress[];
-  /** Of those that the Gateway asks for, the ones that cannot be had. */
+  /** The requested addresses that cannot be had. */
   readonly unusable?: readonly string[];
-  /** Why it does not serve yet, where it does not. */
+  /** The reason why it does not serve yet, if it does not. */
   readonly pending?: string;
 }
 
-/** What is known of the pod of an McpBackend. */
+/** The known facts about the pod of an McpBackend. */
 export interface PodInfrastructure {
   /** Its Service is there, and ours: another's of that name would be told the key. */
   readonly reachable: boolean;
-  /** Why it does not serve yet, where it does not. */
+  /** The reason why it does not serve yet, if it does not. */
   readonly pending?: string;
 }
 
@@ -98,7 +98,7 @@ export interface PodSurroundings {
   /** By `namespace/name` of the McpBackend. */
   readonly infrastructure: ReadonlyMap<string, PodInfrastructure>;
   /**
-   * What proxies show to be let in, by `namespace/name`: for each McpBackend another one. Undefined while it is not
+   * The key that lets proxies in, by `namespace/name`: each McpBackend has its own. Undefined while it is not
    * known.
    */
   readonly key: (backend: string) => string | undefined;
@@ -106,9 +106,9 @@ export interface PodSurroundings {
   readonly isKnown: boolean;
 }
 
-/** What a proxy cannot do of the model of its Gateway. */
+/** The parts of its Gateway's model that a proxy cannot serve. */
 export interface ProxyTrouble {
-  /** Why it does not take the model at all, so that the one before stays in use; empty where it does. */
+  /** The reasons why it rejects the whole model, so that the one before stays in use; empty if it does not. */
   readonly refused: readonly string[];
   /** Routes of the model, by name, that answer 500 and why. */
   readonly broken: readonly { readonly route: string; readonly problem: string }[];
@@ -121,9 +121,9 @@ export interface ProxyTrouble {
 }
 
 export interface TranslateOptions {
-  /** That of our GatewayClasses; everything that belongs to others is left alone. */
+  /** The controller name in our GatewayClasses; objects of others are left alone. */
   readonly controllerName: string;
-  /** What is written where a condition changes: RFC 3339, in seconds. */
+  /** The time that is written when a condition changes: RFC 3339, in seconds. */
   readonly now: string;
   /** The same for every proxy. */
   readonly process: ProcessSettings;
@@ -163,10 +163,10 @@ export interface McpPod {
   readonly object: McpBackend;
   /** The Gateways whose proxies are let in; at least one. */
   readonly gateways: readonly Gateway[];
-  /** That of the controller unless given. */
+  /** The image; that of the controller unless given. */
   readonly image?: string;
   readonly resources?: PodResources;
-  /** What it is to do; undefined where that cannot be said at present, so that it goes on with what it has. */
+  /** The model to serve; undefined if it is unknown at present, so that the pod goes on with what it has. */
   readonly model: GatewayModel | undefined;
 }
 
@@ -189,12 +189,12 @@ export type StatusKind =
   | 'GatewayPolicy'
   | 'McpBackend';
 
-/** What the `status` of an object ought to be, others' parts of it included. */
+/** The wanted `status` of an object, others' parts of it included. */
 export interface StatusUpdate {
   readonly kind: StatusKind;
   readonly namespace?: string;
   readonly name: string;
-  /** That of the object it was made from: a write with it fails where the object has changed meanwhile. */
+  /** The version of the object it was made from: a write with it fails if the object has changed meanwhile. */
   readonly resourceVersion?: string;
   readonly status: object;
   /** False where the object has it already. */

@@ -2,7 +2,7 @@ import { policySchemas } from '../../policies/facts.ts';
 import type { CorsFilter } from '../types/index.ts';
 import { said } from './settings.ts';
 
-/** What the API takes for silence. */
+/** The default of the API. */
 const MAX_AGE_SECONDS = 5;
 
 /**

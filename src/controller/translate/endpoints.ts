@@ -32,8 +32,9 @@ interface Finding {
 type Zones = ReadonlyMap<string, string>;
 
 /**
- * What was found is remembered as long as the Service lives, and holds for the very objects it was found in: of twenty
- * thousand addresses few change at a time. The same list is the same object, so that others need not compare it.
+ * The results are remembered as long as the Service lives, and hold for the very objects they were found in: of
+ * twenty thousand addresses few change at a time. The same list is the same object, so that others need not
+ * compare it.
  */
 const remembered = new WeakMap<Service, Found>();
 let lastZones: Zones = new Map();
@@ -98,7 +99,7 @@ export class EndpointFinder {
   }
 
   /**
-   * Those that are ready; where there are none, those that still serve while they end (as kube-proxy does), so that a
+   * The ready addresses; if there are none, those that still serve while they end (as kube-proxy does), so that a
    * rolling update of the last pod loses nothing.
    */
   private ofFamily(slices: readonly EndpointSlice[], family: string, port: ServicePort): BackendAddress[] {
@@ -132,7 +133,7 @@ export class EndpointFinder {
     if (host === undefined || host.length > longestHost) return;
     const said = endpoint.zone ?? this.zones.get(nodeName ?? '');
     const zone = said === undefined || said.length > longestZone ? undefined : said;
-    // What is not said means ready (EndpointConditions).
+    // A missing condition means ready (EndpointConditions).
     const isReady = conditions.ready ?? true;
     const list = isReady
       ? ready

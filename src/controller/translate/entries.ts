@@ -24,7 +24,7 @@ export const limitOf = (entry: string): number =>
 /** Most bytes that the Secrets and ConfigMaps of a namespace have in memory together, as the API writes them. */
 export const namespaceBudget = 16_777_216;
 
-/** Why an object has no text under the name of an entry. */
+/** The reason why an object has no text under the name of an entry. */
 export function whyMissing(
   { withheld, tooLarge = [] }: Pick<Secret | ConfigMap, 'withheld' | 'tooLarge'>,
   entry: string,

@@ -12,7 +12,7 @@ import { problem, type Problem } from './conditions.ts';
 import { corsSettings } from './cors.ts';
 import { checked, type Settings } from './settings.ts';
 
-/** What the filters of a rule or backend come to. */
+/** The policies that the filters of a rule or backend stand for. */
 export interface Filters {
   readonly policies: readonly PolicyUse[];
   readonly mirrors: readonly MirrorFilter[];
@@ -20,7 +20,7 @@ export interface Filters {
   readonly unresolved?: Problem;
 }
 
-/** Where the filters stand. */
+/** The place of the filters. */
 export interface FilterPlace {
   readonly place: Place;
   /** Port of the listener: redirects name it. */
@@ -90,7 +90,7 @@ export function readFilters(filters: readonly RouteFilter[] = [], at: FilterPlac
   return { policies, mirrors, ...(unresolved === undefined ? {} : { unresolved }) };
 }
 
-/** Of two policies for the same thing none is the right one. */
+/** Two policies for the same thing: neither is the right one. */
 export function repeated(policies: readonly PolicyUse[]): Problem | undefined {
   const names = policies.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
@@ -103,7 +103,7 @@ function headers(name: PolicyName, { set, add, remove }: HeaderFilter = {}): Set
   return checked(name, { set: record(set), add: record(add), remove: remove ?? [] });
 }
 
-/** Of several with one name, whatever its case, the first counts (HTTPHeader). */
+/** If a name appears several times, whatever its case, the first counts (HTTPHeader). */
 function record(list: HeaderFilter['set'] = []): Record<string, string> {
   const seen = new Set<string>();
   const kept = list.filter(({ name }) => {

@@ -2,7 +2,7 @@ import type { Bind, Listener, Model, ProcessSettings } from '../../model/index.t
 import type { Gateway } from '../types/index.ts';
 import { isProgrammed, listenersOf, type GatewayState, type ListenerState } from './state.ts';
 
-/** What the proxies of a Gateway are to do. */
+/** The model for the proxies of a Gateway. */
 export function modelOf(gateway: GatewayState, process: ProcessSettings): Model {
   const binds = new Map<number, Listener[]>();
   for (const state of listenersOf(gateway)) {

@@ -20,7 +20,7 @@ const cases = readdirSync(folder)
 
 const read = (name: string): string => readFileSync(`${folder}${name}`, 'utf8');
 
-/** Where there are any. */
+/** The pods, if there are any. */
 const podsOf = (pods: Translation['pods']): object =>
   pods.size === 0
     ? {}

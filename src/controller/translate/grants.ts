@@ -2,14 +2,14 @@ import { keyOf } from '../api/object.ts';
 import type { ReferenceGrant } from '../types/index.ts';
 import type { Guard } from './guard.ts';
 
-/** Who refers, or is referred to. */
+/** The referring or the referred object. */
 export interface Party {
   readonly group: string;
   readonly kind: string;
   readonly namespace: string;
 }
 
-/** What the ReferenceGrants of all namespaces allow. */
+/** The references that the ReferenceGrants of all namespaces allow. */
 export class Grants {
   /** By both parties: the names that may be referred to, or all of the kind. */
   private readonly allowed = new Map<string, Set<string> | 'all'>();

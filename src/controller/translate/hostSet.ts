@@ -4,7 +4,7 @@
  */
 export class HostSet {
   private readonly exact = new Set<string>();
-  /** What follows `*.`. */
+  /** The names after `*.`. */
   private readonly wildcards = new Set<string>();
   /** Everything that a wildcard could end with and reach one of the names. */
   private readonly endings = new Set<string>();

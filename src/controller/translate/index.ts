@@ -58,7 +58,7 @@ export function translate(
   return new Run(objects, options, asked).translate();
 }
 
-/** What routes are read with. */
+/** The tools for reading routes. */
 interface Beside {
   readonly backendTls: BackendTlsPolicies;
   readonly policies: GatewayPolicies;

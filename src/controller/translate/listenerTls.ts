@@ -7,7 +7,7 @@ import { GATEWAY_GROUP, type Lookup } from './lookup.ts';
 import { authoritiesOf, keyPairOf, lastKeyPairOf, type Checked, type KeyPair } from './pem.ts';
 import { namespaceOf, type Owner } from './state.ts';
 
-/** What a listener shows to its clients, and what it asks of them. */
+/** The TLS settings of a listener towards its clients. */
 export interface ListenerTls {
   readonly tls?: ServerTls;
   readonly refused?: Problem;
@@ -85,7 +85,7 @@ function certificates(references: readonly Reference[], owner: Owner, lookup: Lo
   return { pairs, ...(unresolved === undefined ? {} : { unresolved }) };
 }
 
-/** Why a reference leads to no certificate, and what it led to before its Secret was broken. */
+/** The reason why a reference leads to no certificate, and the pair it led to before its Secret was broken. */
 interface Unusable extends Problem {
   readonly last?: KeyPair;
 }
@@ -115,7 +115,7 @@ export function keyPairFor(
   return { ...problem(invalid, `${what}: ${checked.why}`), ...(last === undefined ? {} : { last }) };
 }
 
-/** What a port asks of client certificates; its own setting replaces that of all ports. */
+/** The demands of a port on client certificates; its own setting replaces that of all ports. */
 function validationFor({ spec }: Gateway, port: number): FrontendTls['validation'] {
   const frontend = spec.tls?.frontend;
   const own = frontend?.perPort?.find((one) => one.port === port);

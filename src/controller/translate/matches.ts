@@ -71,7 +71,7 @@ function pathKind(type: string, value: string, expressions: RouteExpressions): P
 /** RFC 9110 §5.6.2. The schema of the CRDs says the same, where the cluster minds it. */
 const token = /^[!#$%&'*+\-.^_`|~\dA-Za-z]+$/;
 
-/** Of several with one name the first counts (HTTPHeaderMatch, HTTPQueryParamMatch). */
+/** If a name appears several times, the first counts (HTTPHeaderMatch, HTTPQueryParamMatch). */
 function values(
   what: string,
   given: readonly TypedValue[],

@@ -29,7 +29,7 @@ export const isMcpRef = (reference: BackendRef): boolean =>
 const defaultPath = '/mcp';
 const defaultStartTimeoutMs = 60_000;
 
-/** What the McpBackends of a translation are resolved with. */
+/** The tools for resolving the McpBackends of a translation. */
 export interface McpTools {
   readonly backends: McpBackends;
   readonly rights: GatewayRights;
@@ -88,7 +88,7 @@ export class McpResolver {
     };
   }
 
-  /** What its own pod is to do, whichever of the Gateways has asked. */
+  /** Notes the program of its own pod, whichever of the Gateways has asked. */
   private noteProgram(state: McpState, namespace: string): void {
     const target = 'reason' in state.spec ? undefined : state.spec.targets[0];
     if (target?.stdio?.placement !== 'Pod' || state.program !== undefined) return;

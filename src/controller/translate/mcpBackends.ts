@@ -9,20 +9,20 @@ import { said } from './settings.ts';
 import type { GatewayState } from './state.ts';
 import { ancestorOf, ancestorsStatus } from './status.ts';
 
-/** What becomes of an McpBackend. */
+/** The state of an McpBackend. */
 export interface McpState {
   readonly object: McpBackend;
   readonly spec: McpBackendSpec | Problem;
   /** By `namespace/name` of the Gateways whose routes use it. */
   readonly uses: Map<string, McpUse>;
-  /** What its own pod is to run, where it wants one, a Gateway allows it, and everything it needs is there. */
+  /** The program of its own pod, if it wants one, a Gateway allows it, and everything it needs is there. */
   program: StdioTarget | undefined;
 }
 
-/** What becomes of an McpBackend at one Gateway. */
+/** The state of an McpBackend at one Gateway. */
 export interface McpUse {
   readonly gateway: GatewayState;
-  /** Why it cannot be used there. */
+  /** The reason why it cannot be used there. */
   readonly refused?: Problem;
   /** A reference that cannot be followed. */
   readonly unresolved?: Problem;
@@ -68,9 +68,9 @@ function read(object: McpBackend): McpBackendSpec | Problem {
   return reading;
 }
 
-/** Where its program runs in a pod of its own, and it can be used: what is known of that pod. */
+/** The known facts about the pod of a usable McpBackend with a pod of its own. */
 export interface PodNews {
-  /** Why it does not serve. */
+  /** The reason why it does not serve. */
   readonly problem: Problem | undefined;
 }
 

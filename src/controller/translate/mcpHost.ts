@@ -2,10 +2,13 @@ import { BlockList, isIP } from 'node:net';
 
 /** Names whose last part begins with a digit are addresses in disguise: systems read 127.1 as 127.0.0.1. */
 export const hostName = /^([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)+[a-z]([-a-z0-9]*[a-z0-9])?$/;
-/** Of this machine, and of Services. */
+/** Names of this machine, and of Services. */
 export const insideName = /(^|\.)(localhost|svc|cluster\.local)$|\.svc\./;
 
-/** What stands for this machine or its link (RFC 6890), where clouds keep the credentials of machines; and no host at all. */
+/**
+ * Addresses that stand for this machine or its link (RFC 6890), where clouds keep the credentials of machines;
+ * and no host at all.
+ */
 const inside4 = new BlockList();
 for (const [network, bits] of [
   ['0.0.0.0', 8],

@@ -13,13 +13,13 @@ import { endpointKey } from './endpoints.ts';
 import { mcpPodName } from './mcpPodNames.ts';
 import { checked } from './settings.ts';
 
-/** Of the pod, and of its Service. */
+/** The port of the pod, and of its Service. */
 export const mcpPodPort = 8_080;
 const path = '/mcp';
 
 export const beingSetUp = 'its pod is being set up';
 
-/** What every backend of one target has. */
+/** The settings of every backend with a single target. */
 export const backendDefaults: Pick<McpBackend, 'prefixMode' | 'dnsRebindingProtection'> = {
   prefixMode: 'conditional',
   dnsRebindingProtection: false,
@@ -39,7 +39,7 @@ function use(name: PolicyName, settings: unknown, place: Place): PolicyUse {
 }
 
 /**
- * How proxies reach the pod of an McpBackend.
+ * The target by which proxies reach the pod of an McpBackend.
  * @param key what they show to be let in
  */
 export function remoteTarget(
@@ -61,12 +61,12 @@ export function remoteTarget(
 }
 
 /**
- * What the pod of an McpBackend is to do: its program, for whoever shows the key.
+ * The model of an McpBackend's pod: its program, for clients that show the key.
  * @param backend `namespace/name`
  */
 export function podModel(backend: string, target: StdioTarget, key: string, process: ProcessSettings): Model {
   const place = placeOf(backend);
-  // Of the key it holds a digest only: the program runs beside it.
+  // The pod holds only a digest of the key: the program runs beside it.
   const keys = [{ keyHash: `sha256:${hash('sha256', key)}` }];
   return {
     process,

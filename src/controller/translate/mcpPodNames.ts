@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
 
-/** What the pod of an McpBackend is called, its Service, and all else that is made for it: a name of a Service. */
+/**
+ * The name of the pod of an McpBackend, of its Service, and of all else that is made for it: a name of a Service.
+ */
 export function mcpPodName(controllerName: string, name: string): string {
   // Controllers that share a cluster may serve the same McpBackend, each by a pod of its own.
   const readable = name.replaceAll('.', '-').slice(0, 40);
@@ -17,7 +19,7 @@ export const mcpAccountName = (controllerName: string, name: string): string =>
 const prefix = 'mcp_';
 
 /**
- * What its model is asked for by, where a Gateway's is asked for by `namespace/name`. No Gateway has a name with an
+ * The name by which its model is requested, where a Gateway's is `namespace/name`. No Gateway has a name with an
  * underscore.
  * @param key `namespace/name` of the McpBackend
  */

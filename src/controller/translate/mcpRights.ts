@@ -5,7 +5,7 @@ import type { GatewayState } from './state.ts';
 
 const none: McpRights = { stdio: 'None', pods: 'None', hosts: 'None' };
 
-/** What the owners of Gateways allow McpBackends; nothing unless they say so. */
+/** The rights that the owners of Gateways give McpBackends; none by default. */
 export class GatewayRights {
   private readonly classes: ReadonlyMap<string, GatewayClass>;
   private readonly parameters: readonly Parameters[];
@@ -22,7 +22,7 @@ export class GatewayRights {
     const ofGateway = this.follow(
       own === undefined ? undefined : { ...own, namespace: metadata.namespace ?? '' },
     );
-    // What is said closer to it counts more, as with all parameters.
+    // The closest setting counts most, as with all parameters.
     let right = { ...none, ...ofClass, ...ofGateway }[what];
     // Pods are made where the McpBackend is: who owns a Gateway has no say in the namespaces of others.
     if (what === 'pods' && right === 'All' && ofClass?.pods !== 'All') right = 'Same';

@@ -4,11 +4,11 @@ import { problem, type Problem } from './conditions.ts';
 import { isMcpRef } from './mcpBackendRef.ts';
 import { aboutForwarding as policiesAboutForwarding } from './policyKinds.ts';
 
-/** What is about an HTTP request that is forwarded as it is: none such is sent to MCP servers. */
+/** The filters about an HTTP request that is forwarded as it is: no such request goes to MCP servers. */
 const aboutForwarding: ReadonlySet<string> = new Set(['URLRewrite', 'RequestMirror']);
 
 /**
- * What a rule with an McpBackend cannot have beside it.
+ * The settings that a rule with an McpBackend cannot have beside it.
  * @param own policies that the rule names, be it by fields or by filters
  */
 export function mcpRuleProblem(

@@ -11,7 +11,7 @@ import type {
   TranslateOptions,
 } from './contract.ts';
 
-/** What a test says of everything that is no object of the cluster. */
+/** The facts of a test that are no objects of the cluster. */
 interface Surroundings {
   readonly infrastructure?: Readonly<Record<string, Infrastructure>>;
   readonly troubles?: Readonly<Record<string, readonly ProxyTrouble[]>>;
@@ -107,7 +107,7 @@ export function readObjects(text: string): { objects: KubeObjects; options: Tran
   };
 }
 
-/** What every object of the API server has, so that the files need not say it. */
+/** Adds the fields that every object of the API server has, so that the files need not have them. */
 function withDefaults(document: Document): object {
   const metadata = {
     ...(clusterScoped.has(document.kind) ? {} : { namespace: 'default' }),

@@ -3,7 +3,7 @@ import { problem, type Problem } from './conditions.ts';
 import type { Parameters } from './contract.ts';
 import { written } from './grants.ts';
 
-/** What a `parametersRef` names. */
+/** The object that a `parametersRef` names. */
 export const findParameters = (
   { group = '', kind = '', namespace, name }: Reference,
   known: readonly Parameters[],
@@ -12,7 +12,7 @@ export const findParameters = (
     (one) => one.group === group && one.kind === kind && one.name === name && one.namespace === namespace,
   );
 
-/** What is wrong with a `parametersRef`, if anything is. */
+/** The problem of a `parametersRef`, if there is one. */
 export function parametersProblem(reference: Reference, known: readonly Parameters[]): Problem | undefined {
   const { group = '', kind = '', namespace, name } = reference;
   const found = findParameters(reference, known);

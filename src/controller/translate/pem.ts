@@ -8,7 +8,7 @@ export interface KeyPair {
   readonly key: string;
 }
 
-/** What was found, or why it cannot be used. */
+/** The result, or the reason why it cannot be used. */
 export type Checked<Value> =
   { readonly ok: true; readonly value: Value } | { readonly ok: false; readonly why: string };
 
@@ -19,7 +19,10 @@ const bad = (why: string): Checked<never> => ({ ok: false, why });
 const pairs = new WeakMap<Secret, Checked<KeyPair>>();
 const authorities = new WeakMap<ConfigMap, Checked<string>>();
 
-/** What was good of a Secret before it was broken: by the object as it is now, so that it goes when the Secret does. */
+/**
+ * The last good pair of a Secret that is broken now: by the object as it is now, so that it goes when the Secret
+ * does.
+ */
 const lastPairs = new WeakMap<Secret, KeyPair>();
 
 /** A Secret was replaced: what was good of it is remembered where the new one is of no use. */
@@ -58,7 +61,7 @@ function checkPair(secret: Secret): Checked<KeyPair> {
   try {
     const [first] = certificatesIn(cert);
     if (first === undefined) return bad('tls.crt holds no certificate');
-    // Nothing of the key may get into a status that everybody can read.
+    // No part of the key may get into a status, which everybody can read.
     if (!first.checkPrivateKey(createPrivateKey(key))) return bad('tls.key is not the key of tls.crt');
     return good({ cert, key });
   } catch {

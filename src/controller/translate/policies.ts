@@ -15,14 +15,14 @@ import type { GatewayState, ListenerState, RouteKind } from './state.ts';
 interface Attached {
   readonly state: GatewayPolicyState;
   readonly target: PolicyTarget;
-  /** Of all that it says, what does not hold there. */
+  /** The problems of its settings there. */
   readonly problems: readonly Problem[];
 }
 
-/** Something that can be a target, and its parts that have names. */
+/** A possible target, and its named parts. */
 export interface Section {
   readonly name: string;
-  /** Why no policy can be for it. */
+  /** The reason why no policy can be for it. */
   readonly refused?: string;
   /** It is no part of the target, but inherits what the target has. */
   readonly below?: true;
@@ -52,7 +52,7 @@ export class GatewayPolicies {
     return this.byName.get(key);
   }
 
-  /** What the routes of a listener inherit. */
+  /** The policies that the routes of a listener inherit. */
   ofListener(listener: ListenerState, gateway: GatewayState): Level {
     if (this.isEmpty) return nothing;
     let level = this.ofListeners.get(listener);
@@ -177,7 +177,7 @@ export class GatewayPolicies {
 
 function misfitOf(policy: string, { group, kind }: PolicyTarget): Problem | undefined {
   const possible = targetKind(group, kind)?.policies;
-  // What is no target, and what is no policy, is told of elsewhere.
+  // Invalid targets and unknown policies are reported elsewhere.
   return possible === undefined || schemaOf(policy) === undefined || possible.includes(policy)
     ? undefined
     : problem('Invalid', `${policy} is not for targets of kind ${kind}`);
@@ -188,7 +188,7 @@ function sectionProblems(
   sections: readonly Section[],
 ): readonly Problem[] {
   if (sectionName === '') {
-    // Nothing in the target reads a policy, so that one for all of it would be taken and forgotten.
+    // No part of the target reads a policy, so a policy for all of it would have no effect.
     const [first] = sections;
     return first?.refused !== undefined && sections.every(({ refused }) => refused !== undefined)
       ? [problem('Invalid', first.refused)]

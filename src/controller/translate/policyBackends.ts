@@ -9,7 +9,7 @@ import { placeOf, type Level } from './policyLevel.ts';
 import { nameOf } from './policyState.ts';
 import type { GatewayState } from './state.ts';
 
-/** How it is connected to. */
+/** The settings of connections to it. */
 type Connection = Pick<
   HttpBackend,
   'eviction' | 'check' | 'connections' | 'tcp' | 'requestTimeoutMs' | 'affinity'
@@ -20,7 +20,7 @@ interface OfService {
   readonly steps: readonly PolicyUse[];
 }
 
-/** What can be said of a server of MCP besides: the messages it gets are the gateway's own. */
+/** The additional settings of an MCP server: the messages it gets are the gateway's own. */
 const mcpSteps: ReadonlySet<string> = new Set(policiesOn('target'));
 
 /** Gives backends what the policies of their Service say. */
@@ -65,7 +65,7 @@ export class BackendPolicies {
   mcp(target: RemoteTarget): RemoteTarget | Problem {
     const read = this.read(target.endpoints);
     if (read === undefined || 'reason' in read) return read ?? target;
-    // What lets the proxies into the pod of an McpBackend is not for others to replace.
+    // Other policies must not replace the key that lets the proxies into the pod of an McpBackend.
     const { policies: own = [] } = target;
     const others = read.steps.filter(
       ({ name }) => mcpSteps.has(name) && !own.some((policy) => policy.name === name),
@@ -86,7 +86,7 @@ export class BackendPolicies {
         this.gateway,
         ports.map(({ name = '' }) => ({ name })),
       );
-    // One number may stand for a port of TCP and another one of UDP, as with HTTP/3.
+    // A number may stand for a port of TCP and another one of UDP, as with HTTP/3.
     const used = ports.find((one) => one.port === Number(port) && (one.protocol ?? 'TCP') === protocol);
     const name = used?.name ?? '';
     const level = this.policies.ofService(key, name);
@@ -94,7 +94,7 @@ export class BackendPolicies {
   }
 }
 
-/** Of bytes nobody knows where a request begins. */
+/** In a stream of bytes, the gateway does not know where a request begins. */
 const ofBytes = ({ requestTimeoutMs: _, affinity: __, ...others }: Connection) => others;
 
 /** The session says where its messages go. */

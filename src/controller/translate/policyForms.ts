@@ -2,8 +2,8 @@ import { factsOf, type ClusterForm, type PolicyName } from '../../policies/facts
 import { isRecord } from '../api/object.ts';
 
 /**
- * Where the file names another file, or holds a secret, an object of the cluster names a Secret or ConfigMap of its
- * namespace. The facts of each policy say where; the CRD is made of the same facts (`npm run generate`).
+ * A setting that names a file, or holds a secret, in the file names a Secret or ConfigMap of its namespace in the
+ * cluster. The facts of each policy say where; the CRD is made of the same facts (`npm run generate`).
  */
 
 type Entry<Field> = Extract<ClusterForm['from'], { readonly field: Field }>['entry'];

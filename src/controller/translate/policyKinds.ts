@@ -9,7 +9,7 @@ import {
 } from '../../policies/facts.ts';
 import { GATEWAY_GROUP } from './lookup.ts';
 
-/** What a GatewayPolicy can hold, and what it can be for. */
+/** The settings of a GatewayPolicy, and its targets. */
 
 export const POLICY_GROUP = 'portcullis.dev';
 
@@ -18,11 +18,11 @@ export const requestPolicies: readonly PolicyName[] = policiesOn('route').filter
   (name) => factsOf(name)?.fileOnly !== true,
 );
 
-/** Those of them that a Service may have as well: for the requests that go there. */
+/** The policies that a Service may have as well: for the requests that go there. */
 const ofServices: ReadonlySet<string> = new Set(policiesOn('service'));
 export const backendSteps: readonly PolicyName[] = requestPolicies.filter((name) => ofServices.has(name));
 
-/** What is about an HTTP request that is forwarded as it is: none such is sent to MCP servers. */
+/** The policies about an HTTP request that is forwarded as it is: no such request goes to MCP servers. */
 const forwarding = policiesAbout('forwarding');
 export const aboutForwarding: ReadonlySet<string> = new Set(
   requestPolicies.filter((name) => forwarding.has(name)),
@@ -31,8 +31,8 @@ export const aboutForwarding: ReadonlySet<string> = new Set(
 const { health, connections, tcp, http, sessionAffinity } = backendPolicies.shape;
 
 /**
- * How connections to a Service are made: as `policies` of a backend of the file. TLS and the version of HTTP are said
- * by BackendTLSPolicy and `appProtocol`.
+ * The settings of connections to a Service: as `policies` of a backend of the file. TLS and the version of HTTP
+ * are said by BackendTLSPolicy and `appProtocol`.
  */
 export const connectionPolicies = z.strictObject({
   health,
@@ -63,7 +63,7 @@ export const schemaOf = (name: string): z.ZodType | undefined => {
 interface TargetKind {
   readonly group: string;
   readonly kind: string;
-  /** What `sectionName` names; undefined where there is nothing to be named. */
+  /** The section that `sectionName` names; undefined if the target has none. */
   readonly section: string | undefined;
   /** Policies that can be for it. */
   readonly policies: readonly string[];
@@ -94,7 +94,10 @@ export const targetKinds: readonly TargetKind[] = [
 export const targetKind = (group: string, kind: string): TargetKind | undefined =>
   targetKinds.find((one) => one.group === group && one.kind === kind);
 
-/** Of a Service in plain text, of anything else with TLS only: a key set that somebody can change is none. */
+/**
+ * Allows plain text for a Service only, and TLS for everything: a key set that an attacker can change is
+ * worthless.
+ */
 export const keySetUrl =
   /^(https:\/\/|http:\/\/[a-z0-9]([-a-z0-9]*[a-z0-9])?\.[a-z0-9]([-a-z0-9]*[a-z0-9])?\.svc(\.cluster\.local)?(:[0-9]{1,5})?(\/|$))/;
 export const keySetUrlRule =

@@ -16,7 +16,7 @@ export type Level = ReadonlyMap<string, Holding>;
 
 export const nothing: Level = new Map();
 
-/** What stands closer takes the place of what it inherits, whole policies at a time. */
+/** The closer level replaces the inherited one, whole policies at a time. */
 export function over(inherited: Level, closer: Level): Level {
   if (closer.size === 0) return inherited;
   return inherited.size === 0 ? closer : new Map([...inherited, ...closer]);

@@ -16,7 +16,7 @@ export type ReadPolicy = { readonly settings: unknown } | Problem;
 /** By name of the policy. */
 export type ReadPolicies = ReadonlyMap<string, ReadPolicy>;
 
-/** What an object said, together with the Secrets and ConfigMaps that were looked at for it. */
+/** The settings of an object, together with the Secrets and ConfigMaps that were looked at for it. */
 interface Remembered {
   readonly policies: ReadPolicies;
   readonly looked: readonly Looked[];
@@ -67,7 +67,7 @@ function read(name: string, value: unknown, texts: Texts): ReadPolicy {
   }
 }
 
-/** Where the keys of tokens are fetched from, derived addresses included. */
+/** The URLs from which the keys of tokens are fetched, derived addresses included. */
 function keySetUrls(settings: unknown): readonly string[] {
   if (!isRecord(settings)) return [];
   const { jwks, providers } = settings;

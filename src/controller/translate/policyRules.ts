@@ -89,7 +89,7 @@ export class RulePolicies {
     return this.policies.ofMcpBackend(key);
   }
 
-  /** What an `ExtensionRef` of a rule, or of one of its backends, comes to. */
+  /** The policies that an `ExtensionRef` of a rule, or of one of its backends, stands for. */
   extension(
     { group = '', kind = '', name }: Reference,
     where: 'rule' | 'backend',

@@ -5,11 +5,11 @@ import type { ReadPolicies } from './policyReading.ts';
 import type { GatewayState } from './state.ts';
 import { ancestorOf } from './status.ts';
 
-/** What becomes of a GatewayPolicy. */
+/** The state of a GatewayPolicy. */
 export interface GatewayPolicyState {
   readonly object: GatewayPolicy;
   readonly policies: ReadPolicies;
-  /** Why some of them cannot be used: what they are for is out of service. */
+  /** The reason why some of them cannot be used: their targets are out of service. */
   readonly invalid: Problem | undefined;
   /** The Gateways whose requests it concerns, and targets that are not there. */
   readonly ancestors: Map<string, Ancestor>;

@@ -6,7 +6,7 @@ import { namespaceOf } from './state.ts';
 const direct = new WeakMap<AnyRoute, readonly string[]>();
 const none: readonly string[] = [];
 
-/** Which Gateways routes name, or the ListenerSets that they name, by `namespace/name`. */
+/** The Gateways that routes name, or the ListenerSets that they name, by `namespace/name`. */
 export class GatewayNames {
   private readonly sets: ReadonlyMap<string, ListenerSet>;
 

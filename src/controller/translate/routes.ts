@@ -129,7 +129,7 @@ function place(
 const spokenBy: Readonly<Record<RouteKind, (listeners: readonly ListenerState[]) => Spoken>> = {
   HTTPRoute: () => 'http',
   GRPCRoute: () => 'grpc',
-  // What TLS was taken off of may get it again; what passes as it came has it already.
+  // A connection whose TLS ended here may get TLS again; a connection that passes as it came has it already.
   TLSRoute: (listeners) => (listeners.some(({ spec }) => terminates(spec)) ? 'tls' : 'tcp'),
   TCPRoute: () => 'tcp',
   UDPRoute: () => 'udp',
@@ -146,7 +146,7 @@ type Reader = (
   reading: Reading,
 ) => ReadRules<Route | TcpRoute | UdpRoute>;
 
-/** How each kind is read and where what was read goes. */
+/** The reader of each kind, and the destination of its results. */
 const readers: Readonly<Record<RouteKind, Reader>> = {
   HTTPRoute: (route, listeners, reading) => readHttp('HTTPRoute', route as HttpRoute, listeners, reading),
   GRPCRoute: (route, listeners, reading) => readHttp('GRPCRoute', route as GrpcRoute, listeners, reading),

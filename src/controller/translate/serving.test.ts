@@ -1,4 +1,4 @@
-/** What is translated, served: objects of the Gateway API in front of real apps on the loopback interface. */
+/** Serves translated models: objects of the Gateway API in front of real apps on the loopback interface. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer as createTcp } from 'node:net';

@@ -15,7 +15,7 @@ export function checked(name: PolicyName, settings: unknown): Settings | Problem
   return problem('UnsupportedValue', `${name}: ${said(result.error.issues)}`);
 }
 
-/** What a schema says about settings; about keys it says it one level deeper. */
+/** The message of a schema about settings; its messages about keys are one level deeper. */
 export function said(issues: readonly z.core.$ZodIssue[]): string {
   return issues
     .map((issue) => {

@@ -6,12 +6,12 @@ import { keyOfNamed } from './lookup.ts';
 
 export type RouteKind = 'HTTPRoute' | 'GRPCRoute' | 'TLSRoute' | 'TCPRoute' | 'UDPRoute';
 
-/** Whose listener it is. */
+/** The owner of a listener. */
 export type Owner =
   | { readonly kind: 'Gateway'; readonly object: Gateway }
   | { readonly kind: 'ListenerSet'; readonly object: ListenerSet };
 
-/** What becomes of a listener in the course of a translation. */
+/** The state of a listener in the course of a translation. */
 export interface ListenerState {
   readonly owner: Owner;
   readonly spec: ListenerSpec;
@@ -20,14 +20,14 @@ export interface ListenerState {
   /** Kinds of routes it takes; none where it is of no use. */
   readonly kinds: readonly RouteKind[];
   readonly tls: ServerTls | undefined;
-  /** Why it is not accepted; a conflict aside. */
+  /** The reason why it is not accepted; a conflict aside. */
   readonly refused: Problem | undefined;
   /** A reference that cannot be followed. */
   readonly unresolved: Problem | undefined;
   /** Accepted, and yet there is nothing to serve with. */
   readonly unusable: string | undefined;
   conflict: Problem | undefined;
-  /** Why a proxy keeps it closed that has it in its model. */
+  /** The reason why a proxy keeps it closed that has it in its model. */
   closed: string | undefined;
   /** Shares host names with another listener of TLS. */
   overlaps: boolean;
@@ -47,7 +47,7 @@ export const isProgrammed = ({ refused, conflict, unusable }: ListenerState): bo
 /** A ListenerSet of a Gateway. */
 export interface SetState {
   readonly object: ListenerSet;
-  /** Why it does not belong to the Gateway, where it does not. */
+  /** The reason why it does not belong to the Gateway, if it does not. */
   readonly refused: Problem | undefined;
   readonly listeners: readonly ListenerState[];
 }
@@ -57,16 +57,16 @@ export interface GatewayState {
   readonly key: string;
   readonly listeners: readonly ListenerState[];
   readonly sets: readonly SetState[];
-  /** Why it is not accepted, its listeners aside. */
+  /** The reason why it is not accepted, its listeners aside. */
   readonly refused: Problem | undefined;
-  /** What it shows to backends that speak TLS; a problem where it should and cannot. */
+  /** The certificate that it shows to backends that speak TLS; a problem if it should and cannot. */
   readonly client: { readonly cert: Pem; readonly key: Pem } | Problem | undefined;
   /** Takes clients without, or with any, certificate. */
   readonly insecure: boolean;
   /** Keys of the endpoint lists that its routes use. */
   readonly endpoints: Set<string>;
   /**
-   * Something of this installation is not known yet: for this moment its proxies keep the model they have, rather than
+   * Set while a fact about this installation is unknown: its proxies then keep the model they have, rather than
    * end the sessions of routes that would not serve.
    */
   waits: boolean;
@@ -83,10 +83,10 @@ export const isAccepted = (gateway: GatewayState): boolean =>
   gateway.refused === undefined &&
   listenersOf(gateway).some(({ refused, conflict }) => refused === undefined && conflict === undefined);
 
-/** What a route can have for a parent. */
+/** The possible parents of a route. */
 export interface ParentState {
   readonly gateway: GatewayState;
-  /** Where it is a ListenerSet. */
+  /** The ListenerSet, if it is one. */
   readonly set?: SetState;
   readonly listeners: readonly ListenerState[];
 }
@@ -115,5 +115,5 @@ export const newHosts = (): ListenerState['hosts'] => ({
   GRPCRoute: new HostSet(),
 });
 
-/** Where a reference points to that does not say so itself. */
+/** The namespace of a reference that does not name one. */
 export const namespaceOf = (reference: Reference, own: string): string => reference.namespace ?? own;

@@ -47,7 +47,7 @@ export function update(
   };
 }
 
-/** Where nothing is wrong, `reason` is that of True. */
+/** Without a problem, `reason` is that of True. */
 const accepted = (why: Problem | undefined, reason = 'Accepted'): Verdict => verdict('Accepted', why, reason);
 
 export function gatewayClassStatus(
@@ -253,7 +253,7 @@ export const policyStatus = (
     now,
   );
 
-/** What an object is told at one of those that stand above it. */
+/** The part of an object's status about one of its ancestors. */
 export interface AncestorEntry {
   /** Entries are in the order of these. */
   readonly key: string;

@@ -16,7 +16,7 @@ import { invalid, type ReadRules } from './rules.ts';
 type Kind = 'TLSRoute' | 'TCPRoute' | 'UDPRoute';
 type Route = TlsRouteObject | TcpRouteObject | UdpRouteObject;
 
-/** What TCP routes are read with. */
+/** The tools for reading TCP routes. */
 interface TcpTools {
   readonly backends: BackendResolver;
   readonly policies: GatewayPolicies;

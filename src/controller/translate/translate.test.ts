@@ -128,7 +128,7 @@ test('while nobody knows what lets proxies into pods, Gateways that use one keep
     [...known.models.keys()],
     ['default/web', 'default/second', 'default/third', 'team/theirs'],
   );
-  // One of them is not allowed to use any.
+  // This Gateway is not allowed to use any.
   assert.deepEqual([...early.models.keys()], ['default/third']);
   assert.deepEqual(
     [...early.pods].filter(([, { model }]) => model !== undefined),

@@ -69,7 +69,7 @@ const renamed = <Kind extends Named>(object: Kind, name: (own: string) => string
   metadata: { ...object.metadata, name: name(object.metadata.name) },
 });
 
-/** What a translation says, in an order of its own. */
+/** The result of a translation, in an order of its own. */
 const told = ({ models, endpoints, report }: Translation): unknown => ({
   models,
   endpoints: new Map(
@@ -106,7 +106,7 @@ const withRoute = (
 
 const removed: AnyRoute[] = [];
 
-/** What happens to a cluster, one thing at a time. */
+/** The changes of a cluster, one at a time. */
 const steps: Readonly<Record<string, Step>> = {
   'a route has other parents': (world, pick) => {
     const { name, namespace } = pick(world.objects.gateways).metadata;
@@ -237,12 +237,12 @@ const withList = (world: World, field: keyof KubeObjects, list: readonly unknown
   world.objects = { ...world.objects, [field]: list };
 };
 
-/** What was deleted, to come again. */
+/** The deleted objects, to come again. */
 const gone: (readonly [(typeof askedFields)[number], Named])[] = [];
 
 type Form = (object: Named) => Named;
 
-/** What may become of objects that stay: as they are, of use, and of no use. */
+/** The forms of objects that stay: unchanged, useful, and useless. */
 const otherForms: Readonly<Record<(typeof askedFields)[number], readonly Form[]>> = {
   services: [
     (object) => ({ ...object, spec: { type: 'ExternalName' } }) as Named,

@@ -10,7 +10,7 @@ import { GatewayNames } from './routeParents.ts';
 const routeFields = ['httpRoutes', 'grpcRoutes', 'tlsRoutes', 'tcpRoutes', 'udpRoutes'] as const;
 type RouteField = (typeof routeFields)[number];
 
-/** Where one of these is another one, everything is translated: each may matter to any Gateway. */
+/** A change to any of these objects triggers a full translation: each may matter to any Gateway. */
 const decisive = [
   'gatewayClasses',
   'listenerSets',
@@ -39,14 +39,14 @@ interface Known {
   readonly wholeAt: number;
 }
 
-/** What is to be translated anew. */
+/** The part to translate anew. */
 interface Part {
   /** By `namespace/name`. */
   readonly gateways: ReadonlySet<string>;
   readonly routes: Readonly<Record<RouteField, readonly AnyRoute[]>>;
   /** Keys of the report that may not be there any more. */
   readonly stale: ReadonlySet<string>;
-  /** What the report says of objects that have come to say it. */
+  /** The reported status of objects that already say it. */
   readonly settled: ReadonlyMap<string, StatusUpdate>;
 }
 
@@ -145,7 +145,7 @@ const kindOf = {
 
 const keyOfRoute = (field: RouteField, route: AnyRoute): string => `${kindOf[field]} ${keyOfNamed(route)}`;
 
-/** Of everything that is no object and not about one Gateway. */
+/** Compares everything that is no object and not about one Gateway. */
 const hasSameSurroundings = (a: TranslateOptions, b: TranslateOptions): boolean =>
   a.controllerName === b.controllerName &&
   a.process === b.process &&
@@ -191,7 +191,7 @@ function settle(
   const update = report.get(key);
   if (update === undefined || !sameData(now.status, update.status) || !isSameButForStatus(old, now))
     return false;
-  // One that has let go of us is none of our business from now on.
+  // A route that no longer names us is left alone from now on.
   const { parents } = update.status as { readonly parents?: readonly { readonly controllerName: string }[] };
   if (parents?.every(({ controllerName }) => controllerName !== options.controllerName) === true)
     return false;

@@ -2,7 +2,7 @@ import { problem, type Problem } from './conditions.ts';
 import type { ProxyTrouble } from './contract.ts';
 import { listenersOf, type GatewayState } from './state.ts';
 
-/** What the proxies of Gateways could not make of their models, as statuses say it. */
+/** The parts of models that the proxies of Gateways could not serve, for statuses. */
 export class ProxyTroubles {
   private readonly refusals = new Map<string, string>();
   /** By Gateway and the object that the route comes from. */
@@ -24,7 +24,7 @@ export class ProxyTroubles {
     }
   }
 
-  /** Why proxies of the Gateway do not take its model: the one before stays in use. */
+  /** The reason why proxies of the Gateway reject its model: the one before stays in use. */
   refusal(gateway: string): Problem | undefined {
     const why = this.refusals.get(gateway);
     return why === undefined ? undefined : problem('Invalid', `a proxy does not take it: ${why}`);

@@ -53,7 +53,7 @@ export interface Secret extends Named {
   readonly data?: Readonly<Record<string, string>>;
   /** Entries that were left out when it was read, since they are larger than is kept. */
   readonly tooLarge?: readonly string[];
-  /** Why nothing of its data is here, though it has some. */
+  /** The reason why its data was left out, though it has some. */
   readonly withheld?: Withheld;
 }
 

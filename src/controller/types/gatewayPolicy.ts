@@ -12,7 +12,7 @@ export interface GatewayPolicy extends Named {
   readonly status?: PolicyStatus;
 }
 
-/** What a policy is for; in the namespace of the policy. */
+/** The target of a policy; in the namespace of the policy. */
 export interface PolicyTarget {
   readonly group: string;
   readonly kind: string;

@@ -1,6 +1,6 @@
 import type { ObjectMeta } from '../api/object.ts';
 
-/** What every object brings, whatever its kind. */
+/** The fields of every object, whatever its kind. */
 export interface Named {
   readonly metadata: ObjectMeta;
 }

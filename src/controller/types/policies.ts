@@ -12,7 +12,7 @@ export interface ReferenceGrant extends Named {
   };
 }
 
-/** How the gateway speaks TLS with a Service of its namespace. */
+/** The TLS settings of the gateway towards a Service of its namespace. */
 export interface BackendTLSPolicy extends Named {
   readonly spec: {
     readonly targetRefs: readonly (Reference & { readonly sectionName?: string })[];

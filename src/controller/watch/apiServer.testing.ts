@@ -4,7 +4,7 @@ import { createMetrics } from '../../telemetry/index.ts';
 import { KubeApi } from '../api/api.ts';
 import { accessTo } from '../api/localServer.testing.ts';
 
-/** What came in. */
+/** A request that came in. */
 export interface Asked {
   readonly path: string;
   readonly query: URLSearchParams;

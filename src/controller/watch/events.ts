@@ -9,12 +9,12 @@ export class UnreadableAnswer extends Error {
 
 export type WatchEvent =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: KubeObject; readonly version: string }
-  /** Nothing changed; a watch may be resumed from here. */
+  /** A bookmark without a change; a watch may be resumed from here. */
   | { readonly type: 'BOOKMARK'; readonly version: string };
 
 /** A list without its items, which come one by one. */
 export interface Page {
-  /** Where a watch begins that misses nothing. */
+  /** The version from which a watch misses no event. */
   readonly version: string;
   /** Asks for the next page; undefined on the last one. */
   readonly next: string | undefined;

@@ -24,14 +24,14 @@ import type { KindMetrics, ListReason, RestartCause, WatchState } from './watchM
 /** Times in milliseconds. */
 export interface WatchPace {
   readonly backoff: BackoffOptions;
-  /** How long a watch is asked to last; up to half less, so that the watches of all kinds do not end together. */
+  /** The requested duration of a watch; up to half less, so that the watches of all kinds do not end together. */
   readonly watchMs: number;
   /**
    * A watch on which nothing was heard for so long is begun again. The server sends a bookmark about every minute; one
    * that does not costs us a request, no more.
    */
   readonly silentMs: number;
-  /** How often a kind that is not installed, or that we may not see, is asked for again. */
+  /** The interval at which a kind that is not installed, or that we may not see, is requested again. */
   readonly absentMs: number;
 }
 
@@ -92,7 +92,7 @@ export class ListWatch<T extends KubeObject> {
   readonly #ended = new AbortController();
   readonly #done: Promise<void>;
   #state: WatchState = 'starting';
-  /** Where the next watch begins; undefined when only a list helps. */
+  /** The version at which the next watch begins; undefined when only a list helps. */
   #version: string | undefined;
   #listReason: ListReason = 'start';
   /** A list in pages expired on the way: the next one is asked for in one piece. */
@@ -284,7 +284,7 @@ export class ListWatch<T extends KubeObject> {
       return jittered(pace.absentMs, random);
     }
     if (error instanceof ApiError && error.status === 403) {
-      // What was known stays known: a right that was taken away by mistake must not take down what runs.
+      // Known objects stay in use: a right that was taken away by mistake must not take down running proxies.
       if (this.#state !== 'denied') log.error('the API server does not let us see a kind', fields);
       this.#become('denied');
       return jittered(pace.absentMs, random);
@@ -306,7 +306,7 @@ export class ListWatch<T extends KubeObject> {
       this.#unreadable = 0;
       this.#startOver('unreadable');
     }
-    // What failed once is resumed, and that is all; what fails again and again is said, ever more rarely.
+    // A first failure is only resumed; repeated failures are logged, ever more rarely.
     const level = cause === 'unreadable' ? 'error' : this.#failures === 1 ? 'info' : 'warn';
     if (cause === 'unreadable' || Number.isInteger(Math.log2(this.#failures)))
       log[level]('a watch failed, it is resumed', { ...fields, cause, failures: this.#failures, pauseMs });

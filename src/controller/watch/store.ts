@@ -18,7 +18,7 @@ const withoutVersion = (object: KubeObject): object => ({
 /** Runs after the store holds the change. The changes of one list come together. */
 export type Listener<T> = (changes: readonly Change<T>[]) => void;
 
-/** What others see of a store. Objects are frozen in meaning: nobody changes them. */
+/** The public view of a store. Objects are frozen in meaning: nobody changes them. */
 export interface Objects<T extends KubeObject> {
   readonly size: number;
   /** The namespace of a kind without namespaces is undefined. */

@@ -1,6 +1,6 @@
 import type { Metrics } from '../../telemetry/index.ts';
 
-/** What is counted of the watch of one kind. */
+/** The metrics of the watch of one kind. */
 export interface KindMetrics {
   listed(reason: ListReason): void;
   restarted(cause: RestartCause): void;
@@ -8,12 +8,15 @@ export interface KindMetrics {
   heard(): void;
 }
 
-/** Why everything was listed: at the start, because the version was too old, or because a watch made no sense. */
+/** The reason for a full list: the start, a version that was too old, or a watch that made no sense. */
 export type ListReason = 'start' | 'expired' | 'unreadable' | 'installed';
-/** Why a watch was begun again: it ended as asked, nothing was heard, the network failed, the server refused, … */
+/**
+ * The reason why a watch was restarted: it ended as asked, it was silent, the network failed, the server refused,
+ * …
+ */
 export type RestartCause = 'ended' | 'silent' | 'network' | 'refused' | 'unreadable' | 'expired';
 
-/** What is read when somebody asks. */
+/** The view that is read on demand. */
 export interface KindView {
   readonly resource: string;
   readonly objects: number;

@@ -90,7 +90,7 @@ test('a run that took long is followed by a rest, and a change after that does n
   coalescer.mark();
   await clock.advance(50);
   assert.equal(at.length, 3);
-  // That ended 400 later; what can wait rests longer.
+  // The first run ended 400 later; a change that can wait rests longer.
   coalescer.mark('later');
   await clock.advance(1_399);
   assert.equal(at.length, 3);

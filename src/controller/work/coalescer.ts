@@ -14,7 +14,7 @@ export interface Window {
 }
 
 export interface CoalescerOptions {
-  /** What changes ask for. A rejection is logged; the next change asks again. */
+  /** The work that changes trigger. A rejection is logged; the next change asks again. */
   readonly run: () => Promise<void> | void;
   readonly log: Logger;
   readonly windows?: Readonly<Record<Urgency, Window>>;
@@ -50,7 +50,7 @@ export class Coalescer {
     this.#options = { windows: usualWindows, maxRestMs: usualRest, clock: systemClock, ...options };
   }
 
-  /** Something changed. */
+  /** Records a change. */
   mark(urgency: Urgency = 'soon'): void {
     if (this.#closed) return;
     const { clock, windows } = this.#options;
@@ -58,7 +58,7 @@ export class Coalescer {
     const { quietMs, maxWaitMs } = windows[urgency];
     const first = this.#asked.get(urgency)?.first ?? now;
     this.#asked.set(urgency, { first, due: Math.min(now + quietMs, first + maxWaitMs) });
-    // What runs looks again when it has ended.
+    // The run under way looks again when it has ended.
     if (this.#running === undefined) this.#schedule();
   }
 

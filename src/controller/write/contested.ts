@@ -10,7 +10,7 @@ const peaceMs = 2 * longestPauseMs;
 
 interface Said {
   readonly mark: string;
-  /** How often the same was written again. */
+  /** The number of times that the same status was written again. */
   readonly again: number;
   readonly at: number;
 }
@@ -50,6 +50,9 @@ export class Contested {
   }
 }
 
-/** Of what is said, not of when it changed. In a text, quotes are escaped, so nothing else looks like that. */
+/**
+ * The mark of the content, without the time of its change. In a text, quotes are escaped, so nothing else looks
+ * like that.
+ */
 const markOf = (status: object): string =>
   hash('sha256', JSON.stringify(status).replace(/"lastTransitionTime":"[^"]*"/g, ''), 'base64');

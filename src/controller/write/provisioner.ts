@@ -35,14 +35,14 @@ export interface ProvisionerOptions {
   readonly metrics: Metrics;
 }
 
-/** Why an object is not as wanted, for the status of its owner. */
+/** The reason why an object is not as wanted, for the status of its owner. */
 export interface ProvisionProblem {
   /** `Deployment ns/name`. */
   readonly object: string;
   readonly message: string;
 }
 
-/** What the server made of an object, to tell whether anybody changed it since. */
+/** The server's version of an object, to tell whether it was changed since. */
 interface Applied {
   readonly hash: string;
   readonly uid: string;

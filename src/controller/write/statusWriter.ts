@@ -39,7 +39,7 @@ const longestUnsettledMs = 10_000;
 /** Routes are many, and what they hang on says more. */
 const isOfRoute = (key: string): boolean => /^\w+Route\//.test(key);
 
-/** Of what is written the answer need not say more: the watch brings it anyway. */
+/** The response omits the written object: the watch brings it anyway. */
 const accept = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json';
 
 /**
@@ -52,7 +52,10 @@ export class StatusWriter {
   readonly #writes: Counter;
   readonly #contested: Contested;
   readonly #wanted = new Map<string, StatusUpdate>();
-  /** What was written last, until the result is seen: until then the old version of the object asks for it again. */
+  /**
+   * The status that was written last, until the result is seen: until then the old version of the object asks for
+   * it again.
+   */
   readonly #written = new Map<string, StatusUpdate>();
 
   constructor(options: StatusWriterOptions) {
