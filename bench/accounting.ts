@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { cpuBetween, processTree, type ProcessRecord } from './processes.ts';
 
-/** What the kernel says at one moment of what is measured and of the machine around it. */
+/** The kernel's numbers at one moment, for the measured processes and the machine around them. */
 interface Reading {
   /** Milliseconds. */
   readonly at: number;
@@ -16,7 +16,7 @@ interface Reading {
   readonly busy: number;
 }
 
-/** What a load cost. */
+/** The cost of a load. */
 export interface Cost {
   /** Microseconds of the measured process tree, all threads, kernel included. */
   readonly cpu: number;

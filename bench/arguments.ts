@@ -7,7 +7,7 @@ export interface BenchArguments {
   /** Length of one measurement. */
   readonly seconds: number;
   readonly warmSeconds: number;
-  /** How often a sample may be taken until the machine was quiet meanwhile. */
+  /** The number of tries for a sample until the machine was quiet meanwhile. */
   readonly tries: number;
   /** Seconds to wait at most, before each sample, for a moment in which nothing else runs. */
   readonly wait: number;

@@ -59,7 +59,10 @@ function firstVersion(command: string, args: string[]): string {
   return /\d+\.\d+(?:\.\d+)?/.exec(text)?.[0] ?? 'unknown';
 }
 
-/** How many files a process may open at most (RLIMIT_NOFILE, the hard limit, which Node raises its own to). */
+/**
+ * The number of files that a process may open at most (RLIMIT_NOFILE, the hard limit, which Node raises its own
+ * to).
+ */
 export function filesLimit(): number {
   const hard = /^Max open files\s+\S+\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
   return hard === undefined || hard === 'unlimited' ? Number.MAX_SAFE_INTEGER : Number(hard);

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 export interface Pinned {
   readonly pid: number;
   readonly child: ChildProcess;
-  /** Where its stdout and stderr went. */
+  /** The file with its stdout and stderr. */
   readonly logFile: string;
   /** SIGTERM, and SIGKILL for what is left of it and its children after 5 s. */
   stop(): Promise<void>;

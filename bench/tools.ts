@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** Where `npm run bench:setup` puts what is not a system package; ignored by git. */
+/** The place where `npm run bench:setup` puts programs that are no system packages; ignored by git. */
 export const toolsDirectory = fileURLToPath(new URL('.tools/', import.meta.url));
 
 /** Competitors with the versions that are compared; raise them on purpose, never by accident. */

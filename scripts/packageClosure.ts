@@ -11,7 +11,7 @@ import { join, relative, resolve } from 'node:path';
 const modules = resolve(import.meta.dirname, '../node_modules');
 const found = new Set<string>();
 
-/** Where Node would find a package from a folder: the nearest `node_modules` that has it. */
+/** The folder where Node would find a package: the nearest `node_modules` that has it. */
 function folderOf(name: string, from: string): string | undefined {
   const nested = join(from, 'node_modules', name);
   if (existsSync(join(nested, 'package.json'))) return nested;

@@ -11,7 +11,7 @@ import type { Passage } from './proseCount.ts';
 interface Kind {
   readonly files: readonly string[];
   readonly passages: (text: string) => Passage[];
-  /** How bad a passage is; 0 when it is plain. */
+  /** The weight of a passage; 0 when it is plain. */
   readonly weight: (text: string) => number;
 }
 

@@ -1,4 +1,4 @@
-/** What is installed is what was looked at: pinned, checked by its hash, and under a licence that allows our use. */
+/** Installed packages are the reviewed ones: pinned, checked by hash, and under a licence that allows our use. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-/** What is published is not what is developed: compiled, and without sources and tests. */
+/** The published package differs from the repository: it is compiled, and has no sources and tests. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';

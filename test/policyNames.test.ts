@@ -18,7 +18,7 @@ const list = new RegExp(`${quoted}\\s*[,|:]\\s*${quoted.replaceAll('\\1', '\\2')
 const long = names.filter((name) => /[A-Z]/.test(name)).join('|');
 const compared = new RegExp(`\\bname\\s*[!=]==\\s*['"\`](?:${long})['"\`]`);
 
-/** Why `text` holds a copy of the table, or a cast around it. */
+/** The reason why `text` holds a copy of the table, or a cast around it. */
 function copyIn(text: string): string | undefined {
   if (/\bas PolicyName\b/.test(text)) return 'a cast to PolicyName';
   return list.exec(text)?.[0] ?? compared.exec(text)?.[0];

@@ -35,7 +35,7 @@ const read = (file: string): string | undefined => {
   return text;
 };
 
-/** Why a proof does not hold; undefined when it does. */
+/** The reason why a proof does not hold; undefined when it does. */
 const flaw = ([file, name, row]: Proof, textOf = read): string | undefined => {
   const text = textOf(file);
   if (text === undefined) return `${file} does not exist`;

@@ -10,7 +10,7 @@ interface Door {
 }
 
 /**
- * One request of the workload, and one that shows what the proxy adds.
+ * Checks a request of the workload, and a request that shows the headers that the proxy adds.
  *
  * @throws Error when the answer is not the backend's, a forwarded header or the request id is missing, or another
  * version or suite of TLS is spoken: a proxy that does less would be measured as if it were fast.

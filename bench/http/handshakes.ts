@@ -4,7 +4,7 @@ import type { Load, LoadResult } from './load.ts';
 
 const program = fileURLToPath(new URL('handshakeLoad.ts', import.meta.url));
 
-/** What the program beside is told. */
+/** The orders for the program beside. */
 export interface HandshakeOrders {
   readonly port: number;
   readonly path: string;

@@ -1,6 +1,6 @@
 import type { Workload } from './workloads.ts';
 
-/** What a load generator is told. */
+/** The orders for a load generator. */
 export interface Load {
   /** Scheme, host and port. */
   readonly url: string;
@@ -16,7 +16,7 @@ export interface Load {
   readonly routes?: number;
 }
 
-/** What it counted. */
+/** The counts of the load generator. */
 export interface LoadResult {
   readonly requests: number;
   readonly seconds: number;

@@ -4,10 +4,10 @@ import type { Running } from './proxies.ts';
 import type { Row, Table } from './sections.ts';
 import type { Setting } from './setting.ts';
 
-/** One load of one row. */
+/** A load of a row. */
 export interface Sample {
   readonly requestsPerSecond: number;
-  /** Of the proxy's process tree; NaN where there is none. */
+  /** The CPU time of the proxy's process tree; NaN if there is none. */
   readonly cpuPerRequest: number;
   /** Milliseconds. */
   readonly p50: number;

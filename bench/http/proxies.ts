@@ -13,7 +13,7 @@ export interface Running {
   readonly tokenPort?: number;
   /** Demands a token and asks a rule. */
   readonly rulePort?: number;
-  /** Where Prometheus would read. */
+  /** The port that Prometheus would read. */
   readonly statsPort?: number;
   /** Absent where nothing stands in between. */
   readonly program?: Pinned;
@@ -34,7 +34,7 @@ export interface Options {
 
 type Starter = (setting: Setting, options: Options) => Promise<Running>;
 
-/** What is compared, by the names that the command line takes. */
+/** The candidates, by the names that the command line takes. */
 export const proxies = {
   direct: (setting) => Promise.resolve({ port: setting.backendPort }),
   portcullis: startPortcullis,

@@ -9,14 +9,14 @@ import { proxies, type Options, type ProxyName, type Running } from './proxies.t
 import { tables, type Row, type Table } from './sections.ts';
 import { openSetting, type Setting } from './setting.ts';
 
-/** What came of one row. */
+/** The result of a row. */
 export interface Cell {
   readonly table: Table;
   readonly row: Row;
-  /** One of each round, without those that others disturbed, unless all are. */
+  /** A sample of each round, without those that others disturbed, unless all are. */
   readonly samples: readonly Sample[];
   readonly disturbed: boolean;
-  /** Of all rounds. */
+  /** The failures of all rounds. */
   readonly failed: number;
   /** Lines the process logged for each request it served, over all its rows; undefined where it has no log. */
   readonly logged: number | undefined;

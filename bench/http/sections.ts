@@ -5,7 +5,7 @@ import type { Options, ProxyName, Running } from './proxies.ts';
 import { everyRoute, oneMegabyte, post, small, tenKilobytes, type Workload } from './workloads.ts';
 import { loadWithWrk } from './wrk.ts';
 
-/** One way of asking a proxy: a row of a table. */
+/** A way of asking a proxy: a row of a table. */
 export interface Row {
   /** For the command line, the log and the targets; unique within its table. */
   readonly name: string;
@@ -17,7 +17,7 @@ export interface Row {
   readonly door: (running: Running, token: string) => { readonly url: string; readonly token?: string };
 }
 
-/** One workload for several proxies. */
+/** A workload for several proxies. */
 export interface Table {
   readonly section: SectionName;
   /** Unique; with a row's name it names a cell, such as `get/portcullis`. */
@@ -27,7 +27,7 @@ export interface Table {
   readonly rows: readonly Row[];
   readonly load: (load: Load) => Promise<LoadResult>;
   readonly unit: 'request' | 'connection';
-  /** What reads this must know. */
+  /** A note for readers. */
   readonly note?: string;
 }
 

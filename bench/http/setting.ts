@@ -7,7 +7,7 @@ import { startPinned, waitForPort, type Pinned } from '../processes.ts';
 import { programs } from '../tools.ts';
 import { smallAnswer } from './workloads.ts';
 
-/** What all candidates share: a directory of their own, a backend and an issuer of tokens. */
+/** The things that all candidates share: a directory of their own, a backend and an issuer of tokens. */
 export interface Setting {
   readonly directory: string;
   readonly backendPort: number;

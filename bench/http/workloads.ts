@@ -1,4 +1,4 @@
-/** What is asked of every proxy. All paths lie under one prefix that each of them routes by host and path. */
+/** The requests to every proxy. All paths lie under one prefix that each of them routes by host and path. */
 export interface Workload {
   readonly name: string;
   readonly title: string;
@@ -7,7 +7,7 @@ export interface Workload {
   readonly body?: string;
   /** Bytes of the answer's body; checked before anything is measured. */
   readonly answerBytes: number;
-  /** How long a sample takes at least, where few answers fit into a second. */
+  /** The least duration of a sample, for workloads with few answers a second. */
   readonly leastSeconds?: number;
 }
 

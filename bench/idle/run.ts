@@ -11,7 +11,7 @@ import { processTree, residentMegabytes } from '../processes.ts';
 import { has } from '../tools.ts';
 import type { IdleOrders } from './load.ts';
 
-/** What idle connections cost one proxy. */
+/** The cost of idle connections for a proxy. */
 export interface IdleCell {
   readonly name: ProxyName;
   readonly connections: number;
@@ -77,8 +77,8 @@ export async function benchIdle(
 }
 
 /**
- * What the first requests allocate once is no cost of idle connections. They are few: a load would leave memory behind
- * that is free but resident, and hide what connections take.
+ * The allocations of the first requests are no cost of idle connections. They are few: a load would leave memory
+ * behind that is free but resident, and hide what connections take.
  */
 async function warm(holder: Holder): Promise<void> {
   await holder.order({ open: 200 });

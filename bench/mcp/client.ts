@@ -2,7 +2,7 @@ import { HttpConnection, type HttpAnswer } from './httpConnection.ts';
 import { StdioConnection } from './stdioConnection.ts';
 import { callOf, checkAnswer, initialize, initialized } from './messages.ts';
 
-/** One MCP session that calls the echo tool, one call after the other. */
+/** An MCP session that calls the echo tool, one call after the other. */
 export interface BenchClient {
   open(): Promise<void>;
   /** Resolves when the right answer is there. */

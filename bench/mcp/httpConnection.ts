@@ -8,8 +8,8 @@ export interface HttpAnswer {
 }
 
 /**
- * One keep-alive HTTP/1.1 connection, one request at a time, written by hand: the load generator shares its core with
- * the servers, and `fetch` would cost several times as much as what is measured.
+ * A keep-alive HTTP/1.1 connection, one request at a time, written by hand: the load generator shares its core
+ * with the servers, and `fetch` would cost several times as much as the measured work.
  */
 export class HttpConnection {
   readonly #socket: Socket;

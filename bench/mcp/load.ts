@@ -9,7 +9,7 @@ import { HttpClient, StdioClient, type BenchClient } from './client.ts';
 export interface LoadOrders {
   readonly clients: number;
   readonly seconds: number;
-  /** Where to: an MCP endpoint, or a command that speaks stdio. */
+  /** The target: an MCP endpoint, or a command that speaks stdio. */
   readonly target:
     { readonly url: string; readonly token?: string } | { readonly command: readonly string[] };
 }

@@ -10,7 +10,7 @@ const loadProgram = fileURLToPath(new URL('load.ts', import.meta.url));
 
 export const clients = 32;
 
-/** One run against one gateway. */
+/** A run against a gateway. */
 export interface McpSample {
   readonly callsPerSecond: number;
   /** Microseconds of the gateway's own processes; NaN where there is none. */
@@ -20,7 +20,7 @@ export interface McpSample {
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
-  /** Of the gateway's own processes. */
+  /** The resident memory of the gateway's own processes. */
   readonly residentMegabytes: number;
 }
 

@@ -2,7 +2,7 @@ import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 
-/** One child that speaks a JSON message a line; one request at a time. */
+/** A child that speaks a JSON message a line; one request at a time. */
 export class StdioConnection {
   readonly #child: ChildProcessByStdio<Writable, Readable, null>;
   #received = '';

@@ -1,4 +1,4 @@
-/** Whose time a sample is. */
+/** The place that a sample's time belongs to. */
 interface Place {
   readonly group: string;
   readonly label: string;

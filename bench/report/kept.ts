@@ -10,7 +10,7 @@ function sectionOf(results: string, title: string): string | undefined {
   return (end < 0 ? results.slice(start) : results.slice(start, end)).trimEnd();
 }
 
-/** What `npm run bench:soak` and `npm run scale:kube` have written. */
+/** The sections that `npm run bench:soak` and `npm run scale:kube` have written. */
 export const keptSections = (results: string): string[] =>
   [soak, kubernetes].flatMap((title) => {
     const section = sectionOf(results, title);

@@ -15,7 +15,7 @@ interface Target {
   readonly measured: number;
   readonly digits?: number;
   readonly unit?: string;
-  /** What speaks against the figure. */
+  /** The doubt about the figure. */
   readonly doubt?: string;
 }
 

@@ -11,7 +11,7 @@ import { breakOff, breakings } from './breaking.ts';
 import { breakOffHttp2, http2Breakings } from './breakingHttp2.ts';
 import type { SoakGateway } from './gateway.ts';
 
-/** What was done to the gateway. */
+/** The counts of the work that the gateway got. */
 export interface Counts {
   requests: number;
   failed: number;

@@ -5,7 +5,7 @@ import type { SoakGateway } from './gateway.ts';
 /** Megabytes, but for the first and the last. */
 export interface MemorySample {
   readonly minute: number;
-  /** Of the gateway's own processes, without the MCP servers that it starts. */
+  /** The memory of the gateway's own processes, without the MCP servers that it starts. */
   readonly resident: number;
   /** In use, of V8's heap; garbage included. */
   readonly heap: number;

@@ -63,7 +63,7 @@ if (!values['no-write'] && minutes >= 10) {
   writeFileSync(resultsFile, withSoak(before, section));
 }
 
-/** What is left when all clients have gone and the collector has had time. */
+/** The memory that is left when all clients have gone and the collector has had time. */
 async function settled(): Promise<MemorySample> {
   await delay(Math.min(20_000, minutes * 5000));
   return await readMemory(gateway, (performance.now() - start) / 60_000);

@@ -28,7 +28,7 @@ interface Kind {
   readonly plural: string;
   readonly shortNames: readonly string[];
   readonly description: string;
-  /** What reads it, or its JSON Schema. */
+  /** The schema that reads it, or its JSON Schema. */
   readonly spec: z.ZodType | (() => Readonly<Record<string, unknown>>);
   /** Structural schema of `status`, where it has one. */
   readonly status?: object;

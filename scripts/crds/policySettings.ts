@@ -64,7 +64,7 @@ function simplified(given: Schema, path: readonly string[]): Schema {
     );
   }
   if (isSchema(items)) result['items'] = simplified(items, [...path, '*']);
-  // What stands in for any text of JSON.
+  // A schema here stands for any text of JSON.
   if (isSchema(additionalProperties))
     result['additionalProperties'] = simplified(additionalProperties, [...path, '*']);
   const form = formAt(path);
@@ -79,7 +79,7 @@ const refused = (schema: Schema): boolean => schema['not'] !== undefined;
 const formAt = ([policy = '', ...path]: readonly string[]): ClusterForm | undefined =>
   factsOf(policy)?.clusterForms?.find((form) => form.path === path.join('.'));
 
-/** Of several ways to write a thing the one that can be said with types: a list before a map, a map before a text. */
+/** The branch, among several forms, that types can express: a list before a map, a map before a text. */
 function branch(schema: Schema, path: readonly string[]): Schema {
   const { anyOf, ...others } = schema;
   if (!Array.isArray(anyOf)) return schema;
@@ -94,7 +94,7 @@ function branch(schema: Schema, path: readonly string[]): Schema {
   return { ...chosen, ...others };
 }
 
-/** What the file needs may stand elsewhere. */
+/** Fields that the file requires may stand elsewhere. */
 const withoutRequired = ({ required: _, ...others }: Schema): Schema => others;
 
 function inForm(schema: Schema, form: ClusterForm): Record<string, unknown> {

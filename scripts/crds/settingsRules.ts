@@ -20,7 +20,7 @@ const byFields: Readonly<Record<string, readonly CrdRule[]>> = {
   'full,host,port': [oneOf('full', 'host', 'port')],
 };
 
-/** What is to be said of the place besides. */
+/** The additional rules for a place. */
 export function settingsRules(path: readonly string[], schema: Schema): Schema {
   const fields = Object.keys((schema['properties'] as object | undefined) ?? {}).join();
   const all = [...rulesAt(path), ...(byFields[fields] ?? [])];

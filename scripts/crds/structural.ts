@@ -26,7 +26,7 @@ export function structural(schema: Schema, path = ''): Schema {
   if (unknown !== undefined) throw new Error(`${path || 'the schema'}: ${unknown} is not for a CRD`);
   const result: Record<string, unknown> = {};
   for (const key of kept) if (schema[key] !== undefined) result[key] = schema[key];
-  // What zod says of every integer.
+  // The bounds that zod states for every integer.
   if (result['maximum'] === Number.MAX_SAFE_INTEGER) delete result['maximum'];
   const { properties, additionalProperties, items, anyOf } = schema;
   if (isSchema(properties))

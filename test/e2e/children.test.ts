@@ -77,7 +77,7 @@ const isSupervisor = (pid: number): boolean => commandOf(pid).includes('portcull
 const childrenOf = (pid: number): number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ').filter(Boolean).map(Number);
 
-/** What initialize is answered with where the target cannot be had. */
+/** The answer to initialize if the target cannot be had. */
 async function refusal(
   name: string,
   of = gateway,
@@ -116,7 +116,7 @@ describe('a child that dies', () => {
     }
     assert.equal(await text(session, 'echo', { text: 'alive' }), 'alive');
     assert.notEqual(Number(await text(session, 'pid')), pid);
-    // What the session had told the first child, the second one knows.
+    // The second child knows the state that the session had told the first.
     const state = JSON.parse(await text(session, 'state')) as { level: string; subscriptions: string[] };
     assert.deepEqual([state.level, state.subscriptions], ['warning', ['file:///a']]);
     await session.close();
@@ -141,7 +141,7 @@ describe('a child that dies', () => {
       const session = await open('closing');
       const pid = await text(session, 'pid');
       const closing = session.call(pipe);
-      // What it has read with the order to close is never answered, so nothing is sent before.
+      // The child never answers messages that it has read with the order to close, so the test sends none before.
       await until('the pipe to be closed', () => !existsSync(`/proc/${pid}/fd/${descriptor}`));
       // A closed input shows with the next message: then whatever the child was asked fails.
       await until('a successor', async () => {
@@ -250,7 +250,7 @@ describe('a child that says too much', () => {
         _meta: { progressToken: 'p' },
       },
     });
-    // Nobody reads the answer while these calls go through another session.
+    // The client does not read the answer while these calls go through another session.
     for (let i = 0; i < 50; i++) assert.equal(await text(other, 'echo', { text: 'meanwhile' }), 'meanwhile');
     const grown = residentBytes(gateway.pid) - before;
     assert.ok(grown < 100 * MiB, `grew by ${Math.round(grown / MiB)} MiB`);
@@ -261,7 +261,7 @@ describe('a child that says too much', () => {
     for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
       const read = tail + Buffer.from(chunk).toString('latin1');
       messages += read.split(method).length - 1;
-      // One may come in two pieces; a whole one is longer.
+      // A name may come in two pieces; a whole one is longer.
       tail = read.slice(1 - method.length);
     }
     assert.ok(messages >= 6_000, `${messages} of 6000 arrived`);

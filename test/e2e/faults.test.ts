@@ -19,7 +19,7 @@ let gateway: GatewayProcess;
 const open = new Set<ServerResponse>();
 let closeBackend: () => Promise<void>;
 
-/** What the backend does, by path. */
+/** The behaviour of the backend, by path. */
 const behaviours: Readonly<Record<string, (response: ServerResponse) => void>> = {
   '/ok': (response) => void response.end('fine'),
   '/endless': (response) => {

@@ -6,7 +6,7 @@ import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { everything, mcpRoute, node, startIdp } from './stage.testing.ts';
 import { until } from './until.testing.ts';
 
-/** What the clients of both SDK generations have in common, as far as these tests use it. */
+/** The common part of the clients of both SDK generations, as far as these tests use it. */
 export interface McpClient {
   getServerVersion(): { name: string } | undefined;
   getServerCapabilities(): object | undefined;
@@ -57,7 +57,7 @@ export interface Connected {
 /** Connects with the bearer token, able to answer sampling, elicitation and roots. */
 export type Connect = (url: URL, token: string) => Promise<Connected>;
 
-/** What a client with all its abilities answers to the questions of a server. */
+/** The answers of a client with all abilities to the questions of a server. */
 export const answers = {
   sampling: { model: 'test-model', role: 'assistant', content: { type: 'text', text: 'a sampled answer' } },
   elicitation: { action: 'accept', content: { name: 'Ada Lovelace', check: true } },

@@ -37,7 +37,7 @@ test('out of file descriptors it neither spins nor stops, and serves again as so
       const ask = (): void => void client.write('GET /hold HTTP/1.1\r\nhost: a\r\n\r\n');
       client.on('data', (bytes: Buffer) => {
         answers.push(bytes.toString());
-        // Whoever is told to come later does.
+        // A client that is told to come later does so.
         if (bytes.includes(' 503 ')) setTimeout(() => client.writable && ask(), 20);
       });
       ask();
@@ -46,7 +46,7 @@ test('out of file descriptors it neither spins nor stops, and serves again as so
     await until('every descriptor is in use', () => openDescriptors(gateway.pid) >= openFiles - 1);
     await until('it says so', () => gateway.log().includes('no file descriptor is left'));
     await until('somebody is told', () => answers.some((text) => text.startsWith('HTTP/1.1 503')));
-    // Those who come now are turned away by the system, or by the cap; none of them costs a line.
+    // New clients are turned away by the system, or by the cap; none of them costs a line.
     for (let n = 0; n < 50; n++) {
       const late = connect(gateway.ports[0] ?? 0, '127.0.0.1');
       late.on('error', () => undefined);
@@ -56,7 +56,7 @@ test('out of file descriptors it neither spins nor stops, and serves again as so
     const lines = gateway.log().split('\n').length;
     assert.ok(lines < 60, `${lines} lines`);
     assert.ok(held.length > 0);
-    // What was under way ends well.
+    // The requests under way end well.
     released = true;
     for (const response of held) response.end('held');
     await until(

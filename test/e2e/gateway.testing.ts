@@ -17,11 +17,11 @@ const launcher = join(root, 'bin', 'portcullis');
 export interface GatewayOptions {
   /** Added to the environment of the gateway. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What is run, in place of `bin/portcullis` itself. */
+  /** The program to run, in place of `bin/portcullis` itself. */
   readonly program?: string;
   /** Flags in place of `-f FILE`. */
   readonly args?: readonly string[];
-  /** How many files and sockets it may have open. */
+  /** The number of files and sockets that it may have open. */
   readonly openFiles?: number;
 }
 
@@ -34,7 +34,7 @@ export interface Exit {
 export interface GatewayProcess extends AsyncDisposable {
   readonly pid: number;
   readonly file: string;
-  /** Of the binds, in the order of the configuration. */
+  /** The ports of the binds, in the order of the configuration. */
   readonly ports: readonly number[];
   /** `http://127.0.0.1:PORT` of the first bind. */
   readonly url: string;
@@ -42,9 +42,9 @@ export interface GatewayProcess extends AsyncDisposable {
   readonly stats: string;
   readonly readiness: string;
   readonly ended: Promise<Exit>;
-  /** What it has written to standard error so far: its log. */
+  /** Its standard error so far: its log. */
   log(): string;
-  /** What it has written to standard output so far: its access log. */
+  /** Its standard output so far: its access log. */
   accessLog(): string;
   /** Replaces the configuration file the way editors do: a new file is renamed over the old one. */
   rewrite(yaml: string): void;
@@ -241,7 +241,7 @@ class Running implements GatewayProcess {
     try {
       this.signal('SIGTERM');
       const exit = await this.exited;
-      // Whoever is left behind may hold its output open.
+      // A process that is left behind may hold its output open.
       await Promise.race([this.ended, delay(5_000, undefined, { ref: false })]);
       assert.deepEqual(exit, { code: 0, signal: null }, this.written.err);
       assert.deepEqual(markedProcesses(this.mark), [], 'a process is left');

@@ -12,17 +12,20 @@ export interface Question {
   /** `host` may be any, whatever the URL says. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Whose connections are used; without one it is a connection of its own. */
+  /** The agent whose connections are used; without it, the request has its own connection. */
   readonly agent?: Agent;
 }
 
-/** One request; unlike fetch it sends any Host. */
+/** Sends a request; unlike fetch it sends any Host. */
 export const ask = (
   url: string,
   { method = 'GET', headers = {}, body, agent }: Question = {},
 ): Promise<Answer> => answerTo(request(url, { method, headers, agent: agent ?? false }), body);
 
-/** One GET under TLS for a host that 127.0.0.1 stands for, on a connection of its own unless the options say otherwise. */
+/**
+ * Sends a GET under TLS for a host that 127.0.0.1 stands for, on a connection of its own unless the options say
+ * otherwise.
+ */
 export const askSecurely = (port: number, host: string, options: RequestOptions): Promise<Answer> =>
   answerTo(
     requestHttps({

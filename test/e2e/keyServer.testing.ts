@@ -8,7 +8,7 @@ import { audience, group, inline } from './stage.testing.ts';
 /** A key set behind a URL that answers as a test wants it to. */
 export interface KeyServer extends AsyncDisposable {
   readonly url: string;
-  /** How often it was asked. */
+  /** The number of requests to it. */
   readonly asked: number;
   /** From now on answers like this. */
   answer(how: (response: ServerResponse) => void): void;
@@ -79,7 +79,7 @@ binds:
   const held: ServerResponse[] = [];
   return {
     gateway,
-    /** What so many requests with a good token are answered with, each on a connection of its own. */
+    /** The statuses of so many requests with a good token, each on a connection of its own. */
     statuses: async (): Promise<ReadonlySet<number>> =>
       new Set(
         (await Promise.all(Array.from({ length: 12 }, () => ask(gateway.url, { headers })))).map(

@@ -4,7 +4,7 @@ import { ask } from './http.testing.ts';
 export interface Load {
   /** Requests answered so far. */
   readonly served: number;
-  /** What went wrong, a line each. */
+  /** The failures, a line each. */
   readonly failures: readonly string[];
   /** Ends the load after the requests under way, and closes its connections. */
   stop(): Promise<void>;

@@ -31,7 +31,7 @@ class Person implements OAuthClientProvider {
     response_types: ['code'],
     token_endpoint_auth_method: 'none',
   };
-  /** What the person came back with. */
+  /** The parameters with which the person came back. */
   returned = new URLSearchParams();
   authorizationUrl: URL | undefined;
   private readonly user: string;

@@ -1,4 +1,4 @@
-/** What the operator's ports of a running gateway tell, and what they do not. */
+/** The operator's ports of a running gateway: their answers, and the facts that they hide. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { GatewayProcess } from './gateway.testing.ts';
 import { until } from './until.testing.ts';
 
-/** What a walk through an example of a policy needs. */
+/** The surroundings of a walk through an example of a policy. */
 export interface PolicyStage {
   readonly gateway: GatewayProcess;
   /** Token of a member of the group. */
@@ -18,7 +18,7 @@ const statusOf = async (asked: Promise<Response>): Promise<number> => {
 
 const basic = (pair: string) => ({ authorization: `Basic ${Buffer.from(pair).toString('base64')}` });
 
-/** What the echo app saw. */
+/** The request that the echo app saw. */
 interface Seen {
   readonly url: string;
   readonly method: string;
@@ -26,7 +26,7 @@ interface Seen {
 }
 const seen = async (asked: Promise<Response>): Promise<Seen> => (await (await asked).json()) as Seen;
 
-/** One walk for each example of a policy about plain HTTP; `examples.test.ts` takes them. */
+/** A walk for each example of a policy about plain HTTP; `examples.test.ts` takes them. */
 export const policyWalks: Readonly<Record<string, (stage: PolicyStage) => Promise<void>>> = {
   'examples/policies/sessionPersistence.yaml': async ({ ask }) => {
     const told = async (path: string, headers: Record<string, string>): Promise<Headers> => {

@@ -191,7 +191,7 @@ test('a proxy that starts while no controller is there serves with the model of 
   await until('the refused connection', async () => /ECONNREFUSED/.test((await problems(second)).join()));
   await second.stop();
 
-  // What was damaged meanwhile is not served.
+  // A cache that was damaged meanwhile is not served.
   kept.writeUInt8(kept.readUInt8(kept.length - 100) ^ 1, kept.length - 100);
   writeFileSync(join(cache, 'model.portcullis'), kept);
   const third = new Program(flags(...keeping, '--admin=off', '--stats=off', '--readiness=127.0.0.1:0'));

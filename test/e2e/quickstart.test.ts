@@ -90,7 +90,7 @@ const hasCurl = spawnSync('curl', ['--version']).status === 0;
 const skip = !hasCurl && 'curl is not installed';
 
 test('the printed commands work when pasted, and Ctrl-C leaves no process behind', { skip }, async () => {
-  // Somebody has the gateway's usual port: the demo takes another one, in the commands too.
+  // The gateway's usual port is in use: the demo takes another one, in the commands too.
   const holder = createServer();
   holder.on('error', () => undefined).listen(3000);
   const running = runDemo();
@@ -101,8 +101,8 @@ test('the printed commands work when pasted, and Ctrl-C leaves no process behind
     const expected = [...output.matchAll(/^ {2}< HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => status);
     assert.equal(commands.length, expected.length, 'a command for each answer');
 
-    // One shell, as in a terminal: later commands use the variables of earlier ones.
-    // The first two come again at the end: they leave a session open, with its MCP server.
+    // The commands run in a single shell, as in a terminal: later commands use the variables of earlier ones. The
+    // first two come again at the end: they leave a session open, with its MCP server.
     const script = [...commands, ...commands.slice(0, 2)]
       .map((command) => `${command.trimEnd()}\necho "<<"`)
       .join('\n');

@@ -182,13 +182,13 @@ ${mcpRoute({
   const stream = await listen();
   assert.equal(stream.status, 200);
   gateway.rewrite(withRule('jwt.sub == "carol"'));
-  // Nobody hears any more what the rule would not let him hear.
+  // The stream ends, because the rule does not allow it any more.
   await stream.ended;
   assert.equal(await status(), 403);
   assert.equal((await listen()).status, 403);
   gateway.rewrite(withRule('jwt.sub == "alice"'));
   await until('the old rule', async () => (await status()) === 200);
-  // What does not concern it leaves a stream open.
+  // A change that does not concern a stream leaves it open.
   const again = await listen();
   assert.equal(again.status, 200);
   gateway.rewrite(`${withRule('jwt.sub == "alice"')}

@@ -20,7 +20,7 @@ export interface ReloadsOptions {
   readonly onProgress?: (done: number) => void;
 }
 
-/** What all processes of a gateway hold together. */
+/** The resources that all processes of a gateway hold together. */
 export interface Holdings {
   readonly processes: number;
   readonly descriptors: number;
@@ -31,7 +31,7 @@ export interface Holdings {
 export interface ReloadsReport {
   /** Requests that were answered as they should be, on connections that stay, on new ones, and under TLS. */
   readonly served: number;
-  /** What went wrong, a line each. */
+  /** The failures, a line each. */
   readonly failures: readonly string[];
   readonly before: Holdings;
   readonly after: Holdings;
@@ -162,7 +162,7 @@ export async function reloadUnderLoad(options: ReloadsOptions): Promise<ReloadsR
   const stage: Stage = { workers, ports, folder, echo: echo.port };
   let generation = 0;
   const gateway = stack.use(await startGateway(configuration(stage, generation)));
-  // Of several workers one knows the session, and nothing makes fetch keep to one connection.
+  // With several workers only one knows the session, and nothing makes fetch keep to one connection.
   const held = workers === 1 ? await hold(`${gateway.url}/mcp`) : undefined;
 
   const times: number[] = [];

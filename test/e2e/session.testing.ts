@@ -33,7 +33,7 @@ export const apart: typeof fetch = (url, init) => {
 
 export interface SessionOptions {
   readonly fetch?: typeof fetch;
-  /** What the client can do. */
+  /** The abilities of the client. */
   readonly capabilities?: object;
   readonly protocolVersion?: string;
 }

@@ -144,7 +144,7 @@ test('a call that runs when the order comes is still answered', async () => {
     method: 'tools/call',
     params: { name: 'progress', arguments: { steps: 20_000 }, _meta: { progressToken: 1 } },
   });
-  // What is not read holds the call up, so it has not ended.
+  // An answer that is not read holds the call up, so it has not ended.
   const told = response.body?.getReader() ?? assert.fail('no body');
   const decoder = new TextDecoder();
   let heard = '';

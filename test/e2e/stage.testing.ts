@@ -3,7 +3,7 @@ import { startDevIdp, type DevIdp } from '../../apps/dev-idp/src/index.ts';
 import { startEcho, type Echo } from '../../apps/echo/src/index.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 
-/** What the tests share: an authorization server, and pieces of configuration that fit it. */
+/** The parts that the tests share: an authorization server, and pieces of configuration that fit it. */
 
 export const audience = 'api://tools';
 export const group = 'mcp-users';
@@ -50,7 +50,7 @@ export interface McpRoute {
 /** JSON is YAML. */
 export const inline = (value: unknown): string => JSON.stringify(value);
 
-/** That server over stdio, as the `backends` of a route. */
+/** The rogue server over stdio, as the `backends` of a route. */
 export const rogueBackends = inline([
   { mcp: { targets: [{ name: 'target', stdio: { cmd: node, args: [rogue] } }] } },
 ]);

@@ -50,7 +50,7 @@ test('after a cut everything goes on from what is there, and nothing is taken tw
   }
   assert.equal(await sent(), before);
   assert.equal(proxy.models.length, 1);
-  // What changes meanwhile comes with the next stream.
+  // Changes during the cut come with the next stream.
   await line.cut();
   controller.server.publishAddresses(at('10.0.0.2'));
   await line.mend();

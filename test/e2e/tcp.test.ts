@@ -1,4 +1,4 @@
-/** What is not HTTP, with the real program: the configurations under examples/tcp run as they stand there. */
+/** TCP and UDP with the real program: the configurations under examples/tcp run as they stand there. */
 import assert from 'node:assert/strict';
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';

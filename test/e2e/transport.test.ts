@@ -194,7 +194,7 @@ binds:
     const cut = await fetch(`${gateway.url}/mcp`, {
       method: 'POST',
       signal: leaving.signal,
-      // Who names the event stream first wants one.
+      // A client that names the event stream first wants one.
       headers: { 'content-type': json, accept: `${events}, ${json}`, 'mcp-session-id': session.id },
       body: JSON.stringify({ jsonrpc: '2.0', id: 9, method: 'tools/call', params: { name: 'hold' } }),
     });

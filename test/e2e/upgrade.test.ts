@@ -38,7 +38,7 @@ function folderOf(t: TestContext): string {
   return folder;
 }
 
-/** Those that said that they serve in the place of another, in their order. */
+/** The processes that reported to serve in the place of another, in their order. */
 const successors = (gateway: GatewayProcess): readonly number[] =>
   [...gateway.log().matchAll(/the new program serves pid=(\d+)/g)].map(([, pid]) => Number(pid));
 
@@ -150,7 +150,7 @@ for (const workers of [1, 2])
     process.kill(gateway.pid, 'SIGUSR2');
     const second = await until('the new program', () => successors(gateway)[0]);
     await traffic.goesOn();
-    // What began with the old program is ended by it.
+    // The old program ends the work that began with it.
     assert.ok(!isGone(gateway.pid));
     holder.release();
     assert.equal((await waiting).body, 'at last');
@@ -362,7 +362,7 @@ binds:
   await until('answers of the new one', () => load.served > served + 10);
   await load.stop();
   assert.deepEqual(load.failures, []);
-  // That others may join the port does not let a second gateway in.
+  // The port is open for other workers, but a second gateway is refused.
   await assert.rejects(startGateway(yaml), /EADDRINUSE/);
   await end(gateway, next);
 });

@@ -85,7 +85,7 @@ const walks: Readonly<Record<string, (t: TestContext) => Promise<void>>> = {
   },
   'hedge.yaml': async (t) => {
     let requests = 0;
-    // Whoever is asked first does not answer.
+    // The first backend that is asked does not answer.
     const [first, second] = await serveTwo(t, (index) => (_request, response) => {
       if (requests++ > 0) response.end(names[index]);
     });

@@ -21,7 +21,7 @@ const workers = 3;
 
 interface Held {
   readonly session: RawSession;
-  /** Of its server. */
+  /** The pid of its server. */
   readonly pid: string;
   readonly worker: number;
 }
@@ -111,7 +111,7 @@ ${mcpRoute({ idp, path: '/mcp', target: { cmd: node, args: [rogue] } })}
     const count = async (): Promise<number> =>
       (await gateway.metric('portcullis_requests_total', { status: '200' })) ?? 0;
     const inFlight = () => gateway.metric('portcullis_requests_in_flight');
-    // Who has an answer may be ahead of the one who counts it.
+    // A client may have its answer before the worker counts it.
     await until('all to be counted', async () => (await inFlight()) === 0);
     const before = await count();
     const lines = (): number => gateway.accessLog().split('"mcp.tool":"echo"').length - 1;

@@ -57,11 +57,11 @@ const allServe = (gateway: GatewayProcess): Promise<readonly Worker[] | undefine
     return workers.every(({ state }) => state === 'serving') ? workers : undefined;
   });
 
-/** What `count` requests on connections of their own are answered with. */
+/** The answers to `count` requests on connections of their own. */
 const bodies = async (url: string, count = 24): Promise<ReadonlySet<string>> =>
   new Set((await Promise.all(Array.from({ length: count }, () => ask(url)))).map(({ body }) => body));
 
-/** How often the log says so. */
+/** The number of times that the log says so. */
 const said = (gateway: GatewayProcess, what: string): number => gateway.log().split(what).length - 1;
 
 test('the workers share one port, whatever the system chose, and what they count adds up', async () => {
@@ -129,7 +129,7 @@ test('a new configuration reaches every worker; one that is refused reaches none
   } finally {
     await close();
   }
-  // What only the workers themselves find out is no different.
+  // An error that only the workers themselves find is no different.
   const refusals = () => gateway.log().split('configuration refused').length;
   const before = refusals();
   gateway.rewrite(`${saying('refused')}
@@ -341,7 +341,7 @@ test('when the main process is killed the workers and their children end by them
   const waiting = ask(`${gateway.url}/held`);
   await until('the held request', () => holder.held.length === 1);
   gateway.signal('SIGKILL');
-  // What ran may still finish, and the port is free for a successor.
+  // Running work may still finish, and the port is free for a successor.
   await portClosed(gateway.ports[0]);
   holder.release();
   assert.equal((await waiting).body, 'at last');

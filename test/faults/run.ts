@@ -9,14 +9,14 @@ const { values } = parseArgs({ options: { reloads: { type: 'string', default: '1
 const reloads = Number(values.reloads);
 if (!Number.isInteger(reloads) || reloads < 1) throw new Error('--reloads takes a number from 1 on');
 
-/** What the heap may move up and down between two looks at it. */
+/** The permitted variation of the heap between two looks at it. */
 const slackBytes = 64 * 1_048_576;
 
 const MiB = (bytes: number): string => (bytes / 1_048_576).toFixed(0);
 const shown = ({ processes, descriptors, threads, residentBytes }: Holdings): string =>
   `${processes} processes, ${descriptors} files, ${threads} threads, ${MiB(residentBytes)} MiB resident`;
 
-/** What is wrong with a run, a line each. */
+/** The problems of a run, a line each. */
 function problems({ failures, before, after, sessionKept }: ReloadsReport): string[] {
   const found = failures.slice(0, 10).map((failure) => `a request failed: ${failure}`);
   if (!sessionKept) found.push('the MCP session or its event stream was lost');

@@ -49,7 +49,7 @@ function payload(random: Random, type: number, mad: boolean): Buffer {
   }
 }
 
-/** What a client of HTTP/2 might send if it had gone mad at a random moment. */
+/** The bytes of an HTTP/2 client that goes mad at a random moment. */
 function session(random: Random): Buffer {
   const frames = [random.chance(0.98) ? PREFACE : PREFACE.subarray(1), frame(4, 0, 0)];
   let next = 1;

@@ -3,7 +3,7 @@ import { createServer, request, type IncomingMessage } from 'node:http';
 import { Duplex } from 'node:stream';
 import type { Reading, Seen } from './seen.ts';
 
-/** One end of a connection whose other end is a buffer. */
+/** An end of a connection whose other end is a buffer. */
 class Line extends Duplex {
   override _read(): void {
     // Bytes are pushed when they are there.
@@ -13,7 +13,7 @@ class Line extends Duplex {
     done();
   }
 
-  // What node:http asks of a socket.
+  // Functions of a socket that node:http calls.
   setTimeout(): this {
     return this;
   }

@@ -172,7 +172,7 @@ const trailers = [
 ];
 const noise = '\0\x01\t\n\x0b\x0c\r\x1f "(),/:;<=>?@[\\]{}\x7f\x80\x85\xa0\xff0123456789abcxHTP-';
 
-/** One request, mostly right; the more `spice` (0 to 1), the less. */
+/** A request, mostly right; the more `spice` (0 to 1), the less. */
 function request(random: Random, spice: number): string {
   const odd = (): boolean => random.chance(spice);
   const end = (): string => (odd() && random.chance(0.1) ? random.pick(ends) : '\r\n');
@@ -215,7 +215,7 @@ function chunks(random: Random, spice: number): string {
   return `${text}${odd() ? random.pick(['0', '00', '0;x', '0 ']) : '0'}${end()}${odd() ? random.pick(trailers) : ''}${end()}`;
 }
 
-/** One answer, mostly right. */
+/** An answer, mostly right. */
 function answer(random: Random, spice: number): string {
   const odd = (): boolean => random.chance(spice);
   const end = (): string => (odd() && random.chance(0.1) ? random.pick(ends) : '\r\n');
@@ -270,7 +270,7 @@ function mutate(random: Random, text: string): string {
   return out;
 }
 
-/** What comes in over one connection: one to three requests, sound or not, and a last one that tells the end. */
+/** The input of a connection: one to three requests, sound or not, and a last one that tells the end. */
 export function requests(random: Random): Buffer {
   const spice = random.pick([0, 0.1, 0.3, 0.6]);
   let text = '';
@@ -281,7 +281,7 @@ export function requests(random: Random): Buffer {
   return Buffer.from(`${text}GET /marker HTTP/1.1\r\nHost: marker\r\n\r\n`, 'latin1');
 }
 
-/** What a backend sends for one request: interim answers, the answer, and sometimes more than it was asked for. */
+/** The output of a backend for a request: interim answers, the answer, and sometimes more than it was asked for. */
 export function answers(random: Random): Buffer {
   const spice = random.pick([0, 0.1, 0.3, 0.6]);
   const early = random.chance(0.1) ? 'HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n' : '';

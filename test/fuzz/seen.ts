@@ -1,4 +1,4 @@
-/** One message as a reader understood it. Text is latin1: one character a byte. */
+/** A message as a reader understood it. Text is latin1: one character a byte. */
 export interface Seen {
   /** Method, or status of an answer. */
   readonly start: string;
@@ -10,10 +10,12 @@ export interface Seen {
   complete: boolean;
 }
 
-/** What a reader made of the bytes of one connection. */
+/** The reading of the bytes of a connection. */
 export interface Reading {
   readonly messages: Seen[];
-  /** Why it read no further; undefined when it wants more bytes or the connection is over by agreement. */
+  /**
+   * The reason why it read no further; undefined when it wants more bytes or the connection is over by agreement.
+   */
   refusal: string | undefined;
   /** It reads no more because the last message ends the connection. */
   closed: boolean;

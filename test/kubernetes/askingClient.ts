@@ -10,7 +10,7 @@ const [address = '', host = '', stop = ''] = process.argv.slice(2);
 const failures: string[] = [];
 let answers = 0;
 
-/** What came of one request: its status, or why there is none. */
+/** The result of a request: its status, or the reason why there is none. */
 const ask = async (agent: Agent | false): Promise<string> =>
   await new Promise((resolve) => {
     const asked = request(
@@ -28,7 +28,7 @@ const ask = async (agent: Agent | false): Promise<string> =>
     asked.end();
   });
 
-/** One client after the other way of connecting; a dozen requests a second each, so that much is under way. */
+/** Runs a client for each way of connecting; a dozen requests a second each, so that much is under way. */
 const client = async (agent: Agent | false): Promise<void> => {
   while (!existsSync(stop)) {
     const result = await ask(agent);

@@ -131,7 +131,7 @@ describe('portcullis controller', needsCluster, () => {
     await eventually('gateway', 'four', ({ conditions }) => holds(conditions, 'Accepted'));
     const translations = async (): Promise<number> =>
       await sum(/kube_translations_total\{what="(?:objects|part)"\} (\d+)/g);
-    // What is not ours changes; another translation has then looked at what that means for everything.
+    // An object of others changes; another translation has then looked at its meaning for everything.
     const before = { writes: await moreThan(first), translations: await translations() };
     await stage.cluster.apply(service('unrelated'));
     while ((await translations()) === before.translations) await pause(20);

@@ -142,7 +142,7 @@ describe('leader election by a real Lease', needsCluster, () => {
     assert.deepEqual(seen, ['it leads', 'it leads no more']);
     assert.equal(leader.leader, 'a person');
     await leader.close();
-    // What is not ours is not given back.
+    // A lease of another holder is not given back.
     assert.equal((await spec('taken'))['holderIdentity'], 'a person');
   });
 });

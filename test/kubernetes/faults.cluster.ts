@@ -1,4 +1,4 @@
-/** What may go wrong around the objects of a cluster; docs/faults.md says it in words. */
+/** The faults around the objects of a cluster; docs/faults.md describes them. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -14,7 +14,7 @@ const helm = findHelm();
 /** For `describe`: why guides cannot be run here, where they cannot. */
 export const needsGuideCluster = { skip: whyNoNode() ?? ('missing' in helm && helm.missing) } as const;
 
-/** What cannot be fetched inside the cluster's namespaces → what the bed has of it. */
+/** The URLs that cannot be fetched inside the cluster's namespaces → the files of the bed. */
 const release = /https:\/\/\S+\/releases\/download\/(v[\d.]+)\/(standard|experimental)-install\.yaml/;
 
 export const pageOf = (name: string): string => readFileSync(join(root, 'docs/guides', name), 'utf8');
@@ -59,7 +59,7 @@ export function guideCluster(page: string): GuideCluster {
       const cluster = running();
       const mark = '@@ step of the guide';
       const script = steps.map(({ fence }) => `echo '${mark}'\n${fence.text}`).join('\n');
-      // What a step has left in the background would hold the terminal open for ever where a later one fails.
+      // A background job of a step would hold the terminal open for ever if a later step fails.
       const trap = `trap 'kill $(jobs -p) 2>/dev/null || true' EXIT`;
       const command = `export PATH='${path}'\nset -euo pipefail\n${trap}\ncd '${root}'\n${script}`;
       try {

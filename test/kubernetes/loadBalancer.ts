@@ -22,7 +22,7 @@ interface Service extends KubeObject {
 
 const given = ({ status }: Service): string | undefined => status?.loadBalancer?.ingress?.[0]?.ip;
 
-/** What a Service ought to have: what it asks for, what it has, or the first that is free. */
+/** The address for a Service: the requested one, its present one, or the first free one. */
 function addressFor(service: Service, all: Iterable<Service>): string | undefined {
   if (service.spec.type !== 'LoadBalancer') return undefined;
   const taken = new Set([...all].filter((one) => one !== service).map(given));
@@ -44,7 +44,7 @@ async function balance(file: string, log: Logger): Promise<void> {
   });
   const queue = new WorkQueue({
     name: 'services',
-    // One after the other: two must not take the same address.
+    // Requests run one after the other: two must not take the same address.
     maxInFlight: 1,
     handle: async (key) => {
       const [namespace, name = ''] = key.split('/');
@@ -64,7 +64,7 @@ async function balance(file: string, log: Logger): Promise<void> {
     metrics,
   });
   informer.objects.onChange((changes) => {
-    // One that is gone may leave an address that another waits for.
+    // A deleted Service may leave an address that another waits for.
     const gone = changes.some(({ type }) => type === 'deleted');
     for (const object of gone ? informer.objects.list() : changes.map((change) => change.object))
       queue.add(keyOfObject(object));

@@ -15,7 +15,7 @@ const stdio = (settings: object): object => ({ targets: [{ name: 'a', stdio: set
 const host = (settings: object): object => ({ targets: [{ name: 'a', host: settings }] });
 const service = { name: 'tools', port: 80 };
 
-/** What is wrong with a spec → the spec. */
+/** The error of a spec → the spec. */
 const wrong: Readonly<Record<string, object>> = {
   'no target': { targets: [] },
   'several targets': {
@@ -266,7 +266,7 @@ describe('McpBackend', needsCluster, () => {
     await eventually('mcpbackend', 'five', says('Programmed', 'False', 'Pending', 'its pod is being set up'));
     await eventually('httproute', 'five', says('ResolvedRefs', 'True', 'ResolvedRefs'));
     for (const kind of kinds) await eventually(kind, called(kind), () => true);
-    // What the program is given is known to its pod alone.
+    // The environment of the program is known to its pod alone.
     await until('the pod gets it', () => pods().includes('"KEY":"open barley"'));
     await until('the proxies know the way', () => model().includes('key of default/five'));
     assert.ok(!model().includes('open barley') && !modelOf('default/five').includes('"cmd"'));
@@ -332,7 +332,7 @@ describe('McpBackend', needsCluster, () => {
     await eventually('httproute', 'four', says('ResolvedRefs', 'True', 'ResolvedRefs'));
     await stage.cluster.kubectl(['delete', 'mcpbackend', 'four']);
     await eventually('httproute', 'four', says('ResolvedRefs', 'False', 'BackendNotFound'));
-    // Of what no route names any more, nothing is said.
+    // An McpBackend that no route names any more has no status.
     await stage.cluster.apply(mcpBackend('four', stdio({ command: 'server' })));
     await eventually('mcpbackend', 'four', says('Accepted', 'True', 'Accepted'));
     await stage.cluster.kubectl(['delete', 'httproute', 'four']);

@@ -6,7 +6,9 @@ import { guideCluster, needsGuideCluster, pageOf } from './guideCluster.testing.
 
 const page = pageOf('mcp.md');
 
-/** What `curl -i` prints is compared by its status and the names of its headers; everything else word for word. */
+/**
+ * The output of `curl -i` is compared by its status and the names of its headers; everything else word for word.
+ */
 function assertPrinted(output: string, expected: string): void {
   const [got, said] = [answerIn(output), answerIn(expected)];
   if (said === undefined) {

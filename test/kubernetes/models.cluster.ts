@@ -283,7 +283,7 @@ describe('the stream of models', needsCluster, () => {
     await until('the new one is shown', async () => (await shown()) === 'CN=turn 2');
     await until('the status is well', async () => /^True/.test(await resolved()));
 
-    // What is gone is gone: whoever deletes a key wants it out of use.
+    // A deleted key goes out of use: its owner wants that.
     await stage.cluster.kubectl(['delete', 'secret', 'web']);
     await until('it is not shown any more', async () => (await shown()) === undefined);
     await stage.cluster.apply(gateway(port));

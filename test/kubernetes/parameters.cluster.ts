@@ -7,7 +7,7 @@ import { clusterForSuite, needsCluster } from './cluster.testing.ts';
 
 const crd = new URL('../../deploy/chart/crds/portcullis.dev_portcullisparameters.yaml', import.meta.url);
 
-/** What is wrong with a spec → the spec. */
+/** The error of a spec → the spec. */
 const wrong: Readonly<Record<string, object>> = {
   'a number where a text belongs': { image: 1 },
   'a level that is not known': { logLevel: 'loud' },

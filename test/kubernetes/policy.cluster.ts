@@ -345,7 +345,7 @@ describe('GatewayPolicies on a cluster', needsCluster, () => {
     await answers('twice.test', 200);
     const { headers } = await get('twice.test', { origin: 'https://app.example.com' });
     assert.equal(headers['x-mark'], 'older');
-    // What nobody else says holds all the same.
+    // A policy without a closer one still holds.
     assert.equal(headers['access-control-allow-origin'], 'https://app.example.com');
     await stage.cluster.kubectl(['delete', 'gatewaypolicy', 'older']);
     await says('b-newer', 'Gateway gw: Accepted');

@@ -26,7 +26,7 @@ const about = (policies: object, ...targetRefs: readonly object[]): object => ({
 
 const jwt = (jwks: unknown): object => about({ jwtAuth: { issuer: 'a', audiences: ['a'], jwks } });
 
-/** What is wrong with a spec → the spec. */
+/** The error of a spec → the spec. */
 const wrong: Readonly<Record<string, object>> = {
   'a target of another kind': about({ cors: {} }, { ...gate, kind: 'TCPRoute' }),
   'a kind of another group': about({ cors: {} }, { ...gate, group: 'example.com' }),
@@ -81,7 +81,7 @@ const wrong: Readonly<Record<string, object>> = {
   'TLS, which BackendTLSPolicy says': about({ backendTLS: {} }, service),
 };
 
-/** What the server alone looks at: the controller would find nothing to do. */
+/** The specs that only the server refuses: the controller would find no fault. */
 const wrongForServer: Readonly<Record<string, object>> = {
   'no policy': about({}),
   'no policies': { targetRefs: [gate] },
@@ -184,7 +184,7 @@ interface Example {
   readonly stringData?: Readonly<Record<string, string>>;
 }
 
-/** What the controller says of a policy whose targets are all there, and used. */
+/** The controller's verdict on a policy whose targets all exist and are used. */
 function verdictOf(spec: object, secrets: readonly Secret[] = []): string | undefined {
   const { objects, options } = readObjects(surroundings);
   const policy = { metadata: { name: 'one', namespace: 'default' }, spec };

@@ -70,7 +70,7 @@ describe('the proxies of Gateways', needsCluster, () => {
           one.message.includes(message),
       ) === true;
 
-  /** What the cluster's own controllers would say; here are none. */
+  /** Stands for the cluster's own controllers, which do not run here. */
   const say = async (kind: string, name: string, status: object): Promise<void> => {
     await stage.cluster.kubectl([
       'patch',
@@ -134,7 +134,7 @@ describe('the proxies of Gateways', needsCluster, () => {
     await eventually('hpa', 'three', there);
     assert.equal(Number((await get('deployment', 'three'))?.spec['replicas']), 2);
     await stage.cluster.kubectl(['scale', 'deployment/three', '--replicas=5']);
-    // Something else is wanted now, and is applied without a word about the number.
+    // Another object is wanted now, and is applied without the number.
     await stage.cluster.apply(
       parameters('scaled', { autoscaling: { minReplicas: 2, maxReplicas: 9 }, logLevel: 'debug' }),
     );
@@ -172,7 +172,8 @@ describe('the proxies of Gateways', needsCluster, () => {
     await eventually('gateway', 'five', programmed('False', 'Pending', 'Service default/five'));
     assert.equal((await get('service', 'five'))?.metadata.uid, before?.metadata.uid);
     await stage.cluster.kubectl(['delete', 'service', 'five']);
-    // Nobody tells of what is not ours: the next change of the Gateway, or a try after a while, finds out.
+    // The watch does not cover objects of others: the next change of the Gateway, or a try after a while, finds
+    // out.
     await stage.cluster.apply(gateway('five', { port: 81 }));
     await eventually('gateway', 'five', programmed('False', 'Pending', 'proxies are being set up'));
   });

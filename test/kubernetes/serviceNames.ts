@@ -26,7 +26,7 @@ interface Question {
   /** Lower case, without the last dot. */
   readonly name: string;
   readonly type: number;
-  /** Where it ends in the message. */
+  /** The end of the name in the message. */
   readonly end: number;
 }
 

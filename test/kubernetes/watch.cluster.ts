@@ -21,7 +21,7 @@ describe('a watch of a real API server', needsCluster, () => {
   const names = ({ informer }: Followed): string[] =>
     Array.from(informer.objects.list(), ({ metadata }) => metadata.name).toSorted();
 
-  /** What was there before is gone. */
+  /** The earlier objects are gone. */
   const start = async (
     t: TestContext,
     options: Parameters<typeof follow>[2] = {},

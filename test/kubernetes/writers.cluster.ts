@@ -133,7 +133,7 @@ describe('writing to a real API server', needsCluster, () => {
     );
     await settled(['ConfigMap/one', 'Service/one', 'Deployment/one']);
 
-    // Somebody else adds a field; we give one up.
+    // Another writer adds a field; we give one up.
     await stage.cluster.kubectl([
       'patch',
       'configmap',

@@ -9,7 +9,7 @@ const objects = 'test/kubernetes/faults.cluster.ts';
 const writers = 'test/kubernetes/writers.cluster.ts';
 const rolling = 'test/kubernetes/rolling.node.ts';
 
-/** What may go wrong around a cluster, tried on a real API server; docs/faults.md says it in words. */
+/** The faults around a cluster, tried on a real API server; docs/faults.md describes them. */
 export const clusterFaults: readonly Requirement[] = [
   ...area('fault.cluster', [
     [

@@ -13,7 +13,7 @@ const tlsEnds = 'src/proxy/backendTlsEnds.test.ts';
 const workers = 'test/e2e/workers.test.ts';
 const e2e = 'test/e2e/faults.test.ts';
 
-/** What may go wrong around the data plane, tried with real counterparts; docs/faults.md says it in words. */
+/** The faults around the data plane, tried with real counterparts; docs/faults.md describes them. */
 export const dataPlaneFaults: readonly Requirement[] = [
   ...area('fault.upstream', [
     [

@@ -21,7 +21,7 @@ const http2Frames = 'src/proxy/http2Frames.test.ts';
 const http2Codec = 'src/http/http2/connection.test.ts';
 const frames = 'src/proxy/webSocketFrames.test.ts';
 
-/** What crosses the gateway over real sockets, and what happens when a side misbehaves. */
+/** The traffic that crosses the gateway over real sockets, and the misbehaviour of either side. */
 export const forwarding: readonly Requirement[] = [
   ...area('forward', [
     [

@@ -7,7 +7,10 @@ const client = 'src/proxy/clientFaults.test.ts';
 const http2 = 'src/proxy/http2Settings.test.ts';
 const answers = 'src/proxy/responseTimeout.test.ts';
 
-/** What a peer can make grow, and how long it may take: each has its end, its answer and its place in the metrics. */
+/**
+ * The limits on everything that a peer can make grow or last: each has its end, its answer and its place in the
+ * metrics.
+ */
 export const limitsOfPeers: readonly Requirement[] = [
   ...area('limits', [
     [

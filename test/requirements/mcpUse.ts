@@ -11,7 +11,7 @@ const rules = 'src/mcp/rules.test.ts';
 const tokens = 'test/e2e/tokens.test.ts';
 const login = 'test/e2e/login.test.ts';
 
-/** Whose a session is, what its caller may use, and the clients that were tried. */
+/** The owner of a session, the rights of its caller, and the clients that were tried. */
 export const mcpUse: readonly Requirement[] = [
   ...area('mcp.session', [
     ['altered', 'an altered id is unknown', promises, [sessions, 'an altered session id is unknown']],

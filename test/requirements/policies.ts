@@ -7,7 +7,7 @@ const headers = 'src/policies/headerModifier/headerModifier.test.ts';
 const direct = 'src/policies/directResponse/directResponse.test.ts';
 const table = 'src/policies/index.test.ts';
 
-/** What else is decided and changed on the way. */
+/** The other decisions and changes on the way. */
 export const policies: readonly Requirement[] = [
   ...area('policy', [
     [

@@ -15,7 +15,7 @@ const attributes = 'src/proxy/attributes.test.ts';
 const declared = 'src/policies/attributes/attributes.test.ts';
 const cel = 'src/cel/cel.test.ts';
 
-/** Who is calling, and what they may do. */
+/** The identity of callers, and their rights. */
 export const tokens: readonly Requirement[] = [
   ...area('token', [
     [

@@ -8,7 +8,7 @@ const hedge = 'src/proxy/hedge.test.ts';
 const sessions = 'src/proxy/persistence.test.ts';
 const health = 'src/upstream/health.test.ts';
 
-/** How backends are reached, and what happens when their addresses misbehave. */
+/** The ways to reach backends, and the misbehaviour of their addresses. */
 export const upstream: readonly Requirement[] = [
   ...area('backend-tls', [
     [

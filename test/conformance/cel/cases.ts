@@ -2,7 +2,7 @@ import { getTestRegistry } from '@bufbuild/cel-spec/testdata/registry.js';
 import { getConformanceSuite, type IncrementalTestSuite } from '@bufbuild/cel-spec/testdata/tests.js';
 import type { SimpleTest } from '@bufbuild/cel-spec/cel/expr/conformance/test/simple_pb.js';
 
-/** One case of the CEL specification's own test data. */
+/** A case of the CEL specification's own test data. */
 export interface Case {
   /** `file / section / name`; a second case of the same name gets `#2`. */
   readonly id: string;

@@ -4,12 +4,12 @@ import { isAboutData, runOnGateway } from './gateway.ts';
 
 export type Side = 'engine' | 'gateway';
 
-/** One case on one side. */
+/** A case on one side. */
 export interface Result {
   readonly side: Side;
   readonly file: string;
   readonly id: string;
-  /** What came out instead of what the specification wants. */
+  /** The result in place of the one that the specification wants. */
   readonly failure: Failure;
 }
 

@@ -16,7 +16,7 @@ import { isReflectMessage } from '@bufbuild/protobuf/reflect';
 import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import { registry } from './cases.ts';
 
-/** What a test binds, as the engine takes it. */
+/** The bindings of a test, as the engine takes them. */
 export function toInput(value: Value): CelInput {
   const { kind } = value;
   switch (kind.case) {

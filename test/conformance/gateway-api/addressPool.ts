@@ -1,6 +1,6 @@
 import type { Gateway } from '../../../src/controller/types/index.ts';
 
-/** What the node of the test bed keeps for load balancers. */
+/** The addresses that the node of the test bed keeps for load balancers. */
 const pool: readonly string[] = Array.from({ length: 51 }, (_, index) => `198.19.0.${String(10 + index)}`);
 
 interface Place {
@@ -35,7 +35,7 @@ export class AddressPool {
     return this.#places.get(key)?.address;
   }
 
-  /** Of the addresses it asks for, those that it cannot have. */
+  /** The requested addresses that it cannot have. */
   unusable(key: string): readonly string[] {
     return this.#places.get(key)?.unusable ?? [];
   }

@@ -13,7 +13,7 @@ export class LocalProxy {
   #serves = false;
   #model: Model | undefined;
   #endpoints: EndpointTable = new Map();
-  /** Of the model that was taken last, as text. */
+  /** The text of the model that was taken last. */
   #taken = '';
   #running: Promise<void> = Promise.resolve();
   #closed = false;

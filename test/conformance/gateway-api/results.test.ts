@@ -35,7 +35,7 @@ test('a Gateway gets the address that it asks for, keeps what it has, and hears 
   assert.deepEqual([pool.unusable('a/one'), pool.unusable('a/two')], [[], ['192.0.2.1']]);
   pool.give([gateway('two', '198.19.0.12'), gateway('three'), gateway('four', '198.19.0.12')]);
   assert.deepEqual([pool.of('a/two'), pool.unusable('a/two')], ['198.19.0.12', []]);
-  // What was given back rests.
+  // An address that was given back rests.
   assert.deepEqual([pool.of('a/one'), pool.of('a/three')], [undefined, '198.19.0.11']);
   assert.deepEqual([pool.of('a/four'), pool.unusable('a/four')], [undefined, ['198.19.0.12']]);
 });

@@ -7,7 +7,7 @@ import { startGateway } from '../../support/gateway.ts';
 import { compare, type Comparison, type Expected } from './compare.ts';
 import { runSuite, suiteProgram } from './suite.ts';
 
-/** How the suite comes to the gateway. */
+/** The way in which the suite reaches the gateway. */
 export type Way = 'TLS' | 'TCP';
 
 /** Cases that are known to fail. */

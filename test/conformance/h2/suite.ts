@@ -9,7 +9,7 @@ const version = 'v2.2.1+incompatible';
 const module = 'github.com/summerwind/h2spec/cmd/h2spec';
 const cache = fileURLToPath(new URL('../../../.cache/h2spec/', import.meta.url));
 
-/** One case of the suite. */
+/** A case of the suite. */
 export interface Case {
   /** Section and sentence, unique. */
   readonly id: string;

@@ -4,7 +4,7 @@ import type { Seen } from '../../fuzz/seen.ts';
 import { Changes } from './changes.ts';
 import { readOne, strict } from './reader.ts';
 
-/** What a request asks for to get the answer under trial. */
+/** The path of a request that gets the answer under trial. */
 export const ANSWER = '/answer';
 
 /** Field of an answer that says which request it belongs to. */
@@ -12,13 +12,13 @@ export const ECHO = 'x-echo';
 
 export const echoOf = ({ start, target }: Seen): string => encodeURIComponent(`${start} ${target}`);
 
-/** One connection from the gateway, with every byte that came. */
+/** A connection from the gateway, with every byte that came. */
 class Connection {
   readonly socket: Socket;
   received = '';
   /** Behind the last whole request. */
   at = 0;
-  /** Where the present case began. */
+  /** The start of the present case. */
   mark = 0;
   ended = false;
 
@@ -27,7 +27,7 @@ class Connection {
   }
 }
 
-/** What came of one case. */
+/** The bytes that arrived for a case. */
 export interface Arrived {
   /** Whole requests, by the strict reader, in order of their ends. */
   readonly requests: readonly Seen[];

@@ -1,27 +1,27 @@
-/** One request as the backend is to get it. */
+/** The request that the backend is to get. */
 export interface Wanted {
   readonly method: string;
   readonly target: string;
   /** Payload, without chunk framing. */
   readonly body: string;
-  /** Where it is not the usual one; null for any. */
+  /** The host, if it is not the usual one; null for any. */
   readonly host?: string | null;
   /** Names that must not arrive. */
   readonly without?: readonly string[];
 }
 
 /**
- * What a gateway may do with a message. `pass`: it must be answered by the backend. `refuse`: no backend may get it
- * whole. `either`: both are right.
+ * The permitted reactions of a gateway to a message. `pass`: it must be answered by the backend. `refuse`: no
+ * backend may get it whole. `either`: both are right.
  */
 export type Want = 'pass' | 'refuse' | 'either';
 
 /** Bytes that a client sends, and what may come of them. */
 export interface RequestCase {
   readonly id: string;
-  /** Where it is written. */
+  /** The place of the rule. */
   readonly rule: string;
-  /** One character a byte. */
+  /** The message, a character for each byte. */
   readonly text: string;
   readonly want: Want;
   /**
@@ -63,7 +63,7 @@ export interface StreamCase {
 export const HOST = 'app.test';
 export const TARGET = '/case';
 
-/** What a request that was never meant to be one asks for: it must not arrive. */
+/** The path of a request that was never meant to be one: it must not arrive. */
 export const SMUGGLED = '/smuggled';
 
 /** The beginning of such a request; what follows on the connection would become the value of its last field. */

@@ -1,8 +1,8 @@
-/** Something that changes, and those who wait until it has become as they want it. */
+/** A changing value, and the waiters for the value they want. */
 export class Changes {
   private readonly waiting = new Set<() => void>();
 
-  /** Something is otherwise than before. */
+  /** Reports a change. */
   changed(): void {
     for (const look of this.waiting) look();
   }

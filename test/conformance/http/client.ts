@@ -9,7 +9,7 @@ export class Client {
   readonly answers: Seen[] = [];
   received = '';
   ended = false;
-  /** What came is not an answer. */
+  /** The reason why the bytes are not an answer. */
   bad: string | undefined;
   private readonly socket: Socket;
   private at = 0;
@@ -45,7 +45,7 @@ export class Client {
     this.socket.write(text, 'latin1');
   }
 
-  /** Nothing more will be sent. */
+  /** Ends the sending side. */
   finish(): void {
     this.socket.end();
   }

@@ -7,7 +7,7 @@ import { strict } from './reader.ts';
 import { doubtOf, sloppy } from './readers.ts';
 import { runCases, withOwnLanes } from './suite.ts';
 
-/** One case of this many: all of them are `npm run conformance:http`. */
+/** The test runs every so many cases: all of them are `npm run conformance:http`. */
 const STEP = 4;
 const some = <T>(cases: readonly T[]): readonly T[] => cases.filter((_case, i) => i % STEP === 0);
 

@@ -19,7 +19,7 @@ const known: Readonly<Record<string, string>> = Object.fromEntries(
 /** A known case may be wrong, and nothing worse: no reason excuses an ambiguous message or a desync. */
 const excused = ({ id, fault }: Verdict): boolean => fault === 'wrong' && known[id] !== undefined;
 
-/** What is wrong and not on the list. */
+/** The failures that are not on the list. */
 export const unexpected = (verdicts: readonly Verdict[]): readonly Verdict[] =>
   verdicts.filter((verdict) => verdict.fault !== undefined && !excused(verdict));
 

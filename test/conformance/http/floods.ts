@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { flood, floods } from '../../../src/proxy/http2Floods.testing.ts';
 import { RawClient } from '../../../src/proxy/wire.testing.ts';
 
-/** What came of a flood. */
+/** The result of a flood. */
 export interface Flooded {
   readonly name: string;
   readonly ended: boolean;
   readonly ms: number;
   readonly sentBytes: number;
-  /** What the process grew by while it lasted, in bytes. */
+  /** The growth of the process meanwhile, in bytes. */
   readonly grownBytes: number;
 }
 

@@ -26,11 +26,11 @@ export interface Verdict {
   /** Undefined where all is right. */
   readonly fault: Fault | undefined;
   readonly problem: string | undefined;
-  /** What the backend got, for further readers; empty where it is an answer that was tried. */
+  /** The bytes that the backend got, for further readers; empty if an answer was tried. */
   readonly pieces: readonly string[];
 }
 
-/** What is said of a case once it is known what became of it. */
+/** Makes the verdict of a case from its result. */
 const verdict =
   (
     { id, rule, want }: Pick<Verdict, 'id' | 'rule' | 'want'>,
@@ -63,7 +63,7 @@ export function judge(item: RequestCase, seen: Sighting): Verdict {
 export function judgeAnswer(item: AnswerCase, seen: AnswerSighting): Verdict {
   const { want, method = 'GET', status, body } = item;
   const [first, second, ...others] = seen.answers;
-  // What a gateway says of an answer that it does not take; none of the cases has such a status.
+  // The gateway's own answer to an invalid answer of a backend; none of the cases has such a status.
   const own = first !== undefined && first.start >= '500' && first.start < '505';
   const outcome = first !== undefined && !own ? 'passed' : seen.silent ? 'silent' : 'refused';
   const of = verdict(item, outcome, []);

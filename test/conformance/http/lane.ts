@@ -9,12 +9,12 @@ const AFTER = '/after';
 
 const get = (target: string): string => `GET ${target} HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`;
 
-/** What was seen of one case at both ends of the gateway. */
+/** The observations of a case at both ends of the gateway. */
 export interface Sighting {
   readonly answers: readonly Seen[];
-  /** What the answers say which requests they are for; undefined for answers of the gateway's own. */
+  /** The requests that the answers name; undefined for answers of the gateway's own. */
   readonly echoes: readonly (string | undefined)[];
-  /** Why the answers could not be read. */
+  /** The reason why the answers could not be read. */
   readonly bad: string | undefined;
   /** Whole requests at the backend, without those that only ask whether it is still in step. */
   readonly requests: readonly Seen[];
@@ -28,7 +28,7 @@ export interface Sighting {
   readonly inStep: boolean;
 }
 
-/** What a client saw of an answer under trial. */
+/** The client's observations of an answer under trial. */
 export interface AnswerSighting extends Pick<Sighting, 'answers' | 'echoes' | 'bad' | 'silent' | 'inStep'> {
   readonly received: string;
   /** The gateway ended the connection. */
@@ -39,7 +39,7 @@ export interface StreamSighting extends Pick<
   Sighting,
   'requests' | 'marked' | 'pieces' | 'silent' | 'inStep'
 > {
-  /** How the stream under trial and the one behind it ended; undefined where they went with the connection. */
+  /** The ends of the stream under trial and of the one behind it; undefined if they went with the connection. */
   readonly first: StreamEnd | undefined;
   readonly second: StreamEnd | undefined;
 }
@@ -48,7 +48,7 @@ export interface StreamSighting extends Pick<
 export class Lane {
   readonly backend: Backend;
   private readonly port: number;
-  /** How long an answer may take. */
+  /** The time that an answer may take. */
   private readonly waitMs: number;
   private probe: Client | undefined;
 

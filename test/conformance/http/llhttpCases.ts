@@ -98,7 +98,7 @@ function requestOf(id: string, block: Block): RequestCase {
     ? block.text
     : block.text.replace(/^([^\r\n]* HTTP\/1\.1)\r\n/, `$1\r\nHost: ${HOST}\r\n`);
   const { messages, refusal } = readAll(text, 'request', strict);
-  // What is not whole gets no request behind it, which would become a part of it.
+  // An incomplete message gets no request behind it, which would become a part of it.
   const behind = readAll(`${text}GET / HTTP/1.1\r\n\r\n`, 'request', strict).messages;
   const whole =
     refusal !== undefined ||
@@ -111,7 +111,7 @@ function requestOf(id: string, block: Block): RequestCase {
     text,
     want,
     ...(!whole && { last: true }),
-    // What stands before the mistake may be taken.
+    // The messages before the mistake may be taken.
     ...(want === 'refuse' &&
       sound.length > 0 && {
         readings: [sound.map(({ start, target, body }) => ({ method: start, target, body, host: null }))],

@@ -144,9 +144,9 @@ const excused: readonly { readonly reader: RegExp; readonly reason: string; hold
     },
   ];
 
-/** What came of a comparison. */
+/** The result of a comparison. */
 export interface Agreement {
-  /** What the readers see otherwise than the strict one, by case. */
+  /** The differences of the readers from the strict one, by case. */
   readonly problems: readonly { readonly id: string; readonly problem: string }[];
   /** Whole messages that a reader took, all readers added up. */
   readonly agreed: number;

@@ -239,7 +239,7 @@ const accepts = (port: number): Promise<boolean> =>
 
 const envoyBinary = fileURLToPath(new URL('../../../bench/.tools/python/envoy/_bin/envoy', import.meta.url));
 
-/** What the corpus can be run against. */
+/** The proxies that the corpus can be run against. */
 export const proxies: Readonly<Record<string, Start>> = {
   portcullis,
   node,

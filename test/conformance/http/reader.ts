@@ -1,12 +1,12 @@
 import type { Reading, Seen } from '../../fuzz/seen.ts';
 
 /**
- * How a reader of HTTP/1.1 behaves where a message is not what RFC 9112 describes. Strict is what a message must
- * survive to be one; each of the others is a habit that some server has had (`readers.ts`). It shares nothing with the
- * gateway's own reader: what that gets wrong must not be wrong here in the same way.
+ * The habits of a reader of HTTP/1.1 for messages that RFC 9112 does not describe. Strict is what a message must
+ * survive to be one; each of the others is a habit that some server has had (`readers.ts`). It shares nothing
+ * with the gateway's own reader: what that gets wrong must not be wrong here in the same way.
  */
 export interface Habits {
-  /** What ends a line: CRLF only, a line feed, or a lone carriage return as well. */
+  /** The line end: CRLF only, a line feed, or a lone carriage return as well. */
   readonly lineEnd: 'crlf' | 'lf' | 'any';
   /** Parts of the request line: one space between them, or any white space around and between. */
   readonly requestLine: 'exact' | 'loose';
@@ -22,7 +22,7 @@ export interface Habits {
   readonly number: 'digits' | 'prefix';
   /** Several lengths: an error, the first, or the last. */
   readonly lengths: 'one' | 'first' | 'last';
-  /** What makes a body chunked: the one coding `chunked`, its being last, being first, or being in there. */
+  /** The sign of a chunked body: the one coding `chunked`, its being last, being first, or being in there. */
   readonly coding: 'exact' | 'last' | 'first' | 'contains';
   /** A coding that is not chunked: an error, or ignored. */
   readonly unknownCoding: 'refuse' | 'ignore';
@@ -53,17 +53,17 @@ export const strict: Habits = {
   trailers: 'grammar',
 };
 
-/** One message from the front of a text: whole, still growing, or none. */
+/** The message at the front of a text: whole, still growing, or none. */
 export type Front =
   | { readonly kind: 'message'; readonly seen: Seen; readonly end: number }
   | { readonly kind: 'more'; readonly seen: Seen | undefined }
   | { readonly kind: 'bad'; readonly why: string; readonly seen: Seen | undefined };
 
-/** What of the present message is known from elsewhere. */
+/** The facts about the present message that are known from elsewhere. */
 export interface Surroundings {
   /** Methods of the requests that answers belong to, in order; GET where there are none left. */
   readonly methods?: readonly string[];
-  /** Nothing comes behind the text. */
+  /** Set if the text is at its end. */
   readonly ended?: boolean;
 }
 
@@ -180,7 +180,7 @@ function readFields(
     }
     const colon = content.indexOf(':');
     if (colon === -1) {
-      // Who is not strict about names passes such a line over.
+      // A reader that is not strict about names skips such a line.
       if (habits.name === 'token') throw new Refused('line without a colon');
       continue;
     }

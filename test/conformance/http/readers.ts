@@ -2,7 +2,7 @@ import type { Reading, Seen } from '../../fuzz/seen.ts';
 import { readAll, strict, type Habits, type Surroundings } from './reader.ts';
 
 const loose = { name: 'anything', value: 'anything' } as const;
-/** Whoever finds a field where others find none acts on it. */
+/** A reader acts on a field that it finds, where others find none. */
 const acting = { lengths: 'last', coding: 'contains', unknownCoding: 'ignore', both: 'coding' } as const;
 
 /**
@@ -70,7 +70,7 @@ export const sloppy: Readonly<Record<string, Habits>> = {
   },
 };
 
-/** What is wrong with bytes that were passed on. */
+/** The doubt about bytes that were passed on. */
 export interface Doubt {
   /** Readers differ about where messages are; or the bytes are no message, and whoever takes them takes them alike. */
   readonly kind: 'ambiguous' | 'malformed';
@@ -115,7 +115,7 @@ export function doubtOf(
 
 const hasOneHost = ({ fields }: Seen): boolean => fields.filter(([name]) => name === 'host').length === 1;
 
-/** Where another reader sees something else than the reference. One that refuses is not fooled. */
+/** The difference between another reader and the reference. One that refuses is not fooled. */
 export function difference(reference: Reading, other: Reading): string | undefined {
   const whole = (reading: Reading): Seen[] => reading.messages.filter(({ complete }) => complete);
   const [expected, found] = [whole(reference), whole(other)];

@@ -19,7 +19,7 @@ import { runSlow } from './slow.ts';
 import { laneTo, runCases, startBackends, type Cases } from './suite.ts';
 
 const LANES = 4;
-/** How long a flood may last. */
+/** The time that a flood may last. */
 const FLOOD_MS = 1_000;
 const FLOOD_BYTES = 200_000_000;
 
@@ -90,7 +90,7 @@ async function judgeOurselves(): Promise<void> {
   if (values.slow) await slow();
 }
 
-/** What backends of other kinds would have made of what ours got. */
+/** Reads the bytes that our backend got again, as backends of other kinds would. */
 async function readAgain(verdicts: readonly Verdict[]): Promise<void> {
   const pieces = verdicts.flatMap(({ id, pieces: texts }) => texts.map((text) => ({ id, text })));
   const readers: OtherReader[] = [llhttp];

@@ -11,7 +11,7 @@ import { listenOnLoopback } from '../../support/loopback.ts';
 const CONNECTIONS = 300;
 const SECONDS = 20;
 
-/** What is answered with more than the system takes for a client that does not read. */
+/** The path whose answer is larger than the system's buffers for a client that does not read. */
 const LARGE = '/large';
 const large = Buffer.alloc(5_000_000);
 

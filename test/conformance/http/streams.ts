@@ -4,7 +4,7 @@ import { Changes } from './changes.ts';
 import { frame, PREFACE, TYPE } from '../../../src/http/frame.testing.ts';
 import type { StreamCase } from './case.ts';
 
-/** How a stream ended: with the content of its answer, or with a reset. */
+/** The end of a stream: the content of its answer, or a reset. */
 export type StreamEnd = { readonly content: string } | { readonly reset: number };
 
 const END_STREAM = 1;

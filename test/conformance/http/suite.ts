@@ -10,7 +10,7 @@ export interface Cases {
   readonly streams: readonly StreamCase[];
 }
 
-/** How long a gateway may say nothing before that is its answer. */
+/** The time after which a gateway's silence is its answer. */
 const PATIENCE_MS = 1_000;
 
 /** Lanes in front of a data plane of this process; it closes with them. */

@@ -11,7 +11,7 @@ interface Suite {
 const rsa = (hash: string): string[] =>
   [2048, 3072, 4096, 8192].map((size) => `rsa_signature_${size}_${hash}`);
 
-/** Which of Wycheproof's files concern which algorithm of a token. */
+/** The files of Wycheproof for each algorithm of a token. */
 export const suites: readonly Suite[] = [
   {
     algorithm: 'RS256',

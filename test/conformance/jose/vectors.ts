@@ -22,7 +22,7 @@ interface Vector {
   readonly result: 'valid' | 'invalid' | 'acceptable';
 }
 
-/** What our verifier makes of the vectors of one file under one algorithm of RFC 7518. */
+/** The verdicts of our verifier on the vectors of a file under an algorithm of RFC 7518. */
 export interface Outcome {
   readonly right: number;
   readonly undecided: number;

@@ -1,6 +1,6 @@
 import type { Results } from './suite.ts';
 
-/** One check whose outcome is not the same on both sides; `absent` where a side has no such check. */
+/** A check whose outcome differs between the sides; `absent` if a side has no such check. */
 export interface Difference {
   readonly scenario: string;
   readonly check: string;
@@ -46,7 +46,7 @@ export function judge(differences: readonly Difference[], expected: readonly Exp
   };
 }
 
-/** How many checks of a run have an outcome, such as `FAILURE`. */
+/** Counts the checks of a run with an outcome, such as `FAILURE`. */
 export function count(results: Results, outcome: string): number {
   let sum = 0;
   for (const checks of results.values()) {

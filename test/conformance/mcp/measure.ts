@@ -18,7 +18,7 @@ export async function measureDirect(revision: string): Promise<Results> {
   }
 }
 
-/** How the gateway reaches the fixture. */
+/** The ways in which the gateway reaches the fixture. */
 export const ways = ['stdio', 'Streamable HTTP'] as const;
 export type Way = (typeof ways)[number];
 

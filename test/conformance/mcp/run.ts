@@ -40,7 +40,7 @@ for (const way of ways) {
 }
 process.exitCode = wrong > 0 ? 1 : 0;
 
-/** One line a scenario: checks passed and failed on either side. */
+/** Prints a line for each scenario: checks passed and failed on either side. */
 function printTable(left: Results, right: Results | undefined): void {
   const row = (results: Results | undefined) =>
     results === undefined ? '' : `${count(results, 'SUCCESS')}/${count(results, 'FAILURE')}`.padStart(8);

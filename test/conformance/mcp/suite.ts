@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** What one scenario said: check id → its distinct outcomes (`SUCCESS`, `FAILURE`, `INFO`, …), sorted. */
+/** The result of a scenario: check id → its distinct outcomes (`SUCCESS`, `FAILURE`, `INFO`, …), sorted. */
 export type Checks = ReadonlyMap<string, string>;
 
 /** Scenario → checks. */

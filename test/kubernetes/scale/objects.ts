@@ -96,7 +96,7 @@ export const service = (name: string): KubeObject => ({
   apiVersion: 'v1',
   kind: 'Service',
   metadata: { name, namespace },
-  // Nothing but the controller looks at it.
+  // The controller is the only reader of this Service.
   spec: { clusterIP: 'None', ports: [{ name: 'http', port: 8000 }] },
 });
 
@@ -128,7 +128,7 @@ export const realHost = hostOf(0, 0);
 export const realSlice = (app: string, address: string, port: number): KubeObject =>
   slice(app, port, [address]);
 
-/** Of the Gateway that is really served. */
+/** A route of the Gateway that is really served. */
 export const realRoute = (version: string, app: string): KubeObject => ({
   apiVersion: gatewayApi,
   kind: 'HTTPRoute',

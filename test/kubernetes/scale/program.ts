@@ -54,7 +54,7 @@ export class ControllerProgram {
     return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * 1_024;
   }
 
-  /** What it has used of processors so far, in milliseconds. */
+  /** The processor time that it has used so far, in milliseconds. */
   get cpuMs(): number {
     // After the name, which may hold anything (proc(5)): state is the third field, utime the 14th, stime the 15th.
     const stat = readFileSync(`/proc/${String(this.child.pid)}/stat`, 'utf8');
@@ -80,7 +80,7 @@ export class ControllerProgram {
     await exited;
   }
 
-  /** Whatever is left of it goes. */
+  /** Kills the rest of it. */
   kill(): void {
     this.child.kill('SIGKILL');
   }
@@ -95,7 +95,7 @@ export class ControllerProgram {
   }
 }
 
-/** What a process counts of itself, at one moment. */
+/** The metrics of a process, at one moment. */
 export class Figures {
   private readonly lines: readonly string[];
 

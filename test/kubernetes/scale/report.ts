@@ -7,7 +7,7 @@ import type { Start } from './start.ts';
 
 export interface Measured {
   readonly shape: Shape;
-  /** Of the controller and of Kubernetes. */
+  /** The versions of the controller and of Kubernetes. */
   readonly versions: string;
   readonly loadBefore: number;
   readonly minutes: number;
@@ -25,7 +25,7 @@ export interface Measured {
   readonly failed: number;
 }
 
-/** What issue 5 holds the controller to: the names of rows of the first table, and their limits. */
+/** The limits that issue 5 sets for the controller: the names of rows of the first table, and their limits. */
 const limits = { startMs: 30_000, p99Ms: 1_000, peakBytes: 500 * 1_048_576 };
 
 /** The value below which 99 of 100 are. */

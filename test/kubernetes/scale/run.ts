@@ -62,7 +62,7 @@ const say = (text: string): void =>
 const [loadBefore = 0] = loadavg();
 const folder = mkdtempSync(join(tmpdir(), 'portcullis-scale-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
-// What is started here ends with this process, also where that is told to end.
+// Programs that are started here end with this process, also when it is told to end.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 const write = (name: string, content: string | Uint8Array): string => {
   const file = join(folder, name);
@@ -111,7 +111,7 @@ const tokenOf = async (name: string): Promise<string> => {
   return answer.status.token;
 };
 const tokenFiles = new Map<string, string>();
-/** What pods would find in their volumes. */
+/** The credentials that pods would find in their volumes. */
 const credentials = async (): Promise<Credentials> => {
   const secret = (await api.request({
     path: `/api/v1/namespaces/${namespace}/secrets/portcullis-controller`,

@@ -1,4 +1,4 @@
-/** How much of everything there is. The goals are said for the whole of it. */
+/** The number of objects of each kind. The goals are said for the whole of it. */
 export interface Shape {
   readonly gateways: number;
   readonly listenersEach: number;

@@ -5,7 +5,7 @@ import { namespace } from './objects.ts';
 import type { ControllerProgram } from './program.ts';
 import { totals, type Shape } from './shape.ts';
 
-/** One start of the controller; all times in milliseconds from the start of the process. */
+/** A start of the controller; all times in milliseconds from the start of the process. */
 export interface Start {
   /** Everything is known and translated, and proxies are let in. */
   readonly ready: number;
@@ -18,11 +18,11 @@ export interface Start {
   readonly requests: number;
   readonly lists: number;
   readonly translations: number;
-  /** What it has used of processors, in milliseconds. */
+  /** The processor time that it has used, in milliseconds. */
   readonly cpuMs: number;
 }
 
-/** How long nothing must be written for everything to be written. */
+/** The time without a write after which everything counts as written. */
 const quietMs = 2_000;
 
 /** @param credentials of proxies; asked when the controller is ready, since the first one makes what they trust */
@@ -40,7 +40,7 @@ export async function measureStart(
     await listeners.close();
   };
   const serving = serve();
-  // What is to be written is written by the one that leads.
+  // The leader writes the objects.
   while ((await controller.figures()).sum('kube_leader') !== 1) await pause(20);
   let written = now();
   let before = -1;

@@ -86,7 +86,7 @@ const hopByHop: RequestCase[] = [
     ...field(`${line}, the last`, 'RFC 9112 §9.6', [line], 'pass'),
     last: true,
   })),
-  // What follows a close must not be served: it may have been meant as something else.
+  // Bytes after a close must not be served: they may have been meant as something else.
   {
     ...field('a request behind close', 'RFC 9112 §9.6', ['Connection: close'], 'refuse'),
   },

@@ -46,7 +46,7 @@ const withField = (
 ): StreamCase =>
   stream(`${JSON.stringify(name)}: ${JSON.stringify(value)}`, [...pseudo(), [name, value]], want, rest);
 
-/** What stands behind a line end would be a field, or a request, of its own in HTTP/1.1 (RFC 9113 §8.2.1). */
+/** Text behind a line end would be a field, or a request, of its own in HTTP/1.1 (RFC 9113 §8.2.1). */
 const injections: StreamCase[] = [
   ...['\r\n', '\n', '\r', '\0', '\r\n\r\n'].flatMap((end) => [
     withField('x-odd', `a${end}Transfer-Encoding: chunked`, 'refuse', { data: [`0\r\n\r\n${smuggled}`] }),
