@@ -58,7 +58,6 @@ export class Http2Channel extends Duplex implements SessionWaiter {
     super({ allowHalfOpen: false });
     this.sessions = sessions;
     const shared = (this.shared = sessions.take());
-    shared.streams++;
     if (shared.connected) process.nextTick(() => this.ready());
     else shared.waiting.add(this);
   }
@@ -148,12 +147,7 @@ export class Http2Channel extends Duplex implements SessionWaiter {
   }
 
   private claim(): SharedSession {
-    let { shared } = this;
-    if (shared === undefined) {
-      shared = this.shared = this.sessions.take();
-      shared.streams++;
-    }
-    return shared;
+    return (this.shared ??= this.sessions.take());
   }
 
   private whenSettled(shared: SharedSession, then: () => void): void {
@@ -294,8 +288,7 @@ export class Http2Channel extends Duplex implements SessionWaiter {
     this.shared = undefined;
     if (shared === undefined) return;
     shared.waiting.delete(this);
-    shared.streams--;
-    shared.idleSince = Date.now();
+    this.sessions.give(shared);
   }
 }
 

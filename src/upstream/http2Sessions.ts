@@ -12,6 +12,8 @@ export interface SharedSession {
   readonly session: ClientHttp2Session;
   /** Requests under way or about to be. */
   streams: number;
+  /** No further request takes it: it ends with its last one. */
+  left: boolean;
   connected: boolean;
   /** The waiters for its completion. */
   readonly waiting: Set<SessionWaiter>;
@@ -41,8 +43,21 @@ export class Http2Sessions {
     return this.tls === undefined ? 'http' : 'https';
   }
 
-  /** A connection with room, connected or connecting. */
+  /** Takes a place on a connection with room, connected or connecting; `give` follows. */
   take(): SharedSession {
+    const shared = this.withRoom();
+    shared.streams++;
+    return shared;
+  }
+
+  /** The request that took the place has ended, or never began. */
+  give(shared: SharedSession): void {
+    shared.streams--;
+    shared.idleSince = Date.now();
+    closeIfDone(shared);
+  }
+
+  private withRoom(): SharedSession {
     for (const shared of this.open) {
       const { session, streams } = shared;
       const most = Math.min(STREAMS_MOST, session.remoteSettings?.maxConcurrentStreams ?? STREAMS_MOST);
@@ -59,7 +74,10 @@ export class Http2Sessions {
 
   /** No further request on those that are open: they end with the requests under way. */
   retire(): void {
-    for (const { session } of this.open) session.close();
+    for (const shared of this.open) {
+      shared.left = true;
+      closeIfDone(shared);
+    }
     this.open.clear();
   }
 
@@ -81,6 +99,7 @@ export class Http2Sessions {
     const shared: SharedSession = {
       session,
       streams: 0,
+      left: false,
       connected: false,
       waiting,
       settled: false,
@@ -122,4 +141,12 @@ export class Http2Sessions {
     });
     return socket;
   }
+}
+
+/**
+ * Closing sends GOAWAY, before requests that were begun just then: servers refuse those, and a session that is closed
+ * takes no request that has its place.
+ */
+function closeIfDone({ session, streams, left }: SharedSession): void {
+  if (left && streams === 0) session.close();
 }
