@@ -179,7 +179,7 @@ test('a process that serves traffic loads nothing of the controller', () => {
     assert.ok(source.has(start), start);
     assert.deepEqual([...reach(source, start, () => true)].filter(isController), [], start);
   }
-  assert.ok(reach(source, 'main.ts', () => true).has('proxy/live.ts'));
+  assert.ok(reach(source, 'main.ts', () => true).has('proxy/snapshot/live.ts'));
 });
 
 test('the command line loads the controller only for its command', () => {

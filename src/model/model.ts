@@ -1,6 +1,6 @@
 /**
  * The desired state of the gateway, as plain readonly data that survives JSON. Sources produce it,
- * `proxy/snapshot.ts` compiles it. Nothing here has behaviour.
+ * `proxy/snapshot/snapshot.ts` compiles it. Nothing here has behaviour.
  */
 
 /** The place where a piece of the model was written: `line` and `column` count from 1. */

@@ -22,7 +22,7 @@ import { LocalTokens } from '../policies/index.ts';
 import { createMetrics, type AccessRecord, type Fields, type Logger } from '../telemetry/index.ts';
 import type { LookupTools, Target } from '../upstream/index.ts';
 import { DataPlane, type DataPlaneOptions } from './dataPlane.ts';
-import { Overload } from './overload.ts';
+import { Overload } from './load/overload.ts';
 import { RawClient } from './wire.testing.ts';
 
 const place = { file: 'test', line: 1, column: 1, path: '' };

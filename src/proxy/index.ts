@@ -1,6 +1,6 @@
-export { bindProblem } from './bindProblem.ts';
+export { bindProblem } from './ports/bindProblem.ts';
 export { DataPlane, type BindView, type DataPlaneOptions, type Prepared } from './dataPlane.ts';
-export type { SocketHandle } from './listening.ts';
-export type { RelayPeer } from './relayLines.ts';
-export { bindKey } from './snapshot.ts';
-export { acceptsConnections } from './udpPlane.ts';
+export type { SocketHandle } from './ports/portSocketListening.ts';
+export type { RelayPeer } from './connections/relayLines.ts';
+export { bindKey } from './snapshot/snapshot.ts';
+export { acceptsConnections } from './ports/udpPlane.ts';

@@ -1,10 +1,10 @@
 import type { AcrossProcesses, Labels, Metrics, Sample } from '../telemetry/index.ts';
 import type { Destination } from '../upstream/index.ts';
-import type { IdentityView } from './serverIdentity.ts';
-import { overloadReasons, type Overload, type OverloadLevel } from './overload.ts';
-import { routeLabels, routeMetrics } from './routeMetrics.ts';
-import type { RouteStats, WireStats } from './stats.ts';
-import { exposeUpstream } from './upstreamMetrics.ts';
+import type { IdentityView } from './ports/serverIdentity.ts';
+import { overloadReasons, type Overload, type OverloadLevel } from './load/overload.ts';
+import { routeLabels, routeMetrics } from './stats/routeMetrics.ts';
+import type { RouteStats, WireStats } from './stats/stats.ts';
+import { exposeUpstream } from './stats/upstreamMetrics.ts';
 
 /** The plain numbers of the data plane, read when somebody asks for metrics. */
 export interface MetricSources {

@@ -1,15 +1,15 @@
 import { area, ours, rfc, type Requirement } from './requirement.ts';
 
 const page = ours('docs/faults.md');
-const backend = 'src/proxy/backendFaults.test.ts';
-const client = 'src/proxy/clientFaults.test.ts';
-const vanished = 'src/proxy/vanished.test.ts';
-const bodies = 'src/proxy/bigBodies.test.ts';
-const balancing = 'src/proxy/balancing.test.ts';
-const flapping = 'src/proxy/flapping.test.ts';
-const reload = 'src/proxy/reload.test.ts';
-const reloadFaults = 'src/proxy/reloadFaults.test.ts';
-const tlsEnds = 'src/proxy/backendTlsEnds.test.ts';
+const backend = 'src/proxy/forward/backendFaults.test.ts';
+const client = 'src/proxy/http1/clientFaults.test.ts';
+const vanished = 'src/proxy/ports/vanished.test.ts';
+const bodies = 'src/proxy/forward/bigBodies.test.ts';
+const balancing = 'src/proxy/forward/balancing.test.ts';
+const flapping = 'src/proxy/forward/flapping.test.ts';
+const reload = 'src/proxy/snapshot/reload.test.ts';
+const reloadFaults = 'src/proxy/snapshot/reloadFaults.test.ts';
+const tlsEnds = 'src/proxy/forward/backendTlsEnds.test.ts';
 const workers = 'test/e2e/workers.test.ts';
 const e2e = 'test/e2e/faults.test.ts';
 
@@ -49,7 +49,7 @@ export const dataPlaneFaults: readonly Requirement[] = [
       'a backend accepts and says nothing',
       page,
       [
-        'src/proxy/responseTimeout.test.ts',
+        'src/proxy/forward/responseTimeout.test.ts',
         'an answer that does not begin is 504; what goes on by itself, or is limited otherwise, goes on',
       ],
       [backend, 'time limits end a silent backend with 504, and its connection'],
@@ -104,11 +104,11 @@ export const dataPlaneFaults: readonly Requirement[] = [
       'one side of a tunnel has ended, and the other never does',
       page,
       [
-        'src/proxy/tcp.test.ts',
+        'src/proxy/streams/tcp.test.ts',
         'a connection whose ${who} has ended its side, and whose other side never does, ends sooner',
       ],
       [
-        'src/proxy/upgrade.test.ts',
+        'src/proxy/forward/upgrade.test.ts',
         'a tunnel whose client has ended its side, and whose backend never does, ends sooner',
       ],
     ],
@@ -125,7 +125,7 @@ export const dataPlaneFaults: readonly Requirement[] = [
         'a client that reads too little of its answer is reset, so that the system keeps nothing for it',
       ],
       [client, 'a slow body that keeps coming is waited for'],
-      ['src/proxy/limits.test.ts', 'a body that trickles is 408, though it never pauses'],
+      ['src/proxy/exchange/limits.test.ts', 'a body that trickles is 408, though it never pauses'],
     ],
     [
       'backend',
@@ -133,7 +133,10 @@ export const dataPlaneFaults: readonly Requirement[] = [
       page,
       [bodies, 'a slow upload is held back to the pace of the backend, and arrives whole'],
       [client, 'a backend that stops taking a body is given up with 504'],
-      ['src/proxy/limits.test.ts', 'a client is not blamed for the time in which nobody takes its body'],
+      [
+        'src/proxy/exchange/limits.test.ts',
+        'a client is not blamed for the time in which nobody takes its body',
+      ],
     ],
   ]),
   ...area('fault.certificates', [
@@ -142,11 +145,11 @@ export const dataPlaneFaults: readonly Requirement[] = [
       'certificates of a listener are renewed under load, the files one after the other',
       page,
       [
-        'src/proxy/certificateRotation.test.ts',
+        'src/proxy/ports/certificateRotation.test.ts',
         'renewed certificates of a listener reach every new connection, and cost nobody a handshake or a request',
       ],
       [
-        'src/proxy/tls.test.ts',
+        'src/proxy/ports/tls.test.ts',
         'renewed files serve new connections and leave open ones alone; broken ones change nothing',
       ],
     ],
@@ -155,7 +158,7 @@ export const dataPlaneFaults: readonly Requirement[] = [
       'certificates towards a backend are renewed under load, and its own',
       page,
       [
-        'src/proxy/certificateRotation.test.ts',
+        'src/proxy/ports/certificateRotation.test.ts',
         'renewed certificates towards a backend, and of the backend itself, cost no request',
       ],
     ],
@@ -181,7 +184,7 @@ export const dataPlaneFaults: readonly Requirement[] = [
         'out of file descriptors it neither spins nor stops, and serves again as soon as there are some',
       ],
       [
-        'src/proxy/limits.test.ts',
+        'src/proxy/exchange/limits.test.ts',
         'the cap on connections stays below half of the files the process may open',
       ],
     ],
@@ -192,7 +195,7 @@ export const dataPlaneFaults: readonly Requirement[] = [
       'a thousand configurations, one after the other, under load: nothing is lost, nothing stays',
       page,
       [
-        'src/proxy/manyReloads.test.ts',
+        'src/proxy/snapshot/manyReloads.test.ts',
         'a thousand reloads under load lose no request and leave nothing behind',
       ],
       [
@@ -233,11 +236,11 @@ export const dataPlaneFaults: readonly Requirement[] = [
       'a rule becomes stricter while a client listens',
       page,
       [
-        'src/proxy/standing.test.ts',
+        'src/proxy/exchange/standing.test.ts',
         "a stream that is open ${lives ? 'goes on' : 'ends'} when a reload changes ${what}",
       ],
       [
-        'src/proxy/standing.test.ts',
+        'src/proxy/exchange/standing.test.ts',
         'a stream whose policies waited while the configuration changed ends at once',
       ],
       ['test/e2e/reload.test.ts', 'a rule that a reload brings holds for the sessions that are open'],

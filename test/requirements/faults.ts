@@ -4,8 +4,8 @@ const promises = ours('SECURITY.md');
 const page = ours('docs/configuration.md');
 const children = 'test/e2e/children.test.ts';
 const keys = 'test/e2e/keys.test.ts';
-const backend = 'src/proxy/backendFaults.test.ts';
-const client = 'src/proxy/clientFaults.test.ts';
+const backend = 'src/proxy/forward/backendFaults.test.ts';
+const client = 'src/proxy/http1/clientFaults.test.ts';
 
 /** Faults tried on the running program: nothing hangs, nothing is left, memory returns. */
 export const faults: readonly Requirement[] = [
@@ -108,7 +108,7 @@ export const faults: readonly Requirement[] = [
       'ten thousand connections are idle',
       promises,
       [
-        'src/proxy/idleConnections.test.ts',
+        'src/proxy/http1/idleConnections.test.ts',
         'ten thousand idle connections cost little, do not stand in the way, and leave nothing',
       ],
     ],

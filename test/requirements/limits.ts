@@ -1,11 +1,11 @@
 import { area, ours, rfc, type Requirement } from './requirement.ts';
 
 const page = ours('docs/configuration.md');
-const limits = 'src/proxy/limits.test.ts';
-const overload = 'src/proxy/overload.test.ts';
-const client = 'src/proxy/clientFaults.test.ts';
-const http2 = 'src/proxy/http2Settings.test.ts';
-const answers = 'src/proxy/responseTimeout.test.ts';
+const limits = 'src/proxy/exchange/limits.test.ts';
+const overload = 'src/proxy/load/overload.test.ts';
+const client = 'src/proxy/http1/clientFaults.test.ts';
+const http2 = 'src/proxy/http2/http2Settings.test.ts';
+const answers = 'src/proxy/forward/responseTimeout.test.ts';
 
 /**
  * The limits on everything that a peer can make grow or last: each has its end, its answer and its place in the

@@ -8,7 +8,7 @@ const traffic = 'src/mcp/remoteTransport.test.ts';
 const sessions = 'src/mcp/remoteSessions.test.ts';
 const failures = 'src/mcp/remoteFailures.test.ts';
 const growth = 'src/mcp/remoteGrowth.test.ts';
-const reach = 'src/proxy/mcpReach.test.ts';
+const reach = 'src/proxy/forward/mcpReach.test.ts';
 const e2e = 'test/e2e/remoteMcp.test.ts';
 const sdk = 'src/mcp/sdk.test.ts';
 

@@ -98,7 +98,7 @@ export const mcpUse: readonly Requirement[] = [
       promises,
       [tokens, 'belongs to the issuer and subject that opened it'],
       [
-        'src/proxy/callers.test.ts',
+        'src/proxy/exchange/callers.test.ts',
         'a token without a subject owns its sessions alone, whatever else it shares with others',
       ],
     ],

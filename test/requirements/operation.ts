@@ -10,7 +10,7 @@ const page = ours('docs/observability.md');
 const promises = ours('SECURITY.md');
 const workers = 'test/e2e/workers.test.ts';
 const sessions = 'test/e2e/workerSessions.test.ts';
-const relay = 'src/proxy/relay.test.ts';
+const relay = 'src/proxy/relay/relay.test.ts';
 const workersPage = ours('docs/workers.md');
 const upgrade = 'test/e2e/upgrade.test.ts';
 const upgradePage = ours('docs/upgrade.md');
@@ -84,7 +84,7 @@ export const operation: readonly Requirement[] = [
       workersPage,
       [workers, 'a session of TLS is resumed whichever worker gets the connection'],
       [
-        'src/proxy/tickets.test.ts',
+        'src/proxy/ports/tickets.test.ts',
         'a session without a client certificate does not get in where one is asked for',
       ],
     ],

@@ -157,7 +157,7 @@ export const policies: readonly Requirement[] = [
       'the backend gets another host',
       gatewayApi('reference/api-spec/main/spec/#httpurlrewritefilter'),
       [
-        'src/proxy/rewrittenHost.test.ts',
+        'src/proxy/routing/rewrittenHost.test.ts',
         'the host for a backend is rewritten as a whole, by host or by port',
       ],
     ],
@@ -221,7 +221,7 @@ export const policies: readonly Requirement[] = [
       'sessions belong to the key that opened them',
       ours('docs/policies/apiKey.md'),
       [
-        'src/proxy/callers.test.ts',
+        'src/proxy/exchange/callers.test.ts',
         'a session belongs to the API key and the user that were proven, not only to a token',
       ],
     ],
@@ -271,14 +271,17 @@ export const policies: readonly Requirement[] = [
       'again',
       'failed requests are tried again, with their body',
       ours('docs/policies/retry.md'),
-      ['src/proxy/retry.test.ts', 'a body is sent again as it came, in one piece or in many, chunked or not'],
+      [
+        'src/proxy/forward/retry.test.ts',
+        'a body is sent again as it came, in one piece or in many, chunked or not',
+      ],
     ],
     [
       'harm',
       'what may not be done twice is not',
       rfc(9110, '9.2.2'),
       [
-        'src/proxy/retry.test.ts',
+        'src/proxy/forward/retry.test.ts',
         'a connection that breaks before an answer is tried again where that does no harm',
       ],
     ],
@@ -287,7 +290,7 @@ export const policies: readonly Requirement[] = [
       'tries do not multiply the load of a failing backend',
       gatewayApi('geps/gep-3388/'),
       [
-        'src/proxy/retry.test.ts',
+        'src/proxy/forward/retry.test.ts',
         'the budget ends further tries, and the answer that there is goes to the client',
       ],
     ],
@@ -297,14 +300,17 @@ export const policies: readonly Requirement[] = [
       'copy',
       'a mirror gets the same request, the client no answer of it',
       gatewayApi('reference/api-spec/main/spec/#httprequestmirrorfilter'),
-      ['src/proxy/mirror.test.ts', 'a copy with head and body goes to the mirror, and its answer to nobody'],
+      [
+        'src/proxy/forward/mirror.test.ts',
+        'a copy with head and body goes to the mirror, and its answer to nobody',
+      ],
     ],
     [
       'slow',
       'a slow mirror slows nobody down',
       gatewayApi('reference/api-spec/main/spec/#httprequestmirrorfilter'),
       [
-        'src/proxy/mirror.test.ts',
+        'src/proxy/forward/mirror.test.ts',
         'a mirror that takes nothing slows nobody down, and gets no more than it may keep waiting',
       ],
     ],
@@ -314,14 +320,17 @@ export const policies: readonly Requirement[] = [
       'request',
       'gathered requests reach the backend whole or not at all',
       ours('docs/policies/buffer.md'),
-      ['src/proxy/buffer.test.ts', 'a larger request is refused with 413 and never reaches the backend'],
+      [
+        'src/proxy/exchange/buffer.test.ts',
+        'a larger request is refused with 413 and never reaches the backend',
+      ],
     ],
     [
       'response',
       'gathered answers reach the client whole or not at all',
       ours('docs/policies/buffer.md'),
       [
-        'src/proxy/buffer.test.ts',
+        'src/proxy/exchange/buffer.test.ts',
         'an answer that breaks off while it is gathered is an error and no half answer, and may be tried again',
       ],
     ],

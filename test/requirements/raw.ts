@@ -2,11 +2,11 @@ import { area, gatewayApi, ours, rfc, type Requirement } from './requirement.ts'
 
 const page = ours('docs/tcp.md');
 const proxyDocument = 'https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt';
-const tcp = 'src/proxy/tcp.test.ts';
-const tls = 'src/proxy/tlsRoutes.test.ts';
-const udp = 'src/proxy/udp.test.ts';
+const tcp = 'src/proxy/streams/tcp.test.ts';
+const tls = 'src/proxy/streams/tlsRoutes.test.ts';
+const udp = 'src/proxy/streams/udp.test.ts';
 const header = 'src/http/proxyHeader.test.ts';
-const proxied = 'src/proxy/proxyProtocol.test.ts';
+const proxied = 'src/proxy/ports/proxyProtocol.test.ts';
 const files = 'src/config/golden.test.ts';
 const golden = 'the configuration ${name} gives the expected model or problems';
 const runs = 'test/e2e/tcp.test.ts';

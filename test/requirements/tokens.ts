@@ -11,7 +11,7 @@ const authentication = 'src/policies/mcpAuthentication/mcpAuthentication.test.ts
 const rules = 'src/policies/rules/rules.test.ts';
 const tokensE2e = 'test/e2e/tokens.test.ts';
 const keysE2e = 'test/e2e/keys.test.ts';
-const attributes = 'src/proxy/attributes.test.ts';
+const attributes = 'src/proxy/routing/attributes.test.ts';
 const declared = 'src/policies/attributes/attributes.test.ts';
 const cel = 'src/cel/cel.test.ts';
 

@@ -1,11 +1,11 @@
 import { area, gatewayApi, ours, rfc, type Requirement } from './requirement.ts';
 
 const page = ours('docs/upstream.md');
-const tls = 'src/proxy/backendTls.test.ts';
-const balancing = 'src/proxy/balancing.test.ts';
-const affinity = 'src/proxy/affinity.test.ts';
-const hedge = 'src/proxy/hedge.test.ts';
-const sessions = 'src/proxy/persistence.test.ts';
+const tls = 'src/proxy/forward/backendTls.test.ts';
+const balancing = 'src/proxy/forward/balancing.test.ts';
+const affinity = 'src/proxy/forward/affinity.test.ts';
+const hedge = 'src/proxy/forward/hedge.test.ts';
+const sessions = 'src/proxy/forward/persistence.test.ts';
 const health = 'src/upstream/health.test.ts';
 
 /** The ways to reach backends, and the misbehaviour of their addresses. */
@@ -171,11 +171,11 @@ export const upstream: readonly Requirement[] = [
       [balancing, 'a request that waits is forgotten when its client leaves, and refused in time'],
       [balancing, 'a request that waits for a backend without a route any more is refused in time, too'],
       [
-        'src/proxy/plannedQueue.test.ts',
+        'src/proxy/forward/plannedQueue.test.ts',
         'with ${what} a request waits for a connection like any other, with its body',
       ],
       [
-        'src/proxy/plannedQueue.test.ts',
+        'src/proxy/forward/plannedQueue.test.ts',
         'a request that has waited for too long is refused, and its own time limit counts the wait',
       ],
       [balancing, 'a connection is closed after as many requests as it may carry'],

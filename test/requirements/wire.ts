@@ -8,8 +8,8 @@ const target = 'src/http/target.test.ts';
 const path = 'src/http/path.test.ts';
 const render = 'src/http/render.test.ts';
 const status = 'src/http/status.test.ts';
-const match = 'src/proxy/match.test.ts';
-const router = 'src/proxy/router.test.ts';
+const match = 'src/proxy/routing/match.test.ts';
+const router = 'src/proxy/routing/router.test.ts';
 const spec = gatewayApi('reference/api-spec/main/spec/#httproutematch');
 
 /** HTTP/1.1 as it is read and written, and how a route is found. */

@@ -7,7 +7,7 @@ import type { AnswerHead, Exchange, Policy } from '../policy.ts';
 import { RetryBudget } from './budget.ts';
 import { retrySchema, type RetrySettings } from './facts.ts';
 
-/** The data plane makes the further tries (`proxy/plannedForward.ts`). */
+/** The data plane makes the further tries (`proxy/forward/plannedForward.ts`). */
 export const retry: Policy<RetrySettings> = {
   schema: retrySchema,
   prepare(settings, { now }) {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { flood, floods } from '../../../src/proxy/http2Floods.testing.ts';
+import { flood, floods } from '../../../src/proxy/http2/http2Floods.testing.ts';
 import { RawClient } from '../../../src/proxy/wire.testing.ts';
 
 /** The result of a flood. */

@@ -1,0 +1,14 @@
+import type { Held } from '../../http/index.ts';
+import type { UnreadStream } from '../load/unreadAnswers.ts';
+
+/** A port's view of a connection of any kind. A tunnel counts as idle since its last byte. */
+export interface OpenConnection extends Held {
+  /** Streams whose answers wait for the client, where it has such. */
+  unreadStreams?(): Iterable<UnreadStream>;
+  /** Runs at every tick of the coarse clock. */
+  sweep(now: number): void;
+  /** Asks for the end, after what is under way. */
+  drain(): void;
+  /** @param reason for the log */
+  destroy(reason?: string): void;
+}

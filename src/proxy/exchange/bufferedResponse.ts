@@ -1,0 +1,32 @@
+import type { Head } from '../../http/index.ts';
+import { WholeBody } from './wholeBody.ts';
+
+const EMPTY = Buffer.alloc(0);
+
+/** An answer that is gathered in memory before its head is written. */
+export class HeldAnswer {
+  /** Stays as it is while its connection reads the body. */
+  readonly head: Head;
+  /** Framing of the body, a value of `FRAMING`. */
+  readonly kind: number;
+  private readonly maxBytes: number;
+  private readonly body: WholeBody;
+
+  /** @param maxBytes of the body, framing included */
+  constructor(head: Head, kind: number, maxBytes: number) {
+    this.head = head;
+    this.kind = kind;
+    this.maxBytes = maxBytes;
+    this.body = new WholeBody(Math.min(head.contentLength, maxBytes));
+  }
+
+  get bytes(): Buffer {
+    return this.body.finish(EMPTY, 0, 0);
+  }
+
+  /** @returns false where there is too much of it, or will be */
+  add(bytes: Buffer, from: number, to: number): boolean {
+    this.body.add(bytes, from, to);
+    return this.body.length <= this.maxBytes && this.head.contentLength <= this.maxBytes;
+  }
+}

@@ -1,0 +1,60 @@
+import { createHash } from 'node:crypto';
+import { networkOf } from '../../http/index.ts';
+import type { Caller, McpItem } from '../../mcp/index.ts';
+import { expressionWork } from '../../policies/index.ts';
+import type { LiveExchange } from './liveExchange.ts';
+
+/** The owner of the session, the items that the route's rules allow, and the time until the access ends. */
+export function callerOf(x: LiveExchange): Caller {
+  const rules = x.route?.allowMcpItem ?? [];
+  const expiresAt = x.identity?.acceptedUntil;
+  return {
+    principal: principalOf(x),
+    holder: budgetHolderOf(x),
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+    ...(rules.length === 0 ? {} : { mayUse: (item: McpItem) => mayUse(x, item) }),
+    // Other requests end by themselves.
+    ...(x.method === 'GET' ? { whileAllowed: (end: () => void) => x.connection.port.stand(x, end) } : {}),
+  };
+}
+
+/** A stream of news goes on for hours: each of its items is judged on a budget of its own. */
+function mayUse(x: LiveExchange, item: McpItem): boolean {
+  if (x.method === 'GET') x.workLeft = expressionWork;
+  return x.route?.allowMcpItem.every((rule) => rule(x, item)) ?? true;
+}
+
+/** Everything that was proven about the caller; undefined for an anonymous one. */
+function principalOf({ identity, token, user, apiKey }: LiveExchange): string | undefined {
+  const holder = identity === undefined ? undefined : holderOf(identity, token);
+  if (user === undefined && apiKey === undefined) return holder;
+  return JSON.stringify([holder ?? null, user ?? null, apiKey?.id ?? null]);
+}
+
+/**
+ * The holder of the budgets that the caller uses. A token without a subject counts under the address it comes
+ * from: a client can get any number of such tokens.
+ */
+function budgetHolderOf({ identity, user, apiKey, remoteAddress }: LiveExchange): string {
+  const subject = identity?.subject;
+  const named = subject !== undefined && subject !== '';
+  if (!named && user === undefined && apiKey === undefined) return `address ${networkOf(remoteAddress)}`;
+  const holder = named ? `${identity!.issuer}\n${subject}` : '';
+  return user === undefined && apiKey === undefined
+    ? `subject ${holder}`
+    : `caller ${JSON.stringify([holder, user ?? null, apiKey?.id ?? null])}`;
+}
+
+/**
+ * The principal of a token. One without a subject says of nobody in particular that he is let in, and what else
+ * it holds (`client_id`, say) may be the same for many people: such a token stands for itself alone.
+ */
+function holderOf(
+  { issuer, subject }: NonNullable<LiveExchange['identity']>,
+  token: string | undefined,
+): string {
+  if (subject !== '') return `${issuer}\n${subject}`;
+  return `token\n${issuer}\n${createHash('sha256')
+    .update(token ?? '')
+    .digest('base64url')}`;
+}

@@ -1,0 +1,64 @@
+import { GatewayError } from '../../errors.ts';
+import type { CompiledRoute } from './compiled.ts';
+import type { LiveExchange } from './liveExchange.ts';
+import { judgeReadings } from './pathReadings.ts';
+import { runSteps, settle } from './steps.ts';
+import { wellKnownRoute } from './wellKnown.ts';
+
+/**
+ * The life of a request, from the end of its head to the choice of its backend:
+ *
+ * 1. the listener, by host name: it decides which routes exist at all;
+ * 2. a document that belongs to a route without lying under it (`/.well-known/…`): clients that have no token yet ask
+ *    for it to learn where to get one, so it comes before every policy;
+ * 3. the route, in the order of precedence of the Gateway API; every reading of the path must find the same one;
+ * 4. another worker, where the request is of an MCP session that lives there: everything below happens there, once;
+ * 5. the policies, in the order of their table: time limits, CORS, who is calling, what they may do, headers;
+ * 6. the backend, by weight.
+ *
+ * All of it is synchronous unless a policy has to wait (for a key set, say).
+ */
+export function handle(x: LiveExchange, bind: string): void {
+  const { arrival } = x.connection;
+  const listener = x.snapshot.bind(bind, arrival !== undefined)?.find(x.host);
+  if (listener === undefined) {
+    x.fail(new GatewayError('listener_not_found'));
+    return;
+  }
+  // Another listener may ask for client certificates that this connection was never asked for, or not speak HTTP.
+  if ((arrival !== undefined && arrival.listener !== listener.name) || listener.router === undefined) {
+    x.fail(new GatewayError('misdirected', { detail: `${arrival?.listener ?? ''} is not ${listener.name}` }));
+    return;
+  }
+  x.listener = listener;
+  if (x.path.startsWith('/.well-known/')) {
+    let document: ReturnType<typeof wellKnownRoute>;
+    try {
+      document = wellKnownRoute(x, listener);
+    } catch (error) {
+      x.fail(error);
+      return;
+    }
+    if (document !== undefined) {
+      x.route = document.route;
+      settle(x, document.answer, () => runPolicies(x, document.route));
+      return;
+    }
+  }
+  let found: ReturnType<typeof listener.router.find>;
+  try {
+    found = listener.router.find(x, x.host, x.path);
+    if (found !== undefined) judgeReadings(x, listener.router, found.route);
+  } catch (error) {
+    x.fail(error);
+    return;
+  }
+  const route = found === undefined ? listener.unrouted : found.route;
+  x.rule = found?.rule;
+  x.route = route;
+  if (route.relays?.take(x, () => runPolicies(x, route)) === true) return;
+  runPolicies(x, route);
+}
+
+const runPolicies = (x: LiveExchange, { onRequest, serve }: CompiledRoute): void =>
+  runSteps(x, onRequest, 0, serve);

@@ -1,0 +1,144 @@
+import { randomUUID } from 'node:crypto';
+import {
+  forwardedClient,
+  forwardedScheme,
+  type ClientCertificate,
+  type ForwardedClient,
+  type Head,
+  type HeaderLine,
+  type HttpRequest,
+} from '../../http/index.ts';
+import { serverNameOf } from '../connections/arrival.ts';
+import type { ClientSide } from './clientSide.ts';
+
+/** A client's request id is kept when it is short and plain; anything else could be an attempt on the logs. */
+const saneId = /^[\w.~:+/=@-]{1,128}$/;
+
+/** The normalised target of a request. */
+export type Place = Pick<HttpRequest, 'method' | 'target' | 'path' | 'query' | 'host' | 'authority'>;
+
+/** A request as it came in: its head, and who sent it by which connection. */
+export abstract class ReceivedRequest {
+  readonly connection: ClientSide;
+  readonly head: Head;
+  readonly method: string;
+  readonly target: string;
+  readonly path: string;
+  readonly query: string;
+  readonly host: string;
+  readonly authority: string;
+  /** The answer is complete, or never will be. */
+  closed = false;
+  /** The head may hold somebody else's request by now. */
+  protected released = false;
+  private requestId: string | undefined;
+  /** The client as a proxy in front names it; undefined where no proxies are trusted, or this peer is none. */
+  readonly forwarded: ForwardedClient | undefined;
+  private readonly forwardedScheme: 'http' | 'https' | undefined;
+
+  constructor(connection: ClientSide, head: Head, { method, target, path, query, host, authority }: Place) {
+    this.connection = connection;
+    this.head = head;
+    this.method = method;
+    this.target = target;
+    this.path = path;
+    this.query = query;
+    this.host = host;
+    this.authority = authority;
+    const { port, remoteAddress } = connection;
+    const { trustedProxies } = port;
+    if (trustedProxies?.has(remoteAddress) !== true) return;
+    this.forwarded = forwardedClient(head.get('x-forwarded-for') ?? '', remoteAddress, trustedProxies);
+    this.forwardedScheme = forwardedScheme(head.get('x-forwarded-proto'));
+  }
+
+  get scheme(): 'http' | 'https' {
+    return this.forwardedScheme ?? (this.connection.arrival === undefined ? 'http' : 'https');
+  }
+
+  get shownScheme(): 'http' | 'https' {
+    if (this.connection.port.trustedProxies !== undefined) return this.scheme;
+    // Every client can write the header, so it may only raise the scheme: an https address leads to nowhere less
+    // safe.
+    return this.scheme === 'https' || this.header('x-forwarded-proto') === 'https' ? 'https' : 'http';
+  }
+
+  get clientCertificate(): ClientCertificate | undefined {
+    return this.connection.clientCertificate;
+  }
+
+  get serverName(): string | undefined {
+    const { arrival } = this.connection;
+    return arrival === undefined ? undefined : serverNameOf(arrival);
+  }
+
+  get version(): string {
+    const { http2, told } = this.connection;
+    if (told?.version !== undefined) return told.version;
+    if (http2) return 'HTTP/2.0';
+    return this.head.http10 ? 'HTTP/1.0' : 'HTTP/1.1';
+  }
+
+  get remoteAddress(): string {
+    return this.forwarded?.address ?? this.connection.remoteAddress;
+  }
+
+  get remotePort(): number {
+    const { forwarded } = this;
+    if (forwarded !== undefined && forwarded.address !== this.connection.remoteAddress) return forwarded.port;
+    return this.connectionPort;
+  }
+
+  /** The port of the client's end of the connection. */
+  get connectionPort(): number {
+    const { told, socket } = this.connection;
+    return told?.port ?? socket.remotePort ?? 0;
+  }
+
+  get localAddress(): string {
+    const { told, socket } = this.connection;
+    return told?.localAddress ?? socket.localAddress ?? '';
+  }
+
+  get localPort(): number {
+    const { told, socket } = this.connection;
+    return told?.localPort ?? socket.localPort ?? 0;
+  }
+
+  get peer(): HttpRequest['peer'] {
+    const { told, remoteAddress } = this.connection;
+    if (told?.peer !== undefined || this.forwarded === undefined) return told?.peer;
+    return { address: remoteAddress, port: this.connectionPort };
+  }
+
+  get id(): string {
+    if (this.requestId === undefined) {
+      const given = this.released ? undefined : this.head.get('x-request-id');
+      this.requestId = given !== undefined && saneId.test(given) ? given : randomUUID();
+    }
+    return this.requestId;
+  }
+
+  /**
+   * Is the target in absolute form? Then it names the host, and whatever Host says is not what the backend gets
+   * (RFC 9112 §3.2.2): no rule may be judged by it.
+   */
+  get targetNamesHost(): boolean {
+    const { text, targetStart } = this.head;
+    return text.charCodeAt(targetStart) !== 47 && this.target !== '*';
+  }
+
+  header(name: string): string | undefined {
+    // The head is on loan: after the end it may hold somebody else's request.
+    if (this.closed) return undefined;
+    const key = name.toLowerCase();
+    return key === 'host' && this.targetNamesHost ? this.authority : this.head.get(key);
+  }
+
+  headerLines(): HeaderLine[] {
+    if (this.closed) return [];
+    const lines = this.head.lines();
+    if (!this.targetNamesHost) return lines;
+    return [['host', this.authority], ...lines.filter(([name]) => name !== 'host')];
+  }
+}

@@ -1,0 +1,133 @@
+/** Event streams under configurations that change: nobody listens on who would no longer be let in. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Caller } from '../../mcp/index.ts';
+import { policySchemas } from '../../policies/index.ts';
+import { TestPlane, type LocalHandler, type ModelInShort, type RouteInShort } from '../dataPlane.testing.ts';
+import { until } from '../until.testing.ts';
+import { get, ok, RawBackend, type RawClient } from '../wire.testing.ts';
+
+const callers: Caller[] = [];
+
+/** Answers a GET of MCP with a stream that lasts. */
+const listening: LocalHandler = (_request, reply, caller) => {
+  callers.push(caller);
+  const stream = reply.open(200, [['content-type', 'text/event-stream']]);
+  const release = caller.whileAllowed?.(() => stream.end());
+  reply.onClose(() => release?.());
+  stream.write('data: hello\n\n');
+};
+
+const rule = (text: string) => ({ authorization: policySchemas.authorization.parse({ rules: [text] }) });
+const route = (more: Partial<RouteInShort> = {}): RouteInShort => ({
+  name: 'mcp',
+  prefix: '/mcp',
+  handler: listening,
+  target: 'server',
+  policies: rule('request.path == "/mcp"'),
+  ...more,
+});
+const model = (mcp: RouteInShort, ...others: readonly RouteInShort[]): ModelInShort => ({
+  routes: [...others, mcp],
+});
+
+async function listen(plane: TestPlane): Promise<RawClient> {
+  const client = await plane.client();
+  client.send(get('/mcp'));
+  await client.find('the first event', () => client.text.includes('hello') || undefined);
+  return client;
+}
+
+const isOver = (client: RawClient): boolean => client.text.endsWith('0\r\n\r\n');
+
+/** The new configuration, and whether the stream outlives it. */
+const cases: readonly (readonly [what: string, next: ModelInShort, lives: boolean])[] = [
+  ['nothing that concerns it', model(route(), { name: 'other', prefix: '/other', to: 9 }), true],
+  ['nothing but limits', { ...model(route()), limits: { maxHeaders: 20 } }, true],
+  ['a rule of the route', model(route({ policies: rule('request.path == "/none"') })), false],
+  [
+    'a policy more',
+    model(route({ policies: { ...rule('request.path == "/mcp"'), timeout: { requestTimeout: 60_000 } } })),
+    false,
+  ],
+  ['a policy of the listener', { ...model(route()), policies: rule('request.path.startsWith("/")') }, false],
+  [
+    'a route that comes before',
+    model(route(), {
+      name: 'closed',
+      prefix: '/mcp',
+      hostnames: ['app.test'],
+      policies: rule('request.path == "/none"'),
+      to: 9,
+    }),
+    false,
+  ],
+  ['the prefix of the route', model(route({ prefix: '/elsewhere' })), false],
+  ['the host of the listener', { ...model(route()), hostname: 'other.test' }, false],
+  ['the name of the target', model(route({ target: 'renamed' })), false],
+  ['the name of the route', model(route({ name: 'renamed' })), false],
+  ['everything: there is no route left', { routes: [] }, false],
+];
+
+for (const [what, next, lives] of cases)
+  test(`a stream that is open ${lives ? 'goes on' : 'ends'} when a reload changes ${what}`, async () => {
+    const plane = await TestPlane.start(model(route()));
+    const client = await listen(plane);
+    await plane.apply(next);
+    // The reload ends the streams before it is complete.
+    const { access } = plane;
+    if (lives) {
+      assert.equal(access.length, 0);
+      assert.equal(client.ending, 'open');
+      assert.ok(!isOver(client));
+    } else {
+      await client.find('the end of the stream', () => isOver(client) || undefined);
+      assert.equal(access.length, 1);
+      assert.equal(access[0]?.status, 200);
+    }
+    client.close();
+    await until('nobody is left', () => plane.connections === 0);
+    plane.close();
+  });
+
+test('what has ended by itself is not ended again, and a snapshot nobody listens on is let go', async () => {
+  const plane = await TestPlane.start(model(route()));
+  const client = await listen(plane);
+  client.close();
+  await until('the stream has ended', () => plane.access.length === 1);
+  await plane.apply(model(route({ policies: rule('request.path == "/none"') })));
+  await plane.apply({ routes: [] });
+  assert.equal(plane.access.length, 1);
+  plane.close();
+});
+
+test('a stream whose policies waited while the configuration changed ends at once', async () => {
+  const plane = await TestPlane.start(
+    model(route({ policies: { delay: policySchemas.delay.parse({ duration: '300ms' }) } })),
+  );
+  const client = await plane.client();
+  client.send(get('/mcp'));
+  while (!/^portcullis_requests_in_flight 1$/m.test(await plane.metricsText())) await turn();
+  await plane.apply(model(route({ policies: rule('request.path == "/none"') })));
+  await client.find('the end of the stream', () => isOver(client) || undefined);
+  client.close();
+  plane.close();
+});
+
+test('only GETs are watched: other requests end on the rules they began with', async () => {
+  const backend = await RawBackend.start({ onRequest: (_request, connection) => connection.send(ok('x')) });
+  const plane = await TestPlane.start(model(route({ policies: {} })));
+  callers.length = 0;
+  const client = await plane.client();
+  client.send('POST /mcp HTTP/1.1\r\nhost: app.test\r\ncontent-length: 0\r\n\r\n');
+  await client.find('the first event', () => client.text.includes('hello') || undefined);
+  assert.equal(callers[0]?.whileAllowed, undefined);
+  await plane.apply({ routes: [{ to: backend.port }] });
+  assert.equal((await plane.ask(get())).body.toString(), 'x');
+  assert.equal(client.ending, 'open');
+  assert.ok(!isOver(client));
+  client.close();
+  plane.close();
+  await backend.close();
+});

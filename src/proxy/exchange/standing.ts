@@ -1,0 +1,95 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { PolicyUse } from '../../model/index.ts';
+import type { Compiled, CompiledListener, CompiledRoute } from './compiled.ts';
+import type { LiveExchange } from './liveExchange.ts';
+import { judgeReadings } from './pathReadings.ts';
+
+/**
+ * Answers that would go on for as long as the client stays, such as the event streams of MCP. Every other request ends
+ * on the configuration it began with; these are looked at whenever there is a new one, and those that it might not
+ * let in end. Whoever is still allowed comes back.
+ */
+export class Standing {
+  private readonly streams = new Map<LiveExchange, () => void>();
+  private current: Compiled | undefined;
+
+  /** @returns what takes it back */
+  add(x: LiveExchange, end: () => void): () => void {
+    const { current } = this;
+    this.streams.set(x, end);
+    // Its policies may have waited for something (keys, say) while the configuration changed.
+    if (current !== undefined && current !== x.snapshot) this.look(x, end, current, new Verdicts());
+    return () => void this.streams.delete(x);
+  }
+
+  /** Ends what would not be served in the same way, by the same rules, under the snapshot that has just been taken. */
+  review(next: Compiled): void {
+    this.current = next;
+    const same = new Verdicts();
+    for (const [x, end] of [...this.streams]) this.look(x, end, next, same);
+  }
+
+  private look(x: LiveExchange, end: () => void, next: Compiled, same: Verdicts): void {
+    if (servedTheSame(x, next, same)) return;
+    this.streams.delete(x);
+    try {
+      end();
+    } catch (error) {
+      x.connection.broken(error);
+    }
+  }
+}
+
+function servedTheSame(x: LiveExchange, next: Compiled, same: Verdicts): boolean {
+  const { listener, route, backend } = x;
+  if (listener === undefined || route === undefined) return false;
+  const now = next.bind(listener.bind, x.connection.arrival !== undefined)?.find(x.host);
+  if (now?.router === undefined || now.name !== listener.name) return false;
+  let found: CompiledRoute | undefined;
+  try {
+    found = now.router.find(x, x.host, x.path)?.route;
+    if (found !== undefined) judgeReadings(x, now.router, found);
+  } catch {
+    // The new configuration has no route for it within its limits, or several.
+    return false;
+  }
+  return (
+    found?.of !== undefined &&
+    found.broken === undefined &&
+    found.of.backends.some(({ key }) => key === backend) &&
+    same.of([listener, route], [now, found])
+  );
+}
+
+type Place = readonly [listener: CompiledListener, route: CompiledRoute];
+
+/** Do two routes have the same rules? Many streams share their routes: each pair is compared once. */
+class Verdicts {
+  private readonly known = new Map<CompiledRoute, Map<CompiledRoute, boolean>>();
+
+  of(before: Place, now: Place): boolean {
+    const [, route] = before;
+    const [, found] = now;
+    let known = this.known.get(route);
+    if (known === undefined) this.known.set(route, (known = new Map<CompiledRoute, boolean>()));
+    let verdict = known.get(found);
+    if (verdict === undefined) known.set(found, (verdict = isDeepStrictEqual(rulesOf(before), rulesOf(now))));
+    return verdict;
+  }
+}
+
+/** All that decides who is let in: the policies, and what expressions may read of the route. */
+const rulesOf = ([listener, route]: Place): unknown => [
+  listener.gateway,
+  bare(listener.policies),
+  route.name,
+  route.of?.origin,
+  bare(route.of?.policies ?? []),
+  // Rules about items see what the configuration calls a target.
+  route.of?.backends.map((backend) =>
+    backend.kind === 'mcp' ? backend.targets.map(({ name }) => name) : [],
+  ),
+];
+
+/** The place where policies were written does not matter. */
+const bare = (uses: readonly PolicyUse[]): unknown => uses.map(({ name, settings }) => [name, settings]);

@@ -1,0 +1,38 @@
+import type { Reply } from '../../http/index.ts';
+import type { LiveExchange } from './liveExchange.ts';
+import type { CompiledListener, CompiledRoute } from './compiled.ts';
+
+type Answer = Reply | Promise<Reply | undefined>;
+
+/**
+ * The route whose policies answer `/.well-known/<name><resource path>` (RFC 8615; RFC 9728 §3.1): the one that serves
+ * the resource path, or, for the bare form, the first of the host that has such a document. A route that matches the
+ * well-known path itself by more than a catch-all keeps it.
+ */
+export function wellKnownRoute(
+  x: LiveExchange,
+  listener: CompiledListener,
+): { route: CompiledRoute; answer: Answer } | undefined {
+  const [, name, rest] = /^\/\.well-known\/([\w-]+)(\/.*)?$/.exec(x.path) ?? [];
+  if (name === undefined) return undefined;
+  const explicit = listener.router.find(x, x.host, x.path);
+  if (explicit?.rule.written.startsWith('/.well-known/') === true && explicit.route.onWellKnown.length === 0)
+    return undefined;
+  let answer: Answer | undefined;
+  let asked: CompiledRoute | undefined;
+  const answers = (route: CompiledRoute): boolean => {
+    // A route comes once for each of its matches, mostly in a row.
+    if (route === asked || route.onWellKnown.length === 0) return false;
+    asked = route;
+    for (const step of route.onWellKnown) {
+      answer = step(x, name, rest ?? '');
+      if (answer !== undefined) return true;
+    }
+    return false;
+  };
+  const route =
+    rest === undefined || rest === '/'
+      ? listener.router.findAny(x.host, answers)
+      : listener.router.findByPath(x.host, rest, answers);
+  return route === undefined || answer === undefined ? undefined : { route, answer };
+}

@@ -1,0 +1,21 @@
+import type { Steps } from '../../policies/index.ts';
+import type { LiveExchange } from '../exchange/liveExchange.ts';
+import { pickSteps, runSteps } from '../exchange/steps.ts';
+
+type Serve = (x: LiveExchange) => void;
+
+/**
+ * The policies of one backend: they run when it has been chosen, after those of the route.
+ * @throws Error for one that does something else than look at requests and answers: it can stand on a route only
+ */
+export function withSteps(all: readonly Steps[], serve: Serve): Serve {
+  if (all.length === 0) return serve;
+  if (all.some(({ forwarding, onWellKnown, allowMcpItem }) => forwarding ?? onWellKnown ?? allowMcpItem))
+    throw new Error('a policy of a backend can stand on a route only');
+  const onRequest = pickSteps(all, 'onRequest');
+  const onResponse = pickSteps(all, 'onResponse');
+  return (x) => {
+    x.backendOnResponse = onResponse.length === 0 ? undefined : onResponse;
+    runSteps(x, onRequest, 0, serve);
+  };
+}

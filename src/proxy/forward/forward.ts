@@ -1,0 +1,375 @@
+import { GatewayError, type ErrorCode } from '../../errors.ts';
+import {
+  Body,
+  FRAMING,
+  httpDate,
+  idempotentMethods,
+  KIND,
+  renderFields,
+  statusLine,
+  type Head,
+} from '../../http/index.ts';
+import type { HostRewrite } from '../../policies/index.ts';
+import type {
+  Destination,
+  Endpoint,
+  UpstreamConnection,
+  UpstreamUser,
+  Waiter,
+} from '../../upstream/index.ts';
+import type { BodyConsumer, LiveExchange } from '../exchange/liveExchange.ts';
+import { isGrpc } from '../exchange/grpc.ts';
+import { sendPiece, writeFirst, writePiece } from '../exchange/pieces.ts';
+import { connectionLine } from '../exchange/reply.ts';
+import { rewrittenHost } from '../routing/rewrittenHost.ts';
+import { neededUpgrade, switchProtocols, upgradeFields, wantedUpgrade } from './upgrade.ts';
+
+const seen = (head: Head, kind: number): boolean => (head.seen & (1 << kind)) !== 0;
+
+/**
+ * A request on its way to an HTTP backend and its answer on the way back. Heads are rewritten as text, small
+ * bodies travel in the same write, larger ones chunk by chunk: each side is paused while the other cannot take
+ * more.
+ */
+export class Forward implements UpstreamUser, Waiter, BodyConsumer {
+  /** The body crosses with its framing. */
+  readonly raw = true;
+  readonly x: LiveExchange;
+  readonly destination: Destination;
+  /** Not there while the request waits for a connection. */
+  protected upstream!: UpstreamConnection;
+  private queued = false;
+  /** The addresses that could not be connected to. */
+  private tried: Endpoint[] | undefined;
+  /** The request head while it waits for the first piece of the body. */
+  private waiting: string | undefined;
+  protected readonly bodyless: boolean;
+  /** Protocols the client would rather speak than HTTP. */
+  protected readonly upgrade: string | undefined;
+  private retried = false;
+  /** Writes the answer's body to the client in the framing that was chosen. */
+  private mode: (bytes: Buffer, from: number, to: number, done: boolean) => boolean = () => true;
+  private dechunker: Body | undefined;
+
+  constructor(x: LiveExchange, destination: Destination) {
+    this.x = x;
+    this.destination = destination;
+    this.bodyless = x.body.done;
+    this.upgrade = x.head.upgrade ? wantedUpgrade(x) : undefined;
+  }
+
+  start(): void {
+    const { x } = this;
+    x.backendChosen(this.destination.name);
+    x.cancel = (why) => this.cancel(why);
+    x.drained = () => {
+      if (!this.queued) this.upstream.resume();
+    };
+    this.connect(false);
+  }
+
+  private connect(fresh: boolean): void {
+    const upstream = this.choose(fresh);
+    if (upstream !== undefined) {
+      this.send(upstream);
+      return;
+    }
+    this.queued = true;
+    this.destination.wait(this);
+  }
+
+  /** A connection to use at once, to the address where the request belongs. */
+  protected choose(fresh: boolean): UpstreamConnection | undefined {
+    const { steering } = this.x;
+    return steering === undefined ? this.destination.take(fresh) : steering.take(this.destination, fresh);
+  }
+
+  private cancel(why: GatewayError | undefined): void {
+    if (this.queued) {
+      this.destination.waiting.forget(this);
+      return;
+    }
+    if (why?.code === 'upstream_timeout') this.upstream.tooSlow();
+    this.upstream.abandon();
+  }
+
+  // Waiter
+
+  onReady(upstream: UpstreamConnection): void {
+    this.queued = false;
+    this.send(upstream);
+  }
+
+  onRefused(code: ErrorCode, detail: string): void {
+    this.x.abort(new GatewayError(code, { detail }));
+  }
+
+  protected send(upstream: UpstreamConnection): void {
+    const { x } = this;
+    this.upstream = upstream;
+    upstream.begin(this, x.method === 'HEAD', this.upgrade !== undefined);
+    const head = requestHead(x, this.destination, this.upgrade);
+    if (this.bodyless) {
+      upstream.write(head);
+      upstream.sent();
+      x.upstreamTick = performance.now();
+      return;
+    }
+    this.waiting = head;
+    x.upstreamTick = performance.now();
+    // The body is not touched before there is a connection: where there will be none, another address can have it.
+    if (upstream.connected) this.sendBody(upstream);
+  }
+
+  /** There is a body, and nothing of it was asked for yet. */
+  protected get untouched(): boolean {
+    return this.waiting !== undefined;
+  }
+
+  onConnected(): void {
+    if (this.waiting !== undefined) this.sendBody(this.upstream);
+  }
+
+  private sendBody(upstream: UpstreamConnection): void {
+    const { x } = this;
+    x.connection.consume(x, this);
+    // No byte of the body is here yet: the head does not wait for it.
+    if (this.waiting !== undefined && !x.closed && !x.started) {
+      upstream.write(this.waiting);
+      this.waiting = undefined;
+    }
+  }
+
+  // BodyConsumer: the request body
+
+  take(bytes: Buffer, from: number, to: number, done: boolean): void {
+    const { x, upstream, waiting } = this;
+    this.waiting = undefined;
+    const more = sendPiece(upstream, waiting, bytes, from, to);
+    if (done) upstream.sent();
+    else if (!more) x.connection.pauseBody();
+  }
+
+  fail(error: GatewayError): void {
+    this.x.abort(error);
+  }
+
+  // UpstreamUser: the answer
+
+  onWritable(): void {
+    this.x.connection.resumeBody(this.x);
+  }
+
+  onInformational(head: Head): void {
+    // The Expect field was ours to answer, so a 100 is, too; HTTP/1.0 knows no interim answers (RFC 9110 §15.2).
+    if (head.status === 100 || this.x.head.http10) return;
+    this.x.connection.write(
+      `${statusLine(head.status)}${renderFields(head, this.x.snapshot.drop.responseNewFraming, undefined)}\r\n`,
+    );
+  }
+
+  onSwitch(head: Head, bytes: Buffer, from: number, to: number): void {
+    this.x.upstreamMs = performance.now() - this.x.upstreamTick;
+    switchProtocols(this.x, this.upstream, this.upgrade ?? '', { head, bytes, from, to });
+  }
+
+  onAnswer(head: Head, bytes: Buffer, from: number, to: number, body: Body): boolean {
+    return this.answer(head, bytes, from, to, body.kind, body.done);
+  }
+
+  /** Writes the head of the answer and the first part of its body; `kind` is a value of `FRAMING`. */
+  protected answer(
+    head: Head,
+    bytes: Buffer,
+    from: number,
+    to: number,
+    kind: number,
+    done: boolean,
+  ): boolean {
+    const { x } = this;
+    const { drop, settings } = x.snapshot;
+    x.upstreamMs = performance.now() - x.upstreamTick;
+    if (!x.begin(head.status)) return true;
+    x.steering?.answered(x, this.upstream.endpoint);
+    let table = drop.response;
+    let framing = '';
+    if (kind === FRAMING.close && !x.head.http10) {
+      table = drop.responseNewFraming;
+      framing = 'transfer-encoding: chunked\r\n';
+      this.mode = this.writeChunk;
+    } else if (x.head.http10 && (kind === FRAMING.chunked || kind === FRAMING.close)) {
+      // An HTTP/1.0 client finds the end of such a body by the end of the connection.
+      table = drop.responseNewFraming;
+      x.keepAlive = false;
+      x.connection.untilClose = true;
+      if (kind === FRAMING.chunked) {
+        this.dechunker = new Body();
+        this.dechunker.startChunked();
+        this.mode = this.writePayload;
+      } else this.mode = this.writeRaw;
+    } else {
+      this.mode = this.writeRaw;
+      // 204 has no framing fields (RFC 9110 §8.6, RFC 9112 §6.1), and 1.0 knows no chunks, not even for HEAD.
+      if (head.status === 204 || (x.head.http10 && head.chunked)) table = drop.responseNewFraming;
+    }
+    const edits = x.pendingResponseEdits;
+    const out =
+      answerLine(head) +
+      renderFields(head, table, edits) +
+      framing +
+      (settings.headers.upstreamServiceTime && edits?.dropsName('x-envoy-upstream-service-time') !== true
+        ? `x-envoy-upstream-service-time: ${Math.round(x.upstreamMs)}\r\n`
+        : '') +
+      (settings.headers.server && !seen(head, KIND.server) && edits?.touches('server') !== true
+        ? 'server: portcullis\r\n'
+        : '') +
+      (seen(head, KIND.date) ? '' : `date: ${httpDate(Date.now())}\r\n`) +
+      (seen(head, KIND.upgrade) ? neededUpgrade(head) : '') +
+      connectionLine(x) +
+      '\r\n';
+    const { connection } = x;
+    x.responseBytes = out.length;
+    let more: boolean;
+    if (this.mode === this.writeRaw) {
+      x.responseBytes += to - from;
+      more = writeFirst(connection, out, bytes, from, to);
+      if (done) x.finish();
+      return more;
+    }
+    connection.socket.cork();
+    connection.write(out);
+    more = this.mode(bytes, from, to, done);
+    connection.socket.uncork();
+    if (done) x.finish();
+    return more;
+  }
+
+  onBody(bytes: Buffer, from: number, to: number, done: boolean): boolean {
+    const more = this.mode(bytes, from, to, done);
+    if (done) this.x.finish();
+    return more;
+  }
+
+  onFailure(code: ErrorCode, detail: string, fresh: boolean): void {
+    const { x, upstream } = this;
+    if (!upstream.connected && this.moveOn(upstream)) return;
+    // A kept-alive connection that died before it answered says nothing about the backend: once, another is tried.
+    const stale = fresh && upstream.reused && !this.retried && code === 'upstream_reset';
+    if (stale && this.bodyless && idempotentMethods.has(x.method) && !x.closed) {
+      this.retried = true;
+      this.connect(true);
+      return;
+    }
+    upstream.endpoint.stats.failed++;
+    x.abort(new GatewayError(code, { detail: `${upstream.endpoint.name}: ${detail}` }));
+  }
+
+  /** gRPC has deadlines of its own, and servers that send the head of an answer with its first message. */
+  get patient(): boolean {
+    const { x } = this;
+    return x.limited || x.backendMs !== undefined || isGrpc(x);
+  }
+
+  /** Moves the request to another address. It was not sent yet, so this is safe with or without a body. */
+  private moveOn(failed: UpstreamConnection): boolean {
+    if (this.x.closed) return false;
+    const other = this.other(failed);
+    if (other === undefined) return false;
+    this.send(other);
+    return true;
+  }
+
+  /** A connection to where this request has not yet failed to connect to. */
+  protected other(failed: UpstreamConnection): UpstreamConnection | undefined {
+    (this.tried ??= []).push(failed.endpoint);
+    const { steering } = this.x;
+    if (steering !== undefined) return steering.takeOther(this.destination, this.tried);
+    return this.destination.takeOther(this.tried);
+  }
+
+  // Ways to write the answer's body
+
+  private writeRaw(bytes: Buffer, from: number, to: number): boolean {
+    this.x.responseBytes += to - from;
+    return writePiece(this.x.connection, this.upstream, bytes, from, to);
+  }
+
+  private writePayload(bytes: Buffer, from: number, to: number): boolean {
+    let more = true;
+    this.dechunker?.take(bytes, from, to, (chunk, start, end) => {
+      more = this.writeRaw(chunk, start, end);
+    });
+    return more;
+  }
+
+  private writeChunk(bytes: Buffer, from: number, to: number, done: boolean): boolean {
+    const { connection } = this.x;
+    connection.socket.cork();
+    let more = true;
+    if (to > from) {
+      connection.write(`${(to - from).toString(16)}\r\n`);
+      more = this.writeRaw(bytes, from, to);
+      connection.write('\r\n');
+    }
+    if (done) more = connection.write('0\r\n\r\n');
+    connection.socket.uncork();
+    return more;
+  }
+}
+
+/** The status line in our version and with the space that some servers leave out. */
+function answerLine(head: Head): string {
+  const { text, lineEnd } = head;
+  if (text.charCodeAt(12) !== 32) return statusLine(head.status);
+  return head.http10 ? `HTTP/1.1${text.substring(8, lineEnd)}` : text.substring(0, lineEnd);
+}
+
+/** The request head as the backend gets it; what a policy said about a field goes before our own line. */
+export function requestHead(x: LiveExchange, destination: Destination, upgrade: string | undefined): string {
+  const { head, snapshot } = x;
+  const { headers } = snapshot.settings;
+  const edits = x.pendingRequestEdits;
+  const rewritten = x.forwardTarget !== head.target;
+  const line =
+    rewritten || head.http10
+      ? `${x.method} ${x.forwardTarget} HTTP/1.1\r\n`
+      : head.text.substring(0, head.lineEnd);
+  const rewrite = x.forwardHost ?? (destination.target.ownHost === true ? ownHost : undefined);
+  const addHost = x.targetNamesHost || head.host === -1 || rewrite !== undefined;
+  return (
+    line +
+    renderFields(head, addHost ? snapshot.drop.requestNewHost : snapshot.drop.request, edits) +
+    // Only HTTP/1.0 does without a host; its request is about the backend itself.
+    (addHost ? `host: ${hostFor(rewrite, x.authority, destination)}\r\n` : '') +
+    (headers.forwardedFor && edits?.dropsName('x-forwarded-for') !== true ? forwardedFor(x) : '') +
+    (headers.forwardedProto && edits?.dropsName('x-forwarded-proto') !== true
+      ? `x-forwarded-proto: ${x.scheme}\r\n`
+      : '') +
+    (headers.forwardedHost && x.authority !== '' && edits?.dropsName('x-forwarded-host') !== true
+      ? `x-forwarded-host: ${x.authority}\r\n`
+      : '') +
+    (headers.requestId && edits?.dropsName('x-request-id') !== true ? `x-request-id: ${x.id}\r\n` : '') +
+    (upgrade === undefined ? '\r\n' : `${upgradeFields(upgrade)}\r\n`)
+  );
+}
+
+/** The `Host` for backends that go by their own name, unless a policy says otherwise. */
+const ownHost: HostRewrite = { kind: 'auto' };
+
+function hostFor(rewrite: HostRewrite | undefined, authority: string, destination: Destination): string {
+  if (rewrite !== undefined) return rewrittenHost(rewrite, authority, destination);
+  return authority === '' ? destination.name : authority;
+}
+
+/**
+ * The client's address, behind those that earlier proxies noted. Where the configuration names the proxies that are
+ * trusted, nothing of what others wrote crosses.
+ */
+function forwardedFor(x: LiveExchange): string {
+  const { head, forwarded } = x;
+  const { forwardedFor: client, port } = x.connection;
+  if (forwarded !== undefined) return `x-forwarded-for: ${forwarded.chain}\r\n`;
+  if (port.trustedProxies !== undefined) return `x-forwarded-for: ${client}`;
+  if (!seen(head, KIND.forwardedFor)) return `x-forwarded-for: ${client}`;
+  return `x-forwarded-for: ${head.get('x-forwarded-for') ?? ''}, ${client}`;
+}

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import type { HeaderLine } from '../../http/index.ts';
+import type { Reach } from '../../mcp/index.ts';
+import { defaults, type McpBackend, type PolicyUse, type RemoteTarget } from '../../model/index.ts';
+import { FakeExchange, type FakeRequest } from '../../policies/exchange.testing.ts';
+import { policySchemas, policyTable } from '../../policies/index.ts';
+import { toolsWith } from '../../policies/tools.testing.ts';
+import { memoryLog } from '../../auth/log.testing.ts';
+import { Endpoints, type Destination } from '../../upstream/index.ts';
+import { compileReach } from './mcpReach.ts';
+
+const place = { file: 'test', line: 1, column: 1, path: '' };
+const use = (name: keyof typeof policySchemas, settings: unknown): PolicyUse => ({
+  name,
+  settings: policySchemas[name].parse(settings),
+  place,
+});
+
+interface Given {
+  readonly target?: Partial<RemoteTarget>;
+  readonly around?: readonly PolicyUse[];
+  readonly request?: FakeRequest;
+  readonly token?: string;
+}
+
+/** Sends a client request through the policies of a session that reaches a server. */
+function reached(t: TestContext, { target = {}, around = [], request = {}, token }: Given): Reach {
+  const endpoints = new Endpoints({ log: memoryLog().log });
+  t.after(() => endpoints.close());
+  const destinations = new Set<Destination>();
+  const backend: McpBackend = {
+    kind: 'mcp',
+    weight: 1,
+    key: 'k',
+    place,
+    targets: [{ kind: 'http', name: 'far', host: '127.0.0.1', port: 9, path: '/mcp', ...target }],
+    prefixMode: 'conditional',
+    dnsRebindingProtection: false,
+  };
+  const reachFor = compileReach(backend, around, defaults, { endpoints, uses: { destinations } }, (uses) =>
+    uses.map(({ name, settings }) => policyTable.get(name)!.prepare(settings, toolsWith([]))),
+  );
+  const x = new FakeExchange(request);
+  x.token = token;
+  const reach = reachFor(x).reach?.('far');
+  assert.ok(reach !== undefined && destinations.has(reach.destination));
+  return reach;
+}
+
+const client: FakeRequest = {
+  headers: [
+    ['authorization', 'Bearer mine'],
+    ['cookie', 'session=mine'],
+    ['x-mine', 'mine'],
+  ],
+};
+
+test('without a policy nothing of the client goes to the server, its verified token included', (t) => {
+  assert.deepEqual(reached(t, { request: client, token: 'verified' }).headers, []);
+});
+
+test('a key of the gateway goes in its place, and nothing of the client beside it', (t) => {
+  const at = (location: object): readonly HeaderLine[] =>
+    reached(t, {
+      request: client,
+      target: { policies: [use('backendAuth', { key: { value: 'ours', location } })] },
+    }).headers;
+  assert.deepEqual(at({ header: { name: 'x-key' } }), [['x-key', 'ours']]);
+  assert.deepEqual(at({ cookie: { name: 'key' } }), [['cookie', 'key=ours']]);
+});
+
+test('a key in the query stands behind the path of the server, not behind that of the client', (t) => {
+  const key = use('backendAuth', { key: { value: 'a b', location: { queryParameter: { name: 'k' } } } });
+  const { path, headers } = reached(t, {
+    request: { target: '/client?k=mine' },
+    target: { path: '/v1/mcp?p=1', policies: [key] },
+  });
+  assert.equal(path, '/v1/mcp?p=1&k=a%20b');
+  assert.deepEqual(headers, []);
+});
+
+test('the token that was verified goes on where a policy says so, and no other', (t) => {
+  const target = { policies: [use('backendAuth', { passthrough: {} })] };
+  const sent = (token?: string): readonly HeaderLine[] =>
+    reached(t, { request: client, target, ...(token === undefined ? {} : { token }) }).headers;
+  assert.deepEqual(sent('verified'), [['authorization', 'Bearer verified']]);
+  assert.deepEqual(sent(), []);
+});
+
+test('policies of the route hold for servers that have none of the same name', (t) => {
+  const around = [
+    use('requestHeaderModifier', { set: { 'x-of': 'route' } }),
+    use('backendAuth', { key: 'of-route' }),
+    use('urlRewrite', { path: { full: '/elsewhere' } }),
+  ];
+  assert.deepEqual(reached(t, { around }).headers, [
+    ['x-of', 'route'],
+    ['authorization', 'Bearer of-route'],
+  ]);
+  const own = { policies: [use('backendAuth', { key: 'of-target' })] };
+  const { headers, path } = reached(t, { around, target: own });
+  assert.deepEqual(headers, [
+    ['x-of', 'route'],
+    ['authorization', 'Bearer of-target'],
+  ]);
+  assert.equal(path, '/mcp');
+});
+
+test('a policy that cannot stand on a server closes the route', (t) => {
+  assert.throws(
+    () => reached(t, { target: { policies: [use('cors', { allowOrigins: ['*'] })] } }),
+    /a target of MCP cannot have the policy cors/,
+  );
+});
+
+test('the limit of a call is that of the target', (t) => {
+  assert.equal(reached(t, {}).callTimeoutMs, undefined);
+  assert.equal(reached(t, { target: { requestTimeoutMs: 5 } }).callTimeoutMs, 5);
+});
+
+test('a host that a policy sets is the one that the server is asked for', (t) => {
+  const host = use('requestHeaderModifier', { set: { host: 'tools.example.com' } });
+  assert.equal(reached(t, { request: client }).authority, undefined);
+  assert.equal(reached(t, { request: client, around: [host] }).authority, 'tools.example.com');
+  const { authority, headers } = reached(t, { request: client, target: { policies: [host] } });
+  assert.deepEqual([authority, headers], ['tools.example.com', []]);
+});

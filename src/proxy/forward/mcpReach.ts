@@ -1,0 +1,129 @@
+import { HeaderEdits } from '../../http/index.ts';
+import type { Caller, Reach } from '../../mcp/index.ts';
+import type { McpBackend, PolicyUse, ProcessSettings, RemoteTarget } from '../../model/index.ts';
+import { policiesOn, type Exchange, type Steps } from '../../policies/index.ts';
+import { targetOf, type Destination, type Endpoints } from '../../upstream/index.ts';
+
+/** Policies that have a say in the requests of a session to a server, wherever they stand. */
+const ofTargets: ReadonlySet<string> = new Set(policiesOn('target'));
+
+export interface ReachTools {
+  readonly endpoints: Endpoints;
+  readonly uses: { readonly destinations: Set<Destination> };
+}
+
+/**
+ * Says for each request of a client how the servers over the network are reached for it.
+ * @param around policies of the route and its listener
+ * @param stepsOf prepares policies
+ * @throws Error for a policy that cannot stand on a target
+ */
+export function compileReach(
+  backend: McpBackend,
+  around: readonly PolicyUse[],
+  settings: ProcessSettings,
+  tools: ReachTools,
+  stepsOf: (uses: readonly PolicyUse[]) => readonly Steps[],
+): (x: Exchange) => Pick<Caller, 'reach'> {
+  const reaches = new Map<string, (x: Exchange) => Reach>();
+  for (const target of backend.targets)
+    if (target.kind === 'http')
+      reaches.set(target.name, reachOf(target, usesOf(target, around), settings, tools, stepsOf));
+  if (reaches.size === 0) return () => ({});
+  return (x) => ({ reach: (name) => reaches.get(name)?.(x) });
+}
+
+/** The policy closest to the server wins. */
+function usesOf({ policies = [] }: RemoteTarget, around: readonly PolicyUse[]): PolicyUse[] {
+  const foreign = policies.find(({ name }) => !ofTargets.has(name));
+  if (foreign !== undefined) throw new Error(`a target of MCP cannot have the policy ${foreign.name}`);
+  const general = around.filter(
+    ({ name }) => ofTargets.has(name) && !policies.some((policy) => policy.name === name),
+  );
+  return [...general, ...policies];
+}
+
+function reachOf(
+  target: RemoteTarget,
+  uses: readonly PolicyUse[],
+  settings: ProcessSettings,
+  { endpoints, uses: used }: ReachTools,
+  stepsOf: (uses: readonly PolicyUse[]) => readonly Steps[],
+): (x: Exchange) => Reach {
+  const { path, requestTimeoutMs: callTimeoutMs } = target;
+  const destination = endpoints.use(targetOf(target), settings.upstream, settings.limits);
+  used.destinations.add(destination);
+  const steps = stepsOf(uses);
+  if (steps.length === 0) {
+    const always: Reach = { destination, path, headers: [], callTimeoutMs };
+    return () => always;
+  }
+  return (x) => {
+    const request = new TargetRequest(x, path);
+    // They change the request and nothing else (`ofTargets`).
+    for (const step of steps)
+      if (step.onRequest?.(request) !== undefined) throw new Error('a policy of a target has answered');
+    const { forwardTarget, forwardHost, requestHeaders } = request;
+    const reach = { destination, path: forwardTarget, headers: requestHeaders.lines, callTimeoutMs };
+    return forwardHost?.kind === 'full' ? { ...reach, authority: forwardHost.authority } : reach;
+  };
+}
+
+/**
+ * A request to a server, as policies see it: made for that of a client, and with nothing of it. Tokens of clients are
+ * for this gateway and go no further unless a policy says so (MCP, Authorization, "Token Passthrough").
+ */
+class TargetRequest implements Exchange {
+  forwardTarget: string;
+  forwardHost: Exchange['forwardHost'];
+  readonly requestHeaders = new HeaderEdits();
+  readonly responseHeaders = new HeaderEdits();
+  readonly request: Exchange['request'];
+  readonly passage: Exchange['passage'];
+  readonly chosen: Exchange['chosen'];
+  readonly timing: Exchange['timing'];
+  readonly matchedPrefix = undefined;
+  /** The path of a target is the operator's own. */
+  readonly pathReadings: readonly string[] = [];
+  identity: Exchange['identity'];
+  token: Exchange['token'];
+  user: Exchange['user'];
+  apiKey: Exchange['apiKey'];
+  private readonly x: Exchange;
+
+  constructor(x: Exchange, path: string) {
+    this.x = x;
+    this.forwardTarget = path;
+    this.request = x.request;
+    this.passage = x.passage;
+    this.chosen = x.chosen;
+    this.timing = x.timing;
+    this.identity = x.identity;
+    this.token = x.token;
+    this.user = x.user;
+    this.apiKey = x.apiKey;
+    // There are no client cookies to which a cookie could be added.
+    this.requestHeaders.remove('cookie');
+  }
+
+  /** Expressions of a target draw on the budget of the client's request. */
+  get workLeft(): number {
+    return this.x.workLeft;
+  }
+
+  set workLeft(units: number) {
+    this.x.workLeft = units;
+  }
+
+  limitRequest(ms: number): void {
+    this.x.limitRequest(ms);
+  }
+
+  limitBackend(ms: number): void {
+    this.x.limitBackend(ms);
+  }
+
+  wait(ms: number): Promise<void> {
+    return this.x.wait(ms);
+  }
+}

@@ -1,0 +1,413 @@
+import { catalogue, GatewayError, type ErrorCode } from '../../errors.ts';
+import { idempotentMethods, type Body, type Head } from '../../http/index.ts';
+import type { RetryPlan } from '../../policies/index.ts';
+import type { Destination, Endpoint, UpstreamConnection } from '../../upstream/index.ts';
+import type { LiveExchange } from '../exchange/liveExchange.ts';
+import { Forward, requestHead } from './forward.ts';
+import { Hedges, type Hedged } from './hedge.ts';
+import { HeldAnswer } from '../exchange/bufferedResponse.ts';
+import type { MirroredRequest } from './mirror.ts';
+import type { Hold, Plan } from './plan.ts';
+import { WholeBody } from '../exchange/wholeBody.ts';
+
+const EMPTY = Buffer.alloc(0);
+
+/** The errors after which no part of the request was sent. */
+const refused: ReadonlySet<ErrorCode> = new Set(['upstream_unhealthy', 'upstream_overloaded']);
+
+/** Framing that a body in many small chunks may have besides its payload. */
+const FRAMING_MOST = 65_536;
+
+/**
+ * A request that is forwarded by a plan: tried again after failures, gathered in memory before it is sent, copied to
+ * mirrors, its answer gathered. The body of the request is kept while it may have to be sent again.
+ */
+export class PlannedForward extends Forward implements Hedged {
+  private readonly plan: Plan;
+  /** Set while the request may be tried again. */
+  private retry: RetryPlan | undefined;
+  private triesLeft = 0;
+  private tries = 0;
+  private staleRetried = false;
+  /** The request body so far, framing included, as long as somebody may need it again. */
+  private kept: WholeBody | undefined;
+  /** The request body is complete. */
+  private complete: boolean;
+  /** The body is gathered; nothing is sent before it is whole. */
+  private holding = false;
+  /** No try is under way. */
+  private between = true;
+  /** Set while a try waits for a connection: what it begins with when there is one. */
+  private pending: (() => void) | undefined;
+  /** The reason why the previous try failed. */
+  private lastFailure: GatewayError | undefined;
+  private tryTimer: NodeJS.Timeout | undefined;
+  private held: HeldAnswer | undefined;
+  private hedges: Hedges | undefined;
+  private copies: MirroredRequest[] = [];
+
+  constructor(x: LiveExchange, destination: Destination, plan: Plan) {
+    super(x, destination);
+    this.plan = plan;
+    this.complete = this.bodyless;
+  }
+
+  override start(): void {
+    const { x, plan } = this;
+    const { name, target } = this.destination;
+    x.backend = name;
+    x.chosen = { name, type: target.endpoints === undefined ? 'static' : 'service', protocol: 'http' };
+    x.cancel = (why) => {
+      this.hedges?.stop();
+      if (this.pending !== undefined) this.leaveQueue();
+      if (this.between) return;
+      if (why?.code === 'upstream_timeout') this.upstream.tooSlow();
+      this.upstream.abandon();
+    };
+    x.drained = () => {
+      if (!this.between) this.upstream.resume();
+    };
+    const hold = this.bodyless || this.upgrade !== undefined ? undefined : plan.request;
+    if (hold !== undefined && x.head.contentLength > hold.maxBytes && !hold.failOpen) {
+      x.fail(new GatewayError('body_too_large', { detail: 'buffer.request.maxBytes' }));
+      return;
+    }
+    if (plan.retry !== undefined) this.prepareRetry(plan.retry);
+    this.beginCopies();
+    if (hold !== undefined && x.head.contentLength <= hold.maxBytes) {
+      this.holding = true;
+      this.kept = new WholeBody(x.head.contentLength);
+      x.connection.consume(x, this);
+      return;
+    }
+    if (this.retry !== undefined) this.kept = new WholeBody(-1);
+    this.begin(this.choose(false), () => super.send(this.upstream));
+  }
+
+  private prepareRetry(retry: RetryPlan): void {
+    retry.noteRequest();
+    if (!retry.applies(this.x)) return;
+    this.retry = retry;
+    this.triesLeft = retry.attempts - 1;
+  }
+
+  private beginCopies(): void {
+    const { x } = this;
+    if (this.upgrade !== undefined) return;
+    for (const { share, mirror } of this.plan.mirrors) {
+      if (share < 1 && Math.random() >= share) continue;
+      const copy = x.route === undefined ? undefined : mirror.begin(x, x.route.stats);
+      if (copy !== undefined) this.copies.push(copy);
+    }
+  }
+
+  /**
+   * A try is under way from here; its own time limit runs. Where there is no connection to be had it waits for one.
+   * @param send what it begins with
+   */
+  private begin(upstream: UpstreamConnection | undefined, send: () => void): void {
+    const { x } = this;
+    this.tries++;
+    if (x.backendMs !== undefined) this.tryTimer = x.after(x.backendMs, () => this.expired());
+    if (upstream !== undefined) {
+      this.go(upstream, send);
+      return;
+    }
+    this.pending = send;
+    this.destination.wait(this);
+  }
+
+  private go(upstream: UpstreamConnection, send: () => void): void {
+    this.upstream = upstream;
+    this.between = false;
+    if (this.complete) this.beginHedges();
+    send();
+  }
+
+  private leaveQueue(): void {
+    this.pending = undefined;
+    this.destination.waiting.forget(this);
+  }
+
+  // Waiter
+
+  override onReady(upstream: UpstreamConnection): void {
+    const { pending } = this;
+    this.pending = undefined;
+    if (pending !== undefined) this.go(upstream, pending);
+  }
+
+  override onRefused(code: ErrorCode, detail: string): void {
+    this.pending = undefined;
+    clearTimeout(this.tryTimer);
+    this.failed(code, detail);
+  }
+
+  private beginHedges(): void {
+    const { x } = this;
+    const hedge = this.retry?.hedge;
+    // A request that belongs to an address has no business at another one.
+    if (hedge === undefined || x.steering?.bound === true || this.upgrade !== undefined) return;
+    if (hedge.applies(x)) this.hedges ??= new Hedges(this, hedge);
+  }
+
+  // Hedged
+
+  get trying(): Endpoint | undefined {
+    return this.between ? undefined : this.upstream.endpoint;
+  }
+
+  get wholeBody(): Buffer | undefined {
+    return this.bodyless ? EMPTY : this.complete ? this.kept?.finish(EMPTY, 0, 0) : undefined;
+  }
+
+  wants(head: Head): boolean {
+    return this.retry?.wants(this.x, head) === true;
+  }
+
+  adopt(upstream: UpstreamConnection, begunAt: number, timer: NodeJS.Timeout | undefined): void {
+    if (!this.between) this.upstream.abandon();
+    clearTimeout(this.tryTimer);
+    this.tryTimer = timer;
+    this.upstream = upstream;
+    this.between = false;
+    this.x.upstreamTick = begunAt;
+  }
+
+  // The request body
+
+  override take(bytes: Buffer, from: number, to: number, done: boolean): void {
+    this.complete = done;
+    for (const copy of this.copies) copy.take(bytes, from, to, done);
+    if (this.holding) {
+      this.hold(this.plan.request as Hold, bytes, from, to, done);
+      return;
+    }
+    if (this.kept !== undefined) this.keep(this.kept, bytes, from, to);
+    // Between two tries the body waits in memory, and the client with it.
+    if (!this.between) {
+      super.take(bytes, from, to, done);
+      if (done) this.beginHedges();
+    } else if (!done) this.x.connection.pauseBody();
+  }
+
+  private keep(kept: WholeBody, bytes: Buffer, from: number, to: number): void {
+    // If the request was not sent yet, the body is needed in any case; the sender is paused.
+    if (this.pending !== undefined || kept.length + to - from <= (this.retry?.maxBodyBytes ?? 0)) {
+      kept.add(bytes, from, to);
+      return;
+    }
+    // Too large to be sent again.
+    this.kept = undefined;
+    this.retry = undefined;
+    if (this.between && this.lastFailure !== undefined) this.x.abort(this.lastFailure);
+  }
+
+  private hold(limit: Hold, bytes: Buffer, from: number, to: number, done: boolean): void {
+    const { x } = this;
+    const kept = this.kept as WholeBody;
+    kept.add(bytes, from, to);
+    const tooLarge = x.body.payload > limit.maxBytes || kept.length > 2 * limit.maxBytes + FRAMING_MOST;
+    if (tooLarge && !limit.failOpen) {
+      this.holding = false;
+      this.kept = undefined;
+      x.fail(new GatewayError('body_too_large', { detail: 'buffer.request.maxBytes' }));
+      return;
+    }
+    if (!done && !tooLarge) return;
+    this.holding = false;
+    this.begin(this.choose(false), () => {
+      this.replay();
+      // A body that is gathered completely may be sent again; a body that streams on is judged by the limit.
+      if (!done && kept.length > (this.retry?.maxBodyBytes ?? 0)) {
+        this.kept = undefined;
+        this.retry = undefined;
+      }
+    });
+    if (!done && this.pending !== undefined) x.connection.pauseBody();
+  }
+
+  /** Sends the head and as much of the body as there is. */
+  private replay(): void {
+    const { x, upstream } = this;
+    upstream.begin(this, x.method === 'HEAD', this.upgrade !== undefined);
+    const body = this.kept?.finish(EMPTY, 0, 0) ?? EMPTY;
+    x.upstreamTick = performance.now();
+    upstream.cork();
+    upstream.write(requestHead(x, this.destination, this.upgrade));
+    const more = body.length === 0 || upstream.write(body);
+    upstream.uncork();
+    if (this.complete) upstream.sent();
+    else if (more) x.connection.resumeBody(x);
+    else x.connection.pauseBody();
+  }
+
+  override fail(error: GatewayError): void {
+    // The client's body broke off: nothing is left to try.
+    this.retry = undefined;
+    super.fail(error);
+  }
+
+  // The answer
+
+  override onWritable(): void {
+    if (!this.between) super.onWritable();
+  }
+
+  override onAnswer(head: Head, bytes: Buffer, from: number, to: number, body: Body): boolean {
+    const { retry, upstream, hedges } = this;
+    if (retry !== undefined && this.wants(head) && (hedges?.underWay === true || this.mayTryAgain())) {
+      this.endTry();
+      // A complete answer leaves a connection that is good for others; it goes back by itself.
+      if (!body.done) upstream.abandon();
+      // Others may do better; the last of them decides.
+      if (hedges?.underWay === true) return true;
+      const detail = `${upstream.endpoint.name}: answered ${head.status}`;
+      this.tryLater(retry, new GatewayError('upstream_reset', { detail }));
+      return true;
+    }
+    hedges?.stop();
+    const { response } = this.plan;
+    if (response === undefined || body.done) return this.deliver(head, bytes, from, to, body.kind, body.done);
+    const held = new HeldAnswer(head, body.kind, response.maxBytes);
+    if (held.add(bytes, from, to)) {
+      this.held = held;
+      return true;
+    }
+    return this.overflow(response, held, false);
+  }
+
+  override onBody(bytes: Buffer, from: number, to: number, done: boolean): boolean {
+    const { held } = this;
+    if (held === undefined) return super.onBody(bytes, from, to, done);
+    if (!held.add(bytes, from, to)) return this.overflow(this.plan.response as Hold, held, done);
+    if (!done) return true;
+    return this.release(held, true);
+  }
+
+  private release(held: HeldAnswer, done: boolean): boolean {
+    this.held = undefined;
+    const body = held.bytes;
+    return this.deliver(held.head, body, 0, body.length, held.kind, done);
+  }
+
+  private overflow({ failOpen }: Hold, held: HeldAnswer, done: boolean): boolean {
+    if (failOpen) return this.release(held, done);
+    this.held = undefined;
+    this.endTry();
+    this.upstream.abandon();
+    this.x.abort(new GatewayError('upstream_too_large', { detail: 'buffer.response.maxBytes' }));
+    return true;
+  }
+
+  /** The answer goes to the client: there is no way back. */
+  private deliver(head: Head, bytes: Buffer, from: number, to: number, kind: number, done: boolean): boolean {
+    this.retry = undefined;
+    this.kept = undefined;
+    if (this.tries > 1) this.x.annotate('tries', this.tries);
+    return this.answer(head, bytes, from, to, kind, done);
+  }
+
+  // Failures
+
+  override onFailure(code: ErrorCode, detail: string, fresh: boolean): void {
+    const { x, upstream } = this;
+    this.endTry();
+    this.held = undefined;
+    const { endpoint } = upstream;
+    // A kept-alive connection that died before it answered says nothing about the backend: such a try is free.
+    const kept = fresh && upstream.reused && code === 'upstream_reset';
+    const stale = kept && !this.staleRetried && this.bodyless && idempotentMethods.has(x.method);
+    if (stale && !x.started && !x.closed) {
+      this.staleRetried = true;
+      this.tries--;
+      this.again(true);
+      return;
+    }
+    // A request that was not sent may go to another address without counting as a try.
+    if (
+      !upstream.connected &&
+      !x.started &&
+      !x.closed &&
+      (this.bodyless || this.untouched || this.kept !== undefined)
+    ) {
+      const other = this.other(upstream);
+      if (other !== undefined) {
+        this.tries--;
+        this.begin(other, () => this.resend());
+        return;
+      }
+    }
+    endpoint.stats.failed++;
+    if (this.hedges?.underWay !== true) this.failed(code, `${endpoint.name}: ${detail}`);
+  }
+
+  /** Handles a try that took too long. */
+  expired(): void {
+    const { x } = this;
+    if (this.pending !== undefined) {
+      this.leaveQueue();
+      this.failed('upstream_timeout', 'timeout.backendRequestTimeout');
+      return;
+    }
+    if (this.between) return;
+    if (x.started) {
+      x.abort(new GatewayError('upstream_timeout', { detail: 'timeout.backendRequestTimeout' }));
+      return;
+    }
+    this.endTry();
+    this.held = undefined;
+    this.upstream.tooSlow();
+    this.upstream.abandon();
+    if (this.hedges?.underWay !== true) this.failed('upstream_timeout', 'timeout.backendRequestTimeout');
+  }
+
+  failed(code: ErrorCode, detail: string): void {
+    const { x, retry } = this;
+    const error = new GatewayError(code, { detail });
+    const harmless =
+      code === 'upstream_connect_failed' || code === 'upstream_tls_failed' || refused.has(code);
+    const worthIt = catalogue[code].retry !== 'no';
+    if (retry !== undefined && worthIt && (harmless || retry.repeatable(x)) && this.mayTryAgain()) {
+      this.tryLater(retry, error);
+      return;
+    }
+    if (this.tries > 1) x.annotate('tries', this.tries);
+    x.abort(error);
+  }
+
+  private endTry(): void {
+    this.between = true;
+    clearTimeout(this.tryTimer);
+  }
+
+  private mayTryAgain(): boolean {
+    const { x, retry } = this;
+    if (retry === undefined || this.triesLeft === 0 || x.started || x.closed) return false;
+    const stats = x.route?.stats;
+    if (!retry.takeRetry()) {
+      if (stats !== undefined) stats.retriesRefused++;
+      return false;
+    }
+    this.triesLeft--;
+    if (stats !== undefined) stats.retries++;
+    return true;
+  }
+
+  private tryLater({ backoffMs }: RetryPlan, why: GatewayError): void {
+    this.lastFailure = why;
+    if (!this.complete) this.x.connection.pauseBody();
+    this.x.after(backoffMs, () => this.again(false));
+  }
+
+  private again(fresh: boolean): void {
+    const { x } = this;
+    if (x.closed || x.started) return;
+    this.begin(this.choose(fresh), () => this.resend());
+  }
+
+  private resend(): void {
+    if (this.untouched) super.send(this.upstream);
+    else this.replay();
+  }
+}

@@ -1,0 +1,47 @@
+import { GatewayError, type ErrorCode } from '../../errors.ts';
+import { parseAuthority, readTarget, type Head } from '../../http/index.ts';
+import type { ClientSide } from '../exchange/clientSide.ts';
+import { LiveExchange } from '../exchange/liveExchange.ts';
+import { handle } from '../exchange/handle.ts';
+
+/** The reason to refuse a message before it is a request. */
+export interface Refusal {
+  readonly code: ErrorCode;
+  readonly detail: string;
+}
+
+/** Makes an exchange of a head that was read. */
+export function openExchange(side: ClientSide, head: Head): LiveExchange | Refusal {
+  const { method } = head;
+  const target = readTarget(head.target, method);
+  if (target === undefined) return { code: 'bad_request', detail: 'malformed request target' };
+  // The absolute form wins over Host (RFC 9112 §3.2.2), which must be sound all the same.
+  const named = head.host === -1 ? undefined : parseAuthority(head.value(head.host));
+  if (named === undefined && head.host !== -1) return { code: 'bad_host', detail: 'malformed Host' };
+  const authority = target.authority ?? named;
+  const place = {
+    method,
+    target: target.target,
+    path: target.path,
+    query: target.query,
+    host: authority?.host ?? '',
+    authority: authority?.authority ?? '',
+  };
+  const x = new LiveExchange(side, head, side.port.enter(), place);
+  if (head.chunked) x.body.startChunked();
+  else x.body.startLength(Math.max(0, head.contentLength));
+  return x;
+}
+
+/** Serves an exchange from its beginning. */
+export function serveExchange(x: LiveExchange): void {
+  const { port } = x.connection;
+  const tooMuch = port.tooMuch();
+  if (tooMuch !== undefined) {
+    x.fail(new GatewayError('overloaded', { detail: tooMuch }));
+    return;
+  }
+  const { maxBodyBytes } = port.limits;
+  if (maxBodyBytes !== 0 && x.head.contentLength > maxBodyBytes) x.fail(new GatewayError('body_too_large'));
+  else handle(x, port.key);
+}

@@ -1,0 +1,67 @@
+import type { ClientCertificate, ServerStream } from '../../http/index.ts';
+import type { Arrival } from '../connections/arrival.ts';
+import type { ClientSide } from '../exchange/clientSide.ts';
+import type { ConnectionPort } from '../http1/clientSocket.ts';
+import type { Http2Session } from './http2Session.ts';
+import type { RelayLines } from '../connections/relayLines.ts';
+import type { ToldEnds } from '../connections/reportedEnds.ts';
+
+/** The connection's state that an HTTP/2 stream answers for, and the functions of a socket. */
+export abstract class Http2Side {
+  readonly http2 = true;
+  readonly port: ConnectionPort;
+  readonly arrival: Arrival | undefined;
+  readonly told: ToldEnds | undefined;
+  readonly remoteAddress: string;
+  readonly forwardedFor: string;
+  untilClose = false;
+  protected readonly session: Http2Session;
+  protected readonly stream: ServerStream;
+
+  constructor(session: Http2Session, stream: ServerStream) {
+    this.session = session;
+    this.port = session.port;
+    this.arrival = session.arrival;
+    this.told = session.told;
+    this.remoteAddress = session.remoteAddress;
+    this.forwardedFor = session.forwardedFor;
+    this.stream = stream;
+  }
+
+  get socket(): ClientSide['socket'] {
+    return this;
+  }
+
+  get writableLength(): number {
+    return this.stream.pending;
+  }
+
+  get remotePort(): number | undefined {
+    return this.session.socket.remotePort;
+  }
+
+  get localAddress(): string | undefined {
+    return this.session.socket.localAddress;
+  }
+
+  get localPort(): number | undefined {
+    return this.session.socket.localPort;
+  }
+
+  /** All that is written in one turn goes out together anyway. */
+  cork(): void {}
+
+  uncork(): void {}
+
+  get clientCertificate(): ClientCertificate | undefined {
+    return this.session.clientCertificate;
+  }
+
+  get lines(): RelayLines {
+    return this.session.lines;
+  }
+
+  get draining(): boolean {
+    return this.session.draining;
+  }
+}

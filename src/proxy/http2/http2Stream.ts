@@ -1,0 +1,398 @@
+import { GatewayError } from '../../errors.ts';
+import { stackOf } from '../../errorText.ts';
+import {
+  HTTP2_CODE as CODE,
+  lastChunk,
+  type Head,
+  type Http2Trailers,
+  type RequestText,
+  type ServerStream,
+  type StreamUser,
+} from '../../http/index.ts';
+import type { UpstreamConnection } from '../../upstream/index.ts';
+import type { ClientSide } from '../exchange/clientSide.ts';
+import { LINGER_BYTES, LINGER_MS } from '../http1/clientSocket.ts';
+import { LiveExchange, type BodyConsumer } from '../exchange/liveExchange.ts';
+import { isGrpc } from '../exchange/grpc.ts';
+import { Http2Answer } from './http2Answer.ts';
+import { Http2Pipe } from './http2Pipe.ts';
+import { asChunk, readHead } from './http2Request.ts';
+import type { Http2Session } from './http2Session.ts';
+import { Http2Side } from './http2Side.ts';
+import { openExchange, serveExchange, type Refusal } from '../http1/receive.ts';
+import { bareAnswer } from '../exchange/reply.ts';
+import { Tunnel } from '../connections/tunnel.ts';
+
+const EMPTY = Buffer.alloc(0);
+
+/**
+ * A request of an HTTP/2 connection and its answer. The request is read as the message of HTTP/1.1 that it stands
+ * for, and the answer is written as one: above this, both versions are the same.
+ */
+export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
+  /** When `expire` is due, by `Date.now()`. */
+  deadline = Number.POSITIVE_INFINITY;
+  private readonly answer: Http2Answer;
+  private exchange: LiveExchange | undefined;
+  private head: Head | undefined;
+  private chunked = false;
+  /** Set once a consumer has asked for the body. */
+  private reading = false;
+  private tunnel: Tunnel | undefined;
+  private gone = false;
+  /** A call of gRPC: both sides may be silent for long between two messages. */
+  private call = false;
+  /** The answer is complete and the request is not; bytes read of it since. */
+  private lingering = false;
+  private lingered = 0;
+  /** A body of no bytes has not ended yet. */
+  private awaiting = false;
+  /** The start of the rate measurement of the body; 0: from the next look on. */
+  private rateSince = 0;
+  private rateFrom = 0;
+
+  constructor(session: Http2Session, stream: ServerStream, headRequest: boolean) {
+    super(session, stream);
+    stream.user = this;
+    this.answer = new Http2Answer(stream, headRequest);
+  }
+
+  /** @param bodyless the stream has ended with its head */
+  serve(request: RequestText, bodyless: boolean): void {
+    // It may have been reset while it waited for its turn.
+    if (this.gone) return;
+    try {
+      this.begin(request, bodyless);
+    } catch (error) {
+      this.broken(error);
+    }
+  }
+
+  /** Answers what is no request that could be served. */
+  refuse({ code, detail }: Refusal): void {
+    this.answer.writeText(bareAnswer(code));
+    this.port.refused(this, code, detail);
+    this.releaseHead();
+    this.linger();
+  }
+
+  /**
+   * Reads the rest of an answered request for a moment, then refuses it (RFC 9113 §8.1): some clients lose the
+   * answer when their upload is reset. As long as they have not taken it, it is not cut short.
+   */
+  private linger(): void {
+    this.lingering = true;
+    this.deadline = Date.now() + (this.stream.pending === 0 ? LINGER_MS : this.port.limits.bodyTimeoutMs);
+    this.stream.inbound.resume();
+  }
+
+  // The answer
+
+  write(data: string | Buffer): boolean {
+    const { answer } = this;
+    return this.taken(typeof data === 'string' ? answer.writeText(data) : answer.write(data, data.length));
+  }
+
+  writeText(text: string): boolean {
+    return this.write(Buffer.from(text));
+  }
+
+  writeLent(bytes: Buffer, release: () => void): boolean {
+    return this.taken(this.answer.write(bytes, bytes.length, release));
+  }
+
+  private taken(more: boolean): boolean {
+    if (!more) this.wait();
+    return more;
+  }
+
+  answered(x: LiveExchange): void {
+    if (x !== this.exchange) return;
+    this.exchange = undefined;
+    this.releaseHead();
+    if (this.stream.closed) this.lost();
+    else if (!this.stream.inbound.ended) this.linger();
+  }
+
+  /** The rest of the body is refused by itself, without ending the connection. */
+  restIsTooMuch(): boolean {
+    return false;
+  }
+
+  destroy(): void {
+    if (this.gone) return;
+    this.stream.reset(this.exchange?.started === true ? CODE.internal : CODE.cancel);
+    this.lost();
+  }
+
+  broken(error: unknown): void {
+    this.port.log.error('internal error', { stack: stackOf(error) });
+    this.destroy();
+  }
+
+  // The request body
+
+  consume(x: LiveExchange, consumer: BodyConsumer): void {
+    if (this.gone || x !== this.exchange) return;
+    x.consumer = consumer;
+    if (x.body.done) {
+      consumer.take(EMPTY, 0, 0, true);
+      return;
+    }
+    if (x.head.expectContinue && !x.started) this.stream.respondStatus(100);
+    this.call = isGrpc(x);
+    this.rateSince = 0;
+    this.expectBody();
+    this.reading = true;
+    this.stream.inbound.resume();
+  }
+
+  pauseBody(): void {
+    this.stream.inbound.pause();
+    this.wait();
+  }
+
+  resumeBody(x: LiveExchange): void {
+    if (x.body.done || this.gone) return;
+    this.rateSince = 0;
+    this.expectBody();
+    this.stream.inbound.resume();
+  }
+
+  /** Starts the clock for the next part of the body. */
+  private expectBody(): void {
+    const { bodyTimeoutMs, tunnelIdleTimeoutMs } = this.port.limits;
+    this.deadline = Date.now() + (this.call ? tunnelIdleTimeoutMs : bodyTimeoutMs);
+  }
+
+  /** Runs at every tick of the coarse clock. */
+  look(now: number): void {
+    if (now >= this.deadline) this.expire();
+    else if (this.reading && !this.call) this.checkRate(now);
+  }
+
+  /** As for connections of HTTP/1.1: a body may come slowly, but not a byte at a time for hours. */
+  private checkRate(now: number): void {
+    const { minBodyRate, minBodyRateWindowMs } = this.port.limits;
+    const x = this.exchange;
+    if (minBodyRate === 0 || x === undefined || x.body.done || this.stream.inbound.paused) return;
+    if (this.rateSince !== 0) {
+      const ms = now - this.rateSince;
+      if (ms < minBodyRateWindowMs) return;
+      if ((x.requestBytes - this.rateFrom) * 1_000 < minBodyRate * ms) {
+        x.abort(
+          new GatewayError('request_timeout', { detail: 'the body came at less than limits.minBodyRate' }),
+        );
+        return;
+      }
+    }
+    this.rateSince = now;
+    this.rateFrom = x.requestBytes;
+  }
+
+  // A tunnel (RFC 8441)
+
+  tunnelTo(x: LiveExchange, upstream: UpstreamConnection, bytes: Buffer, from: number, to: number): void {
+    if (this.gone) return;
+    const tunnel = new Tunnel(
+      { socket: new Http2Pipe(this.stream), touch: () => this.touch(), cut: (error) => this.cut(error) },
+      upstream,
+      this.port.limits.bodyTimeoutMs,
+    );
+    this.tunnel = tunnel;
+    this.port.tunnelOpened();
+    x.tunnelled(tunnel);
+    this.touch();
+    if (!tunnel.onBytes(bytes, from, to)) upstream.pause();
+    this.stream.inbound.resume();
+  }
+
+  private touch(): void {
+    const { tunnel, port } = this;
+    if (tunnel !== undefined) this.deadline = Date.now() + tunnel.patience(port.limits);
+  }
+
+  /** Since when the client has taken nothing of what waits for it; undefined where nothing does. */
+  get idleSince(): number | undefined {
+    return this.stream.held === 0 ? undefined : this.stream.movedAt;
+  }
+
+  /** The bytes that wait for the client take up too much memory. */
+  giveWay(): void {
+    this.exchange?.noteError(
+      new GatewayError('request_timeout', {
+        detail: 'the answer was not read, and limits.maxUnreadBytes is reached',
+      }),
+    );
+    this.stream.reset(CODE.enhanceYourCalm);
+    this.lost();
+  }
+
+  private cut(error: GatewayError): void {
+    this.exchange?.noteError(error);
+    this.destroy();
+  }
+
+  /** Time is up for what the stream was doing. */
+  expire(): void {
+    const x = this.exchange;
+    if (this.lingering && this.stream.pending === 0) this.session.notWanted(this.stream);
+    else if (this.tunnel !== undefined) {
+      x?.noteReason('the tunnel was idle');
+      this.destroy();
+    } else if (x === undefined || x.started) {
+      x?.noteError(new GatewayError('request_timeout', { detail: 'the answer was not read' }));
+      this.destroy();
+    } else if (this.stream.inbound.paused)
+      x.abort(new GatewayError('upstream_timeout', { detail: 'the body was not taken' }));
+    else x.abort(new GatewayError('request_timeout', { detail: 'body' }));
+  }
+
+  private begin(request: RequestText, bodyless: boolean): void {
+    this.chunked = request.chunked;
+    const head = (this.head = this.port.heads.take());
+    const problem = readHead(request.text, head, this.session.headLimits);
+    if (problem !== undefined) {
+      this.refuse(problem);
+      return;
+    }
+    const x = openExchange(this, head);
+    if (!(x instanceof LiveExchange)) {
+      this.refuse(x);
+      return;
+    }
+    this.exchange = x;
+    // The bytes of a WebSocket are no body; a request with a length has a body, and is no WebSocket.
+    const expected = request.webSocket && head.contentLength === 0 ? -1 : head.contentLength;
+    if (expected >= 0 && !this.stream.inbound.expect(expected)) return;
+    if (bodyless || head.contentLength !== 0) serveExchange(x);
+    else {
+      // Bytes beyond the length make the request malformed (RFC 9113 §8.1.1).
+      this.awaiting = true;
+      this.wait();
+      this.stream.inbound.resume();
+    }
+  }
+
+  // StreamUser
+
+  onData(bytes: Buffer): void {
+    try {
+      if (this.tunnel === undefined) this.take(bytes);
+      else this.tunnel.fromClient(bytes);
+    } catch (error) {
+      this.broken(error);
+    }
+  }
+
+  onEnd(trailers: Http2Trailers): void {
+    try {
+      if (this.tunnel === undefined) this.endOfBody(trailers);
+      else this.tunnel.endOfClient();
+    } catch (error) {
+      this.broken(error);
+    }
+  }
+
+  onDrain(): void {
+    try {
+      this.drained();
+    } catch (error) {
+      this.broken(error);
+    }
+  }
+
+  onClosed(code: number | undefined, reason?: string): void {
+    if (code === undefined && this.exchange !== undefined) {
+      this.session.completed(this);
+      return;
+    }
+    if (reason !== undefined) this.exchange?.noteError(new GatewayError('bad_framing', { detail: reason }));
+    this.lost();
+  }
+
+  private take(bytes: Buffer): void {
+    if (this.lingering) {
+      this.lingered += bytes.length;
+      if (this.lingered > LINGER_BYTES) this.session.notWanted(this.stream);
+      return;
+    }
+    const x = this.exchange;
+    const consumer = x?.consumer;
+    if (x === undefined || consumer === undefined || x.body.done) return;
+    this.feed(x, consumer, this.chunked ? asChunk(bytes) : bytes);
+  }
+
+  private endOfBody(trailers: Http2Trailers): void {
+    const x = this.exchange;
+    if (x === undefined) return;
+    if (this.awaiting) {
+      this.awaiting = false;
+      this.deadline = Number.POSITIVE_INFINITY;
+      serveExchange(x);
+    } else if (x.consumer !== undefined && !x.body.done && this.chunked)
+      this.feed(x, x.consumer, Buffer.from(lastChunk(trailers), 'latin1'));
+  }
+
+  private feed(x: LiveExchange, consumer: BodyConsumer, bytes: Buffer): void {
+    const { body } = x;
+    const payloadOnly = !consumer.raw && this.chunked;
+    const to = payloadOnly
+      ? body.take(bytes, 0, bytes.length, (chunk, start, end) => consumer.take(chunk, start, end, false))
+      : body.take(bytes, 0, bytes.length);
+    if (to < bytes.length) {
+      this.endBody(x, consumer, new GatewayError('bad_chunk'));
+      return;
+    }
+    x.requestBytes += to;
+    const { maxBodyBytes } = this.port.limits;
+    if (maxBodyBytes !== 0 && body.payload > maxBodyBytes) {
+      this.endBody(x, consumer, new GatewayError('body_too_large'));
+      return;
+    }
+    if (body.done) this.deadline = Number.POSITIVE_INFINITY;
+    else this.expectBody();
+    if (!payloadOnly) consumer.take(bytes, 0, to, body.done);
+    else if (body.done) consumer.take(EMPTY, 0, 0, true);
+  }
+
+  private endBody(x: LiveExchange, consumer: BodyConsumer, error: GatewayError): void {
+    x.noteError(error);
+    consumer.fail(error);
+    if (x.started && !x.closed) this.destroy();
+  }
+
+  private drained(): void {
+    if (this.lingering) {
+      this.deadline = Date.now() + LINGER_MS;
+      return;
+    }
+    if (this.tunnel === undefined) this.deadline = Number.POSITIVE_INFINITY;
+    const x = this.exchange;
+    if (x?.consumer !== undefined && !x.body.done && this.tunnel === undefined) this.expectBody();
+    x?.drained?.();
+  }
+
+  /** Starts the clock for the client. */
+  private wait(): void {
+    this.deadline = Date.now() + this.port.limits.bodyTimeoutMs;
+  }
+
+  /** The stream is over, for whatever reason. */
+  lost(): void {
+    if (this.gone) return;
+    this.gone = true;
+    const { exchange } = this;
+    this.exchange = undefined;
+    exchange?.lost();
+    if (this.tunnel !== undefined) this.port.tunnelClosed();
+    this.releaseHead();
+    this.session.ended(this);
+  }
+
+  private releaseHead(): void {
+    if (this.head === undefined) return;
+    this.port.heads.give(this.head);
+    this.head = undefined;
+  }
+}

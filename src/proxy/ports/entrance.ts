@@ -1,0 +1,285 @@
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { HANDSHAKE, readClientHello, readProxyHeader, type Networks } from '../../http/index.ts';
+import type { Limits, ProxyProtocol } from '../../model/index.ts';
+import type { Logger } from '../../telemetry/index.ts';
+import type { Arrival } from '../connections/arrival.ts';
+import type { ProxyHeaderResult } from '../stats/rawStats.ts';
+import { bareAnswer } from '../exchange/reply.ts';
+import type { HostTable } from '../routing/router.ts';
+import type { Handshaking, ServerIdentity } from './serverIdentity.ts';
+import type { TcpArrival } from '../streams/tcpConnection.ts';
+import { peerOf, type ToldEnds } from '../connections/reportedEnds.ts';
+
+/** A listener of connections under TLS. */
+export interface SecureListener {
+  readonly name: string;
+  /** The identity to show; absent if the handshake is passed on to a backend. */
+  readonly identity: ServerIdentity | undefined;
+  /** Under TLS there is HTTP; otherwise the connection is one of a TCP route. */
+  readonly http: boolean;
+}
+
+/** The treatment of a connection before it has an owner; ports of plain HTTP alone have none. */
+export interface Door {
+  /** Connections begin by saying whom they are from. */
+  readonly proxy: ProxyProtocol | undefined;
+  /** The listener that takes every connection, unseen. */
+  readonly tcp: string | undefined;
+  /** By the server name that the client asks for; absent where no TLS is spoken. */
+  readonly secure: HostTable<SecureListener> | undefined;
+  /** Plain HTTP is spoken on this port, too. */
+  readonly plain: boolean;
+}
+
+/** The result of a TLS entrance, for the metrics. */
+export type Entry = 'ok' | 'passed' | 'failed' | 'timeout' | 'no_listener' | 'no_route' | 'not_tls';
+
+/** The functions of its port that an entrance needs. */
+export interface EntrancePort {
+  /** The key of the bind. */
+  readonly key: string;
+  readonly log: Logger;
+  readonly limits: Limits;
+  readonly trustedProxies: Networks | undefined;
+  /** Records the result for the PROXY header of a connection. @param problem where it was refused */
+  proxyHeader(result: ProxyHeaderResult, problem?: string): void;
+  /**
+   * May a connection for this server name come in to a listener that passes bytes?
+   * @param handshake it would begin with a handshake of ours
+   */
+  routesTcp(listener: string, serverName: string | undefined, handshake: boolean): boolean;
+  /** The way in of a connection has ended; the caller says what becomes of it. */
+  entered(entrance: Entrance, entry: Entry | undefined): void;
+  /** Serves a connection whose bytes are HTTP. */
+  admit(socket: Socket, arrival: Arrival | undefined, told: ToldEnds | undefined): void;
+  /** Passes the bytes of a connection on, and those of a backend back. */
+  admitTcp(listener: string, arrival: TcpArrival): void;
+  /** Records that a connection has left. */
+  departed(): void;
+}
+
+/** A method and a space, as far as they have come. */
+const plainHttp = /^(?:GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|TRACE|CONNECT|PRI) /;
+
+/**
+ * A connection on its way in: where a proxy is in front it says whom the connection is from; then the first bytes say
+ * which listener it is for, and TLS is negotiated with that listener's certificate, or passed on as it came. Nothing
+ * is answered before that, so everything here is bounded in bytes and time.
+ */
+export class Entrance implements Handshaking {
+  /** When `expire` is due, by `Date.now()`. */
+  readonly deadline: number;
+  /** The start of the idle time: the connection has not been served yet. */
+  readonly idleSince = Date.now();
+  private readonly port: EntrancePort;
+  private readonly socket: Socket;
+  private readonly door: Door;
+  private read: Buffer | undefined;
+  private listener: SecureListener | undefined;
+  private serverName: string | undefined;
+  private told: ToldEnds | undefined;
+  /** The PROXY header is yet to come. */
+  private unannounced: boolean;
+  private over = false;
+
+  constructor(port: EntrancePort, socket: Socket, door: Door) {
+    this.port = port;
+    this.socket = socket;
+    this.door = door;
+    this.unannounced = door.proxy !== undefined;
+    this.deadline = this.idleSince + port.limits.handshakeTimeoutMs;
+    socket.on('data', this.onData);
+    socket.on('error', this.onGone);
+    socket.on('end', this.onGone);
+    socket.on('close', this.onGone);
+  }
+
+  get remoteAddress(): string {
+    return this.told?.address ?? peerOf(this.socket);
+  }
+
+  /** Time is up. */
+  expire(): void {
+    if (this.unannounced) this.unsound('timeout', 'it did not come in time');
+    else this.leave(this.door.secure === undefined ? undefined : 'timeout', 'the handshake took too long');
+  }
+
+  destroy(reason = ''): void {
+    this.leave(undefined, reason);
+  }
+
+  // Handshaking
+
+  established(socket: TLSSocket): void {
+    const { listener } = this;
+    if (this.over || listener === undefined) {
+      socket.destroy();
+      return;
+    }
+    this.over = true;
+    this.port.entered(this, 'ok');
+    const { told, serverName, socket: raw } = this;
+    const { name } = listener;
+    if (listener.http) this.port.admit(socket, { raw, secure: socket, listener: name }, told);
+    else this.port.admitTcp(name, { socket, raw, serverName, protocol: 'TLS', told });
+  }
+
+  failed(reason: string): void {
+    this.leave('failed', reason);
+  }
+
+  private readonly onData = (bytes: Buffer): void => {
+    this.read = this.read === undefined ? bytes : Buffer.concat([this.read, bytes]);
+    if (this.unannounced && !this.readAnnouncement(this.read)) return;
+    const { secure, tcp } = this.door;
+    if (tcp !== undefined) this.passOn(tcp, 'TCP', undefined);
+    else if (secure === undefined) this.plain(this.read);
+    else if (this.read.length > 0) this.readHello(this.read, secure);
+  };
+
+  /** @returns true when the rest of what was read is of the connection itself */
+  private readAnnouncement(read: Buffer): boolean {
+    const { proxy } = this.door;
+    if (proxy === undefined) return true;
+    const header = readProxyHeader(read, proxy.version);
+    if (header === 'incomplete') return false;
+    if (header !== 'none' && this.port.trustedProxies?.has(peerOf(this.socket)) === false) {
+      this.unsound('refused', 'its sender is not in config.trustedProxies');
+      return false;
+    }
+    if (header === 'none' && proxy.mode === 'strict') {
+      this.unsound('refused', 'there is none');
+      return false;
+    }
+    if (header !== 'none' && 'problem' in header) {
+      this.unsound('refused', header.problem);
+      return false;
+    }
+    this.unannounced = false;
+    if (header === 'none') {
+      this.port.proxyHeader('absent');
+      return true;
+    }
+    this.read = read.subarray(header.length);
+    this.port.proxyHeader(header.ends === undefined ? 'local' : 'told');
+    if (header.ends !== undefined) {
+      const peer = { address: peerOf(this.socket), port: this.socket.remotePort ?? 0 };
+      this.told = { ...header.ends, peer };
+    }
+    return true;
+  }
+
+  private readHello(read: Buffer, secure: HostTable<SecureListener>): void {
+    if (read[0] !== HANDSHAKE) {
+      this.plain(read);
+      return;
+    }
+    const hello = readClientHello(read);
+    if (hello === 'incomplete') return;
+    if (hello === undefined) {
+      this.leave('failed', 'no sound ClientHello');
+      return;
+    }
+    const { serverName } = hello;
+    const listener = secure.find(serverName ?? '');
+    if (listener === undefined) {
+      this.leave(
+        'no_listener',
+        serverName === undefined ? 'no server name was asked for' : `no listener for ${serverName}`,
+      );
+      return;
+    }
+    if (!listener.http && !this.port.routesTcp(listener.name, serverName, listener.identity !== undefined)) {
+      this.leave('no_route', `no route of ${listener.name} for ${serverName ?? 'no server name'}`);
+      return;
+    }
+    this.listener = listener;
+    this.serverName = serverName;
+    if (listener.identity === undefined) {
+      this.passOn(listener.name, 'TLS', serverName);
+      return;
+    }
+    this.handBack(read);
+    listener.identity.accept(this.socket, this);
+  }
+
+  /** The bytes are for a backend, from the first one on. */
+  private passOn(listener: string, protocol: 'TLS' | 'TCP', serverName: string | undefined): void {
+    const { read, socket, told } = this;
+    this.over = true;
+    if (read !== undefined) this.handBack(read);
+    this.port.entered(this, protocol === 'TLS' ? 'passed' : undefined);
+    this.port.admitTcp(listener, { socket, raw: undefined, serverName, protocol, told });
+  }
+
+  private readonly onGone = (): void => {
+    if (this.unannounced) this.leave(undefined, 'the client left');
+    else this.leave(this.door.secure === undefined ? undefined : 'failed', 'the client left');
+  };
+
+  /** No TLS: for the plain listeners where there are any, otherwise told so as far as it will understand. */
+  private plain(read: Buffer): void {
+    if (this.door.plain || this.door.secure === undefined) {
+      this.over = true;
+      this.handBack(read);
+      this.port.entered(this, undefined);
+      this.port.admit(this.socket, undefined, this.told);
+      this.socket.resume();
+      return;
+    }
+    if (plainHttp.test(read.toString('latin1', 0, 10))) {
+      this.socket.end(bareAnswer('tls_required'), 'latin1');
+      this.forget();
+      // Bytes that still arrive would turn the answer into a reset; the client has a moment to take it.
+      this.socket.on('error', () => this.socket.destroy());
+      this.socket.on('end', () => this.socket.destroy());
+      const moment = setTimeout(() => this.socket.destroy(), 1_000).unref();
+      this.socket.once('close', () => clearTimeout(moment));
+      this.socket.resume();
+      this.over = true;
+      this.port.entered(this, 'not_tls');
+      this.port.departed();
+      return;
+    }
+    this.leave('not_tls', 'no TLS');
+  }
+
+  /** The next reader finds the connection as it came. */
+  private handBack(read: Buffer): void {
+    this.forget();
+    this.socket.pause();
+    if (read.length > 0) this.socket.unshift(read);
+  }
+
+  private forget(): void {
+    this.socket.off('data', this.onData);
+    this.socket.off('end', this.onGone);
+    this.socket.off('close', this.onGone);
+    this.socket.off('error', this.onGone);
+    this.read = undefined;
+  }
+
+  /** Without a header, or with a broken one, nobody knows whom the connection is from. */
+  private unsound(result: 'refused' | 'timeout', problem: string): void {
+    if (this.over) return;
+    this.port.proxyHeader(result, `${peerOf(this.socket)}: ${problem}`);
+    this.leave(undefined, `PROXY header: ${problem}`);
+  }
+
+  private leave(entry: Entry | undefined, reason: string): void {
+    if (this.over) return;
+    this.over = true;
+    this.forget();
+    this.socket.on('error', () => undefined);
+    this.socket.destroy();
+    if (reason !== '')
+      this.port.log.debug('connection refused before its first request', {
+        bind: this.port.key,
+        client: this.told?.address ?? peerOf(this.socket),
+        reason,
+      });
+    this.port.entered(this, entry);
+    this.port.departed();
+  }
+}

@@ -1,0 +1,255 @@
+import { createHash, hkdfSync, X509Certificate } from 'node:crypto';
+import type { Socket } from 'node:net';
+import { createServer, type SecureContextOptions, type Server, type TLSSocket } from 'node:tls';
+import { messageOf } from '../../errorText.ts';
+import type { ServerTls } from '../../model/index.ts';
+import type { Logger } from '../../telemetry/index.ts';
+import { PemFiles, pemCertificates, pemText } from '../../upstream/index.ts';
+
+/** The length that `setTicketKeys` of Node takes: a name, and keys to sign and to encrypt, of 16 bytes each. */
+const TICKET_KEYS_LENGTH = 48;
+
+/** Waits for the end of a handshake. Exactly one of these is called, once. */
+export interface Handshaking {
+  established(socket: TLSSocket): void;
+  /** @param reason for the log */
+  failed(reason: string): void;
+}
+
+/** The view of an identity from outside. */
+export interface IdentityView {
+  /** The file of the certificate, or `inline`. */
+  readonly certificate: string;
+  /** `stale`: its files changed to something that cannot be used; `broken`: they never held anything else. */
+  readonly state: 'ready' | 'stale' | 'broken';
+  readonly problem: string | undefined;
+  /** End of the certificate's lifetime, as `Date.now()` has it. */
+  readonly expiresAt: number | undefined;
+}
+
+/**
+ * A certificate with its key as clients see it, and the handshakes under it. The files are looked at every second or
+ * so: a certificate that was renewed is shown to the next connection; files that cannot be used leave the last good
+ * ones in use, and nobody is let in where there never were any.
+ */
+export class ServerIdentity {
+  private readonly settings: ServerTls;
+  private readonly protocols: readonly string[];
+  private readonly log: Logger;
+  private readonly files: PemFiles;
+  /** Handshakes under way, by the two ends of their connections. */
+  private readonly waiting = new Map<string, Handshaking>();
+  /** Never listens: connections are handed to it. Each reading of the files has one of its own. */
+  private server: Server | undefined;
+  /** Stands for everything a client was let in by; sessions of another fingerprint are not resumed. */
+  private fingerprint = '';
+  private problem: string | undefined;
+  private expiresAt: number | undefined;
+  private ticketSecret: Buffer | undefined;
+
+  /** @param protocols offered by ALPN; none at all where the list is empty */
+  constructor(settings: ServerTls, protocols: readonly string[], log: Logger, ticketSecret?: Buffer) {
+    this.settings = settings;
+    this.protocols = protocols;
+    this.log = log;
+    this.ticketSecret = ticketSecret;
+    const further = (settings.more ?? []).flatMap(({ cert, key }) => [cert, key]);
+    this.files = new PemFiles([settings.cert, settings.key, settings.root, ...further]);
+    this.load();
+  }
+
+  get view(): IdentityView {
+    const { problem, expiresAt } = this;
+    return {
+      certificate: this.name,
+      state: problem === undefined ? 'ready' : this.server === undefined ? 'broken' : 'stale',
+      problem,
+      expiresAt,
+    };
+  }
+
+  /** Begins the handshake of a connection from which nothing was taken yet. */
+  accept(socket: Socket, handshaking: Handshaking): void {
+    if (this.server === undefined) {
+      handshaking.failed('there is no usable certificate');
+      return;
+    }
+    const key = endsOf(socket);
+    this.waiting.set(key, handshaking);
+    socket.once('close', () => this.settle(key)?.failed('the client left'));
+    this.server.emit('connection', socket);
+  }
+
+  /** Reads the files again where they changed. Never rejects. */
+  async look(): Promise<void> {
+    if ((await this.files.changed()) && this.load())
+      this.log.info('certificate was read anew', { certificate: this.name });
+  }
+
+  /** From now on tickets are made, and read, with keys of this secret. */
+  useTicketSecret(secret: Buffer): void {
+    this.ticketSecret = secret;
+    this.setTicketKeys();
+  }
+
+  /**
+   * Keys of our own for each fingerprint: a session that began with one certificate, or without a client certificate,
+   * cannot be brought to a listener that asks for more.
+   */
+  private setTicketKeys(): void {
+    const { server, ticketSecret } = this;
+    if (server === undefined || ticketSecret === undefined) return;
+    const about = `portcullis tls tickets 1 ${this.fingerprint}`;
+    server.setTicketKeys(Buffer.from(hkdfSync('sha256', ticketSecret, '', about, TICKET_KEYS_LENGTH)));
+  }
+
+  private get name(): string {
+    return 'file' in this.settings.cert ? this.settings.cert.file : 'inline';
+  }
+
+  private load(): boolean {
+    try {
+      const { cert, key, more = [], root, rootOptional } = this.settings;
+      const { ciphers, minVersion, maxVersion, groups } = this.settings;
+      const chain = pemCertificates(cert, 'tls.cert');
+      const further = more.map((pair) => ({
+        cert: pemCertificates(pair.cert, 'tls.cert'),
+        key: pemText(pair.key, 'tls.key'),
+      }));
+      const ca = root === undefined ? undefined : pemCertificates(root, 'tls.root');
+      const fingerprint = createHash('sha256')
+        .update(JSON.stringify([chain, ca ?? null, further.map((pair) => pair.cert), this.settings]))
+        .digest('hex');
+      const first = { cert: chain, key: pemText(key, 'tls.key') };
+      const context: SecureContextOptions = {
+        ...(ca === undefined ? {} : { ca }),
+        // Node takes the arguments of the process, which workers of one gateway need not have in common.
+        sessionIdContext: fingerprint.slice(0, 32),
+        ...(groups === undefined ? {} : { ecdhCurve: groups.join(':') }),
+        ciphers: ciphers.join(':'),
+        honorCipherOrder: true,
+        minVersion,
+        maxVersion,
+      };
+      const server = createServer({
+        ...context,
+        ...first,
+        ...(ca === undefined ? {} : { requestCert: true, rejectUnauthorized: rootOptional !== true }),
+        ...(this.protocols.length === 0 ? {} : { ALPNProtocols: [...this.protocols] }),
+        // The port's own clock ends what takes too long.
+        handshakeTimeout: 0,
+      });
+      if (further.length > 0)
+        for (const [name, pair] of byName([first, ...further]))
+          server.addContext(name, { ...context, ...pair });
+      server.on('secureConnection', (socket) => {
+        // OpenSSL notes why a client certificate is not believed, and takes the note for a failure of the next read.
+        // Looking at the certificate wipes it off.
+        if (rootOptional === true && !socket.authorized) socket.getPeerX509Certificate();
+        const handshaking = this.settle(endsOf(socket));
+        if (handshaking === undefined) socket.destroy();
+        else handshaking.established(socket);
+      });
+      server.on('tlsClientError', (error: NodeJS.ErrnoException, socket) => {
+        this.settle(endsOf(socket))?.failed(error.code ?? error.message);
+        socket.destroy();
+      });
+      this.expiresAt = new X509Certificate(chain).validToDate.getTime();
+      this.server = server;
+      this.fingerprint = fingerprint;
+      this.setTicketKeys();
+      this.problem = undefined;
+      return true;
+    } catch (error) {
+      this.problem = messageOf(error);
+      this.log.error(
+        this.server === undefined
+          ? 'certificate of a listener cannot be used: its connections are refused'
+          : 'certificate of a listener cannot be used; the last good one stays in use',
+        { certificate: this.name, problem: this.problem },
+      );
+      return false;
+    }
+  }
+
+  private settle(key: string): Handshaking | undefined {
+    const handshaking = this.waiting.get(key);
+    this.waiting.delete(key);
+    return handshaking;
+  }
+}
+
+interface KeyPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/**
+ * Assigns a key pair to each name. Node takes the last one that fits: wildcards come before whole names, which
+ * fit better, and of several with one name the first stays.
+ */
+function byName(pairs: readonly KeyPair[]): readonly (readonly [name: string, pair: KeyPair])[] {
+  const names = new Map<string, KeyPair>();
+  for (const pair of pairs) {
+    const { subjectAltName = '' } = new X509Certificate(pair.cert);
+    for (const [, name = ''] of subjectAltName.matchAll(/DNS:([^,"\s]+)/g))
+      if (!names.has(name.toLowerCase())) names.set(name.toLowerCase(), pair);
+  }
+  const rank = (name: string): number => (name.startsWith('*.') ? name.length : Number.MAX_SAFE_INTEGER);
+  return [...names].sort(([a], [b]) => rank(a) - rank(b));
+}
+
+/** All identities of the process, shared over snapshots so that a reload keeps sessions and files in view. */
+export class ServerIdentities {
+  private readonly byContent = new Map<string, ServerIdentity>();
+  private readonly log: Logger;
+  private readonly timer: NodeJS.Timeout;
+  private ticketSecret: Buffer | undefined;
+
+  /** @param lookMs how often the files are looked at */
+  constructor(log: Logger, lookMs = 1_000) {
+    this.log = log;
+    this.timer = setInterval(() => {
+      for (const identity of this.byContent.values()) void identity.look();
+    }, lookMs);
+    this.timer.unref();
+  }
+
+  get views(): readonly IdentityView[] {
+    return [...this.byContent.values()].map(({ view }) => view);
+  }
+
+  use(settings: ServerTls, protocols: readonly string[]): ServerIdentity {
+    const key = JSON.stringify([settings, protocols]);
+    let identity = this.byContent.get(key);
+    if (identity === undefined) {
+      identity = new ServerIdentity(settings, protocols, this.log, this.ticketSecret);
+      this.byContent.set(key, identity);
+    }
+    return identity;
+  }
+
+  /**
+   * Tickets of TLS sessions are made and read with keys of this secret, so that processes that have it in common
+   * resume each other's sessions. Without one each certificate has random keys. Tickets of the secret before are not
+   * read any more: their clients make a full handshake.
+   * @param secret 32 random bytes
+   */
+  useTicketSecret(secret: Buffer): void {
+    this.ticketSecret = secret;
+    for (const identity of this.byContent.values()) identity.useTicketSecret(secret);
+  }
+
+  /** After a reload: forgets what no listener shows any more. */
+  retireOthers(live: ReadonlySet<ServerIdentity>): void {
+    for (const [key, identity] of this.byContent) if (!live.has(identity)) this.byContent.delete(key);
+  }
+
+  close(): void {
+    clearInterval(this.timer);
+  }
+}
+
+/** Tells one connection from all others that are open. */
+const endsOf = ({ remoteAddress, remotePort, localAddress, localPort }: Socket): string =>
+  [remoteAddress, remotePort, localAddress, localPort].join(' ');

@@ -1,0 +1,210 @@
+import { GatewayError, type ErrorCode } from '../../errors.ts';
+import {
+  Body,
+  dropTable,
+  FRAMING,
+  hopByHop,
+  idempotentMethods,
+  KIND,
+  renderFields,
+  type Head,
+} from '../../http/index.ts';
+import { sendError } from '../../mcp/index.ts';
+import type { Endpoint, UpstreamConnection, UpstreamUser } from '../../upstream/index.ts';
+import type { BodyConsumer, LiveExchange } from '../exchange/liveExchange.ts';
+import { sendPiece, writeFirst, writePiece } from '../exchange/pieces.ts';
+import { connectionLine } from '../exchange/reply.ts';
+import type { RelayOutcome } from '../stats/stats.ts';
+
+/** Connection and its like are between the client and us. */
+const ownLines = dropTable(hopByHop.filter((kind) => kind !== KIND.proxyAuthenticate));
+const ownFraming = dropTable([...hopByHop, KIND.transferEncoding]);
+
+/**
+ * A request on its way to the worker that holds its session, and the answer on its way back. Both cross as they
+ * are: everything that is to be decided, changed, counted and logged is done there.
+ */
+export class Relay implements UpstreamUser, BodyConsumer {
+  readonly raw = true;
+  /** The other worker keeps the time. */
+  readonly patient = true;
+  private readonly x: LiveExchange;
+  private readonly line: Endpoint;
+  private readonly header: () => Buffer;
+  private readonly serveHere: () => void;
+  private readonly over: (outcome: RelayOutcome) => void;
+  private readonly bodyless: boolean;
+  private upstream!: UpstreamConnection;
+  /** The head, until there is a connection to send it on. */
+  private waiting: string | undefined;
+  private retried = false;
+  private dechunker: Body | undefined;
+
+  /**
+   * @param header says whom a connection is from
+   * @param serveHere is called where nobody is there: the session is gone, and here the client learns that by the rules
+   * @param over how it went; called once
+   */
+  constructor(
+    x: LiveExchange,
+    line: Endpoint,
+    header: () => Buffer,
+    serveHere: () => void,
+    over: (outcome: RelayOutcome) => void,
+  ) {
+    this.x = x;
+    this.line = line;
+    this.header = header;
+    this.serveHere = serveHere;
+    this.over = once(over);
+    this.bodyless = x.body.done;
+  }
+
+  start(): void {
+    const { x } = this;
+    x.cancel = () => {
+      this.upstream.abandon();
+      this.over('cancelled');
+    };
+    x.drained = () => this.upstream.resume();
+    this.send(this.line.take());
+  }
+
+  private send(upstream: UpstreamConnection): void {
+    const { x } = this;
+    this.upstream = upstream;
+    upstream.begin(this, x.method === 'HEAD', false);
+    if (!upstream.reused) upstream.write(this.header());
+    if (this.bodyless) {
+      upstream.write(headOf(x));
+      upstream.sent();
+      return;
+    }
+    this.waiting = headOf(x);
+    // The body is not touched before somebody is there to take it.
+    if (upstream.connected) this.sendBody();
+  }
+
+  onConnected(): void {
+    if (this.waiting !== undefined) this.sendBody();
+  }
+
+  private sendBody(): void {
+    const { x, upstream } = this;
+    // Whether the client gets leave to send it is for the other worker to say.
+    if (!x.head.expectContinue) x.connection.consume(x, this);
+    if (this.waiting === undefined || x.closed || x.started) return;
+    upstream.write(this.waiting);
+    this.waiting = undefined;
+  }
+
+  // BodyConsumer: the request body
+
+  take(bytes: Buffer, from: number, to: number, done: boolean): void {
+    const { x, upstream, waiting } = this;
+    this.waiting = undefined;
+    const more = sendPiece(upstream, waiting, bytes, from, to);
+    if (done) upstream.sent();
+    else if (!more) x.connection.pauseBody();
+  }
+
+  fail(error: GatewayError): void {
+    this.x.abort(error);
+  }
+
+  // UpstreamUser: the answer
+
+  onWritable(): void {
+    this.x.connection.resumeBody(this.x);
+  }
+
+  onInformational(head: Head): void {
+    const { x } = this;
+    if (head.status === 100 && x.head.expectContinue && x.consumer === undefined)
+      x.connection.consume(x, this);
+  }
+
+  onAnswer(head: Head, bytes: Buffer, from: number, to: number, body: Body): boolean {
+    const { x } = this;
+    x.started = true;
+    x.status = head.status;
+    x.relayed = true;
+    if (x.head.http10 && body.kind === FRAMING.chunked) {
+      // Such a client finds the end of the body by the end of the connection.
+      x.keepAlive = false;
+      x.connection.untilClose = true;
+      this.dechunker = new Body();
+      this.dechunker.startChunked();
+    }
+    const table = this.dechunker === undefined ? ownLines : ownFraming;
+    const out = `${head.text.substring(0, head.lineEnd)}${renderFields(head, table, undefined)}${connectionLine(x)}\r\n`;
+    return this.pass(out, bytes, from, to, body.done);
+  }
+
+  onBody(bytes: Buffer, from: number, to: number, done: boolean): boolean {
+    return this.pass('', bytes, from, to, done);
+  }
+
+  private pass(head: string, bytes: Buffer, from: number, to: number, done: boolean): boolean {
+    const { x, dechunker, upstream } = this;
+    const { connection } = x;
+    let more = true;
+    if (dechunker !== undefined) {
+      connection.write(head);
+      dechunker.take(bytes, from, to, (chunk, start, end) => {
+        more = writePiece(connection, upstream, chunk, start, end);
+      });
+    } else if (head === '') more = writePiece(connection, upstream, bytes, from, to);
+    else more = writeFirst(connection, head, bytes, from, to);
+    if (done) {
+      this.over('answered');
+      x.finish();
+    }
+    return more;
+  }
+
+  onFailure(code: ErrorCode, detail: string, fresh: boolean): void {
+    const { x, upstream, line } = this;
+    if (!upstream.connected && !x.closed) {
+      this.leave();
+      this.over('unreachable');
+      this.serveHere();
+      return;
+    }
+    const stale = fresh && upstream.reused && !this.retried && code === 'upstream_reset';
+    if (stale && this.bodyless && idempotentMethods.has(x.method) && !x.closed) {
+      this.retried = true;
+      this.send(line.take(true));
+      return;
+    }
+    this.leave();
+    this.over('lost');
+    // The other worker is gone and cannot be told.
+    x.relayed = false;
+    const error = new GatewayError('mcp_owner_lost', { detail: `${line.host}: ${detail}` });
+    x.noteError(error);
+    if (x.started) x.abort(error);
+    else sendError(x, error);
+  }
+
+  private leave(): void {
+    const { x } = this;
+    x.cancel = undefined;
+    x.drained = undefined;
+  }
+}
+
+/** The head as the client sent it, in a version in which the end of an answer can be told from its loss. */
+function headOf({ head, method }: LiveExchange): string {
+  if (!head.http10) return head.text;
+  return `${method} ${head.target} HTTP/1.1\r\n${head.text.substring(head.lineEnd)}`;
+}
+
+function once(tell: (outcome: RelayOutcome) => void): (outcome: RelayOutcome) => void {
+  let told = false;
+  return (outcome) => {
+    if (told) return;
+    told = true;
+    tell(outcome);
+  };
+}

@@ -1,0 +1,153 @@
+import type { Limits } from '../../model/index.ts';
+import { hashOf, lotOf } from '../../upstream/index.ts';
+import type { Relaying } from '../exchange/compiled.ts';
+import { increment } from '../stats/counts.ts';
+import { Inlet } from './relayServer.ts';
+import type { LiveExchange } from '../exchange/liveExchange.ts';
+import type { PortTools } from '../ports/port.ts';
+import { Relay } from './relay.ts';
+import { writeRelayHeader, type RelayHeader } from './relayHeader.ts';
+import type { RelayPeer } from '../connections/relayLines.ts';
+import { RelayPort } from './relayPort.ts';
+
+export interface RelayOptions {
+  /** The secret by which the workers know each other: 64 hexadecimal digits. */
+  readonly secret: string;
+  /** The path of the socket on which this worker is reached. */
+  readonly path: string;
+}
+
+/**
+ * Brings requests of MCP sessions to the worker that holds them, and takes in those that others bring. A session cannot
+ * move, since its servers are children of one process, and the system deals out connections without knowing of it.
+ */
+export class Relays implements Relaying {
+  private readonly options: RelayOptions;
+  private readonly tools: PortTools;
+  /** Finds the process that owns a session; undefined for our own sessions, and for invalid ids. */
+  private readonly ownerOf: (session: string) => string | undefined;
+  /** Could another process go on with it? */
+  private readonly movable: (session: string) => boolean;
+  private readonly inlet: Inlet;
+  /** By the key of their bind. */
+  private readonly ports = new Map<string, RelayPort>();
+  private peers: ReadonlyMap<string, RelayPeer> = new Map();
+  private limits: Limits;
+
+  constructor(
+    options: RelayOptions,
+    tools: PortTools,
+    limits: Limits,
+    ownerOf: (session: string) => string | undefined,
+    movable: (session: string) => boolean,
+  ) {
+    this.options = options;
+    this.tools = tools;
+    this.limits = limits;
+    this.ownerOf = ownerOf;
+    this.movable = movable;
+    this.inlet = new Inlet(options.secret, (header, socket) => {
+      this.portOf(header.bind).admitRelayed(header, socket);
+    });
+  }
+
+  /** @throws the system's error */
+  listen(): Promise<void> {
+    return this.inlet.listen(this.options.path);
+  }
+
+  /** The workers there are, this one may be among them. */
+  usePeers(peers: readonly RelayPeer[]): void {
+    this.peers = new Map(peers.map((peer) => [peer.owner, peer]));
+  }
+
+  /** @param keys of the binds there are */
+  configure(limits: Limits, keys: { has(key: string): boolean }): void {
+    this.limits = limits;
+    for (const [key, port] of this.ports) {
+      port.configure(limits);
+      if (keys.has(key) || port.open > 0) continue;
+      port.destroy();
+      this.ports.delete(key);
+    }
+  }
+
+  take(x: LiveExchange, serveHere: () => void): boolean {
+    const { connection, head } = x;
+    if (connection.port.inner) return false;
+    const session = head.get('mcp-session-id');
+    if (session === undefined) return false;
+    const owner = this.ownerOf(session);
+    const peer = owner === undefined ? undefined : (this.peers.get(owner) ?? this.heirOf(session));
+    // Requests that MCP cannot use stay here, where their session is not known.
+    if (peer === undefined || head.upgrade || (head.http10 && head.host === -1)) return false;
+    const { wire } = this.tools;
+    wire.relays++;
+    const header = (): Buffer => writeRelayHeader(this.options.secret, headerOf(x));
+    new Relay(x, connection.lines.to(peer, x.version, this.limits), header, serveHere, (outcome) => {
+      wire.relays--;
+      increment(wire.relayed, outcome);
+    }).start();
+    return true;
+  }
+
+  /**
+   * The worker that goes on with a session whose own has ended: the same for all who ask, so that it is in one place
+   * again. Undefined where that is this one, and for sessions that nobody can go on with.
+   */
+  private heirOf(session: string): RelayPeer | undefined {
+    if (!this.movable(session)) return undefined;
+    const key = hashOf(session);
+    let heir: RelayPeer | undefined;
+    let most = -1;
+    for (const peer of this.peers.values()) {
+      // The highest lot wins: when workers come and go, few sessions change hands.
+      const lot = lotOf(key, hashOf(peer.owner));
+      if (lot > most) [heir, most] = [peer, lot];
+    }
+    return heir?.path === this.options.path ? undefined : heir;
+  }
+
+  /** Resolves when nothing of other workers is under way. */
+  async drain(): Promise<void> {
+    await Promise.all([...this.ports.values()].map((port) => port.drain()));
+  }
+
+  close(): void {
+    this.inlet.close();
+    for (const port of this.ports.values()) port.destroy();
+  }
+
+  /** The port continues to serve on a bind that was removed: such requests find no listener. */
+  private portOf(key: string): RelayPort {
+    let port = this.ports.get(key);
+    if (port === undefined) {
+      port = new RelayPort(key, this.limits, this.tools);
+      this.ports.set(key, port);
+    }
+    return port;
+  }
+}
+
+function headerOf(x: LiveExchange): RelayHeader {
+  // The connection's own end: the worker there reads for itself what proxies say of the client of each request.
+  const { arrival, clientCertificate, port, remoteAddress, told } = x.connection;
+  const { serverName } = x;
+  const peer = told?.peer;
+  return {
+    bind: port.key,
+    version: x.version,
+    address: remoteAddress,
+    port: x.connectionPort,
+    localAddress: x.localAddress,
+    localPort: x.localPort,
+    ...(peer && { peer }),
+    ...(arrival && {
+      tls: {
+        listener: arrival.listener,
+        ...(serverName !== undefined && { serverName }),
+        ...(clientCertificate && { certificate: clientCertificate }),
+      },
+    }),
+  };
+}
