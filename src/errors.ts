@@ -3,7 +3,7 @@
  *
  * Every failure that reaches a client, a log or a metric has a code from here. `docs/errors.md` is generated
  * from this table (`npm run generate`), and each edge (HTTP, JSON-RPC) turns an entry into its reply in one
- * place: `proxy/exchange/sendError.ts` and `mcp/sendError.ts`.
+ * place: `proxy/exchange/sendError.ts` and `mcp/messages/rpcError.ts`.
  */
 
 /** The cause of an error: the client's request, this program, or the backend behind it. */

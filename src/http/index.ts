@@ -33,5 +33,5 @@ export { normalizePath, otherReadings } from './path.ts';
 export { dropTable, hopByHop, renderFields, renderLines, type DropTable } from './render.ts';
 export { hasNoBody, httpDate, statusLine } from './status.ts';
 export { readProxyHeader, type ProxiedEnds } from './proxyHeader.ts';
-export { readTarget, type Target } from './target.ts';
+export { readTarget, type Target } from './requestTarget.ts';
 export { eventStreamHeaders, formatComment, formatEvent, type EventOptions } from './sse.ts';

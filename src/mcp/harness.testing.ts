@@ -15,7 +15,7 @@ import {
 import type { Fields, Logger, Metrics, Sample } from '../telemetry/index.ts';
 import { Endpoints, targetOf, type LookupTools } from '../upstream/index.ts';
 import type { Caller, Reach } from './contract.ts';
-import { sessionLabel, SessionSeal } from './sessionId.ts';
+import { sessionLabel, SessionSeal } from './session/sessionId.ts';
 import { McpRuntime, type McpRuntimeOptions } from './runtime.ts';
 
 export const everything = fileURLToPath(

@@ -1,16 +1,16 @@
 import type { Limits, McpBackend, McpTarget, RemoteTarget } from '../model/index.ts';
 import type { Logger, Metrics } from '../telemetry/index.ts';
-import { createBudgets, type Budgets } from './budgets.ts';
-import { StreamableHttp, type McpHandler } from './handler.ts';
+import { createBudgets, type Budgets } from './limits/budgets.ts';
+import { StreamableHttp, type McpHandler } from './serve/handler.ts';
 import type { Caller } from './contract.ts';
-import { HttpConnection, type HttpOptions } from './http/connection.ts';
-import { Measure } from './measure.ts';
-import type { Session, SessionView } from './session.ts';
-import { SessionSeal } from './sessionId.ts';
-import { Sessions } from './sessions.ts';
-import { defaultRestart, type RestartPolicy } from './conversation/backoff.ts';
-import { Children } from './stdio/children.ts';
-import { StdioConnection } from './stdio/connection.ts';
+import { HttpConnection, type HttpOptions } from './targets/http/httpConnection.ts';
+import { Measure } from './session/measure.ts';
+import type { Session, SessionView } from './session/session.ts';
+import { SessionSeal } from './session/sessionId.ts';
+import { Sessions } from './session/sessions.ts';
+import { defaultRestart, type RestartPolicy } from './targets/conversation/backoff.ts';
+import { Children } from './targets/stdio/children.ts';
+import { StdioConnection } from './targets/stdio/stdioConnection.ts';
 
 export interface McpRuntimeOptions {
   /** 64 hex digits; absent: a random key, and session ids die with the process. */

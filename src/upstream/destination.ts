@@ -3,12 +3,12 @@ import type { Limits, UpstreamSettings } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { AnswerEnds } from './answerEnds.ts';
 import { choices, pick, pickFor } from './balance.ts';
-import { Checks } from './check.ts';
-import type { UpstreamConnection } from './connection.ts';
+import { Checks } from './healthCheck.ts';
+import type { UpstreamConnection } from './upstreamConnection.ts';
 import { Endpoint, nameOf, type EndpointShare } from './endpoint.ts';
 import { Health } from './health.ts';
 import { Resolution, type Found, type LookupTools } from './resolve.ts';
-import type { Target } from './target.ts';
+import type { Target } from './upstreamTarget.ts';
 import { TlsMaterial } from './tls.ts';
 import { Waiting, type Waiter } from './waiting.ts';
 

@@ -1,7 +1,7 @@
 import { HeadPool } from '../http/index.ts';
 import type { ConnectionLimits, Limits, UpstreamSettings } from '../model/index.ts';
 import { hashOf } from './balance.ts';
-import { UpstreamConnection } from './connection.ts';
+import { UpstreamConnection } from './upstreamConnection.ts';
 import type { AnswerEnds } from './answerEnds.ts';
 import type { Health } from './health.ts';
 import { Http2Sessions } from './http2Sessions.ts';

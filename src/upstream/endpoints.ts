@@ -2,7 +2,7 @@ import type { AddressLists, Limits, UpstreamSettings } from '../model/index.ts';
 import { Destination, type DestinationTools } from './destination.ts';
 import type { Endpoint } from './endpoint.ts';
 import { systemLookup } from './resolve.ts';
-import type { Target } from './target.ts';
+import type { Target } from './upstreamTarget.ts';
 
 const SWEEP_MS = 1_000;
 

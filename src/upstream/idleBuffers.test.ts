@@ -6,7 +6,7 @@ import { defaults } from '../model/index.ts';
 import { shared } from './buffers.ts';
 import { Endpoint } from './endpoint.ts';
 import { Health } from './health.ts';
-import type { UpstreamConnection } from './connection.ts';
+import type { UpstreamConnection } from './upstreamConnection.ts';
 import type { UpstreamUser } from './users.ts';
 
 /** Several reads, and no whole number of them. */

@@ -1,5 +1,5 @@
 export { hashOf, lotOf } from './balance.ts';
-export type { UpstreamConnection } from './connection.ts';
+export type { UpstreamConnection } from './upstreamConnection.ts';
 export { DatagramDestination, type DatagramAddress } from './datagrams.ts';
 export type { Destination } from './destination.ts';
 export type { Endpoint } from './endpoint.ts';
@@ -9,4 +9,4 @@ export { PemFiles, pemCertificates, pemText } from './pemFiles.ts';
 export type { LookupTools } from './resolve.ts';
 export type { TunnelUser, UpstreamUser } from './users.ts';
 export type { Waiter } from './waiting.ts';
-export { rawTargetOf, targetOf, type Target } from './target.ts';
+export { rawTargetOf, targetOf, type Target } from './upstreamTarget.ts';

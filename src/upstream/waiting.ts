@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../errors.ts';
-import type { UpstreamConnection } from './connection.ts';
+import type { UpstreamConnection } from './upstreamConnection.ts';
 
 /** Waits for a connection; one of the two is called once, unless `forget` comes before. */
 export interface Waiter {

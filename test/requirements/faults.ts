@@ -86,7 +86,7 @@ export const faults: readonly Requirement[] = [
       promises,
       [client, 'a client that leaves within its answer takes its backend connection along'],
       [
-        'src/mcp/conversation.test.ts',
+        'src/mcp/serve/conversation.test.ts',
         'a client that leaves in the middle of a stream does not disturb the session',
       ],
     ],

@@ -18,7 +18,7 @@ const http2Backend = 'src/proxy/forward/http2Backend.test.ts';
 const reload = 'src/proxy/snapshot/reload.test.ts';
 const corpus = 'test/conformance/http/corpus.test.ts';
 const http2Frames = 'src/proxy/http2/http2Frames.test.ts';
-const http2Codec = 'src/http/http2/connection.test.ts';
+const http2Codec = 'src/http/http2/serverConnection.test.ts';
 const frames = 'src/proxy/forward/webSocketFrames.test.ts';
 
 /** The traffic that crosses the gateway over real sockets, and the misbehaviour of either side. */

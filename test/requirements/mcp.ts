@@ -4,16 +4,16 @@ const revision = '2025-11-25';
 const transports = mcp(revision, 'basic/transports#streamable-http');
 const sessions = mcp(revision, 'basic/transports#session-management');
 const promises = ours('SECURITY.md');
-const transport = 'src/mcp/transport.test.ts';
-const conversation = 'src/mcp/conversation.test.ts';
-const parts = 'src/mcp/parts.test.ts';
+const transport = 'src/mcp/serve/transport.test.ts';
+const conversation = 'src/mcp/serve/conversation.test.ts';
+const parts = 'src/mcp/session/sessionParts.test.ts';
 const envelope = 'src/mcp/json/envelope.test.ts';
 const scan = 'src/mcp/json/scan.test.ts';
 const features = 'test/e2e/features.testing.ts';
-const beginning = 'src/mcp/beginning.test.ts';
-const itemRules = 'src/mcp/itemRules.test.ts';
-const tasks = 'src/mcp/tasks.test.ts';
-const renamed = 'src/mcp/renamedTarget.test.ts';
+const beginning = 'src/mcp/serve/beginning.test.ts';
+const itemRules = 'src/mcp/items/itemRules.test.ts';
+const tasks = 'src/mcp/session/tasks.test.ts';
+const renamed = 'src/mcp/items/renamedTarget.test.ts';
 const itemNames = 'test/e2e/itemNames.test.ts';
 
 /** Streamable HTTP in front, stdio behind. */

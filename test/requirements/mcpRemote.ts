@@ -4,13 +4,13 @@ const page = ours('docs/mcp.md');
 const transport = mcp('2025-11-25', 'basic/transports#streamable-http');
 const security = mcp('2025-11-25', 'basic/security_best_practices#token-passthrough');
 const reader = 'src/http/eventReader.test.ts';
-const traffic = 'src/mcp/remoteTransport.test.ts';
-const sessions = 'src/mcp/remoteSessions.test.ts';
-const failures = 'src/mcp/remoteFailures.test.ts';
-const growth = 'src/mcp/remoteGrowth.test.ts';
+const traffic = 'src/mcp/targets/http/remoteTransport.test.ts';
+const sessions = 'src/mcp/targets/http/remoteSessions.test.ts';
+const failures = 'src/mcp/targets/http/remoteFailures.test.ts';
+const growth = 'src/mcp/targets/http/remoteGrowth.test.ts';
 const reach = 'src/proxy/forward/mcpReach.test.ts';
 const e2e = 'test/e2e/remoteMcp.test.ts';
-const sdk = 'src/mcp/sdk.test.ts';
+const sdk = 'src/mcp/serve/sdk.test.ts';
 
 /** MCP servers that are reached over the network. */
 export const mcpRemote: readonly Requirement[] = [

@@ -3,13 +3,13 @@ import { area, mcp, ours, type Requirement } from './requirement.ts';
 const promises = ours('SECURITY.md');
 const page = ours('docs/mcp.md');
 const stdioPage = mcp('2025-11-25', 'basic/transports#stdio');
-const lines = 'src/mcp/stdio/lines.test.ts';
-const stdio = 'src/mcp/stdio/parts.test.ts';
-const supervision = 'src/mcp/supervision.test.ts';
-const timeouts = 'src/mcp/callTimeouts.test.ts';
-const clocks = 'src/mcp/conversation/callClocks.test.ts';
-const broken = 'src/mcp/brokenAnswers.test.ts';
-const budgets = 'src/mcp/budgets.test.ts';
+const lines = 'src/mcp/targets/stdio/lines.test.ts';
+const stdio = 'src/mcp/targets/stdio/stdioParts.test.ts';
+const supervision = 'src/mcp/targets/stdio/supervision.test.ts';
+const timeouts = 'src/mcp/serve/callTimeouts.test.ts';
+const clocks = 'src/mcp/limits/callClocks.test.ts';
+const broken = 'src/mcp/targets/stdio/brokenAnswers.test.ts';
+const budgets = 'src/mcp/limits/budgets.test.ts';
 
 /** MCP servers that are children of the gateway. */
 export const mcpStdio: readonly Requirement[] = [

@@ -2,12 +2,12 @@ import { area, mcp, ours, type Requirement } from './requirement.ts';
 
 const promises = ours('SECURITY.md');
 const page = ours('docs/configuration.md');
-const transport = 'src/mcp/transport.test.ts';
-const parts = 'src/mcp/parts.test.ts';
-const sessions = 'src/mcp/sessions.test.ts';
-const sink = 'src/mcp/eventSink.test.ts';
-const journal = 'src/mcp/journal.test.ts';
-const rules = 'src/mcp/rules.test.ts';
+const transport = 'src/mcp/serve/transport.test.ts';
+const parts = 'src/mcp/session/sessionParts.test.ts';
+const sessions = 'src/mcp/session/sessions.test.ts';
+const sink = 'src/mcp/session/eventSink.test.ts';
+const journal = 'src/mcp/session/journal.test.ts';
+const rules = 'src/mcp/items/callerRules.test.ts';
 const tokens = 'test/e2e/tokens.test.ts';
 const login = 'test/e2e/login.test.ts';
 
@@ -155,7 +155,7 @@ export const mcpUse: readonly Requirement[] = [
       'sdk2',
       'the SDK 2 client falls back to the session era',
       page,
-      ['src/mcp/sdk.test.ts', 'the 2.x client works (${mode}), over ${kind}'],
+      ['src/mcp/serve/sdk.test.ts', 'the 2.x client works (${mode}), over ${kind}'],
       ['test/e2e/sdk2.test.ts', 'a client that first tries the stateless era finds the session era'],
     ],
     [
@@ -170,11 +170,11 @@ export const mcpUse: readonly Requirement[] = [
       'the SDK 1 client works',
       page,
       [
-        'src/mcp/sdk.test.ts',
+        'src/mcp/serve/sdk.test.ts',
         'the 1.x client lists and uses tools, prompts, resources, templates and completions, over ${kind}',
       ],
       [
-        'src/mcp/sdk.test.ts',
+        'src/mcp/serve/sdk.test.ts',
         'sampling, elicitation and roots reach the 1.x client and come back, over ${kind}',
       ],
     ],

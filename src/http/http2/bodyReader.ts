@@ -1,5 +1,5 @@
 import { CODE, FLAG } from './codes.ts';
-import type { ServerConnection } from './connection.ts';
+import type { ServerConnection } from './serverConnection.ts';
 import type { ServerStream } from './stream.ts';
 
 /** Reads DATA, frame by frame and each in whatever pieces it comes (RFC 9113 §6.1). */

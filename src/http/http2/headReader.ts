@@ -1,6 +1,6 @@
 import { DECODED, HpackDecoder, TOO_LARGE, type FieldSink } from '../hpack/decoder.ts';
 import { CODE, FLAG, FRAME_DEFAULT } from './codes.ts';
-import type { ServerConnection } from './connection.ts';
+import type { ServerConnection } from './serverConnection.ts';
 import { HeadBlock } from './headBlock.ts';
 import { RequestHead, TrailerFields } from './requestHead.ts';
 import { ServerStream } from './stream.ts';

@@ -1,6 +1,6 @@
 import { append } from './append.ts';
 import { CODE } from './codes.ts';
-import type { ServerConnection } from './connection.ts';
+import type { ServerConnection } from './serverConnection.ts';
 import type { ServerStream, Trailers } from './stream.ts';
 
 const NONE: Trailers = [];

@@ -1,6 +1,6 @@
 import type { Head } from '../head.ts';
 import { CODE, WINDOW_MOST } from './codes.ts';
-import type { ServerConnection } from './connection.ts';
+import type { ServerConnection } from './serverConnection.ts';
 import { HELD_PAGE, heldPages } from './heldPages.ts';
 import { Inbound } from './inbound.ts';
 import type { SendingStream } from './sender.ts';

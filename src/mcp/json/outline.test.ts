@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { clientMembers } from '../clientMembers.ts';
+import { clientMembers } from '../messages/clientMembers.ts';
 import { envelopeOf, memberOf, readEnvelope, type Envelope, type Fault, type Span } from './envelope.ts';
 import { oneLine } from './oneLine.ts';
 import { Outline, type Watched } from './outline.ts';

@@ -1,0 +1,96 @@
+/** The view of a caller under rules on responses about an item. */
+
+import { GatewayError } from '../../errors.ts';
+import { unknownItem, type Completed, type NamedItem } from './items.ts';
+import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
+import { Elements, type Edit } from '../json/scan.ts';
+import type { Judge } from './judge.ts';
+import { showList } from './listView.ts';
+import { targetError } from '../messages/rpcError.ts';
+import { everything, type Shown, type View } from './view.ts';
+
+/** Names come from clients: in logs and messages they are cut. */
+export const maxShown = 200;
+
+/** The answer for an item that is hidden: the same as for one that does not exist. */
+export function unknown({ kind, name }: Pick<NamedItem, 'kind' | 'name'>): GatewayError {
+  const { code, label } = unknownItem[kind];
+  return new GatewayError(code, { message: `${label}: ${name.slice(0, maxShown)}` });
+}
+
+/** The contents that a server read: it says under which URI, and one read may bring several resources. */
+export class ContentsView implements View {
+  private readonly item: NamedItem;
+  private readonly target: string;
+  private readonly judge: Judge;
+
+  constructor(item: NamedItem, target: string, judge: Judge) {
+    this.item = item;
+    this.target = target;
+    this.judge = judge;
+  }
+
+  show(response: Envelope): Shown | GatewayError {
+    const { text, body } = response;
+    const { target, judge } = this;
+    let left = 0;
+    let hidden = 0;
+    // A result without contents says nothing of any resource.
+    if (memberOf(text, body, 'contents') === undefined) return everything;
+    const shown = showList(response, 'contents', target, false, (content) => {
+      const place = memberOf(text, content, 'uri');
+      const name = place === 'ambiguous' ? undefined : stringValue(text, place);
+      const allowed = name !== undefined && judge.allows({ kind: 'resource', target, name });
+      if (allowed) left++;
+      else hidden++;
+      return allowed ? 'as written' : undefined;
+    });
+    return left === 0 && hidden > 0 ? unknown(this.item) : shown;
+  }
+}
+
+/** Values for a variable of a template: those that would name a hidden resource are left out. */
+export class CompletionView implements View {
+  private readonly template: string;
+  private readonly completed: Completed;
+  private readonly target: string;
+  private readonly judge: Judge;
+
+  constructor(template: string, completed: Completed, target: string, judge: Judge) {
+    this.template = template;
+    this.completed = completed;
+    this.target = target;
+    this.judge = judge;
+  }
+
+  show({ text, body }: Envelope): Shown | GatewayError {
+    const { variable, values: known } = this.completed;
+    const completion = memberOf(text, body, 'completion');
+    if (completion === undefined) return everything;
+    const list = completion === 'ambiguous' ? completion : memberOf(text, completion, 'values');
+    if (
+      completion === 'ambiguous' ||
+      list === undefined ||
+      list === 'ambiguous' ||
+      text.charCodeAt(list.start) !== 0x5b
+    )
+      return targetError('mcp_target_failed', this.target, 'answered with something that is no completion');
+    const kept: string[] = [];
+    let all = 0;
+    const elements = new Elements(text, list.start);
+    while (elements.next()) {
+      all++;
+      const value = stringValue(text, elements);
+      if (value === undefined) continue;
+      const values = variable === undefined ? known : new Map(known).set(variable, value);
+      if (this.judge.allowsExpansion(this.target, this.template, values))
+        kept.push(text.slice(elements.start, elements.end));
+    }
+    if (kept.length === all && !elements.broken) return everything;
+    const edits: Edit[] = [{ ...list, replacement: `[${kept.join(',')}]` }];
+    // The total would tell of what is hidden.
+    const total = memberOf(text, completion, 'total');
+    if (typeof total === 'object') edits.push({ ...total, replacement: String(kept.length) });
+    return { edits };
+  }
+}

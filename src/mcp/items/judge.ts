@@ -1,0 +1,42 @@
+/** The one place that asks the rules about an item: every name is judged in all of its readings. */
+
+import type { Caller, McpItem } from '../contract.ts';
+import { expandTemplate, readingsOfName, readingsOfTemplate, readingsOfUri } from './nameReadings.ts';
+
+/** An item, or a template of resources, as a message names it. */
+export interface ItemName {
+  readonly kind: McpItem['kind'];
+  /** The target's name today. */
+  readonly target: string;
+  readonly name: string;
+  /** The name is a template of URIs. */
+  readonly template?: boolean;
+}
+
+/** Says what one caller may know of. */
+export class Judge {
+  private readonly mayUse: (item: McpItem) => boolean;
+
+  private constructor(mayUse: (item: McpItem) => boolean) {
+    this.mayUse = mayUse;
+  }
+
+  /** @returns undefined where the route has no rule about items */
+  static of({ mayUse }: Caller): Judge | undefined {
+    return mayUse === undefined ? undefined : new Judge(mayUse);
+  }
+
+  /** Do the rules allow the item, whatever reading of its name the server takes? */
+  allows({ kind, target, name, template = false }: ItemName): boolean {
+    const readings = (kind !== 'resource' ? readingsOfName : template ? readingsOfTemplate : readingsOfUri)(
+      name,
+    );
+    return readings?.every((reading) => this.mayUse({ kind, target, name: reading })) === true;
+  }
+
+  /** The same for a template with some of its variables known: what it stands for may be hidden, though it is not. */
+  allowsExpansion(target: string, template: string, values: ReadonlyMap<string, string>): boolean {
+    const name = expandTemplate(template, values);
+    return name !== undefined && this.allows({ kind: 'resource', target, name, template: true });
+  }
+}

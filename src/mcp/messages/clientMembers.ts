@@ -1,0 +1,26 @@
+import type { Watched } from '../json/outline.ts';
+
+const watch = (names: readonly string[], within: Readonly<Record<string, Watched>> = {}): Watched =>
+  new Map<string, Watched | undefined>([
+    ...names.map((name) => [name, undefined] as const),
+    ...Object.entries(within),
+  ]);
+
+const task = watch(['taskId']);
+
+const body = watch(['name', 'uri', 'level', 'cursor', 'requestId', 'protocolVersion', 'taskId'], {
+  task,
+  _meta: watch(['progressToken'], { 'io.modelcontextprotocol/related-task': task }),
+  ref: watch(['type', 'name', 'uri']),
+  argument: watch(['name']),
+  context: watch(['arguments']),
+});
+
+/**
+ * Every member of a client's message that the gateway asks for. Those of a large message are found while it is read;
+ * one that is missing here costs a search of the whole text.
+ */
+export const clientMembers: Watched = watch(['jsonrpc', 'id', 'method', 'error'], {
+  params: body,
+  result: body,
+});

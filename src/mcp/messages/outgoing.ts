@@ -1,0 +1,25 @@
+import type { CallLimit } from '../limits/callClocks.ts';
+import type { Envelope, Span } from '../json/envelope.ts';
+import { splice, type Edit } from '../json/scan.ts';
+
+/** A request on its way to a target: the client's text and what must change in it. */
+export interface Outgoing {
+  readonly envelope: Envelope;
+  /** Place of `params._meta.progressToken`; the id on the wire takes its place, which is unique per target. */
+  readonly token: Span | undefined;
+  /** Other changes, such as a tool's own name in place of the prefixed one. */
+  readonly edits: readonly Edit[];
+  /** The time that the call may take; absent: as long as it takes. */
+  readonly limit?: CallLimit;
+}
+
+/** The line for the wire, with the id that the connection gave the request. */
+export function renderOutgoing(out: Outgoing, wireId: number): string {
+  const { text, idSpan } = out.envelope;
+  const id = String(wireId);
+  if (out.token === undefined && out.edits.length === 0)
+    return text.slice(0, idSpan.start) + id + text.slice(idSpan.end);
+  const edits = [...out.edits, { ...idSpan, replacement: id }];
+  if (out.token !== undefined) edits.push({ ...out.token, replacement: id });
+  return splice(text, edits);
+}

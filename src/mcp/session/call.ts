@@ -1,0 +1,113 @@
+import { GatewayError, type ErrorCode } from '../../errors.ts';
+import type { Answer } from './callAnswer.ts';
+import { cut, type Envelope, type RpcId } from '../json/envelope.ts';
+import { splice } from '../json/scan.ts';
+import type { CallCell } from './measure.ts';
+import type { Tally } from '../limits/budget.ts';
+import { errorResponse } from '../messages/rpcError.ts';
+import type { Waiter } from '../targets/target.ts';
+import { everything, type View } from '../items/view.ts';
+
+export interface CallStart {
+  readonly answer: Answer;
+  readonly request: Envelope;
+  readonly cell: CallCell;
+  /** The progress token as the client wrote it. */
+  readonly tokenText: string | undefined;
+  /** The caller's view of the response; undefined if it is forwarded as it came. */
+  readonly view: View | undefined;
+  /** Asks for another page of the list, by its cursor as the server wrote it. */
+  readonly ask?: (cursor: string, call: Call) => void;
+  /** Counts the call for its caller. */
+  readonly tally: Tally;
+  /** Hears that the client uses its session. */
+  readonly session: { touch(): void };
+}
+
+/** Errors with an HTTP status of their own concern the session and not this call alone. */
+const refusesAll: ReadonlySet<ErrorCode> = new Set([
+  'mcp_session_unknown',
+  'mcp_budget_full',
+  'mcp_overloaded',
+  'mcp_target_busy',
+  'mcp_request_timeout',
+]);
+
+/** A client gets one page of a list for so many of the server's at most. */
+const maxPages = 64;
+
+/** A request of a client on its way through a target. */
+export class Call implements Waiter {
+  readonly answer: Answer;
+  readonly id: RpcId;
+  /** The id as the client wrote it: `1` and `1.0` and `"1"` are three. */
+  readonly idText: string;
+  readonly method: string;
+  readonly tokenText: string | undefined;
+  private readonly cell: CallCell;
+  private readonly view: View | undefined;
+  private readonly ask: CallStart['ask'];
+  /** Pages of a list that were hidden whole. */
+  private hiddenPages = 0;
+  private readonly since = performance.now();
+  private readonly session: CallStart['session'];
+  private tally: Tally | undefined;
+
+  constructor(start: CallStart) {
+    const { text, idSpan, id, method } = start.request;
+    this.answer = start.answer;
+    this.id = id!;
+    this.idText = cut(text, idSpan);
+    this.method = method;
+    this.tokenText = start.tokenText;
+    this.cell = start.cell;
+    this.view = start.view;
+    this.ask = start.ask;
+    this.tally = start.tally;
+    this.session = start.session;
+  }
+
+  get abandoned(): boolean {
+    return this.answer.gone;
+  }
+
+  answered(response: Envelope): void {
+    const { text, idSpan, isError } = response;
+    const shown = this.view === undefined || isError ? everything : this.view.show(response);
+    if (!(shown instanceof GatewayError) && shown.next !== undefined && this.goesOn(shown.next)) return;
+    this.over();
+    this.cell.ended(isError ? 'error' : 'ok', performance.now() - this.since);
+    if (shown instanceof GatewayError) this.answer.respond(errorResponse(shown, this.idText));
+    else if (shown.edits.length > 0)
+      this.answer.respond(splice(text, [...shown.edits, { ...idSpan, replacement: this.idText }]));
+    else this.answer.respond(text.slice(0, idSpan.start) + this.idText + text.slice(idSpan.end));
+  }
+
+  /** Clients take an empty page for the end of the list: where nothing is left of one, the next one takes its place. */
+  private goesOn(cursor: string): boolean {
+    if (this.ask === undefined || this.answer.gone || ++this.hiddenPages >= maxPages) return false;
+    this.ask(cursor, this);
+    return true;
+  }
+
+  failed(error: GatewayError): void {
+    this.over();
+    this.cell.ended('failed', performance.now() - this.since);
+    if (refusesAll.has(error.code) && this.answer.refuse(error, this.idText)) return;
+    this.answer.respond(errorResponse(error, this.idText));
+  }
+
+  /** The client takes its request back; a response that still comes is dropped. */
+  cancelled(error: GatewayError): void {
+    this.over();
+    this.cell.ended('cancelled', performance.now() - this.since);
+    this.answer.skip(errorResponse(error, this.idText));
+  }
+
+  /** The call is under way no more. */
+  private over(): void {
+    this.tally?.leave();
+    this.tally = undefined;
+    this.session.touch();
+  }
+}

@@ -1,0 +1,176 @@
+import type { GatewayError } from '../../errors.ts';
+import { eventStreamHeaders, type HeaderLine, type HttpReply } from '../../http/index.ts';
+import type { Accepted } from '../messages/accept.ts';
+import { EventSink, type PressureGauge } from './eventSink.ts';
+import type { Journal } from './journal.ts';
+import type { Judge } from '../items/judge.ts';
+import type { Naming } from '../items/naming.ts';
+import { sendError } from '../messages/rpcError.ts';
+
+/** The session, as its answers see it. */
+export interface AnswerHost extends PressureGauge {
+  /** A journal for a stream that begins. */
+  openJournal(answer: Answer): Journal;
+  /** Does the client know events without data (2025-11-25)? */
+  readonly primes: boolean;
+}
+
+/** A call that waits this long gets a stream, so that nobody between takes the silence for death. */
+const streamAfterMs = 15_000;
+const jsonType: HeaderLine = ['content-type', 'application/json'];
+
+/**
+ * The answer to one POST that holds requests. It is plain JSON when the response is the first thing to say and the
+ * client takes JSON and does not prefer a stream, and becomes an event stream as soon as something else belongs on it.
+ */
+export class Answer {
+  /** Headers of the session, such as Mcp-Session-Id on initialize. */
+  headers: readonly HeaderLine[] = [];
+  /** Decides which items the caller may know of; undefined where no rule is about items. */
+  readonly judge: Judge | undefined;
+  private readonly reply: HttpReply;
+  private readonly accepted: Accepted;
+  private readonly host: AnswerHost;
+  private readonly since: number;
+  private left: number;
+  /** Responses of a batch so far; undefined where there is one message. */
+  private readonly parts: string[] | undefined;
+  private sink: EventSink | undefined;
+
+  /** @param count requests to be answered; `batch`: as a list, even when it is one */
+  constructor(
+    reply: HttpReply,
+    accepted: Accepted,
+    count: number,
+    batch: boolean,
+    host: AnswerHost,
+    judge?: Judge,
+  ) {
+    this.judge = judge;
+    this.reply = reply;
+    this.accepted = accepted;
+    this.left = count;
+    this.parts = batch ? [] : undefined;
+    this.host = host;
+    this.since = performance.now();
+  }
+
+  /** Tells whether the answer is closed: it is complete, or the client left an answer that it cannot resume. */
+  get closed(): boolean {
+    return this.left === 0 || (this.reply.closed && this.sink === undefined);
+  }
+
+  /** Its head has been sent. */
+  get started(): boolean {
+    return this.reply.started;
+  }
+
+  /** Tells whether the client has gone; a client that lost a stream may come back to it. */
+  get gone(): boolean {
+    return this.left === 0 || (this.reply.closed && (this.sink === undefined || this.sink.closed));
+  }
+
+  /** May messages other than responses go here, to be read now? */
+  get takesEvents(): boolean {
+    return !this.gone && this.takesProgress;
+  }
+
+  /** May progress of its call go here, be it for a client that has yet to come back? */
+  get takesProgress(): boolean {
+    return this.accepted.events && !this.closed && !(this.reply.started && this.sink === undefined);
+  }
+
+  /** The requests are on their way: a client that prefers a stream gets it now, so that it can resume it from here. */
+  begun(): void {
+    if (this.accepted.prefersEvents && !this.closed) this.stream();
+  }
+
+  /** Sends a notification or request of the server; the caller has asked `takesEvents` or `takesProgress`. */
+  push(message: string, names?: Naming): void {
+    this.stream().send(message, names);
+  }
+
+  /** Sends the response to one of the requests; the last one ends the answer. */
+  respond(message: string): void {
+    if (this.closed) return;
+    this.left--;
+    if (this.sink === undefined && this.accepted.json && !this.accepted.prefersEvents) {
+      if (this.parts === undefined) this.sendJson(message);
+      else {
+        this.parts.push(message);
+        if (this.left === 0) this.sendJson(`[${this.parts.join(',')}]`);
+      }
+      return;
+    }
+    this.stream().send(message);
+    if (this.left === 0) this.finish();
+  }
+
+  /**
+   * The session is not there (any more), so the whole is refused, as it would have been at once.
+   * @returns false where it has begun, and goes on as it is
+   */
+  refuse(error: GatewayError, idText: string): boolean {
+    if (this.closed || this.reply.started || this.parts?.length) return false;
+    // Other requests of a batch go on, unless their session is gone.
+    if (this.parts !== undefined && error.code !== 'mcp_session_unknown') return false;
+    this.left = 0;
+    sendError(this.reply, error, this.parts === undefined ? idText : undefined);
+    return true;
+  }
+
+  /** Skips a request that will never be answered (it was cancelled): the answer ends without it. */
+  skip(refusal: string): void {
+    if (this.closed) return;
+    if (this.left === 1 && this.sink === undefined && !this.accepted.events && !this.parts?.length) {
+      this.respond(refusal);
+      return;
+    }
+    this.left--;
+    if (this.left > 0) return;
+    if (this.sink === undefined && this.parts !== undefined && this.parts.length > 0) {
+      this.sendJson(`[${this.parts.join(',')}]`);
+      return;
+    }
+    this.stream();
+    this.finish();
+  }
+
+  /** Every few seconds. */
+  tick(now: number): void {
+    if (this.closed) return;
+    if (this.sink !== undefined) this.sink.tick(now);
+    else if (this.takesEvents && now - this.since >= streamAfterMs) {
+      const sink = this.stream();
+      if (!this.host.primes) sink.comment('waiting');
+    }
+  }
+
+  /** The client came back for this stream; the connection it lost may look open still. */
+  resume(sink: EventSink): void {
+    this.sink?.end();
+    this.sink = sink;
+  }
+
+  private finish(): void {
+    this.sink!.journal.done = true;
+    this.sink!.end();
+  }
+
+  private sendJson(body: string): void {
+    this.reply.send({ status: 200, headers: [jsonType, ...this.headers], body });
+  }
+
+  /** The event stream, begun with what the batch has gathered. */
+  private stream(): EventSink {
+    if (this.sink !== undefined) return this.sink;
+    const stream = this.reply.open(200, [...eventStreamHeaders, ...this.headers]);
+    const sink = new EventSink(stream, this.host, this.host.openJournal(this), this.judge);
+    this.sink = sink;
+    this.reply.onClose(() => sink.dropped());
+    // At once, so that the client can come back to a stream that breaks before its first message (2025-11-25).
+    if (this.host.primes) sink.prime();
+    for (const part of this.parts ?? []) sink.send(part);
+    return sink;
+  }
+}

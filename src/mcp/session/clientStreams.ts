@@ -1,0 +1,227 @@
+import type { ReplyStream } from '../../http/index.ts';
+import type { Logger } from '../../telemetry/index.ts';
+import type { Answer, AnswerHost } from './callAnswer.ts';
+import { EventSink, type PressureGauge } from './eventSink.ts';
+import type { Keep } from '../limits/keep.ts';
+import { JournalStore, type Journal, type JournalPlace } from './journal.ts';
+import type { Judge } from '../items/judge.ts';
+import { mayHear, type Naming } from '../items/naming.ts';
+import { Outbox } from './outbox.ts';
+import { QuietLog } from '../targets/conversation/quietLog.ts';
+import type { RpcId } from '../json/envelope.ts';
+
+/** A client may hold several GET streams; each message still goes on one of them. */
+const maxGetStreams = 4;
+
+/**
+ * The streams of one session and the choice among them. A stdio server does not say which call a message of its
+ * own belongs to, so a log line or a request goes on the stream of the newest call in flight, where it stands
+ * before the response; other news goes on the GET stream. Nothing is sent twice.
+ */
+export class ClientStreams implements AnswerHost {
+  /** Does the client know events without data (2025-11-25)? */
+  primes = false;
+  private readonly gets: EventSink[] = [];
+  /** Answers in flight that may take events, newest last; finished ones are dropped as they are met. */
+  private answers: Answer[] = [];
+  private readonly outbox: Outbox;
+  private readonly gauge: PressureGauge;
+  private readonly dropped: QuietLog;
+  /** The answers that carry requests of the server, for later messages about them. */
+  private readonly carriers = new Map<RpcId, Answer>();
+  private readonly store: JournalStore;
+  /** Answers that stream, by their journals: a client may come back for one. */
+  private readonly streaming = new Map<Journal, Answer>();
+  private pressure = 0;
+  private compactAt = 16;
+
+  /**
+   * @param onUndeliverable a request of a server that no stream took in time, by the client's id for it
+   * @param before streams up to this number are those of others
+   */
+  constructor(
+    gauge: PressureGauge,
+    onUndeliverable: (askedId: RpcId) => void,
+    log: Logger,
+    room: Keep,
+    before = 0,
+  ) {
+    this.gauge = gauge;
+    this.store = new JournalStore(room, before);
+    this.dropped = new QuietLog(log, 'messages to a client without a stream were dropped');
+    this.outbox = new Outbox(room, (held) => {
+      this.dropped.warn({});
+      if (held.askedId !== undefined) onUndeliverable(held.askedId);
+    });
+  }
+
+  /** GET streams that are open. */
+  get open(): number {
+    return this.gets.length;
+  }
+
+  /** Messages that wait for a stream. */
+  get held(): number {
+    return this.outbox.size;
+  }
+
+  /** True while some stream is read too slowly. */
+  get pressedNow(): boolean {
+    return this.pressure > 0;
+  }
+
+  /** Does a client wait for something right now? */
+  get attached(): boolean {
+    return this.gets.length > 0 || this.answers.some((answer) => !answer.gone);
+  }
+
+  /** The caller that reads a stream now, or waits for an answer; undefined where there is none. */
+  get reader(): { readonly judge: Judge | undefined } | undefined {
+    return this.newestGet() ?? this.answers.findLast((answer) => !answer.gone);
+  }
+
+  get full(): boolean {
+    return this.gets.length >= maxGetStreams;
+  }
+
+  pressed(): void {
+    if (this.pressure++ === 0) this.gauge.pressed();
+  }
+
+  eased(): void {
+    if (--this.pressure === 0) this.gauge.eased();
+  }
+
+  /** A call began: its answer may carry messages until it ends. */
+  expect(answer: Answer): void {
+    if (this.answers.length >= this.compactAt) {
+      this.answers = this.answers.filter((one) => !one.gone);
+      this.compactAt = Math.max(16, 2 * this.answers.length);
+    }
+    if (this.answers.at(-1) !== answer) this.answers.push(answer);
+    if (this.outbox.size === 0 || !answer.takesEvents) return;
+    // A server that asked while nobody listened still waits for the answer.
+    for (const held of this.outbox.take(true)) this.give(answer, held.text, held.askedId);
+  }
+
+  openJournal(answer: Answer): Journal {
+    const journal = this.store.open();
+    for (const [one, streamed] of this.streaming) if (streamed.closed) this.streaming.delete(one);
+    this.streaming.set(journal, answer);
+    return journal;
+  }
+
+  /**
+   * The place where a client that sends this `Last-Event-ID` stopped reading; undefined if it is not known (any
+   * more).
+   */
+  placeOf(lastEventId: string): JournalPlace | undefined {
+    return this.store.find(lastEventId);
+  }
+
+  /** A GET stream opened; everything that waited goes on it. Answers what to call when it is gone. */
+  add(stream: ReplyStream, judge?: Judge): () => void {
+    const sink = new EventSink(stream, this, this.store.open(), judge);
+    sink.comment('open');
+    return this.join(sink);
+  }
+
+  /** A client came back: it gets what it missed, and the stream goes on where it was. */
+  resume(stream: ReplyStream, place: JournalPlace, judge?: Judge): () => void {
+    const { journal, seq } = place;
+    const sink = new EventSink(stream, this, journal, judge);
+    sink.comment('resumed');
+    sink.replay(seq);
+    const answer = this.streaming.get(journal);
+    if (answer !== undefined && !answer.closed) {
+      answer.resume(sink);
+      this.answers.push(answer);
+      return () => sink.dropped();
+    }
+    if (journal.done) {
+      sink.end();
+      return () => undefined;
+    }
+    for (const lost of this.gets.filter((one) => one.journal === journal)) lost.end();
+    return this.join(sink);
+  }
+
+  private join(sink: EventSink): () => void {
+    this.gets.push(sink);
+    for (const held of this.outbox.take(false)) sink.send(held.text, held.names);
+    return () => {
+      const at = this.gets.indexOf(sink);
+      if (at >= 0) this.gets.splice(at, 1);
+      sink.dropped();
+    };
+  }
+
+  /**
+   * @param own the answer on whose stream the server put it
+   * @param names the item that it names: it goes only where the reader may know of that
+   */
+  deliver(
+    text: string,
+    kind: 'request' | 'log' | 'other',
+    askedId?: RpcId,
+    own?: Answer,
+    names?: Naming,
+  ): void {
+    if (own?.takesEvents === true) {
+      this.give(own, text, askedId, names);
+      return;
+    }
+    const answer = this.newestAnswer();
+    const get = this.newestGet();
+    if (answer !== undefined && (kind !== 'other' || get === undefined))
+      this.give(answer, text, askedId, names);
+    else if (get !== undefined) get.send(text, names);
+    else this.outbox.hold({ text, askedId, names });
+  }
+
+  /** The client answered a request of the server. */
+  answered(askedId: RpcId): void {
+    this.carriers.delete(askedId);
+  }
+
+  /** A request of the server is void: it is taken out where it still waits, and called off where it was sent. */
+  withdraw(askedId: RpcId, notice: string): void {
+    if (this.outbox.drop(askedId)) return;
+    const carrier = this.carriers.get(askedId);
+    this.carriers.delete(askedId);
+    if (carrier?.takesEvents === true) carrier.push(notice);
+    else this.deliver(notice, 'other');
+  }
+
+  tick(now: number): void {
+    for (const sink of [...this.gets]) sink.tick(now);
+    for (const answer of this.answers) answer.tick(now);
+  }
+
+  close(): void {
+    for (const sink of [...this.gets]) sink.end();
+  }
+
+  private give(answer: Answer, text: string, askedId: RpcId | undefined, names?: Naming): void {
+    if (!mayHear(answer.judge, names)) return;
+    answer.push(text, names);
+    if (askedId === undefined) return;
+    this.carriers.set(askedId, answer);
+    if (this.carriers.size > 256) {
+      const [oldest] = this.carriers.keys();
+      this.carriers.delete(oldest!);
+    }
+  }
+
+  private newestAnswer(): Answer | undefined {
+    for (let last = this.answers.at(-1); last !== undefined; last = this.answers.at(-1)) {
+      if (!last.gone) break;
+      this.answers.pop();
+    }
+    return this.answers.findLast((answer) => answer.takesEvents);
+  }
+
+  private newestGet(): EventSink | undefined {
+    return this.gets.findLast((sink) => !sink.closed);
+  }
+}

@@ -1,0 +1,108 @@
+/** The events that were sent on streams, kept for clients that lose a stream and come back with `Last-Event-ID`. */
+
+import type { Keep } from '../limits/keep.ts';
+import type { Naming } from '../items/naming.ts';
+
+export interface JournalEvent {
+  readonly seq: number;
+  readonly text: string;
+  /** The item that it names, for the judge of whoever reads it again. */
+  readonly names: Naming | undefined;
+}
+
+/** Events and characters kept for one session, over all of its streams. */
+const maxEvents = 256;
+const maxLength = 1_048_576;
+/** Streams remembered for one session. */
+const maxJournals = 64;
+
+/** The events of one stream. An event id is `<stream>-<number>`: unique in the session, and it names its stream. */
+export class Journal {
+  readonly no: number;
+  /** True when nothing will be added: every response was sent. */
+  done = false;
+  readonly events: JournalEvent[] = [];
+  private readonly store: JournalStore;
+  private seq = 0;
+
+  constructor(no: number, store: JournalStore) {
+    this.no = no;
+    this.store = store;
+  }
+
+  /** Keeps an event that is about to be sent; answers its id. */
+  record(text: string, names?: Naming): string {
+    this.events.push({ seq: ++this.seq, text, names });
+    this.store.keep(this, text.length);
+    return this.id(this.seq);
+  }
+
+  /** The id of an event, or of the beginning of the stream (0). */
+  id(seq: number): string {
+    return `${this.no}-${seq}`;
+  }
+
+  /** Tells whether a reader who has this event has everything. */
+  over(seq: number): boolean {
+    return this.done && seq >= this.seq;
+  }
+
+  /** The events after an event that are still kept. */
+  after(seq: number): readonly JournalEvent[] {
+    return this.events.filter((event) => event.seq > seq);
+  }
+}
+
+/** A place in a stream, as an event id names it. */
+export interface JournalPlace {
+  readonly journal: Journal;
+  readonly seq: number;
+}
+
+/** The journals of one session, bounded: the oldest events are forgotten first. */
+export class JournalStore {
+  private readonly journals = new Map<number, Journal>();
+  private readonly order: Journal[] = [];
+  private length = 0;
+  private last: number;
+  private readonly room: Keep;
+
+  /** @param before numbers of streams up to this one are not used */
+  constructor(room: Keep, before = 0) {
+    this.room = room;
+    this.last = before;
+  }
+
+  open(): Journal {
+    const journal = new Journal(++this.last, this);
+    this.journals.set(journal.no, journal);
+    if (this.journals.size > maxJournals) {
+      const [oldest] = this.journals.keys();
+      this.journals.delete(oldest!);
+    }
+    return journal;
+  }
+
+  /** The place that a `Last-Event-ID` names; undefined where it is none of ours or forgotten. */
+  find(eventId: string): JournalPlace | undefined {
+    const parts = /^(\d{1,9})-(\d{1,9})$/.exec(eventId);
+    const journal = parts === null ? undefined : this.journals.get(Number(parts[1]));
+    return journal === undefined ? undefined : { journal, seq: Number(parts![2]) };
+  }
+
+  /** Called by a journal for each event it took. */
+  keep(journal: Journal, length: number): void {
+    this.order.push(journal);
+    this.length += length;
+    this.room.add(length);
+    while (this.order.length > maxEvents || (this.isOver && this.order.length > 0)) {
+      const gone = this.order.shift()!.events.shift()!.text.length;
+      this.length -= gone;
+      this.room.remove(gone);
+    }
+  }
+
+  private get isOver(): boolean {
+    return this.length > maxLength || this.room.isOver;
+  }
+}

@@ -1,0 +1,128 @@
+import { clientRequests } from '../messages/mcpMethods.ts';
+import type { ResumptionOutcome } from './resumption.ts';
+import type { Labels, Metrics, Sample } from '../../telemetry/index.ts';
+
+/** The result of a call. `denied`: a rule hid the item; `failed`: the target could not answer. */
+export type Outcome = 'ok' | 'error' | 'denied' | 'failed' | 'cancelled';
+
+const outcomes: readonly Outcome[] = ['ok', 'error', 'denied', 'failed', 'cancelled'];
+
+/** Seconds. */
+const bounds: readonly number[] = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
+];
+
+/** Counts of one method on one target, as plain numbers; they become samples when somebody reads the metrics. */
+export class CallCell {
+  readonly counts: Record<Outcome, number> = { ok: 0, error: 0, denied: 0, failed: 0, cancelled: 0 };
+  readonly buckets: number[] = new Array<number>(bounds.length + 1).fill(0);
+  sum = 0;
+
+  /** @param ms from the request to the end of the call; the histogram holds answered calls only */
+  ended(outcome: Outcome, ms: number): void {
+    this.counts[outcome]++;
+    if (outcome !== 'ok' && outcome !== 'error') return;
+    const seconds = ms / 1_000;
+    this.sum += seconds;
+    let i = 0;
+    while (i < bounds.length && seconds > bounds[i]!) i++;
+    this.buckets[i]!++;
+  }
+}
+
+export interface Counts {
+  readonly sessions: () => number;
+  readonly children: () => number;
+}
+
+/** Everything this room measures. */
+export class Measure {
+  private readonly cells = new Map<string, Map<string, CallCell>>();
+  private readonly restarts: { add(labels: Labels): void };
+  private readonly takes: { add(labels: Labels): void };
+  private readonly resumptions: { add(labels: Labels): void };
+
+  constructor(metrics: Metrics, counts: Counts) {
+    metrics.collect('mcp_sessions', 'Live MCP sessions.', 'gauge', [], () => [
+      { labels: {}, value: counts.sessions() },
+    ]);
+    metrics.collect('mcp_children', 'Child processes of stdio targets.', 'gauge', [], () => [
+      { labels: {}, value: counts.children() },
+    ]);
+    this.restarts = metrics.counter(
+      'mcp_child_restarts_total',
+      'Restarts of stdio targets, and sessions with remote ones begun again, within a live session.',
+      ['target'],
+    );
+    this.takes = metrics.counter(
+      'mcp_children_taken_total',
+      'Children of idle sessions that were stopped to make room for other sessions.',
+      ['target'],
+    );
+    this.resumptions = metrics.counter(
+      'mcp_session_resumptions_total',
+      'Sessions of other processes that were to go on here, by outcome.',
+      ['outcome'],
+    );
+    metrics.collect(
+      'mcp_requests_total',
+      'MCP requests by method, target and outcome.',
+      'counter',
+      ['method', 'target', 'outcome'],
+      () => this.requests(),
+    );
+    metrics.collect(
+      'mcp_call_duration_seconds',
+      'Time from an MCP request to the response of its target.',
+      'histogram',
+      ['method', 'target'],
+      () => this.durations(),
+    );
+  }
+
+  cell(target: string, method: string): CallCell {
+    let byMethod = this.cells.get(target);
+    if (byMethod === undefined) this.cells.set(target, (byMethod = new Map<string, CallCell>()));
+    // A client can make up methods; series must stay few.
+    const name = clientRequests.has(method) ? method : 'other';
+    let cell = byMethod.get(name);
+    if (cell === undefined) byMethod.set(name, (cell = new CallCell()));
+    return cell;
+  }
+
+  restarted(target: string): void {
+    this.restarts.add({ target });
+  }
+
+  taken(target: string): void {
+    this.takes.add({ target });
+  }
+
+  resumption(outcome: ResumptionOutcome): void {
+    this.resumptions.add({ outcome });
+  }
+
+  private *requests(): Iterable<Sample> {
+    for (const [labels, cell] of this.all())
+      for (const outcome of outcomes)
+        if (cell.counts[outcome] > 0) yield { labels: { ...labels, outcome }, value: cell.counts[outcome] };
+  }
+
+  private *durations(): Iterable<Sample> {
+    for (const [labels, cell] of this.all()) {
+      let total = 0;
+      for (const [i, count] of cell.buckets.entries()) {
+        total += count;
+        const le = i < bounds.length ? String(bounds[i]) : '+Inf';
+        yield { labels: { ...labels, le }, value: total, suffix: '_bucket' };
+      }
+      yield { labels, value: cell.sum, suffix: '_sum' };
+      yield { labels, value: total, suffix: '_count' };
+    }
+  }
+
+  private *all(): Iterable<[{ method: string; target: string }, CallCell]> {
+    for (const [target, byMethod] of this.cells)
+      for (const [method, cell] of byMethod) yield [{ method, target }, cell];
+  }
+}

@@ -1,0 +1,122 @@
+import { GatewayError } from '../../errors.ts';
+import type { McpBackend, RemoteTarget } from '../../model/index.ts';
+import { principalMark, sameMark, serverMark, type CarriedState } from './carriedState.ts';
+import type { Caller } from '../contract.ts';
+import type { Session } from './session.ts';
+import type { SessionSeal, SessionTicket } from './sessionId.ts';
+
+/** The result of an attempt to continue a session of another process here. */
+export type ResumptionOutcome = 'resumed' | 'unknown' | 'failed';
+
+export interface ResumptionOptions {
+  readonly seal: SessionSeal;
+  /** The time after its beginning in which a session may be resumed, in milliseconds; 0: never. */
+  readonly resumableMs: number;
+  readonly now: () => number;
+  readonly lasting: () => boolean;
+  /** Sessions that ended here, by what is random in their ids. */
+  readonly ended: { has(local: string): boolean; add(local: string): void };
+  readonly onOutcome: (outcome: ResumptionOutcome) => void;
+}
+
+/** The one server that a session can be resumed with: children cannot move, and several are not told apart in an id. */
+export function resumableTarget({ targets }: McpBackend): RemoteTarget | undefined {
+  const [target, ...others] = targets;
+  return target?.kind === 'http' && others.length === 0 ? target : undefined;
+}
+
+/** Seconds a client is asked to wait when the server of its session cannot be asked. */
+const retryAfter = 1;
+
+/** Sessions that other processes have begun, on their way into this one. */
+export class Resumption {
+  private readonly options: ResumptionOptions;
+  /** By their ids: requests that come meanwhile wait for the same. */
+  private readonly pending = new Map<
+    string,
+    { readonly session: Session; readonly ready: Promise<Session> }
+  >();
+
+  constructor(options: ResumptionOptions) {
+    this.options = options;
+  }
+
+  get size(): number {
+    return this.pending.size;
+  }
+
+  /** Sessions on their way. */
+  *[Symbol.iterator](): Iterator<Session> {
+    for (const { session } of this.pending.values()) yield session;
+  }
+
+  /** The resumption that is under way already. */
+  underWay(id: string): Promise<Session> | undefined {
+    return this.pending.get(id)?.ready;
+  }
+
+  /** With what a session can go on here for this caller, as far as can be told without its server; or why it cannot. */
+  claim(
+    ticket: SessionTicket,
+    settings: McpBackend,
+    { principal }: Pick<Caller, 'principal'>,
+  ): { readonly target: RemoteTarget; readonly carried: CarriedState } | string {
+    const { seal, resumableMs, now, lasting, ended } = this.options;
+    const { carried, owner, local } = ticket;
+    if (!seal.isOf(ticket, settings.key)) return 'the session belongs to another backend';
+    if (carried === undefined || resumableMs === 0) return 'ended';
+    if (!sameMark(carried.principal, principalMark(principal)))
+      return 'the session belongs to another caller';
+    // A session that began here and is not here any more has ended, unless other processes may hold it.
+    if (ended.has(local) || (owner === seal.owner && !lasting())) return 'ended';
+    if (now() - carried.beganAt >= resumableMs) return 'the session began too long ago to be resumed';
+    const target = resumableTarget(settings);
+    if (target === undefined || !sameMark(carried.server, serverMark(target)))
+      return 'the session is with another server than the one of the backend now';
+    return { target, carried };
+  }
+
+  /**
+   * Asks the server whether it knows the session still. The promise rejects with a GatewayError: mcp_session_unknown,
+   * mcp_resume_failed.
+   * @param takeUp asks
+   * @param take runs when it does
+   */
+  begin(session: Session, local: string, takeUp: Promise<void>, take: () => void): Promise<Session> {
+    const ready = this.finish(session, local, takeUp, take);
+    this.pending.set(session.id, { session, ready });
+    return ready;
+  }
+
+  private async finish(
+    session: Session,
+    local: string,
+    takeUp: Promise<void>,
+    take: () => void,
+  ): Promise<Session> {
+    const { onOutcome, ended } = this.options;
+    try {
+      await takeUp;
+      // Its backend may have gone meanwhile, or the gateway may be about to.
+      if (session.ended) throw new GatewayError('mcp_target_failed', { message: 'it was left meanwhile' });
+      take();
+      session.log.info('the session goes on here');
+      onOutcome('resumed');
+      return session;
+    } catch (error) {
+      session.leave();
+      const { code, message, detail } =
+        error instanceof GatewayError ? error : new GatewayError('internal_error', { cause: error });
+      if (code === 'mcp_session_unknown') {
+        ended.add(local);
+        onOutcome('unknown');
+        throw error;
+      }
+      onOutcome('failed');
+      session.log.warn('the session cannot be resumed now', { reason: message, detail });
+      throw new GatewayError('mcp_resume_failed', { detail: message, retryAfter });
+    } finally {
+      this.pending.delete(session.id);
+    }
+  }
+}

@@ -1,0 +1,94 @@
+import { maxIdLength, type RpcId } from '../json/envelope.ts';
+
+/** A request that a server made of the client. */
+export interface Asked {
+  readonly target: string;
+  readonly generation: number;
+  readonly id: RpcId;
+  /** The id as the server wrote it. */
+  readonly idText: string;
+}
+
+/** A server that asks more at a time does not wait for answers. */
+const maxAsked = 256;
+
+/** Gives ids to the requests of servers. */
+export interface Naming {
+  /** The id says what the server calls it, so that whoever gets the answer can pass it on. */
+  readonly telling: boolean;
+  /** The answer may go by another process: where too many wait, the oldest has most likely been answered there. */
+  readonly forgetful: boolean;
+}
+
+/** Requests of servers that the client has not answered, under ids that are unique in the session. */
+export class ServerRequests {
+  private readonly waiting = new Map<RpcId, Asked>();
+  private last: number;
+
+  /** @param before numbers up to this one are not used */
+  constructor(before = 0) {
+    this.last = before;
+  }
+
+  /** The id for the client, or undefined when too many wait. */
+  add(asked: Asked, { telling, forgetful }: Naming): RpcId | undefined {
+    if (this.waiting.size >= maxAsked) {
+      if (!forgetful) return undefined;
+      const [oldest] = this.waiting.keys();
+      this.waiting.delete(oldest!);
+    }
+    const told = telling ? tellingId(asked) : undefined;
+    // A server may use an id again before it has its answer, on another stream.
+    const id = told === undefined || this.waiting.has(told) ? ++this.last : told;
+    this.waiting.set(id, asked);
+    return id;
+  }
+
+  /** Does a target wait for an answer of the client? */
+  asks(target: string): boolean {
+    for (const asked of this.waiting.values()) if (asked.target === target) return true;
+    return false;
+  }
+
+  /** The request that a client's response answers; it can be answered once. */
+  take(id: RpcId): Asked | undefined {
+    const asked = this.waiting.get(id);
+    this.waiting.delete(id);
+    return asked;
+  }
+
+  /** The server takes a request back; answers the client's id for it. */
+  withdraw(target: string, id: RpcId): RpcId | undefined {
+    for (const [askedId, asked] of this.waiting) {
+      if (asked.target !== target || asked.id !== id) continue;
+      this.waiting.delete(askedId);
+      return askedId;
+    }
+    return undefined;
+  }
+
+  withdrawAll(target: string): RpcId[] {
+    const gone = [...this.waiting].filter(([, asked]) => asked.target === target).map(([id]) => id);
+    for (const id of gone) this.waiting.delete(id);
+    return gone;
+  }
+}
+
+/** An id that says which server session asked, and under what id; undefined where it would be longer than ids may be. */
+export function tellingId({ generation, idText }: Pick<Asked, 'generation' | 'idText'>): string | undefined {
+  const id = `${generation}-${idText}`;
+  return JSON.stringify(id).length > maxIdLength ? undefined : id;
+}
+
+/** Reads what `tellingId` wrote; undefined for anything else, clients make up ids too. */
+export function readTellingId(id: RpcId): Pick<Asked, 'generation' | 'idText'> | undefined {
+  const [, generation, idText = ''] = (typeof id === 'string' && /^(\d{1,9})-(\S.*)$/s.exec(id)) || [];
+  if (generation === undefined || idText !== idText.trim()) return undefined;
+  try {
+    const read: unknown = JSON.parse(idText);
+    if (typeof read !== 'string' && typeof read !== 'number') return undefined;
+  } catch {
+    return undefined;
+  }
+  return { generation: Number(generation), idText };
+}

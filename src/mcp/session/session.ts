@@ -1,0 +1,530 @@
+import { randomInt } from 'node:crypto';
+import { GatewayError } from '../../errors.ts';
+import type { McpBackend, McpTarget } from '../../model/index.ts';
+import type { Logger } from '../../telemetry/index.ts';
+import type { Answer } from './callAnswer.ts';
+import { Call } from './call.ts';
+import type { MayKnow } from '../targets/conversation/restore.ts';
+import type { Caller } from '../contract.ts';
+import { ClientStreams } from './clientStreams.ts';
+import type { Spare, Tally } from '../limits/budget.ts';
+import type { Keep } from '../limits/keep.ts';
+import { Judge } from '../items/judge.ts';
+import {
+  cut,
+  edited,
+  maxIdLength,
+  memberOf,
+  stringValue,
+  type Envelope,
+  type RpcId,
+} from '../json/envelope.ts';
+import { splice, type Edit } from '../json/scan.ts';
+import { serverNotifications } from '../messages/mcpMethods.ts';
+import type { Naming } from '../items/naming.ts';
+import { serverOf, targetNow } from '../targets/sameServer.ts';
+import { errorResponse } from '../messages/rpcError.ts';
+import { readTellingId, ServerRequests, tellingId, type Asked } from './serverRequests.ts';
+import type { Outgoing } from '../messages/outgoing.ts';
+import type { KnownTask, TaskBook } from './taskBook.ts';
+import { TaskNames, type TaskReader } from './taskNames.ts';
+import type { MessageOrigin, TargetConnection, TargetListener, TargetView } from '../targets/target.ts';
+
+export interface SessionView {
+  /** Hash of the id. */
+  readonly label: string;
+  readonly backend: string;
+  readonly principal: string | undefined;
+  readonly protocolVersion: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+  /** Another process began it. */
+  readonly resumed: boolean;
+  readonly lastUsedAt: number;
+  /** True while a client reads a stream or waits for a response. */
+  readonly attached: boolean;
+  /** GET streams that are open. */
+  readonly streams: number;
+  /** Messages that wait for a stream. */
+  readonly held: number;
+  /** True while the client reads too slowly and the targets are held back. */
+  readonly pressed: boolean;
+  readonly targets: readonly TargetView[];
+}
+
+export interface SessionStart {
+  readonly id: string;
+  /** Names it in logs. */
+  readonly label: string;
+  readonly backendKey: string;
+  readonly principal: string | undefined;
+  /** The tasks of the process. */
+  readonly tasks: TaskBook;
+  /** Counts the session for its principal. */
+  readonly tally: Tally;
+  /** Counts what the session keeps in memory for its client. */
+  readonly keep: Keep;
+  /**
+   * The time that the session keeps its child without stream and call, however full a budget is, in milliseconds.
+   */
+  readonly graceMs: () => number;
+  readonly log: Logger;
+  readonly now: () => number;
+  /** May other processes open its id, now or later? */
+  readonly lasting: () => boolean;
+  /** When it began, in milliseconds since the epoch, where another process began it. */
+  readonly resumedFrom?: number;
+  /** Runs once, when the session is over. */
+  readonly onEnd: (session: Session) => void;
+  /** Runs once, before that, where the server does not know it any more. */
+  readonly onGone: (session: Session) => void;
+}
+
+/** Keeps ids that another process counted apart from those of a resumed session. */
+const foreign = 1_000_000;
+const mostCounted = 900_000_000;
+
+/** Progress of a task outlives the call that made it; so many tokens are remembered for it. */
+const maxTaskTokens = 256;
+
+/**
+ * A client and its servers. Requests of the client go to a target under an id of the gateway's own and come back
+ * under the client's; what servers say by themselves finds its way to the one stream it belongs on.
+ */
+export class Session implements TargetListener, Spare {
+  id: string;
+  readonly label: string;
+  readonly backendKey: string;
+  readonly principal: string | undefined;
+  /** Another process began it. */
+  readonly resumed: boolean;
+  readonly log: Logger;
+  readonly targets = new Map<string, TargetConnection>();
+  /** Names of tasks in the messages of the session. */
+  readonly tasks: TaskNames;
+  /** The targets in the configuration of the newest request, by the names of their connections. */
+  private readonly configured = new Map<string, McpTarget>();
+  private followed: McpBackend | undefined;
+  /** Streams to the client, and what waits for one. */
+  readonly streams: ClientStreams;
+  /** As the server answered initialize; undefined before. */
+  protocolVersion: string | undefined;
+  lastUsedAt: number;
+  /** Set until a message follows `initialize`. */
+  unused = true;
+  ended = false;
+  /** Its id says what it takes to go on with it. */
+  private carried: boolean;
+  private readonly lasting: () => boolean;
+  private readonly onGoneHere: (session: Session) => void;
+  private readonly asked: ServerRequests;
+  private readonly taskTokens = new Map<number, string>();
+  /** Rules about items held for the newest request. */
+  private ruled = false;
+  /** Milliseconds since the epoch, wherever that was. */
+  readonly createdAt: number;
+  private readonly now: () => number;
+  private readonly onEnd: (session: Session) => void;
+  private readonly tally: Tally;
+  private readonly graceMs: () => number;
+  readonly keep: Keep;
+
+  constructor(start: SessionStart) {
+    this.id = start.id;
+    this.label = start.label;
+    this.resumed = start.resumedFrom !== undefined;
+    this.carried = this.resumed;
+    this.lasting = start.lasting;
+    this.onGoneHere = start.onGone;
+    const before = this.resumed ? randomInt(foreign, mostCounted) : 0;
+    this.asked = new ServerRequests(before);
+    this.backendKey = start.backendKey;
+    this.principal = start.principal;
+    this.tasks = new TaskNames(start.tasks);
+    this.log = start.log.child({ session: this.label });
+    this.now = start.now;
+    this.onEnd = start.onEnd;
+    this.tally = start.tally;
+    this.graceMs = start.graceMs;
+    this.keep = start.keep;
+    this.lastUsedAt = start.now();
+    this.createdAt = start.resumedFrom ?? this.lastUsedAt;
+    this.streams = new ClientStreams(
+      {
+        pressed: () => this.targets.forEach((target) => target.pause()),
+        eased: () => this.targets.forEach((target) => target.resume()),
+      },
+      (askedId) => this.refuse(askedId, 'the client has no stream open'),
+      this.log,
+      this.keep,
+      before,
+    );
+  }
+
+  /** The client knows it by this id, by which others can go on with it. */
+  carry(id: string): void {
+    this.id = id;
+    this.carried = true;
+  }
+
+  /** Records the agreed revision. */
+  agree(version: string | undefined): void {
+    this.protocolVersion = version;
+    this.streams.primes = version === '2025-11-25';
+  }
+
+  /** Other processes may hold it as well. */
+  get shared(): boolean {
+    return this.carried && (this.resumed || this.lasting());
+  }
+
+  /** A server of the session, from its beginning on. */
+  join(target: McpTarget, connection: TargetConnection): void {
+    this.targets.set(target.name, connection);
+    this.configured.set(target.name, target);
+  }
+
+  /**
+   * Takes note of what the configuration calls the servers of the session now.
+   * @returns false where it names one of them no more
+   */
+  follow(settings: McpBackend): boolean {
+    if (settings === this.followed) return true;
+    for (const [name, opened] of this.configured) {
+      const now = targetNow(opened, settings.targets);
+      if (now === undefined) return false;
+      // A child stays what it was started as.
+      this.configured.set(name, now.kind === 'stdio' ? { ...opened, name: now.name } : now);
+    }
+    this.followed = settings;
+    return true;
+  }
+
+  /** The target's name in the configuration of the newest request. */
+  nameOf(target: TargetConnection): string {
+    return this.configured.get(target.name)?.name ?? target.name;
+  }
+
+  /** The reader of tasks that the session may name at a target. */
+  readerOf(target: TargetConnection): TaskReader {
+    const { principal, label } = this;
+    const configured = this.configured.get(target.name);
+    // A child serves one session.
+    const server = configured?.kind === 'http' ? serverOf(configured) : label;
+    return { server, principal, session: label, target: this.nameOf(target) };
+  }
+
+  /** A stream for what servers say by themselves was opened or has ended. */
+  listened(): void {
+    for (const target of this.targets.values()) target.hear?.(this.streams.open > 0);
+  }
+
+  /** Resolves (never rejects) when the servers have taken note of what they must know first; undefined where they have. */
+  get settling(): Promise<unknown> | undefined {
+    const all = [...this.targets.values()].flatMap(({ settling }) => settling ?? []);
+    return all.length === 0 ? undefined : Promise.all(all);
+  }
+
+  touch(): void {
+    this.lastUsedAt = this.now();
+  }
+
+  /** The holder whose budgets the session uses. */
+  get holder(): string {
+    return this.tally.holder;
+  }
+
+  /** The session has had neither stream nor call for the grace: it may lose its child, or its place. */
+  get idle(): boolean {
+    return !this.attached && this.now() - this.lastUsedAt >= this.graceMs();
+  }
+
+  /** A request of the session is being served: notes how targets are reached for its caller, and what the caller may know. */
+  attend(caller: Caller): void {
+    const { reach } = caller;
+    const judge = Judge.of(caller);
+    this.ruled = judge !== undefined;
+    for (const target of this.targets.values()) {
+      const found = target.use === undefined ? undefined : reach?.(this.nameOf(target));
+      if (found !== undefined) target.use?.(found);
+      target.attended?.(this.knownTo(judge, target));
+    }
+  }
+
+  private knownTo(judge: Judge | undefined, target: TargetConnection): MayKnow {
+    return (name) =>
+      judge === undefined || judge.allows({ kind: 'resource', target: this.nameOf(target), name });
+  }
+
+  mayKnow(target: TargetConnection): MayKnow | undefined {
+    const { reader } = this.streams;
+    if (reader === undefined && this.ruled) return undefined;
+    return this.knownTo(reader?.judge, target);
+  }
+
+  /** A request of the client, for one target. */
+  send(target: TargetConnection, out: Outgoing, call: Call): void {
+    this.streams.expect(call.answer);
+    const wireId = target.call(out, call);
+    if (
+      wireId !== 0 &&
+      call.tokenText !== undefined &&
+      memberOf(out.envelope.text, out.envelope.body, 'task')
+    )
+      this.rememberTask(wireId, call.tokenText);
+  }
+
+  /** Gives up every call whose client has left. */
+  dropAbandoned(): void {
+    for (const target of this.targets.values()) while (target.dropAbandoned());
+  }
+
+  /** A notification of the client, which every target may need to know but one that is about a call. */
+  notify(message: Envelope, judge: Judge | undefined): void {
+    for (const target of this.targets.values()) {
+      const edits = this.tasks.fromClient(message, this.readerOf(target), judge);
+      if (edits === undefined)
+        this.log.debug('a notification about a task that is not the caller’s was dropped');
+      else if (message.method === 'notifications/cancelled') this.cancel(target, message, edits);
+      else target.send(splice(message.text, edits), message.method);
+    }
+  }
+
+  /** The client's answer to a request of a server. */
+  respond(message: Envelope, judge: Judge | undefined): void {
+    const asked = this.asked.take(message.id!) ?? this.askedElsewhere(message.id!);
+    const target = asked === undefined ? undefined : this.targets.get(asked.target);
+    if (target !== undefined) this.hold(target);
+    if (asked === undefined || target === undefined || target.generation !== asked.generation) {
+      this.log.debug('the client answered a request that does not wait', { id: String(message.id) });
+      return;
+    }
+    this.streams.answered(message.id!);
+    const edits = this.tasks.fromClient(message, this.readerOf(target), judge);
+    if (edits === undefined) target.send(errorResponse(new GatewayError('mcp_unknown_task'), asked.idText));
+    else target.send(splice(message.text, [...edits, { ...message.idSpan, replacement: asked.idText }]));
+  }
+
+  /** The request of a server by way of another process, as the id of the answer tells it. */
+  private askedElsewhere(id: RpcId): Pick<Asked, 'target' | 'generation' | 'idText'> | undefined {
+    const told = this.shared ? readTellingId(id) : undefined;
+    const [target] = this.targets.keys();
+    return told === undefined || target === undefined ? undefined : { target, ...told };
+  }
+
+  private cancel(target: TargetConnection, message: Envelope, edits: readonly Edit[]): void {
+    const place = memberOf(message.text, message.body, 'requestId');
+    if (place === undefined || place === 'ambiguous') return;
+    const id = readId(message.text.slice(place.start, place.end));
+    if (id === undefined) return;
+    let found: [number, Call] | undefined;
+    // The same id may be in flight twice (two POSTs): the newer one is meant.
+    for (const [wireId, waiter] of target.calls())
+      if (waiter instanceof Call && waiter.id === id) found = [wireId, waiter];
+    if (found === undefined || found[1].method === 'initialize') return;
+    const [wireId, call] = found;
+    target.send(splice(message.text, [...edits, { ...place, replacement: String(wireId) }]));
+    target.forget(wireId);
+    call.cancelled(new GatewayError('mcp_cancelled'));
+  }
+
+  onMessage(target: TargetConnection, said: Envelope, origin: MessageOrigin): void {
+    const own = origin instanceof Call ? origin.answer : undefined;
+    const told = this.tasks.fromServer(said, this.readerOf(target));
+    if (told === undefined) {
+      this.log.debug('a message about a task that is not the caller’s was dropped', { method: said.method });
+      const error = new GatewayError('mcp_unknown_task');
+      if (said.kind === 'request') target.send(errorResponse(error, cut(said.text, said.idSpan)));
+      return;
+    }
+    const message = edited(said, told.edits);
+    if (message.kind === 'request') {
+      const { text, idSpan } = message;
+      const { name, generation } = target;
+      const asked = { target: name, generation, idText: cut(text, idSpan), id: message.id! };
+      const askedId = this.asked.add(asked, { telling: this.carried, forgetful: this.shared });
+      this.hold(target);
+      if (askedId === undefined) {
+        const error = new GatewayError('mcp_client_busy');
+        target.send(errorResponse(error, text.slice(idSpan.start, idSpan.end)));
+        return;
+      }
+      const forClient = text.slice(0, idSpan.start) + JSON.stringify(askedId) + text.slice(idSpan.end);
+      // A message beside all calls is no part of one of them.
+      this.streams.deliver(forClient, origin === 'aside' ? 'other' : 'request', askedId, own);
+      return;
+    }
+    if (message.method === 'notifications/resources/updated') this.updated(target, message, own);
+    else if (message.method === 'notifications/progress') this.progress(target, message);
+    else if (message.method === 'notifications/cancelled') this.withdrawn(target, message);
+    else {
+      const log = message.method === 'notifications/message' && origin !== 'aside';
+      // Messages that MCP does not know may name an item: they are not for a reader under rules.
+      const names = serverNotifications.has(message.method)
+        ? this.namesOf(told.task, target)
+        : () => undefined;
+      this.streams.deliver(message.text, log ? 'log' : 'other', undefined, own, names);
+    }
+  }
+
+  /** A task is as hidden as the item that made it. */
+  private namesOf(task: KnownTask | undefined, target: TargetConnection): Naming | undefined {
+    if (task === undefined) return undefined;
+    const { item } = task;
+    return () => (item === undefined ? undefined : { ...item, target: this.nameOf(target) });
+  }
+
+  /** News of a resource goes where the reader may know of the resource. */
+  private updated(target: TargetConnection, message: Envelope, own: Answer | undefined): void {
+    const place = memberOf(message.text, message.body, 'uri');
+    const uri = place === 'ambiguous' ? undefined : stringValue(message.text, place);
+    const names: Naming = () =>
+      uri === undefined ? undefined : { kind: 'resource', target: this.nameOf(target), name: uri };
+    this.streams.deliver(message.text, 'other', undefined, own, names);
+  }
+
+  /** The time of a target's calls stands still while the client has a question of it. */
+  private hold(target: TargetConnection): void {
+    target.hold(this.asked.asks(target.name));
+  }
+
+  /** Progress goes on the stream of the call it is about, under the client's token. */
+  private progress(target: TargetConnection, message: Envelope): void {
+    const place = memberOf(message.text, message.body, 'progressToken');
+    if (place === undefined || place === 'ambiguous') return;
+    const token = Number(message.text.slice(place.start, place.end));
+    const call = target.pending(token);
+    if (call instanceof Call && call.tokenText !== undefined) {
+      target.progressed(token);
+      const text = splice(message.text, [{ ...place, replacement: call.tokenText }]);
+      if (call.answer.takesProgress) call.answer.push(text);
+      else this.streams.deliver(text, 'other');
+      return;
+    }
+    const ofTask = this.taskTokens.get(token);
+    if (ofTask !== undefined)
+      this.streams.deliver(splice(message.text, [{ ...place, replacement: ofTask }]), 'other');
+  }
+
+  /** A server takes a request of its own back. */
+  private withdrawn(target: TargetConnection, message: Envelope): void {
+    const place = memberOf(message.text, message.body, 'requestId');
+    if (place === undefined || place === 'ambiguous') return;
+    const idText = cut(message.text, place);
+    const id = readId(idText);
+    const { generation } = target;
+    const askedId =
+      (id === undefined ? undefined : this.asked.withdraw(target.name, id)) ??
+      // It may have been asked by way of another process.
+      (this.shared ? tellingId({ generation, idText }) : undefined);
+    if (askedId === undefined) return;
+    this.hold(target);
+    const replacement = JSON.stringify(askedId);
+    this.streams.withdraw(askedId, splice(message.text, [{ ...place, replacement }]));
+  }
+
+  onDown(target: TargetConnection): void {
+    // The next session with the server is another one than the id tells of.
+    this.carried = false;
+    target.hold(false);
+    for (const askedId of this.asked.withdrawAll(target.name))
+      this.streams.withdraw(
+        askedId,
+        `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${JSON.stringify(askedId)},"reason":"the server ended"}}`,
+      );
+  }
+
+  onGone(): void {
+    this.log.info('the server does not know the session any more: it ends');
+    this.onGoneHere(this);
+    void this.end(0);
+  }
+
+  onTaken(): void {
+    void this.end(0);
+  }
+
+  /** Answers a server in the place of a client that cannot be reached. */
+  private refuse(askedId: RpcId, why: string): void {
+    const asked = this.asked.take(askedId);
+    if (asked === undefined) return;
+    const target = this.targets.get(asked.target);
+    if (target !== undefined) this.hold(target);
+    const error = new GatewayError('mcp_client_busy', { message: why });
+    this.targets.get(asked.target)?.send(errorResponse(error, asked.idText));
+  }
+
+  private rememberTask(wireId: number, tokenText: string): void {
+    this.taskTokens.set(wireId, tokenText);
+    if (this.taskTokens.size > maxTaskTokens) {
+      const [oldest] = this.taskTokens.keys();
+      this.taskTokens.delete(oldest!);
+    }
+  }
+
+  /** Does a client wait for something right now? */
+  get attached(): boolean {
+    return this.streams.attached;
+  }
+
+  /** Every few seconds. */
+  tick(now: number): void {
+    for (const target of this.targets.values()) target.tick?.(now);
+    this.streams.tick(now);
+  }
+
+  /** Ends the session and everything it holds; resolves (never rejects) when its targets are gone. */
+  async end(graceMs: number): Promise<void> {
+    this.over();
+    const closing = [...this.targets.values()].map((target) => target.close(graceMs));
+    this.streams.close();
+    await Promise.all(closing);
+  }
+
+  /**
+   * Ends what is here of it: others may go on with it.
+   * @returns what ends it at its servers (never rejects)
+   */
+  leave(): () => Promise<unknown> {
+    this.over();
+    const left = [...this.targets.values()].map((target) => target.leave?.() ?? (() => target.close(0)));
+    this.streams.close();
+    return () => Promise.all(left.map((end) => end()));
+  }
+
+  private over(): void {
+    if (this.ended) return;
+    this.ended = true;
+    this.tally.leave();
+    this.keep.close();
+    this.onEnd(this);
+  }
+
+  view(): SessionView {
+    return {
+      label: this.label,
+      backend: this.backendKey,
+      principal: this.principal,
+      protocolVersion: this.protocolVersion,
+      createdAt: this.createdAt,
+      resumed: this.resumed,
+      lastUsedAt: this.lastUsedAt,
+      attached: this.attached,
+      streams: this.streams.open,
+      held: this.streams.held,
+      pressed: this.streams.pressedNow,
+      targets: [...this.targets.values()].map((target) => target.view()),
+    };
+  }
+}
+
+function readId(text: string): RpcId | undefined {
+  // No call has a longer one.
+  if (text.length > maxIdLength) return undefined;
+  try {
+    const id: unknown = JSON.parse(text);
+    return typeof id === 'string' || typeof id === 'number' ? id : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,276 @@
+import { GatewayError } from '../../errors.ts';
+import type { Limits, McpBackend, McpTarget, RemoteTarget } from '../../model/index.ts';
+import type { Logger } from '../../telemetry/index.ts';
+import { firstToGo, type Budget } from '../limits/budget.ts';
+import { holderOf } from '../limits/budgets.ts';
+import type { Caller } from '../contract.ts';
+import { principalMark, serverMark } from './carriedState.ts';
+import { EndedSessions } from './endedSessions.ts';
+import { Keep, Storeroom } from '../limits/keep.ts';
+import { LeftSessions } from './leftSessions.ts';
+import { resumableTarget, Resumption, type ResumptionOutcome } from './resumption.ts';
+import { Session } from './session.ts';
+import { sessionLabel, type SessionSeal, type SessionTicket } from './sessionId.ts';
+import type { TargetConnection, TargetPlace } from '../targets/target.ts';
+import { TaskBook } from './taskBook.ts';
+
+export interface SessionsOptions {
+  readonly seal: SessionSeal;
+  readonly ttlMs: number;
+  readonly limits: () => Limits;
+  readonly budget: Budget;
+  readonly log: Logger;
+  readonly now: () => number;
+  readonly connect: (target: McpTarget, session: Session, caller: Caller) => TargetConnection;
+  /** The same for a session that another process began. */
+  readonly takeUp: (
+    target: RemoteTarget,
+    session: Session,
+    caller: Caller,
+    place: TargetPlace,
+  ) => { readonly connection: TargetConnection; readonly ready: Promise<void> };
+  /** The time after its beginning in which another process may resume a session, in milliseconds; 0: never. */
+  readonly resumableMs: number;
+  /** May others open ids with our key, when this process has ended too? */
+  readonly lasting: () => boolean;
+  /** May others open ids with our key while this process runs? */
+  readonly alone: () => boolean;
+  readonly onResumption: (outcome: ResumptionOutcome) => void;
+}
+
+/** The time for a target to leave when its session ends by itself, in milliseconds. */
+const endGraceMs = 3_000;
+/** The live sessions: found by id, owner and backend; counted; ended when nobody uses them. */
+export class Sessions {
+  private readonly options: SessionsOptions;
+  private readonly live = new Map<string, Session>();
+  /** Sessions whose targets are still on their way out. */
+  private readonly ending = new Set<Promise<void>>();
+  private readonly ended = new EndedSessions();
+  private readonly left = new LeftSessions();
+  private readonly tasks: TaskBook;
+  private readonly resumption: Resumption;
+  private readonly storeroom = new Storeroom();
+  private closing = false;
+
+  constructor(options: SessionsOptions) {
+    this.options = options;
+    const { ended } = this;
+    this.tasks = new TaskBook(options.seal);
+    this.resumption = new Resumption({ ...options, ended, onOutcome: options.onResumption });
+  }
+
+  get size(): number {
+    return this.live.size;
+  }
+
+  has(id: string): boolean {
+    return this.live.has(id);
+  }
+
+  *[Symbol.iterator](): Iterator<Session> {
+    yield* this.live.values();
+  }
+
+  /** @throws GatewayError mcp_budget_full, mcp_overloaded, shutting_down, policy_failed */
+  open(settings: McpBackend, caller: Caller): Session {
+    const { options } = this;
+    this.makeRoom(caller);
+    const id = options.seal.seal(settings.key);
+    const session = this.make(id, options.seal.open(id)!, settings, caller);
+    for (const target of settings.targets) session.join(target, options.connect(target, session, caller));
+    this.live.set(session.id, session);
+    return session;
+  }
+
+  /** Gives a session that has begun the id by which others can go on with it, where there is one. */
+  carry(session: Session, settings: McpBackend): void {
+    const { seal, resumableMs } = this.options;
+    const target = resumableTarget(settings);
+    const place = target && session.targets.get(target.name)?.place;
+    if (target === undefined || place === undefined || resumableMs === 0) return;
+    const id = seal.sealCarrying(session.id, settings.key, {
+      ...place,
+      beganAt: session.createdAt,
+      principal: principalMark(session.principal),
+      server: serverMark(target),
+    });
+    if (id === undefined) return;
+    this.live.delete(session.id);
+    session.carry(id);
+    this.live.set(id, session);
+  }
+
+  /**
+   * The session with this id; later, where another process began it and its server has to be asked. An id that was made
+   * up, one of another backend and one of another caller are the same to the client: unknown. The log knows the
+   * difference.
+   * @throws GatewayError mcp_session_unknown, mcp_budget_full, mcp_overloaded, shutting_down, policy_failed; a promise
+   *   rejects with them and with mcp_resume_failed
+   */
+  find(id: string, settings: McpBackend, caller: Caller): Session | Promise<Session> {
+    const session = this.live.get(id);
+    if (session === undefined) return this.resume(id, settings, caller);
+    if (session.backendKey !== settings.key) throw unknown('the session belongs to another backend');
+    if (session.principal !== caller.principal) throw unknown('the session belongs to another caller');
+    return session;
+  }
+
+  /** Is there a live session of the caller with this id? */
+  holds(id: string, settings: McpBackend, { principal }: Caller): boolean {
+    const session = this.live.get(id);
+    return session?.backendKey === settings.key && session.principal === principal && !session.ended;
+  }
+
+  private resume(id: string, settings: McpBackend, caller: Caller): Promise<Session> {
+    const ticket = this.options.seal.open(id);
+    if (ticket === undefined) throw unknown('not an id of ours');
+    const claim = this.resumption.claim(ticket, settings, caller);
+    if (typeof claim === 'string') throw unknown(claim);
+    const { target, carried } = claim;
+    const underWay = this.resumption.underWay(id);
+    if (underWay !== undefined) return underWay;
+    this.makeRoom(caller);
+    const session = this.make(id, ticket, settings, caller, carried.beganAt);
+    session.agree(carried.version);
+    const { connection, ready } = this.options.takeUp(target, session, caller, carried);
+    session.join(target, connection);
+    return this.resumption.begin(session, ticket.local, ready, () => {
+      this.left.forget(id);
+      this.live.set(id, session);
+    });
+  }
+
+  private make(
+    id: string,
+    ticket: SessionTicket,
+    settings: McpBackend,
+    caller: Caller,
+    resumedFrom?: number,
+  ): Session {
+    const { log, now, lasting, budget, limits } = this.options;
+    return new Session({
+      id,
+      label: sessionLabel(ticket),
+      backendKey: settings.key,
+      principal: caller.principal,
+      tasks: this.tasks,
+      tally: budget.enter(holderOf(caller)),
+      keep: new Keep(this.storeroom, holderOf(caller)),
+      graceMs: () => limits().mcpSessionGraceMs,
+      log: log.child({ backend: settings.key }),
+      now,
+      lasting,
+      ...(resumedFrom === undefined ? {} : { resumedFrom }),
+      onEnd: (ended) => this.live.delete(ended.id),
+      onGone: () => this.ended.add(ticket.local),
+    });
+  }
+
+  /**
+   * Sees to it that there is room for one more session of the caller: where a budget is full, an idle session ends.
+   * @throws GatewayError mcp_budget_full, mcp_overloaded, shutting_down
+   */
+  private makeRoom(caller: Caller): void {
+    if (this.closing) throw new GatewayError('shutting_down');
+    const { budget } = this.options;
+    const holder = holderOf(caller);
+    const stop = budget.stop(holder);
+    if (stop === undefined) return;
+    const first = firstToGo(this.idle(stop === 'each' ? holder : undefined), (one) => budget.of(one));
+    if (first === undefined) throw budget.refusal(stop, holder);
+    first.log.info('Idle session ended to make room', { limit: budget.nameOf(stop) });
+    this.abandon(first);
+  }
+
+  /** Sessions that may give way. @param holder only those of this one */
+  private *idle(holder: string | undefined): Iterable<Session> {
+    for (const session of this.live.values())
+      if ((holder === undefined || session.holder === holder) && session.idle) yield session;
+  }
+
+  /**
+   * The client ends its session. Resolves (never rejects) when the client may be told so: whoever goes by the id after
+   * that, wherever it may be, has to find it ended.
+   * @param graceMs what the targets get to leave, in milliseconds
+   */
+  async quit(session: Session, graceMs: number): Promise<void> {
+    const ticket = this.options.seal.open(session.id);
+    if (ticket?.carried !== undefined) this.ended.add(ticket.local);
+    const { shared } = session;
+    const ending = this.end(session, graceMs);
+    if (shared) await ending;
+  }
+
+  /** Gives up every call whose client has left. @param holder only in sessions of this one */
+  dropAbandoned(holder: string | undefined): void {
+    for (const session of this.live.values())
+      if (holder === undefined || session.holder === holder) session.dropAbandoned();
+  }
+
+  /** Ends the sessions of backends that are no more. */
+  retire(liveKeys: ReadonlySet<string>): void {
+    this.left.retire(liveKeys);
+    for (const session of [...this.resumption]) if (!liveKeys.has(session.backendKey)) session.leave();
+    for (const session of [...this.live.values()])
+      if (!liveKeys.has(session.backendKey)) void this.end(session, endGraceMs);
+  }
+
+  /** Every few seconds, `clock` being `performance.now()`: keep-alives, and the end of sessions that nobody used for the idle time. */
+  tick(clock: number): void {
+    const now = this.options.now();
+    this.left.tick(now);
+    for (const session of [...this.live.values()]) {
+      session.tick(clock);
+      if (now - session.lastUsedAt < this.options.ttlMs) continue;
+      if (session.attached) session.touch();
+      else {
+        session.log.debug('the session was idle for its time to live');
+        this.abandon(session);
+      }
+    }
+  }
+
+  /** Ends a session that nobody uses here. */
+  private abandon(session: Session): void {
+    if (session.shared && !this.options.alone()) this.leave(session);
+    else void this.end(session, endGraceMs);
+  }
+
+  /** Ends every session and waits for their targets; those that others can go on with end here only. */
+  async close(graceMs: number): Promise<void> {
+    this.closing = true;
+    for (const session of [...this.resumption]) session.leave();
+    const lasting = this.options.lasting();
+    for (const session of [...this.live.values()]) {
+      if (session.shared && lasting) session.leave();
+      else void this.end(session, graceMs);
+    }
+    await Promise.all([...this.ending, lasting ? undefined : this.left.endAll()]);
+  }
+
+  private end(session: Session, graceMs: number): Promise<void> {
+    const ending = session.end(graceMs);
+    this.ending.add(ending);
+    void ending.then(() => this.ending.delete(ending));
+    return ending;
+  }
+
+  /**
+   * Leaves a session that is idle here; it continues where it is used, and ends at its server when no process can
+   * resume it any more.
+   */
+  private leave(session: Session): void {
+    const { id, holder, backendKey, createdAt } = session;
+    this.left.add(id, {
+      holder,
+      backendKey,
+      until: createdAt + this.options.resumableMs,
+      end: session.leave(),
+    });
+  }
+}
+
+function unknown(detail: string): GatewayError {
+  return new GatewayError('mcp_session_unknown', { detail });
+}

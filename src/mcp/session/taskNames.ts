@@ -1,0 +1,227 @@
+/** The places where messages name tasks, and the name that each reader finds there. */
+
+import type { GatewayError } from '../../errors.ts';
+import { memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
+import type { Edit } from '../json/scan.ts';
+import type { Judge } from '../items/judge.ts';
+import { showList } from '../items/listView.ts';
+import { targetError } from '../messages/rpcError.ts';
+import type { KnownTask, TaskBook, TaskItem, TaskOwner } from './taskBook.ts';
+import { everything, type Shown, type View } from '../items/view.ts';
+
+const relatedTask = 'io.modelcontextprotocol/related-task';
+/** Stands in place of an id that is not the reader's. */
+const unknownId = '"unknown"';
+/** The client's own tasks: so many ids are remembered. */
+const maxOwn = 256;
+/** A task of a server, as a reader may know of it. */
+export type TaskReader = TaskOwner & {
+  /** The target's name today. */
+  readonly target: string;
+};
+
+/** A string in a message that names a task. */
+interface TaskId {
+  readonly id: string;
+  readonly span: Span;
+}
+
+/** The string `member` of the object at `within`; `unclear` where it is repeated or no string. */
+function idAt(text: string, within: Span | undefined, member = 'taskId'): TaskId | 'unclear' | undefined {
+  const span = memberOf(text, within, member);
+  if (span === undefined) return undefined;
+  const id = span === 'ambiguous' ? undefined : stringValue(text, span);
+  return id === undefined || span === 'ambiguous' ? 'unclear' : { id, span };
+}
+
+/** The task that a message is related to, by the `_meta` of its params or result. */
+function relatedIn({ text, body }: Envelope): TaskId | 'unclear' | undefined {
+  const meta = memberOf(text, body, '_meta');
+  const related = meta === 'ambiguous' ? meta : memberOf(text, meta, relatedTask);
+  if (related === undefined) return undefined;
+  if (related === 'ambiguous') return 'unclear';
+  return idAt(text, related) ?? 'unclear';
+}
+
+const replaced = ({ span }: TaskId, id: string): Edit => ({ ...span, replacement: JSON.stringify(id) });
+
+/** A server's statement about a task, as the client may hear it. */
+export interface ToldTask {
+  readonly edits: readonly Edit[];
+  /** The task that is told of; undefined where it is the client's own. */
+  readonly task?: KnownTask;
+}
+
+/** Names of tasks in the messages of one session. */
+export class TaskNames {
+  private readonly book: TaskBook;
+  /** Tasks that the client made for a server's requests, by the client's ids. */
+  private readonly own = new Set<string>();
+
+  constructor(book: TaskBook) {
+    this.book = book;
+  }
+
+  /**
+   * The changes in a message of the client on its way to a server; undefined where it names a task that is not the
+   * caller's, or one that was made by an item that the rules hide from the caller now.
+   */
+  fromClient(message: Envelope, reader: TaskReader, judge: Judge | undefined): readonly Edit[] | undefined {
+    const { text, body, method, kind } = message;
+    const edits: Edit[] = [];
+    if (kind === 'response') this.noteOwn(message);
+    else if (kind === 'request' && method.startsWith('tasks/') && method !== 'tasks/list') {
+      const named = idAt(text, body);
+      const task = typeof named === 'object' ? this.opened(named.id, reader, judge) : undefined;
+      if (typeof named !== 'object' || task === undefined) return undefined;
+      edits.push(replaced(named, task.id));
+    } else if (method === 'notifications/tasks/status') {
+      const named = idAt(text, body);
+      if (typeof named !== 'object' || !this.own.has(named.id)) return undefined;
+    }
+    const related = relatedIn(message);
+    if (related === undefined) return edits;
+    if (related === 'unclear') return undefined;
+    const task = this.opened(related.id, reader, judge);
+    if (task !== undefined) edits.push(replaced(related, task.id));
+    else if (!this.own.has(related.id)) return undefined;
+    return edits;
+  }
+
+  /** The changes in a message of a server on its way to the client; undefined where it names another one's task. */
+  fromServer(message: Envelope, owner: TaskOwner): ToldTask | undefined {
+    const { text, body, method, kind } = message;
+    // Most messages name no task; a server that disguises a name tells an id that is of no use.
+    if (!text.includes('askId')) return { edits: [] };
+    const edits: Edit[] = [];
+    let task: KnownTask | undefined;
+    const named =
+      kind === 'notification' && method === 'notifications/tasks/status' ? idAt(text, body) : undefined;
+    for (const one of [named, relatedIn(message)]) {
+      if (one === undefined) continue;
+      if (one === 'unclear') return undefined;
+      const found = this.book.find(owner, one.id);
+      if (found !== undefined) {
+        task = found;
+        edits.push(replaced(one, found.handle));
+      } else if (one === named || !this.own.has(one.id)) return undefined;
+    }
+    return task === undefined ? { edits } : { edits, task };
+  }
+
+  private opened(handle: string, reader: TaskReader, judge: Judge | undefined): KnownTask | undefined {
+    const task = this.book.open(reader, handle);
+    return task !== undefined && isAllowed(task, reader.target, judge) ? task : undefined;
+  }
+
+  /** The client answers a request of a server with a task. */
+  private noteOwn({ text, body }: Envelope): void {
+    const task = memberOf(text, body, 'task');
+    const named = task === 'ambiguous' ? undefined : idAt(text, task);
+    if (typeof named !== 'object' || named.id.length > 512) return;
+    this.own.add(named.id);
+    if (this.own.size > maxOwn) {
+      const [oldest] = this.own;
+      this.own.delete(oldest!);
+    }
+  }
+
+  /** The caller's view of the response to a request that names a task, makes one, or lists them. */
+  view(request: Envelope, reader: TaskReader, item: TaskItem | undefined, judge: Judge | undefined): View {
+    if (request.method === 'tasks/list') return new TaskListView(this.book, reader, judge);
+    const named = request.method.startsWith('tasks/') ? idAt(request.text, request.body) : undefined;
+    const task = typeof named === 'object' ? this.book.open(reader, named.id) : undefined;
+    return new TaskView(this.book, reader, this.own, task ?? item);
+  }
+}
+
+/** May a caller whom the rules judge know of a task? It is as hidden as the item that made it. */
+export function isAllowed({ item }: KnownTask, target: string, judge: Judge | undefined): boolean {
+  return judge === undefined || (item !== undefined && judge.allows({ ...item, target }));
+}
+
+/** The list of tasks: only those of the caller, which the rules let the caller know of. */
+class TaskListView implements View {
+  private readonly book: TaskBook;
+  private readonly reader: TaskReader;
+  private readonly judge: Judge | undefined;
+
+  constructor(book: TaskBook, reader: TaskReader, judge: Judge | undefined) {
+    this.book = book;
+    this.reader = reader;
+    this.judge = judge;
+  }
+
+  show(response: Envelope): Shown | GatewayError {
+    const { book, reader, judge } = this;
+    return showList(response, 'tasks', reader.target, true, (each) => {
+      const named = idAt(response.text, each);
+      const task = typeof named === 'object' ? book.find(reader, named.id) : undefined;
+      if (typeof named !== 'object' || task === undefined || !isAllowed(task, reader.target, judge))
+        return undefined;
+      return { ...named.span, replacement: JSON.stringify(task.handle) };
+    });
+  }
+}
+
+/** A response that may tell of the task that it is about, of a new one, or of one that it is related to. */
+class TaskView implements View {
+  private readonly book: TaskBook;
+  private readonly reader: TaskReader;
+  private readonly own: ReadonlySet<string>;
+  /** The task that was asked about, or the item that was used. */
+  private readonly about: KnownTask | TaskItem | undefined;
+
+  constructor(
+    book: TaskBook,
+    reader: TaskReader,
+    own: ReadonlySet<string>,
+    about: KnownTask | TaskItem | undefined,
+  ) {
+    this.book = book;
+    this.reader = reader;
+    this.own = own;
+    this.about = about;
+  }
+
+  show(response: Envelope): Shown | GatewayError {
+    const { text, body } = response;
+    if (!text.includes('askId')) return everything;
+    const edits: Edit[] = [];
+    const unusable = (): GatewayError =>
+      targetError('mcp_target_failed', this.reader.target, 'answered with a task id that cannot be used');
+    const nested = memberOf(text, body, 'task');
+    const flat = this.tellsOfTask(response) ? idAt(text, body) : undefined;
+    for (const named of [flat, nested === 'ambiguous' ? 'unclear' : idAt(text, nested)]) {
+      if (named === undefined) continue;
+      const handle = named === 'unclear' ? undefined : this.handleOf(named.id);
+      if (named === 'unclear' || handle === undefined) return unusable();
+      edits.push(replaced(named, handle));
+    }
+    const related = relatedIn(response);
+    if (related === 'unclear') return unusable();
+    if (related !== undefined && !this.own.has(related.id)) {
+      const { about } = this;
+      const same = about !== undefined && 'id' in about && about.id === related.id ? about : undefined;
+      const task = same ?? this.book.find(this.reader, related.id);
+      edits.push(
+        task === undefined ? { ...related.span, replacement: unknownId } : replaced(related, task.handle),
+      );
+    }
+    return { edits };
+  }
+
+  /** Is the whole result about a task? */
+  private tellsOfTask({ text, body }: Envelope): boolean {
+    if (this.about !== undefined && 'id' in this.about) return true;
+    const type = memberOf(text, body, 'resultType');
+    return type !== 'ambiguous' && stringValue(text, type) === 'task';
+  }
+
+  /** The id of the task that was asked about; else of a task that the request has made. */
+  private handleOf(id: string): string | undefined {
+    const { about, book, reader } = this;
+    if (about === undefined || !('id' in about)) return book.bind(reader, id, about)?.handle;
+    return about.id === id ? about.handle : book.find(reader, id)?.handle;
+  }
+}

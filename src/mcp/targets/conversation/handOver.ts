@@ -1,0 +1,13 @@
+import { GatewayError } from '../../../errors.ts';
+import type { Envelope } from '../../json/envelope.ts';
+import type { Waiter } from '../target.ts';
+
+/** Hands a response to its caller: whatever goes wrong in that, the caller hears of it. */
+export function handOver(waiter: Waiter, response: Envelope): void {
+  try {
+    waiter.answered(response);
+  } catch (error) {
+    waiter.failed(new GatewayError('internal_error', { cause: error }));
+    throw error;
+  }
+}

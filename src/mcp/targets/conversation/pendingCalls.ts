@@ -1,0 +1,149 @@
+import { GatewayError } from '../../../errors.ts';
+import type { Envelope, RpcId } from '../../json/envelope.ts';
+import type { Waiter } from '../target.ts';
+
+/** A request that waits for the server to be restarted. */
+export interface Delayed {
+  readonly line: string;
+  readonly method: string;
+  readonly wireId: number;
+  readonly waiter: Waiter;
+}
+
+/** The calls of one connection: those its server was asked, and those that wait for the next server. */
+export class PendingCalls {
+  private readonly sent = new Map<number, Waiter>();
+  private delayed: Delayed[] = [];
+  private delayedSince = 0;
+  /** The actions to run once the request with this id on the wire succeeds. */
+  private readonly notes = new Map<number, () => void>();
+  private last: number;
+
+  /** @param before ids up to this one are not used */
+  constructor(before = 0) {
+    this.last = before;
+  }
+
+  get size(): number {
+    return this.sent.size + this.delayed.length;
+  }
+
+  get delayedSize(): number {
+    return this.delayed.length;
+  }
+
+  /** The time that the oldest delayed call has waited, in milliseconds; 0 if there is none. */
+  get delayedFor(): number {
+    return this.delayed.length === 0 ? 0 : performance.now() - this.delayedSince;
+  }
+
+  /** An id for the wire that was never used on this connection. */
+  nextId(): number {
+    return ++this.last;
+  }
+
+  add(wireId: number, waiter: Waiter): void {
+    this.sent.set(wireId, waiter);
+  }
+
+  /** Keeps a request until there is a server again. */
+  delay(wireId: number, waiter: Waiter, line: string, method: string): void {
+    if (this.delayed.length === 0) this.delayedSince = performance.now();
+    this.delayed.push({ line, method, wireId, waiter });
+  }
+
+  note(wireId: number, note: () => void): void {
+    this.notes.set(wireId, note);
+  }
+
+  get(wireId: RpcId): Waiter | undefined {
+    return typeof wireId === 'number' ? this.sent.get(wireId) : undefined;
+  }
+
+  /** The same for a call that may wait for the next server. */
+  find(wireId: number): Waiter | undefined {
+    return this.sent.get(wireId) ?? this.delayed.find((one) => one.wireId === wireId)?.waiter;
+  }
+
+  *all(): Iterable<[number, Waiter]> {
+    yield* this.sent;
+    for (const { wireId, waiter } of this.delayed) yield [wireId, waiter];
+  }
+
+  /** Takes out the call that a response answers, and notes what the server has accepted. */
+  settle(response: Envelope): Waiter | undefined {
+    const wireId = response.id;
+    if (typeof wireId !== 'number') return undefined;
+    if (this.notes.size > 0) {
+      if (!response.isError) this.notes.get(wireId)?.();
+      this.notes.delete(wireId);
+    }
+    return this.take(wireId);
+  }
+
+  take(wireId: number): Waiter | undefined {
+    const waiter = this.sent.get(wireId);
+    if (waiter !== undefined) this.sent.delete(wireId);
+    return waiter;
+  }
+
+  /** The only call that was sent, by its id on the wire. */
+  get sole(): number | undefined {
+    if (this.sent.size !== 1) return undefined;
+    const [wireId] = this.sent.keys();
+    return wireId;
+  }
+
+  forget(wireId: number): void {
+    this.sent.delete(wireId);
+    this.notes.delete(wireId);
+    this.delayed = this.delayed.filter((one) => one.wireId !== wireId);
+  }
+
+  /** Gives up one call whose client has left; answers its id on the wire. */
+  dropAbandoned(): number | undefined {
+    for (const [wireId, waiter] of this.sent) {
+      if (waiter.abandoned !== true) continue;
+      this.forget(wireId);
+      waiter.failed(new GatewayError('mcp_cancelled', { message: 'the client left' }));
+      return wireId;
+    }
+    return undefined;
+  }
+
+  /** There is a server again: answers what to send it, whose calls now count as sent. */
+  release(): readonly Delayed[] {
+    const { delayed } = this;
+    this.delayed = [];
+    for (const { wireId, waiter } of delayed) this.sent.set(wireId, waiter);
+    return delayed;
+  }
+
+  /** Fails what the server was asked; what waits for the next one goes on waiting. */
+  fail(error: GatewayError): void {
+    const waiters = [...this.sent.values()];
+    for (const wireId of this.sent.keys()) this.notes.delete(wireId);
+    this.sent.clear();
+    for (const waiter of waiters) waiter.failed(error);
+  }
+
+  /**
+   * Fails what waits for the next server.
+   * @param each hears the id on the wire before
+   */
+  failDelayed(error: GatewayError, each: (wireId: number) => void = () => undefined): void {
+    const { delayed } = this;
+    this.delayed = [];
+    for (const { wireId, waiter } of delayed) {
+      this.notes.delete(wireId);
+      each(wireId);
+      waiter.failed(error);
+    }
+  }
+
+  failAll(error: GatewayError): void {
+    this.fail(error);
+    this.failDelayed(error);
+    this.notes.clear();
+  }
+}

@@ -1,0 +1,41 @@
+import { readEnvelope, type Envelope } from '../../json/envelope.ts';
+import { readFaulty, type Faulty } from '../../json/faulty.ts';
+import { Elements, skipSpace } from '../../json/scan.ts';
+
+/**
+ * Longer lines are checked for structure only: parsing a large list to throw the values away costs more than
+ * everything else that happens to it.
+ */
+const parseLimit = 65_536;
+
+/**
+ * The messages of one line of a server: one, or those of a batch (2025-03-26). What is no message stands there as a
+ * `Faulty`, so that the call that it answers can fail.
+ */
+export function readMessages(line: string): readonly (Envelope | Faulty)[] {
+  if (line.length <= parseLimit && !isJsonText(line)) return [readFaulty(line, 'not_json')];
+  const at = skipSpace(line, 0);
+  if (line.charCodeAt(at) !== 0x5b) return [read(line)];
+  const found: (Envelope | Faulty)[] = [];
+  const elements = new Elements(line, at);
+  while (elements.next()) found.push(read(line.slice(elements.start, elements.end)));
+  if (elements.broken) found.push(readFaulty(line, 'not_json'));
+  return found;
+}
+
+function read(text: string): Envelope | Faulty {
+  const message = readEnvelope(text);
+  return typeof message === 'string' ? readFaulty(text, message) : message;
+}
+
+function isJsonText(text: string): boolean {
+  // Cheaper than an exception for the common kind of garbage, a log line.
+  const first = text.charCodeAt(skipSpace(text, 0));
+  if (first !== 0x7b && first !== 0x5b) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,132 @@
+import type { Keep } from '../../limits/keep.ts';
+import { cut, memberOf, stringValue, type Envelope } from '../../json/envelope.ts';
+import { renderOutgoing } from '../../messages/outgoing.ts';
+
+/**
+ * Characters of the initialize of a client, and of what it says besides: they are kept as long as the session lives, and
+ * there may be very many sessions.
+ */
+export const maxKept = 65_536;
+const bareInitialized = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
+const maxLevel = 64;
+const maxSubscriptions = 1_024;
+/** Characters of all of them together. */
+const maxLength = 1_048_576;
+
+/** May whoever reads the session's streams know of the resource? */
+export type MayKnow = (uri: string) => boolean;
+
+/** The messages of the client that a replacement server must get again. */
+export class Restore {
+  /** The client's initialize, with the place of its id. */
+  private initialize: Envelope | undefined;
+  private confirmed: string | undefined;
+  private level: string | undefined;
+  private readonly subscriptions = new Set<string>();
+  /** Subscriptions that the server was not told again, because nobody was there for whom they could be judged. */
+  private readonly waiting = new Set<string>();
+  private length = 0;
+  private readonly room: Keep;
+
+  constructor(room: Keep) {
+    this.room = room;
+  }
+
+  begin(initialize: Envelope): void {
+    this.initialize = initialize;
+    this.room.add(initialize.text.length);
+  }
+
+  /** The client's notifications/initialized, once it came. */
+  get initialized(): string | undefined {
+    return this.confirmed;
+  }
+
+  confirm(text: string): void {
+    // It may be a slice of a large batch.
+    this.confirmed = text.length <= maxKept ? cut(text, { start: 0, end: text.length }) : bareInitialized;
+  }
+
+  /** The first request of the client again, under another id. */
+  beginning(wireId: number): string {
+    if (this.initialize === undefined) throw new Error('a server begins with initialize');
+    return renderOutgoing({ envelope: this.initialize, token: undefined, edits: [] }, wireId);
+  }
+
+  /** Notes a request that the server accepted; `undefined` where there is nothing to note. */
+  note(request: Envelope): (() => void) | undefined {
+    if (request.method === 'logging/setLevel') {
+      const level = parameter(request, 'level');
+      return level === undefined || level.length > maxLevel ? undefined : () => void (this.level = level);
+    }
+    if (request.method === 'resources/subscribe') {
+      const uri = parameter(request, 'uri');
+      return uri === undefined ? undefined : () => this.subscribed(uri);
+    }
+    if (request.method === 'resources/unsubscribe') {
+      const uri = parameter(request, 'uri');
+      return uri === undefined ? undefined : () => this.unsubscribed(uri);
+    }
+    return undefined;
+  }
+
+  private subscribed(uri: string): void {
+    this.unsubscribed(uri);
+    if (this.subscriptions.size >= maxSubscriptions || this.length + uri.length > maxLength) return;
+    this.room.add(uri.length);
+    if (this.room.isOver) {
+      this.room.remove(uri.length);
+      return;
+    }
+    this.subscriptions.add(uri);
+    this.length += uri.length;
+  }
+
+  private unsubscribed(uri: string): void {
+    this.waiting.delete(uri);
+    if (!this.subscriptions.delete(uri)) return;
+    this.length -= uri.length;
+    this.room.remove(uri.length);
+  }
+
+  /**
+   * The requests to say again once the server is initialized: as they go over the wire, with their ids. The rules may
+   * hide by now what the client subscribed to.
+   * @param mayKnow undefined where nobody is there to be judged: subscriptions wait for `requestsThatWaited`
+   */
+  *requests(nextId: () => number, mayKnow: MayKnow | undefined): Iterable<WireRequest> {
+    if (this.level !== undefined)
+      yield wireRequest(nextId(), 'logging/setLevel', JSON.stringify({ level: this.level }));
+    for (const uri of this.subscriptions) this.waiting.add(uri);
+    if (mayKnow !== undefined) yield* this.requestsThatWaited(nextId, mayKnow);
+  }
+
+  /** The subscriptions that the server has not been told again. */
+  *requestsThatWaited(nextId: () => number, mayKnow: MayKnow): Iterable<WireRequest> {
+    for (const uri of [...this.waiting]) {
+      this.waiting.delete(uri);
+      if (mayKnow(uri)) yield wireRequest(nextId(), 'resources/subscribe', JSON.stringify({ uri }));
+      else this.unsubscribed(uri);
+    }
+  }
+
+  /** Does a subscription wait to be said again? */
+  get waits(): boolean {
+    return this.waiting.size > 0;
+  }
+}
+
+/** A request as it goes over the wire, and its id there. */
+export type WireRequest = readonly [wireId: number, text: string];
+
+const wireRequest = (wireId: number, method: string, params: string): WireRequest => [
+  wireId,
+  `{"jsonrpc":"2.0","id":${wireId},"method":"${method}","params":${params}}`,
+];
+
+function parameter(request: Envelope, name: string): string | undefined {
+  const place = memberOf(request.text, request.body, name);
+  const value = place === 'ambiguous' ? undefined : stringValue(request.text, place);
+  // It is kept: a mere slice would keep the whole message alive.
+  return value === undefined ? undefined : cut(value, { start: 0, end: value.length });
+}

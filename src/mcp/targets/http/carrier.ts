@@ -1,0 +1,58 @@
+import type { GatewayError } from '../../../errors.ts';
+import type { Limits } from '../../../model/index.ts';
+import type { Reach } from '../../contract.ts';
+import type { Home } from './home.ts';
+
+/** A request to the server that is under way. */
+export interface Carrier {
+  /** The call that it carries; 0 for none. */
+  readonly wireId: number;
+  /** The session that it was made for. */
+  readonly home: Home;
+  /** Bytes that the server has not taken. */
+  readonly backlog: number;
+  pause(): void;
+  resume(): void;
+  /** Abandons the exchange: its result is not wanted any more. */
+  abandon(): void;
+  /** Every few seconds. */
+  tick(now: number): void;
+}
+
+/**
+ * The functions of their connection that requests to a server need. Calls go by their ids on the wire, 0 is none.
+ */
+export interface CarrierHost {
+  /** The name of the target, for messages. */
+  readonly name: string;
+  readonly reach: Reach;
+  readonly limits: Limits;
+  /** The client cannot take more for now. */
+  readonly paused: boolean;
+  /** Receives messages, on the stream of a call or of none. */
+  receive(text: string, wireId: number): void;
+  /** Is the call still to be answered? */
+  waits(wireId: number): boolean;
+  /** Has the call a time limit of its own? */
+  isLimited(wireId: number): boolean;
+  /** The call will not be answered. */
+  failed(wireId: number, error: GatewayError): void;
+  /**
+   * The server does not know the session any more.
+   * @param text of a call that it did not carry out: it may be said again
+   */
+  lost(home: Home, why: string, wireId: number, text?: string): void;
+  /** The stream of a call broke and can be taken up again behind an event. */
+  broken(home: Home, wireId: number, place: StreamPlace): void;
+  /** Records that a carrier has ended. */
+  over(carrier: Carrier): void;
+}
+
+/** The place and the time at which a stream is resumed. */
+export interface StreamPlace {
+  readonly lastId: string | undefined;
+  readonly retryMs: number | undefined;
+}
+
+/** Streams that go on after their response are cut, in milliseconds: their connection is worth more. */
+export const lingerMs = 5_000;

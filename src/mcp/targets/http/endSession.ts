@@ -1,0 +1,57 @@
+import type { Logger } from '../../../telemetry/index.ts';
+import type { Reach } from '../../contract.ts';
+import { Exchange } from './serverExchange.ts';
+import { requestHead } from './serverRequestHead.ts';
+import type { Home } from './home.ts';
+
+/** The least and the most time for a server to take note of the end, in milliseconds. */
+const leastMs = 500;
+const mostMs = 3_000;
+
+/** The share for a server of the time that a session gets to end, in milliseconds. */
+export const endMs = (graceMs: number): number => Math.min(mostMs, Math.max(leastMs, graceMs));
+
+/** Waits for something that cannot fail, but no longer than so many milliseconds. */
+export async function within(ms: number, what: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  await Promise.race([what, new Promise<void>((resolve) => void (timer = setTimeout(resolve, ms)))]);
+  clearTimeout(timer);
+}
+
+/** Tells a server that its session is over. Resolves (never rejects) when it knows, or when the time is up. */
+export function endSession(reach: Reach, home: Home, graceMs: number, log: Logger): Promise<void> {
+  if (home.id === undefined) return Promise.resolve();
+  return new Promise((resolve) => {
+    const exchange = new Exchange(
+      {
+        destination: reach.destination,
+        home,
+        head: requestHead('DELETE', reach, home, []),
+        repeatable: true,
+        patient: true,
+      },
+      {
+        // 405: the server ends sessions by itself.
+        onHead: ({ status }) => {
+          if (status >= 400 && status !== 404 && status !== 405)
+            log.debug('the target keeps its session', { status });
+        },
+        onBytes: () => undefined,
+        onEnd: () => done(),
+        onFailure: (code, detail) => {
+          log.debug('the target could not be told that its session is over', { code, detail });
+          done();
+        },
+      },
+    );
+    const timer = setTimeout(() => {
+      exchange.abandon();
+      done();
+    }, endMs(graceMs));
+    const done = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    exchange.begin();
+  });
+}

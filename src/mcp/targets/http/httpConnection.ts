@@ -1,0 +1,415 @@
+import { GatewayError } from '../../../errors.ts';
+import type { Limits, RemoteTarget } from '../../../model/index.ts';
+import type { Logger } from '../../../telemetry/index.ts';
+import type { Reach } from '../../contract.ts';
+import type { Keep } from '../../limits/keep.ts';
+import type { RestartPolicy } from '../conversation/backoff.ts';
+import type { CallLimit } from '../../limits/callClocks.ts';
+import type { MayKnow } from '../conversation/restore.ts';
+import type { Envelope, RpcId } from '../../json/envelope.ts';
+import { renderOutgoing, type Outgoing } from '../../messages/outgoing.ts';
+import { lateError, targetError } from '../../messages/rpcError.ts';
+import type {
+  MessageOrigin,
+  TargetConnection,
+  TargetListener,
+  TargetPlace,
+  TargetState,
+  TargetView,
+  Waiter,
+} from '../target.ts';
+import { endMs, endSession, within } from './endSession.ts';
+import { FirstRequest } from './firstRequest.ts';
+import { FormerServers } from './formerServers.ts';
+import { agree, newHome, sameServer, type Home } from './home.ts';
+import { News } from './news.ts';
+import { Renewal, type Renewed } from './renewal.ts';
+import { signOfLife } from './signOfLife.ts';
+import { StartTimer } from './startTimer.ts';
+import { Traffic, type TrafficOwner } from './traffic.ts';
+
+export interface HttpOptions {
+  readonly reach: Reach;
+  readonly restart: RestartPolicy;
+  readonly limits: () => Limits;
+  readonly log: Logger;
+  readonly listener: TargetListener;
+  /** Counts what is remembered for a server that must be told again. */
+  readonly keep: Keep;
+  readonly now: () => number;
+  readonly onRestart: (target: string) => void;
+  /** Another process has begun the session. */
+  readonly resumed: boolean;
+  /** Other processes may hold the session as well. */
+  readonly shared: () => boolean;
+}
+
+/** Calls of one session that may wait for one target: each has a connection of its own in HTTP/1.1. */
+const maxPending = 128;
+/** Calls that wait until the server is told again what it forgot. */
+const maxWaiting = 64;
+/** Notifications and responses on their way. */
+const maxNotes = 256;
+/** Bytes that the server may leave unread before calls to it are refused. */
+const maxBacklog = 8_388_608;
+
+/**
+ * A session with a server that speaks Streamable HTTP. Each message is a POST of its own, what the server says by
+ * itself comes on a GET. A server that forgets the session is told everything again, so that the client need not
+ * notice.
+ */
+export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
+  readonly name: string;
+  generation = 0;
+  home: Home = newHome();
+  state: TargetState = 'starting';
+  private readonly options: HttpOptions;
+  private readonly traffic: Traffic;
+  private readonly news: News;
+  private readonly former: FormerServers;
+  private readonly timer: StartTimer;
+  private readonly renewal: Renewal;
+  private notes = 0;
+  /** The server is being told that the client is initialized: some refuse everything else before. */
+  private confirming = false;
+  private settled = Promise.withResolvers<void>();
+  /** The first request of the session, until it is answered. */
+  private opening: FirstRequest | undefined;
+  /** Resolves when the server knows that the session is over. */
+  private leaving: Promise<void> = Promise.resolve();
+
+  constructor(target: RemoteTarget, options: HttpOptions) {
+    this.name = target.name;
+    this.options = options;
+    this.traffic = new Traffic(target.name, options.reach, this, options);
+    this.news = new News(this.traffic, options.shared);
+    this.former = new FormerServers(this.traffic.carriers, options.log);
+    this.timer = new StartTimer(this.traffic);
+    this.renewal = new Renewal(this, this.traffic, this.news, this.timer, options);
+  }
+
+  /**
+   * Goes on with a session that another process began, where the server knows it still.
+   * @throws GatewayError mcp_session_unknown, and what the server failed with where that cannot be told
+   */
+  async takeUp({ serverSession: id, version, address }: TargetPlace): Promise<void> {
+    this.home = { id, version, endpoint: undefined, address };
+    await signOfLife(this.traffic);
+    if (this.state === 'starting') this.state = 'ready';
+  }
+
+  // TargetConnection
+
+  use(reach: Reach): void {
+    const { reach: before } = this.traffic;
+    this.traffic.reach = reach;
+    if (reach.destination === before.destination || this.state !== 'ready') return;
+    if (!this.mayBeginAgain && sameServer(reach, before)) {
+      // Others may be with it still: the server is to say whether it knows the session, not we.
+      this.home.address = this.home.endpoint?.name ?? this.home.address;
+      this.home.endpoint = undefined;
+      this.news.move(this.home);
+      return;
+    }
+    // Exchanges under way at the former server still end there.
+    this.former.add(before, this.home);
+    if (this.mayBeginAgain) this.renewal.begin('is another server now');
+    else this.gone();
+  }
+
+  open(out: Outgoing, waiter: Waiter): void {
+    this.renewal.restore.begin(out.envelope);
+    const wireId = this.traffic.calling.nextId();
+    this.traffic.calling.add(wireId, {
+      answered: (response) => {
+        this.timer.stop();
+        if (response.isError) void this.close(0);
+        else {
+          agree(this.home, response);
+          this.state = 'ready';
+          this.opening = undefined;
+        }
+        waiter.answered(response);
+      },
+      failed: (error) => {
+        this.timer.stop();
+        void this.close(0);
+        waiter.failed(error);
+      },
+    });
+    this.timer.arm(() => this.traffic.failed(wireId, this.timer.error));
+    this.opening = new FirstRequest(this.traffic, renderOutgoing(out, wireId), wireId);
+  }
+
+  call(out: Outgoing, waiter: Waiter): number {
+    const refusal = this.refusal();
+    if (refusal !== undefined) {
+      waiter.failed(refusal);
+      return 0;
+    }
+    const wireId = this.traffic.calling.nextId();
+    const text = renderOutgoing(out, wireId);
+    const note = this.renewal.restore.note(out.envelope);
+    if (note !== undefined) this.traffic.calling.note(wireId, note);
+    if (out.limit !== undefined) this.traffic.limit(wireId, out.limit);
+    if (this.state === 'ready' && !this.confirming) {
+      this.traffic.calling.add(wireId, waiter);
+      this.news.wake();
+      this.traffic.post(text, out.envelope.method, wireId);
+      return wireId;
+    }
+    this.traffic.calling.delay(wireId, waiter, text, out.envelope.method);
+    if (this.state === 'failed') this.renewal.retry();
+    return wireId;
+  }
+
+  send(text: string, method = ''): void {
+    if (method === 'notifications/initialized') this.renewal.restore.confirm(text);
+    if (this.state !== 'ready') return;
+    if (method === 'notifications/initialized') {
+      // Once is enough, however often the client says it.
+      if (this.confirming) return;
+      this.confirming = true;
+      this.settled = Promise.withResolvers();
+      // A server that leaves this unanswered gets the rest all the same, later.
+      this.timer.arm(() => this.release());
+      this.confirm(text, () => {
+        this.timer.stop();
+        this.release();
+      });
+      return;
+    }
+    if (this.notes >= maxNotes) {
+      this.traffic.warn('too many notifications and responses are on their way; dropped');
+      return;
+    }
+    this.notes++;
+    this.traffic.post(text, method, 0, { done: () => void this.notes-- });
+  }
+
+  get settling(): Promise<void> | undefined {
+    return this.confirming ? this.settled.promise : undefined;
+  }
+
+  get place(): TargetPlace | undefined {
+    if (this.state !== 'ready') return undefined;
+    const { id: serverSession, version, endpoint } = this.home;
+    return { serverSession, version, address: endpoint?.name };
+  }
+
+  attended(mayKnow: MayKnow): void {
+    this.renewal.attended(mayKnow);
+  }
+
+  hear(wanted: boolean): void {
+    this.news.hear(wanted, this.state === 'ready' && !this.confirming ? this.home : undefined);
+  }
+
+  pending(wireId: RpcId): Waiter | undefined {
+    return this.traffic.calling.get(wireId);
+  }
+
+  calls(): Iterable<[number, Waiter]> {
+    return this.traffic.calling.all();
+  }
+
+  forget(wireId: number): void {
+    this.traffic.forget(wireId);
+  }
+
+  pause(): void {
+    this.traffic.pause();
+  }
+
+  resume(): void {
+    this.traffic.resume();
+  }
+
+  tick(now: number): void {
+    this.traffic.carriers.tick(now);
+    this.former.tick(now);
+  }
+
+  leave(): () => Promise<void> {
+    const { home } = this;
+    const { reach } = this.traffic;
+    const { log } = this.options;
+    if (this.state !== 'closed') {
+      this.stop();
+      this.traffic.carriers.abandon();
+    }
+    // It is kept for hours, and must hold nothing of the session but this.
+    return () => endSession(reach, home, 0, log);
+  }
+
+  async close(graceMs: number): Promise<void> {
+    if (this.state === 'closed') return this.leaving;
+    const { opening } = this;
+    this.stop();
+    // The server may just have opened a session, which nobody could end later.
+    this.traffic.carriers.abandon(opening?.post);
+    this.leaving = this.part(graceMs, opening);
+    return this.leaving;
+  }
+
+  private stop(): void {
+    this.state = 'closed';
+    this.timer.stop();
+    this.news.stop();
+    this.former.close();
+    this.settled.resolve();
+    this.traffic.failAll(targetError('mcp_target_failed', this.name, 'has been stopped'));
+  }
+
+  private async part(graceMs: number, opening: FirstRequest | undefined): Promise<void> {
+    if (opening !== undefined) await within(endMs(graceMs), opening.answered);
+    this.traffic.carriers.abandon();
+    await endSession(this.traffic.reach, this.home, graceMs, this.options.log);
+  }
+
+  view(): TargetView {
+    return {
+      name: this.name,
+      state: this.state,
+      pid: undefined,
+      restarts: this.renewal.restarts,
+      pending: this.traffic.calling.size,
+      lastError: this.renewal.lastError,
+    };
+  }
+
+  /** The reason why a call cannot be taken now, or undefined. */
+  private refusal(): GatewayError | undefined {
+    const failed = (what: string): GatewayError => targetError('mcp_target_failed', this.name, what);
+    if (this.state === 'closed') return failed('has been stopped');
+    if (this.state === 'failed' && !this.renewal.mayTry)
+      return failed(`keeps failing: it ${this.renewal.lastError}; try again later`);
+    if (this.traffic.calling.size >= maxPending && !this.dropAbandoned())
+      return failed('has too many calls waiting');
+    if (this.traffic.carriers.backlog > maxBacklog) return failed('does not read its messages');
+    const waits = this.state !== 'ready' || this.confirming;
+    if (waits && this.traffic.calling.delayedSize >= maxWaiting)
+      return failed('begins its session again and has too many calls waiting');
+    return undefined;
+  }
+
+  dropAbandoned(): boolean {
+    const wireId = this.traffic.calling.dropAbandoned();
+    if (wireId === undefined) return false;
+    this.cancel(wireId, 'client left');
+    return true;
+  }
+
+  private cancel(wireId: number, reason: string): void {
+    const params = `{"requestId":${wireId},"reason":"${reason}"}`;
+    this.send(
+      `{"jsonrpc":"2.0","method":"notifications/cancelled","params":${params}}`,
+      'notifications/cancelled',
+    );
+    this.forget(wireId);
+  }
+
+  progressed(wireId: number): void {
+    this.traffic.progressed(wireId);
+  }
+
+  hold(waits: boolean): void {
+    this.traffic.hold(waits);
+  }
+
+  // TrafficOwner
+
+  late(wireId: number, limit: CallLimit): void {
+    const waiter = this.traffic.calling.find(wireId);
+    if (waiter === undefined) return;
+    this.traffic.warn('call timed out; the target was told', `${limit.ms} ms`);
+    this.cancel(wireId, 'timeout');
+    waiter.failed(lateError(this.name, limit));
+  }
+
+  said(message: Envelope, origin: MessageOrigin): void {
+    this.options.listener.onMessage(this, message, origin);
+  }
+
+  get beginning(): boolean {
+    return this.state === 'starting';
+  }
+
+  lost(home: Home, why: string, wireId: number, text?: string): void {
+    if (this.state === 'closed') return;
+    const current = home === this.home;
+    // Messages during the beginning of a session belong to that beginning, and fail with it.
+    const beginning = current && this.state !== 'ready';
+    const waiter = wireId === 0 ? undefined : this.traffic.calling.take(wireId);
+    if (current && !this.mayBeginAgain) {
+      this.traffic.forget(wireId);
+      waiter?.failed(new GatewayError('mcp_session_unknown', { detail: why }));
+      if (!beginning) this.gone();
+      return;
+    }
+    if (current && !beginning) this.renewal.begin(why);
+    if (waiter === undefined || text === undefined) return;
+    if (beginning || this.state === 'failed' || this.traffic.calling.delayedSize >= maxWaiting) {
+      const what = this.state === 'failed' ? `keeps failing: it ${why}` : why;
+      this.traffic.forget(wireId);
+      waiter.failed(targetError('mcp_target_failed', this.name, what));
+      return;
+    }
+    // The server has not carried it out, so the next session can have it.
+    this.traffic.calling.delay(wireId, waiter, text, '');
+    if (this.state === 'ready' && !this.confirming) this.release();
+  }
+
+  // The session with the server
+
+  confirm(text: string, then: (error: GatewayError | undefined) => void): void {
+    const { home } = this;
+    const done = (error?: GatewayError): void => {
+      if (home !== this.home || this.state === 'closed') return;
+      if (error === undefined) this.news.begin(home);
+      then(error);
+    };
+    this.traffic.post(text, 'notifications/initialized', 0, { done });
+  }
+
+  /**
+   * Is a session that the server does not know begun again? Whoever holds it alone knows that the client has not ended
+   * it; of one that others hold as well, only an open stream of the client says so. One that another process has begun
+   * cannot be: what the client said in the beginning is not known here.
+   */
+  private get mayBeginAgain(): boolean {
+    return !this.options.resumed && (this.news.wanted || !this.options.shared());
+  }
+
+  /** The server does not know the session, which ends with that. */
+  private gone(): void {
+    this.home = newHome();
+    this.traffic.failAll(new GatewayError('mcp_session_unknown'));
+    this.options.listener.onGone(this);
+  }
+
+  // Renewed
+
+  down(): void {
+    this.confirming = false;
+    this.settled.resolve();
+    this.options.listener.onDown(this);
+  }
+
+  mayKnow(): MayKnow | undefined {
+    return this.options.listener.mayKnow(this);
+  }
+
+  again(): void {
+    this.generation++;
+    this.options.onRestart(this.name);
+  }
+
+  /** Calls that waited go now. */
+  release(): void {
+    this.confirming = false;
+    this.settled.resolve();
+    for (const { wireId, line, method } of this.traffic.calling.release())
+      this.traffic.post(line, method, wireId);
+  }
+}

@@ -1,0 +1,328 @@
+import type { ErrorCode, GatewayError } from '../../../errors.ts';
+import { EventReader, type EventTaker, type Head } from '../../../http/index.ts';
+import type { Endpoint } from '../../../upstream/index.ts';
+import { isJson } from '../../messages/accept.ts';
+import type { Reach } from '../../contract.ts';
+import { idOfLongLine } from '../conversation/longLine.ts';
+import { readMessages } from '../conversation/readMessages.ts';
+import { targetError } from '../../messages/rpcError.ts';
+import { lingerMs, type Carrier, type CarrierHost } from './carrier.ts';
+import type { Home } from './home.ts';
+import { Exchange, type AnswerTaker } from './serverExchange.ts';
+import { connectionError, statusError, withoutSecrets } from './failures.ts';
+import { requestHead } from './serverRequestHead.ts';
+
+export interface PostStart {
+  readonly home: Home;
+  /** The message, as it goes over the wire. */
+  readonly text: string;
+  readonly method: string;
+  /** The id of the request on the wire; 0 for notifications and responses. */
+  readonly wireId: number;
+  /** Hears that the answer has begun. */
+  readonly begun?: () => void;
+  /** Hears of the end of a notification or response. */
+  readonly done?: (error?: GatewayError) => void;
+}
+
+/** Requests that a server may carry out twice without harm. */
+const repeatable: ReadonlySet<string> = new Set([
+  'initialize',
+  'ping',
+  'tools/list',
+  'prompts/list',
+  'prompts/get',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'completion/complete',
+  'logging/setLevel',
+  'tasks/get',
+  'tasks/list',
+  'notifications/initialized',
+]);
+
+/** The bytes that are read of an answer that is a failure. */
+const maxProblemBytes = 16_384;
+/** The characters of it that go into the log. */
+const maxShown = 300;
+
+const isEvents = (type: string | undefined): boolean =>
+  type !== undefined && /^text\/event-stream\s*(?:;|$)/i.test(type.trim());
+const isPlain = (id: string): boolean => /^[\x21-\x7e]{1,1024}$/.test(id);
+
+/** The way in which the body of the answer is read. */
+type Mode = 'events' | 'json' | 'problem' | 'ignored';
+
+/** A message to the server, and its answer: a response as JSON, a stream of events, or a mere receipt. */
+export class Post implements AnswerTaker, EventTaker, Carrier {
+  readonly wireId: number;
+  readonly home: Home;
+  private readonly host: CarrierHost;
+  private readonly start: PostStart;
+  private readonly exchange: Exchange;
+  /** The reach with which it was sent. */
+  private readonly reach: Reach;
+  private mode: Mode = 'ignored';
+  private reader: EventReader | undefined;
+  private parts: Buffer[] = [];
+  private length = 0;
+  private status = 0;
+  /** A hint from the head of an answer that is a failure, for the log. */
+  private hint = '';
+  private retryAfter: string | undefined;
+  private lastByteAt = 0;
+  /** When the response came; 0 before. */
+  private settledAt = 0;
+  private ended = false;
+
+  constructor(start: PostStart, host: CarrierHost) {
+    this.start = start;
+    this.host = host;
+    this.wireId = start.wireId;
+    this.home = start.home;
+    this.reach = host.reach;
+    const { home, method, wireId } = start;
+    const body = Buffer.from(start.text);
+    const lines = [
+      ['content-type', 'application/json'],
+      ['accept', 'application/json, text/event-stream'],
+      ['content-length', String(body.length)],
+    ] as const;
+    this.exchange = new Exchange(
+      {
+        destination: host.reach.destination,
+        home,
+        head: requestHead('POST', host.reach, home, lines),
+        body,
+        repeatable: repeatable.has(method),
+        // A limit of the call's own takes the place of the general one.
+        patient: wireId !== 0 && (host.reach.callTimeoutMs !== undefined || host.isLimited(wireId)),
+      },
+      this,
+    );
+    if (host.paused) this.exchange.pause();
+  }
+
+  begin(): void {
+    this.exchange.begin();
+  }
+
+  get backlog(): number {
+    return this.exchange.backlog;
+  }
+
+  pause(): void {
+    this.exchange.pause();
+  }
+
+  resume(): void {
+    this.exchange.resume();
+  }
+
+  abandon(): void {
+    if (this.ended) return;
+    this.reader?.stop();
+    this.leave();
+  }
+
+  tick(now: number): void {
+    const { wireId, host } = this;
+    // The response may have come on another stream.
+    if (this.settledAt === 0 && wireId !== 0 && !host.waits(wireId)) this.settledAt = now;
+    if (this.settledAt !== 0 && now - this.settledAt > lingerMs) this.abandon();
+    else if (
+      this.status !== 0 &&
+      this.mode !== 'events' &&
+      !host.paused &&
+      now - this.lastByteAt > host.limits.bodyTimeoutMs
+    ) {
+      this.exchange.abandon();
+      this.onFailure('upstream_timeout', 'limits.bodyTimeout');
+    }
+  }
+
+  // AnswerTaker
+
+  onHead(head: Head, from: Endpoint): void {
+    const { wireId, method, home } = this.start;
+    const { status } = head;
+    this.status = status;
+    this.lastByteAt = performance.now();
+    if (status < 200 || status > 299) {
+      this.mode = 'problem';
+      this.hint = head.get('www-authenticate') ?? head.get('location') ?? '';
+      this.retryAfter = head.get('retry-after');
+      return;
+    }
+    const id = method === 'initialize' ? head.get('mcp-session-id') : undefined;
+    if (id !== undefined && !isPlain(id)) {
+      // MCP, Session Management: visible ASCII only. It would have to go into every head of ours.
+      const what = 'answered with a session id that cannot be used';
+      this.finish(targetError('mcp_target_failed', this.host.name, what));
+      return;
+    }
+    if (id !== undefined) {
+      home.id = id;
+      home.endpoint = from;
+    }
+    this.start.begun?.();
+    if (wireId === 0) {
+      // The content of a receipt is ignored; a receipt that never ends is not waited for.
+      if (isEvents(head.get('content-type'))) this.finish();
+      return;
+    }
+    const type = head.get('content-type');
+    const coding = head.get('content-encoding')?.toLowerCase() ?? 'identity';
+    if (coding !== 'identity') this.wrongContent(`content-encoding ${coding}`);
+    else if (isJson(type)) this.mode = 'json';
+    else if (isEvents(type)) {
+      this.mode = 'events';
+      this.reader = new EventReader(this, this.host.limits.maxMcpMessageBytes);
+    } else this.wrongContent(`status ${status}, content-type ${type ?? 'absent'}`);
+    if (this.mode === 'json' && head.contentLength > this.host.limits.maxMcpMessageBytes) this.tooLong();
+  }
+
+  onBytes(bytes: Buffer, from: number, to: number): void {
+    this.lastByteAt = performance.now();
+    if (this.reader !== undefined) {
+      this.reader.take(bytes, from, to);
+      return;
+    }
+    if (this.mode === 'ignored') {
+      this.length += to - from;
+      if (this.length > maxProblemBytes) this.finish();
+      return;
+    }
+    const most = this.mode === 'json' ? this.host.limits.maxMcpMessageBytes : maxProblemBytes;
+    this.length += to - from;
+    if (this.length <= most) this.parts.push(Buffer.from(bytes.subarray(from, to)));
+    else if (this.mode === 'json') this.tooLong();
+    else this.problem();
+  }
+
+  onEnd(): void {
+    if (this.ended) return;
+    if (this.mode === 'problem') this.problem();
+    else if (this.mode === 'json') this.response();
+    else if (this.mode === 'events') this.streamOver('ended its stream before it answered', '');
+    else this.finish();
+  }
+
+  onFailure(code: ErrorCode, detail: string): void {
+    if (this.ended) return;
+    if (this.mode === 'events')
+      this.streamOver('broke its stream off before it answered', `${code}: ${detail}`);
+    else this.finish(connectionError(this.host.name, code, detail));
+  }
+
+  // EventTaker
+
+  onEvent(data: string): void {
+    const { host } = this;
+    const { wireId } = this.start;
+    host.receive(data, wireId);
+    if (this.settledAt === 0 && !host.waits(wireId)) this.settledAt = performance.now();
+  }
+
+  onTooLong(head: string, tail: string): void {
+    const { wireId } = this.start;
+    const id = idOfLongLine(head, tail) ?? wireId;
+    this.host.failed(id, tooLarge(this.host.name));
+    if (!this.host.waits(wireId)) this.abandon();
+  }
+
+  /** The whole answer as JSON. */
+  private response(): void {
+    const { host } = this;
+    const { wireId } = this.start;
+    const text = Buffer.concat(this.parts).toString();
+    this.parts = [];
+    host.receive(text, wireId);
+    if (host.waits(wireId))
+      this.finish(targetError('mcp_target_failed', host.name, 'answered with something that is no response'));
+    else this.finish();
+  }
+
+  private streamOver(what: string, detail: string): void {
+    const { host, reader } = this;
+    const { home, wireId } = this.start;
+    this.ended = true;
+    if (host.waits(wireId)) {
+      if (reader?.lastId === undefined)
+        host.failed(wireId, targetError('mcp_target_failed', host.name, what, detail));
+      else host.broken(home, wireId, reader);
+    }
+    host.over(this);
+  }
+
+  /** The answer says that something is wrong: the server may say so in the protocol, or may have lost the session. */
+  private problem(): void {
+    const { host, status } = this;
+    const { home, wireId, text } = this.start;
+    const body = Buffer.concat(this.parts).toString();
+    this.parts = [];
+    if (home.id !== undefined && (status === 404 || (status === 400 && blamesSession(body)))) {
+      const why = `does not know its session (${status})`;
+      this.leave();
+      host.lost(home, why, wireId, text);
+      this.start.done?.(targetError('mcp_target_failed', host.name, why));
+      return;
+    }
+    if (wireId !== 0 && answers(body, wireId)) {
+      host.receive(body, wireId);
+      this.finish();
+      return;
+    }
+    const said = [this.hint, body].filter((part) => part !== '').join('; ');
+    const detail = withoutSecrets(said, this.reach).slice(0, maxShown);
+    this.finish(statusError(host.name, status, detail, this.retryAfter));
+  }
+
+  private wrongContent(detail: string): void {
+    const what = 'answered with something that is no MCP message';
+    this.finish(targetError('mcp_target_failed', this.host.name, what, detail));
+  }
+
+  private tooLong(): void {
+    this.finish(tooLarge(this.host.name));
+  }
+
+  private finish(error?: GatewayError): void {
+    if (this.ended) return;
+    this.leave();
+    if (error !== undefined && this.wireId !== 0) this.host.failed(this.wireId, error);
+    this.start.done?.(error);
+  }
+
+  /** Ends it, the rest of an answer that is still under way included. */
+  private leave(): void {
+    this.ended = true;
+    this.exchange.abandon();
+    this.host.over(this);
+  }
+}
+
+const tooLarge = (target: string): GatewayError =>
+  targetError('mcp_message_too_large', target, 'answered with a message that is too large');
+
+/** Is it the response to the call, and nothing else? */
+function answers(body: string, wireId: number): boolean {
+  const messages = readMessages(body.replaceAll(/[\r\n]/g, ' '));
+  const [message, ...others] = messages;
+  if (message === undefined || 'fault' in message || others.length > 0) return false;
+  return message.kind === 'response' && message.id === wireId;
+}
+
+/** Servers that are made after the examples of the SDK answer 400 for a session that they do not know. */
+function blamesSession(body: string): boolean {
+  try {
+    const { error } = JSON.parse(body) as { error?: { code?: unknown; message?: unknown } };
+    if (error?.code !== -32000 && error?.code !== -32001) return false;
+    return typeof error.message === 'string' && /\bsession\b/i.test(error.message);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,214 @@
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import type { Readable, Writable } from 'node:stream';
+import type { StdioTarget } from '../../../model/index.ts';
+import { ChildInput } from './childInput.ts';
+import { signalGroup } from './group.ts';
+import { LineSplitter, type LineReader } from './lines.ts';
+
+export interface ChildEvents extends LineReader {
+  /** Receives a line of stderr. */
+  onStderr(line: string): void;
+  /** The child is of no more use: it could not start or its leader ended. Called once. */
+  /** @param detail what only the operator may know, such as a path */
+  onDown(reason: string, detail?: string): void;
+}
+
+/** A line of stderr longer than this is cut. */
+const maxStderrLine = 4_096;
+/** Output that was written before the end may still be in the pipe this long after it, in milliseconds. */
+const drainMs = 100;
+/** Members of a group that outlive their leader get this long after SIGTERM when nobody asked for a stop. */
+const orphanMs = 500;
+const pollMs = 25;
+/** After SIGKILL a zombie that its new parent does not reap still answers; it is not waited for. */
+const reapMs = 150;
+
+/**
+ * An MCP server process: its pipes, and the certainty that neither it nor anything it started in its process
+ * group is left when `gone` resolves.
+ */
+export class Child {
+  /** Undefined where the command could not be started. */
+  readonly pid: number | undefined;
+  /** Resolves (never rejects) when the whole process group is gone. */
+  readonly gone: Promise<void>;
+  private readonly process: ChildProcessByStdio<Writable, Readable, Readable>;
+  private readonly input: ChildInput;
+  private readonly events: ChildEvents;
+  private resolveGone: () => void = () => undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private down = false;
+  private exited = false;
+  private stopping = false;
+  private killAt = Infinity;
+  private exitReason = '';
+
+  /** @throws where the operating system refuses the arguments themselves (a NUL in them, too many) */
+  constructor(
+    target: StdioTarget,
+    env: Record<string, string>,
+    maxLineBytes: () => number,
+    events: ChildEvents,
+  ) {
+    this.events = events;
+    this.process = spawn(target.cmd, target.args, {
+      env,
+      stdio: ['pipe', 'pipe', 'pipe'],
+      detached: true,
+      ...(target.cwd === undefined ? {} : { cwd: target.cwd }),
+    });
+    this.input = new ChildInput(this.process.stdin);
+    this.pid = this.process.pid;
+    this.gone = new Promise((resolve) => {
+      this.resolveGone = resolve;
+    });
+    this.process.on('error', (error: NodeJS.ErrnoException) => this.onError(target, error));
+    this.process.on('exit', (code, signal) => this.onExit(code, signal));
+    this.process.on('close', () => this.onClose());
+    // A write to a child that has just died fails; the exit that follows says why.
+    this.process.stdin.on('error', () => this.onPipeLost('closed its input'));
+    this.process.stdout.on('error', () => undefined);
+    this.process.stderr.on('error', () => undefined);
+    const lines = new LineSplitter(maxLineBytes, events);
+    this.process.stdout.on('data', (chunk: Buffer) => lines.push(chunk));
+    this.process.stdout.on('end', () => {
+      lines.end();
+      this.onPipeLost('closed its output');
+    });
+    const errors = new LineSplitter(() => maxStderrLine, {
+      onLine: (text) => events.onStderr(text),
+      onTooLong: (head, _tail, bytes) => events.onStderr(`${head}… (${bytes} bytes)`),
+    });
+    this.process.stderr.on('data', (chunk: Buffer) => errors.push(chunk));
+    this.process.stderr.on('end', () => errors.end());
+  }
+
+  /** Bytes (about) that the child has not taken from its stdin. */
+  get backlog(): number {
+    return this.input.backlog;
+  }
+
+  /** Queues one message; `flush` writes what is queued with one system call. */
+  write(line: string): void {
+    this.input.write(line);
+  }
+
+  flush(): void {
+    this.input.flush();
+  }
+
+  /** Stops reading the child's messages, so that a flood waits in the pipe and then in the child. */
+  pause(): void {
+    this.process.stdout.pause();
+  }
+
+  resume(): void {
+    this.process.stdout.resume();
+  }
+
+  /**
+   * Asks the child to leave, ever more firmly: end of stdin, SIGTERM to the group, SIGKILL to the group.
+   * `gone` tells when it has. A second call can only shorten the grace.
+   */
+  stop(graceMs: number): void {
+    this.killAt = Math.min(this.killAt, performance.now() + graceMs);
+    if (!this.stopping) {
+      this.stopping = true;
+      this.input.end();
+      this.process.stdout.resume();
+    }
+    if (this.pid === undefined) return;
+    if (this.exited) this.arm(pollMs, () => this.reap());
+    else if (graceMs <= 0) this.kill();
+    else this.arm(Math.min(1_000, graceMs / 2), () => this.terminate());
+  }
+
+  /** SIGKILL to the whole group, at once. */
+  kill(): void {
+    if (this.pid !== undefined) signalGroup(this.pid, 'SIGKILL');
+  }
+
+  private terminate(): void {
+    signalGroup(this.pid!, 'SIGTERM');
+    this.arm(Math.max(0, this.killAt - performance.now()), () => this.kill());
+  }
+
+  private onError(target: StdioTarget, error: NodeJS.ErrnoException): void {
+    if (this.pid !== undefined) return;
+    // A missing working directory and a missing command are the same error to the system.
+    const missingCwd = error.code === 'ENOENT' && target.cwd !== undefined && !existsSync(target.cwd);
+    const detail = missingCwd
+      ? `the working directory "${target.cwd}" does not exist`
+      : `the command "${target.cmd}" ${error.code === 'ENOENT' ? 'was not found' : `failed with ${error.code ?? 'an unknown error'}`}`;
+    this.exited = true;
+    this.setDown('could not be started', detail);
+    this.resolveGone();
+  }
+
+  /** Usually its exit comes next and says more; a child that lives on can hear or say nothing any more. */
+  private onPipeLost(reason: string): void {
+    if (this.exited || this.stopping) return;
+    this.arm(drainMs, () => {
+      this.setDown(reason);
+      this.stop(orphanMs);
+    });
+  }
+
+  private onExit(code: number | null, signal: NodeJS.Signals | null): void {
+    this.exited = true;
+    const reason = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`;
+    // Processes that the leader left behind must not outlive it; the poll waits for those that clean up.
+    if (signalGroup(this.pid!, 0)) {
+      signalGroup(this.pid!, 'SIGTERM');
+      this.killAt = Math.min(this.killAt, performance.now() + orphanMs);
+    }
+    this.arm(drainMs, () => {
+      this.setDown(reason);
+      this.reap();
+    });
+    this.exitReason = reason;
+  }
+
+  /** The pipes are closed: nothing more will be said. */
+  private onClose(): void {
+    if (this.pid === undefined) return;
+    this.setDown(this.exitReason);
+    this.reap();
+  }
+
+  private reap(): void {
+    if (!signalGroup(this.pid!, 0)) {
+      this.finish();
+      return;
+    }
+    const over = performance.now() - this.killAt;
+    if (over >= 0) signalGroup(this.pid!, 'SIGKILL');
+    if (over >= reapMs) this.finish();
+    else this.arm(pollMs, () => this.reap());
+  }
+
+  private finish(): void {
+    clearTimeout(this.timer);
+    this.setDown(this.exitReason);
+    this.process.stdin.destroy();
+    this.process.stdout.destroy();
+    this.process.stderr.destroy();
+    this.resolveGone();
+  }
+
+  private setDown(reason: string, detail?: string): void {
+    if (this.down) return;
+    this.down = true;
+    this.events.onDown(reason, detail);
+  }
+
+  /**
+   * Arms the only timer: each step of the end replaces the one before. It keeps the gateway alive on purpose: for
+   * the second or two that it takes, leaving would orphan the group.
+   */
+  private arm(ms: number, step: () => void): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(step, ms);
+  }
+}

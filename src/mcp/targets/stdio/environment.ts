@@ -1,0 +1,18 @@
+import type { StdioTarget } from '../../../model/index.ts';
+
+/**
+ * The environment of a child: the gateway's own less its secrets, or nothing (`clearEnv`), then what the target
+ * sets. What the operator wrote at the target wins, even under the name of a secret.
+ */
+export function childEnvironment(
+  target: StdioTarget,
+  secrets: ReadonlySet<string>,
+  own: Readonly<Record<string, string | undefined>>,
+): Record<string, string> {
+  const env: Record<string, string> = {};
+  if (!target.clearEnv) {
+    for (const [name, value] of Object.entries(own))
+      if (value !== undefined && !secrets.has(name)) env[name] = value;
+  }
+  return Object.assign(env, target.env);
+}

@@ -1,0 +1,543 @@
+import { GatewayError } from '../../../errors.ts';
+import { messageOf } from '../../../errorText.ts';
+import type { Spare } from '../../limits/budget.ts';
+import type { Limits, StdioTarget } from '../../../model/index.ts';
+import type { Logger } from '../../../telemetry/index.ts';
+import type { Keep } from '../../limits/keep.ts';
+import type { Envelope, RpcId } from '../../json/envelope.ts';
+import { renderOutgoing, type Outgoing } from '../../messages/outgoing.ts';
+import { lateError, targetError } from '../../messages/rpcError.ts';
+import type { TargetConnection, TargetListener, TargetState, TargetView, Waiter } from '../target.ts';
+import { Backoff, type RestartPolicy } from '../conversation/backoff.ts';
+import type { Child, ChildEvents } from './child.ts';
+import type { Children } from './children.ts';
+import { CallClocks, type CallLimit } from '../../limits/callClocks.ts';
+import { idOfLongLine } from '../conversation/longLine.ts';
+import { PendingCalls } from '../conversation/pendingCalls.ts';
+import { QuietLog } from '../conversation/quietLog.ts';
+import { Reception, type Receiver } from '../conversation/reception.ts';
+import { Restore, type MayKnow, type WireRequest } from '../conversation/restore.ts';
+import type { Claim, Slot, SlotUser } from './slots.ts';
+import { failureOf } from './failure.ts';
+import { StderrLog } from './stderrLog.ts';
+
+/** The session, as the room for its child sees it. */
+export interface Tenant extends Spare {
+  /** It has had neither stream nor call for the grace. */
+  readonly idle: boolean;
+}
+
+export interface StdioOptions {
+  readonly children: Children;
+  readonly tenant: Tenant;
+  /** Counts what is remembered for a child that must be told again. */
+  readonly keep: Keep;
+  readonly limits: () => Limits;
+  readonly restart: RestartPolicy;
+  readonly log: Logger;
+  readonly listener: TargetListener;
+  readonly now: () => number;
+  readonly onRestart: (target: string) => void;
+  /** The child was taken to make room for another session. */
+  readonly onTaken: (target: string) => void;
+}
+
+/** Calls of one session that may wait for one target; a client that needs more is not waiting for answers. */
+const maxPending = 1_024;
+/** Messages that wait for a restart. */
+const maxWaiting = 64;
+/** Bytes that a child may leave unread on its stdin before calls to it are refused. */
+const maxBacklog = 8_388_608;
+/** The time for a child to leave when a session ends, in milliseconds. */
+const stopGraceMs = 3_000;
+
+/**
+ * A stdio server of a session: it is started, spoken to, restarted where it dies, and stopped. While the session is
+ * idle its child may be taken for another session; the child is started again when the session comes back.
+ */
+export class StdioConnection implements TargetConnection, SlotUser, Receiver {
+  readonly name: string;
+  generation = 0;
+  private readonly target: StdioTarget;
+  private readonly options: StdioOptions;
+  private readonly backoff: Backoff;
+  private readonly restore: Restore;
+  private readonly stderr: StderrLog;
+  readonly log: Logger;
+  readonly calling = new PendingCalls();
+  private readonly reception: Reception;
+  private readonly clocks: CallClocks;
+  private readonly lateCalls: QuietLog;
+  private state: TargetState = 'starting';
+  private child: Child | undefined;
+  private restarts = 0;
+  private lastError: string | undefined;
+  /** The same for clients, with the time and the log entry. */
+  private lastTold = '';
+  private timer: NodeJS.Timeout | undefined;
+  private paused = false;
+  /** The right to have a child; absent where the child was taken, failed for good, or has yet to be made room for. */
+  private slot: Slot | undefined;
+  private claim: Claim | undefined;
+  /** The initialize of the client, while it waits for room. */
+  private unopened: Waiter | undefined;
+  /** Resolves when the last child is gone. */
+  private leaving: Promise<void> = Promise.resolve();
+
+  constructor(target: StdioTarget, options: StdioOptions) {
+    this.name = target.name;
+    this.target = target;
+    this.options = options;
+    this.backoff = new Backoff(options.restart, options.now);
+    this.stderr = new StderrLog(options.log);
+    this.log = options.log;
+    this.restore = new Restore(options.keep);
+    this.reception = new Reception(this);
+    this.lateCalls = new QuietLog(options.log, 'Call timed out; the target was told');
+    this.clocks = new CallClocks(
+      () => options.limits().maxMcpCallTimeMs,
+      (wireId, limit) => this.tooLate(wireId, limit),
+    );
+  }
+
+  open(out: Outgoing, waiter: Waiter): void {
+    this.restore.begin(out.envelope);
+    const failed = (error: GatewayError): void => {
+      this.unopened = undefined;
+      this.state = 'closed';
+      this.freeSlot();
+      waiter.failed(error);
+    };
+    this.unopened = waiter;
+    this.withSlot(() => {
+      this.unopened = undefined;
+      const error = this.begin();
+      if (error === undefined) this.first(out, waiter);
+      else failed(error);
+    }, failed);
+  }
+
+  /** Says the first initialize to the child that was just started. */
+  private first(out: Outgoing, waiter: Waiter): void {
+    const wireId = this.calling.nextId();
+    this.calling.add(wireId, {
+      answered: (response) => {
+        clearTimeout(this.timer);
+        if (response.isError) void this.close(stopGraceMs);
+        else this.ready();
+        waiter.answered(response);
+      },
+      failed: (error) => {
+        clearTimeout(this.timer);
+        void this.close(stopGraceMs);
+        waiter.failed(error);
+      },
+    });
+    this.armStart(() => this.calling.fail(this.startTimedOut()));
+    this.writeNow(renderOutgoing(out, wireId));
+  }
+
+  call(out: Outgoing, waiter: Waiter): number {
+    const refusal = this.refusal();
+    if (refusal !== undefined) {
+      waiter.failed(refusal);
+      return 0;
+    }
+    const wireId = this.calling.nextId();
+    const line = renderOutgoing(out, wireId);
+    const note = this.restore.note(out.envelope);
+    if (note !== undefined) this.calling.note(wireId, note);
+    if (out.limit !== undefined) this.clocks.start(wireId, out.limit);
+    if (this.state === 'ready') {
+      this.calling.add(wireId, waiter);
+      this.writeNow(line);
+      return wireId;
+    }
+    this.calling.delay(wireId, waiter, line, out.envelope.method);
+    if (this.state === 'failed') {
+      this.state = 'restarting';
+      this.withSlot(() => this.retry(), this.noRoom);
+    } else if (this.state === 'suspended') this.wake();
+    return wireId;
+  }
+
+  /** The reason why a call cannot be taken now, or undefined. */
+  private refusal(): GatewayError | undefined {
+    if (this.state === 'closed') return targetError('mcp_target_failed', this.name, 'has been stopped');
+    if (this.state === 'failed' && !this.backoff.mayTry)
+      return targetError(
+        'mcp_target_failed',
+        this.name,
+        `keeps failing: it ${this.lastTold}; try again later`,
+      );
+    if (this.calling.size >= maxPending && !this.dropAbandoned())
+      return targetError('mcp_target_failed', this.name, 'has too many calls waiting');
+    if (this.state === 'ready') {
+      if (this.child!.backlog > maxBacklog)
+        return targetError('mcp_target_failed', this.name, 'does not read its messages');
+    } else if (this.calling.delayedSize >= maxWaiting)
+      return targetError('mcp_target_failed', this.name, 'is restarting and has too many calls waiting');
+    return undefined;
+  }
+
+  dropAbandoned(): boolean {
+    const wireId = this.calling.dropAbandoned();
+    if (wireId === undefined) return false;
+    this.clocks.settled(wireId);
+    this.cancel(wireId, 'client left');
+    return true;
+  }
+
+  /** Tells the target that nobody waits for a call any more. */
+  private cancel(wireId: number, reason: string): void {
+    const params = `{"requestId":${wireId},"reason":"${reason}"}`;
+    this.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":${params}}`);
+  }
+
+  private tooLate(wireId: number, limit: CallLimit): void {
+    const waiter = this.calling.find(wireId);
+    // The call ended together with all others.
+    if (waiter === undefined) return;
+    // A call that waits for a restart is not known to the server.
+    if (this.calling.get(wireId) !== undefined) this.cancel(wireId, 'timeout');
+    this.calling.forget(wireId);
+    this.lateCalls.warn({ ms: limit.ms });
+    waiter.failed(lateError(this.name, limit));
+  }
+
+  progressed(wireId: number): void {
+    this.clocks.progress(wireId);
+  }
+
+  hold(waits: boolean): void {
+    this.clocks.hold(waits);
+  }
+
+  send(text: string, method?: string): void {
+    if (method === 'notifications/initialized') this.restore.confirm(text);
+    if (this.state === 'ready' && this.child!.backlog <= maxBacklog) this.writeNow(text);
+  }
+
+  pending(wireId: RpcId): Waiter | undefined {
+    return this.calling.get(wireId);
+  }
+
+  calls(): Iterable<[number, Waiter]> {
+    return this.calling.all();
+  }
+
+  forget(wireId: number): void {
+    this.clocks.settled(wireId);
+    this.calling.forget(wireId);
+  }
+
+  pause(): void {
+    this.paused = true;
+    this.child?.pause();
+  }
+
+  resume(): void {
+    this.paused = false;
+    this.child?.resume();
+  }
+
+  /** A client that listens for news of the server wants it to run. */
+  hear(wanted: boolean): void {
+    if (wanted && this.state === 'suspended') this.wake();
+  }
+
+  close(graceMs: number): Promise<void> {
+    this.state = 'closed';
+    clearTimeout(this.timer);
+    this.claim?.cancel();
+    const error = targetError('mcp_target_failed', this.name, 'has been stopped');
+    const { unopened } = this;
+    this.unopened = undefined;
+    unopened?.failed(error);
+    this.clocks.clear();
+    this.calling.failAll(error);
+    this.child?.stop(graceMs);
+    this.freeSlot();
+    return this.leaving;
+  }
+
+  // SlotUser
+
+  get holder(): string {
+    return this.options.tenant.holder;
+  }
+
+  get unused(): boolean {
+    return this.options.tenant.unused;
+  }
+
+  get lastUsedAt(): number {
+    return this.options.tenant.lastUsedAt;
+  }
+
+  get idle(): boolean {
+    return this.state === 'ready' && this.options.tenant.idle;
+  }
+
+  giveUp(limit: string): void {
+    const { log, listener, onTaken } = this.options;
+    onTaken(this.name);
+    if (this.target.resume === false) {
+      log.info('Idle session ended to make room: its target has resume: false', { limit });
+      listener.onTaken(this);
+      return;
+    }
+    log.info('Child of an idle session stopped to make room; it starts again when the session comes back', {
+      limit,
+      pid: this.child?.pid,
+    });
+    const child = this.child!;
+    this.child = undefined;
+    this.state = 'suspended';
+    clearTimeout(this.timer);
+    this.calling.failAll(targetError('mcp_target_failed', this.name, 'was stopped to make room'));
+    listener.onDown(this);
+    child.stop(stopGraceMs);
+    this.freeSlot();
+  }
+
+  /** The session came back after its child was taken. */
+  private wake(): void {
+    this.state = 'restarting';
+    this.options.log.info(
+      'Session came back: its child starts again, without what the former one kept in memory',
+    );
+    // The next child starts when nothing of the former one is left: they may share files or ports.
+    void this.leaving.then(() => {
+      if (this.state === 'restarting') this.withSlot(() => this.retry(), this.noRoom);
+    });
+  }
+
+  /** There is no room for a child: what waits for it fails, and the next call asks again. */
+  private readonly noRoom = (error: GatewayError): void => {
+    this.state = 'suspended';
+    this.calling.failAll(error);
+  };
+
+  /** Runs `then` once the connection may have a child. @param refused there is no room */
+  private withSlot(then: () => void, refused: (error: GatewayError) => void): void {
+    if (this.slot !== undefined) {
+      then();
+      return;
+    }
+    try {
+      this.claim = this.options.children.slots.claim(this, (slot) => {
+        this.claim = undefined;
+        this.slot = slot;
+        then();
+      });
+    } catch (error) {
+      refused(error instanceof GatewayError ? error : new GatewayError('internal_error', { cause: error }));
+    }
+  }
+
+  /** The slot is free when nothing of the last child is left. */
+  private freeSlot(): void {
+    const { slot } = this;
+    this.slot = undefined;
+    if (slot === undefined) return;
+    slot.leaving = true;
+    void this.leaving.then(() => slot.release());
+  }
+
+  view(): TargetView {
+    return {
+      name: this.name,
+      state: this.state,
+      pid: this.child?.pid,
+      restarts: this.restarts,
+      pending: this.calling.size,
+      lastError: this.lastError,
+    };
+  }
+
+  /** Starts a child; answers why it could not be. */
+  private begin(): GatewayError | undefined {
+    const { children } = this.options;
+    let child: Child | undefined;
+    const events: ChildEvents = {
+      onLine: (text) => {
+        if (child === this.child) this.reception.take(text);
+      },
+      onTooLong: (head, tail, bytes) => {
+        if (child === this.child) this.onTooLong(head, tail, bytes);
+      },
+      onStderr: (line) => this.stderr.line(line),
+      onDown: (reason, detail) => {
+        if (child === this.child) this.onDown(reason, detail);
+      },
+    };
+    try {
+      child = children.start(this.target, events);
+    } catch (error) {
+      const detail = messageOf(error);
+      return this.broke('mcp_target_failed', 'could not be started', undefined, detail);
+    }
+    this.child = child;
+    this.leaving = child.gone;
+    if (this.paused) child.pause();
+    this.options.log.debug('target started', { pid: child.pid });
+    return undefined;
+  }
+
+  // Receiver
+
+  said(message: Envelope): void {
+    this.options.listener.onMessage(this, message);
+  }
+
+  settled(wireId: number): void {
+    this.clocks.settled(wireId);
+  }
+
+  failed(wireId: number, error: GatewayError): void {
+    this.clocks.settled(wireId);
+    this.calling.take(wireId)?.failed(error);
+  }
+
+  private onTooLong(head: string, tail: string, bytes: number): void {
+    this.options.log.warn('the target wrote a line over limits.maxMcpMessageBytes; skipped', { bytes });
+    // With a single call in flight, the line can hardly be about anything else.
+    const wireId = idOfLongLine(head, tail) ?? this.calling.sole;
+    if (wireId === undefined) return;
+    this.failed(
+      wireId,
+      targetError('mcp_message_too_large', this.name, 'answered with a message that is too large'),
+    );
+  }
+
+  /** A child failed: logs it, and makes the error that leads to the log entry. */
+  private broke(
+    code: 'mcp_target_failed' | 'mcp_target_timeout',
+    reason: string,
+    pid: number | undefined,
+    detail?: string,
+  ): GatewayError {
+    const starting = this.state === 'starting' || this.state === 'restarting';
+    const stderr = this.stderr.last();
+    const { entry, told, hint } = failureOf(this.target, reason, {
+      starting,
+      now: this.options.now(),
+      stderr,
+    });
+    this.lastTold = told;
+    this.options.log.warn(`the target ${reason}`, { failure: entry, pid, detail, hint, stderr });
+    return targetError(code, this.name, told, detail);
+  }
+
+  private onDown(reason: string, detail?: string): void {
+    const child = this.child!;
+    this.child = undefined;
+    this.lastError = reason;
+    if (this.state === 'closed') return;
+    const first = this.state === 'starting';
+    clearTimeout(this.timer);
+    const error = this.broke('mcp_target_failed', reason, child.pid, detail);
+    if (!first) this.state = 'restarting';
+    this.calling.fail(error);
+    this.options.listener.onDown(this);
+    // The next one starts when nothing of this one is left: they may share files or ports.
+    if (!first) void child.gone.then(() => this.afterFailure());
+  }
+
+  private afterFailure(): void {
+    if (this.state === 'closed') return;
+    const delay = this.backoff.failure();
+    const impatient = this.calling.delayedFor > this.target.startTimeoutMs;
+    if (delay === undefined || impatient)
+      this.calling.failAll(targetError('mcp_target_failed', this.name, `keeps failing: it ${this.lastTold}`));
+    if (delay === undefined) {
+      this.state = 'failed';
+      this.freeSlot();
+      this.options.log.error('the target keeps failing; given up until it is called again', {
+        reason: this.lastError,
+      });
+      return;
+    }
+    this.timer = setTimeout(() => this.retry(), delay).unref();
+  }
+
+  /** Starts the server again and tells it what the former one knew. */
+  private retry(): void {
+    this.state = 'restarting';
+    const refused = this.begin();
+    if (refused !== undefined) {
+      this.lastError = `could not be restarted (${refused.message})`;
+      this.afterFailure();
+      return;
+    }
+    this.restarts++;
+    this.generation++;
+    this.options.onRestart(this.name);
+    const wireId = this.calling.nextId();
+    this.calling.add(wireId, {
+      answered: (response) => {
+        clearTimeout(this.timer);
+        if (response.isError) this.restartFailed('refused to initialize again');
+        else this.restarted();
+      },
+      // The child died (onDown goes on from there), the session closes, or the answer is no response.
+      failed: () => this.restartFailed('failed to initialize again'),
+    });
+    this.armStart(() =>
+      this.restartFailed(`did not answer initialize within ${this.target.startTimeoutMs} ms`),
+    );
+    this.writeNow(this.restore.beginning(wireId));
+  }
+
+  private restartFailed(reason: string): void {
+    const child = this.child;
+    if (child === undefined || this.state !== 'restarting') return;
+    this.child = undefined;
+    this.lastError = reason;
+    this.calling.fail(this.broke('mcp_target_failed', reason, child.pid));
+    child.stop(0);
+    void child.gone.then(() => this.afterFailure());
+  }
+
+  private restarted(): void {
+    this.options.log.info('the target was restarted', { pid: this.child?.pid, restarts: this.restarts });
+    if (this.restore.initialized !== undefined) this.writeNow(this.restore.initialized);
+    this.say(this.restore.requests(() => this.calling.nextId(), this.options.listener.mayKnow(this)));
+    this.ready();
+  }
+
+  private say(requests: Iterable<WireRequest>): void {
+    for (const [wireId, text] of requests) {
+      this.calling.add(wireId, ignored);
+      this.clocks.start(wireId, { ms: this.options.limits().mcpCallTimeoutMs });
+      this.writeNow(text);
+    }
+  }
+
+  attended(mayKnow: MayKnow): void {
+    if (this.state === 'ready' && this.restore.waits)
+      this.say(this.restore.requestsThatWaited(() => this.calling.nextId(), mayKnow));
+  }
+
+  private ready(): void {
+    this.state = 'ready';
+    for (const { line } of this.calling.release()) this.writeNow(line);
+  }
+
+  private startTimedOut(): GatewayError {
+    const reason = `did not answer initialize within ${this.target.startTimeoutMs} ms`;
+    return this.broke('mcp_target_timeout', reason, this.child?.pid);
+  }
+
+  private armStart(late: () => void): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(late, this.target.startTimeoutMs).unref();
+  }
+
+  private writeNow(line: string): void {
+    if (this.child !== undefined) this.options.children.write(this.child, line);
+  }
+}
+
+const ignored: Waiter = { answered: () => undefined, failed: () => undefined };

@@ -1,0 +1,108 @@
+/** The functions of an MCP server that a session needs, whatever way it is reached. */
+
+import type { GatewayError } from '../../errors.ts';
+import type { Reach } from '../contract.ts';
+import type { MayKnow } from './conversation/restore.ts';
+import type { Envelope, RpcId } from '../json/envelope.ts';
+import type { Outgoing } from '../messages/outgoing.ts';
+
+/** Waits for the response to one request. Exactly one of the two is called, once. */
+export interface Waiter {
+  answered(response: Envelope): void;
+  failed(error: GatewayError): void;
+  /** True when nobody would get the response any more. */
+  readonly abandoned?: boolean;
+}
+
+/** `suspended`: the child of an idle session was taken, and starts again with the session's next message. */
+export type TargetState = 'starting' | 'ready' | 'restarting' | 'suspended' | 'failed' | 'closed';
+
+export interface TargetView {
+  readonly name: string;
+  readonly state: TargetState;
+  /** The pid of the child process, if there is one. */
+  readonly pid: number | undefined;
+  readonly restarts: number;
+  readonly pending: number;
+  /** The last error. */
+  readonly lastError: string | undefined;
+}
+
+/** The place of a session with a server, for the process that continues it. */
+export interface TargetPlace {
+  /** As the server named the session; undefined where it keeps none. */
+  readonly serverSession: string | undefined;
+  /** The revision that was agreed on. */
+  readonly version: string | undefined;
+  /** The one address that knows the session, `host:port`; undefined where any will do. */
+  readonly address: string | undefined;
+}
+
+export interface TargetConnection {
+  readonly name: string;
+  /** The first request of a session; it is kept to be said again after a restart. */
+  open(initialize: Outgoing, waiter: Waiter): void;
+  /** Answers the id on the wire, 0 where the call failed at once. */
+  call(out: Outgoing, waiter: Waiter): number;
+  /** A notification or a response; lost where the target is down, for it would not know what it is about. */
+  send(text: string, method?: string): void;
+  /** The call with this id on the wire; undefined when it was answered. */
+  pending(wireId: RpcId): Waiter | undefined;
+  /** Every call that waits, oldest first, with its id on the wire. */
+  calls(): Iterable<[number, Waiter]>;
+  /** Gives up one call whose client has left, and tells the server; false where there is none. */
+  dropAbandoned(): boolean;
+  /** Stops waiting for a call; a late response is dropped. */
+  forget(wireId: number): void;
+  /** Counts starts of the server behind it: what a former one asked is void. */
+  readonly generation: number;
+  /** The server made progress with a call. */
+  progressed(wireId: number): void;
+  /** The server waits for an answer of the client, or does so no more: the time of its calls stands still meanwhile. */
+  hold(waits: boolean): void;
+  /** Changes the way in which the target is reached, if it is not a child of the gateway. */
+  use?(reach: Reach): void;
+  /** The state that another process needs to continue this session; undefined if none can. */
+  readonly place?: TargetPlace | undefined;
+  /** A caller is there again for whom subscriptions can be judged: the waiting ones are sent again. */
+  attended?(mayKnow: MayKnow): void;
+  /** A client listens here to what the server says by itself, or does so no more. */
+  hear?(wanted: boolean): void;
+  /** Resolves (never rejects) when the server has taken note of what it must know first; undefined where it has. */
+  readonly settling?: Promise<void> | undefined;
+  /**
+   * Ends it here and not at the server, since others may go on with it.
+   * @returns what ends it there (never rejects)
+   */
+  leave?(): () => Promise<void>;
+  pause(): void;
+  resume(): void;
+  /** Every few seconds, `now` being `performance.now()`. */
+  tick?(now: number): void;
+  /** Resolves (never rejects) when nothing of the target is left. */
+  close(graceMs: number): Promise<void>;
+  view(): TargetView;
+}
+
+/**
+ * The origin of a server's message: the stream of a call, or a stream for messages about no call. Undefined where
+ * the server does not say (stdio).
+ */
+export type MessageOrigin = Waiter | 'aside' | undefined;
+
+/** The calls of a target to its session. */
+export interface TargetListener {
+  /** A request or a notification of the server. */
+  onMessage(target: TargetConnection, message: Envelope, belongsTo?: MessageOrigin): void;
+  /**
+   * May those who read the session's streams now know of a resource of the target? Undefined where nobody reads who could
+   * be judged.
+   */
+  mayKnow(target: TargetConnection): MayKnow | undefined;
+  /** The server behind the connection ended; what it had asked needs no answer any more. */
+  onDown(target: TargetConnection): void;
+  /** The server does not know the session any more, and it is not to be begun again. */
+  onGone(target: TargetConnection): void;
+  /** The server was stopped to make room, and is not to be started again. */
+  onTaken(target: TargetConnection): void;
+}
