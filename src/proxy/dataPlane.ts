@@ -4,8 +4,8 @@ import { defaults, type AddressLists, type Bind, type Limits, type Model } from 
 import type { AccessLog, Logger, Metrics } from '../telemetry/index.ts';
 import { Endpoints, type Destination, type LookupTools } from '../upstream/index.ts';
 import { bindProblem, type ClosedPort } from './ports/bindProblem.ts';
-import { doorsOf, type Doors } from './ports/protocolDetection.ts';
-import type { Door } from './ports/entrance.ts';
+import { detectionsOf, type Detections } from './ports/detections.ts';
+import type { Detection } from './ports/protocolDetector.ts';
 import type { SocketHandle } from './ports/portSocketListening.ts';
 import { Live } from './snapshot/live.ts';
 import { exposeMetrics } from './metrics.ts';
@@ -61,7 +61,7 @@ interface Ready {
   readonly limits: Limits;
   readonly uses: { readonly destinations: Set<Destination>; readonly mcp: Set<string> };
   readonly snapshot: Snapshot;
-  readonly doors: Doors;
+  readonly detections: Detections;
   readonly wanted: ReadonlyMap<string, Bind>;
   readonly opened: ReadonlyMap<string, Port>;
   readonly closed: readonly ClosedPort[];
@@ -85,7 +85,7 @@ export interface BindView {
 export class DataPlane {
   readonly endpoints: Endpoints;
   private readonly identities: ServerIdentities;
-  private doors: Doors = { byBind: new Map(), identities: new Set() };
+  private detections: Detections = { byBind: new Map(), identities: new Set() };
   private readonly options: DataPlaneOptions;
   private readonly live = new Live();
   private readonly ports = new Map<string, Port>();
@@ -220,7 +220,7 @@ export class DataPlane {
     try {
       snapshot = await this.compile(model, uses);
       if (this.ending) throw new Error(ends);
-      const doors = doorsOf(model, this.identities);
+      const detections = detectionsOf(model, this.identities);
       const wanted = new Map(
         model.binds.flatMap((bind, index) =>
           acceptsConnections(bind) ? [[bindKey(bind, index), bind] as const] : [],
@@ -228,7 +228,7 @@ export class DataPlane {
       );
       for (const [key, bind] of wanted) {
         if (this.ports.has(key)) continue;
-        const port = await this.open(key, bind, limits, doors.byBind.get(key));
+        const port = await this.open(key, bind, limits, detections.byBind.get(key));
         if (this.ending) {
           if (port instanceof Port) port.destroy();
           throw new Error(ends);
@@ -239,7 +239,7 @@ export class DataPlane {
       udp = await this.udp.prepare(model, limits);
       closed.push(...udp.closed);
       if (this.ending) throw new Error(ends);
-      const ready: Ready = { model, limits, uses, snapshot, doors, wanted, opened, closed, udp };
+      const ready: Ready = { model, limits, uses, snapshot, detections, wanted, opened, closed, udp };
       // A plane that ends meanwhile does not need the model, and has no caller to tell.
       return { commit: async () => (this.ending ? abort() : await this.take(ready)), abort };
     } catch (error) {
@@ -254,7 +254,7 @@ export class DataPlane {
     limits,
     uses,
     snapshot,
-    doors,
+    detections,
     wanted,
     opened,
     closed,
@@ -263,8 +263,8 @@ export class DataPlane {
     this.live.swap(snapshot);
     this.noteClosed(closed);
     this.uses = uses;
-    this.doors = doors;
-    this.identities.retireOthers(doors.identities);
+    this.detections = detections;
+    this.identities.retireOthers(detections.identities);
     this.model = model;
     this.limitsInUse = limits;
     this.overload.limits = limits.overload;
@@ -273,7 +273,7 @@ export class DataPlane {
     this.proxies.trusted = trustedProxies && networks(trustedProxies);
     for (const [key, port] of opened) this.ports.set(key, port);
     for (const [key, port] of this.ports) {
-      if (wanted.has(key)) port.configure(limits, doors.byBind.get(key));
+      if (wanted.has(key)) port.configure(limits, detections.byBind.get(key));
       else this.retire(key, port);
     }
     udp.commit();
@@ -394,10 +394,10 @@ export class DataPlane {
     key: string,
     bind: Bind,
     limits: Limits,
-    door: Door | undefined,
+    detection: Detection | undefined,
   ): Promise<Port | { readonly problem: string }> {
     if (bind.closed !== undefined) return { problem: bind.closed };
-    const opened = new Port(key, limits, door, this.portTools);
+    const opened = new Port(key, limits, detection, this.portTools);
     if (this.options.socketsFor !== undefined) return opened;
     try {
       await opened.listen(bind.port, bind.address);
@@ -420,7 +420,7 @@ export class DataPlane {
 
   /** Takes back what the preparation of a model left behind that did not come into use. */
   private restore(): void {
-    this.identities.retireOthers(this.doors.identities);
+    this.identities.retireOthers(this.detections.identities);
     if (this.live.now !== undefined) this.forgetStats(this.live.now);
     if (this.model === undefined) return;
     const { upstream, limits } = this.model.process;

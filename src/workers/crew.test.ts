@@ -37,7 +37,7 @@ test('a place that waits for its next try is no worker that hangs', async (t) =>
     pace: { lookMs: 10, hangMs: 1_000, busyMs: 1_000 },
     model: () => assert.fail('nobody starts'),
     startOf: () => assert.fail('nobody starts'),
-    inletOf: () => '',
+    relayPathOf: () => '',
     onLost: () => undefined,
   });
   t.after(() => {

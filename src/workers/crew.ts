@@ -29,9 +29,9 @@ export interface CrewOptions extends Pick<WorkerProcessOptions, 'out' | 'err' | 
   /** The model that a worker starts with. It does not change while a worker starts. */
   readonly model: () => Model;
   /** The data that a worker needs to start now. */
-  readonly startOf: (of: Pick<Start, 'worker' | 'owner' | 'inlet' | 'peers' | 'model'>) => Start;
+  readonly startOf: (of: Pick<Start, 'worker' | 'owner' | 'relayPath' | 'peers' | 'model'>) => Start;
   /** The path of the socket on which others reach this run of a worker. */
-  readonly inletOf: (owner: string) => string;
+  readonly relayPathOf: (owner: string) => string;
   /** A process is gone that had been serving. */
   readonly onLost: (process: WorkerProcess) => void;
 }
@@ -99,7 +99,7 @@ export class Crew {
     return this.options.places.flatMap(({ worker, state, process }) => {
       if (process === undefined || state === 'waiting') return [];
       const { owner } = process;
-      return [{ worker, owner, path: this.options.inletOf(owner) }];
+      return [{ worker, owner, path: this.options.relayPathOf(owner) }];
     });
   }
 
@@ -188,7 +188,7 @@ export class Crew {
 
   private async comeUp(place: Place): Promise<void> {
     const { worker } = place;
-    const { out, err, withheld, counter, sockets, startOf, inletOf } = this.options;
+    const { out, err, withheld, counter, sockets, startOf, relayPathOf } = this.options;
     const process = new WorkerProcess({ worker, out, err, withheld, counter });
     place.process = process;
     place.state = 'starting';
@@ -200,7 +200,10 @@ export class Crew {
       await this.announce();
       const { owner } = process;
       const { peers } = this;
-      await process.link.ask('start', startOf({ worker, owner, inlet: inletOf(owner), peers, model }));
+      await process.link.ask(
+        'start',
+        startOf({ worker, owner, relayPath: relayPathOf(owner), peers, model }),
+      );
     } catch (error) {
       process.kill();
       const how = await process.ended;

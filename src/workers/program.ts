@@ -20,7 +20,7 @@ class Worker {
   private log: RootLogger | undefined;
   private serving: Serving | undefined;
   private tokens: SharedTokens | undefined;
-  private inlet: string | undefined;
+  private relayPath: string | undefined;
   private deadlineMs = 0;
   private prepared: Prepared | undefined;
   private readonly arriving = new ArrivingModel();
@@ -76,7 +76,7 @@ class Worker {
     const log = createLogger({ level: start.logLevel, format: fixed.logFormat });
     this.log = log;
     this.deadlineMs = fixed.terminationDeadlineMs;
-    this.inlet = start.inlet;
+    this.relayPath = start.relayPath;
     this.tokens = new SharedTokens({
       where: () => this.link.ask('counter', undefined),
       secret: start.innerSecret,
@@ -92,7 +92,7 @@ class Worker {
       worker,
       relieves: start.relieves,
       tokens: this.tokens,
-      relay: { secret: start.innerSecret, path: start.inlet },
+      relay: { secret: start.innerSecret, path: start.relayPath },
       onGroup: (leader, alive) => void this.link.ask('group', { leader, alive }).catch(() => undefined),
       socketsFor: (key) => this.claim(key),
     });
@@ -141,7 +141,7 @@ class Worker {
     this.tokens?.close();
     this.log?.close();
     // In good order the main process tidies up.
-    if (!process.connected && this.inlet !== undefined) leaveFolder(this.inlet);
+    if (!process.connected && this.relayPath !== undefined) leaveFolder(this.relayPath);
     process.exit(0);
   }
 

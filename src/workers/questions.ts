@@ -19,7 +19,7 @@ export interface Start {
   readonly logLevel: LogLevel;
   readonly secrets: Secrets;
   /** The path of the socket on which other workers reach this one. */
-  readonly inlet: string;
+  readonly relayPath: string;
   readonly peers: readonly RelayPeer[];
   /** Others serve until it does: those of the program before this one, or a neighbour. */
   readonly relieves: boolean;

@@ -85,7 +85,7 @@ export class Tree implements Plane {
       pace: { ...defaultPace, ...options.pace },
       model: () => this.completed(this.used),
       startOf: (of) => this.startOf(of),
-      inletOf: (owner) => this.ownFolder.socket(owner),
+      relayPathOf: (owner) => this.ownFolder.socket(owner),
       onLost: ({ owner, metrics: last }) => {
         this.keepCounts(last);
         this.ownFolder.removeSocket(owner);
@@ -262,7 +262,7 @@ export class Tree implements Plane {
     return this.keys.sealing(this.sockets.marked(model));
   }
 
-  private startOf(of: Pick<Start, 'worker' | 'owner' | 'inlet' | 'peers' | 'model'>): Start {
+  private startOf(of: Pick<Start, 'worker' | 'owner' | 'relayPath' | 'peers' | 'model'>): Start {
     return {
       ...of,
       relieves: this.serving || this.options.inherited !== undefined,

@@ -3,7 +3,7 @@ import type { TLSSocket } from 'node:tls';
 import type { ClientCertificate } from '../../http/index.ts';
 
 /** The TLS details of a connection, if it used TLS. */
-export type Arrival = OwnArrival | ToldArrival;
+export type Arrival = OwnArrival | ReportedArrival;
 
 export interface OwnArrival {
   /** The connection below. */
@@ -14,7 +14,7 @@ export interface OwnArrival {
 }
 
 /** Another worker has the connection, and has said what came of its handshake. */
-export interface ToldArrival {
+export interface ReportedArrival {
   readonly secure?: undefined;
   readonly listener: string;
   readonly serverName: string | undefined;

@@ -7,7 +7,7 @@ export interface RelayPeer {
   readonly worker: number;
   /** Names this run of it in session ids. */
   readonly owner: string;
-  /** The path of its inlet. */
+  /** The path of the socket on which the worker takes relayed requests. */
   readonly path: string;
 }
 

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import type { ProxiedEnds } from '../../http/index.ts';
 
-/** The ends of a client's connection, as somebody tells them who has it: a proxy in front of us, or another worker. */
-export interface ToldEnds extends ProxiedEnds {
+/** Both ends of a client's connection, as reported by its holder: a proxy in front of the gateway, or another worker. */
+export interface ReportedEnds extends ProxiedEnds {
   /** The proxy (PROXY protocol), where there is one. */
   readonly peer: { readonly address: string; readonly port: number } | undefined;
   /** The version of HTTP that the client speaks, where that is not the one of the bytes. */

@@ -4,7 +4,7 @@ import { WholeBody } from './wholeBody.ts';
 const EMPTY = Buffer.alloc(0);
 
 /** An answer that is gathered in memory before its head is written. */
-export class HeldAnswer {
+export class BufferedResponse {
   /** Stays as it is while its connection reads the body. */
   readonly head: Head;
   /** Framing of the body, a value of `FRAMING`. */

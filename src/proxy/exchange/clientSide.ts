@@ -6,7 +6,7 @@ import type { Arrival } from '../connections/arrival.ts';
 import type { Compiled } from './compiled.ts';
 import type { BodyConsumer, LiveExchange } from './liveExchange.ts';
 import type { RelayLines } from '../connections/relayLines.ts';
-import type { ToldEnds } from '../connections/reportedEnds.ts';
+import type { ReportedEnds } from '../connections/reportedEnds.ts';
 
 /** The functions of its port that an exchange needs. */
 export interface ExchangePort {
@@ -47,7 +47,7 @@ export interface ClientSide {
   /** Absent where the connection is plain TCP. */
   readonly arrival: Arrival | undefined;
   /** The ends that a proxy in front announced; absent if the client itself is at the other end. */
-  readonly told: ToldEnds | undefined;
+  readonly reported: ReportedEnds | undefined;
   readonly http2: boolean;
   readonly remoteAddress: string;
   /** The end of an X-Forwarded-For line for this client. */

@@ -73,8 +73,8 @@ export abstract class ReceivedRequest {
   }
 
   get version(): string {
-    const { http2, told } = this.connection;
-    if (told?.version !== undefined) return told.version;
+    const { http2, reported } = this.connection;
+    if (reported?.version !== undefined) return reported.version;
     if (http2) return 'HTTP/2.0';
     return this.head.http10 ? 'HTTP/1.0' : 'HTTP/1.1';
   }
@@ -91,23 +91,23 @@ export abstract class ReceivedRequest {
 
   /** The port of the client's end of the connection. */
   get connectionPort(): number {
-    const { told, socket } = this.connection;
-    return told?.port ?? socket.remotePort ?? 0;
+    const { reported, socket } = this.connection;
+    return reported?.port ?? socket.remotePort ?? 0;
   }
 
   get localAddress(): string {
-    const { told, socket } = this.connection;
-    return told?.localAddress ?? socket.localAddress ?? '';
+    const { reported, socket } = this.connection;
+    return reported?.localAddress ?? socket.localAddress ?? '';
   }
 
   get localPort(): number {
-    const { told, socket } = this.connection;
-    return told?.localPort ?? socket.localPort ?? 0;
+    const { reported, socket } = this.connection;
+    return reported?.localPort ?? socket.localPort ?? 0;
   }
 
   get peer(): HttpRequest['peer'] {
-    const { told, remoteAddress } = this.connection;
-    if (told?.peer !== undefined || this.forwarded === undefined) return told?.peer;
+    const { reported, remoteAddress } = this.connection;
+    if (reported?.peer !== undefined || this.forwarded === undefined) return reported?.peer;
     return { address: remoteAddress, port: this.connectionPort };
   }
 

@@ -5,7 +5,7 @@ import type { Destination, Endpoint, UpstreamConnection } from '../../upstream/i
 import type { LiveExchange } from '../exchange/liveExchange.ts';
 import { Forward, requestHead } from './forward.ts';
 import { Hedges, type Hedged } from './hedge.ts';
-import { HeldAnswer } from '../exchange/bufferedResponse.ts';
+import { BufferedResponse } from '../exchange/bufferedResponse.ts';
 import type { MirroredRequest } from './mirror.ts';
 import type { Hold, Plan } from './plan.ts';
 import { WholeBody } from '../exchange/wholeBody.ts';
@@ -42,7 +42,7 @@ export class PlannedForward extends Forward implements Hedged {
   /** The reason why the previous try failed. */
   private lastFailure: GatewayError | undefined;
   private tryTimer: NodeJS.Timeout | undefined;
-  private held: HeldAnswer | undefined;
+  private held: BufferedResponse | undefined;
   private hedges: Hedges | undefined;
   private copies: MirroredRequest[] = [];
 
@@ -269,7 +269,7 @@ export class PlannedForward extends Forward implements Hedged {
     hedges?.stop();
     const { response } = this.plan;
     if (response === undefined || body.done) return this.deliver(head, bytes, from, to, body.kind, body.done);
-    const held = new HeldAnswer(head, body.kind, response.maxBytes);
+    const held = new BufferedResponse(head, body.kind, response.maxBytes);
     if (held.add(bytes, from, to)) {
       this.held = held;
       return true;
@@ -285,13 +285,13 @@ export class PlannedForward extends Forward implements Hedged {
     return this.release(held, true);
   }
 
-  private release(held: HeldAnswer, done: boolean): boolean {
+  private release(held: BufferedResponse, done: boolean): boolean {
     this.held = undefined;
     const body = held.bytes;
     return this.deliver(held.head, body, 0, body.length, held.kind, done);
   }
 
-  private overflow({ failOpen }: Hold, held: HeldAnswer, done: boolean): boolean {
+  private overflow({ failOpen }: Hold, held: BufferedResponse, done: boolean): boolean {
     if (failOpen) return this.release(held, done);
     this.held = undefined;
     this.endTry();

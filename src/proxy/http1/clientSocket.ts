@@ -9,7 +9,7 @@ import { Deadline, PHASE } from '../connections/deadline.ts';
 import type { OpenConnection } from '../connections/openConnection.ts';
 import { RelayLines } from '../connections/relayLines.ts';
 import type { EndReason } from '../stats/stats.ts';
-import { peerOf, type ToldEnds } from '../connections/reportedEnds.ts';
+import { peerOf, type ReportedEnds } from '../connections/reportedEnds.ts';
 
 /** The functions of its port that the connection of a client needs. */
 export interface ConnectionPort extends ExchangePort {
@@ -30,7 +30,10 @@ export interface ConnectionPort extends ExchangePort {
   tunnelOpened(): void;
   tunnelClosed(): void;
   /** A connection turned out to be one of HTTP/2, which takes its place. */
-  admitHttp2(connection: OpenConnection & { readonly told: ToldEnds | undefined }, socket: Socket): void;
+  admitHttp2(
+    connection: OpenConnection & { readonly reported: ReportedEnds | undefined },
+    socket: Socket,
+  ): void;
   closed(connection: OpenConnection): void;
 }
 
@@ -54,7 +57,7 @@ export abstract class ClientSocket {
   readonly socket: Socket;
   /** Absent where the connection is plain TCP. */
   readonly arrival: Arrival | undefined;
-  readonly told: ToldEnds | undefined;
+  readonly reported: ReportedEnds | undefined;
   readonly remoteAddress: string;
   /** The end of an X-Forwarded-For line for this client. */
   readonly forwardedFor: string;
@@ -76,13 +79,13 @@ export abstract class ClientSocket {
     port: ConnectionPort,
     socket: Socket,
     arrival: Arrival | undefined,
-    told: ToldEnds | undefined,
+    reported: ReportedEnds | undefined,
   ) {
     this.port = port;
     this.socket = socket;
     this.arrival = arrival;
-    this.told = told;
-    this.remoteAddress = told?.address ?? peerOf(socket);
+    this.reported = reported;
+    this.remoteAddress = reported?.address ?? peerOf(socket);
     this.forwardedFor = `${this.remoteAddress}\r\n`;
     this.deadline = new Deadline(firstRequestMs(port.limits));
     // An error that is thrown in here ends this connection, not the process.

@@ -16,7 +16,7 @@ import { Http2Waste } from './http2Waste.ts';
 import { Http2Watch, KEEPALIVE } from './http2Watch.ts';
 import { RelayLines } from '../connections/relayLines.ts';
 import { startTurns, type Starter } from './startTurns.ts';
-import { peerOf, type ToldEnds } from '../connections/reportedEnds.ts';
+import { peerOf, type ReportedEnds } from '../connections/reportedEnds.ts';
 import { atTurnEnd } from '../load/turnEnd.ts';
 
 /** Bytes that the client has not taken, above which nothing more is read from it. */
@@ -36,7 +36,7 @@ export class Http2Session implements ConnectionOwner, Starter {
   readonly port: ConnectionPort;
   readonly socket: Socket;
   readonly arrival: Arrival | undefined;
-  readonly told: ToldEnds | undefined;
+  readonly reported: ReportedEnds | undefined;
   readonly remoteAddress: string;
   readonly forwardedFor: string;
   /** The limits of a head. */
@@ -77,13 +77,13 @@ export class Http2Session implements ConnectionOwner, Starter {
     port: ConnectionPort,
     socket: Socket,
     arrival: Arrival | undefined,
-    told: ToldEnds | undefined,
+    reported: ReportedEnds | undefined,
   ) {
     this.port = port;
     this.socket = socket;
     this.arrival = arrival;
-    this.told = told;
-    this.remoteAddress = told?.address ?? peerOf(socket);
+    this.reported = reported;
+    this.remoteAddress = reported?.address ?? peerOf(socket);
     this.forwardedFor = `${this.remoteAddress}\r\n`;
     const { limits } = port;
     this.watch = new Http2Watch(() => port.limits);

@@ -4,14 +4,14 @@ import type { ClientSide } from '../exchange/clientSide.ts';
 import type { ConnectionPort } from '../http1/clientSocket.ts';
 import type { Http2Session } from './http2Session.ts';
 import type { RelayLines } from '../connections/relayLines.ts';
-import type { ToldEnds } from '../connections/reportedEnds.ts';
+import type { ReportedEnds } from '../connections/reportedEnds.ts';
 
 /** The connection's state that an HTTP/2 stream answers for, and the functions of a socket. */
 export abstract class Http2Side {
   readonly http2 = true;
   readonly port: ConnectionPort;
   readonly arrival: Arrival | undefined;
-  readonly told: ToldEnds | undefined;
+  readonly reported: ReportedEnds | undefined;
   readonly remoteAddress: string;
   readonly forwardedFor: string;
   untilClose = false;
@@ -22,7 +22,7 @@ export abstract class Http2Side {
     this.session = session;
     this.port = session.port;
     this.arrival = session.arrival;
-    this.told = session.told;
+    this.reported = session.reported;
     this.remoteAddress = session.remoteAddress;
     this.forwardedFor = session.forwardedFor;
     this.stream = stream;

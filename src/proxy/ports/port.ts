@@ -9,7 +9,12 @@ import type { ConnectionPort } from '../http1/clientSocket.ts';
 import { ClientConnection } from '../http1/clientConnection.ts';
 import { increment } from '../stats/counts.ts';
 import { Http2Session } from '../http2/http2Session.ts';
-import { Entrance, type Door, type EntrancePort, type Entry } from './entrance.ts';
+import {
+  ProtocolDetector,
+  type Detection,
+  type DetectorPort,
+  type DetectionResult,
+} from './protocolDetector.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
 import { Listening, type SocketHandle } from './portSocketListening.ts';
 import type { Live } from '../snapshot/live.ts';
@@ -21,7 +26,7 @@ import { Seldom } from '../stats/seldom.ts';
 import type { EndReason, RouteStats, WireStats } from '../stats/stats.ts';
 import { TcpConnection, type TcpArrival, type TcpPort } from '../streams/tcpConnection.ts';
 import type { CompiledTcpRoute } from '../streams/tcpRoutes.ts';
-import { peerOf, type ToldEnds } from '../connections/reportedEnds.ts';
+import { peerOf, type ReportedEnds } from '../connections/reportedEnds.ts';
 import type { UnreadStream } from '../load/unreadAnswers.ts';
 
 /** The parts that ports share. */
@@ -50,18 +55,18 @@ const SWEEP_MS = 500;
  * A bound port: its socket, its connections, and the coarse clock that ends the slow ones. What connections and
  * exchanges want of it stands with them: `EntrancePort`, `ConnectionPort`, `ExchangePort`, `TcpPort`.
  */
-export class Port implements ConnectionPort, EntrancePort, TcpPort {
+export class Port implements ConnectionPort, DetectorPort, TcpPort {
   readonly key: string;
   readonly inner: boolean = false;
   readonly log: Logger;
   heads: HeadPool;
   limits: Limits;
-  private door: Door | undefined;
+  private detection: Detection | undefined;
   protected readonly tools: PortTools;
   private readonly listening: Listening;
   private readonly connections = new Set<OpenConnection>();
   /** Connections that are not yet anybody's. */
-  private readonly entering = new Set<Entrance>();
+  private readonly detecting = new Set<ProtocolDetector>();
   private readonly timer: NodeJS.Timeout;
   private draining = false;
   /** Every connection gets one more request. */
@@ -73,11 +78,11 @@ export class Port implements ConnectionPort, EntrancePort, TcpPort {
   private readonly refusedLog = new Seldom();
   private readonly crowdLog = new Seldom();
 
-  constructor(key: string, limits: Limits, door: Door | undefined, tools: PortTools) {
+  constructor(key: string, limits: Limits, detection: Detection | undefined, tools: PortTools) {
     this.key = key;
     this.log = tools.log;
     this.limits = limits;
-    this.door = door;
+    this.detection = detection;
     this.heads = new HeadPool(limits.maxHeaders);
     this.tools = tools;
     this.listening = new Listening(
@@ -124,7 +129,7 @@ export class Port implements ConnectionPort, EntrancePort, TcpPort {
   }
 
   get open(): number {
-    return this.connections.size + this.entering.size;
+    return this.connections.size + this.detecting.size;
   }
 
   unread(bytes: number): void {
@@ -137,12 +142,12 @@ export class Port implements ConnectionPort, EntrancePort, TcpPort {
 
   /** Every connection that counts against the limit. */
   *counted(): Iterable<CountedConnection> {
-    yield* this.entering;
+    yield* this.detecting;
     yield* this.connections;
   }
 
-  configure(limits: Limits, door: Door | undefined): void {
-    this.door = door;
+  configure(limits: Limits, detection: Detection | undefined): void {
+    this.detection = detection;
     if (limits.maxHeaders !== this.limits.maxHeaders) this.heads = new HeadPool(limits.maxHeaders);
     this.limits = limits;
   }
@@ -202,7 +207,7 @@ export class Port implements ConnectionPort, EntrancePort, TcpPort {
   destroy(): void {
     this.stopAccepting();
     clearInterval(this.timer);
-    for (const entrance of this.entering) entrance.destroy();
+    for (const detector of this.detecting) detector.destroy();
     for (const connection of this.connections) connection.destroy();
   }
 
@@ -215,22 +220,22 @@ export class Port implements ConnectionPort, EntrancePort, TcpPort {
     this.settle();
   }
 
-  entered(entrance: Entrance, entry: Entry | undefined): void {
-    this.entering.delete(entrance);
+  entered(detector: ProtocolDetector, entry: DetectionResult | undefined): void {
+    this.detecting.delete(detector);
     if (entry !== undefined) increment(this.tools.wire.handshakes, entry);
   }
 
-  admit(socket: Socket, arrival: Arrival | undefined, told: ToldEnds | undefined): void {
+  admit(socket: Socket, arrival: Arrival | undefined, reported: ReportedEnds | undefined): void {
     this.add(
       arrival?.secure?.alpnProtocol === 'h2'
-        ? new Http2Session(this, socket, arrival, told)
-        : new ClientConnection(this, socket, arrival, told),
+        ? new Http2Session(this, socket, arrival, reported)
+        : new ClientConnection(this, socket, arrival, reported),
     );
   }
 
   admitHttp2(connection: ClientConnection, socket: Socket): void {
     this.connections.delete(connection);
-    this.add(new Http2Session(this, socket, undefined, connection.told));
+    this.add(new Http2Session(this, socket, undefined, connection.reported));
   }
 
   proxyHeader(result: ProxyHeaderResult, problem?: string): void {
@@ -338,7 +343,7 @@ export class Port implements ConnectionPort, EntrancePort, TcpPort {
           client: peerOf(socket),
         });
       socket.on('error', () => socket.destroy());
-      if (this.door !== undefined && !this.door.plain) {
+      if (this.detection !== undefined && !this.detection.plain) {
         socket.destroy();
         return;
       }
@@ -351,18 +356,18 @@ export class Port implements ConnectionPort, EntrancePort, TcpPort {
     wire.connections++;
     const { enabled, timeMs, intervalMs, retries } = this.limits.clientKeepAlive;
     if (enabled) socket.setKeepAlive(true, timeMs, intervalMs, retries);
-    const { door } = this;
-    if (door === undefined) this.admit(socket, undefined, undefined);
-    else if (door.tcp !== undefined && door.proxy === undefined)
+    const { detection } = this;
+    if (detection === undefined) this.admit(socket, undefined, undefined);
+    else if (detection.tcp !== undefined && detection.proxy === undefined)
       // Not a byte is waited for: in many protocols the server speaks first.
-      this.admitTcp(door.tcp, {
+      this.admitTcp(detection.tcp, {
         socket,
         raw: undefined,
         serverName: undefined,
         protocol: 'TCP',
-        told: undefined,
+        reported: undefined,
       });
-    else this.entering.add(new Entrance(this, socket, door));
+    else this.detecting.add(new ProtocolDetector(this, socket, detection));
   }
 
   private endCrowd({ longestIdle, holder, holds }: Taken<CountedConnection>): void {
@@ -404,7 +409,7 @@ export class Port implements ConnectionPort, EntrancePort, TcpPort {
 
   private sweep(): void {
     const now = Date.now();
-    for (const entrance of this.entering) if (now >= entrance.deadline) entrance.expire();
+    for (const detector of this.detecting) if (now >= detector.deadline) detector.expire();
     for (const connection of this.connections) connection.sweep(now);
   }
 }

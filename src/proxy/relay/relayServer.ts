@@ -7,7 +7,7 @@ const HEADER_MS = 10_000;
 const ENTERING_MOST = 1_024;
 
 /** Accepts requests from other workers for sessions that this worker holds. */
-export class Inlet {
+export class RelayServer {
   private readonly server: Server;
   private readonly secret: string;
   private readonly admit: (header: RelayHeader, socket: Socket) => void;

@@ -2,7 +2,7 @@ import type { Limits } from '../../model/index.ts';
 import { hashOf, lotOf } from '../../upstream/index.ts';
 import type { Relaying } from '../exchange/compiled.ts';
 import { increment } from '../stats/counts.ts';
-import { Inlet } from './relayServer.ts';
+import { RelayServer } from './relayServer.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
 import type { PortTools } from '../ports/port.ts';
 import { Relay } from './relay.ts';
@@ -28,7 +28,7 @@ export class Relays implements Relaying {
   private readonly ownerOf: (session: string) => string | undefined;
   /** Could another process go on with it? */
   private readonly movable: (session: string) => boolean;
-  private readonly inlet: Inlet;
+  private readonly server: RelayServer;
   /** By the key of their bind. */
   private readonly ports = new Map<string, RelayPort>();
   private peers: ReadonlyMap<string, RelayPeer> = new Map();
@@ -46,14 +46,14 @@ export class Relays implements Relaying {
     this.limits = limits;
     this.ownerOf = ownerOf;
     this.movable = movable;
-    this.inlet = new Inlet(options.secret, (header, socket) => {
+    this.server = new RelayServer(options.secret, (header, socket) => {
       this.portOf(header.bind).admitRelayed(header, socket);
     });
   }
 
   /** @throws the system's error */
   listen(): Promise<void> {
-    return this.inlet.listen(this.options.path);
+    return this.server.listen(this.options.path);
   }
 
   /** The workers there are, this one may be among them. */
@@ -114,7 +114,7 @@ export class Relays implements Relaying {
   }
 
   close(): void {
-    this.inlet.close();
+    this.server.close();
     for (const port of this.ports.values()) port.destroy();
   }
 
@@ -131,9 +131,9 @@ export class Relays implements Relaying {
 
 function headerOf(x: LiveExchange): RelayHeader {
   // The connection's own end: the worker there reads for itself what proxies say of the client of each request.
-  const { arrival, clientCertificate, port, remoteAddress, told } = x.connection;
+  const { arrival, clientCertificate, port, remoteAddress, reported } = x.connection;
   const { serverName } = x;
-  const peer = told?.peer;
+  const peer = reported?.peer;
   return {
     bind: port.key,
     version: x.version,

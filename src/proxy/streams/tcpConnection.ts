@@ -14,7 +14,7 @@ import type { OpenConnection } from '../connections/openConnection.ts';
 import type { RawRecord } from '../stats/rawRecord.ts';
 import type { TcpResult } from '../stats/tcpStats.ts';
 import type { CompiledTcpRoute } from './tcpRoutes.ts';
-import { peerOf, type ToldEnds } from '../connections/reportedEnds.ts';
+import { peerOf, type ReportedEnds } from '../connections/reportedEnds.ts';
 import { Tunnel, type TunnelClient } from '../connections/tunnel.ts';
 
 /** The functions of its port that a connection of a TCP route needs. */
@@ -37,7 +37,7 @@ export interface TcpArrival {
   /** The server name that the client asked for, if it spoke TLS. */
   readonly serverName: string | undefined;
   readonly protocol: 'TLS' | 'TCP';
-  readonly told: ToldEnds | undefined;
+  readonly reported: ReportedEnds | undefined;
 }
 
 /**
@@ -80,7 +80,7 @@ export class TcpConnection implements TunnelClient, UpstreamUser, Waiter {
     this.route = route;
     this.arrival = arrival;
     this.socket = arrival.socket;
-    this.remoteAddress = arrival.told?.address ?? peerOf(this.socket);
+    this.remoteAddress = arrival.reported?.address ?? peerOf(this.socket);
     route.stats.open++;
   }
 

@@ -9,7 +9,7 @@ import { bareAnswer } from '../exchange/reply.ts';
 import type { HostTable } from '../routing/router.ts';
 import type { Handshaking, ServerIdentity } from './serverIdentity.ts';
 import type { TcpArrival } from '../streams/tcpConnection.ts';
-import { peerOf, type ToldEnds } from '../connections/reportedEnds.ts';
+import { peerOf, type ReportedEnds } from '../connections/reportedEnds.ts';
 
 /** A listener of connections under TLS. */
 export interface SecureListener {
@@ -20,8 +20,8 @@ export interface SecureListener {
   readonly http: boolean;
 }
 
-/** The treatment of a connection before it has an owner; ports of plain HTTP alone have none. */
-export interface Door {
+/** The ways in which a port tells what a new connection is. Ports of plain HTTP alone need none. */
+export interface Detection {
   /** Connections begin by saying whom they are from. */
   readonly proxy: ProxyProtocol | undefined;
   /** The listener that takes every connection, unseen. */
@@ -32,11 +32,11 @@ export interface Door {
   readonly plain: boolean;
 }
 
-/** The result of a TLS entrance, for the metrics. */
-export type Entry = 'ok' | 'passed' | 'failed' | 'timeout' | 'no_listener' | 'no_route' | 'not_tls';
+/** The result of detecting a connection under TLS, for the metrics. */
+export type DetectionResult = 'ok' | 'passed' | 'failed' | 'timeout' | 'no_listener' | 'no_route' | 'not_tls';
 
-/** The functions of its port that an entrance needs. */
-export interface EntrancePort {
+/** The functions of its port that a detector needs. */
+export interface DetectorPort {
   /** The key of the bind. */
   readonly key: string;
   readonly log: Logger;
@@ -49,10 +49,10 @@ export interface EntrancePort {
    * @param handshake it would begin with a handshake of ours
    */
   routesTcp(listener: string, serverName: string | undefined, handshake: boolean): boolean;
-  /** The way in of a connection has ended; the caller says what becomes of it. */
-  entered(entrance: Entrance, entry: Entry | undefined): void;
+  /** The detector is done with a connection; the caller says where the connection goes. */
+  entered(detector: ProtocolDetector, entry: DetectionResult | undefined): void;
   /** Serves a connection whose bytes are HTTP. */
-  admit(socket: Socket, arrival: Arrival | undefined, told: ToldEnds | undefined): void;
+  admit(socket: Socket, arrival: Arrival | undefined, reported: ReportedEnds | undefined): void;
   /** Passes the bytes of a connection on, and those of a backend back. */
   admitTcp(listener: string, arrival: TcpArrival): void;
   /** Records that a connection has left. */
@@ -63,31 +63,31 @@ export interface EntrancePort {
 const plainHttp = /^(?:GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|TRACE|CONNECT|PRI) /;
 
 /**
- * A connection on its way in: where a proxy is in front it says whom the connection is from; then the first bytes say
- * which listener it is for, and TLS is negotiated with that listener's certificate, or passed on as it came. Nothing
- * is answered before that, so everything here is bounded in bytes and time.
+ * Detects what a new connection is. A proxy in front first names the client (PROXY protocol). Then the first bytes select
+ * the listener: the gateway negotiates TLS with the listener's certificate, or passes the bytes to a backend as they came.
+ * The gateway answers nothing before that, so bytes and time are bounded here.
  */
-export class Entrance implements Handshaking {
+export class ProtocolDetector implements Handshaking {
   /** When `expire` is due, by `Date.now()`. */
   readonly deadline: number;
   /** The start of the idle time: the connection has not been served yet. */
   readonly idleSince = Date.now();
-  private readonly port: EntrancePort;
+  private readonly port: DetectorPort;
   private readonly socket: Socket;
-  private readonly door: Door;
+  private readonly detection: Detection;
   private read: Buffer | undefined;
   private listener: SecureListener | undefined;
   private serverName: string | undefined;
-  private told: ToldEnds | undefined;
+  private reported: ReportedEnds | undefined;
   /** The PROXY header is yet to come. */
   private unannounced: boolean;
   private over = false;
 
-  constructor(port: EntrancePort, socket: Socket, door: Door) {
+  constructor(port: DetectorPort, socket: Socket, detection: Detection) {
     this.port = port;
     this.socket = socket;
-    this.door = door;
-    this.unannounced = door.proxy !== undefined;
+    this.detection = detection;
+    this.unannounced = detection.proxy !== undefined;
     this.deadline = this.idleSince + port.limits.handshakeTimeoutMs;
     socket.on('data', this.onData);
     socket.on('error', this.onGone);
@@ -96,13 +96,14 @@ export class Entrance implements Handshaking {
   }
 
   get remoteAddress(): string {
-    return this.told?.address ?? peerOf(this.socket);
+    return this.reported?.address ?? peerOf(this.socket);
   }
 
   /** Time is up. */
   expire(): void {
     if (this.unannounced) this.unsound('timeout', 'it did not come in time');
-    else this.leave(this.door.secure === undefined ? undefined : 'timeout', 'the handshake took too long');
+    else
+      this.leave(this.detection.secure === undefined ? undefined : 'timeout', 'the handshake took too long');
   }
 
   destroy(reason = ''): void {
@@ -119,10 +120,10 @@ export class Entrance implements Handshaking {
     }
     this.over = true;
     this.port.entered(this, 'ok');
-    const { told, serverName, socket: raw } = this;
+    const { reported, serverName, socket: raw } = this;
     const { name } = listener;
-    if (listener.http) this.port.admit(socket, { raw, secure: socket, listener: name }, told);
-    else this.port.admitTcp(name, { socket, raw, serverName, protocol: 'TLS', told });
+    if (listener.http) this.port.admit(socket, { raw, secure: socket, listener: name }, reported);
+    else this.port.admitTcp(name, { socket, raw, serverName, protocol: 'TLS', reported });
   }
 
   failed(reason: string): void {
@@ -132,7 +133,7 @@ export class Entrance implements Handshaking {
   private readonly onData = (bytes: Buffer): void => {
     this.read = this.read === undefined ? bytes : Buffer.concat([this.read, bytes]);
     if (this.unannounced && !this.readAnnouncement(this.read)) return;
-    const { secure, tcp } = this.door;
+    const { secure, tcp } = this.detection;
     if (tcp !== undefined) this.passOn(tcp, 'TCP', undefined);
     else if (secure === undefined) this.plain(this.read);
     else if (this.read.length > 0) this.readHello(this.read, secure);
@@ -140,7 +141,7 @@ export class Entrance implements Handshaking {
 
   /** @returns true when the rest of what was read is of the connection itself */
   private readAnnouncement(read: Buffer): boolean {
-    const { proxy } = this.door;
+    const { proxy } = this.detection;
     if (proxy === undefined) return true;
     const header = readProxyHeader(read, proxy.version);
     if (header === 'incomplete') return false;
@@ -165,7 +166,7 @@ export class Entrance implements Handshaking {
     this.port.proxyHeader(header.ends === undefined ? 'local' : 'told');
     if (header.ends !== undefined) {
       const peer = { address: peerOf(this.socket), port: this.socket.remotePort ?? 0 };
-      this.told = { ...header.ends, peer };
+      this.reported = { ...header.ends, peer };
     }
     return true;
   }
@@ -206,25 +207,25 @@ export class Entrance implements Handshaking {
 
   /** The bytes are for a backend, from the first one on. */
   private passOn(listener: string, protocol: 'TLS' | 'TCP', serverName: string | undefined): void {
-    const { read, socket, told } = this;
+    const { read, socket, reported } = this;
     this.over = true;
     if (read !== undefined) this.handBack(read);
     this.port.entered(this, protocol === 'TLS' ? 'passed' : undefined);
-    this.port.admitTcp(listener, { socket, raw: undefined, serverName, protocol, told });
+    this.port.admitTcp(listener, { socket, raw: undefined, serverName, protocol, reported });
   }
 
   private readonly onGone = (): void => {
     if (this.unannounced) this.leave(undefined, 'the client left');
-    else this.leave(this.door.secure === undefined ? undefined : 'failed', 'the client left');
+    else this.leave(this.detection.secure === undefined ? undefined : 'failed', 'the client left');
   };
 
   /** No TLS: for the plain listeners where there are any, otherwise told so as far as it will understand. */
   private plain(read: Buffer): void {
-    if (this.door.plain || this.door.secure === undefined) {
+    if (this.detection.plain || this.detection.secure === undefined) {
       this.over = true;
       this.handBack(read);
       this.port.entered(this, undefined);
-      this.port.admit(this.socket, undefined, this.told);
+      this.port.admit(this.socket, undefined, this.reported);
       this.socket.resume();
       return;
     }
@@ -267,7 +268,7 @@ export class Entrance implements Handshaking {
     this.leave(undefined, `PROXY header: ${problem}`);
   }
 
-  private leave(entry: Entry | undefined, reason: string): void {
+  private leave(entry: DetectionResult | undefined, reason: string): void {
     if (this.over) return;
     this.over = true;
     this.forget();
@@ -276,7 +277,7 @@ export class Entrance implements Handshaking {
     if (reason !== '')
       this.port.log.debug('connection refused before its first request', {
         bind: this.port.key,
-        client: this.told?.address ?? peerOf(this.socket),
+        client: this.reported?.address ?? peerOf(this.socket),
         reason,
       });
     this.port.entered(this, entry);

@@ -1,27 +1,31 @@
 import type { Bind, Model } from '../../model/index.ts';
-import type { Door, SecureListener } from './entrance.ts';
+import type { Detection, SecureListener } from './protocolDetector.ts';
 import { HostTable } from '../routing/router.ts';
 import type { ServerIdentities, ServerIdentity } from './serverIdentity.ts';
 import { bindKey } from '../snapshot/snapshot.ts';
 
-/** The doors of a model by bind; `identities` is all they show. */
-export interface Doors {
-  readonly byBind: ReadonlyMap<string, Door>;
+/** The detection of each bind that needs one, and every identity that they show. */
+export interface Detections {
+  readonly byBind: ReadonlyMap<string, Detection>;
   readonly identities: ReadonlySet<ServerIdentity>;
 }
 
-/** Selects the ports of a model that look at the first bytes of a connection, and their actions. */
-export function doorsOf(model: Model, identities: ServerIdentities): Doors {
+/** Prepares the ports of a model that detect the protocol of a connection from its first bytes. */
+export function detectionsOf(model: Model, identities: ServerIdentities): Detections {
   const used = new Set<ServerIdentity>();
-  const byBind = new Map<string, Door>();
+  const byBind = new Map<string, Detection>();
   for (const [index, bind] of model.binds.entries()) {
-    const door = doorOf(bind, identities, used);
-    if (door !== undefined) byBind.set(bindKey(bind, index), door);
+    const detection = detectionOf(bind, identities, used);
+    if (detection !== undefined) byBind.set(bindKey(bind, index), detection);
   }
   return { byBind, identities: used };
 }
 
-function doorOf(bind: Bind, identities: ServerIdentities, used: Set<ServerIdentity>): Door | undefined {
+function detectionOf(
+  bind: Bind,
+  identities: ServerIdentities,
+  used: Set<ServerIdentity>,
+): Detection | undefined {
   const secure: (readonly [hostname: string | undefined, listener: SecureListener])[] = [];
   let tcp: string | undefined;
   let plain = false;
