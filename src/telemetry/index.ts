@@ -7,4 +7,5 @@ export { forgetSecrets, rememberSecrets } from './knownSecrets.ts';
 export { isSecretName, redactArguments, redacted, redactText } from './redact.ts';
 export { relayLines } from './relay.ts';
 export { makeNonBlockingAgain } from './nonBlocking.ts';
+export { LogThrottle, ThrottledLog } from './throttledLog.ts';
 export { Sink, type Destination } from './sink.ts';

@@ -1,6 +1,5 @@
 import { GatewayError } from '../../errors.ts';
-import type { Logger } from '../../telemetry/index.ts';
-import { QuietLog } from '../targets/conversation/quietLog.ts';
+import { ThrottledLog, type Logger } from '../../telemetry/index.ts';
 
 /** The limit that leaves no room: that of the principal, or that of the process. */
 export type Stop = 'each' | 'total';
@@ -42,11 +41,11 @@ export class Budget {
   total = 0;
   private readonly limits: BudgetLimits;
   private readonly tallies = new Map<string, Tally>();
-  private readonly refusals: QuietLog;
+  private readonly refusals: ThrottledLog;
 
   constructor(limits: BudgetLimits, log: Logger) {
     this.limits = limits;
-    this.refusals = new QuietLog(log, `refused: too many ${limits.what}`);
+    this.refusals = new ThrottledLog(log, `refused: too many ${limits.what}`);
   }
 
   /** The number that a holder has. */

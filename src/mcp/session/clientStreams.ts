@@ -1,5 +1,5 @@
 import type { ReplyStream } from '../../http/index.ts';
-import type { Logger } from '../../telemetry/index.ts';
+import { ThrottledLog, type Logger } from '../../telemetry/index.ts';
 import type { Answer, AnswerHost } from './callAnswer.ts';
 import { EventSink, type PressureGauge } from './eventSink.ts';
 import type { Keep } from '../limits/keep.ts';
@@ -7,7 +7,6 @@ import { JournalStore, type Journal, type JournalPlace } from './journal.ts';
 import type { Judge } from '../items/judge.ts';
 import { mayHear, type Naming } from '../items/naming.ts';
 import { Outbox } from './outbox.ts';
-import { QuietLog } from '../targets/conversation/quietLog.ts';
 import type { RpcId } from '../json/envelope.ts';
 
 /** A client may hold several GET streams; each message still goes on one of them. */
@@ -26,7 +25,7 @@ export class ClientStreams implements AnswerHost {
   private answers: Answer[] = [];
   private readonly outbox: Outbox;
   private readonly gauge: PressureGauge;
-  private readonly dropped: QuietLog;
+  private readonly dropped: ThrottledLog;
   /** The answers that carry requests of the server, for later messages about them. */
   private readonly carriers = new Map<RpcId, Answer>();
   private readonly store: JournalStore;
@@ -48,7 +47,7 @@ export class ClientStreams implements AnswerHost {
   ) {
     this.gauge = gauge;
     this.store = new JournalStore(room, before);
-    this.dropped = new QuietLog(log, 'messages to a client without a stream were dropped');
+    this.dropped = new ThrottledLog(log, 'messages to a client without a stream were dropped');
     this.outbox = new Outbox(room, (held) => {
       this.dropped.warn({});
       if (held.askedId !== undefined) onUndeliverable(held.askedId);

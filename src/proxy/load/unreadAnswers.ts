@@ -1,10 +1,9 @@
 import { totalmem } from 'node:os';
 import { stackOf } from '../../errorText.ts';
 import { longestIdleOfLargest, type Held } from '../../http/index.ts';
-import type { Logger } from '../../telemetry/index.ts';
+import { LogThrottle, type Logger } from '../../telemetry/index.ts';
 import { collectSoon } from './collector.ts';
 import { grantedMemory } from './overload.ts';
-import { Seldom } from '../stats/seldom.ts';
 import { atTurnEnd } from './turnEnd.ts';
 
 /** A stream whose client does not take its answer; `idleSince` is when it took something last. */
@@ -40,7 +39,7 @@ export class UnreadAnswers {
   private readonly log: Logger;
   private readonly all: () => Iterable<UnreadStream>;
   private readonly usual = usualMost();
-  private readonly seldom = new Seldom();
+  private readonly endedLog = new LogThrottle();
   private due = false;
   /** Bytes freed since the last collection was asked for. */
   private garbage = 0;
@@ -99,7 +98,7 @@ export class UnreadAnswers {
       ended += crowd.longestIdle.length;
       for (const stream of crowd.longestIdle) stream.giveWay();
     }
-    if (ended > 0 && this.seldom.take())
+    if (ended > 0 && this.endedLog.take())
       this.log.warn(
         'Streams of HTTP/2 ended: more than limits.maxUnreadBytes of answers waited for clients',
         {

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { ErrorCode } from '../../errors.ts';
 import { HeadPool, type Held, type Networks, type Taken } from '../../http/index.ts';
 import type { Limits } from '../../model/index.ts';
-import type { AccessLog, Logger } from '../../telemetry/index.ts';
+import { LogThrottle, type AccessLog, type Logger } from '../../telemetry/index.ts';
 import { exchangeRecord, refusalRecord } from '../exchange/accessRecords.ts';
 import type { Arrival } from '../connections/arrival.ts';
 import type { ConnectionPort } from '../http1/clientSocket.ts';
@@ -22,7 +22,6 @@ import type { OpenConnection } from '../connections/openConnection.ts';
 import type { Overload } from '../load/overload.ts';
 import { rawRecord } from '../stats/rawRecord.ts';
 import type { ProxyHeaderResult, RawStats } from '../stats/rawStats.ts';
-import { Seldom } from '../stats/seldom.ts';
 import type { EndReason, RouteStats, WireStats } from '../stats/stats.ts';
 import { TcpConnection, type TcpArrival, type TcpPort } from '../streams/tcpConnection.ts';
 import type { CompiledTcpRoute } from '../streams/tcpRoutes.ts';
@@ -72,11 +71,11 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
   /** Every connection gets one more request. */
   private leaving = false;
   private readonly settled: (() => void)[] = [];
-  private readonly acceptLog = new Seldom();
+  private readonly acceptLog = new LogThrottle();
   private acceptFailures = 0;
-  private readonly proxyLog = new Seldom();
-  private readonly refusedLog = new Seldom();
-  private readonly crowdLog = new Seldom();
+  private readonly proxyLog = new LogThrottle();
+  private readonly refusedLog = new LogThrottle();
+  private readonly crowdLog = new LogThrottle();
 
   constructor(key: string, limits: Limits, detection: Detection | undefined, tools: PortTools) {
     this.key = key;

@@ -3,12 +3,11 @@ import { isIPv6 } from 'node:net';
 import { errorOf } from '../../errorText.ts';
 import type { Taken } from '../../http/index.ts';
 import type { Limits } from '../../model/index.ts';
-import type { AccessLog, Logger } from '../../telemetry/index.ts';
+import { LogThrottle, type AccessLog, type Logger } from '../../telemetry/index.ts';
 import type { DatagramDestination } from '../../upstream/index.ts';
 import { bindOn } from './bindOn.ts';
 import type { Overload } from '../load/overload.ts';
 import { rawRecord } from '../stats/rawRecord.ts';
-import { Seldom } from '../stats/seldom.ts';
 import { peerOf } from '../connections/reportedEnds.ts';
 import { QUEUE_MOST, UdpFlow, type FlowOwner } from '../streams/udpFlow.ts';
 import type { UdpDrop, UdpResult, UdpStats } from '../stats/udpStats.ts';
@@ -58,8 +57,8 @@ export class UdpPort implements FlowOwner {
   private readonly timer: NodeJS.Timeout;
   private draining = false;
   private readonly settled: (() => void)[] = [];
-  private readonly errorLog = new Seldom();
-  private readonly crowdLog = new Seldom();
+  private readonly errorLog = new LogThrottle();
+  private readonly crowdLog = new LogThrottle();
 
   constructor(key: string, route: CompiledUdpRoute, limits: Limits, tools: UdpTools) {
     this.key = key;

@@ -1,13 +1,12 @@
 import type { GatewayError } from '../../../errors.ts';
 import { stackOf } from '../../../errorText.ts';
-import type { Logger } from '../../../telemetry/index.ts';
+import { ThrottledLog, type Logger } from '../../../telemetry/index.ts';
 import type { Envelope } from '../../json/envelope.ts';
 import { wireIdOf, type Faulty } from '../../json/faulty.ts';
 import { targetError } from '../../messages/rpcError.ts';
 import { handOver } from './handOver.ts';
 import { idOfLongLine } from './longLine.ts';
 import type { PendingCalls } from './pendingCalls.ts';
-import { QuietLog } from './quietLog.ts';
 import { readMessages } from './readMessages.ts';
 
 /** The connection whose messages are read. */
@@ -34,11 +33,14 @@ const edge = 512;
  */
 export class Reception {
   private readonly receiver: Receiver;
-  private readonly garbage: QuietLog;
+  private readonly garbage: ThrottledLog;
 
   constructor(receiver: Receiver) {
     this.receiver = receiver;
-    this.garbage = new QuietLog(receiver.log, 'the target wrote something that is no MCP message; skipped');
+    this.garbage = new ThrottledLog(
+      receiver.log,
+      'the target wrote something that is no MCP message; skipped',
+    );
   }
 
   /** @param wireId the call on whose stream the text came; 0 where the transport does not say */

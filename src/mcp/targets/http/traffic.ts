@@ -1,11 +1,10 @@
 import { randomInt } from 'node:crypto';
 import type { GatewayError } from '../../../errors.ts';
 import type { Limits } from '../../../model/index.ts';
-import type { Logger } from '../../../telemetry/index.ts';
+import { ThrottledLog, type Logger } from '../../../telemetry/index.ts';
 import type { Reach } from '../../contract.ts';
 import { CallClocks, type CallLimit } from '../../limits/callClocks.ts';
 import { PendingCalls } from '../conversation/pendingCalls.ts';
-import { QuietLog } from '../conversation/quietLog.ts';
 import { Reception, type Receiver } from '../conversation/reception.ts';
 import type { Envelope } from '../../json/envelope.ts';
 import { targetError } from '../../messages/rpcError.ts';
@@ -55,7 +54,7 @@ export class Traffic implements CarrierHost, Receiver {
   private readonly options: TrafficOptions;
   private readonly clocks: CallClocks;
   private readonly reception: Reception;
-  private readonly trouble: QuietLog;
+  private readonly trouble: ThrottledLog;
 
   constructor(name: string, reach: Reach, owner: TrafficOwner, options: TrafficOptions) {
     this.name = name;
@@ -69,7 +68,7 @@ export class Traffic implements CarrierHost, Receiver {
       () => this.limits.maxMcpCallTimeMs,
       (wireId, limit) => owner.late(wireId, limit),
     );
-    this.trouble = new QuietLog(options.log, 'the target could not do its part');
+    this.trouble = new ThrottledLog(options.log, 'the target could not do its part');
   }
 
   get limits(): Limits {

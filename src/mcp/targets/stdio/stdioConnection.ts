@@ -2,7 +2,7 @@ import { GatewayError } from '../../../errors.ts';
 import { messageOf } from '../../../errorText.ts';
 import type { Spare } from '../../limits/budget.ts';
 import type { Limits, StdioTarget } from '../../../model/index.ts';
-import type { Logger } from '../../../telemetry/index.ts';
+import { ThrottledLog, type Logger } from '../../../telemetry/index.ts';
 import type { Keep } from '../../limits/keep.ts';
 import type { Envelope, RpcId } from '../../json/envelope.ts';
 import { renderOutgoing, type Outgoing } from '../../messages/outgoing.ts';
@@ -14,7 +14,6 @@ import type { Children } from './children.ts';
 import { CallClocks, type CallLimit } from '../../limits/callClocks.ts';
 import { idOfLongLine } from '../conversation/longLine.ts';
 import { PendingCalls } from '../conversation/pendingCalls.ts';
-import { QuietLog } from '../conversation/quietLog.ts';
 import { Reception, type Receiver } from '../conversation/reception.ts';
 import { Restore, type MayKnow, type WireRequest } from '../conversation/restore.ts';
 import type { Claim, Slot, SlotUser } from './slots.ts';
@@ -67,7 +66,7 @@ export class StdioConnection implements TargetConnection, SlotUser, Receiver {
   readonly calling = new PendingCalls();
   private readonly reception: Reception;
   private readonly clocks: CallClocks;
-  private readonly lateCalls: QuietLog;
+  private readonly lateCalls: ThrottledLog;
   private state: TargetState = 'starting';
   private child: Child | undefined;
   private restarts = 0;
@@ -93,7 +92,7 @@ export class StdioConnection implements TargetConnection, SlotUser, Receiver {
     this.log = options.log;
     this.restore = new Restore(options.keep);
     this.reception = new Reception(this);
-    this.lateCalls = new QuietLog(options.log, 'Call timed out; the target was told');
+    this.lateCalls = new ThrottledLog(options.log, 'Call timed out; the target was told');
     this.clocks = new CallClocks(
       () => options.limits().maxMcpCallTimeMs,
       (wireId, limit) => this.tooLate(wireId, limit),

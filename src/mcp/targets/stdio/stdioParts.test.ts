@@ -1,10 +1,10 @@
+import { ThrottledLog } from '../../../telemetry/index.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { recordingLog, stdioTarget } from '../../harness.testing.ts';
 import { Backoff } from '../conversation/backoff.ts';
 import { childEnvironment } from './environment.ts';
 import { idOfLongLine } from '../conversation/longLine.ts';
-import { QuietLog } from '../conversation/quietLog.ts';
 import { readMessages } from '../conversation/readMessages.ts';
 import { StderrLog } from './stderrLog.ts';
 
@@ -58,11 +58,11 @@ test('a line may hold one message or a batch', () => {
 
 test('a warning that a peer repeats is written once and counted', () => {
   const { log, lines } = recordingLog();
-  const quiet = new QuietLog(log, 'again', 0);
+  const quiet = new ThrottledLog(log, 'again', 0);
   quiet.warn({});
   quiet.warn({});
   assert.equal(lines.length, 2);
-  const rare = new QuietLog(log, 'rare', 60_000);
+  const rare = new ThrottledLog(log, 'rare', 60_000);
   for (let i = 0; i < 5; i++) rare.warn({ i });
   assert.equal(lines.length, 3);
 });
