@@ -4,7 +4,8 @@ import type { KeySet } from './contract.ts';
 import { metadataUrls } from './issuerMetadata.ts';
 import { createKeySets } from './keySets.ts';
 import { memoryLog } from './log.testing.ts';
-import { startLoopback, until } from './loopback.testing.ts';
+import { startLoopback } from './loopback.testing.ts';
+import { until } from '../until.testing.ts';
 import { makeKey } from './token.testing.ts';
 
 const one = makeKey('P-256', 'one');
@@ -50,7 +51,7 @@ test('the key set is found by the metadata at each of its four usual paths', asy
       [path]: { issuer: `${origin}${issuerPath}`, jwks_uri: `${origin}/somewhere/keys` },
       '/somewhere/keys': keys,
     }));
-    await until(() => set.ready);
+    await until('the key set is ready', () => set.ready);
     assert.ok(hasKey(set), path);
     assert.ok(!server.asked.includes(derivedPath));
   }
@@ -58,7 +59,7 @@ test('the key set is found by the metadata at each of its four usual paths', asy
 
 test('an issuer without metadata has its keys at the derived address', async (t) => {
   const { set } = await provider(t, () => ({ [derivedPath]: keys }));
-  await until(() => set.ready);
+  await until('the key set is ready', () => set.ready);
   assert.ok(hasKey(set));
 });
 
@@ -71,7 +72,7 @@ test('metadata of another issuer does not name the keys', async (t) => {
     '/of-another/keys': keys,
     [derivedPath]: { keys: [makeKey('P-256', 'two').jwk] },
   }));
-  await until(() => set.ready);
+  await until('the key set is ready', () => set.ready);
   assert.ok(!hasKey(set));
   assert.ok(!server.asked.includes('/of-another/keys'));
 });
@@ -85,7 +86,7 @@ test('keys at another host are not fetched without TLS, and the problem says so'
       jwks_uri: `${other.url}/keys`,
     },
   }));
-  await until(() => problem() !== '');
+  await until('the problem is known', () => problem() !== '');
   assert.match(problem(), /usual\/keys: answered 404; metadata .*neither https nor at the issuer itself/);
   assert.deepEqual(other.asked, []);
 });
@@ -96,7 +97,7 @@ test('keys that the provider moves are found again, and stay known while the met
     [metadata]: { issuer: `${origin}${issuerPath}`, jwks_uri: `${origin}/old/keys` },
     '/old/keys': keys,
   }));
-  await until(() => set.ready);
+  await until('the key set is ready', () => set.ready);
   served.set(metadata, { issuer, jwks_uri: `${server.url}/new/keys` });
   served.set('/new/keys', { keys: [makeKey('P-256', 'two').jwk] });
   served.delete('/old/keys');

@@ -4,7 +4,8 @@ import { test, type TestContext } from 'node:test';
 import { closedAddresses, guardedFetch, type LookupAll } from './guardedFetch.ts';
 import { createKeySets } from './keySets.ts';
 import { memoryLog } from './log.testing.ts';
-import { jsonAnswer, startLoopback, until, type Loopback } from './loopback.testing.ts';
+import { jsonAnswer, startLoopback, type Loopback } from './loopback.testing.ts';
+import { until } from '../until.testing.ts';
 import { makeKey } from './token.testing.ts';
 
 const one = makeKey('P-256', 'one');
@@ -106,9 +107,9 @@ test('a guarded key set follows a redirect to the same server, and to no other o
   const at = (path: string) =>
     guarded(t, { kind: 'url', url: `http://keys.ns.svc:${port}${path}`, guarded: true });
   const near = at('/near');
-  await until(() => near.set.ready);
+  await until('the key set is ready', () => near.set.ready);
   const far = at('/far');
-  await until(() => /redirected to another server/.test(far.problem()));
+  await until('the redirect is refused', () => /redirected to another server/.test(far.problem()));
   assert.ok(asked.includes('/far'));
   assert.deepEqual(other.asked, []);
 });
@@ -134,7 +135,7 @@ test('a guarded key set that the metadata of its issuer names is no way around',
   t.after(() => keySets.close());
   const issuer = `http://idp.ns.svc:${port}`;
   keySets.use({ kind: 'discovered', issuer, openid: false, derived: `${issuer}/keys`, guarded: true });
-  await until(() => /not fetched from/.test(keySets.view()[0]?.problem ?? ''));
+  await until('the address is refused', () => /not fetched from/.test(keySets.view()[0]?.problem ?? ''));
   assert.ok(asked.length > 0);
   assert.deepEqual(inside.asked, []);
 });
@@ -145,7 +146,9 @@ test('an unguarded key set of the same address is another one, and is fetched as
   t.after(() => keySets.close());
   const { set } = keySets.use({ kind: 'url', url: `${url}/keys` });
   keySets.use({ kind: 'url', url: `${url}/keys`, guarded: true });
-  await until(() => set.ready);
-  await until(() => keySets.view().some(({ problem }) => /only https/.test(problem ?? '')));
+  await until('the key set is ready', () => set.ready);
+  await until('plain HTTP is refused', () =>
+    keySets.view().some(({ problem }) => /only https/.test(problem ?? '')),
+  );
   assert.deepEqual(asked, ['/keys']);
 });

@@ -6,7 +6,8 @@ import { after, test, type TestContext } from 'node:test';
 import type { KeySet, KeySets } from './contract.ts';
 import { createKeySets } from './keySets.ts';
 import { memoryLog } from './log.testing.ts';
-import { jsonAnswer, startLoopback, until, type Loopback } from './loopback.testing.ts';
+import { jsonAnswer, startLoopback, type Loopback } from './loopback.testing.ts';
+import { until } from '../until.testing.ts';
 import type { Pace } from './remoteKeys.ts';
 import { makeKey } from './token.testing.ts';
 
@@ -41,10 +42,10 @@ test('a provider that is down at the start is asked until it answers', async (t)
   const { keySets, lines } = open(t);
   const set = use(keySets, `http://127.0.0.1:${port}/keys`);
   assert.equal(set.ready, false);
-  await until(() => problem(keySets).includes('ECONNREFUSED'));
+  await until('the refused connection is known', () => problem(keySets).includes('ECONNREFUSED'));
   assert.equal(keySets.view()[0]?.state, 'waiting');
   await server(t, jsonAnswer(setOf(one)), port);
-  await until(() => set.ready);
+  await until('the key set is ready', () => set.ready);
   assert.ok(has(set, 'one'));
   assert.deepEqual(keySets.view()[0], {
     source: `http://127.0.0.1:${port}/keys`,
@@ -61,7 +62,7 @@ test('a rotated key is fetched when a token names it, once for all who wait, and
   const provider = await server(t, jsonAnswer(setOf(one)));
   const { keySets } = open(t, { cooldownMs: 30_000 }, () => at);
   const set = use(keySets, `${provider.url}/keys`);
-  await until(() => set.ready);
+  await until('the key set is ready', () => set.ready);
   const { generation } = set;
   provider.answer = jsonAnswer(setOf(two));
 
@@ -85,7 +86,7 @@ test('rubbish, errors, empty sets and broken answers leave the old keys in place
   const provider = await server(t, jsonAnswer(setOf(one)));
   const { keySets } = open(t, { cooldownMs: 0, firstRetryMs: 60_000, timeoutMs: 300 });
   const set = use(keySets, `${provider.url}/keys`);
-  await until(() => set.ready);
+  await until('the key set is ready', () => set.ready);
   const bad: [RegExp, Loopback['answer']][] = [
     [/not JSON/, jsonAnswer('<html>')],
     [/not JSON/, jsonAnswer('')],
@@ -130,7 +131,7 @@ test('a redirect is followed', async (t) => {
   });
   const { keySets } = open(t);
   const set = use(keySets, `${provider.url}/keys`);
-  await until(() => set.ready);
+  await until('the key set is ready', () => set.ready);
   assert.deepEqual(provider.asked, ['/keys', '/moved']);
 });
 
@@ -138,11 +139,11 @@ test('a set is fetched again when its time is over, within the bounds', async (t
   const provider = await server(t, jsonAnswer(setOf(one), { 'cache-control': 'public, max-age=0' }));
   const { keySets } = open(t, { minFreshMs: 5, maxFreshMs: 10 });
   const set = use(keySets, `${provider.url}/keys`);
-  await until(() => set.ready);
+  await until('the key set is ready', () => set.ready);
   provider.answer = jsonAnswer(setOf(two), { 'cache-control': 'max-age=86400' });
-  await until(() => has(set, 'two'));
+  await until('key two is there', () => has(set, 'two'));
   provider.answer = jsonAnswer(setOf(one));
-  await until(() => has(set, 'one'));
+  await until('key one is there', () => has(set, 'one'));
 });
 
 test('an unusual key is skipped with a warning and does not spoil the set', async (t) => {
@@ -151,7 +152,7 @@ test('an unusual key is skipped with a warning and does not spoil the set', asyn
   const provider = await server(t, jsonAnswer({ keys: [weak.jwk, encryption.jwk, { kty: 'AKP' }, one.jwk] }));
   const { keySets, lines } = open(t);
   const set = use(keySets, `${provider.url}/keys`);
-  await until(() => set.ready);
+  await until('the key set is ready', () => set.ready);
   assert.equal(keySets.view()[0]?.keys, 1);
   const warnings = lines.filter((line) => line.level === 'warn').map((line) => line.fields.reason);
   assert.deepEqual(warnings, [
@@ -167,7 +168,7 @@ test('users of one source share one set, and the last release stops its fetching
   const first = keySets.use(source);
   const second = keySets.use(source);
   assert.equal(first.set, second.set);
-  await until(() => provider.asked.length > 2);
+  await until('the provider was asked again', () => provider.asked.length > 2);
   first.release();
   first.release();
   assert.equal(keySets.view().length, 1);
@@ -191,10 +192,10 @@ test('a file is read at once and again when it is replaced, rubbish in between c
   const { set } = keySets.use({ kind: 'file', file });
   assert.ok(has(set, 'one'));
   replace(file, '{"keys": [');
-  await until(() => problem(keySets) === 'not JSON');
+  await until('the bad answer is known', () => problem(keySets) === 'not JSON');
   assert.ok(has(set, 'one'));
   replace(file, JSON.stringify(setOf(two)));
-  await until(() => has(set, 'two'));
+  await until('key two is there', () => has(set, 'two'));
   assert.equal(problem(keySets), '');
 });
 
@@ -205,7 +206,7 @@ test('a file that comes later is found', async (t) => {
   assert.equal(set.ready, false);
   assert.match(problem(keySets), /ENOENT/);
   writeFileSync(file, JSON.stringify(setOf(one)));
-  await until(() => set.ready);
+  await until('the key set is ready', () => set.ready);
 });
 
 test('an inline set is there at once, and one without a usable key is refused', (t) => {

@@ -49,8 +49,3 @@ export const jsonAnswer =
     response.writeHead(200, { 'content-type': 'application/json', ...headers });
     response.end(typeof value === 'string' ? value : JSON.stringify(value));
   };
-
-/** Resolves when `done` is true; the test's own time limit ends it otherwise. */
-export async function until(done: () => boolean): Promise<void> {
-  while (!done()) await new Promise((resolve) => setTimeout(resolve, 2));
-}

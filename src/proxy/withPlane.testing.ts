@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { TestPlane, type ModelInShort } from './dataPlane.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../until.testing.ts';
 import { ok, RawBackend, type BackendScript } from './wire.testing.ts';
 
 /** A backend that answers with the body it got. */

@@ -6,7 +6,8 @@ import { connect as connectPlain, type AddressInfo, type Socket } from 'node:net
 import { test, type TestContext } from 'node:test';
 import { modelWith, names, routeNamed } from './model.testing.ts';
 import { nameOfText, partsOf } from './parts.ts';
-import { Folder, Proxy, quickPace, startController, until } from './stage.testing.ts';
+import { Folder, Proxy, quickPace, startController } from './stage.testing.ts';
+import { until } from '../until.testing.ts';
 import { versionOf } from './edition.ts';
 import { maxLineBytes, pathOf, written, writtenPart } from './wire.ts';
 

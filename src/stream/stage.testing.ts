@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import { memoryLog, type Line } from '../auth/log.testing.ts';
 import type { AddressLists, Model } from '../model/index.ts';
 import { authority } from '../proxy/certificates.testing.ts';
@@ -15,16 +14,8 @@ import {
   type StreamServerOptions,
 } from './server.ts';
 import type { BrokenRoute, ClosedPort } from './wire.ts';
+import { until } from '../until.testing.ts';
 import { StreamSource, type StreamPace, type StreamSourceOptions } from './streamSource.ts';
-
-/** Waits until a condition holds. @throws Error with its name after twenty seconds */
-export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  const end = performance.now() + 20_000;
-  while (!(await condition())) {
-    if (performance.now() > end) throw new Error(`waited in vain until ${what}`);
-    await pause(3);
-  }
-}
 
 /** The folder with the tokens and certificates of a test. */
 export class Folder {

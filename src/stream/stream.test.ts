@@ -3,14 +3,8 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { AddressLists, BackendAddress, HttpListener, Model, Route } from '../model/index.ts';
 import { endpointsOf, modelWith, names, routeNamed } from './model.testing.ts';
-import {
-  Folder,
-  Proxy,
-  startController,
-  until,
-  type Controller,
-  type ControllerOptions,
-} from './stage.testing.ts';
+import { Folder, Proxy, startController, type Controller, type ControllerOptions } from './stage.testing.ts';
+import { until } from '../until.testing.ts';
 import type { GatewayModels } from './server.ts';
 import type { StreamSourceOptions } from './streamSource.ts';
 

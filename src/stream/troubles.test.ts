@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { modelWith, routeNamed } from './model.testing.ts';
-import { Folder, Proxy, startController, until } from './stage.testing.ts';
+import { Folder, Proxy, startController } from './stage.testing.ts';
+import { until } from '../until.testing.ts';
 import { Troubles } from './troubles.ts';
 
 const published = (name: string) =>

@@ -5,7 +5,8 @@ import { Link, LinkClosed } from './link.ts';
 import { channel } from './link.testing.ts';
 import { ArrivingModel, sendRoutes } from './modelTransfer.ts';
 import type { RoutesPortion, ToWorker } from './questions.ts';
-import { saying, start, until } from './tree.testing.ts';
+import { saying, start } from './tree.testing.ts';
+import { until } from '../until.testing.ts';
 import { WorkerLost } from './workerLost.ts';
 
 /** Portions of a model with 600 routes. */

@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { createLogger, createMetrics } from '../telemetry/index.ts';
 import { MemoryDestination } from '../telemetry/memory.testing.ts';
 import { Tree } from './tree.ts';
-import { saying, start, until } from './tree.testing.ts';
+import { saying, start } from './tree.testing.ts';
+import { until } from '../until.testing.ts';
 
 test('a worker that hangs is killed and replaced; the other one is left alone', async (t) => {
   const { tree, ask, signal, log } = await start(t, 8_000);

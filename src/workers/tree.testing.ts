@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { TestContext } from 'node:test';
 import { defaults, type Model, type PathMatch, type Route } from '../model/index.ts';
 import { createLogger, createMetrics } from '../telemetry/index.ts';
@@ -40,19 +39,6 @@ export const saying = (body: string, more = 0): Model => ({
     },
   ],
 });
-
-export async function until<T>(
-  what: string,
-  ask: () => T | undefined | false | Promise<T | undefined | false>,
-) {
-  const deadline = Date.now() + 60_000;
-  for (;;) {
-    const answer = await ask();
-    if (answer !== undefined && answer !== false) return answer;
-    if (Date.now() > deadline) throw new Error(`waited in vain for ${what}`);
-    await delay(15);
-  }
-}
 
 /** A tree of real processes, impatient with those that hang. */
 export async function start(t: TestContext, hangMs: number) {

@@ -14,7 +14,7 @@ import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { residentBytes } from './processes.testing.ts';
 import { answerOf, callsUnderWay, openSession, resultText, type RawSession } from './session.testing.ts';
 import { inline, node, rogue, rogueAlone } from './stage.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 const MiB = 1_048_576;
 const closing = fileURLToPath(new URL('./fixtures/closing.ts', import.meta.url));

@@ -13,7 +13,8 @@ import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { ask as askHost } from './http.testing.ts';
 import { policyWalks } from './policyWalks.testing.ts';
 import { apart, openSession, resultText } from './session.testing.ts';
-import { counterStarted, until } from './until.testing.ts';
+import { counterStarted } from './conditions.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 

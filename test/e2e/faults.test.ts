@@ -10,7 +10,7 @@ import { ask } from './http.testing.ts';
 import { openDescriptors, residentBytes } from './processes.testing.ts';
 import { openSession, resultText } from './session.testing.ts';
 import { rogueBackends } from './stage.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 const MiB = 1_048_576;
 

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { DevIdp } from '../../apps/dev-idp/src/index.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { everything, mcpRoute, node, startIdp } from './stage.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 /** The common part of the clients of both SDK generations, as far as these tests use it. */
 export interface McpClient {

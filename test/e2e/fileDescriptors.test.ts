@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { listenOnLoopback } from '../support/loopback.ts';
 import { startGateway } from './gateway.testing.ts';
 import { openDescriptors } from './processes.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 const openFiles = 80;
 

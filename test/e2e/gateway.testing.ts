@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { findOperatorSecret } from '../../src/admin/index.ts';
 import { markedProcesses, markName, type ProcessView } from './processes.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const launcher = join(root, 'bin', 'portcullis');

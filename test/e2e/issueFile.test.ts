@@ -5,7 +5,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { startGateway } from './gateway.testing.ts';
 import { group, startIdp } from './stage.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 const policies = (issuer: string): string => `\
       policies:

@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { makeKey, sendKeys, startKeyServer } from './keyServer.testing.ts';
 import { audience, authentication, inline, startIdp } from './stage.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 /** A route that needs a token and answers by itself. */
 const route = (name: string, policies: object): string => `

@@ -10,7 +10,7 @@ import { test, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { markedProcesses, markName } from './processes.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const program = join(root, 'bin', 'portcullis');

@@ -4,7 +4,7 @@ import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { ask } from './http.testing.ts';
 import { openSession } from './session.testing.ts';
 import { inline, mcpRoute, node, rogue, startEchoApp, startIdp } from './stage.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 let idp: Awaited<ReturnType<typeof startIdp>>;
 let echo: Awaited<ReturnType<typeof startEchoApp>>;

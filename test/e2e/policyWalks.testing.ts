@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { GatewayProcess } from './gateway.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 /** The surroundings of a walk through an example of a policy. */
 export interface PolicyStage {

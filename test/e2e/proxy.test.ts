@@ -14,7 +14,7 @@ import { Folder, startController, type Controller } from '../../src/stream/stage
 import { freePorts, listenOnLoopback } from '../support/loopback.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { ask } from './http.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 /** An app that answers with its name. */
 async function app(t: TestContext, name: string): Promise<BackendAddress> {

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import type { GatewayProcess } from './gateway.testing.ts';
 import { installPython } from './python.testing.ts';
 import { startBeforeEverything, startIdp } from './stage.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 const script = fileURLToPath(new URL('./python/client.py', import.meta.url));
 const run = promisify(execFile);

@@ -16,7 +16,7 @@ import {
   startEchoApp,
   startIdp,
 } from './stage.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 /** A configuration with the echo app on every path and, before it, these paths answered by the gateway. */
 const configuration = (echoPort: number, paths: readonly string[], extra = ''): string => `

@@ -9,7 +9,7 @@ import { repeat, startLoad, type Load } from './load.testing.ts';
 import { openDescriptors, residentBytes } from './processes.testing.ts';
 import { openSession, resultText } from './session.testing.ts';
 import { inline, rogueBackends, startEchoApp } from './stage.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 export interface ReloadsOptions {
   readonly workers: number;

@@ -6,7 +6,7 @@ import { authority } from '../../src/proxy/certificates.testing.ts';
 import { startGateway } from './gateway.testing.ts';
 import { openSession, resultText } from './session.testing.ts';
 import { authentication, inline, startIdp } from './stage.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 const mcp = (target: object): object[] => [{ mcp: { targets: [{ name: 'far', ...target }] } }];
 

@@ -7,7 +7,7 @@ import { answers } from './features.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { answerOf, apart, openSession, resultText, type RawSession } from './session.testing.ts';
 import { authentication, inline, startIdp } from './stage.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 type Idp = Awaited<ReturnType<typeof startIdp>>;
 

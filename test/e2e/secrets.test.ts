@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { openSession, resultText } from './session.testing.ts';
 import { inline, node, rogue } from './stage.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 const names = ['SESSION_KEY', 'BACKEND_KEY', 'API_KEY', 'USERS', 'TENANT', 'OF_ANOTHER'] as const;
 const env = {

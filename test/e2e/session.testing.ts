@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { GatewayProcess } from './gateway.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 export interface Message {
   readonly id?: string | number;

@@ -6,7 +6,8 @@ import { startHolder } from './holder.testing.ts';
 import { startLoad } from './load.testing.ts';
 import { answerOf, openSession } from './session.testing.ts';
 import { inline, rogueBackends } from './stage.testing.ts';
-import { portClosed, until } from './until.testing.ts';
+import { portClosed } from './conditions.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 const configuration = (port: number, deadline: string): string => `
 config: { connectionTerminationDeadline: ${deadline} }

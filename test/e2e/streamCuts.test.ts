@@ -3,13 +3,8 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { BackendAddress } from '../../src/model/index.ts';
 import { endpointsOf, modelWith, names, routeNamed } from '../../src/stream/model.testing.ts';
-import {
-  Folder,
-  Proxy,
-  startController,
-  until,
-  type ControllerOptions,
-} from '../../src/stream/stage.testing.ts';
+import { Folder, Proxy, startController, type ControllerOptions } from '../../src/stream/stage.testing.ts';
+import { until } from '../../src/until.testing.ts';
 import { Relay } from '../support/relay.ts';
 
 /** A controller with a model of many routes, and a proxy that reaches it by a line. */

@@ -14,7 +14,7 @@ import { authority, type Identity } from '../../src/proxy/certificates.testing.t
 import { freePorts } from '../support/loopback.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { startEchoApp } from './stage.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 const folder = fileURLToPath(new URL('../../examples/tcp/', import.meta.url));
 

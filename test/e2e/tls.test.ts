@@ -10,7 +10,7 @@ import { authority } from '../../src/proxy/certificates.testing.ts';
 import { startGateway } from './gateway.testing.ts';
 import { askSecurely, type Answer } from './http.testing.ts';
 import { startEchoApp } from './stage.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 const example = fileURLToPath(new URL('../../examples/tls/listeners.yaml', import.meta.url));
 

@@ -14,7 +14,7 @@ import {
   startIdp,
 } from './stage.testing.ts';
 import { openSession } from './session.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 let idp: Awaited<ReturnType<typeof startIdp>>;
 let echo: Awaited<ReturnType<typeof startEchoApp>>;

@@ -28,7 +28,7 @@ import { startGuarded } from './keyServer.testing.ts';
 import { repeat, startLoad, type Load } from './load.testing.ts';
 import { openSession } from './session.testing.ts';
 import { inline, rogue, rogueAlone } from './stage.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 const launcher = fileURLToPath(new URL('../../bin/portcullis', import.meta.url));
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { startGateway } from './gateway.testing.ts';
 import { startEchoApp } from './stage.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 test('a WebSocket client talks to a WebSocket server, and the tunnel is one request in the end', async () => {
   await using echo = await startEchoApp();

@@ -15,7 +15,7 @@ import {
   type RawSession,
 } from './session.testing.ts';
 import { mcpRoute, node, rogue, rogueAlone, startIdp } from './stage.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 const workers = 3;
 

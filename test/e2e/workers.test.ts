@@ -18,7 +18,8 @@ import { startLoad } from './load.testing.ts';
 import { openDescriptors } from './processes.testing.ts';
 import { revision } from './session.testing.ts';
 import { inline, rogue, rogueBackends } from './stage.testing.ts';
-import { counterStarted, portClosed, until } from './until.testing.ts';
+import { counterStarted, portClosed } from './conditions.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 interface Worker {
   readonly worker: number;

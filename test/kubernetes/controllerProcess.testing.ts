@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 const launcher = fileURLToPath(new URL('../../bin/portcullis', import.meta.url));
 
@@ -63,7 +63,9 @@ export async function startControllerProcess(
     metrics,
     log: () => log,
     probe: async () => (await fetch(new URL('/readyz', address('readiness')))).status,
-    ready: async () => await until('the controller is ready', () => / ready gateways=/.test(log)),
+    ready: async () => {
+      await until('the controller is ready', () => / ready gateways=/.test(log));
+    },
     isLeader: async () => /portcullis_kube_leader\{[^}]*\} 1/.test(await metrics()),
     end: async (signal) => {
       child.kill(signal);

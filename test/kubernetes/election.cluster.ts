@@ -7,7 +7,7 @@ import { memoryLog } from '../../src/auth/log.testing.ts';
 import { Election, type ElectionPace } from '../../src/controller/leader/election.ts';
 import { Relay } from '../support/relay.ts';
 import { clusterForSuite, needsCluster, type Connection } from './cluster.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 const pace: ElectionPace = { leaseMs: 2_000, renewDeadlineMs: 1_500, retryMs: 200 };
 const candidateFile = fileURLToPath(new URL('./candidate.ts', import.meta.url));
@@ -167,6 +167,8 @@ async function startCandidate(t: TestContext, kubeconfig: string, identity: stri
     get lines() {
       return lines();
     },
-    says: async (line) => await until(`${identity} says ${line}`, () => lines().includes(line)),
+    says: async (line) => {
+      await until(`${identity} says ${line}`, () => lines().includes(line));
+    },
   };
 }

@@ -11,6 +11,7 @@ import { authority } from '../../src/proxy/certificates.testing.ts';
 import { TestPlane } from '../../src/proxy/dataPlane.testing.ts';
 import type { Controller } from '../../src/controller/controller.ts';
 import type { Installation } from '../../src/controller/provision/request.ts';
+import { until } from '../../src/until.testing.ts';
 import { findBed } from '../support/kubeCluster.ts';
 import { clusterForSuite, needsCluster, type Stage } from './cluster.testing.ts';
 import { startLeader } from './leader.testing.ts';
@@ -106,13 +107,8 @@ const read = async (
   return text === '' ? undefined : (JSON.parse(text) as Read);
 };
 
-const eventually = async (what: string, holds: () => Promise<boolean>): Promise<void> => {
-  const end = performance.now() + 90_000;
-  while (!(await holds())) {
-    if (performance.now() > end) throw new Error(`waited in vain until ${what}`);
-    await pause(50);
-  }
-};
+/** The faults of this file take the controller longer than other changes do. */
+const eventually = (what: string, ask: () => Promise<boolean>): Promise<true> => until(what, ask, 90_000);
 
 const holds = (conditions: readonly Condition[] | undefined, type: string, status = 'True'): boolean =>
   conditions?.some((one) => one.type === type && one.status === status) === true;

@@ -4,7 +4,7 @@ import { defaults } from '../../src/model/index.ts';
 import { Controller, type ControllerOptions } from '../../src/controller/controller.ts';
 import type { Installation } from '../../src/controller/provision/request.ts';
 import { quickPace, type Connection } from './cluster.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 /** What proxies are made with; nobody runs them here. */
 export const installation: Installation = {

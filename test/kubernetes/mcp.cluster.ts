@@ -6,7 +6,7 @@ import { mcpPodName } from '../../src/controller/translate/index.ts';
 import { mcpBackendSchema } from '../../src/controller/translate/mcpSchema.ts';
 import { clusterForSuite, needsCluster } from './cluster.testing.ts';
 import { installation, startLeader } from './leader.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 const crd = (plural: string): string =>
   readFileSync(new URL(`../../deploy/chart/crds/portcullis.dev_${plural}.yaml`, import.meta.url), 'utf8');

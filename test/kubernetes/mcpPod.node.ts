@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { findHelm } from '../support/helm.ts';
 import { findBed } from '../support/kubeCluster.ts';
 import { NodeCluster, whyNoNode } from '../support/nodeCluster.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const helm = findHelm();

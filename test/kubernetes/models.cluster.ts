@@ -16,7 +16,7 @@ import { freePorts } from '../support/loopback.ts';
 import { clusterForSuite, needsCluster } from './cluster.testing.ts';
 import { startControllerProcess, type ControllerProcess } from './controllerProcess.testing.ts';
 import { accountToken, proxyFlags } from './proxyFlags.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 describe('the stream of models', needsCluster, () => {
   const stage = clusterForSuite();
@@ -52,7 +52,7 @@ describe('the stream of models', needsCluster, () => {
     (await proxy.configDump()).config.problems;
 
   /** A proxy serves a model before it has said so. */
-  const isToldOfOne = async (controller: ControllerProcess): Promise<void> =>
+  const isToldOfOne = async (controller: ControllerProcess): Promise<true> =>
     await until('the controller knows', async () =>
       /portcullis_stream_proxies\{state="current"\} 1/.test(await controller.metrics()),
     );

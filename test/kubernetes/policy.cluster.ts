@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { until } from '../../src/until.testing.ts';
 import { ask, type Answer } from '../e2e/http.testing.ts';
 import { startGateway, type GatewayProcess } from '../e2e/gateway.testing.ts';
 import { openSession } from '../e2e/session.testing.ts';
@@ -78,16 +79,8 @@ describe('GatewayPolicies on a cluster', needsCluster, () => {
   const get = async (host: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> =>
     await ask(`http://127.0.0.1:${port}/`, { headers: { host, ...headers } });
 
-  const eventually = async (what: string, holds: () => Promise<boolean>): Promise<void> => {
-    const end = performance.now() + 60_000;
-    while (!(await holds())) {
-      if (performance.now() > end) throw new Error(`waited in vain until ${what}`);
-      await pause(50);
-    }
-  };
-
   const answers = async (host: string, status: number, headers?: Readonly<Record<string, string>>) =>
-    await eventually(`${host} answers ${status}`, async () => (await get(host, headers)).status === status);
+    await until(`${host} answers ${status}`, async () => (await get(host, headers)).status === status);
 
   interface Status {
     readonly ancestors?: readonly {
@@ -161,8 +154,8 @@ describe('GatewayPolicies on a cluster', needsCluster, () => {
         policy('of-rule', marked('rule'), { ...target('HTTPRoute', 'own'), sectionName: 'main' }),
       ].join('\n---\n'),
     );
-    const mark = async (host: string, expected: string): Promise<void> =>
-      await eventually(
+    const mark = async (host: string, expected: string): Promise<true> =>
+      await until(
         `${host} is marked ${expected}`,
         async () => (await get(host)).headers['x-mark'] === expected,
       );
@@ -200,7 +193,7 @@ describe('GatewayPolicies on a cluster', needsCluster, () => {
           'access-control-request-method': 'GET',
         },
       });
-    await eventually(
+    await until(
       'preflights are answered',
       async () => (await preflight()).headers['access-control-allow-origin'] === 'https://app.example.com',
     );
@@ -260,10 +253,10 @@ describe('GatewayPolicies on a cluster', needsCluster, () => {
           body: '{"jsonrpc":"2.0","id":1,"method":"ping"}',
         })
       ).status;
-    await eventually('it asks for a token', async () => (await status()) === 401);
+    await until('it asks for a token', async () => (await status()) === 401);
     await says('tools', 'Gateway gw: Accepted');
     // A status may be ahead of the proxy.
-    await eventually('the proxy knows of the tools', async () =>
+    await until('the proxy knows of the tools', async () =>
       JSON.stringify((await proxy?.configDump())?.model).includes('"mcpAuthorization"'),
     );
     assert.equal(await status(`Bearer ${await token({ groups: ['others'] })}`), 403);

@@ -5,7 +5,7 @@ import { authority } from '../../src/proxy/certificates.testing.ts';
 import { pathOf } from '../../src/controller/api/resource.ts';
 import { clusterForSuite, configMaps, gatewayClass, needsCluster } from './cluster.testing.ts';
 import { startControllerProcess, type ControllerProcess } from './controllerProcess.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 /** Bytes of ConfigMaps; more than the heap that the controller has here. */
 const megabytes = 150;

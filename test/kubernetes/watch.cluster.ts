@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { pathOf } from '../../src/controller/api/resource.ts';
 import { Relay } from '../support/relay.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 import {
   clusterForSuite,
   configMap,

@@ -9,7 +9,7 @@ import type { Informer } from '../../src/controller/watch/informer.ts';
 import { managedBySelector, Provisioner } from '../../src/controller/write/provisioner.ts';
 import { StatusWriter } from '../../src/controller/write/statusWriter.ts';
 import { clusterForSuite, configMaps, follow, needsCluster, type Connection } from './cluster.testing.ts';
-import { until } from './until.testing.ts';
+import { until } from '../../src/until.testing.ts';
 
 const deployments: Resource = {
   group: 'apps',
@@ -90,14 +90,15 @@ describe('writing to a real API server', needsCluster, () => {
         log: memoryLog().log,
         metrics: connection.metrics,
       }),
-      settled: async (present) =>
+      settled: async (present) => {
         await until(`the stores hold ${present.join(', ')}`, () =>
           present.every((key) => {
             const [kind, name = ''] = key.split('/');
             const informer = informers.find(({ resource }) => resource.kind === kind);
             return informer?.objects.get('default', name) !== undefined;
           }),
-        ),
+        );
+      },
       applied: async () => {
         const text = await connection.metrics.expose();
         return [...text.matchAll(/kube_provision_writes_total\{kind="\w+",result="applied"\} (\d+)/g)].reduce(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { memoryLog } from '../../auth/log.testing.ts';
-import { until } from '../../proxy/until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { createMetrics } from '../../telemetry/index.ts';
 import { KubeApi } from '../api/api.ts';
 import { accessTo } from '../api/localServer.testing.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { memoryLog } from '../../auth/log.testing.ts';
-import { until } from '../../stream/stage.testing.ts';
+import { until } from '../../until.testing.ts';
 import { startKubeServer, type KubeServer } from './kubeServer.testing.ts';
 import { SessionSeed } from './sessionSeed.ts';
 

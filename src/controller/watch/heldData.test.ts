@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test, type TestContext } from 'node:test';
 import { memoryLog } from '../../auth/log.testing.ts';
-import { until } from '../../proxy/until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { createMetrics } from '../../telemetry/index.ts';
 import type { KubeObject } from '../api/object.ts';
 import { event, page, scriptedServer, type Asked } from './apiServer.testing.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { memoryLog, type Line } from '../../auth/log.testing.ts';
-import { until } from '../../proxy/until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { createMetrics, type Metrics } from '../../telemetry/index.ts';
 import type { KubeObject } from '../api/object.ts';
 import { ManualClock } from '../../stream/clock.testing.ts';

@@ -10,7 +10,7 @@ import { readEnvelope } from '../json/envelope.ts';
 import { clientRequests } from '../messages/mcpMethods.ts';
 import { RawClient } from '../rawClient.testing.ts';
 import { stage } from '../remote.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 
 const hidden = new Set(['crash', 'file:///b', 'secret', 'file:///café', 'secret:///x']);
 let ruled = true;

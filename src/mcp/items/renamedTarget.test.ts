@@ -7,7 +7,7 @@ import { mcpBackend, remoteTarget, startHarness, stdioTarget } from '../harness.
 import { RawClient } from '../rawClient.testing.ts';
 import { stage } from '../remote.testing.ts';
 import { RemoteServer } from '../remoteServer.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 
 const notDanger = { principal: undefined, mayUse: ({ target }: McpItem) => target !== 'danger' };
 

@@ -10,7 +10,7 @@ import {
 } from '../harness.testing.ts';
 import { RawClient, type Answered } from '../rawClient.testing.ts';
 import { stage } from '../remote.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 
 const open: Harness[] = [];
 afterEach(async () => {

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { mcpBackend, startHarness } from '../harness.testing.ts';
 import { RawClient, type Answered } from '../rawClient.testing.ts';
 import { stage } from '../remote.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 
 const params = (protocolVersion: unknown): object => ({
   protocolVersion,

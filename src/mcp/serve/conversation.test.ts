@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { labelOf, startHarness, type Harness } from '../harness.testing.ts';
 import { RawClient, type Message } from '../rawClient.testing.ts';
 import type { SessionView } from '../session/session.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 
 let harness: Harness;
 before(async () => {

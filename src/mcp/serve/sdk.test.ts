@@ -19,7 +19,7 @@ import {
   stdioTarget,
   type Harness,
 } from '../harness.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 
 /** Real clients, and the server that exercises every part of the protocol: as a child, and over the network. */
 const remote = await startEverything();

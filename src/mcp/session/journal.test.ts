@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { labelOf, startHarness, type Harness } from '../harness.testing.ts';
 import { JournalStore } from './journal.ts';
 import { RawClient } from '../rawClient.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { Keep, Storeroom } from '../limits/keep.ts';
 
 let harness: Harness;

@@ -8,7 +8,7 @@ import { cut, memberOf, type Envelope } from '../json/envelope.ts';
 import { RawClient } from '../rawClient.testing.ts';
 import { readPost } from '../serve/readPost.ts';
 import { Restore } from '../targets/conversation/restore.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { Keep, Storeroom } from '../limits/keep.ts';
 
 setFlagsFromString('--expose-gc');

@@ -6,7 +6,7 @@ import { LeftSessions } from './leftSessions.ts';
 import { RawClient } from '../rawClient.testing.ts';
 import { RemoteServer } from '../remoteServer.testing.ts';
 import { Session } from './session.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 
 test('of a session that was left nothing stays in memory but what ends it', async () => {
   let now = 1_000_000;

@@ -10,7 +10,7 @@ import {
 } from '../harness.testing.ts';
 import { RawClient, type Answered } from '../rawClient.testing.ts';
 import { RemoteServer, type Incoming } from '../remoteServer.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 
 interface Pair {
   readonly server: RemoteServer;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { mcpBackend, startHarness, type Harness, type HarnessOptions } from '../harness.testing.ts';
 import { RawClient } from '../rawClient.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 
 const open: Harness[] = [];
 afterEach(async () => {

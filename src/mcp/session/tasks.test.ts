@@ -9,7 +9,7 @@ import { stage, type Stage } from '../remote.testing.ts';
 import type { Incoming, RemoteServer } from '../remoteServer.testing.ts';
 import { SessionSeal } from './sessionId.ts';
 import { TaskBook, type TaskOwner } from './taskBook.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 
 const related = 'io.modelcontextprotocol/related-task';
 

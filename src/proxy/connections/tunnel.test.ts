@@ -8,7 +8,7 @@ import { defaults } from '../../model/index.ts';
 import type { UpstreamConnection } from '../../upstream/index.ts';
 import { Http2Pipe } from '../http2/http2Pipe.ts';
 import { Tunnel, type TunnelEnd } from './tunnel.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 
 /** A tunnel to a backend that lends what it reads, and counts what it has lent. */
 function tunnelTo(socket: TunnelEnd) {

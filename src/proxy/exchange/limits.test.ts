@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TestPlane } from '../dataPlane.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { field, get, ok, post, status, type BackendConnection, type BackendScript } from '../wire.testing.ts';
 import { echo, withPlane } from '../withPlane.testing.ts';
 

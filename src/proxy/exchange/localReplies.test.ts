@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../errors.ts';
 import { TestPlane, type LocalHandler, type RouteInShort } from '../dataPlane.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { field, fields, get, post, status } from '../wire.testing.ts';
 
 async function withHandler(

@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Caller } from '../../mcp/index.ts';
 import { policySchemas } from '../../policies/index.ts';
 import { TestPlane, type LocalHandler, type ModelInShort, type RouteInShort } from '../dataPlane.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { get, ok, RawBackend, type RawClient } from '../wire.testing.ts';
 
 const callers: Caller[] = [];

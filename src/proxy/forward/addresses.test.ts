@@ -8,7 +8,7 @@ import type { Target } from '../../upstream/index.ts';
 import { startApps, type App } from '../apps.testing.ts';
 import { TestPlane, type ModelInShort } from '../dataPlane.testing.ts';
 import { place } from '../rawServer.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { get, status } from '../wire.testing.ts';
 
 const addressesOf = (apps: readonly App[]): BackendAddress[] =>

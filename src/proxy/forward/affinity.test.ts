@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test';
 import { policySchemas } from '../../policies/index.ts';
 import { startApps, type App } from '../apps.testing.ts';
 import { TestPlane, type RouteInShort } from '../dataPlane.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { get, post, status } from '../wire.testing.ts';
 
 const affinity = { source: 'request.headers["x-key"]', loadFactor: 1.25 };

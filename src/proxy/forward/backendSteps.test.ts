@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { joinEndpoints, type Backend, type HttpBackend, type Mirror, type Route } from '../../model/index.ts';
 import { policySchemas } from '../../policies/index.ts';
 import { TestPlane } from '../dataPlane.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { field, get, ok, post, RawBackend, status } from '../wire.testing.ts';
 
 const place = { file: 'test', line: 1, column: 1, path: '' };

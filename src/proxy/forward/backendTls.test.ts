@@ -9,7 +9,7 @@ import { createServer, type Server, type TlsOptions, type TLSSocket } from 'node
 import { authority, certificate, type Identity } from '../certificates.testing.ts';
 import type { BackendTls } from '../../model/index.ts';
 import { TestPlane } from '../dataPlane.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { get, ok, post, status, type Message } from '../wire.testing.ts';
 
 const ca = authority();

@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { TLSSocket, type SecureVersion } from 'node:tls';
 import { certificate } from '../certificates.testing.ts';
 import { TestPlane } from '../dataPlane.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { get, ok, post, status, type RawClient } from '../wire.testing.ts';
 
 const identity = certificate({ names: ['127.0.0.1'] });

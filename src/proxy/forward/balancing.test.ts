@@ -8,7 +8,7 @@ import type { LookupTools, Target } from '../../upstream/index.ts';
 import { startApp, startApps, type App } from '../apps.testing.ts';
 import { TestPlane, type ModelInShort } from '../dataPlane.testing.ts';
 import { freePorts } from '../ports.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { get, post, status } from '../wire.testing.ts';
 
 /** Names and their addresses, as a test changes them. */

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { LookupTools, Target } from '../../upstream/index.ts';
 import { startApps, type App } from '../apps.testing.ts';
 import { TestPlane } from '../dataPlane.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { get, post, status } from '../wire.testing.ts';
 
 /** Requests with and without a body on connections that stay, until `stop`. */

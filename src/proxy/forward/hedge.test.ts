@@ -5,7 +5,7 @@ import { policySchemas } from '../../policies/index.ts';
 import type { Target } from '../../upstream/index.ts';
 import { startApps, type App } from '../apps.testing.ts';
 import { TestPlane } from '../dataPlane.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { fields, get, post, status } from '../wire.testing.ts';
 
 interface Stage {

@@ -7,7 +7,7 @@ import { defaults } from '../../model/index.ts';
 import { createLogger } from '../../telemetry/index.ts';
 import { Endpoints, type UpstreamConnection } from '../../upstream/index.ts';
 import { certificate } from '../certificates.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { ok } from '../wire.testing.ts';
 
 /** Several records of TLS, which arrive in one read. */

@@ -15,7 +15,7 @@ import { test, type TestContext } from 'node:test';
 import { createServer as createTlsServer } from 'node:tls';
 import { authority } from '../certificates.testing.ts';
 import { TestPlane } from '../dataPlane.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { field, fields, get, post, status } from '../wire.testing.ts';
 
 type Serve = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;

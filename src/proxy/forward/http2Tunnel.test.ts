@@ -10,7 +10,7 @@ import {
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { TestPlane, type ModelInShort } from '../dataPlane.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { field, fields, get, status } from '../wire.testing.ts';
 
 type Serve = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;

@@ -3,7 +3,7 @@ import { afterEach, test } from 'node:test';
 import { policySchemas } from '../../policies/index.ts';
 import { TestPlane } from '../dataPlane.testing.ts';
 import { freePorts } from '../ports.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { field, get, ok, post, RawBackend, type BackendScript } from '../wire.testing.ts';
 
 const planes: TestPlane[] = [];

@@ -8,7 +8,7 @@ import { startApp, startApps, type App } from '../apps.testing.ts';
 import { authority } from '../certificates.testing.ts';
 import { cookiePath } from '../routing/cookiePath.ts';
 import { TestPlane, type ModelInShort, type RouteInShort } from '../dataPlane.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { field, fields, get, post, status, type Message } from '../wire.testing.ts';
 
 const persistence = (settings: object = {}): Record<string, unknown> => ({

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { policySchemas } from '../../policies/index.ts';
 import { TestPlane } from '../dataPlane.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { get, ok, post, RawBackend, status, type BackendConnection } from '../wire.testing.ts';
 
 const buffer = (maxBytes: number, failOpen = false) => ({

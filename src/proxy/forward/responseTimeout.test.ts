@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { policySchemas } from '../../policies/index.ts';
 import { startApp } from '../apps.testing.ts';
 import { TestPlane } from '../dataPlane.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { get, status } from '../wire.testing.ts';
 
 /** As short as the clock can tell. */

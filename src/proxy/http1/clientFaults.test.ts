@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ModelInShort } from '../dataPlane.testing.ts';
 import { field, get, ok, post, status, type BackendConnection, type BackendScript } from '../wire.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { echo, withPlane } from '../withPlane.testing.ts';
 
 const wrong: readonly (readonly [text: string, code: number])[] = [

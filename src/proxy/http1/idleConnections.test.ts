@@ -11,7 +11,7 @@ import { queryObjects } from 'node:v8';
 import { ClientConnection } from './clientConnection.ts';
 import { TestPlane } from '../dataPlane.testing.ts';
 import { LiveExchange } from '../exchange/liveExchange.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { get, ok, RawBackend, status } from '../wire.testing.ts';
 
 const openFilesMost = (): number => {

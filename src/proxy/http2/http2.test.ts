@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test';
 import type { ServerTls } from '../../model/index.ts';
 import { authority } from '../certificates.testing.ts';
 import { TestPlane, type ModelInShort } from '../dataPlane.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { field, fields, get, ok, RawBackend, status, type BackendScript } from '../wire.testing.ts';
 
 interface Answer {

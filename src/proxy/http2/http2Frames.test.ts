@@ -8,7 +8,7 @@ import { defaults, type Limits } from '../../model/index.ts';
 import { TestPlane } from '../dataPlane.testing.ts';
 import { frame } from '../../http/frame.testing.ts';
 import { END_HEADERS, END_STREAM, HEADERS, PING, preface, request } from './http2Floods.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { get, ok, RawBackend, status, type BackendScript } from '../wire.testing.ts';
 
 const DATA = 0;

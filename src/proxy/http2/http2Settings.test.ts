@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { defaults, type Http2Limits, type Limits } from '../../model/index.ts';
 import { startApp, type App } from '../apps.testing.ts';
 import { TestPlane } from '../dataPlane.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { get, status } from '../wire.testing.ts';
 
 interface Stage {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { defaults } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import { Overload } from './overload.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 
 const nothing = (): void => undefined;
 const log: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing, child: () => log };

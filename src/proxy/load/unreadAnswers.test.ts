@@ -7,7 +7,7 @@ import type { Limits } from '../../model/index.ts';
 import { memoryLog } from '../../auth/log.testing.ts';
 import { TestPlane } from '../dataPlane.testing.ts';
 import { UnreadAnswers, usualMost } from './unreadAnswers.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { get, RawBackend, status } from '../wire.testing.ts';
 
 /** Bytes of a read of the gateway: the most that it keeps for a stalled stream. */

@@ -10,7 +10,7 @@ import { createServer, type TLSSocket } from 'node:tls';
 import type { ServerTls } from '../../model/index.ts';
 import { authority, type Identity } from '../certificates.testing.ts';
 import { TestPlane } from '../dataPlane.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { get, ok, RawClient, status } from '../wire.testing.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'portcullis-rotation-'));

@@ -8,7 +8,7 @@ import { certificate } from '../certificates.testing.ts';
 import { TestPlane, type ModelInShort } from '../dataPlane.testing.ts';
 import { preface } from '../http2/http2Floods.testing.ts';
 import { startRaw, tcpBackend, tcpRoute } from '../rawServer.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { get, ok, RawBackend, status, type BackendScript, type RawClient } from '../wire.testing.ts';
 
 const ATTACKER = '127.0.0.2';

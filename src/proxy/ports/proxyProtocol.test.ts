@@ -17,7 +17,7 @@ import { authority } from '../certificates.testing.ts';
 import { TestPlane } from '../dataPlane.testing.ts';
 import { freePorts } from '../ports.testing.ts';
 import { place, startRaw, tcpBackend, tcpRoute } from '../rawServer.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { field, get, ok, RawBackend, RawClient, status } from '../wire.testing.ts';
 
 const line = 'PROXY TCP4 192.0.2.7 198.51.100.1 40000 443\r\n';

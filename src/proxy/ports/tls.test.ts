@@ -16,7 +16,7 @@ import {
   type LocalHandler,
   type ModelInShort,
 } from '../dataPlane.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { field, get, ok, RawBackend, RawClient, status } from '../wire.testing.ts';
 
 const ca = authority();

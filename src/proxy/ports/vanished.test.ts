@@ -10,7 +10,7 @@ import { defaults, type Limits } from '../../model/index.ts';
 import { startApps } from '../apps.testing.ts';
 import { TestPlane, type ModelInShort } from '../dataPlane.testing.ts';
 import { startRaw, tcpBackend, tcpRoute } from '../rawServer.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { get, ok, RawBackend, status, type BackendConnection, type RawClient } from '../wire.testing.ts';
 
 const marker = 'PORTCULLIS_TEST_NETWORK';

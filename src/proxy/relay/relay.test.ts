@@ -10,7 +10,7 @@ import { policySchemas } from '../../policies/index.ts';
 import { authority } from '../certificates.testing.ts';
 import type { LocalHandler, ModelInShort, RouteInShort } from '../dataPlane.testing.ts';
 import { secret, TwoWorkers } from './relay.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { writeRelayHeader } from './relayHeader.ts';
 import { field, fields, get, RawClient, status } from '../wire.testing.ts';
 

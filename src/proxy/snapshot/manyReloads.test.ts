@@ -14,7 +14,7 @@ import { policySchemas } from '../../policies/index.ts';
 import { certificate } from '../certificates.testing.ts';
 import { TestPlane, type LocalHandler, type ModelInShort, type RouteInShort } from '../dataPlane.testing.ts';
 import { freePorts } from '../ports.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { get, ok, RawBackend, RawClient } from '../wire.testing.ts';
 
 const RELOADS = 1_000;

@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { TestPlane } from '../dataPlane.testing.ts';
 import { freePorts } from '../ports.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { field, get, ok, RawBackend, RawClient, status, type BackendConnection } from '../wire.testing.ts';
 
 const named = (name: string) =>

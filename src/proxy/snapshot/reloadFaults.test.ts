@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { Bind, Route } from '../../model/index.ts';
 import { TestPlane } from '../dataPlane.testing.ts';
 import { freePorts } from '../ports.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { get, ok, RawBackend, RawClient, status, type BackendConnection } from '../wire.testing.ts';
 
 const answering = (word: string) =>

@@ -8,7 +8,7 @@ import type { Limits, TcpRoute } from '../../model/index.ts';
 import { authority, certificate } from '../certificates.testing.ts';
 import { TestPlane, type ModelInShort } from '../dataPlane.testing.ts';
 import { invalidBackend, startRaw, tcpBackend, tcpRoute } from '../rawServer.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 
 const model = (
   tcpRoutes: readonly TcpRoute[],

@@ -9,7 +9,7 @@ import type { Bind, Limits, Listener, ServerTls, TcpListener, TcpRoute } from '.
 import { authority, type Identity } from '../certificates.testing.ts';
 import { TestPlane } from '../dataPlane.testing.ts';
 import { invalidBackend, place, startRaw, tcpBackend, tcpRoute } from '../rawServer.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 import { get, ok, RawBackend, RawClient, status } from '../wire.testing.ts';
 
 const ca = authority();

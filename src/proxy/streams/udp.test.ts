@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test';
 import type { InvalidBackend, Limits, UdpBackend, UdpRoute } from '../../model/index.ts';
 import { TestPlane, type ModelInShort } from '../dataPlane.testing.ts';
 import { invalidBackend, place, startRaw, tcpBackend, tcpRoute } from '../rawServer.testing.ts';
-import { until } from '../until.testing.ts';
+import { until } from '../../until.testing.ts';
 
 interface Server {
   readonly port: number;

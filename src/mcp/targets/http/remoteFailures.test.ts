@@ -5,7 +5,7 @@ import { mcpBackend, remoteTarget, startHarness } from '../../harness.testing.ts
 import { RawClient } from '../../rawClient.testing.ts';
 import { stage } from '../../remote.testing.ts';
 import { RemoteServer, type Incoming } from '../../remoteServer.testing.ts';
-import { until } from '../../until.testing.ts';
+import { until } from '../../../until.testing.ts';
 
 test('a server that cannot be reached is an error that names the target; only the log names the address', async (t) => {
   const server = await RemoteServer.start();

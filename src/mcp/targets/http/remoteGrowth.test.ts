@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { RawClient } from '../../rawClient.testing.ts';
 import { stage } from '../../remote.testing.ts';
 import type { Incoming } from '../../remoteServer.testing.ts';
-import { until } from '../../until.testing.ts';
+import { until } from '../../../until.testing.ts';
 
 test('a session that cannot be begun again keeps nothing of its attempts', async (t) => {
   const { server, open, target } = await stage(t, { requestTimeoutMs: 1_000 });

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { mcpBackend, remoteTarget } from '../../harness.testing.ts';
 import { stage } from '../../remote.testing.ts';
 import { RemoteServer, type Incoming } from '../../remoteServer.testing.ts';
-import { until } from '../../until.testing.ts';
+import { until } from '../../../until.testing.ts';
 
 const change = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' };
 

@@ -5,7 +5,7 @@ import { mcpBackend, remoteTarget, startHarness } from '../../harness.testing.ts
 import { RawClient, type Message } from '../../rawClient.testing.ts';
 import { stage } from '../../remote.testing.ts';
 import { RemoteServer, type Incoming } from '../../remoteServer.testing.ts';
-import { until } from '../../until.testing.ts';
+import { until } from '../../../until.testing.ts';
 
 const textOf = (message: Message | undefined): unknown =>
   (message?.result?.['content'] as { text: string }[] | undefined)?.[0]?.text ?? message;

@@ -3,7 +3,7 @@ import { afterEach, test } from 'node:test';
 import { startHarness, type Harness } from '../../harness.testing.ts';
 import { RawClient, type Answered } from '../../rawClient.testing.ts';
 import { stage } from '../../remote.testing.ts';
-import { until } from '../../until.testing.ts';
+import { until } from '../../../until.testing.ts';
 
 const open: Harness[] = [];
 afterEach(async () => {

@@ -12,7 +12,8 @@ import {
   type HarnessOptions,
 } from '../../harness.testing.ts';
 import { RawClient, type Message } from '../../rawClient.testing.ts';
-import { alive, until } from '../../until.testing.ts';
+import { alive } from '../../alive.testing.ts';
+import { until } from '../../../until.testing.ts';
 import type { StdioTarget } from '../../../model/index.ts';
 
 const open: Harness[] = [];

@@ -1,14 +1,4 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { setTimeout as pause } from 'node:timers/promises';
-
-/** Waits until a condition holds; fails with its name after a minute, which no test that passes comes near. */
-export async function until(name: string, condition: () => boolean): Promise<void> {
-  const end = performance.now() + 60_000;
-  while (!condition()) {
-    if (performance.now() > end) throw new Error(`waited in vain until ${name}`);
-    await pause(5);
-  }
-}
 
 /** Is a process with this pid running? A zombie is not. */
 export function alive(pid: number): boolean {
