@@ -2,7 +2,7 @@ import type { Logger } from '../telemetry/index.ts';
 import type { KubeApi } from './api/api.ts';
 import type { KubeObject } from './api/object.ts';
 import { bundleVersionAnnotation, crdResource, trimCrd, watchedKinds, type WatchedKind } from './kinds.ts';
-import { namespaceBudget, noteReplaced, type Asked, type KubeObjects } from './translate/index.ts';
+import { namespaceBudget, noteReplaced, type AskedData, type KubeObjects } from './translate/index.ts';
 import type { Secret } from './types/index.ts';
 import { HeldData } from './watch/heldData.ts';
 import { Informer } from './watch/informer.ts';
@@ -105,7 +105,7 @@ export class ClusterObjects {
    * Keeps the data of these Secrets and ConfigMaps, and of no others.
    * @returns whether all of it is in the snapshot that comes next; `onChange` says so later where it is not
    */
-  hold(asked: Asked): boolean {
+  hold(asked: AskedData): boolean {
     return this.#held.want(
       new Map(
         this.#informers.flatMap(([{ field, resource }]) =>

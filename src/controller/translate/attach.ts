@@ -36,8 +36,7 @@ export function attach(
   kind: RouteKind,
   route: AnyRoute,
   reference: ParentReference,
-  { listeners, set }: ParentState,
-  lookup: Lookup,
+  { listeners, set, gateway }: ParentState,
 ): Attachment {
   if (set?.refused !== undefined)
     return none('NoMatchingParent', `ListenerSet ${keyOfNamed(set.object)} is not part of its Gateway`);
@@ -47,7 +46,7 @@ export function attach(
       (sectionName === undefined || spec.name === sectionName) && (port === undefined || spec.port === port),
   );
   if (named.length === 0) return none('NoMatchingParent', 'no listener has that name and port');
-  const allowed = named.filter((listener) => allows(listener, kind, route, lookup));
+  const allowed = named.filter((listener) => allows(listener, kind, route, gateway.lookup));
   if (allowed.length === 0)
     return none('NotAllowedByListeners', `no listener allows ${kind}s of this namespace`);
   const hostnames = hostnamesOf(route);

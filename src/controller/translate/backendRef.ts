@@ -4,7 +4,6 @@ import type { BackendTlsPolicies } from './backendTls.ts';
 import { problem, type Problem } from './conditions.ts';
 import { endpointKey } from './endpoints.ts';
 import { written, type Party } from './grants.ts';
-import type { Lookup } from './lookup.ts';
 import { isMcpRef, McpResolver, type McpTools } from './mcpBackendRef.ts';
 import { namespaceOf, type GatewayState } from './state.ts';
 
@@ -30,18 +29,17 @@ export interface Asker {
 
 /** Follows the references of routes to backends. */
 export class BackendResolver {
-  private readonly lookup: Lookup;
   private readonly policies: BackendTlsPolicies;
   readonly mcp: McpResolver;
 
-  constructor(lookup: Lookup, policies: BackendTlsPolicies, mcp: McpTools) {
-    this.lookup = lookup;
+  constructor(policies: BackendTlsPolicies, mcp: McpTools) {
     this.policies = policies;
-    this.mcp = new McpResolver(lookup, mcp, this);
+    this.mcp = new McpResolver(mcp, this);
   }
 
   resolve(reference: BackendRef, asker: Asker): Target | Problem {
     const { from, spoken, gateway, attached } = asker;
+    const { grants, services } = gateway.lookup;
     const { group = '', kind = 'Service', name, port } = reference;
     const namespace = namespaceOf(reference, from.namespace);
     const what = written(kind, namespace, name);
@@ -49,9 +47,9 @@ export class BackendResolver {
       return problem('InvalidKind', `${what} is a backend of rules of HTTPRoutes, and nothing else`);
     if (group !== '' || kind !== 'Service')
       return problem('InvalidKind', `${what} of group ${group === '' ? 'core' : group} is no backend`);
-    if (!this.lookup.grants.permit(from, { group, kind, namespace }, name))
+    if (!grants.permit(from, { group, kind, namespace }, name))
       return problem('RefNotPermitted', `${what}: no ReferenceGrant allows it`);
-    const service = this.lookup.services.get(`${namespace}/${name}`);
+    const service = services.get(`${namespace}/${name}`);
     if (service === undefined) return problem('BackendNotFound', `${what}: there is none`);
     // A user who may write a Service could send the gateway anywhere, its own admin port included.
     if (service.spec?.type === 'ExternalName')

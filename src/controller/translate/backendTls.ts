@@ -5,7 +5,7 @@ import { written } from './grants.ts';
 import type { Guard } from './guard.ts';
 import { byAge, keyOfNamed, type Lookup } from './lookup.ts';
 import { authoritiesOf, type Checked } from './pem.ts';
-import type { GatewayState } from './state.ts';
+import type { NamedGateway } from './state.ts';
 
 /** The state of a BackendTLSPolicy. */
 export interface PolicyState {
@@ -17,24 +17,30 @@ export interface PolicyState {
   /** Another one has a target of it. */
   conflict: Problem | undefined;
   /** The Gateways whose routes use a target of it, by `namespace/name`. */
-  readonly gateways: Map<string, GatewayState>;
+  readonly gateways: Map<string, NamedGateway>;
 }
 
 /** The BackendTLSPolicies by what they are for. */
 export class BackendTlsPolicies {
   readonly all: PolicyState[] = [];
+  private readonly byName = new Map<string, PolicyState>();
   /** By Service and name of the port, which is empty for those that are for every port. */
   private readonly byTarget = new Map<string, PolicyState>();
   /** All that name a Service, whether they count or not. */
   private readonly byService = new Map<string, Set<PolicyState>>();
 
-  constructor(policies: readonly BackendTLSPolicy[], lookup: Lookup, guard: Guard) {
+  /** @param lookupOf what a policy asks for other objects */
+  constructor(
+    policies: readonly BackendTLSPolicy[],
+    lookupOf: (policy: BackendTLSPolicy) => Lookup,
+    guard: Guard,
+  ) {
     for (const object of policies.toSorted(byAge))
-      guard('BackendTLSPolicy', object, () => this.add(readPolicy(object, lookup)));
+      guard('BackendTLSPolicy', object, () => this.add(readPolicy(object, lookupOf(object))));
   }
 
   /** A route of the Gateway goes to the Service. */
-  noteUse(service: Service, gateway: GatewayState): void {
+  noteUse(service: Service, gateway: NamedGateway): void {
     for (const state of this.byService.get(keyOfNamed(service)) ?? [])
       state.gateways.set(gateway.key, gateway);
   }
@@ -45,11 +51,13 @@ export class BackendTlsPolicies {
     return (name === '' ? undefined : this.byTarget.get(`${key} ${name}`)) ?? this.byTarget.get(`${key} `);
   }
 
+  /** @param key `namespace/name` of the policy */
+  named(key: string): PolicyState | undefined {
+    return this.byName.get(key);
+  }
+
   private add(state: PolicyState): void {
-    const { metadata, spec } = state.object;
-    for (const { group = '', kind = 'Service', name, sectionName = '' } of spec.targetRefs) {
-      if (group !== '' || kind !== 'Service') continue;
-      const service = `${metadata.namespace}/${name}`;
+    for (const { service, sectionName } of servicesOf(state.object)) {
       const target = `${service} ${sectionName}`;
       const first = this.byTarget.get(target);
       if (first === undefined) this.byTarget.set(target, state);
@@ -63,8 +71,18 @@ export class BackendTlsPolicies {
       else others.add(state);
     }
     this.all.push(state);
+    this.byName.set(keyOfNamed(state.object), state);
   }
 }
+
+/** The Services, by `namespace/name`, that a policy is for. */
+export const servicesOf = ({
+  metadata: { namespace },
+  spec,
+}: BackendTLSPolicy): readonly { readonly service: string; readonly sectionName: string }[] =>
+  spec.targetRefs.flatMap(({ group = '', kind = 'Service', name, sectionName = '' }) =>
+    group === '' && kind === 'Service' ? [{ service: `${namespace}/${name}`, sectionName }] : [],
+  );
 
 function readPolicy(object: BackendTLSPolicy, { configMaps }: Lookup): PolicyState {
   const { validation, options = {} } = object.spec;

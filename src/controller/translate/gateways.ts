@@ -31,7 +31,10 @@ export function setsByGateway(
   return byGateway;
 }
 
-/** A Gateway with all that can be said before its routes are looked at. */
+/**
+ * A Gateway with all that can be said before its routes are looked at.
+ * @param lookup that of this Gateway
+ */
 export function readGateway(
   gateway: Gateway,
   sets: readonly ListenerSet[],
@@ -64,6 +67,7 @@ export function readGateway(
     sets: states,
     refused,
     client: clientCertificate(gateway, lookup),
+    lookup,
     insecure: isInsecure(gateway),
     endpoints: new Set(),
     waits: false,

@@ -29,12 +29,12 @@ export class Grants {
   /** Within one namespace everything may refer to everything. */
   permit(from: Party, to: Party, name: string): boolean {
     if (from.namespace === to.namespace) return true;
-    const names = this.allowed.get(pair(from, to));
+    const names = this.allowed.get(pairOf(from, to));
     return names === 'all' || names?.has(name) === true;
   }
 
   private add(from: Party, to: Party, name: string | undefined): void {
-    const key = pair(from, to);
+    const key = pairOf(from, to);
     const names = this.allowed.get(key);
     if (names === 'all') return;
     // The API takes an empty name for none.
@@ -45,7 +45,12 @@ export class Grants {
 }
 
 const text = ({ group, kind, namespace }: Party): string => `${group}/${kind}/${namespace}`;
-const pair = (from: Party, to: Party): string => `${text(from)} ${text(to)}`;
+/** A name for references from one kind and namespace to another. */
+export const pairOf = (from: Party, to: Party): string => `${text(from)} ${text(to)}`;
+
+/** The references that a grant is about. */
+export const pairsOf = ({ metadata: { namespace = '' }, spec }: ReferenceGrant): readonly string[] =>
+  spec.from.flatMap((from) => spec.to.map(({ group, kind }) => pairOf(from, { group, kind, namespace })));
 
 /** For messages: `Secret default/cert`. */
 export const written = (kind: string, namespace: string | undefined, name: string): string =>

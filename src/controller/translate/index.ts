@@ -1,4 +1,4 @@
-import type { GatewayClass } from '../types/index.ts';
+import type { GatewayClass, Named } from '../types/index.ts';
 import { BackendResolver } from './backendRef.ts';
 import { BackendTlsPolicies } from './backendTls.ts';
 import { sameData, type Problem } from './conditions.ts';
@@ -10,7 +10,7 @@ import { readGateway, setsByGateway } from './gateways.ts';
 import { McpBackends, mcpBackendStatus } from './mcpBackends.ts';
 import { McpPods } from './mcpPods.ts';
 import { GatewayRights } from './mcpRights.ts';
-import { byAge, keyOfNamed, lookupOf, newAsked, type Asked, type Lookup } from './lookup.ts';
+import { byAge, keyOfNamed, Lookups, newAsked, type Asked, type Lookup } from './lookup.ts';
 import { parametersProblem } from './parameters.ts';
 import { GatewayPolicies } from './policies.ts';
 import { gatewayPolicyStatus } from './policyStatus.ts';
@@ -18,6 +18,7 @@ import { placeRoute, type KindedRoute } from './routes.ts';
 import { isAccepted, parentsOf, type GatewayState } from './state.ts';
 import { gatewayClassStatus, gatewayStatus, listenerSetStatus, policyStatus, update } from './status.ts';
 import { ProxyTroubles } from './troubles.ts';
+import { collectUses, restoreUses, type Shared, type Uses } from './uses.ts';
 
 export type {
   EndpointTable,
@@ -35,7 +36,6 @@ export type {
 } from './contract.ts';
 export { EndpointFinder } from './endpoints.ts';
 export { limitOf, namespaceBudget } from './entries.ts';
-export type { Asked } from './lookup.ts';
 export { mcpPodPort } from './mcpPod.ts';
 export { mcpAccountName, mcpModelKey, mcpOfModel, mcpPodName } from './mcpPodNames.ts';
 export { noteReplaced } from './pem.ts';
@@ -47,50 +47,79 @@ export { isForPrograms } from './mcpEnvironment.ts';
  *
  * What cannot be done becomes a condition, and answers 500 where it stood; nothing is thrown. An object that breaks the
  * translation itself is left out and named in `defects`.
- *
- * @param asked gets the names of what was asked for: objects of these kinds and other names do not matter
  */
-export function translate(
-  objects: KubeObjects,
-  options: TranslateOptions,
-  asked: Asked = newAsked(),
-): Translation {
-  return new Run(objects, options, asked).translate();
+export const translate = (objects: KubeObjects, options: TranslateOptions): Translation =>
+  new Run(objects, options).translate().translation;
+
+/** The same, with what it takes to translate a part of it later. */
+export const translateTraced = (objects: KubeObjects, options: TranslateOptions, part?: Part): Traced =>
+  new Run(objects, options, part).translate();
+
+/** Some of the Gateways, with every route that names one of them. The other objects are all there. */
+export interface Part {
+  /** By `namespace/name`. */
+  readonly gateways: ReadonlySet<string>;
+  readonly routes: Routes;
+  /** How the other Gateways use the objects that Gateways share. */
+  readonly uses: Uses;
 }
 
+export type Routes = Pick<KubeObjects, 'httpRoutes' | 'grpcRoutes' | 'tlsRoutes' | 'tcpRoutes' | 'udpRoutes'>;
+
+export interface Traced {
+  /** Of a part: the models of its Gateways, and the status of them, of its routes, and of whatever Gateways share. */
+  readonly translation: Translation;
+  readonly asked: AskedBy;
+  readonly uses: Uses;
+}
+
+/** The questions of each Gateway and each policy, by `namespace/name`. Who asked for nothing that changed stays as it is. */
+export interface AskedBy {
+  readonly gateways: ReadonlyMap<string, Asked>;
+  readonly gatewayPolicies: ReadonlyMap<string, Asked>;
+  readonly backendTLSPolicies: ReadonlyMap<string, Asked>;
+}
+
+/** The names of all objects whose data matters. */
+export type AskedData = Readonly<Record<'secrets' | 'configMaps', ReadonlySet<string>>>;
+
 /** The tools for reading routes. */
-interface Beside {
-  readonly backendTls: BackendTlsPolicies;
-  readonly policies: GatewayPolicies;
-  readonly mcp: McpBackends;
+interface Beside extends Shared {
   readonly troubles: ProxyTroubles;
 }
 
 class Run {
   private readonly objects: KubeObjects;
   private readonly options: TranslateOptions;
-  private readonly lookup: Lookup;
+  private readonly part: Part | undefined;
+  private readonly lookups: Lookups;
+  private readonly asked = {
+    gateways: new Map<string, Asked>(),
+    gatewayPolicies: new Map<string, Asked>(),
+    backendTLSPolicies: new Map<string, Asked>(),
+  };
   private readonly report: StatusUpdate[] = [];
   private readonly defects: Defect[] = [];
   private readonly guard: Guard = guardInto(this.defects);
 
-  constructor(objects: KubeObjects, options: TranslateOptions, asked: Asked) {
+  constructor(objects: KubeObjects, options: TranslateOptions, part?: Part) {
     this.objects = objects;
     this.options = options;
-    this.lookup = lookupOf(objects, this.guard, asked);
+    this.part = part;
+    this.lookups = new Lookups(objects, this.guard);
   }
 
-  translate(): Translation {
+  translate(): Traced {
     const { now, process, infrastructure, controllerName, troubles = new Map() } = this.options;
     const proxies = new ProxyTroubles(troubles);
     const gateways = this.gateways(this.classes());
-    const policies = new BackendTlsPolicies(this.objects.backendTLSPolicies, this.lookup, this.guard);
-    const mcp = new McpBackends(this.objects.mcpBackends, this.guard);
-    const gatewayPolicies = new GatewayPolicies(this.objects.gatewayPolicies, this.lookup, this.guard);
+    const shared = this.shared();
+    const { backendTls, policies, mcp } = shared;
     for (const gateway of gateways)
-      this.guard('Gateway', gateway.object, () => gatewayPolicies.noteGateway(gateway));
-    this.routes(gateways, { backendTls: policies, policies: gatewayPolicies, mcp, troubles: proxies });
-    gatewayPolicies.noteMissing(this.objects);
+      this.guard('Gateway', gateway.object, () => policies.noteGateway(gateway));
+    this.routes(gateways, { ...shared, troubles: proxies });
+    if (this.part !== undefined) restoreUses(this.part, this.objects.gateways, shared);
+    policies.noteMissing(this.objects);
     const models = new Map<string, GatewayModel>();
     for (const gateway of gateways) {
       this.guard('Gateway', gateway.object, () => {
@@ -103,13 +132,13 @@ class Run {
       for (const set of gateway.sets)
         this.guard('ListenerSet', set.object, () => this.report.push(listenerSetStatus(set, now)));
     }
-    for (const policy of policies.all) {
+    for (const policy of backendTls.all) {
       this.guard('BackendTLSPolicy', policy.object, () => {
         const status = policyStatus(policy, controllerName, now);
         if (status !== undefined) this.report.push(status);
       });
     }
-    for (const policy of gatewayPolicies.all) {
+    for (const policy of policies.all) {
       this.guard('GatewayPolicy', policy.object, () => {
         const status = gatewayPolicyStatus(policy, controllerName, now);
         if (status !== undefined) this.report.push(status);
@@ -122,15 +151,43 @@ class Run {
         if (status !== undefined) this.report.push(status);
       });
     }
-    const finder = new EndpointFinder(this.lookup.services, this.objects.endpointSlices, this.objects.nodes);
+    const finder = new EndpointFinder(this.lookups.services, this.objects.endpointSlices, this.objects.nodes);
     const keys = new Set(gateways.flatMap(({ endpoints }) => [...endpoints]));
     return {
-      models,
-      pods: pods.wanted,
-      endpoints: finder.table(keys),
-      report: this.report,
-      defects: this.defects,
+      translation: {
+        models,
+        pods: pods.wanted,
+        endpoints: finder.table(keys),
+        report: this.report,
+        defects: this.defects,
+      },
+      asked: this.asked,
+      uses: collectUses(shared),
     };
+  }
+
+  private shared(): Shared {
+    const { backendTLSPolicies, mcpBackends, gatewayPolicies } = this.objects;
+    return {
+      backendTls: new BackendTlsPolicies(
+        backendTLSPolicies,
+        (policy) => this.lookupOf('backendTLSPolicies', policy),
+        this.guard,
+      ),
+      mcp: new McpBackends(mcpBackends, this.guard),
+      policies: new GatewayPolicies(
+        gatewayPolicies,
+        (policy) => this.lookupOf('gatewayPolicies', policy),
+        this.guard,
+      ),
+    };
+  }
+
+  /** @returns what notes the questions of the object */
+  private lookupOf(field: keyof AskedBy, object: Named): Lookup {
+    const asked = newAsked();
+    this.asked[field].set(keyOfNamed(object), asked);
+    return this.lookups.noting(asked);
   }
 
   /** Our classes by name, with what is wrong with them. */
@@ -155,10 +212,12 @@ class Run {
     for (const gateway of this.objects.gateways) {
       this.guard('Gateway', gateway, () => {
         const { gatewayClassName } = gateway.spec;
-        if (!classes.has(gatewayClassName)) return;
-        const own = sets.get(keyOfNamed(gateway)) ?? [];
+        const key = keyOfNamed(gateway);
+        if (!classes.has(gatewayClassName) || this.part?.gateways.has(key) === false) return;
+        const own = sets.get(key) ?? [];
         const wrong = classes.get(gatewayClassName);
-        states.push(readGateway(gateway, own, wrong, this.options.parameters, this.lookup, this.guard));
+        const lookup = this.lookupOf('gateways', gateway);
+        states.push(readGateway(gateway, own, wrong, this.options.parameters, lookup, this.guard));
       });
     }
     return states;
@@ -166,12 +225,10 @@ class Run {
 
   private routes(gateways: readonly GatewayState[], { backendTls, policies, mcp, troubles }: Beside): void {
     const { controllerName, now, parameters, pods } = this.options;
-    const { lookup } = this;
     const rights = new GatewayRights(this.objects.gatewayClasses, parameters);
     const tools = {
-      lookup,
       parents: parentsOf(gateways),
-      backends: new BackendResolver(lookup, backendTls, { backends: mcp, rights, pods, controllerName }),
+      backends: new BackendResolver(backendTls, { backends: mcp, rights, pods, controllerName }),
       policies,
       troubles,
       controllerName,
@@ -192,7 +249,7 @@ class Run {
 
   /** All routes, the older first: they go into the listeners in this order. */
   private sortedRoutes(): readonly KindedRoute[] {
-    const { httpRoutes, grpcRoutes, tlsRoutes, tcpRoutes, udpRoutes } = this.objects;
+    const { httpRoutes, grpcRoutes, tlsRoutes, tcpRoutes, udpRoutes } = this.part?.routes ?? this.objects;
     return [
       ...httpRoutes.map((route): KindedRoute => ({ kind: 'HTTPRoute', route })),
       ...grpcRoutes.map((route): KindedRoute => ({ kind: 'GRPCRoute', route })),

@@ -1,7 +1,7 @@
 import { keyOf } from '../api/object.ts';
-import type { ConfigMap, Gateway, ListenerSet, Named, Namespace, Secret, Service } from '../types/index.ts';
+import type { ConfigMap, Named, Namespace, Secret, Service } from '../types/index.ts';
 import type { KubeObjects } from './contract.ts';
-import { Grants } from './grants.ts';
+import { Grants, pairOf } from './grants.ts';
 import type { Guard } from './guard.ts';
 
 export const GATEWAY_GROUP = 'gateway.networking.k8s.io';
@@ -9,14 +9,26 @@ export const GATEWAY_GROUP = 'gateway.networking.k8s.io';
 /** Kinds of which a translation reads no more than what it asks for by name. */
 export const askedFields = ['services', 'secrets', 'configMaps', 'namespaces'] as const;
 
-/** By kind, the names that a translation asked for, whether there was one or not. No other object matters to it. */
-export type Asked = Readonly<Record<(typeof askedFields)[number], Set<string>>>;
+/** The names that were asked for, whether there was one or not. No other object matters to who asked. */
+export interface Asked extends Readonly<Record<(typeof askedFields)[number], Set<string>>> {
+  readonly mcpBackends: Set<string>;
+  /** GatewayPolicies that an `ExtensionRef` names. */
+  readonly gatewayPolicies: Set<string>;
+  /** What a GatewayPolicy can be for: `group/kind namespace/name`. */
+  readonly policyTargets: Set<string>;
+  /** What a ReferenceGrant can allow: `pairOf` the two parties. */
+  readonly references: Set<string>;
+}
 
 export const newAsked = (): Asked => ({
   services: new Set(),
   secrets: new Set(),
   configMaps: new Set(),
   namespaces: new Set(),
+  mcpBackends: new Set(),
+  gatewayPolicies: new Set(),
+  policyTargets: new Set(),
+  references: new Set(),
 });
 
 /** Objects that are asked for by name, and in no other way: so it is known which of them matter. */
@@ -24,37 +36,58 @@ export interface ByName<Kind> {
   get(name: string): Kind | undefined;
 }
 
-/** The objects by name, gathered once for a whole translation. */
+/** The objects as one Gateway, or one policy, sees them. */
 export interface Lookup {
-  readonly gateways: ReadonlyMap<string, Gateway>;
-  readonly listenerSets: ReadonlyMap<string, ListenerSet>;
   readonly services: ByName<Service>;
   readonly secrets: ByName<Secret>;
   readonly configMaps: ByName<ConfigMap>;
   readonly namespaces: ByName<Namespace>;
-  readonly grants: Grants;
+  readonly grants: Pick<Grants, 'permit'>;
+  /** Gets the names that are asked for. */
+  readonly asked: Asked;
 }
 
-/** @param asked gets the names that are asked for */
-export const lookupOf = (objects: KubeObjects, guard: Guard, asked: Asked): Lookup => ({
-  gateways: byKey(objects.gateways),
-  listenerSets: byKey(objects.listenerSets),
-  services: noted(objects.services, asked.services),
-  secrets: noted(objects.secrets, asked.secrets),
-  configMaps: noted(objects.configMaps, asked.configMaps),
-  namespaces: noted(objects.namespaces, asked.namespaces),
-  grants: new Grants(objects.referenceGrants, guard),
+/** The objects by name, gathered once for a translation. */
+export class Lookups {
+  readonly services: ReadonlyMap<string, Service>;
+  private readonly secrets: ReadonlyMap<string, Secret>;
+  private readonly configMaps: ReadonlyMap<string, ConfigMap>;
+  private readonly namespaces: ReadonlyMap<string, Namespace>;
+  private readonly grants: Grants;
+
+  constructor(objects: KubeObjects, guard: Guard) {
+    this.services = byKey(objects.services);
+    this.secrets = byKey(objects.secrets);
+    this.configMaps = byKey(objects.configMaps);
+    this.namespaces = byKey(objects.namespaces);
+    this.grants = new Grants(objects.referenceGrants, guard);
+  }
+
+  /** @param asked gets the names that are asked for */
+  noting(asked: Asked): Lookup {
+    return {
+      services: noted(this.services, asked.services),
+      secrets: noted(this.secrets, asked.secrets),
+      configMaps: noted(this.configMaps, asked.configMaps),
+      namespaces: noted(this.namespaces, asked.namespaces),
+      grants: {
+        permit: (from, to, name) => {
+          // Within a namespace no ReferenceGrant matters.
+          if (from.namespace !== to.namespace) asked.references.add(pairOf(from, to));
+          return this.grants.permit(from, to, name);
+        },
+      },
+      asked,
+    };
+  }
+}
+
+const noted = <Kind>(objects: ByName<Kind>, asked: Set<string>): ByName<Kind> => ({
+  get: (name) => {
+    asked.add(name);
+    return objects.get(name);
+  },
 });
-
-function noted<Kind extends Named>(all: readonly Kind[], asked: Set<string>): ByName<Kind> {
-  const objects = byKey(all);
-  return {
-    get: (name) => {
-      asked.add(name);
-      return objects.get(name);
-    },
-  };
-}
 
 const byKey = <Kind extends Named>(all: readonly Kind[]): ReadonlyMap<string, Kind> =>
   new Map(all.map((object) => [keyOfNamed(object), object]));

@@ -11,7 +11,7 @@ import type { Asker, BackendResolver } from './backendRef.ts';
 import { problem, type Problem } from './conditions.ts';
 import { written } from './grants.ts';
 import type { Lookup } from './lookup.ts';
-import type { McpBackends, McpState } from './mcpBackends.ts';
+import type { McpBackends, McpState, McpUse } from './mcpBackends.ts';
 import type { PodSurroundings } from './contract.ts';
 import { backendDefaults, beingSetUp, remoteTarget } from './mcpPod.ts';
 import { environmentOf } from './mcpEnvironment.ts';
@@ -52,12 +52,10 @@ const unresolved = (why: Problem): Wrong => ({ as: 'unresolved', why });
 
 /** Follows the references of HTTPRoutes to McpBackends, and those of McpBackends to what they need. */
 export class McpResolver {
-  private readonly lookup: Lookup;
   private readonly tools: McpTools;
   private readonly services: Pick<BackendResolver, 'resolve'>;
 
-  constructor(lookup: Lookup, tools: McpTools, services: Pick<BackendResolver, 'resolve'>) {
-    this.lookup = lookup;
+  constructor(tools: McpTools, services: Pick<BackendResolver, 'resolve'>) {
     this.tools = tools;
     this.services = services;
   }
@@ -69,14 +67,13 @@ export class McpResolver {
     const namespace = namespaceOf(reference, from.namespace);
     const key = `${namespace}/${name}`;
     const what = written(kind, namespace, name);
-    if (!this.lookup.grants.permit(from, { group: OWN_GROUP, kind, namespace }, name))
+    if (!gateway.lookup.grants.permit(from, { group: OWN_GROUP, kind, namespace }, name))
       return problem('RefNotPermitted', `${what}: no ReferenceGrant allows it`);
-    const state = this.tools.backends.find(key);
+    const state = this.tools.backends.find(key, gateway);
     if (state === undefined) return problem('BackendNotFound', `${what}: there is none`);
     const target = this.targetOf(state, namespace, asker);
     const wrong = 'why' in target ? { [target.as]: target.why } : {};
-    if (attached) state.uses.set(gateway.key, { gateway, ...wrong });
-    if (attached && !('why' in target && target.as === 'refused')) this.noteProgram(state, namespace);
+    if (attached) state.uses.set(gateway.key, { gateway, ...wrong, ...this.programOf(state, target, asker) });
     if ('why' in target) return problem(target.why.reason, `${what}: ${target.why.message}`);
     if (port !== undefined)
       return problem('UnsupportedValue', `${what}: its ports are said by itself, so none can be named here`);
@@ -88,12 +85,16 @@ export class McpResolver {
     };
   }
 
-  /** Notes the program of its own pod, whichever of the Gateways has asked. */
-  private noteProgram(state: McpState, namespace: string): void {
-    const target = 'reason' in state.spec ? undefined : state.spec.targets[0];
-    if (target?.stdio?.placement !== 'Pod' || state.program !== undefined) return;
-    const program = this.program(target, target.stdio, namespace);
-    if (!('why' in program)) state.program = program;
+  /** The program of its own pod, where the Gateway allows it one. */
+  private programOf(
+    { spec, object }: McpState,
+    made: Made<McpTarget>,
+    { gateway }: Asker,
+  ): Pick<McpUse, 'program'> {
+    const target = 'reason' in spec ? undefined : spec.targets[0];
+    if (target?.stdio?.placement !== 'Pod' || ('why' in made && made.as === 'refused')) return {};
+    const program = this.program(target, target.stdio, object.metadata.namespace ?? '', gateway.lookup);
+    return 'why' in program ? {} : { program };
   }
 
   private targetOf(state: McpState, namespace: string, asker: Asker): Made<McpTarget> {
@@ -116,7 +117,7 @@ export class McpResolver {
   ): Made<McpTarget> {
     if (!this.tools.rights.permit('stdio', gateway, namespace))
       return refused('StdioNotAllowed', notAllowed('stdio', gateway.key, namespace));
-    return this.program(target, stdio, namespace);
+    return this.program(target, stdio, namespace, gateway.lookup);
   }
 
   /** The proxies know where its pod is and what to show there, and nothing of the program. */
@@ -130,7 +131,7 @@ export class McpResolver {
     const { rights, pods, controllerName } = this.tools;
     if (!rights.permit('pods', gateway, namespace))
       return refused('PodNotAllowed', notAllowed('pods', gateway.key, namespace));
-    const program = this.program(target, stdio, namespace);
+    const program = this.program(target, stdio, namespace, gateway.lookup);
     if ('why' in program) return program;
     const state = podState(pods, `${namespace}/${name}`);
     if ('reason' in state) {
@@ -146,8 +147,9 @@ export class McpResolver {
     { name }: McpTargetSpec,
     { command, args = [], env, cwd, startTimeout, resume }: NonNullable<McpTargetSpec['stdio']>,
     namespace: string,
+    lookup: Lookup,
   ): Made<StdioTarget> {
-    const variables = environmentOf(env, namespace, this.lookup);
+    const variables = environmentOf(env, namespace, lookup);
     if ('reason' in variables) return unresolved(variables);
     return {
       kind: 'stdio',
@@ -181,7 +183,7 @@ export class McpResolver {
   ): Made<McpTarget> {
     if (!this.tools.rights.permit('hosts', gateway, namespace))
       return refused('HostNotAllowed', notAllowed('hosts', gateway.key, namespace));
-    const secure = tls === undefined ? undefined : this.tls(tls, namespace);
+    const secure = tls === undefined ? undefined : this.tls(tls, namespace, gateway.lookup);
     if (secure !== undefined && 'why' in secure) return secure;
     return {
       kind: 'http',
@@ -198,10 +200,11 @@ export class McpResolver {
   private tls(
     { hostname, caCertificateRefs = [] }: NonNullable<NonNullable<McpTargetSpec['host']>['tls']>,
     namespace: string,
+    { configMaps }: Lookup,
   ): Made<BackendTls> {
     const texts: string[] = [];
     for (const { name } of caCertificateRefs) {
-      const map = this.lookup.configMaps.get(`${namespace}/${name}`);
+      const map = configMaps.get(`${namespace}/${name}`);
       const checked: Checked<string> =
         map === undefined ? { ok: false, why: 'there is none' } : authoritiesOf(map);
       // Fewer authorities than were asked for would still be safe, but nobody would learn of it.

@@ -6,7 +6,7 @@ import type { Guard } from './guard.ts';
 import { keyOfNamed } from './lookup.ts';
 import { mcpBackendSchema, type McpBackendSpec } from './mcpSchema.ts';
 import { said } from './settings.ts';
-import type { GatewayState } from './state.ts';
+import type { GatewayState, NamedGateway } from './state.ts';
 import { ancestorOf, ancestorsStatus } from './status.ts';
 
 /** The state of an McpBackend. */
@@ -15,19 +15,19 @@ export interface McpState {
   readonly spec: McpBackendSpec | Problem;
   /** By `namespace/name` of the Gateways whose routes use it. */
   readonly uses: Map<string, McpUse>;
-  /** The program of its own pod, if it wants one, a Gateway allows it, and everything it needs is there. */
-  program: StdioTarget | undefined;
 }
 
 /** The state of an McpBackend at one Gateway. */
 export interface McpUse {
-  readonly gateway: GatewayState;
+  readonly gateway: NamedGateway;
   /** The reason why it cannot be used there. */
   readonly refused?: Problem;
   /** A reference that cannot be followed. */
   readonly unresolved?: Problem;
   /** It is not there yet. */
   readonly pending?: Problem;
+  /** The program of its own pod, if it wants one, the Gateway allows it, and everything it needs is there. */
+  readonly program?: StdioTarget;
 }
 
 /** The McpBackends by name. */
@@ -37,17 +37,21 @@ export class McpBackends {
   constructor(objects: readonly McpBackend[], guard: Guard) {
     for (const object of objects)
       guard('McpBackend', object, () => {
-        this.states.set(keyOfNamed(object), {
-          object,
-          spec: read(object),
-          uses: new Map(),
-          program: undefined,
-        });
+        this.states.set(keyOfNamed(object), { object, spec: read(object), uses: new Map() });
       });
   }
 
-  /** @param key `namespace/name` */
-  find(key: string): McpState | undefined {
+  /**
+   * @param key `namespace/name`
+   * @param gateway that uses it
+   */
+  find(key: string, { lookup }: GatewayState): McpState | undefined {
+    lookup.asked.mcpBackends.add(key);
+    return this.states.get(key);
+  }
+
+  /** @param key `namespace/name` of the McpBackend */
+  named(key: string): McpState | undefined {
     return this.states.get(key);
   }
 

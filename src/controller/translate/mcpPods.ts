@@ -1,3 +1,4 @@
+import type { ProcessSettings, StdioTarget } from '../../model/index.ts';
 import type { Gateway } from '../types/index.ts';
 import { problem, type Problem } from './conditions.ts';
 import type { GatewayModel, McpPod, TranslateOptions } from './contract.ts';
@@ -6,6 +7,17 @@ import type { McpState, PodNews } from './mcpBackends.ts';
 import { beingSetUp, podModel } from './mcpPod.ts';
 import { mcpModelKey } from './mcpPodNames.ts';
 import type { ProxyTroubles } from './troubles.ts';
+
+/** The model of a program is the same object for as long as it says the same, so that others need not compare it. */
+const modelled = new WeakMap<
+  StdioTarget,
+  {
+    readonly key: string;
+    readonly secret: string;
+    readonly process: ProcessSettings;
+    readonly made: GatewayModel;
+  }
+>();
 
 /** The pods that McpBackends are to have, once it is known which Gateways use them. */
 export class McpPods {
@@ -38,10 +50,17 @@ export class McpPods {
     return { problem: this.problem(key) };
   }
 
-  private model(key: string, { program }: McpState): GatewayModel | undefined {
-    const secret = this.options.pods?.key(key);
+  private model(key: string, { uses }: McpState): GatewayModel | undefined {
+    const { process, pods } = this.options;
+    const secret = pods?.key(key);
+    // What a program needs does not depend on the Gateway that allows it.
+    const [program] = [...uses.values()].flatMap((use) => use.program ?? []);
     if (program === undefined || secret === undefined) return undefined;
-    return { model: podModel(key, program, secret, this.options.process), endpoints: new Set() };
+    const known = modelled.get(program);
+    if (known?.key === key && known.secret === secret && known.process === process) return known.made;
+    const made = { model: podModel(key, program, secret, process), endpoints: new Set<string>() };
+    modelled.set(program, { key, secret, process, made });
+    return made;
   }
 
   private problem(key: string): Problem | undefined {

@@ -28,6 +28,13 @@ export interface Section {
   readonly below?: true;
 }
 
+/** A listener of a Gateway, as far as it matters to the rules below it. */
+interface Below {
+  readonly gateway: GatewayState;
+  /** The policies of the listener. */
+  readonly inherited: Level;
+}
+
 /** The GatewayPolicies by what they are for. */
 export class GatewayPolicies {
   readonly all: GatewayPolicyState[] = [];
@@ -37,9 +44,12 @@ export class GatewayPolicies {
   private readonly attached = new Map<string, Attached[]>();
   private readonly ofListeners = new Map<ListenerState, Level>();
 
-  constructor(policies: readonly GatewayPolicy[], lookup: Lookup, guard: Guard) {
+  /** @param lookupOf what a policy asks for other objects */
+  constructor(policies: readonly GatewayPolicy[], lookupOf: (policy: GatewayPolicy) => Lookup, guard: Guard) {
     for (const object of policies.toSorted(byAge))
-      guard('GatewayPolicy', object, () => this.add(newState(object, readPolicies(object, lookup, guard))));
+      guard('GatewayPolicy', object, () =>
+        this.add(newState(object, readPolicies(object, lookupOf(object), guard))),
+      );
   }
 
   /** No translation without a policy pays for them. */
@@ -47,8 +57,14 @@ export class GatewayPolicies {
     return this.all.length === 0;
   }
 
-  /** The policy that an `ExtensionRef` names. */
+  /** @param key `namespace/name` of the policy */
   named(key: string): GatewayPolicyState | undefined {
+    return this.byName.get(key);
+  }
+
+  /** The policy that an `ExtensionRef` below a Gateway names. */
+  extension(key: string, { lookup }: GatewayState): GatewayPolicyState | undefined {
+    lookup.asked.gatewayPolicies.add(key);
     return this.byName.get(key);
   }
 
@@ -59,31 +75,36 @@ export class GatewayPolicies {
     if (level !== undefined) return level;
     const { owner, spec } = listener;
     const set = owner.kind === 'ListenerSet' ? keyOfNamed(owner.object) : undefined;
-    level = this.level(GATEWAY_GROUP, 'Gateway', gateway.key);
-    if (set === undefined) level = over(level, this.level(GATEWAY_GROUP, 'Gateway', gateway.key, spec.name));
+    level = this.level(gateway, GATEWAY_GROUP, 'Gateway', gateway.key);
+    if (set === undefined)
+      level = over(level, this.level(gateway, GATEWAY_GROUP, 'Gateway', gateway.key, spec.name));
     else {
-      level = over(level, this.level(GATEWAY_GROUP, 'ListenerSet', set));
-      level = over(level, this.level(GATEWAY_GROUP, 'ListenerSet', set, spec.name));
+      level = over(level, this.level(gateway, GATEWAY_GROUP, 'ListenerSet', set));
+      level = over(level, this.level(gateway, GATEWAY_GROUP, 'ListenerSet', set, spec.name));
     }
     this.ofListeners.set(listener, level);
     return level;
   }
 
   /** The same, with what the route and the rule say themselves. */
-  ofRule(inherited: Level, kind: RouteKind, route: string, rule: string | undefined): Level {
+  ofRule(
+    { inherited, gateway }: Below,
+    { kind, key }: { readonly kind: RouteKind; readonly key: string },
+    rule: string | undefined,
+  ): Level {
     if (this.isEmpty) return nothing;
-    const ofRoute = over(inherited, this.level(GATEWAY_GROUP, kind, route));
-    return rule === undefined ? ofRoute : over(ofRoute, this.level(GATEWAY_GROUP, kind, route, rule));
+    const ofRoute = over(inherited, this.level(gateway, GATEWAY_GROUP, kind, key));
+    return rule === undefined ? ofRoute : over(ofRoute, this.level(gateway, GATEWAY_GROUP, kind, key, rule));
   }
 
-  ofMcpBackend(key: string): Level {
-    return this.level(POLICY_GROUP, 'McpBackend', key);
+  ofMcpBackend(key: string, gateway: GatewayState): Level {
+    return this.level(gateway, POLICY_GROUP, 'McpBackend', key);
   }
 
   /** @param port the name of the port, empty where it has none */
-  ofService(key: string, port: string): Level {
-    const all = this.level('', 'Service', key);
-    return port === '' ? all : over(all, this.level('', 'Service', key, port));
+  ofService(key: string, port: string, gateway: GatewayState): Level {
+    const all = this.level(gateway, '', 'Service', key);
+    return port === '' ? all : over(all, this.level(gateway, '', 'Service', key, port));
   }
 
   /**
@@ -97,8 +118,9 @@ export class GatewayPolicies {
     gateway: GatewayState,
     sections: readonly Section[] = [],
   ): void {
-    for (const { state, target, problems } of this.attached.get(`${group}/${kind} ${key}`) ?? [])
-      noteGateway(state, gateway, [...problems, ...sectionProblems(target, sections)]);
+    const target = asked(gateway, group, kind, key);
+    for (const { state, target: ref, problems } of this.attached.get(target) ?? [])
+      noteGateway(state, gateway, [...problems, ...sectionProblems(ref, sections)]);
   }
 
   noteGateway(gateway: GatewayState): void {
@@ -136,8 +158,8 @@ export class GatewayPolicies {
       }
   }
 
-  private level(group: string, kind: string, key: string, section = ''): Level {
-    return this.levels.get(`${group}/${kind} ${key} ${section}`) ?? nothing;
+  private level(gateway: GatewayState, group: string, kind: string, key: string, section = ''): Level {
+    return this.levels.get(`${asked(gateway, group, kind, key)} ${section}`) ?? nothing;
   }
 
   private add(state: GatewayPolicyState): void {
@@ -146,8 +168,8 @@ export class GatewayPolicies {
     this.all.push(state);
     this.byName.set(keyOfNamed(object), state);
     for (const target of object.spec?.targetRefs ?? []) {
-      const { group, kind, name, sectionName = '' } = target;
-      const key = `${group}/${kind} ${keyOf(namespace, name)}`;
+      const { kind, name, sectionName = '' } = target;
+      const key = targetKey(target, namespace);
       const place = `${key} ${sectionName}`;
       let level = this.levels.get(place);
       if (level === undefined) this.levels.set(place, (level = new Map<string, Holding>()));
@@ -173,6 +195,21 @@ export class GatewayPolicies {
       else others.push(attached);
     }
   }
+}
+
+const targetName = (group: string, kind: string, key: string): string => `${group}/${kind} ${key}`;
+const targetKey = ({ group, kind, name }: PolicyTarget, namespace: string): string =>
+  targetName(group, kind, keyOf(namespace, name));
+
+/** The targets that a policy names, in the words of `Asked.policyTargets`. */
+export const targetKeys = ({ metadata: { namespace = '' }, spec }: GatewayPolicy): readonly string[] =>
+  (spec?.targetRefs ?? []).map((target) => targetKey(target, namespace));
+
+/** Notes that it matters to the Gateway which policies are for this. */
+function asked({ lookup }: GatewayState, group: string, kind: string, key: string): string {
+  const target = targetName(group, kind, key);
+  lookup.asked.policyTargets.add(target);
+  return target;
 }
 
 function misfitOf(policy: string, { group, kind }: PolicyTarget): Problem | undefined {
@@ -213,6 +250,6 @@ function existing(objects: KubeObjects): ReadonlySet<string> {
     [POLICY_GROUP, 'McpBackend', mcpBackends],
     ['', 'Service', services],
   ] as const)
-    for (const object of all) known.add(`${group}/${kind} ${keyOfNamed(object)}`);
+    for (const object of all) known.add(targetName(group, kind, keyOfNamed(object)));
   return known;
 }

@@ -2,7 +2,6 @@ import { buildTarget, type BackendPolicySettings } from '../../config/index.ts';
 import type { HttpBackend, PolicyUse, RemoteTarget, TcpBackend } from '../../model/index.ts';
 import { policiesOn } from '../../policies/facts.ts';
 import { problem, type Problem } from './conditions.ts';
-import type { Lookup } from './lookup.ts';
 import type { GatewayPolicies } from './policies.ts';
 import { backendSteps, connectionNames } from './policyKinds.ts';
 import { placeOf, type Level } from './policyLevel.ts';
@@ -26,18 +25,15 @@ const mcpSteps: ReadonlySet<string> = new Set(policiesOn('target'));
 /** Gives backends what the policies of their Service say. */
 export class BackendPolicies {
   private readonly policies: GatewayPolicies;
-  private readonly services: Lookup['services'];
   private readonly gateway: GatewayState;
   private readonly attached: boolean;
 
   /** @param attached what is asked for is used, and noted for the status */
   constructor(
     policies: GatewayPolicies,
-    { services }: Pick<Lookup, 'services'>,
     { gateway, attached }: { readonly gateway: GatewayState; readonly attached: boolean },
   ) {
     this.policies = policies;
-    this.services = services;
     this.gateway = gateway;
     this.attached = attached;
   }
@@ -77,7 +73,7 @@ export class BackendPolicies {
   private read(endpoints: string | undefined): OfService | Problem | undefined {
     const [, key = '', port = '', protocol] = /^(.+):(\d+)\/([A-Z]+)$/.exec(endpoints ?? '') ?? [];
     if (this.policies.isEmpty || key === '') return undefined;
-    const ports = this.services.get(key)?.spec?.ports ?? [];
+    const ports = this.gateway.lookup.services.get(key)?.spec?.ports ?? [];
     if (this.attached)
       this.policies.noteUse(
         '',
@@ -89,7 +85,7 @@ export class BackendPolicies {
     // A number may stand for a port of TCP and another one of UDP, as with HTTP/3.
     const used = ports.find((one) => one.port === Number(port) && (one.protocol ?? 'TCP') === protocol);
     const name = used?.name ?? '';
-    const level = this.policies.ofService(key, name);
+    const level = this.policies.ofService(key, name, this.gateway);
     return level.size === 0 ? undefined : readLevel(level);
   }
 }

@@ -3,7 +3,6 @@ import type { BackendRef, Reference } from '../types/index.ts';
 import type { Asker } from './backendRef.ts';
 import { problem, type Problem } from './conditions.ts';
 import { written } from './grants.ts';
-import type { Lookup } from './lookup.ts';
 import type { GatewayPolicies } from './policies.ts';
 import { BackendPolicies } from './policyBackends.ts';
 import { aboutForwarding, backendSteps, POLICY_GROUP, requestPolicies } from './policyKinds.ts';
@@ -35,18 +34,12 @@ export class RulePolicies {
   private readonly asker: Asker;
   private readonly route: RouteName;
 
-  constructor(
-    policies: GatewayPolicies,
-    inherited: Level,
-    route: RouteName,
-    asker: Asker,
-    lookup: Pick<Lookup, 'services'>,
-  ) {
+  constructor(policies: GatewayPolicies, inherited: Level, route: RouteName, asker: Asker) {
     this.policies = policies;
     this.inherited = inherited;
     this.route = route;
     this.asker = asker;
-    this.backends = new BackendPolicies(policies, lookup, asker);
+    this.backends = new BackendPolicies(policies, asker);
   }
 
   /**
@@ -57,8 +50,8 @@ export class RulePolicies {
    */
   ofRule(rule: PolicedRule, own: readonly PolicyUse[]): readonly PolicyUse[] | Problem {
     if (this.policies.isEmpty) return own;
-    const { kind, key } = this.route;
-    const level = new Map(this.policies.ofRule(this.inherited, kind, key, rule.name));
+    const below = { gateway: this.asker.gateway, inherited: this.inherited };
+    const level = new Map(this.policies.ofRule(below, this.route, rule.name));
     for (const { name } of own) level.delete(name);
     const ofBackend = this.ofMcp(rule.mcp);
     if (rule.mcp !== undefined) for (const name of aboutForwarding) level.delete(name);
@@ -86,7 +79,7 @@ export class RulePolicies {
     if (reference === undefined) return nothing;
     const key = `${namespaceOf(reference, this.route.namespace)}/${reference.name}`;
     if (this.asker.attached) this.policies.noteUse(POLICY_GROUP, 'McpBackend', key, this.asker.gateway);
-    return this.policies.ofMcpBackend(key);
+    return this.policies.ofMcpBackend(key, this.asker.gateway);
   }
 
   /** The policies that an `ExtensionRef` of a rule, or of one of its backends, stands for. */
@@ -99,7 +92,7 @@ export class RulePolicies {
     const what = written(kind, namespace, name);
     if (group !== POLICY_GROUP || kind !== 'GatewayPolicy')
       return problem('InvalidKind', `${what} of group ${group || 'core'} is no filter`);
-    const state = this.policies.named(`${namespace}/${name}`);
+    const state = this.policies.extension(`${namespace}/${name}`, this.asker.gateway);
     if (state === undefined) return problem('FilterNotFound', `${what}: there is none`);
     if (this.asker.attached) noteGateway(state, this.asker.gateway);
     const possible = where === 'rule' ? requestPolicies : backendSteps;

@@ -2,7 +2,7 @@ import type { GatewayPolicy, ParentReference } from '../types/index.ts';
 import { problem, type Problem } from './conditions.ts';
 import { written } from './grants.ts';
 import type { ReadPolicies } from './policyReading.ts';
-import type { GatewayState } from './state.ts';
+import type { NamedGateway } from './state.ts';
 import { ancestorOf } from './status.ts';
 
 /** The state of a GatewayPolicy. */
@@ -17,6 +17,8 @@ export interface GatewayPolicyState {
 
 export interface Ancestor {
   readonly ref: ParentReference;
+  /** `namespace/name`, where it is a Gateway that uses the policy. */
+  readonly gateway: string | undefined;
   /** Without those that the policy has everywhere. */
   readonly problems: Problem[];
 }
@@ -38,17 +40,22 @@ export function newState(object: GatewayPolicy, policies: ReadPolicies): Gateway
 /** The policy concerns requests of the Gateway. */
 export function noteGateway(
   state: GatewayPolicyState,
-  gateway: GatewayState,
+  gateway: NamedGateway,
   why: readonly Problem[] = [],
 ): void {
-  note(state, ancestorOf(gateway).ref, why);
+  note(state, ancestorOf(gateway).ref, why, gateway.key);
 }
 
 /** The target itself stands for the ancestor that nobody knows. */
-export function note(state: GatewayPolicyState, ref: ParentReference, why: readonly Problem[]): void {
+export function note(
+  state: GatewayPolicyState,
+  ref: ParentReference,
+  why: readonly Problem[],
+  gateway?: string,
+): void {
   const key = [ref.group, ref.kind, ref.namespace, ref.name, ref.sectionName].join('/');
   let ancestor = state.ancestors.get(key);
-  if (ancestor === undefined) state.ancestors.set(key, (ancestor = { ref, problems: [] }));
+  if (ancestor === undefined) state.ancestors.set(key, (ancestor = { ref, gateway, problems: [] }));
   for (const one of why)
     if (!ancestor.problems.some(({ message }) => message === one.message)) ancestor.problems.push(one);
 }

@@ -12,7 +12,7 @@ import type {
 import { attach, noteAttached, parentOf } from './attach.ts';
 import type { Asker, BackendResolver, Spoken } from './backendRef.ts';
 import { mergeConditions, verdict, withOwnEntries, type Problem } from './conditions.ts';
-import { GATEWAY_GROUP, keyOfNamed, type Lookup } from './lookup.ts';
+import { GATEWAY_GROUP, keyOfNamed } from './lookup.ts';
 import type { GatewayPolicies } from './policies.ts';
 import { nothing, type Level } from './policyLevel.ts';
 import { RulePolicies } from './policyRules.ts';
@@ -29,7 +29,6 @@ export interface KindedRoute {
 }
 
 export interface RouteTools {
-  readonly lookup: Lookup;
   readonly parents: Parents;
   readonly backends: BackendResolver;
   readonly policies: GatewayPolicies;
@@ -100,7 +99,7 @@ function place(
   parent: ParentState,
   tools: RouteTools,
 ): Placed {
-  const attachment = attach(kind, route, reference, parent, tools.lookup);
+  const attachment = attach(kind, route, reference, parent);
   const refused = 'refused' in attachment ? attachment.refused : undefined;
   const { listeners } = attachment;
   // A listener that took the route by another reference has it already.
@@ -170,7 +169,7 @@ function readHttp(
   listeners: readonly ListenerState[],
   { tools, asker }: Reading,
 ): ReadRules<Route> {
-  const { backends, policies, lookup } = tools;
+  const { backends, policies } = tools;
   const name = { kind, namespace: route.metadata.namespace ?? '', key: keyOfNamed(route) };
   const known = new Map<Level, Map<number, ReadRules<Route>>>();
   const read = (port: number, inherited: Level): ReadRules<Route> => {
@@ -178,7 +177,7 @@ function readHttp(
     known.set(inherited, byPort);
     let rules = byPort.get(port);
     if (rules === undefined) {
-      const held = new RulePolicies(policies, inherited, name, asker, lookup);
+      const held = new RulePolicies(policies, inherited, name, asker);
       byPort.set(port, (rules = readRules(kind, route, port, asker, backends, held)));
     }
     return rules;

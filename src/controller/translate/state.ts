@@ -2,7 +2,7 @@ import type { Pem, Route, ServerTls, TcpRoute, UdpRoute } from '../../model/inde
 import type { Gateway, ListenerSet, ListenerSpec, Reference } from '../types/index.ts';
 import type { Problem } from './conditions.ts';
 import { HostSet } from './hostSet.ts';
-import { keyOfNamed } from './lookup.ts';
+import { keyOfNamed, type Lookup } from './lookup.ts';
 
 export type RouteKind = 'HTTPRoute' | 'GRPCRoute' | 'TLSRoute' | 'TCPRoute' | 'UDPRoute';
 
@@ -61,6 +61,8 @@ export interface GatewayState {
   readonly refused: Problem | undefined;
   /** The certificate that it shows to backends that speak TLS; a problem if it should and cannot. */
   readonly client: { readonly cert: Pem; readonly key: Pem } | Problem | undefined;
+  /** The other objects; it notes which of them matter to this Gateway. */
+  readonly lookup: Lookup;
   /** Takes clients without, or with any, certificate. */
   readonly insecure: boolean;
   /** Keys of the endpoint lists that its routes use. */
@@ -71,6 +73,9 @@ export interface GatewayState {
    */
   waits: boolean;
 }
+
+/** A Gateway as the status of others names it. */
+export type NamedGateway = Pick<GatewayState, 'key' | 'object'>;
 
 /** All listeners that may serve something, those of ListenerSets after its own. */
 export const listenersOf = ({ listeners, sets }: GatewayState): readonly ListenerState[] => [

@@ -28,6 +28,7 @@ import {
   listenersOf,
   type GatewayState,
   type ListenerState,
+  type NamedGateway,
   type SetState,
 } from './state.ts';
 
@@ -262,7 +263,7 @@ export interface AncestorEntry {
 }
 
 /** A Gateway as an ancestor. */
-export function ancestorOf({ key, object }: GatewayState): Omit<AncestorEntry, 'verdicts'> {
+export function ancestorOf({ key, object }: NamedGateway): Omit<AncestorEntry, 'verdicts'> {
   const { namespace = '', name } = object.metadata;
   return { key, ref: { group: GATEWAY_GROUP, kind: 'Gateway', namespace, name } };
 }

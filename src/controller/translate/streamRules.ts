@@ -8,7 +8,6 @@ import type {
 import { hostnamesOf } from './attach.ts';
 import type { Asker, BackendResolver, Target } from './backendRef.ts';
 import type { Problem } from './conditions.ts';
-import type { Lookup } from './lookup.ts';
 import type { GatewayPolicies } from './policies.ts';
 import { BackendPolicies } from './policyBackends.ts';
 import { invalid, type ReadRules } from './rules.ts';
@@ -20,7 +19,6 @@ type Route = TlsRouteObject | TcpRouteObject | UdpRouteObject;
 interface TcpTools {
   readonly backends: BackendResolver;
   readonly policies: GatewayPolicies;
-  readonly lookup: Lookup;
 }
 
 interface Read<Backend> {
@@ -67,9 +65,9 @@ export function readTcpRules(
   kind: 'TLSRoute' | 'TCPRoute',
   route: TlsRouteObject | TcpRouteObject,
   asker: Asker,
-  { backends, policies, lookup }: TcpTools,
+  { backends, policies }: TcpTools,
 ): ReadRules<TcpRoute> {
-  const ofServices = new BackendPolicies(policies, lookup, asker);
+  const ofServices = new BackendPolicies(policies, asker);
   const read = readStream<TcpBackend>(kind, route, asker, backends, (target, weight, place) => {
     const way = target.tls === undefined ? {} : { tls: target.tls };
     const { host, port, endpoints } = target;

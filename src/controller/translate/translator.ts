@@ -1,10 +1,19 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { AnyRoute, Gateway, Named } from '../types/index.ts';
+import type { AnyRoute, Gateway } from '../types/index.ts';
+import {
+  changesFor,
+  changesOf,
+  isSameButForStatus,
+  isSameList,
+  meets,
+  podKeysOf,
+  type PodKeys,
+} from './changes.ts';
 import { sameData } from './conditions.ts';
-import type { KubeObjects, StatusUpdate, TranslateOptions, Translation } from './contract.ts';
+import type { KubeObjects, StatusKind, StatusUpdate, TranslateOptions, Translation } from './contract.ts';
 import { EndpointFinder } from './endpoints.ts';
-import { translate } from './index.ts';
-import { askedFields, keyOfNamed, newAsked, type Asked } from './lookup.ts';
+import { translateTraced, type AskedData, type Part, type Routes, type Traced } from './index.ts';
+import { keyOfNamed, type Asked } from './lookup.ts';
 import { GatewayNames } from './routeParents.ts';
 
 const routeFields = ['httpRoutes', 'grpcRoutes', 'tlsRoutes', 'tcpRoutes', 'udpRoutes'] as const;
@@ -14,36 +23,32 @@ type RouteField = (typeof routeFields)[number];
 const decisive = [
   'gatewayClasses',
   'listenerSets',
-  'referenceGrants',
   'parameters',
 ] as const satisfies readonly (keyof KubeObjects)[];
 
-/** Their status tells of routes of every Gateway, so where there is one there are no parts. */
-const spanning = [
-  'backendTLSPolicies',
-  'gatewayPolicies',
-  'mcpBackends',
-] as const satisfies readonly (keyof KubeObjects)[];
+/** The objects whose status tells of several Gateways: it is made anew each time. */
+const shared: ReadonlySet<string> = new Set([
+  'GatewayClass',
+  'BackendTLSPolicy',
+  'GatewayPolicy',
+  'McpBackend',
+] satisfies StatusKind[]);
 
 /** After so long everything is translated once more, so that no mistake of the parts lives on. */
 const wholeEveryMs = 300_000;
 
-interface Known {
+interface Known extends Traced {
   readonly objects: KubeObjects;
   readonly options: TranslateOptions;
-  readonly translation: Translation;
+  /** The keys to the pods of McpBackends, by `namespace/name`. */
+  readonly podKeys: PodKeys;
   readonly report: ReadonlyMap<string, StatusUpdate>;
-  /** By the whole translation and all of its parts since. */
-  readonly asked: Asked;
   /** `Date.now()` of the last whole translation. */
   readonly wholeAt: number;
 }
 
-/** The part to translate anew. */
-interface Part {
-  /** By `namespace/name`. */
-  readonly gateways: ReadonlySet<string>;
-  readonly routes: Readonly<Record<RouteField, readonly AnyRoute[]>>;
+/** The part to translate anew, and what becomes of the report. */
+interface Plan extends Pick<Part, 'gateways' | 'routes'> {
   /** Keys of the report that may not be there any more. */
   readonly stale: ReadonlySet<string>;
   /** The reported status of objects that already say it. */
@@ -51,43 +56,43 @@ interface Part {
 }
 
 /**
- * Translates again and again. Where only routes, addresses, what is known of proxies, and what nobody ever asked for
- * have changed, it translates the Gateways that these routes name, or named, with all that shares a route with them, and
- * keeps the rest. The outcome is that of `translate`, as a test with random changes sees to.
+ * Translates again and again, and no more than it has to: the Gateways that a change matters to, with all that shares a
+ * route with them. A change matters to the Gateways that a changed route names, or named, and to those that asked for the
+ * changed object, which each Gateway notes (`Asked`). The status of policies and McpBackends tells of all Gateways that
+ * use them: what the other Gateways make of them is remembered (`Uses`). The outcome is that of `translate`, as a test
+ * with random changes sees to.
  */
 export class Translator {
   private known: Known | undefined;
   /** Translations so far that were of a part only. */
   parts = 0;
 
-  /** Names that the last translation asked for; more of them where it was of a part. */
-  get asked(): Asked {
-    return this.known?.asked ?? newAsked();
+  /** The Secrets and ConfigMaps that the last translation asked for. */
+  get asked(): AskedData {
+    const asked = { secrets: new Set<string>(), configMaps: new Set<string>() };
+    for (const some of Object.values<ReadonlyMap<string, Asked>>({ ...this.known?.asked }))
+      for (const { secrets, configMaps } of some.values()) {
+        for (const name of secrets) asked.secrets.add(name);
+        for (const name of configMaps) asked.configMaps.add(name);
+      }
+    return asked;
   }
 
   translate(objects: KubeObjects, options: TranslateOptions): Translation {
     const { known } = this;
-    const part =
-      known === undefined || Date.parse(options.now) - known.wholeAt > wholeEveryMs
-        ? undefined
-        : partOf(known, objects, options);
-    if (known === undefined || part === undefined) {
-      const asked = newAsked();
-      const translation = translate(objects, options, asked);
-      this.known = {
-        objects,
-        options,
-        translation,
-        report: new Map(translation.report.map((update) => [keyOfUpdate(update), update])),
-        asked,
-        wholeAt: Date.parse(options.now),
-      };
-      return translation;
+    const podKeys = podKeysOf(objects, options);
+    const isDue = known === undefined || Date.parse(options.now) - known.wholeAt > wholeEveryMs;
+    const plan = isDue ? undefined : planFor(known, objects, options, podKeys);
+    if (known === undefined || plan === undefined) {
+      const traced = translateTraced(objects, options);
+      const report = new Map(traced.translation.report.map((update) => [keyOfUpdate(update), update]));
+      this.known = { ...traced, objects, options, podKeys, report, wholeAt: Date.parse(options.now) };
+    } else {
+      this.parts++;
+      const joint = joined(known, plan, objects, options);
+      this.known = { ...joint, objects, options, podKeys, wholeAt: known.wholeAt };
     }
-    this.parts++;
-    const { report, translation } = joined(known, part, objects, options);
-    this.known = { ...known, objects, options, translation, report };
-    return translation;
+    return this.known.translation;
   }
 }
 
@@ -95,16 +100,22 @@ const keyOfUpdate = ({ kind, namespace, name }: Pick<StatusUpdate, 'kind' | 'nam
   `${kind} ${namespace ?? ''}/${name}`;
 
 /** Undefined where everything is to be translated. */
-function partOf(known: Known, objects: KubeObjects, options: TranslateOptions): Part | undefined {
+function planFor(
+  known: Known,
+  objects: KubeObjects,
+  options: TranslateOptions,
+  podKeys: PodKeys,
+): Plan | undefined {
   const before = known.objects;
-  if (spanning.some((field) => objects[field].length + before[field].length > 0)) return undefined;
   if (!decisive.every((field) => isSameList(before[field], objects[field]))) return undefined;
-  if (askedFields.some((field) => isOtherFor(known.asked[field], before[field], objects[field])))
-    return undefined;
+  // Without any policy, no Gateway asks which policies are for its routes.
+  if ((before.gatewayPolicies.length === 0) !== (objects.gatewayPolicies.length === 0)) return undefined;
   if (!hasSameSurroundings(known.options, options)) return undefined;
   const settled = new Map<string, StatusUpdate>();
   const gateways = changedGateways(known, objects, options, settled);
   if (gateways === undefined) return undefined;
+  const changedNames = changesFor(known, { objects, options, podKeys });
+  for (const [key, asked] of known.asked.gateways) if (meets(asked, changedNames)) gateways.add(key);
   const names = new GatewayNames(objects.listenerSets);
   const stale = new Set<string>();
   const changed = new Set<AnyRoute>();
@@ -130,7 +141,7 @@ function partOf(known: Known, objects: KubeObjects, options: TranslateOptions): 
     changed.has(route) || names.of(route).some((name) => gateways.has(name));
   const routes = Object.fromEntries(
     routeFields.map((field) => [field, (objects[field] as readonly AnyRoute[]).filter(isIn)]),
-  ) as unknown as Part['routes'];
+  ) as unknown as Routes;
   const count = routeFields.reduce((sum, field) => sum + routes[field].length, 0);
   return count * 2 > all.length ? undefined : { gateways, routes, stale, settled };
 }
@@ -149,6 +160,7 @@ const keyOfRoute = (field: RouteField, route: AnyRoute): string => `${kindOf[fie
 const hasSameSurroundings = (a: TranslateOptions, b: TranslateOptions): boolean =>
   a.controllerName === b.controllerName &&
   a.process === b.process &&
+  a.pods?.isKnown === b.pods?.isKnown &&
   sameData(a.parameters, b.parameters) &&
   sameData(a.bundleVersions, b.bundleVersions);
 
@@ -205,58 +217,17 @@ function settle(
   return true;
 }
 
-const isSameButForStatus = (a: Gateway | AnyRoute, b: Gateway | AnyRoute): boolean =>
-  a === b ||
-  isDeepStrictEqual(
-    { ...a, status: undefined, metadata: { ...a.metadata, resourceVersion: '' } },
-    { ...b, status: undefined, metadata: { ...b.metadata, resourceVersion: '' } },
-  );
-
-const isSameList = (a: readonly unknown[], b: readonly unknown[]): boolean =>
-  a.length === b.length && a.every((item, index) => item === b[index]);
-
-/**
- * Is one of those that were asked for another one, gone, or there now? A translation that gets the same answers asks the
- * same questions, so the others are asked for as little as before: what the controller itself makes for proxies, for one.
- */
-function isOtherFor(asked: ReadonlySet<string>, before: readonly Named[], after: readonly Named[]): boolean {
-  for (const { old, now } of changesOf(before, after)) {
-    const one = now ?? old;
-    if (one !== undefined && asked.has(keyOfNamed(one))) return true;
-  }
-  return false;
-}
-
-function* changesOf<Kind extends Named>(
-  before: readonly Kind[],
-  after: readonly Kind[],
-): Iterable<{ readonly old: Kind | undefined; readonly now: Kind | undefined }> {
-  if (isSameList(before, after)) return;
-  const earlier = new Map(before.map((object) => [keyOfNamed(object), object]));
-  for (const now of after) {
-    const key = keyOfNamed(now);
-    const old = earlier.get(key);
-    earlier.delete(key);
-    if (old !== now) yield { old, now };
-  }
-  for (const old of earlier.values()) yield { old, now: undefined };
-}
-
 function joined(
   known: Known,
-  { gateways, routes, stale, settled }: Part,
+  { gateways, routes, stale, settled }: Plan,
   objects: KubeObjects,
   options: TranslateOptions,
-): Pick<Known, 'report' | 'translation'> {
-  const part = translate(
-    {
-      ...objects,
-      ...(routes as Partial<KubeObjects>),
-      gateways: objects.gateways.filter((gateway) => gateways.has(keyOfNamed(gateway))),
-    },
-    options,
-    known.asked,
-  );
+): Traced & Pick<Known, 'report'> {
+  const {
+    translation: part,
+    asked,
+    uses,
+  } = translateTraced(objects, options, { gateways, routes, uses: known.uses });
   const models = new Map(
     objects.gateways.flatMap((gateway) => {
       const key = keyOfNamed(gateway);
@@ -264,7 +235,7 @@ function joined(
       return model === undefined ? [] : [[key, model] as const];
     }),
   );
-  const report = new Map(known.report);
+  const report = new Map([...known.report].filter(([, { kind }]) => !shared.has(kind)));
   for (const key of stale) report.delete(key);
   for (const field of routeFields) for (const route of routes[field]) report.delete(keyOfRoute(field, route));
   for (const [key, update] of settled) report.set(key, update);
@@ -274,13 +245,8 @@ function joined(
   const keys = new Set([...models.values()].flatMap(({ endpoints }) => [...endpoints]));
   return {
     report,
-    translation: {
-      models,
-      endpoints: finder.table(keys),
-      report: [...report.values()],
-      // McpBackends have everything translated: here are none.
-      pods: part.pods,
-      defects: part.defects,
-    },
+    translation: { ...part, models, endpoints: finder.table(keys), report: [...report.values()] },
+    asked: { ...asked, gateways: new Map([...known.asked.gateways, ...asked.gateways]) },
+    uses,
   };
 }
