@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { crdRules } from '../../src/controller/crdRules.ts';
+import { crdRules } from '../../src/schema/index.ts';
 import { factsOf, oneOf as exactlyOne, type ClusterForm } from '../../src/policies/facts.ts';
 import { alternatives } from '../../src/controller/translate/policyForms.ts';
 import {

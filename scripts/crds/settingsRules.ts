@@ -1,6 +1,6 @@
 /** Rules of the CRD in CEL, for what the schemas of the policies say by code; what they miss, the controller tells. */
 import { factsOf, oneOf, ruleRules, type CrdRule } from '../../src/policies/facts.ts';
-import { crdRules } from '../../src/controller/crdRules.ts';
+import { crdRules } from '../../src/schema/index.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 

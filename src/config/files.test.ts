@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { after } from 'node:test';
-import { eachPart, fileMarkOf } from '../policies/facts.ts';
+import { eachPart, fileMarkOf } from '../schema/index.ts';
 import { missingFiles, withMissingCommands } from './files.ts';
 import { loadText, type LoadResult } from './load.ts';
 import { renderProblem } from './problem.ts';

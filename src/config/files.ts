@@ -2,7 +2,7 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, isAbsolute, join, resolve } from 'node:path';
 import { readRegularFile } from '../files/index.ts';
 import type { Place } from '../model/index.ts';
-import { eachNamedFile, type FileMark } from '../policies/facts.ts';
+import { eachNamedFile, type FileMark } from '../schema/index.ts';
 import type { LoadResult } from './load.ts';
 import { valueAt, type Path } from './path.ts';
 import type { Problem } from './problem.ts';

@@ -7,7 +7,7 @@ export { maskedFields } from './masked.ts';
 export { nearest } from './nearest.ts';
 export { renderProblem, type Problem } from './problem.ts';
 export { backendPolicies, type BackendPolicySettings } from './schema/backendPolicies.ts';
-export { parseListenAddress } from './schema/scalars.ts';
+export { parseListenAddress } from '../schema/index.ts';
 export { usualSuites } from './schema/serverTls.ts';
 export type { Secrets } from './secrets.ts';
 export type { Environment } from './variables.ts';

@@ -1,4 +1,5 @@
-import { allSchemas, eachMark, maskedNames, maskedSettings } from '../policies/facts.ts';
+import { allSchemas, maskedSettings } from '../policies/facts.ts';
+import { eachMark, maskedNames } from '../schema/index.ts';
 import { documentSchema } from './schema/document.ts';
 
 /** Fields of the model that dumps mask, by the marks of the schema: those of policies, and all others. */

@@ -2,7 +2,7 @@ import { maxFileBytesVariable, parseFileLimit } from '../files/index.ts';
 import { parseDuration, type ListenAddress } from '../model/index.ts';
 import type { Problem } from './problem.ts';
 import { expectedWorkers, parseSessionKey, parseWorkers } from './schema/process.ts';
-import { parseListenAddress } from './schema/scalars.ts';
+import { parseListenAddress } from '../schema/index.ts';
 import type { Environment } from './variables.ts';
 
 /** Settings that environment variables give; they win over the file. */

@@ -4,7 +4,7 @@ import { formatPath, type Path } from './path.ts';
 import type { Report } from './report.ts';
 import { listenerFields } from './schema/document.ts';
 import { usualMcpPort } from './schema/mcp.ts';
-import { nameOfBackend } from './schema/scalars.ts';
+import { nameOfBackend } from '../schema/index.ts';
 
 /**
  * Checks the references between parts of the document: names given twice, references to missing objects. Works on

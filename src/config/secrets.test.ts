@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { z } from 'zod';
 import { redactDump } from '../admin/redactDump.ts';
-import { eachMark } from '../policies/facts.ts';
+import { eachMark } from '../schema/index.ts';
 import { forgetSecrets, isSecretName, redactText, rememberSecrets } from '../telemetry/index.ts';
 import { loadText, type LoadResult } from './load.ts';
 import { maskedFields } from './masked.ts';

@@ -1,4 +1,4 @@
-import { eachSecretField } from '../policies/facts.ts';
+import { eachSecretField } from '../schema/index.ts';
 import type { Path } from './path.ts';
 import type { Problem } from './problem.ts';
 import { documentSchema } from './schema/document.ts';

@@ -20,7 +20,7 @@ import { sessionAffinityFacts } from './sessionAffinity/facts.ts';
 import { sessionPersistenceFacts } from './sessionPersistence/facts.ts';
 import { timeoutFacts } from './timeout/facts.ts';
 import { urlRewriteFacts } from './urlRewrite/facts.ts';
-import { maskedNames } from './fields/secret.ts';
+import { maskedNames } from '../schema/index.ts';
 import type { ClusterForm, PolicyFacts, PolicyPlace } from './policyFacts.ts';
 
 /**
@@ -180,16 +180,6 @@ export const maskedSettings: ReadonlyMap<string, ReadonlySet<string>> = new Map(
 export const allSchemas: readonly z.ZodType[] = Array.from(rows.values(), ({ schema }) => schema);
 
 export { oneOf } from './fields/crdRules.ts';
-export { eachNamedFile, fileMarkOf, namesFile, type FileMark } from './fields/namedFile.ts';
-export {
-  eachMark,
-  eachSecretField,
-  maskedNames,
-  mayHoldSecret,
-  mayHoldShownSecret,
-  secret,
-} from './fields/secret.ts';
-export { eachPart } from './fields/walk.ts';
 export type { ClusterForm, CrdRule, PolicyFacts, PolicyPlace } from './policyFacts.ts';
 export { ruleRules } from './rules/crdRules.ts';
 export { targetsNamedBy } from './rules/targets.ts';

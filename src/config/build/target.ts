@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import type { BackendTls, HttpBackend } from '../../model/index.ts';
 import type { BackendAddressSettings, BackendPolicySettings } from '../schema/backendPolicies.ts';
 import type { BackendTlsSettings } from '../schema/backendTls.ts';
-import type { HostAndPort } from '../schema/scalars.ts';
+import type { HostAndPort } from '../../schema/index.ts';
 import { buildKeepAlive } from './keepAlive.ts';
 
 type Target = Omit<HttpBackend, 'kind' | 'weight' | 'key' | 'place'>;

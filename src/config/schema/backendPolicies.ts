@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { backendPolicySchemas, policiesNotBuiltOn } from '../../policies/facts.ts';
 import { backendTls, rawBackendTls } from './backendTls.ts';
-import { fields, parsed } from './fields.ts';
+import { fields, hostAndPort, parsed, positiveDuration, requestTarget } from '../../schema/index.ts';
 import { keepalives } from './keepalives.ts';
 import { policyFields } from './policies.ts';
-import { hostAndPort, positiveDuration, requestTarget } from './scalars.ts';
 
 const count = (most: number): z.ZodInt => z.int().min(1).max(most);
 

@@ -1,8 +1,6 @@
 import { z } from 'zod';
 import type { Pem } from '../../model/index.ts';
-import { namesFile } from '../../policies/facts.ts';
-import { fields, parsed } from './fields.ts';
-import { hostname } from './scalars.ts';
+import { fields, hostname, namesFile, parsed } from '../../schema/index.ts';
 
 const isPem = (text: string): boolean => text.includes('-----BEGIN ');
 

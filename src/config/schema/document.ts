@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { choice, fields } from './fields.ts';
+import { bindAddress, choice, fields, hostname, listenPort, objectName } from '../../schema/index.ts';
 import { mcpFields } from './mcp.ts';
 import { consistent } from './listenerRules.ts';
 import { inlinePolicies, inlinePoliciesUnbuilt, listenerPolicies, routePolicies } from './policies.ts';
@@ -8,7 +8,6 @@ import { proxyProtocol } from './proxyProtocol.ts';
 import { attachedTcpRoute, attachedUdpRoute, tcpRoute, udpRoute } from './rawRoute.ts';
 import { attachedRoute, gatewayRefs, namedBackend, route } from './route.ts';
 import { serverTls } from './serverTls.ts';
-import { bindAddress, hostname, listenPort, objectName } from './scalars.ts';
 
 const listenerHost = hostname
   .optional()

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { fields } from './fields.ts';
-import { positiveDuration } from './scalars.ts';
+import { fields, positiveDuration } from '../../schema/index.ts';
 
 /** A time that the system counts in seconds, at most 32767 of them (TCP_KEEPIDLE, TCP_KEEPINTVL). */
 const wholeSeconds = positiveDuration.refine((ms) => ms % 1_000 === 0 && ms <= 32_767_000, {

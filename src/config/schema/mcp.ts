@@ -1,9 +1,17 @@
 import { z } from 'zod';
-import { mayHoldSecret, namesFile } from '../../policies/facts.ts';
+import {
+  choice,
+  duration,
+  fields,
+  mayHoldSecret,
+  namesFile,
+  notBuilt,
+  oneOf,
+  parsed,
+  positiveDuration,
+} from '../../schema/index.ts';
 import { targetPolicies } from './backendPolicies.ts';
-import { choice, fields, notBuilt, oneOf, parsed } from './fields.ts';
 import { remoteServer } from './remoteServer.ts';
-import { duration, positiveDuration } from './scalars.ts';
 
 const environmentName = z
   .string()

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { policiesNotBuiltOn, policiesOn, policySchemas, type PolicyPlace } from '../../policies/facts.ts';
 import { backendTls } from './backendTls.ts';
-import { fields } from './fields.ts';
+import { fields } from '../../schema/index.ts';
 
 type PolicyFields = Record<string, z.ZodOptional<z.ZodType>>;
 

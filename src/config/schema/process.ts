@@ -1,11 +1,20 @@
 import { z } from 'zod';
 import { logLevels } from '../../model/index.ts';
-import { secret } from '../../policies/facts.ts';
-import { choice, fields, parsed } from './fields.ts';
+import {
+  choice,
+  duration,
+  fields,
+  listenAddress,
+  network,
+  parsed,
+  positiveDuration,
+  positiveSize,
+  secret,
+  size,
+} from '../../schema/index.ts';
 import { keepalives } from './keepalives.ts';
 import { proxyProtocol } from './proxyProtocol.ts';
 import { frontendTlsFields, frontendVersionsInOrder } from './serverTls.ts';
-import { duration, listenAddress, network, positiveDuration, positiveSize, size } from './scalars.ts';
 
 /** RFC 9113 §6.9.1. */
 const WINDOW_MOST = 2_147_483_647;

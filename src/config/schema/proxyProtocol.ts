@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { choice, fields } from './fields.ts';
+import { choice, fields } from '../../schema/index.ts';
 
 /** `proxyProtocol` of a port, and of `frontendPolicies` for all of them. */
 export const proxyProtocol = fields({

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { backendAddresses, rawBackendPolicies } from './backendPolicies.ts';
 import { rawBackendTls } from './backendTls.ts';
-import { fields, oneOf } from './fields.ts';
-import { backendName, hostname, objectName, plainHostAndPort } from './scalars.ts';
+import { backendName, fields, hostname, objectName, oneOf, plainHostAndPort } from '../../schema/index.ts';
 import { gatewayRefs, weight } from './route.ts';
 
 const host = plainHostAndPort.optional().describe('A server, as name:port.');

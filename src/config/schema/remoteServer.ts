@@ -1,7 +1,14 @@
 import { z } from 'zod';
-import { mayHoldShownSecret } from '../../policies/facts.ts';
-import { fields, oneOf, parsed } from './fields.ts';
-import { backendName, hostAndPort, requestTarget, type HostAndPort } from './scalars.ts';
+import {
+  backendName,
+  fields,
+  hostAndPort,
+  type HostAndPort,
+  mayHoldShownSecret,
+  oneOf,
+  parsed,
+  requestTarget,
+} from '../../schema/index.ts';
 
 /** The default endpoint of an MCP server. */
 const usualPath = '/mcp';

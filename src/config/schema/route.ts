@@ -1,12 +1,22 @@
 import { z } from 'zod';
 import { messageOf } from '../../errorText.ts';
-import { mayHoldShownSecret } from '../../policies/facts.ts';
+import {
+  backendName,
+  fields,
+  headerName,
+  hostAndPort,
+  hostname,
+  mayHoldShownSecret,
+  method,
+  objectName,
+  oneOf,
+  parsed,
+  regex,
+} from '../../schema/index.ts';
 import { RouteExpressions } from '../../regex/index.ts';
 import { backendAddresses, backendPolicies } from './backendPolicies.ts';
-import { fields, oneOf, parsed } from './fields.ts';
 import { mcpBackend } from './mcp.ts';
 import { routePolicies } from './policies.ts';
-import { backendName, headerName, hostAndPort, hostname, method, objectName, regex } from './scalars.ts';
 
 const path = (expected: string): z.ZodType<string, string> =>
   parsed(expected, (text) => (/^\/[^?#\s]*$/.test(text) ? text : undefined));

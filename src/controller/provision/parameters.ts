@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { logLevels } from '../../model/index.ts';
-import { crdRules } from '../crdRules.ts';
-import { podResources } from '../podResources.ts';
+import { crdRules, podResources } from '../../schema/index.ts';
 
 /**
  * The settings for the proxies of a Gateway: the `spec` of a PortcullisParameters. The CRD is made of it (`npm

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { BackendAddress, Model, ProcessSettings } from '../../model/index.ts';
 import type { KubeObject } from '../api/object.ts';
-import type { podResources } from '../podResources.ts';
+import type { podResources } from '../../schema/index.ts';
 import type {
   BackendTLSPolicy,
   ConfigMap,

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { parseDuration } from '../../model/index.ts';
-import { crdRules } from '../crdRules.ts';
-import { podResources } from '../podResources.ts';
+import { crdRules, podResources } from '../../schema/index.ts';
 import { hostName, insideName, isExternal } from './mcpHost.ts';
 
 /**

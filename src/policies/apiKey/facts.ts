@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { notBuilt } from '../fields/notBuilt.ts';
-import { secret } from '../fields/secret.ts';
+import { secret } from '../../schema/index.ts';
 import { credentialLocation, mode } from '../token/schema.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
 

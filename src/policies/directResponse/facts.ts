@@ -3,7 +3,7 @@ import { requestAttributes } from '../attributes/declared.ts';
 import { expression } from '../fields/expression.ts';
 import { headerName } from '../fields/httpText.ts';
 import { notBuilt } from '../fields/notBuilt.ts';
-import { mayHoldSecret } from '../fields/secret.ts';
+import { mayHoldSecret } from '../../schema/index.ts';
 import { refusedResponseHeaders } from '../headerModifier/facts.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
 import { notBoth } from '../fields/crdRules.ts';

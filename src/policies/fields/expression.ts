@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { compile, isProblem, type Members, type Program } from '../../cel/index.ts';
-import { mayHoldShownSecret } from './secret.ts';
+import { mayHoldShownSecret } from '../../schema/index.ts';
 
 /** A CEL expression of any type, checked against the attributes it may use. */
 export const expression = (attributes: Members, description: string) =>

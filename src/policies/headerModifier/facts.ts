@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseAuthority } from '../../http/index.ts';
 import { headerName, headerValue, tokenPattern } from '../fields/httpText.ts';
-import { mayHoldSecret } from '../fields/secret.ts';
+import { mayHoldSecret } from '../../schema/index.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
 
 /**

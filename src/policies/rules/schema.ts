@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Members } from '../../cel/index.ts';
 import { checkCondition } from '../fields/expression.ts';
-import { mayHoldShownSecret } from '../fields/secret.ts';
+import { mayHoldShownSecret } from '../../schema/index.ts';
 
 export type Effect = 'allow' | 'deny' | 'require';
 

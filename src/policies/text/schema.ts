@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { namesFile } from '../fields/namedFile.ts';
-import { secret } from '../fields/secret.ts';
+import { namesFile, secret } from '../../schema/index.ts';
 
 /** A text that is written in the configuration or stands in a file of its own. */
 export type TextSource =

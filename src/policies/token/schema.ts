@@ -3,8 +3,7 @@ import type { KeySetSource } from '../../auth/contract.ts';
 import { duration } from '../fields/duration.ts';
 import { headerName, tokenPattern } from '../fields/httpText.ts';
 import { notBuilt } from '../fields/notBuilt.ts';
-import { namesFile } from '../fields/namedFile.ts';
-import { mayHoldShownSecret } from '../fields/secret.ts';
+import { mayHoldShownSecret, namesFile } from '../../schema/index.ts';
 import { refusedRequestHeaders } from '../headerModifier/facts.ts';
 
 /** Pieces of `jwtAuth` and `mcpAuthentication` about one issuer and its tokens. */

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { messageOf } from '../../errorText.ts';
-import { parseDuration, standardMethods, type ListenAddress } from '../../model/index.ts';
-import { compileRegex } from '../../regex/index.ts';
+import { messageOf } from '../errorText.ts';
+import { parseDuration, standardMethods, type ListenAddress } from '../model/index.ts';
+import { compileRegex } from '../regex/index.ts';
 import { parsed } from './fields.ts';
 
 /**

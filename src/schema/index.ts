@@ -1,0 +1,35 @@
+export { crdRules } from './crdRules.ts';
+export { choice, fields, notBuilt, oneOf, parsed } from './fields.ts';
+export { eachNamedFile, fileMarkOf, namesFile, type FileMark } from './namedFile.ts';
+export { podResources } from './podResources.ts';
+export {
+  backendName,
+  bindAddress,
+  duration,
+  headerName,
+  hostAndPort,
+  hostname,
+  listenAddress,
+  listenPort,
+  method,
+  nameOfBackend,
+  network,
+  objectName,
+  parseListenAddress,
+  plainHostAndPort,
+  positiveDuration,
+  positiveSize,
+  regex,
+  requestTarget,
+  size,
+  type HostAndPort,
+} from './scalars.ts';
+export {
+  eachMark,
+  eachSecretField,
+  maskedNames,
+  mayHoldSecret,
+  mayHoldShownSecret,
+  secret,
+} from './secret.ts';
+export { eachPart } from './walk.ts';
