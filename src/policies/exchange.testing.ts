@@ -39,6 +39,7 @@ export class FakeExchange implements Exchange {
   requestLimit: number | undefined;
   backendLimit: number | undefined;
   /** The waits that policies asked for; the test does not wait. */
+  readonly closeListeners: (() => void)[] = [];
   readonly waits: number[] = [];
 
   constructor(fake: FakeRequest = {}) {
@@ -104,6 +105,10 @@ export class FakeExchange implements Exchange {
 
   limitBackend(ms: number): void {
     this.backendLimit = ms;
+  }
+
+  onClose(listener: () => void): void {
+    this.closeListeners.push(listener);
   }
 
   wait(ms: number): Promise<void> {

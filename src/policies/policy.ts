@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { KeySets } from '../auth/index.ts';
 import type { HeaderEdits, HeaderLine, HttpRequest, Reply } from '../http/index.ts';
+import type { HttpBackend } from '../model/index.ts';
 import type { McpItem } from '../mcp/contract.ts';
 import type { Logger } from '../telemetry/index.ts';
 
@@ -24,8 +25,59 @@ export interface PolicyTools {
   /** Names the place of the policy in the configuration: the same in every process, and after a reload. */
   readonly place: string;
   readonly tokens: TokenStore;
+  readonly hosts: Hosts;
   /** A tenant may have written the policy: see `KeySetSource`. */
   readonly guarded?: boolean;
+}
+
+/** The hosts that policies call, such as a service that authorizes requests. */
+export interface Hosts {
+  /**
+   * Prepares calls to a host. Its connections are pooled and shared with backends of the same settings, over reloads too.
+   * @throws Error when a file of its TLS settings cannot be used
+   */
+  use(host: CalledHost): Host;
+}
+
+/** The address of a host, and the way to speak to it. */
+export type CalledHost = Pick<
+  HttpBackend,
+  'host' | 'port' | 'tls' | 'http2' | 'addresses' | 'endpoints' | 'connections' | 'tcp'
+>;
+
+export interface Host {
+  /**
+   * Sends a request and reads the whole answer. The call ends without a result when the exchange ends first.
+   * @param during the exchange that waits for the answer
+   * @throws GatewayError upstream_timeout, upstream_too_large, or the reason why the host could not be asked
+   */
+  ask(call: HostCall, during: Pick<Exchange, 'onClose'>): Promise<HostAnswer>;
+}
+
+export interface HostCall {
+  readonly method: string;
+  /** Path and query. */
+  readonly target: string;
+  /** The `Host` field; the name of the host where absent. */
+  readonly authority?: string;
+  /** Names in lower case. The fields of the message itself (`host`, `content-length`, `connection`) are left out. */
+  readonly headers: readonly HeaderLine[];
+  readonly body?: Buffer;
+  /** From the call to the end of the answer, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Bytes of the answer's body. */
+  readonly maxBodyBytes: number;
+  /** The host may get the request twice, when a kept connection ends before a byte of the answer has come. */
+  readonly repeatable: boolean;
+}
+
+export interface HostAnswer {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: readonly HeaderLine[];
+  readonly body: Buffer;
+  /** Names in lower case; empty where there are none. gRPC has its status here. */
+  readonly trailers: readonly HeaderLine[];
 }
 
 /** Keeps token buckets: in this process, or for several together. */
@@ -250,6 +302,8 @@ export interface Exchange {
   limitRequest(ms: number): void;
   /** Limits a try of the backend, from the moment it is chosen; ends it with 504. */
   limitBackend(ms: number): void;
+  /** Calls `listener` once when the exchange is over: the answer is complete, or the client has left. */
+  onClose(listener: () => void): void;
   /** Resolves after so many milliseconds, or never where the exchange ends before. */
   wait(ms: number): Promise<void>;
 }

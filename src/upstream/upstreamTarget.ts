@@ -33,3 +33,9 @@ export const rawTargetOf = (backend: TcpBackend): Target => ({
   ...(backend.tls === undefined ? {} : { tls: { alpn: [], ...backend.tls } }),
   raw: true,
 });
+
+/** `Host` without the port that the scheme implies: many servers compare it with their name. */
+export function authorityOf({ host, port, tls }: Pick<Target, 'host' | 'port' | 'tls'>): string {
+  const name = host.includes(':') ? `[${host}]` : host;
+  return port === (tls === undefined ? 80 : 443) ? name : `${name}:${port}`;
+}

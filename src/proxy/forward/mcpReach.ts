@@ -123,6 +123,10 @@ class TargetRequest implements Exchange {
     this.x.limitBackend(ms);
   }
 
+  onClose(listener: () => void): void {
+    this.x.onClose(listener);
+  }
+
   wait(ms: number): Promise<void> {
     return this.x.wait(ms);
   }

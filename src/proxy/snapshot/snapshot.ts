@@ -8,12 +8,14 @@ import type {
   ProcessSettings,
   Route,
 } from '../../model/index.ts';
+import { policyHosts } from '../forward/policyHosts.ts';
 import { GatewayError } from '../../errors.ts';
 import { messageOf } from '../../errorText.ts';
 import {
   policyOrder,
   policyTable,
   type Forwarding,
+  type Hosts,
   type PolicyTools,
   type Steps,
 } from '../../policies/index.ts';
@@ -50,7 +52,7 @@ export interface SnapshotTools extends BackendTools, TcpTools {
   readonly log: Logger;
   /** Absent where there are no other workers. */
   readonly relays: Relaying | undefined;
-  readonly policyTools: Omit<PolicyTools, 'place'>;
+  readonly policyTools: Omit<PolicyTools, 'place' | 'hosts'>;
   /** Counters live longer than snapshots: the same key gives the same ones. */
   readonly stats: (bind: string, listener: string, route: string) => RouteStats;
 }
@@ -151,11 +153,13 @@ class Compiler {
   readonly steps: Steps[] = [];
   private readonly tools: SnapshotTools;
   private readonly settings: ProcessSettings;
+  private readonly hosts: Hosts;
   private compiled = 0;
 
   constructor(tools: SnapshotTools, settings: ProcessSettings) {
     this.tools = tools;
     this.settings = settings;
+    this.hosts = policyHosts(settings, tools);
   }
 
   /** Every port with its listeners. Yields where others may have their turn. */
@@ -235,7 +239,12 @@ class Compiler {
         const nth = before.filter((other) => other === use.name).length;
         before.push(use.name);
         const place = [bind, listener, name, use.name, nth].join('\n');
-        const steps = prepare(use, { ...this.tools.policyTools, place, guarded: use.guarded === true });
+        const steps = prepare(use, {
+          ...this.tools.policyTools,
+          hosts: this.hosts,
+          place,
+          guarded: use.guarded === true,
+        });
         all.push(steps);
         return steps;
       });

@@ -1,6 +1,6 @@
 import type { ErrorCode, GatewayError } from '../../../errors.ts';
 import { EventReader, type EventTaker, type Head } from '../../../http/index.ts';
-import type { Endpoint } from '../../../upstream/index.ts';
+import type { AnswerTaker, Endpoint } from '../../../upstream/index.ts';
 import { isJson } from '../../messages/accept.ts';
 import type { Reach } from '../../contract.ts';
 import { idOfLongLine } from '../conversation/longLine.ts';
@@ -8,7 +8,7 @@ import { readMessages } from '../conversation/readMessages.ts';
 import { targetError } from '../../messages/rpcError.ts';
 import { lingerMs, type Carrier, type CarrierHost } from './carrier.ts';
 import type { Home } from './home.ts';
-import { Exchange, type AnswerTaker } from './serverExchange.ts';
+import { Exchange } from './serverExchange.ts';
 import { connectionError, statusError, withoutSecrets } from './failures.ts';
 import { requestHead } from './serverRequestHead.ts';
 

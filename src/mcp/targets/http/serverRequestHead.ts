@@ -1,5 +1,5 @@
 import type { HeaderLine } from '../../../http/index.ts';
-import type { Target } from '../../../upstream/index.ts';
+import { authorityOf } from '../../../upstream/index.ts';
 import type { Reach } from '../../contract.ts';
 
 /** A session with a server; the next one is another object. */
@@ -48,10 +48,4 @@ export function requestHead(
     ...policies,
   ];
   return `${method} ${reach.path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
-}
-
-/** `Host` without the port that the scheme implies: many servers compare it with their name. */
-function authorityOf({ host, port, tls }: Target): string {
-  const name = host.includes(':') ? `[${host}]` : host;
-  return port === (tls === undefined ? 80 : 443) ? name : `${name}:${port}`;
 }

@@ -1,3 +1,4 @@
+import type { AnswerTaker } from '../../../upstream/index.ts';
 import type { ErrorCode, GatewayError } from '../../../errors.ts';
 import { EventReader, type EventTaker, type Head } from '../../../http/index.ts';
 import { Backoff, type RestartPolicy } from '../conversation/backoff.ts';
@@ -5,7 +6,7 @@ import { idOfLongLine } from '../conversation/longLine.ts';
 import { targetError } from '../../messages/rpcError.ts';
 import { lingerMs, type Carrier, type CarrierHost, type StreamPlace } from './carrier.ts';
 import type { Home } from './home.ts';
-import { Exchange, type AnswerTaker } from './serverExchange.ts';
+import { Exchange } from './serverExchange.ts';
 import { connectionError, statusError } from './failures.ts';
 import { requestHead } from './serverRequestHead.ts';
 

@@ -1,0 +1,193 @@
+import type { ErrorCode } from '../errors.ts';
+import { Body, FRAMING, trailerFields, type Head, type HeaderLine } from '../http/index.ts';
+import type { Destination } from './destination.ts';
+import type { Endpoint } from './endpoint.ts';
+import type { UpstreamConnection } from './upstreamConnection.ts';
+import type { UpstreamUser } from './users.ts';
+import type { Waiter } from './waiting.ts';
+
+/** Reads the answer to a request. Nothing is called after `onEnd`, `onFailure` or an `abandon`. */
+export interface AnswerTaker {
+  /** Interim answers are passed over. The head is valid during the call only. */
+  onHead(head: Head, from: Endpoint): void;
+  /** A part of the body, without framing; valid during the call only. */
+  onBytes(bytes: Buffer, from: number, to: number): void;
+  /** The trailer fields of an answer that may have some, names in lower case; called before `onEnd`. */
+  onTrailers?(lines: readonly HeaderLine[]): void;
+  /** The answer is complete. */
+  onEnd(): void;
+  /** It never will be. */
+  onFailure(code: ErrorCode, detail: string): void;
+}
+
+export interface OwnRequestStart {
+  readonly destination: Destination;
+  /** Request line and fields with the empty line, one character a byte. */
+  readonly head: string;
+  readonly body?: Buffer;
+  /** The answer has no body whatever its head says: the method is HEAD. */
+  readonly bodiless?: boolean;
+  /** May it be sent again where a kept connection died under it before a byte of the answer came? */
+  readonly repeatable: boolean;
+  /** Tells whether the answer may take its time to begin. */
+  readonly patient: boolean;
+}
+
+/** A request of the gateway's own to a backend, from the choice of a connection to the end of the answer. */
+export class OwnRequest implements UpstreamUser, Waiter {
+  readonly patient: boolean;
+  protected readonly destination: Destination;
+  private readonly start: OwnRequestStart;
+  private readonly taker: AnswerTaker;
+  private upstream: UpstreamConnection | undefined;
+  private tried: Endpoint[] | undefined;
+  private dechunker: Body | undefined;
+  private repeated = false;
+  private held = false;
+  protected over = false;
+
+  constructor(start: OwnRequestStart, taker: AnswerTaker) {
+    this.start = start;
+    this.destination = start.destination;
+    this.taker = taker;
+    this.patient = start.patient;
+  }
+
+  /** Sends it; the taker may hear of a failure before this returns. */
+  begin(): void {
+    if (!this.over) this.connect(false);
+  }
+
+  /** Bytes of the request that the server has not taken. */
+  get backlog(): number {
+    if (this.over) return 0;
+    return this.upstream?.socket.writableLength ?? this.start.body?.length ?? 0;
+  }
+
+  pause(): void {
+    this.held = true;
+    if (!this.over) this.upstream?.pause();
+  }
+
+  resume(): void {
+    this.held = false;
+    if (!this.over) this.upstream?.resume();
+  }
+
+  /** Abandons the exchange: its answer is not wanted any more. */
+  abandon(): void {
+    if (this.over) return;
+    this.over = true;
+    if (this.upstream === undefined) this.destination.waiting.forget(this);
+    else this.upstream.abandon();
+  }
+
+  /** Takes a connection to any address of the destination. A subclass may insist on one address. */
+  protected connect(fresh: boolean): void {
+    this.takeAny(fresh);
+  }
+
+  protected takeAny(fresh: boolean): void {
+    const upstream = this.destination.take(fresh);
+    if (upstream === undefined) this.destination.wait(this);
+    else this.send(upstream);
+  }
+
+  /** Takes a connection to one address. */
+  protected takeFrom(endpoint: Endpoint, fresh: boolean): void {
+    if (endpoint.hasRoom) this.send(endpoint.take(fresh));
+    else this.onRefused('upstream_overloaded', `${endpoint.name}: all connections are busy`);
+  }
+
+  private send(upstream: UpstreamConnection): void {
+    const { head, body } = this.start;
+    this.upstream = upstream;
+    upstream.begin(this, this.start.bodiless === true, false);
+    if (this.held) upstream.pause();
+    upstream.cork();
+    upstream.write(head);
+    if (body !== undefined) upstream.write(body);
+    upstream.uncork();
+    upstream.sent();
+  }
+
+  // Waiter
+
+  onReady(upstream: UpstreamConnection): void {
+    this.send(upstream);
+  }
+
+  onRefused(code: ErrorCode, detail: string): void {
+    this.fail(code, detail);
+  }
+
+  // UpstreamUser
+
+  onInformational(): void {
+    // Only the final answer tells something.
+  }
+
+  onWritable(): void {
+    // The bytes to send are bounded and were handed over at once.
+  }
+
+  onAnswer(head: Head, bytes: Buffer, from: number, to: number, body: Body): boolean {
+    if (body.kind === FRAMING.chunked) {
+      this.dechunker = new Body();
+      this.dechunker.startChunked();
+      if (this.taker.onTrailers !== undefined) this.dechunker.trailers = '';
+    }
+    this.taker.onHead(head, this.upstream!.endpoint);
+    return this.onBody(bytes, from, to, body.done);
+  }
+
+  onBody(bytes: Buffer, from: number, to: number, done: boolean): boolean {
+    if (!this.over && to > from) {
+      if (this.dechunker === undefined) this.taker.onBytes(bytes, from, to);
+      else
+        this.dechunker.take(bytes, from, to, (chunk, start, end) => {
+          if (!this.over) this.taker.onBytes(chunk, start, end);
+        });
+    }
+    if (done && !this.over) {
+      this.over = true;
+      if (this.dechunker?.trailers !== undefined)
+        this.taker.onTrailers?.(trailerFields(this.dechunker.trailers));
+      this.taker.onEnd();
+    }
+    return !this.held;
+  }
+
+  onFailure(code: ErrorCode, detail: string, fresh: boolean): void {
+    if (this.over) return;
+    const upstream = this.upstream!;
+    if (!upstream.connected) {
+      // Not a byte of it was sent: another address can have it.
+      (this.tried ??= []).push(upstream.endpoint);
+      const other = this.destination.takeOther(this.tried);
+      if (other !== undefined) {
+        this.send(other);
+        return;
+      }
+    } else if (
+      fresh &&
+      upstream.reused &&
+      code === 'upstream_reset' &&
+      this.start.repeatable &&
+      !this.repeated
+    ) {
+      this.repeated = true;
+      this.upstream = undefined;
+      this.connect(true);
+      return;
+    }
+    upstream.endpoint.stats.failed++;
+    this.fail(code, `${upstream.endpoint.name}: ${detail}`);
+  }
+
+  private fail(code: ErrorCode, detail: string): void {
+    if (this.over) return;
+    this.over = true;
+    this.taker.onFailure(code, detail);
+  }
+}
