@@ -62,12 +62,17 @@ export interface Part {
   readonly routes: Routes;
   /** How the other Gateways use the objects that Gateways share. */
   readonly uses: Uses;
+  /** The keys of addresses that the models of the other Gateways name. */
+  readonly endpoints: readonly string[];
 }
 
 export type Routes = Pick<KubeObjects, 'httpRoutes' | 'grpcRoutes' | 'tlsRoutes' | 'tcpRoutes' | 'udpRoutes'>;
 
 export interface Traced {
-  /** Of a part: the models of its Gateways, and the status of them, of its routes, and of whatever Gateways share. */
+  /**
+   * Of a part: the models of its Gateways, and the status of them, of its routes, and of whatever Gateways share. The
+   * addresses are those of all models.
+   */
   readonly translation: Translation;
   readonly asked: AskedBy;
   readonly uses: Uses;
@@ -152,7 +157,8 @@ class Run {
       });
     }
     const finder = new EndpointFinder(this.lookups.services, this.objects.endpointSlices, this.objects.nodes);
-    const keys = new Set(gateways.flatMap(({ endpoints }) => [...endpoints]));
+    const own = gateways.flatMap(({ endpoints }) => [...endpoints]);
+    const keys = new Set([...(this.part?.endpoints ?? []), ...own]);
     return {
       translation: {
         models,

@@ -143,7 +143,10 @@ export class GatewayPolicies {
   /** Targets that are nowhere; called when everything else was looked at. */
   noteMissing(objects: KubeObjects): void {
     if (this.isEmpty) return;
-    const known = existing(objects);
+    const names = new Set(
+      this.all.flatMap(({ object }) => (object.spec?.targetRefs ?? []).map(({ name }) => name)),
+    );
+    const known = existing(objects, names);
     for (const [target, all] of this.attached)
       for (const { state, target: ref } of all) {
         const namespace = state.object.metadata.namespace ?? '';
@@ -238,8 +241,8 @@ function sectionProblems(
     : [];
 }
 
-/** Everything that a policy can be for, as `noteUse` names it. */
-function existing(objects: KubeObjects): ReadonlySet<string> {
+/** Everything of one of these names that a policy can be for, as `noteUse` names it. */
+function existing(objects: KubeObjects, names: ReadonlySet<string>): ReadonlySet<string> {
   const { gateways, listenerSets, httpRoutes, grpcRoutes, services, mcpBackends } = objects;
   const known = new Set<string>();
   for (const [group, kind, all] of [
@@ -250,6 +253,7 @@ function existing(objects: KubeObjects): ReadonlySet<string> {
     [POLICY_GROUP, 'McpBackend', mcpBackends],
     ['', 'Service', services],
   ] as const)
-    for (const object of all) known.add(targetName(group, kind, keyOfNamed(object)));
+    for (const object of all)
+      if (names.has(object.metadata.name)) known.add(targetName(group, kind, keyOfNamed(object)));
   return known;
 }

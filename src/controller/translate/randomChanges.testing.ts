@@ -282,7 +282,9 @@ const policySteps: Readonly<Record<string, Step>> = {
   'a BackendTLSPolicy is for another Service': (world, pick) => {
     const { backendTLSPolicies, services } = world.objects;
     const policy = pick(backendTLSPolicies);
-    const { name } = pick(within(services, policy)).metadata;
+    const possible = within(services, policy);
+    if (possible.length === 0) return;
+    const { name } = pick(possible).metadata;
     const targetRefs = [{ group: '', kind: 'Service', name }];
     const next: BackendTLSPolicy = newer({ ...policy, spec: { ...policy.spec, targetRefs } });
     withList(world, 'backendTLSPolicies', replaced(backendTLSPolicies, policy, next));

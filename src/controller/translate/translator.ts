@@ -11,7 +11,6 @@ import {
 } from './changes.ts';
 import { sameData } from './conditions.ts';
 import type { KubeObjects, StatusKind, StatusUpdate, TranslateOptions, Translation } from './contract.ts';
-import { EndpointFinder } from './endpoints.ts';
 import { translateTraced, type AskedData, type Part, type Routes, type Traced } from './index.ts';
 import { keyOfNamed, type Asked } from './lookup.ts';
 import { GatewayNames } from './routeParents.ts';
@@ -42,7 +41,8 @@ interface Known extends Traced {
   readonly options: TranslateOptions;
   /** The keys to the pods of McpBackends, by `namespace/name`. */
   readonly podKeys: PodKeys;
-  readonly report: ReadonlyMap<string, StatusUpdate>;
+  /** By kind and name; changed in place. */
+  readonly report: Map<string, StatusUpdate>;
   /** `Date.now()` of the last whole translation. */
   readonly wholeAt: number;
 }
@@ -223,29 +223,24 @@ function joined(
   objects: KubeObjects,
   options: TranslateOptions,
 ): Traced & Pick<Known, 'report'> {
-  const {
-    translation: part,
-    asked,
-    uses,
-  } = translateTraced(objects, options, { gateways, routes, uses: known.uses });
-  const models = new Map(
-    objects.gateways.flatMap((gateway) => {
-      const key = keyOfNamed(gateway);
-      const model = (gateways.has(key) ? part : known.translation).models.get(key);
-      return model === undefined ? [] : [[key, model] as const];
-    }),
-  );
-  const report = new Map([...known.report].filter(([, { kind }]) => !shared.has(kind)));
+  const kept = [...known.translation.models].filter(([key]) => !gateways.has(key));
+  const traced = translateTraced(objects, options, {
+    gateways,
+    routes,
+    uses: known.uses,
+    endpoints: kept.flatMap(([, { endpoints }]) => [...endpoints]),
+  });
+  const { translation: part, asked, uses } = traced;
+  // The only copy: another one for each change would be most of the garbage.
+  const { report } = known;
+  for (const [key, { kind }] of report) if (shared.has(kind)) report.delete(key);
   for (const key of stale) report.delete(key);
   for (const field of routeFields) for (const route of routes[field]) report.delete(keyOfRoute(field, route));
   for (const [key, update] of settled) report.set(key, update);
   for (const update of part.report) report.set(keyOfUpdate(update), update);
-  const services = new Map(objects.services.map((service) => [keyOfNamed(service), service]));
-  const finder = new EndpointFinder(services, objects.endpointSlices, objects.nodes);
-  const keys = new Set([...models.values()].flatMap(({ endpoints }) => [...endpoints]));
   return {
     report,
-    translation: { ...part, models, endpoints: finder.table(keys), report: [...report.values()] },
+    translation: { ...part, models: new Map([...kept, ...part.models]), report: [...report.values()] },
     asked: { ...asked, gateways: new Map([...known.asked.gateways, ...asked.gateways]) },
     uses,
   };
