@@ -6,6 +6,7 @@ import { pathOf, type Resource } from '../../../src/controller/api/resource.ts';
 const plurals: Readonly<Record<string, string>> = {
   GatewayClass: 'gatewayclasses',
   EndpointSlice: 'endpointslices',
+  GatewayPolicy: 'gatewaypolicies',
 };
 
 const resourceOf = ({ apiVersion, kind }: KubeObject): Resource => {

@@ -1,9 +1,22 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { KubeApi } from '../../../src/controller/api/api.ts';
 import { apply } from './api.ts';
-import { appSlice, namespace, realApp, realRoute, realSlice, route } from './objects.ts';
+import {
+  appSlice,
+  mcpBackend,
+  namespace,
+  policy,
+  realApp,
+  realMcpBackend,
+  realPolicy,
+  realRoute,
+  realSlice,
+  realTools,
+  route,
+} from './objects.ts';
 import type { Shape } from './shape.ts';
 import type { App, Client } from './traffic.ts';
+import type { ToolsClient } from './tools.ts';
 
 /** Milliseconds from the moment a change is sent to the API server until an answer obeys it. */
 export interface ChangeTimes {
@@ -16,6 +29,7 @@ export interface ChangeTimes {
 export interface Scene {
   readonly api: KubeApi;
   readonly client: Client;
+  readonly tools: ToolsClient;
   readonly address: string;
   readonly apps: readonly [App, App];
   readonly shape: Shape;
@@ -40,35 +54,75 @@ export async function filterChanges(
     await apply(api, realRoute(wanted, realApp));
     await client.until(`the route sets ${wanted}`, (answer) => answer.version === wanted);
     toTraffic.push(performance.now() - begun);
-    await statusSeen(api);
+    await statusSeen(api, 'gateway.networking.k8s.io/v1', 'httproutes');
     toStatus.push(performance.now() - begun);
     await rest();
   }
   return { name, toTraffic, toStatus };
 }
 
-async function statusSeen(api: KubeApi): Promise<void> {
+interface Entry {
+  readonly conditions: readonly { readonly observedGeneration: number }[];
+}
+
+/** Waits until the status of the object `real` is about what it says now. */
+async function statusSeen(api: KubeApi, version: string, plural: string): Promise<void> {
   const end = performance.now() + 60_000;
   for (;;) {
     const { metadata, status } = (await api.request({
-      path: `/apis/gateway.networking.k8s.io/v1/namespaces/${namespace}/httproutes/real`,
+      path: `/apis/${version}/namespaces/${namespace}/${plural}/real`,
     })) as {
       readonly metadata: { readonly generation: number };
-      readonly status?: {
-        readonly parents?: readonly {
-          readonly conditions: readonly { readonly observedGeneration: number }[];
-        }[];
-      };
+      readonly status?: { readonly parents?: readonly Entry[]; readonly ancestors?: readonly Entry[] };
     };
-    const [parent] = status?.parents ?? [];
+    const [entry] = status?.parents ?? status?.ancestors ?? [];
     if (
-      parent?.conditions.every(({ observedGeneration }) => observedGeneration === metadata.generation) ===
-      true
+      entry?.conditions.every(({ observedGeneration }) => observedGeneration === metadata.generation) === true
     )
       return;
-    if (performance.now() > end) throw new Error('the status of the route was never written');
+    if (performance.now() > end) throw new Error(`the status of ${plural} real was never written`);
     await pause(10);
   }
+}
+
+const ownApi = 'portcullis.dev/v1alpha1';
+
+/** A GatewayPolicy of the route sets another header. */
+export async function policyChanges(
+  name: string,
+  { api, client }: Scene,
+  count: number,
+): Promise<ChangeTimes> {
+  const toTraffic: number[] = [];
+  const toStatus: number[] = [];
+  for (let turn = 0; turn < count; turn++) {
+    const wanted = `p${String(++version)}`;
+    const begun = performance.now();
+    await apply(api, realPolicy(wanted));
+    await client.until(`the policy sets ${wanted}`, (answer) => answer.policy === wanted);
+    toTraffic.push(performance.now() - begun);
+    await statusSeen(api, ownApi, 'gatewaypolicies');
+    toStatus.push(performance.now() - begun);
+    await rest();
+  }
+  return { name, toTraffic, toStatus };
+}
+
+/** An McpBackend leads to the other of two MCP servers. */
+export async function mcpChanges({ api, tools }: Scene, count: number): Promise<ChangeTimes> {
+  const toTraffic: number[] = [];
+  const toStatus: number[] = [];
+  for (let turn = 0; turn < count; turn++) {
+    const server = turn % 2 === 0 ? `${realTools}-b` : realTools;
+    const begun = performance.now();
+    await apply(api, realMcpBackend(server));
+    await tools.until(server);
+    toTraffic.push(performance.now() - begun);
+    await statusSeen(api, ownApi, 'mcpbackends');
+    toStatus.push(performance.now() - begun);
+    await rest();
+  }
+  return { name: 'Service of an McpBackend', toTraffic, toStatus };
 }
 
 /** The route goes to the other of two apps. */
@@ -105,7 +159,10 @@ export async function endpointChanges(
   return { name: 'addresses of a Service', toTraffic, toStatus: [] };
 }
 
-/** Twenty EndpointSlices and two routes of other Gateways change each second, until it is ended. */
+/** What `churn` changes each second. */
+export const churned = '20 EndpointSlices, 2 other routes, a policy and an McpBackend';
+
+/** Objects of other Gateways change, until it is ended. */
 export function churn({ api, shape }: Scene): { end(): Promise<void> } {
   let going = true;
   const run = async (): Promise<void> => {
@@ -121,6 +178,8 @@ export function churn({ api, shape }: Scene): { end(): Promise<void> } {
           spec: { ...(changed['spec'] as object), rules: rules.slice(0, 1 + (Math.floor(turn / 10) % 2)) },
         });
       }
+      if (turn % 20 === 5) await apply(api, policy(turn % shape.policies, shape, turn));
+      if (turn % 20 === 15) await apply(api, mcpBackend(turn % shape.mcpBackends, shape, turn));
       await pause(50);
     }
   };

@@ -4,10 +4,15 @@ import type { Shape } from './shape.ts';
 
 export const gatewayClassName = 'scale';
 export const namespace = 'scale';
-const gatewayApi = 'gateway.networking.k8s.io/v1';
+const gatewayGroup = 'gateway.networking.k8s.io';
+const gatewayApi = `${gatewayGroup}/v1`;
+const ownGroup = 'portcullis.dev';
+const ownApi = `${ownGroup}/v1alpha1`;
 
 export const gatewayName = (index: number): string => `gateway-${String(index)}`;
 const serviceName = (index: number): string => `app-${String(index)}`;
+const routeName = (index: number): string => `route-${String(index)}`;
+const mcpName = (index: number): string => `mcp-${String(index)}`;
 const hostOf = (gateway: number, listener: number): string =>
   `l${String(listener)}.g${String(gateway)}.example.test`;
 
@@ -57,7 +62,7 @@ export const gateway = (
   },
 });
 
-/** Two rules, and matches of three kinds, as an app would have them. */
+/** Two rules, and matches of three kinds, as an app would have them; some have another one for MCP. */
 export const route = (index: number, shape: Shape): KubeObject => {
   const parent = Math.floor(index / shape.routesEach);
   const listener = index % shape.listenersEach;
@@ -65,11 +70,12 @@ export const route = (index: number, shape: Shape): KubeObject => {
   return {
     apiVersion: gatewayApi,
     kind: 'HTTPRoute',
-    metadata: { name: `route-${String(index)}`, namespace },
+    metadata: { name: routeName(index), namespace },
     spec: {
       parentRefs: [{ name: gatewayName(parent) }],
       hostnames: [hostOf(parent, listener)],
       rules: [
+        ...mcpRules(index, shape),
         {
           matches: [
             { path: { type: 'PathPrefix', value: `/app-${String(index)}` }, method: 'GET' },
@@ -91,6 +97,71 @@ export const route = (index: number, shape: Shape): KubeObject => {
     },
   };
 };
+
+/** The McpBackends are spread evenly over the routes. */
+function mcpRules(route: number, { gateways, routesEach, mcpBackends }: Shape): readonly object[] {
+  const each = Math.floor((gateways * routesEach) / mcpBackends);
+  if (route % each !== 0) return [];
+  return [
+    {
+      matches: [{ path: { type: 'Exact', value: `/mcp-${String(route)}` } }],
+      backendRefs: [{ group: ownGroup, kind: 'McpBackend', name: mcpName(route / each) }],
+    },
+  ];
+}
+
+const mcpObject = (name: string, service: string): KubeObject => ({
+  apiVersion: ownApi,
+  kind: 'McpBackend',
+  metadata: { name, namespace },
+  spec: { targets: [{ name: 'tools', service: { name: service, port: 8000 } }] },
+});
+
+/** @param turn another Service each time */
+export const mcpBackend = (index: number, { services }: Shape, turn = 0): KubeObject =>
+  mcpObject(mcpName(index), serviceName((index + turn) % services));
+
+interface PolicyTarget {
+  readonly group: string;
+  readonly kind: string;
+  readonly name: string;
+}
+
+const policyObject = (name: string, target: PolicyTarget, policies: object): KubeObject => ({
+  apiVersion: ownApi,
+  kind: 'GatewayPolicy',
+  metadata: { name, namespace },
+  spec: { targetRefs: [target], policies },
+});
+
+const onRoute = (name: string): PolicyTarget => ({ group: gatewayGroup, kind: 'HTTPRoute', name });
+
+/** Of ten policies six are for a route, two for a Service, one for an McpBackend and one for a Gateway. */
+export function policy(index: number, shape: Shape, turn = 0): KubeObject {
+  const name = `policy-${String(index)}`;
+  const [ten, one] = [Math.floor(index / 10), index % 10];
+  const make = (target: PolicyTarget, policies: object): KubeObject => policyObject(name, target, policies);
+  const tag = `${name}.${String(turn)}`;
+  if (one < 6)
+    return make(onRoute(routeName((index * 10) % (shape.gateways * shape.routesEach))), {
+      timeout: { requestTimeout: '30s' },
+      requestHeaderModifier: { set: { 'x-policy': tag } },
+    });
+  if (one < 8)
+    return make(
+      { group: '', kind: 'Service', name: serviceName((index * 4) % shape.services) },
+      { connections: { maxConnections: 100 + turn }, tcp: { connectTimeout: '2s' } },
+    );
+  if (one === 8)
+    return make(
+      { group: ownGroup, kind: 'McpBackend', name: mcpName(ten % shape.mcpBackends) },
+      { mcpAuthorization: { rules: [{ allow: `mcp.tool.name.startsWith("${tag}")` }] } },
+    );
+  return make(
+    { group: gatewayGroup, kind: 'Gateway', name: gatewayName(ten % shape.gateways) },
+    { responseHeaderModifier: { set: { 'x-gateway-policy': tag } } },
+  );
+}
 
 export const service = (name: string): KubeObject => ({
   apiVersion: 'v1',
@@ -150,3 +221,28 @@ export const realRoute = (version: string, app: string): KubeObject => ({
     ],
   },
 });
+
+/** A policy of that route: the app sends the header back. */
+export const realPolicy = (version: string): KubeObject =>
+  policyObject('real', onRoute('real'), { requestHeaderModifier: { set: { 'x-policy': version } } });
+
+/** The MCP server that sessions really go to. */
+export const realTools = 'tools';
+export const toolsPath = '/tools';
+export const realMcpBackend = (server: string): KubeObject => mcpObject('real', server);
+
+export const toolsRoute: KubeObject = {
+  apiVersion: gatewayApi,
+  kind: 'HTTPRoute',
+  metadata: { name: 'tools', namespace },
+  spec: {
+    parentRefs: [{ name: gatewayName(0) }],
+    hostnames: [realHost],
+    rules: [
+      {
+        matches: [{ path: { type: 'Exact', value: toolsPath } }],
+        backendRefs: [{ group: ownGroup, kind: 'McpBackend', name: 'real' }],
+      },
+    ],
+  },
+};

@@ -2,7 +2,18 @@ import type { Identity } from '../../../src/proxy/certificates.testing.ts';
 import type { KubeApi } from '../../../src/controller/api/api.ts';
 import type { KubeObject } from '../../../src/controller/api/object.ts';
 import { create, each } from './api.ts';
-import { appService, appSlice, gateway, gatewayClass, namespace, route, secret, service } from './objects.ts';
+import {
+  appService,
+  appSlice,
+  gateway,
+  gatewayClass,
+  mcpBackend,
+  namespace,
+  policy,
+  route,
+  secret,
+  service,
+} from './objects.ts';
 import type { Shape } from './shape.ts';
 
 const list = (count: number, make: (index: number) => KubeObject): KubeObject[] =>
@@ -25,6 +36,8 @@ export async function populate(
       ...list(shape.services, appService),
       ...list(shape.services, (index) => appSlice(index, shape)),
       ...list(shape.gateways * shape.routesEach, (index) => route(index, shape)),
+      ...list(shape.mcpBackends, (index) => mcpBackend(index, shape)),
+      ...list(shape.policies, (index) => policy(index, shape)),
     ],
     16,
     async (object) => await create(api, object),

@@ -59,7 +59,7 @@ export function scaleReport(measured: Measured): string[] {
   const peak = Math.max(...peaks);
   const starts = [first, ...later];
   return [
-    `Written by \`npm run scale:kube\`: ${number(shape.gateways)} Gateways with ${number(listeners)} listeners (half of them HTTPS), ${number(routes)} HTTPRoutes, ${number(shape.services)} Services with ${number(endpoints)} endpoints, on a real API server. \`portcullis controller\` runs as the chart starts it, with the heap that it may have in the 512 MiB of its container; a \`portcullis proxy\` serves one of the Gateways, and a client of the stream stands for the proxies of each of the others.`,
+    `Written by \`npm run scale:kube\`: ${number(shape.gateways)} Gateways with ${number(listeners)} listeners (half of them HTTPS), ${number(routes)} HTTPRoutes, ${number(shape.services)} Services with ${number(endpoints)} endpoints, ${number(shape.policies)} GatewayPolicies (for routes, Services, McpBackends and Gateways) and ${number(shape.mcpBackends)} McpBackends, on a real API server. \`portcullis controller\` runs as the chart starts it, with the heap that it may have in the 512 MiB of its container; a \`portcullis proxy\` serves one of the Gateways, and a client of the stream stands for the proxies of each of the others.`,
     '',
     `- Date: ${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC, ${measured.minutes.toFixed(0)} minutes`,
     `- Machine: ${describeMachine()}; API server, store, controller, proxy, client and backends share it`,
@@ -120,7 +120,7 @@ export function scaleReport(measured: Measured): string[] {
       ]),
     ),
     '',
-    'From sending a change to the API server until an answer obeys it, asked on one connection every few milliseconds; "status" is until the route says that the change was taken. Medians and p99 with the range of the rounds.',
+    'From sending a change to the API server until an answer obeys it, asked on one connection every few milliseconds; "status" is until the changed object says that the change was taken. Medians and p99 with the range of the rounds.',
     '',
     ...heading([
       'change',
@@ -153,7 +153,7 @@ export function scaleReport(measured: Measured): string[] {
       ]);
     }),
     '',
-    `A translation took ${translationMs.part.toFixed(0)} ms on average where only routes had changed, ${translationMs.whole > 0 ? `and ${translationMs.whole.toFixed(0)} ms where everything was translated` : 'and never had everything to be translated'}. Without other changes the controller used ${cpuMsPerChange.toFixed(0)} ms of CPU for each change, and made ${perChange.requests.toFixed(1)} requests to the API server, lease and status included, and ${String(perChange.lists)} lists after its start. Resident memory at the peak of each of its processes: ${peaks.map(mebibytes).join(', ')}.`,
+    `A translation took ${translationMs.part.toFixed(0)} ms on average where only some Gateways were translated, ${translationMs.whole > 0 ? `and ${translationMs.whole.toFixed(0)} ms where everything was translated` : 'and never had everything to be translated'}. Without other changes the controller used ${cpuMsPerChange.toFixed(0)} ms of CPU for each change, and made ${perChange.requests.toFixed(1)} requests to the API server, lease and status included, and ${String(perChange.lists)} lists after its start. Resident memory at the peak of each of its processes: ${peaks.map(mebibytes).join(', ')}.`,
   ];
 }
 

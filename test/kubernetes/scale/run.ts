@@ -26,18 +26,34 @@ import { apply } from './api.ts';
 import {
   backendChanges,
   churn,
+  churned,
   endpointChanges,
   filterChanges,
+  mcpChanges,
+  policyChanges,
   type ChangeTimes,
   type Scene,
 } from './changes.ts';
 import { listen, type Credentials } from './listening.ts';
-import { gatewayName, namespace, realApp, realHost, realRoute, realSlice, service } from './objects.ts';
+import {
+  gatewayName,
+  namespace,
+  realApp,
+  realHost,
+  realMcpBackend,
+  realPolicy,
+  realRoute,
+  realSlice,
+  realTools,
+  service,
+  toolsRoute,
+} from './objects.ts';
 import { populate } from './populate.ts';
 import { ControllerProgram } from './program.ts';
 import { isMet, scaleReport } from './report.ts';
 import { smallShape, wholeShape } from './shape.ts';
-import { checkStatuses, measureStart, type Start } from './start.ts';
+import { statusesWritten, measureStart, type Start } from './start.ts';
+import { startTools, ToolsClient } from './tools.ts';
 import { Client, ownAddress, startApp } from './traffic.ts';
 
 const { values } = parseArgs({
@@ -85,18 +101,25 @@ ends.defer(() => api.close());
 
 const address = ownAddress();
 const apps = [await startApp('a', address), await startApp('b', address)] as const;
-for (const app of apps) ends.defer(async () => await app.close());
+const servers = [await startTools(realTools, address), await startTools(`${realTools}-b`, address)] as const;
+for (const one of [...apps, ...servers]) ends.defer(async () => await one.close());
 const [plain = 0, secure = 0] = await freePorts(2);
 say('making the objects');
 await populate(api, shape, {
   ports: [plain, secure],
   identity: authority().issue({ names: ['*.example.test'] }),
 });
-for (const [index, name] of [realApp, `${realApp}-b`].entries()) {
+for (const [name, { port }] of [
+  [realApp, apps[0]],
+  [`${realApp}-b`, apps[1]],
+  [realTools, servers[0]],
+  [`${realTools}-b`, servers[1]],
+] as const) {
   await apply(api, service(name));
-  await apply(api, realSlice(name, address, apps[index as 0 | 1].port));
+  await apply(api, realSlice(name, address, port));
 }
-await apply(api, realRoute('v0', realApp));
+for (const object of [realRoute('v0', realApp), realPolicy('p0'), realMcpBackend(realTools), toolsRoute])
+  await apply(api, object);
 
 const tokenOf = async (name: string): Promise<string> => {
   const answer = (await api.request({
@@ -154,7 +177,7 @@ for (let turn = 0; turn <= (values['first-start'] ? 0 : rounds); turn++) {
 }
 const [first, ...later] = starts;
 if (first === undefined) throw new Error('there was no start');
-await checkStatuses(api, shape);
+await statusesWritten(api, shape);
 if (values['first-start']) {
   console.log(JSON.stringify(first));
   await ends.disposeAsync();
@@ -183,7 +206,11 @@ const client = new Client(plain, realHost);
 ends.defer(() => client.close());
 await client.until('the route is served', (answer) => answer.version === 'v0');
 client.failed = 0;
-const scene: Scene = { api, client, address, apps, shape };
+const tools = new ToolsClient(plain, realHost);
+ends.defer(() => tools.close());
+await tools.until(realTools);
+tools.failed = 0;
+const scene: Scene = { api, client, tools, address, apps, shape };
 const before = await controller.figures();
 const all: ChangeTimes[][] = [];
 let [quietRequests, quietChanges, quietCpuMs] = [0, 0, 0];
@@ -194,18 +221,20 @@ for (let round = 0; round < rounds; round++) {
     await filterChanges('filter of a route', scene, changes),
     await backendChanges(scene, changes),
     await endpointChanges(scene, changes),
+    await policyChanges('GatewayPolicy of a route', scene, changes),
+    await mcpChanges(scene, changes),
   ];
   quietRequests += (await controller.figures()).sum('kube_api_requests_total') - requestsBefore;
   quietCpuMs += controller.cpuMs - cpuBefore;
-  quietChanges += 3 * changes + 1;
+  quietChanges += quiet.length * changes + 1;
   const busy = churn(scene);
-  const disturbed = await filterChanges(
-    'filter of a route, while 20 EndpointSlices and 2 other routes change each second',
-    scene,
-    changes,
-  );
+  const meanwhile = `while ${churned} change each second`;
+  const disturbed = [
+    await filterChanges(`filter of a route, ${meanwhile}`, scene, changes),
+    await policyChanges(`GatewayPolicy of a route, ${meanwhile}`, scene, changes),
+  ];
   await busy.end();
-  all.push([...quiet, disturbed]);
+  all.push([...quiet, ...disturbed]);
   for (const { name, toTraffic } of all.at(-1) ?? [])
     say(
       `${name}: median ${toTraffic.toSorted((a, b) => a - b)[Math.floor(toTraffic.length / 2)]?.toFixed(0) ?? ''}, longest ${Math.max(...toTraffic).toFixed(0)} ms`,
@@ -220,7 +249,7 @@ const meanMs = (what: string): number => {
   });
   return (sum / count) * 1_000;
 };
-await checkStatuses(api, shape);
+await statusesWritten(api, shape);
 for (const complaint of controller.complaints) say(complaint);
 
 const { portcullis = '' } = versions();
@@ -242,8 +271,8 @@ const measured = {
   },
   translationMs: { whole: meanMs('objects'), part: meanMs('part') },
   cpuMsPerChange: quietCpuMs / quietChanges,
-  asked: client.asked,
-  failed: client.failed,
+  asked: client.asked + tools.asked,
+  failed: client.failed + tools.failed,
 };
 const section = scaleReport(measured);
 console.log(`\n${section.join('\n')}`);

@@ -5,6 +5,9 @@ export interface Shape {
   readonly routesEach: number;
   readonly services: number;
   readonly endpointsEach: number;
+  readonly policies: number;
+  /** Each has a rule of a route that leads to it. */
+  readonly mcpBackends: number;
 }
 
 export const wholeShape: Shape = {
@@ -13,6 +16,8 @@ export const wholeShape: Shape = {
   routesEach: 100,
   services: 2_000,
   endpointsEach: 10,
+  policies: 500,
+  mcpBackends: 200,
 };
 
 /** A fiftieth, to try the script itself. */
@@ -22,6 +27,8 @@ export const smallShape: Shape = {
   routesEach: 50,
   services: 40,
   endpointsEach: 10,
+  policies: 10,
+  mcpBackends: 4,
 };
 
 export const totals = ({ gateways, listenersEach, routesEach, services, endpointsEach }: Shape) => ({

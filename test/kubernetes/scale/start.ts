@@ -75,6 +75,7 @@ interface AnyList {
     readonly status?: {
       readonly listeners?: readonly { readonly attachedRoutes: number }[];
       readonly parents?: readonly Conditioned[];
+      readonly ancestors?: readonly Conditioned[];
     } & Conditioned;
   }[];
 }
@@ -87,10 +88,26 @@ interface Conditioned {
   }[];
 }
 
+/** Waits until the status of each object is as it ought to be. @throws Error about one that is not, after half a minute */
+export async function statusesWritten(api: KubeApi, shape: Shape): Promise<void> {
+  const end = performance.now() + 30_000;
+  for (;;)
+    try {
+      await checkStatuses(api, shape);
+      return;
+    } catch (error) {
+      if (performance.now() > end) throw error;
+      await pause(250);
+    }
+}
+
 /** @throws Error where the status of any object is not as it ought to be */
-export async function checkStatuses(api: KubeApi, shape: Shape): Promise<void> {
-  const list = async (plural: string): Promise<AnyList['items']> => {
-    const path = `/apis/gateway.networking.k8s.io/v1/namespaces/${namespace}/${plural}`;
+async function checkStatuses(api: KubeApi, shape: Shape): Promise<void> {
+  const list = async (
+    plural: string,
+    version = 'gateway.networking.k8s.io/v1',
+  ): Promise<AnyList['items']> => {
+    const path = `/apis/${version}/namespaces/${namespace}/${plural}`;
     return ((await api.request({ path, timeoutMs: 60_000 })) as AnyList).items;
   };
   const holds = (one: Conditioned | undefined, type: string, generation: number): boolean =>
@@ -109,7 +126,12 @@ export async function checkStatuses(api: KubeApi, shape: Shape): Promise<void> {
     for (const type of ['Accepted', 'ResolvedRefs'])
       if (!holds(status?.parents?.[0], type, metadata.generation))
         throw new Error(`HTTPRoute ${metadata.name}: ${JSON.stringify(status)}`);
+  for (const plural of ['gatewaypolicies', 'mcpbackends'])
+    for (const { metadata, status } of await list(plural, 'portcullis.dev/v1alpha1'))
+      if (!holds(status?.ancestors?.[0], 'Accepted', metadata.generation))
+        throw new Error(`${plural} ${metadata.name}: ${JSON.stringify(status)}`);
   const { routes: wanted } = totals(shape);
-  if (routes.length !== wanted || attached !== wanted + 1)
+  // Beside them are the two with traffic.
+  if (routes.length !== wanted || attached !== wanted + 2)
     throw new Error(`${String(routes.length)} routes, ${String(attached)} attached`);
 }

@@ -16,9 +16,13 @@ export interface App {
   close(): Promise<void>;
 }
 
-/** Answers with its own name. */
+/** Answers with its own name, and with the policy that the request has met. */
 export async function startApp(name: string, address: string): Promise<App> {
-  const server = createServer((_, response) => response.setHeader('x-app', name).end(name));
+  const server = createServer(({ headers }, response) => {
+    const policy = headers['x-policy'];
+    if (policy !== undefined) response.setHeader('x-policy', policy);
+    response.setHeader('x-app', name).end(name);
+  });
   await new Promise<void>((resolve) => void server.listen(0, address, resolve));
   return {
     port: (server.address() as AddressInfo).port,
@@ -34,6 +38,7 @@ export interface Answer {
   readonly status: number;
   readonly version: string | undefined;
   readonly app: string | undefined;
+  readonly policy: string | undefined;
 }
 
 /** A client that asks again and again on one connection that is kept. */
@@ -68,6 +73,7 @@ export class Client {
               status: response.statusCode ?? 0,
               version: response.headers['x-version']?.toString(),
               app: response.headers['x-app']?.toString(),
+              policy: response.headers['x-policy']?.toString(),
             }),
           );
         },
