@@ -27,14 +27,17 @@ const rows: Readonly<Record<string, Row>> = {
   schema: { uses: ['model', 'regex'] },
   auth: { uses: ['http', 'telemetry', 'files'] },
   upstream: { uses: ['model', 'http', 'telemetry', 'files'] },
-  mcp: { uses: ['model', 'http', 'upstream', 'telemetry'] },
+  mcp: { uses: ['model', 'http', 'upstream', 'telemetry', 'schema'] },
   policies: { uses: ['model', 'http', 'auth', 'cel', 'telemetry', 'files', 'schema'], types: ['mcp'] },
   proxy: { uses: ['model', 'http', 'regex', 'telemetry', 'upstream', 'mcp', 'policies'] },
-  config: { uses: ['model', 'regex', 'files', 'schema'], files: ['policies/facts.ts'] },
+  config: {
+    uses: ['model', 'regex', 'files', 'schema'],
+    files: ['mcp/targets/facts.ts', 'policies/facts.ts'],
+  },
   stream: { uses: ['model', 'telemetry', 'files'] },
   controller: {
     uses: ['model', 'regex', 'telemetry', 'files', 'schema', 'config', 'stream'],
-    files: ['policies/facts.ts'],
+    files: ['mcp/targets/facts.ts', 'policies/facts.ts'],
   },
   workers: {
     uses: ['model', 'auth', 'mcp', 'policies', 'proxy', 'telemetry'],
@@ -45,6 +48,7 @@ const rows: Readonly<Record<string, Row>> = {
 };
 /** What the table calls those files. */
 const openFiles: Readonly<Record<string, string>> = {
+  'mcp/targets/facts.ts': 'the facts of MCP targets',
   'policies/facts.ts': 'the facts of policies',
   'policies/localRateLimit/localTokens.ts': 'the buckets of policies',
 };
@@ -56,8 +60,11 @@ const reservedFor: Readonly<Record<string, string>> = {
   'controllerMain.ts': 'cli',
 };
 const openToAll = new Set(['errors.ts', 'errorText.ts']);
-/** The one file of a room that the command line may use: explaining a configuration runs no policy. */
-const onlyFileForCli: Readonly<Record<string, string>> = { policies: 'policies/facts.ts' };
+/** The one file of a room that the command line may use: explaining a configuration runs no policy and no target. */
+const onlyFileForCli: Readonly<Record<string, string>> = {
+  mcp: 'mcp/targets/facts.ts',
+  policies: 'policies/facts.ts',
+};
 
 interface Import {
   readonly specifier: string;
@@ -218,6 +225,7 @@ test('a good import passes', () => {
     ['proxy/live.ts', "import {\n  a,\n  b,\n} from './parts/a.ts';"],
     ['policies/cors/index.ts', "import type { McpItem } from '../../mcp/contract.ts';"],
     ['config/load.ts', "import { schemas } from '../policies/facts.ts';"],
+    ['config/load.ts', "import { fileFields } from '../mcp/targets/facts.ts';"],
     ['model/model.ts', "import { catalogue } from '../errors.ts';"],
     ['http/head.test.ts', "import { run } from '../proxy/inner.ts';"],
     ['main.ts', "export { start } from './proxy/index.ts';"],
@@ -246,6 +254,8 @@ test('a bad import is caught, in every way of writing it', () => {
     ['proxy/live.ts', "import { startGateway } from '../main.ts';", /proxy may not import main.ts/],
     ['errors.ts', "import { x } from './http/index.ts';", /errors.ts imports nothing/],
     ['cli/explain.ts', "import { policyTable } from '../policies/index.ts';", /facts.ts only/],
+    ['cli/explain.ts', "import { McpRuntime } from '../mcp/index.ts';", /facts.ts only/],
+    ['config/load.ts', "import { connect } from '../mcp/targets/index.ts';", /config may not import mcp/],
     ['cli/controller.ts', "import { KubeApi } from '../controller/index.ts';", /only controllerMain.ts may/],
     ['main.ts', "import { KubeApi } from './controller/index.ts';", /only controllerMain.ts may/],
     ['main.ts', "import type { Translation } from './controller/index.ts';", /only controllerMain.ts may/],

@@ -1,3 +1,4 @@
+import { explainTarget } from '../mcp/targets/facts.ts';
 import {
   compareHostnames,
   formatDuration,
@@ -10,6 +11,7 @@ import {
   type Match,
   type McpTarget,
   type Model,
+  type NetworkTarget,
   type Place,
   type PolicyUse,
   type Route,
@@ -173,26 +175,15 @@ const atAddresses = ({ addresses }: { readonly addresses?: readonly unknown[] })
   addresses === undefined ? '' : `, at ${addresses.length} addresses`;
 
 function targetLine(target: McpTarget): string {
-  if (target.kind === 'http') {
-    const scheme = target.tls === undefined ? 'http' : 'https';
-    const policies = (target.policies ?? []).map(({ name }) => name).join(', ');
-    const parts = [...(policies === '' ? [] : [policies]), ...callTimes(target)];
-    const details = parts.length === 0 ? '' : ` (${parts.join('; ')})`;
-    return `target ${target.name}: ${scheme}://${atHost(target)}${target.path}${atAddresses(target)}${details}`;
-  }
-  const { name, cmd, args, env, clearEnv, cwd, startTimeoutMs, resume } = target;
-  const names = Object.keys(env);
-  const details = [
-    ...(cwd === undefined ? [] : [`in ${cwd}`]),
-    ...(clearEnv ? ['empty environment'] : []),
-    // Names only: values are where people put secrets.
-    ...(names.length === 0 ? [] : [`sets ${names.join(', ')}`]),
-    `starts within ${formatDuration(startTimeoutMs)}`,
-    ...callTimes(target),
-    ...(resume === false ? ['its session ends when the child is taken to make room'] : []),
-  ];
-  return `target ${name}: ${[cmd, ...redactArguments(args)].map(quoted).join(' ')} (${details.join('; ')})`;
+  const { server, details } = explainTarget(target, { url: urlOf, command, calls: callTimes(target) });
+  return `target ${target.name}: ${server}${details.length === 0 ? '' : ` (${details.join('; ')})`}`;
 }
+
+const urlOf = (target: NetworkTarget): string =>
+  `${target.tls === undefined ? 'http' : 'https'}://${atHost(target)}${target.path}${atAddresses(target)}`;
+
+const command = (program: string, args: readonly string[]): string =>
+  [program, ...redactArguments(args)].map(quoted).join(' ');
 
 function callTimes({ callTimeoutMs, toolTimeoutsMs = {} }: McpTarget): string[] {
   const within = (ms: number): string => (ms === 0 ? 'without limit' : `within ${formatDuration(ms)}`);

@@ -1,3 +1,4 @@
+import { backendReferences } from '../mcp/targets/facts.ts';
 import { nestedRules, policiesAbout, policiesOn, prefixReplacers } from '../policies/facts.ts';
 import { suggestion } from './nearest.ts';
 import { formatPath, type Path } from './path.ts';
@@ -326,24 +327,32 @@ const requestsOnly = policiesOn('backend').filter((name) => aboutForwarding.has(
 
 /** MCP servers that are named among the backends. */
 function checkTargets(mcp: Node, named: readonly Node[], names: readonly string[], report: Report): void {
-  for (const target of items(field(mcp, 'targets'))) {
-    const { value: written, path } = field(field(target, 'mcp'), 'backend');
-    if (typeof written !== 'string') continue;
-    const value = nameOfBackend(written);
-    const found = named.find((one) => field(one, 'name').value === value);
-    if (found === undefined)
-      report(path, 'value', `there is no backend ${JSON.stringify(value)}`, suggestion(value, names));
-    else if (field(found, 'host').value === undefined)
-      report(path, 'value', `${value} is no server with a \`host\`, which a target needs`);
-    else
-      for (const name of requestsOnly)
-        if (field(field(found, 'policies'), name).value !== undefined)
-          report(
-            path,
-            'value',
-            `${value} has ${name}, which is about HTTP requests: a session of MCP stays where it is`,
-          );
-  }
+  for (const target of items(field(mcp, 'targets')))
+    for (const [form, member] of backendReferences)
+      checkServer(field(field(target, form), member), named, names, report);
+}
+
+function checkServer(
+  { value: written, path }: Node,
+  named: readonly Node[],
+  names: readonly string[],
+  report: Report,
+): void {
+  if (typeof written !== 'string') return;
+  const value = nameOfBackend(written);
+  const found = named.find((one) => field(one, 'name').value === value);
+  if (found === undefined)
+    report(path, 'value', `there is no backend ${JSON.stringify(value)}`, suggestion(value, names));
+  else if (field(found, 'host').value === undefined)
+    report(path, 'value', `${value} is no server with a \`host\`, which a target needs`);
+  else
+    for (const name of requestsOnly)
+      if (field(field(found, 'policies'), name).value !== undefined)
+        report(
+          path,
+          'value',
+          `${value} has ${name}, which is about HTTP requests: a session of MCP stays where it is`,
+        );
 }
 
 function checkBackends(top: Node, report: Report): void {

@@ -1,3 +1,4 @@
+import { isOverNetwork } from '../mcp/targets/facts.ts';
 import {
   reachableHostnames,
   sortedRules,
@@ -38,7 +39,7 @@ export function warningsOf(
     warn(places.top, 'nothing is served', 'add `binds`, or `gateways` with `routes` or `mcp`');
   if (isExposed(model.process.fixed.admin))
     warn(places.admin, 'the admin interface has no login and can be reached from other machines');
-  if (model.process.fixed.admin.kind === 'tcp' && hasStdioTargets(model))
+  if (model.process.fixed.admin.kind === 'tcp' && hasChildren(model))
     warn(
       places.admin,
       'the child processes of stdio targets can read the admin port, like every local account',
@@ -67,12 +68,12 @@ export function warningsOf(
 type Warn = (place: Place, message: string, hint?: string) => void;
 
 /** Child processes run on this machine, so loopback does not keep them out. */
-function hasStdioTargets({ binds }: Model): boolean {
+function hasChildren({ binds }: Model): boolean {
   return binds
     .flatMap(({ listeners }) => listeners)
     .flatMap((listener) => ('routes' in listener ? listener.routes : []))
     .flatMap(({ backends }) => backends)
-    .some((backend) => backend.kind === 'mcp' && backend.targets.some(({ kind }) => kind === 'stdio'));
+    .some((backend) => backend.kind === 'mcp' && !backend.targets.every(isOverNetwork));
 }
 
 function isExposed(address: ListenAddress): boolean {
@@ -167,11 +168,11 @@ function warnOfRoute(route: Route, warn: Warn): void {
     if (backend.kind === 'http') warnOfTls(backend, warn);
     if (backend.kind === 'mcp')
       for (const target of backend.targets)
-        if (target.kind === 'http') warnOfTls({ tls: target.tls, place: backend.place }, warn);
+        if (isOverNetwork(target)) warnOfTls({ tls: target.tls, place: backend.place }, warn);
   }
   if (route.policies.some(({ name }) => answeringPolicies.has(name))) return;
   const mcp = route.backends.filter((backend) => backend.kind === 'mcp');
-  const remote = mcp.some(({ targets }) => targets.some(({ kind }) => kind === 'http'));
+  const remote = mcp.some(({ targets }) => targets.some(isOverNetwork));
   if (mcp.length > 0)
     for (const { name, place } of route.policies)
       if (aboutForwarding.has(name))

@@ -1,16 +1,15 @@
-import type { Limits, McpBackend, McpTarget, RemoteTarget } from '../model/index.ts';
+import type { Limits, McpBackend, McpTarget } from '../model/index.ts';
 import type { Logger, Metrics } from '../telemetry/index.ts';
 import { createBudgets, type Budgets } from './limits/budgets.ts';
 import { StreamableHttp, type McpHandler } from './serve/handler.ts';
 import type { Caller } from './contract.ts';
-import { HttpConnection, type HttpOptions } from './targets/http/httpConnection.ts';
 import { Measure } from './session/measure.ts';
 import type { Session, SessionView } from './session/session.ts';
 import { SessionSeal } from './session/sessionId.ts';
 import { Sessions } from './session/sessions.ts';
 import { defaultRestart, type RestartPolicy } from './targets/conversation/backoff.ts';
-import { Children } from './targets/stdio/children.ts';
-import { StdioConnection } from './targets/stdio/stdioConnection.ts';
+import { Targets } from './targets/index.ts';
+import type { TargetUse } from './targets/targetRuntime.ts';
 
 export interface McpRuntimeOptions {
   /** 64 hex digits; absent: a random key, and session ids die with the process. */
@@ -45,8 +44,16 @@ export interface McpView {
   readonly children: number;
 }
 
-/** The options that every connection to a target needs. */
-type Common = Pick<HttpOptions, 'restart' | 'log' | 'listener' | 'now' | 'onRestart' | 'keep'>;
+/** The use of a target by a session, for the caller that the session begins or goes on with. */
+const useOf = ({ name }: McpTarget, session: Session, caller: Caller): TargetUse => ({
+  session,
+  log: session.log.child({ target: name }),
+  reach: () => {
+    const reach = caller.reach?.(name);
+    if (reach === undefined) throw new Error('nobody says how the target is reached');
+    return reach;
+  },
+});
 
 /** Period of the one timer of this room, in milliseconds. */
 const tickMs = 5_000;
@@ -58,7 +65,7 @@ const tickMs = 5_000;
 export class McpRuntime {
   private readonly options: McpRuntimeOptions;
   private readonly budgets: Budgets;
-  private readonly children: Children;
+  private readonly targets: Targets;
   private readonly sessions: Sessions;
   private readonly seal: SessionSeal;
   private readonly measure: Measure;
@@ -70,28 +77,18 @@ export class McpRuntime {
     const { limits, metrics } = options;
     const now = options.now ?? Date.now;
     const budgets = createBudgets(limits, options.log);
-    const children = new Children({
-      budget: budgets.children,
+    const targets = new Targets({
+      limits,
       log: options.log,
-      maxLineBytes: () => limits().maxMcpMessageBytes,
+      now,
+      restart: options.restart ?? defaultRestart,
+      children: budgets.children,
       secrets: options.secrets,
       ...(options.onGroup && { onGroup: options.onGroup }),
+      onRestart: (name) => this.measure.restarted(name),
+      onTaken: (name) => this.measure.taken(name),
     });
     const seal = new SessionSeal(options.sessionKey, options.owner);
-    const connect = (target: RemoteTarget, session: Session, caller: Caller, of: Common): HttpConnection => {
-      const reach = caller.reach?.(target.name);
-      if (reach === undefined) throw new Error('nobody says how the target is reached');
-      const { resumed } = session;
-      return new HttpConnection(target, { ...of, limits, reach, resumed, shared: () => session.shared });
-    };
-    const common = (target: McpTarget, session: Session): Common => ({
-      restart: this.options.restart ?? defaultRestart,
-      log: session.log.child({ target: target.name }),
-      listener: session,
-      keep: session.keep,
-      now,
-      onRestart: (name: string) => this.measure.restarted(name),
-    });
     const sessions = new Sessions({
       seal,
       ttlMs: options.sessionTtlMs,
@@ -99,30 +96,19 @@ export class McpRuntime {
       log: options.log,
       now,
       budget: budgets.sessions,
-      connect: (target, session, caller) =>
-        target.kind === 'stdio'
-          ? new StdioConnection(target, {
-              ...common(target, session),
-              children,
-              limits,
-              tenant: session,
-              onTaken: (name) => this.measure.taken(name),
-            })
-          : connect(target, session, caller, common(target, session)),
-      takeUp: (target, session, caller, place) => {
-        const connection = connect(target, session, caller, common(target, session));
-        return { connection, ready: connection.takeUp(place) };
-      },
+      connect: (target, session, caller) => targets.connect(target, useOf(target, session, caller)),
+      takeUp: (target, session, caller, place) =>
+        targets.takeUp(target, useOf(target, session, caller), place),
       resumableMs: options.sessionResumableMs,
       lasting: () => this.lasting,
       alone: () => !this.lasting && options.keyHolders === undefined,
       onResumption: (outcome) => this.measure.resumption(outcome),
     });
     this.budgets = budgets;
-    this.children = children;
+    this.targets = targets;
     this.sessions = sessions;
     this.seal = seal;
-    this.measure = new Measure(metrics, { sessions: () => sessions.size, children: () => children.size });
+    this.measure = new Measure(metrics, { sessions: () => sessions.size, children: () => targets.children });
     this.timer = setInterval(() => this.tick(), tickMs).unref();
   }
 
@@ -165,7 +151,7 @@ export class McpRuntime {
   }
 
   view(): McpView {
-    return { sessions: [...this.sessions].map((session) => session.view()), children: this.children.size };
+    return { sessions: [...this.sessions].map((session) => session.view()), children: this.targets.children };
   }
 
   /** The gateway is about to end: streams that only wait for news end now; calls in flight go on. */
@@ -180,6 +166,6 @@ export class McpRuntime {
   async close(graceMs: number): Promise<void> {
     clearInterval(this.timer);
     await this.sessions.close(graceMs);
-    await this.children.close(graceMs);
+    await this.targets.close(graceMs);
   }
 }

@@ -55,7 +55,7 @@ function joinBackend(backend: Backend, table: AddressLists): Backend {
 }
 
 const joinTarget = (target: McpTarget, table: AddressLists): McpTarget =>
-  target.kind === 'http' ? located(target, table) : target;
+  'endpoints' in target ? located(target, table) : target;
 
 const joinMirrors = (
   { mirrors }: { readonly mirrors?: readonly Mirror[] },

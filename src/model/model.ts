@@ -334,7 +334,13 @@ export interface McpBackend extends BackendBase {
   readonly dnsRebindingProtection: boolean;
 }
 
-export type McpTarget = StdioTarget | RemoteTarget;
+/** The kinds of MCP target by name. The facts about each kind are in `mcp/targets/facts.ts`. */
+export interface McpTargets {
+  readonly stdio: StdioTarget;
+  readonly http: RemoteTarget;
+}
+
+export type McpTarget = McpTargets[keyof McpTargets];
 
 /** The time that a call of an MCP server may take without progress, in milliseconds; 0 is no limit. */
 export interface CallTimeouts {
@@ -343,17 +349,21 @@ export interface CallTimeouts {
   readonly toolTimeoutsMs?: Readonly<Record<string, number>>;
 }
 
-/** An MCP server that is spoken to over Streamable HTTP; where it is and how it is reached is said as for an HTTP app. */
-export interface RemoteTarget
+/** An MCP server that is reached over the network; its address and its connections are described as for an HTTP app. */
+export interface NetworkTarget
   extends
     CallTimeouts,
     Omit<HttpBackend, 'kind' | 'weight' | 'key' | 'place' | 'affinity' | 'policies' | 'mirrors'> {
-  readonly kind: 'http';
   readonly name: string;
   /** The path of its endpoint, with the query if there is one; begins with a slash. */
   readonly path: string;
   /** For every request to it, in place of those of the same name on the route: backendAuth, requestHeaderModifier. */
   readonly policies?: readonly PolicyUse[];
+}
+
+/** An MCP server that is spoken to over Streamable HTTP. */
+export interface RemoteTarget extends NetworkTarget {
+  readonly kind: 'http';
 }
 
 /** An MCP server that runs as a child process and speaks over stdin/stdout. */

@@ -1,4 +1,4 @@
-import type { HttpBackend, RemoteTarget, TcpBackend } from '../model/index.ts';
+import type { HttpBackend, NetworkTarget, TcpBackend } from '../model/index.ts';
 
 /** The part of a backend that says where its requests go and how: all that backends need have in common to share it. */
 export type Target = Omit<
@@ -24,7 +24,7 @@ const names: readonly string[] = Object.keys({
   raw: true,
 } satisfies Record<keyof Target, true>);
 
-export const targetOf = (backend: HttpBackend | TcpBackend | RemoteTarget): Target =>
+export const targetOf = (backend: HttpBackend | TcpBackend | NetworkTarget): Target =>
   Object.fromEntries(Object.entries(backend).filter(([name]) => names.includes(name))) as unknown as Target;
 
 /** The same for connections that carry anything; without ALPN unless it is asked for, since we do not know what. */

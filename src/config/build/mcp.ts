@@ -1,14 +1,13 @@
+import { targetOfFile, type ConnectionSettings } from '../../mcp/targets/facts.ts';
+import type { McpBackend, McpTarget } from '../../model/index.ts';
 import { policiesOn } from '../../policies/facts.ts';
-import type { CallTimeouts, McpBackend, McpTarget, RemoteTarget, StdioTarget } from '../../model/index.ts';
+import type { HostAndPort } from '../../schema/index.ts';
 import type { Path } from '../path.ts';
 import type { BackendPolicySettings, TargetPolicySettings } from '../schema/backendPolicies.ts';
 import type { McpSettings } from '../schema/mcp.ts';
-import type { RemoteServer } from '../schema/remoteServer.ts';
 import type { Surroundings } from './surroundings.ts';
 import { buildPolicies } from './policies.ts';
 import { buildTarget, ownHostOf } from './target.ts';
-
-const startTimeoutMs = 60_000;
 
 type TargetSettings = McpSettings['targets'][number];
 
@@ -35,26 +34,23 @@ export function buildMcp(
 }
 
 function buildMcpTarget(
-  { name, stdio, mcp, policies = {}, resume = true, callTimeout, toolTimeouts }: TargetSettings,
+  { name, policies = {}, resume = true, callTimeout, toolTimeouts, ...written }: TargetSettings,
   path: Path,
   around: Surroundings,
   ofRoute: BackendPolicySettings,
 ): McpTarget {
-  const timeouts: CallTimeouts = {
-    ...(callTimeout === undefined ? {} : { callTimeoutMs: callTimeout }),
-    ...(toolTimeouts === undefined ? {} : { toolTimeoutsMs: toolTimeouts }),
-  };
-  if (stdio !== undefined) return { ...buildStdio(name, stdio, resume), ...timeouts };
-  if (mcp === undefined) throw new Error('a target without a transport passed the checks');
-  const uses = buildPolicies(stepsOf(policies), [...path, 'policies'], around);
-  return {
-    kind: 'http',
+  const target = targetOfFile(written, {
     name,
-    path: mcp.path,
-    ...buildRemote(mcp, policies, around, ofRoute),
-    ...timeouts,
-    ...(uses.length === 0 ? {} : { policies: uses }),
-  };
+    resume,
+    timeouts: {
+      ...(callTimeout === undefined ? {} : { callTimeoutMs: callTimeout }),
+      ...(toolTimeouts === undefined ? {} : { toolTimeoutsMs: toolTimeouts }),
+    },
+    policies: buildPolicies(stepsOf(policies), [...path, 'policies'], around),
+    connection: (at, backend) => buildConnection(at, backend, policies, around, ofRoute),
+  });
+  if (target === undefined) throw new Error('a target without a transport passed the checks');
+  return target;
 }
 
 const ofTargets: ReadonlySet<string> = new Set(policiesOn('target'));
@@ -63,27 +59,14 @@ const ofTargets: ReadonlySet<string> = new Set(policiesOn('target'));
 const stepsOf = (policies: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
   Object.fromEntries(Object.entries(policies).filter(([name]) => ofTargets.has(name)));
 
-function buildStdio(name: string, stdio: NonNullable<TargetSettings['stdio']>, resume: boolean): StdioTarget {
-  return {
-    kind: 'stdio',
-    name,
-    cmd: stdio.cmd,
-    args: stdio.args ?? [],
-    env: stdio.env ?? {},
-    clearEnv: stdio.clear_env ?? false,
-    ...(stdio.cwd === undefined ? {} : { cwd: stdio.cwd }),
-    startTimeoutMs: stdio.startTimeout ?? startTimeoutMs,
-    ...(resume ? {} : { resume }),
-  };
-}
-
-/** The destination of the requests to it, and their policies; the setting closest to the server wins. */
-function buildRemote(
-  { at, backend }: RemoteServer,
+/** The destination of requests to a server, and the settings of connections; the setting closest to the server wins. */
+function buildConnection(
+  at: HostAndPort | undefined,
+  backend: string | undefined,
   { backendTLS, http, tcp }: TargetPolicySettings,
   around: Surroundings,
   ofRoute: BackendPolicySettings,
-): Omit<RemoteTarget, 'kind' | 'name' | 'path' | 'policies'> {
+): ConnectionSettings {
   const named = backend === undefined ? undefined : around.named.get(backend);
   const host = at ?? named?.host;
   if (host === undefined) throw new Error('a target without a host passed the checks');

@@ -1,60 +1,14 @@
 import { z } from 'zod';
-import {
-  choice,
-  duration,
-  fields,
-  mayHoldSecret,
-  namesFile,
-  notBuilt,
-  oneOf,
-  parsed,
-  positiveDuration,
-} from '../../schema/index.ts';
+import { fileFieldNames, fileFields, isWrittenAsChild } from '../../mcp/targets/facts.ts';
+import { choice, duration, fields, oneOf, parsed } from '../../schema/index.ts';
 import { targetPolicies } from './backendPolicies.ts';
-import { remoteServer } from './remoteServer.ts';
-
-const environmentName = z
-  .string()
-  .refine((name) => /^[^=\0]+$/.test(name), { error: 'is not a name that an environment variable can have' });
-const noNul = (what: string, shortest = 0): z.ZodString =>
-  z
-    .string()
-    .min(shortest, { error: `expected ${what}` })
-    .refine((text) => !text.includes('\0'), { error: `${what} cannot hold a NUL character` });
-
-const stdio = fields({
-  cmd: namesFile(noNul('a command', 1), 'command').describe('Program to start, found along PATH.'),
-  args: z
-    .array(mayHoldSecret(noNul('an argument')))
-    .optional()
-    .describe('Its arguments; no shell reads them.'),
-  env: z
-    .record(environmentName, mayHoldSecret(noNul('a value')))
-    .optional()
-    .describe('Environment variables to add or replace.'),
-  clear_env: z
-    .boolean()
-    .optional()
-    .describe('Start from an empty environment instead of that of the gateway; false by default.'),
-  cwd: namesFile(noNul('a path', 1), 'folder')
-    .optional()
-    .describe('Working directory; that of the gateway by default.'),
-  startTimeout: positiveDuration
-    .optional()
-    .describe('Time from the start of the program to its answer to initialize; 60s by default.'),
-});
 
 const target = oneOf(
   fields({
     name: parsed('a name of letters, digits, dots, dashes and underscores, at most 64 long', (text) =>
       /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text) ? text : undefined,
     ).describe('Names the target in logs and, where names are prefixed, in the names of its tools.'),
-    stdio: stdio
-      .optional()
-      .describe('An MCP server that runs as a child process and speaks over stdin and stdout.'),
-    mcp: remoteServer.optional().describe('An MCP server that is spoken to over Streamable HTTP.'),
-    sse: notBuilt('the transport of 2024-11-05; a server that speaks Streamable HTTP is written as `mcp`'),
-    openapi: notBuilt(),
+    ...fileFields,
     policies: targetPolicies
       .optional()
       .describe(
@@ -76,15 +30,17 @@ const target = oneOf(
         'Start the program again for a session whose child was taken to make room for others; true by default. False: the session ends with 404.',
       ),
   }),
-  ['stdio', 'mcp'],
-).superRefine(({ stdio: child, policies, resume }, context) => {
-  if (child === undefined && resume !== undefined)
+  fileFieldNames,
+).superRefine((written, context) => {
+  const { policies, resume } = written;
+  const isChild = isWrittenAsChild(written);
+  if (!isChild && resume !== undefined)
     context.addIssue({
       code: 'custom',
       path: ['resume'],
       message: 'is about a server that runs as a child process',
     });
-  if (child === undefined || policies === undefined) return;
+  if (!isChild || policies === undefined) return;
   context.addIssue({
     code: 'custom',
     path: ['policies'],

@@ -1,6 +1,7 @@
 import { GatewayError } from '../../errors.ts';
 import type { HttpRequest } from '../../http/index.ts';
 import type { McpBackend, McpTarget } from '../../model/index.ts';
+import { isOverNetwork } from '../targets/facts.ts';
 import type { Answer } from '../session/callAnswer.ts';
 import type { Tally } from '../limits/budget.ts';
 import { Call } from '../session/call.ts';
@@ -135,7 +136,7 @@ function callLimit(
 ): CallLimit {
   const target = settings.targets.find((one) => one.name === name);
   if (target === undefined) return general;
-  const ofTarget = target.callTimeoutMs ?? (target.kind === 'http' ? target.requestTimeoutMs : undefined);
+  const ofTarget = target.callTimeoutMs ?? (isOverNetwork(target) ? target.requestTimeoutMs : undefined);
   const ms = toolTimeout(target, settings, item) ?? ofTarget;
   return ms === undefined ? general : { ms };
 }

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { RemoteTarget } from '../../model/index.ts';
+import type { McpTarget } from '../../model/index.ts';
+import { identityOf } from '../targets/facts.ts';
 import { isSupportedVersion } from '../messages/versions.ts';
 
 /** The state of a session that its id carries, for a process that does not hold the session. */
@@ -72,10 +73,7 @@ export const principalMark = (principal: string | undefined): Buffer =>
  * Tells servers apart: a session is not to be shown to another one. Addresses come and go behind a name, so they are
  * no part of it; neither is what policies say to the server.
  */
-export const serverMark = ({ name, host, port, path, endpoints, tls }: RemoteTarget): Buffer =>
-  hash(JSON.stringify([name, host, port, path, endpoints ?? null, tls !== undefined])).subarray(
-    0,
-    serverLength,
-  );
+export const serverMark = (target: McpTarget): Buffer =>
+  hash(JSON.stringify([target.name, ...identityOf(target)])).subarray(0, serverLength);
 
 export const sameMark = (one: Buffer, other: Buffer): boolean => timingSafeEqual(one, other);

@@ -1,5 +1,6 @@
 import { GatewayError } from '../../errors.ts';
-import type { McpBackend, RemoteTarget } from '../../model/index.ts';
+import type { McpBackend, McpTarget } from '../../model/index.ts';
+import { isResumable } from '../targets/facts.ts';
 import { principalMark, sameMark, serverMark, type CarriedState } from './carriedState.ts';
 import type { Caller } from '../contract.ts';
 import type { Session } from './session.ts';
@@ -20,9 +21,9 @@ export interface ResumptionOptions {
 }
 
 /** The one server that a session can be resumed with: children cannot move, and several are not told apart in an id. */
-export function resumableTarget({ targets }: McpBackend): RemoteTarget | undefined {
+export function resumableTarget({ targets }: McpBackend): McpTarget | undefined {
   const [target, ...others] = targets;
-  return target?.kind === 'http' && others.length === 0 ? target : undefined;
+  return target !== undefined && isResumable(target) && others.length === 0 ? target : undefined;
 }
 
 /** Seconds a client is asked to wait when the server of its session cannot be asked. */
@@ -60,7 +61,7 @@ export class Resumption {
     ticket: SessionTicket,
     settings: McpBackend,
     { principal }: Pick<Caller, 'principal'>,
-  ): { readonly target: RemoteTarget; readonly carried: CarriedState } | string {
+  ): { readonly target: McpTarget; readonly carried: CarriedState } | string {
     const { seal, resumableMs, now, lasting, ended } = this.options;
     const { carried, owner, local } = ticket;
     if (!seal.isOf(ticket, settings.key)) return 'the session belongs to another backend';

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { GatewayError } from '../../errors.ts';
 import type { McpBackend, McpTarget } from '../../model/index.ts';
+import { isOverNetwork } from '../targets/facts.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { Answer } from './callAnswer.ts';
 import { Call } from './call.ts';
@@ -194,7 +195,7 @@ export class Session implements TargetListener, Spare {
       const now = targetNow(opened, settings.targets);
       if (now === undefined) return false;
       // A child stays what it was started as.
-      this.configured.set(name, now.kind === 'stdio' ? { ...opened, name: now.name } : now);
+      this.configured.set(name, isOverNetwork(now) ? now : { ...opened, name: now.name });
     }
     this.followed = settings;
     return true;
@@ -210,7 +211,7 @@ export class Session implements TargetListener, Spare {
     const { principal, label } = this;
     const configured = this.configured.get(target.name);
     // A child serves one session.
-    const server = configured?.kind === 'http' ? serverOf(configured) : label;
+    const server = configured !== undefined && isOverNetwork(configured) ? serverOf(configured) : label;
     return { server, principal, session: label, target: this.nameOf(target) };
   }
 

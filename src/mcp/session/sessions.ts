@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors.ts';
-import type { Limits, McpBackend, McpTarget, RemoteTarget } from '../../model/index.ts';
+import type { Limits, McpBackend, McpTarget } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import { firstToGo, type Budget } from '../limits/budget.ts';
 import { holderOf } from '../limits/budgets.ts';
@@ -12,6 +12,7 @@ import { resumableTarget, Resumption, type ResumptionOutcome } from './resumptio
 import { Session } from './session.ts';
 import { sessionLabel, type SessionSeal, type SessionTicket } from './sessionId.ts';
 import type { TargetConnection, TargetPlace } from '../targets/target.ts';
+import type { TakenUp } from '../targets/targetRuntime.ts';
 import { TaskBook } from './taskBook.ts';
 
 export interface SessionsOptions {
@@ -23,12 +24,7 @@ export interface SessionsOptions {
   readonly now: () => number;
   readonly connect: (target: McpTarget, session: Session, caller: Caller) => TargetConnection;
   /** The same for a session that another process began. */
-  readonly takeUp: (
-    target: RemoteTarget,
-    session: Session,
-    caller: Caller,
-    place: TargetPlace,
-  ) => { readonly connection: TargetConnection; readonly ready: Promise<void> };
+  readonly takeUp: (target: McpTarget, session: Session, caller: Caller, place: TargetPlace) => TakenUp;
   /** The time after its beginning in which another process may resume a session, in milliseconds; 0: never. */
   readonly resumableMs: number;
   /** May others open ids with our key, when this process has ended too? */

@@ -1,21 +1,8 @@
 import type { McpTarget } from '../../model/index.ts';
+import { identityOf } from './facts.ts';
 
 /** Names the server behind a target, whatever the configuration calls the target. */
-export function serverOf(target: McpTarget): string {
-  if (target.kind === 'http') {
-    const { host, port, path, endpoints, tls } = target;
-    return JSON.stringify(['http', host, port, path, endpoints ?? null, tls !== undefined]);
-  }
-  const { cmd, args, env, clearEnv, cwd } = target;
-  return JSON.stringify([
-    'stdio',
-    cmd,
-    args,
-    Object.entries(env).toSorted(([one], [other]) => (one < other ? -1 : 1)),
-    clearEnv,
-    cwd ?? null,
-  ]);
-}
+export const serverOf = (target: McpTarget): string => JSON.stringify([target.kind, ...identityOf(target)]);
 
 /**
  * The name that the configuration has now for the server of an open session; undefined where it names the server no more.

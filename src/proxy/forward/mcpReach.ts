@@ -1,6 +1,6 @@
 import { HeaderEdits } from '../../http/index.ts';
-import type { Caller, Reach } from '../../mcp/index.ts';
-import type { McpBackend, PolicyUse, ProcessSettings, RemoteTarget } from '../../model/index.ts';
+import { isOverNetwork, type Caller, type Reach } from '../../mcp/index.ts';
+import type { McpBackend, PolicyUse, ProcessSettings, NetworkTarget } from '../../model/index.ts';
 import { policiesOn, type Exchange, type Steps } from '../../policies/index.ts';
 import { targetOf, type Destination, type Endpoints } from '../../upstream/index.ts';
 
@@ -27,14 +27,14 @@ export function compileReach(
 ): (x: Exchange) => Pick<Caller, 'reach'> {
   const reaches = new Map<string, (x: Exchange) => Reach>();
   for (const target of backend.targets)
-    if (target.kind === 'http')
+    if (isOverNetwork(target))
       reaches.set(target.name, reachOf(target, usesOf(target, around), settings, tools, stepsOf));
   if (reaches.size === 0) return () => ({});
   return (x) => ({ reach: (name) => reaches.get(name)?.(x) });
 }
 
 /** The policy closest to the server wins. */
-function usesOf({ policies = [] }: RemoteTarget, around: readonly PolicyUse[]): PolicyUse[] {
+function usesOf({ policies = [] }: NetworkTarget, around: readonly PolicyUse[]): PolicyUse[] {
   const foreign = policies.find(({ name }) => !ofTargets.has(name));
   if (foreign !== undefined) throw new Error(`a target of MCP cannot have the policy ${foreign.name}`);
   const general = around.filter(
@@ -44,7 +44,7 @@ function usesOf({ policies = [] }: RemoteTarget, around: readonly PolicyUse[]): 
 }
 
 function reachOf(
-  target: RemoteTarget,
+  target: NetworkTarget,
   uses: readonly PolicyUse[],
   settings: ProcessSettings,
   { endpoints, uses: used }: ReachTools,

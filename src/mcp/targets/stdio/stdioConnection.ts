@@ -1,12 +1,12 @@
 import { GatewayError } from '../../../errors.ts';
 import { messageOf } from '../../../errorText.ts';
-import type { Spare } from '../../limits/budget.ts';
 import type { Limits, StdioTarget } from '../../../model/index.ts';
 import { ThrottledLog, type Logger } from '../../../telemetry/index.ts';
 import type { Keep } from '../../limits/keep.ts';
 import type { Envelope, RpcId } from '../../json/envelope.ts';
 import { renderOutgoing, type Outgoing } from '../../messages/outgoing.ts';
 import { lateError, targetError } from '../../messages/rpcError.ts';
+import type { Tenant } from '../targetRuntime.ts';
 import type { TargetConnection, TargetListener, TargetState, TargetView, Waiter } from '../target.ts';
 import { Backoff, type RestartPolicy } from '../conversation/backoff.ts';
 import type { Child, ChildEvents } from './child.ts';
@@ -19,12 +19,6 @@ import { Restore, type MayKnow, type WireRequest } from '../conversation/restore
 import type { Claim, Slot, SlotUser } from './slots.ts';
 import { failureOf } from './failure.ts';
 import { StderrLog } from './stderrLog.ts';
-
-/** The session, as the room for its child sees it. */
-export interface Tenant extends Spare {
-  /** It has had neither stream nor call for the grace. */
-  readonly idle: boolean;
-}
 
 export interface StdioOptions {
   readonly children: Children;

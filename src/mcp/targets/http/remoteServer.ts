@@ -8,7 +8,7 @@ import {
   oneOf,
   parsed,
   requestTarget,
-} from '../../schema/index.ts';
+} from '../../../schema/index.ts';
 
 /** The default endpoint of an MCP server. */
 const usualPath = '/mcp';

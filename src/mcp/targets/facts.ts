@@ -1,0 +1,92 @@
+import type { z } from 'zod';
+import type { McpTarget, McpTargets, NetworkTarget } from '../../model/index.ts';
+import { notBuilt } from '../../schema/index.ts';
+import { httpFacts } from './http/facts.ts';
+import { stdioFacts } from './stdio/facts.ts';
+import type { ExplanationWords, FileSurroundings, TargetExplanation, TargetFacts } from './targetFacts.ts';
+
+type TargetKind = keyof McpTargets;
+
+/**
+ * Kind of MCP target → facts. Every list of kinds in the program is derived from this table. The run-time parts are
+ * in `index.ts`: reading a configuration does not load them.
+ */
+const table = {
+  stdio: stdioFacts,
+  http: httpFacts,
+} as const satisfies { readonly [Kind in TargetKind]: TargetFacts<McpTargets[Kind]> };
+
+/** Kinds that the format has and this version refuses by the name of their field, with a hint for the user. */
+const unbuiltFields: Readonly<Record<string, string | undefined>> = {
+  sse: 'the transport of 2024-11-05; a server that speaks Streamable HTTP is written as `mcp`',
+  openapi: undefined,
+};
+
+const rows: { readonly [Kind in TargetKind]: TargetFacts<McpTargets[Kind]> } = table;
+const allRows = Object.values(table);
+
+type Form = (typeof allRows)[number]['file'];
+type FileFields = { readonly [One in Form as One['field']]: z.ZodOptional<One['schema']> };
+
+/** The fields of a target in the file: each kind has one, and those of kinds that are not built are refused. */
+export const fileFields = Object.fromEntries([
+  ...allRows.map(({ file: { field, schema, description } }) => [
+    field,
+    schema.optional().describe(description),
+  ]),
+  ...Object.entries(unbuiltFields).map(([field, hint]) => [field, notBuilt(hint)]),
+]) as FileFields;
+
+/** The names of the fields; a target has exactly one of them. */
+export const fileFieldNames: readonly string[] = allRows.map(({ file }) => file.field);
+
+/** Pairs of fields, the field of a kind and the field in it that names an entry of the top-level `backends`. */
+export const backendReferences: readonly (readonly [field: string, member: string])[] = Object.values(
+  rows,
+).flatMap(({ file: { field, namesBackend } }) =>
+  namesBackend === undefined ? [] : [[field, namesBackend] as const],
+);
+
+/** A target of the file, as its schema reads it. */
+type WrittenTarget = { readonly [Field in keyof FileFields]?: z.output<FileFields[Field]> };
+
+/** Is the target written as one that runs as a child process? */
+export const isWrittenAsChild = (target: WrittenTarget): boolean =>
+  allRows.some(({ over, file }) => over === 'child' && target[file.field] !== undefined);
+
+/** The target that is written; undefined where it has none of the fields. */
+export function targetOfFile(target: WrittenTarget, around: FileSurroundings): McpTarget | undefined {
+  for (const { file } of allRows) {
+    const found = file.read(target, around);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** The kinds of targets that requests are sent to over the network. */
+export type TargetOverNetwork = Extract<McpTarget, NetworkTarget>;
+
+/** Is the target reached over the network? All others are child processes of the gateway. */
+export const isOverNetwork = (target: McpTarget): target is TargetOverNetwork =>
+  rows[target.kind].over === 'network';
+
+/** Can another process continue the sessions of the target? */
+export const isResumable = ({ kind }: McpTarget): boolean => rows[kind].resumable;
+
+const identity = <Kind extends TargetKind>(kind: Kind, target: McpTargets[Kind]): readonly unknown[] =>
+  rows[kind].identity(target);
+
+/** The members that tell the server of a target from others, whatever the configuration calls the target. */
+export const identityOf = (target: McpTarget): readonly unknown[] => identity(target.kind, target);
+
+const explanation = <Kind extends TargetKind>(
+  kind: Kind,
+  target: McpTargets[Kind],
+  words: ExplanationWords,
+): TargetExplanation => rows[kind].explain(target, words);
+
+/** The description of a target for people. */
+export const explainTarget = (target: McpTarget, words: ExplanationWords): TargetExplanation =>
+  explanation(target.kind, target, words);
+
+export type { ConnectionSettings } from './targetFacts.ts';

@@ -1,0 +1,69 @@
+import type { McpTarget, McpTargets } from '../../model/index.ts';
+import { httpRuntime } from './http/index.ts';
+import { stdioRuntime } from './stdio/index.ts';
+import type { TargetConnection, TargetPlace } from './target.ts';
+import type { TakenUp, TargetRuntime, TargetServices, TargetUse } from './targetRuntime.ts';
+
+type TargetKind = keyof McpTargets;
+type Runtimes = { readonly [Kind in TargetKind]: TargetRuntime<McpTargets[Kind]> };
+
+/** Kind of MCP target → run-time part. The facts about kinds are in `facts.ts`. */
+const runtimesOf = (services: TargetServices): Runtimes => ({
+  stdio: stdioRuntime(services),
+  http: httpRuntime(services),
+});
+
+/** The connections of one process to MCP targets of every kind. */
+export class Targets {
+  private readonly runtimes: Runtimes;
+
+  constructor(services: TargetServices) {
+    this.runtimes = runtimesOf(services);
+  }
+
+  /** @throws GatewayError policy_failed */
+  connect(target: McpTarget, use: TargetUse): TargetConnection {
+    return this.connection(target.kind, target, use);
+  }
+
+  /**
+   * Continues a session of another process.
+   * @throws GatewayError policy_failed
+   */
+  takeUp(target: McpTarget, use: TargetUse, place: TargetPlace): TakenUp {
+    return this.takenUp(target.kind, target, use, place);
+  }
+
+  /** Child processes, those on their way out included. */
+  get children(): number {
+    return this.all.reduce((sum, { children }) => sum + (children?.() ?? 0), 0);
+  }
+
+  /** Resolves (never rejects) when nothing of any target is left. */
+  async close(graceMs: number): Promise<void> {
+    await Promise.all(this.all.flatMap(({ close }) => close?.(graceMs) ?? []));
+  }
+
+  private get all(): readonly Pick<TargetRuntime<McpTarget>, 'children' | 'close'>[] {
+    return Object.values(this.runtimes);
+  }
+
+  private connection<Kind extends TargetKind>(
+    kind: Kind,
+    target: McpTargets[Kind],
+    use: TargetUse,
+  ): TargetConnection {
+    return this.runtimes[kind].connect(target, use);
+  }
+
+  private takenUp<Kind extends TargetKind>(
+    kind: Kind,
+    target: McpTargets[Kind],
+    use: TargetUse,
+    place: TargetPlace,
+  ): TakenUp {
+    const { takeUp } = this.runtimes[kind];
+    if (takeUp === undefined) throw new Error(`the sessions of ${kind} targets cannot be continued`);
+    return takeUp(target, use, place);
+  }
+}

@@ -1,0 +1,32 @@
+import { formatDuration, type StdioTarget } from '../../../model/index.ts';
+import type { TargetFacts } from '../targetFacts.ts';
+import { stdioFile } from './fileForm.ts';
+
+/** An MCP server that runs as a child process and speaks over stdin and stdout. */
+export const stdioFacts = {
+  over: 'child',
+  resumable: false,
+  identity: ({ cmd, args, env, clearEnv, cwd }) => [
+    cmd,
+    args,
+    Object.entries(env).toSorted(([one], [other]) => (one < other ? -1 : 1)),
+    clearEnv,
+    cwd ?? null,
+  ],
+  explain: ({ cmd, args, env, clearEnv, cwd, startTimeoutMs, resume }, { command, calls }) => {
+    const names = Object.keys(env);
+    return {
+      server: command(cmd, args),
+      details: [
+        ...(cwd === undefined ? [] : [`in ${cwd}`]),
+        ...(clearEnv ? ['empty environment'] : []),
+        // Names only: values are where people put secrets.
+        ...(names.length === 0 ? [] : [`sets ${names.join(', ')}`]),
+        `starts within ${formatDuration(startTimeoutMs)}`,
+        ...calls,
+        ...(resume === false ? ['its session ends when the child is taken to make room'] : []),
+      ],
+    };
+  },
+  file: stdioFile,
+} as const satisfies TargetFacts<StdioTarget>;

@@ -1,0 +1,68 @@
+/** The run-time part of a kind of MCP target. */
+
+import type { Limits, McpTarget } from '../../model/index.ts';
+import type { Logger } from '../../telemetry/index.ts';
+import type { Reach } from '../contract.ts';
+import type { Budget, Spare } from '../limits/budget.ts';
+import type { Keep } from '../limits/keep.ts';
+import type { RestartPolicy } from './conversation/backoff.ts';
+import type { TargetConnection, TargetListener, TargetPlace } from './target.ts';
+
+/** The services of a process that all its connections to targets share. */
+export interface TargetServices {
+  readonly limits: () => Limits;
+  readonly log: Logger;
+  readonly now: () => number;
+  readonly restart: RestartPolicy;
+  /** The right to have child processes. */
+  readonly children: Budget;
+  /** Names of environment variables that child processes never inherit; may grow. */
+  readonly secrets: ReadonlySet<string>;
+  /** Hears of every process group, by the id of its leader: when it is there, and when nothing is left of it. */
+  readonly onGroup?: (leader: number, alive: boolean) => void;
+  /** The server behind a target of this name was started again. */
+  readonly onRestart: (target: string) => void;
+  /** The child of a target of this name was taken to make room for another session. */
+  readonly onTaken: (target: string) => void;
+}
+
+/** The session, as the room for its child sees it. */
+export interface Tenant extends Spare {
+  /** It has had neither stream nor call for the grace. */
+  readonly idle: boolean;
+}
+
+/** The session that a connection to a target is for. */
+export interface TargetSession extends TargetListener, Tenant {
+  /** Counts what is remembered for a server that must be told again. */
+  readonly keep: Keep;
+  /** Another process has begun the session. */
+  readonly resumed: boolean;
+  /** Other processes may hold the session as well. */
+  readonly shared: boolean;
+}
+
+/** The use of a target by one session. */
+export interface TargetUse {
+  readonly session: TargetSession;
+  readonly log: Logger;
+  /** The way in which the target is reached for the caller. @throws GatewayError policy_failed */
+  readonly reach: () => Reach;
+}
+
+/** A connection that continues a session of another process; the promise rejects where the server does not know it. */
+export interface TakenUp {
+  readonly connection: TargetConnection;
+  readonly ready: Promise<void>;
+}
+
+/** The connections of one process to all targets of a kind. */
+export interface TargetRuntime<Target extends McpTarget> {
+  readonly connect: (target: Target, use: TargetUse) => TargetConnection;
+  /** Continues a session of another process; kinds have it whose facts say that their sessions are resumable. */
+  readonly takeUp?: (target: Target, use: TargetUse, place: TargetPlace) => TakenUp;
+  /** Child processes, those on their way out included; absent: the kind has none. */
+  readonly children?: () => number;
+  /** Resolves (never rejects) when nothing is left that connections do not end by themselves. */
+  readonly close?: (graceMs: number) => Promise<void>;
+}
