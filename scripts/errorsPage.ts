@@ -1,16 +1,17 @@
 import { format } from 'prettier';
 import { catalogue, type CatalogueEntry } from '../src/errors.ts';
 
-const intro = `# What can go wrong
+const intro = `# Error codes
 
-Every failure the gateway reports has one of these codes. The code stands in the access log (\`error\`), in the
-metric \`portcullis_errors_total\` and in the log; the client sees the status and the message, never the detail.
+Every failure that the gateway reports has one of these codes. The access log (\`error\`), the metric
+\`portcullis_errors_total\` and the log have the code. The client sees the status and the message, never the detail.
 
-*Who* says where to look: \`client\` is the request, \`gateway\` is this program or its configuration, \`upstream\`
-is the backend. *Again* says whether the caller may retry: not with the same request, later, or at once. A JSON-RPC
-code is given where the failure can end an MCP call.
+- *Source* is the cause: \`client\` is the request, \`gateway\` is this program or its configuration, \`upstream\` is the
+  backend.
+- *Retry* says whether the caller may send the same request again: \`no\`, \`later\`, or \`now\` (at once).
+- *JSON-RPC* is the code of the error if it can end an MCP call.
 
-This page is made from \`src/errors.ts\` by \`npm run generate\`.
+\`npm run generate\` makes this page from \`src/errors.ts\`.
 `;
 
 const row = (code: string, entry: CatalogueEntry): string =>
@@ -20,6 +21,6 @@ const row = (code: string, entry: CatalogueEntry): string =>
 export const errorsPage = async (): Promise<string> => {
   const rows = Object.entries(catalogue).map(([code, entry]) => row(code, entry));
   const head =
-    '| code | status | JSON-RPC | who | again | message | meaning |\n| - | - | - | - | - | - | - |';
+    '| code | status | JSON-RPC | source | retry | message | meaning |\n| - | - | - | - | - | - | - |';
   return await format(`${intro}\n${head}\n${rows.join('\n')}\n`, { parser: 'markdown', printWidth: 110 });
 };
