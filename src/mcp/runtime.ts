@@ -3,7 +3,7 @@ import type { Logger, Metrics } from '../telemetry/index.ts';
 import { createBudgets, type Budgets } from './limits/budgets.ts';
 import { StreamableHttp, type McpHandler } from './serve/handler.ts';
 import type { Caller } from './contract.ts';
-import { Measure } from './session/measure.ts';
+import { McpMetrics } from './session/mcpMetrics.ts';
 import type { Session, SessionView } from './session/session.ts';
 import { SessionSeal } from './session/sessionId.ts';
 import { Sessions } from './session/sessions.ts';
@@ -68,7 +68,7 @@ export class McpRuntime {
   private readonly targets: Targets;
   private readonly sessions: Sessions;
   private readonly seal: SessionSeal;
-  private readonly measure: Measure;
+  private readonly mcpMetrics: McpMetrics;
   private readonly timer: NodeJS.Timeout;
   private passedOn = false;
 
@@ -85,8 +85,8 @@ export class McpRuntime {
       children: budgets.children,
       secrets: options.secrets,
       ...(options.onGroup && { onGroup: options.onGroup }),
-      onRestart: (name) => this.measure.restarted(name),
-      onTaken: (name) => this.measure.taken(name),
+      onRestart: (name) => this.mcpMetrics.restarted(name),
+      onTaken: (name) => this.mcpMetrics.taken(name),
     });
     const seal = new SessionSeal(options.sessionKey, options.owner);
     const sessions = new Sessions({
@@ -102,21 +102,24 @@ export class McpRuntime {
       resumableMs: options.sessionResumableMs,
       lasting: () => this.lasting,
       alone: () => !this.lasting && options.keyHolders === undefined,
-      onResumption: (outcome) => this.measure.resumption(outcome),
+      onResumption: (outcome) => this.mcpMetrics.resumption(outcome),
     });
     this.budgets = budgets;
     this.targets = targets;
     this.sessions = sessions;
     this.seal = seal;
-    this.measure = new Measure(metrics, { sessions: () => sessions.size, children: () => targets.children });
+    this.mcpMetrics = new McpMetrics(metrics, {
+      sessions: () => sessions.size,
+      children: () => targets.children,
+    });
     this.timer = setInterval(() => this.tick(), tickMs).unref();
   }
 
   /** A handler for one backend; cheap. Sessions are kept by `settings.key`, so the next snapshot finds them. */
   backend(settings: McpBackend): McpHandler {
-    const { sessions, measure, budgets } = this;
+    const { sessions, mcpMetrics, budgets } = this;
     const { limits, now = Date.now } = this.options;
-    return new StreamableHttp({ settings, sessions, measure, budgets, limits, now });
+    return new StreamableHttp({ settings, sessions, mcpMetrics, budgets, limits, now });
   }
 
   /** Another program goes on with the key of this one: sessions that it can take up are left to it. */

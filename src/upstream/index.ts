@@ -5,7 +5,7 @@ export type { Destination } from './destination.ts';
 export type { Endpoint } from './endpoint.ts';
 export { Endpoints } from './endpoints.ts';
 export { localEndpoint } from './localEndpoint.ts';
-export { OwnRequest, type AnswerTaker, type OwnRequestStart } from './ownRequest.ts';
+export { OwnRequest, type ResponseHandler, type OwnRequestStart } from './ownRequest.ts';
 export { PemFiles, pemCertificates, pemText } from './pemFiles.ts';
 export type { LookupTools } from './resolve.ts';
 export type { TunnelUser, UpstreamUser } from './users.ts';

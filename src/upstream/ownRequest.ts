@@ -7,7 +7,7 @@ import type { UpstreamUser } from './users.ts';
 import type { Waiter } from './waiting.ts';
 
 /** Reads the answer to a request. Nothing is called after `onEnd`, `onFailure` or an `abandon`. */
-export interface AnswerTaker {
+export interface ResponseHandler {
   /** Interim answers are passed over. The head is valid during the call only. */
   onHead(head: Head, from: Endpoint): void;
   /** A part of the body, without framing; valid during the call only. */
@@ -38,7 +38,7 @@ export class OwnRequest implements UpstreamUser, Waiter {
   readonly patient: boolean;
   protected readonly destination: Destination;
   private readonly start: OwnRequestStart;
-  private readonly taker: AnswerTaker;
+  private readonly taker: ResponseHandler;
   private upstream: UpstreamConnection | undefined;
   private tried: Endpoint[] | undefined;
   private dechunker: Body | undefined;
@@ -46,7 +46,7 @@ export class OwnRequest implements UpstreamUser, Waiter {
   private held = false;
   protected over = false;
 
-  constructor(start: OwnRequestStart, taker: AnswerTaker) {
+  constructor(start: OwnRequestStart, taker: ResponseHandler) {
     this.start = start;
     this.destination = start.destination;
     this.taker = taker;

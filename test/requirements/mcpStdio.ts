@@ -7,7 +7,7 @@ const lines = 'src/mcp/targets/stdio/lines.test.ts';
 const stdio = 'src/mcp/targets/stdio/stdioParts.test.ts';
 const supervision = 'src/mcp/targets/stdio/supervision.test.ts';
 const timeouts = 'src/mcp/serve/callTimeouts.test.ts';
-const clocks = 'src/mcp/limits/callClocks.test.ts';
+const clocks = 'src/mcp/limits/callTimeouts.test.ts';
 const broken = 'src/mcp/targets/stdio/brokenAnswers.test.ts';
 const budgets = 'src/mcp/limits/budgets.test.ts';
 

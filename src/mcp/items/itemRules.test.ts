@@ -323,7 +323,7 @@ test('every request that MCP knows names no item, or is judged by the item that 
   }
 });
 
-test('nothing but the judge asks the rules about an item, since it knows all readings of a name', () => {
+test('only ItemRules asks the rules about an item, since it knows all readings of a name', () => {
   const room = new URL('../', import.meta.url);
   const asking = readdirSync(room, { recursive: true, encoding: 'utf8' }).filter(
     (file) =>
@@ -331,5 +331,5 @@ test('nothing but the judge asks the rules about an item, since it knows all rea
       !/\.(?:test|testing)\.ts$/.test(file) &&
       readFileSync(new URL(file, room), 'utf8').includes('mayUse'),
   );
-  assert.deepEqual(asking.toSorted(), ['contract.ts', 'items/judge.ts']);
+  assert.deepEqual(asking.toSorted(), ['contract.ts', 'items/itemRules.ts']);
 });

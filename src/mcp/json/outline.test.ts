@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { clientMembers } from '../messages/clientMembers.ts';
 import { envelopeOf, memberOf, readEnvelope, type Envelope, type Fault, type Span } from './envelope.ts';
 import { oneLine } from './oneLine.ts';
-import { Outline, type Watched } from './outline.ts';
+import { Outline, type WatchedMembers } from './outline.ts';
 import { Elements } from './scan.ts';
 
 /** @param slice bytes at a time */
@@ -24,7 +24,7 @@ const readOutlined = (text: string, slice?: number): Envelope | Fault => {
 const bare = (span: Span | undefined): Span | undefined => span && { start: span.start, end: span.end };
 
 /** Every watched member within a value, found before or searched for, by its path. */
-function found(text: string, span: Span | undefined, watched: Watched): Record<string, unknown> {
+function found(text: string, span: Span | undefined, watched: WatchedMembers): Record<string, unknown> {
   const all: Record<string, unknown> = {};
   for (const [name, inner] of watched) {
     const at = memberOf(text, span, name);
@@ -49,7 +49,7 @@ function assertSame(text: string, slice: number): void {
   assert.deepEqual(found(line, body, names), found(line, searched.body, names), text);
 }
 
-function namesIn(watched: Watched): string[] {
+function namesIn(watched: WatchedMembers): string[] {
   return [...watched].flatMap(([name, inner]) => [name, ...(inner === undefined ? [] : namesIn(inner))]);
 }
 const names = [...new Set(namesIn(clientMembers))];

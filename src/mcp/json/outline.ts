@@ -8,7 +8,7 @@ import { isSeparator } from './oneLine.ts';
 import { decodeString } from './scan.ts';
 
 /** Names of members to find in an object, each with the names to find in its value where that is an object. */
-export interface Watched extends ReadonlyMap<string, Watched | undefined> {}
+export interface WatchedMembers extends ReadonlyMap<string, WatchedMembers | undefined> {}
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -26,7 +26,7 @@ const maxKey = 256;
 interface Level {
   readonly parent: Level | undefined;
   /** Undefined for the list around the messages of a batch. */
-  readonly watched: Watched | undefined;
+  readonly watched: WatchedMembers | undefined;
   /** Offset of the message. */
   readonly base: number;
   readonly found: Map<string, Found>;
@@ -39,7 +39,7 @@ interface Level {
 }
 
 export interface OutlineOptions {
-  readonly watched: Watched;
+  readonly watched: WatchedMembers;
   /** Messages of a batch that are recorded. */
   readonly maxMessages: number;
 }
@@ -160,7 +160,7 @@ export class Outline {
   }
 
   /** The members to find in the value that begins; undefined where there are none. */
-  private watchedIn(bracket: number): Watched | undefined {
+  private watchedIn(bracket: number): WatchedMembers | undefined {
     const { level, messages } = this;
     if (bracket !== OPEN_OBJECT) return undefined;
     if (level === undefined) return this.options.watched;
@@ -201,7 +201,7 @@ export class Outline {
   }
 }
 
-const newLevel = (parent: Level | undefined, watched: Watched | undefined, base: number): Level => ({
+const newLevel = (parent: Level | undefined, watched: WatchedMembers | undefined, base: number): Level => ({
   parent,
   watched,
   base,

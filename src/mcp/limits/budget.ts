@@ -2,7 +2,7 @@ import { GatewayError } from '../../errors.ts';
 import { ThrottledLog, type Logger } from '../../telemetry/index.ts';
 
 /** The limit that leaves no room: that of the principal, or that of the process. */
-export type Stop = 'each' | 'total';
+export type ExceededLimit = 'each' | 'total';
 
 /** The limits of one resource. They are read whenever they apply, so that a reload takes effect at once. */
 export interface BudgetLimits {
@@ -54,7 +54,7 @@ export class Budget {
   }
 
   /** The limit that `more` would pass; the holder's own comes first. Undefined where there is room. */
-  stop(holder: string, more = 1): Stop | undefined {
+  exceeded(holder: string, more = 1): ExceededLimit | undefined {
     const { each, total } = this.limits;
     if (this.of(holder) + more > each()) return 'each';
     return this.total + more > total() ? 'total' : undefined;
@@ -62,7 +62,7 @@ export class Budget {
 
   /** @throws GatewayError mcp_budget_full, mcp_overloaded */
   check(holder: string, more = 1): void {
-    const stop = this.stop(holder, more);
+    const stop = this.exceeded(holder, more);
     if (stop !== undefined) throw this.refusal(stop, holder);
   }
 
@@ -81,13 +81,13 @@ export class Budget {
   }
 
   /** The name of a limit in the configuration. */
-  nameOf(stop: Stop): string {
+  nameOf(stop: ExceededLimit): string {
     const { totalName, eachName } = this.limits;
     return `limits.${stop === 'each' ? eachName : totalName}`;
   }
 
   /** The error that names the limit; the log names the holder. */
-  refusal(stop: Stop, holder: string): GatewayError {
+  refusal(stop: ExceededLimit, holder: string): GatewayError {
     const { what } = this.limits;
     const limit = this.nameOf(stop);
     this.refusals.warn({ limit, holder: holder.replaceAll('\n', ' ') });
@@ -100,7 +100,7 @@ export class Budget {
 }
 
 /** The order in which holders lose something, least valuable first. */
-export interface Spare {
+export interface Evictable {
   readonly holder: string;
   /** It has seen nothing after `initialize`. */
   readonly unused: boolean;
@@ -112,7 +112,7 @@ export interface Spare {
  * The one that gives way: of the holder that has most, one that was never used, then the least recently used.
  * @param weight what a holder has
  */
-export function firstToGo<One extends Spare>(
+export function firstToEvict<One extends Evictable>(
   spares: Iterable<One>,
   weight: (holder: string) => number,
 ): One | undefined {
@@ -120,13 +120,13 @@ export function firstToGo<One extends Spare>(
   let most = 0;
   for (const one of spares) {
     const heavy = weight(one.holder);
-    if (first === undefined || heavy > most || (heavy === most && goesBefore(one, first)))
+    if (first === undefined || heavy > most || (heavy === most && evictedBefore(one, first)))
       [first, most] = [one, heavy];
   }
   return first;
 }
 
-function goesBefore(one: Spare, other: Spare): boolean {
+function evictedBefore(one: Evictable, other: Evictable): boolean {
   if (one.unused !== other.unused) return one.unused;
   return one.lastUsedAt < other.lastUsedAt;
 }

@@ -1,7 +1,10 @@
-import type { Watched } from '../json/outline.ts';
+import type { WatchedMembers } from '../json/outline.ts';
 
-const watch = (names: readonly string[], within: Readonly<Record<string, Watched>> = {}): Watched =>
-  new Map<string, Watched | undefined>([
+const watch = (
+  names: readonly string[],
+  within: Readonly<Record<string, WatchedMembers>> = {},
+): WatchedMembers =>
+  new Map<string, WatchedMembers | undefined>([
     ...names.map((name) => [name, undefined] as const),
     ...Object.entries(within),
   ]);
@@ -20,7 +23,7 @@ const body = watch(['name', 'uri', 'level', 'cursor', 'requestId', 'protocolVers
  * Every member of a client's message that the gateway asks for. Those of a large message are found while it is read;
  * one that is missing here costs a search of the whole text.
  */
-export const clientMembers: Watched = watch(['jsonrpc', 'id', 'method', 'error'], {
+export const clientMembers: WatchedMembers = watch(['jsonrpc', 'id', 'method', 'error'], {
   params: body,
   result: body,
 });

@@ -1,4 +1,4 @@
-import type { CallLimit } from '../limits/callClocks.ts';
+import type { CallLimit } from '../limits/callTimeouts.ts';
 import type { Envelope, Span } from '../json/envelope.ts';
 import { splice, type Edit } from '../json/scan.ts';
 

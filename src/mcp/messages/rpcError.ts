@@ -2,7 +2,7 @@
 
 import { GatewayError, type ErrorCode } from '../../errors.ts';
 import type { HeaderLine, HttpReply } from '../../http/index.ts';
-import type { CallLimit } from '../limits/callClocks.ts';
+import type { CallLimit } from '../limits/callTimeouts.ts';
 
 /** JSON-RPC 2.0 §5.1: the id is null where it could not be read. */
 const unknownId = 'null';

@@ -2,23 +2,23 @@ import { GatewayError } from '../../errors.ts';
 import type { HttpRequest } from '../../http/index.ts';
 import type { McpBackend, McpTarget } from '../../model/index.ts';
 import { isOverNetwork } from '../targets/facts.ts';
-import type { Answer } from '../session/callAnswer.ts';
+import type { PostResponse } from '../session/postResponse.ts';
 import type { Tally } from '../limits/budget.ts';
 import { Call } from '../session/call.ts';
 import { completedBy, itemOf, listShape, type NamedItem, type UnclearItem } from '../items/items.ts';
-import { CompletionView, ContentsView, maxShown, unknown } from '../items/itemViews.ts';
-import type { CallLimit } from '../limits/callClocks.ts';
+import { CompletionFilter, ContentsFilter, maxShown, unknownItemError } from '../items/itemFilters.ts';
+import type { CallLimit } from '../limits/callTimeouts.ts';
 import { cut, maxIdLength, memberOf, type Envelope, type Span } from '../json/envelope.ts';
 import type { Edit } from '../json/scan.ts';
-import type { Judge } from '../items/judge.ts';
-import { ListView } from '../items/listView.ts';
-import type { Measure } from '../session/measure.ts';
+import type { ItemRules } from '../items/itemRules.ts';
+import { ListFilter } from '../items/listFilter.ts';
+import type { McpMetrics } from '../session/mcpMetrics.ts';
 import { clientRequests, fateOfNotification } from '../messages/mcpMethods.ts';
 import { errorResponse } from '../messages/rpcError.ts';
 import type { Session } from '../session/session.ts';
 import type { TargetConnection } from '../targets/target.ts';
-import type { TaskItem } from '../session/taskBook.ts';
-import { Views, type View } from '../items/view.ts';
+import type { TaskItem } from '../session/taskRegistry.ts';
+import { ResponseFilters, type ResponseFilter } from '../items/responseFilter.ts';
 
 /** Between a target's name and the name of its tool. */
 const delimiter = '_';
@@ -39,11 +39,11 @@ const faults: Readonly<Record<UnclearItem | 'long', string>> = {
 export interface Dispatch {
   readonly settings: McpBackend;
   readonly session: Session;
-  readonly answer: Answer;
+  readonly answer: PostResponse;
   /** Undefined where the route has no rule about items. */
-  readonly judge: Judge | undefined;
+  readonly itemRules: ItemRules | undefined;
   readonly http: HttpRequest;
-  readonly measure: Measure;
+  readonly mcpMetrics: McpMetrics;
   /** Counts a call for its caller. */
   readonly enter: () => Tally;
   /** The time that a call may take where its target does not say it. */
@@ -58,61 +58,61 @@ const invalid = (why: string): GatewayError =>
  * @returns what carries out the verdict. The messages of a batch are all judged before any is sent
  * @throws GatewayError mcp_invalid_request for a message that takes its whole POST down
  */
-export function judgeMessage(x: Dispatch, message: Envelope): () => void {
+export function prepareMessage(x: Dispatch, message: Envelope): () => void {
   const { session } = x;
-  if (message.kind === 'response') return () => session.respond(message, x.judge);
+  if (message.kind === 'response') return () => session.respond(message, x.itemRules);
   x.http.annotate('mcp.method', message.method.slice(0, maxShown));
-  if (message.kind === 'request') return judgeRequest(x, message);
-  const fate = fateOfNotification(message.method, session.protocolVersion, x.judge !== undefined);
+  if (message.kind === 'request') return prepareRequest(x, message);
+  const fate = fateOfNotification(message.method, session.protocolVersion, x.itemRules !== undefined);
   if (fate === 'refused') throw invalid(`${message.method.slice(0, maxShown)} without an id`);
-  if (fate === 'forwarded') return () => session.notify(message, x.judge);
+  if (fate === 'forwarded') return () => session.notify(message, x.itemRules);
   return () => session.log.debug('a notification that the revision does not know was dropped');
 }
 
 /** Sends a request to the target that serves it, unless a rule hides what it asks for. */
-function judgeRequest(x: Dispatch, request: Envelope): () => void {
-  const { judge } = x;
+function prepareRequest(x: Dispatch, request: Envelope): () => void {
+  const { itemRules } = x;
   const idText = request.text.slice(request.idSpan.start, request.idSpan.end);
   const refuse = (error: GatewayError) => () => x.answer.respond(errorResponse(error, idText));
   const item = itemOf(request);
   const token = progressToken(request);
   // Without rules it is for the server to say that a request names nothing.
-  if (typeof item === 'string' && (item !== 'unnamed' || judge !== undefined))
+  if (typeof item === 'string' && (item !== 'unnamed' || itemRules !== undefined))
     return refuse(invalid(faults[item]));
   if (typeof token === 'string') return refuse(invalid(faults[token]));
   // The only target; with several, the prefix of the name decides here.
   const target = soleTarget(x.session);
   const name = x.session.nameOf(target);
-  const cell = x.measure.cell(name, request.method);
+  const cell = x.mcpMetrics.cell(name, request.method);
   x.http.annotate('mcp.target', name);
   const denied = (error: GatewayError) => {
     cell.ended('denied', 0);
     return refuse(error);
   };
-  if (judge !== undefined && !clientRequests.has(request.method))
+  if (itemRules !== undefined && !clientRequests.has(request.method))
     return denied(new GatewayError('mcp_unknown_method'));
   const reader = x.session.readerOf(target);
-  const ofTasks = x.session.tasks.fromClient(request, reader, judge);
+  const ofTasks = x.session.tasks.fromClient(request, reader, itemRules);
   if (ofTasks === undefined) return denied(new GatewayError('mcp_unknown_task'));
   const edits: Edit[] = [...ofTasks];
-  let view: View | undefined;
+  let view: ResponseFilter | undefined;
   let used: TaskItem | undefined;
   if (typeof item === 'object') {
     x.http.annotate(`mcp.${item.kind}`, item.name.slice(0, maxShown));
     const own = ownName(item, namePrefix(x.settings, name));
-    if (own === undefined) return denied(unknown(item));
+    if (own === undefined) return denied(unknownItemError(item));
     used = { kind: item.kind, name: own };
     if (own !== item.name) edits.push({ ...item.span, replacement: JSON.stringify(own) });
-    if (judge !== undefined) {
-      const found = viewOfItem(request, { ...item, name: own }, name, judge);
-      if (found === 'hidden') return denied(unknown(item));
+    if (itemRules !== undefined) {
+      const found = viewOfItem(request, { ...item, name: own }, name, itemRules);
+      if (found === 'hidden') return denied(unknownItemError(item));
       if (typeof found === 'string') return refuse(invalid(faults[found]));
       view = found;
     }
   } else view = viewOfList(x, request.method, name);
   const limit = callLimit(x, name, item);
-  const tasks = x.session.tasks.view(request, reader, used, judge);
-  const seen = view === undefined ? tasks : new Views([view, tasks]);
+  const tasks = x.session.tasks.view(request, reader, used, itemRules);
+  const seen = view === undefined ? tasks : new ResponseFilters([view, tasks]);
   const out = { envelope: request, token, edits, limit };
   const tokenText = token === undefined ? undefined : cut(request.text, token);
   const ask = (cursor: string, call: Call): void =>
@@ -123,7 +123,7 @@ function judgeRequest(x: Dispatch, request: Envelope): () => void {
     session.send(
       target,
       out,
-      new Call({ answer, request, cell, tokenText, view: seen, ask, tally, session }),
+      new Call({ answer, request, cell, tokenText, filter: seen, ask, tally, session }),
     );
   };
 }
@@ -167,24 +167,26 @@ function viewOfItem(
   request: Envelope,
   item: NamedItem,
   target: string,
-  judge: Judge,
-): View | UnclearItem | 'hidden' | undefined {
-  if (!judge.allows({ ...item, target })) return 'hidden';
-  if (request.method === 'resources/read') return new ContentsView(item, target, judge);
+  itemRules: ItemRules,
+): ResponseFilter | UnclearItem | 'hidden' | undefined {
+  if (!itemRules.allows({ ...item, target })) return 'hidden';
+  if (request.method === 'resources/read') return new ContentsFilter(item, target, itemRules);
   if (!item.template) return undefined;
   const completed = completedBy(request);
   if (typeof completed === 'string') return completed;
-  if (!judge.allowsExpansion(target, item.name, completed.values)) return 'hidden';
-  return new CompletionView(item.name, completed, target, judge);
+  if (!itemRules.allowsExpansion(target, item.name, completed.values)) return 'hidden';
+  return new CompletionFilter(item.name, completed, target, itemRules);
 }
 
 /** The caller's view of the list that a method answers; undefined if it stays unchanged. */
-function viewOfList(x: Dispatch, method: string, target: string): View | undefined {
+function viewOfList(x: Dispatch, method: string, target: string): ResponseFilter | undefined {
   const shape = listShape(method);
   if (shape === undefined) return undefined;
   const prefix = shape.kind === 'resource' ? '' : namePrefix(x.settings, target);
-  const { judge } = x;
-  return judge === undefined && prefix === '' ? undefined : new ListView({ shape, target, prefix, judge });
+  const { itemRules } = x;
+  return itemRules === undefined && prefix === ''
+    ? undefined
+    : new ListFilter({ shape, target, prefix, itemRules });
 }
 
 /** Puts the cursor of another page into the request for a list. */

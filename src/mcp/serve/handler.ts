@@ -2,18 +2,18 @@ import { GatewayError } from '../../errors.ts';
 import { eventStreamHeaders, type HttpReply, type HttpRequest, type ReplyStream } from '../../http/index.ts';
 import { maxDurationMs, type Limits, type McpBackend } from '../../model/index.ts';
 import { isJson, readAccept, type Accepted } from '../messages/accept.ts';
-import { Answer } from '../session/callAnswer.ts';
+import { PostResponse } from '../session/postResponse.ts';
 import { Call } from '../session/call.ts';
 import type { Tally } from '../limits/budget.ts';
 import { holderOf, type Budgets } from '../limits/budgets.ts';
 import type { Caller } from '../contract.ts';
-import { maxKept } from '../targets/conversation/restore.ts';
-import { judgeMessage } from './dispatch.ts';
+import { maxKept } from '../targets/conversation/sessionReplay.ts';
+import { prepareMessage } from './dispatch.ts';
 import { edited, memberOf, stringValue, type Envelope } from '../json/envelope.ts';
-import { Judge } from '../items/judge.ts';
+import { ItemRules } from '../items/itemRules.ts';
 
-import type { Measure } from '../session/measure.ts';
-import { Opening } from '../session/opening.ts';
+import type { McpMetrics } from '../session/mcpMetrics.ts';
+import { InitializeCall } from '../session/initializeCall.ts';
 import { originAllowed } from './origin.ts';
 import { readPost, type Post } from './readPost.ts';
 import { sendError } from '../messages/rpcError.ts';
@@ -30,7 +30,7 @@ export interface McpHandler {
 export interface HandlerOptions {
   readonly settings: McpBackend;
   readonly sessions: Sessions;
-  readonly measure: Measure;
+  readonly mcpMetrics: McpMetrics;
   readonly budgets: Budgets;
   readonly limits: () => Limits;
   /** Milliseconds since the epoch; the clock that tokens are judged by. */
@@ -145,18 +145,18 @@ export class StreamableHttp implements McpHandler {
       throw new GatewayError('mcp_invalid_request', {
         message: 'invalid request: the protocol revision of this session has no batches',
       });
-    const { settings, measure, budgets } = this.options;
+    const { settings, mcpMetrics, budgets } = this.options;
     if (post.requests > 0) this.checkCalls(caller, post.requests);
     // The handshake of a client that does nothing afterwards is no use of the session.
     if (post.first?.method !== 'notifications/initialized') session.unused = false;
-    const judge = Judge.of(caller);
-    const answer = new Answer(reply, accepted, post.requests, post.batch, session.streams, judge);
+    const itemRules = ItemRules.of(caller);
+    const answer = new PostResponse(reply, accepted, post.requests, post.batch, session.streams, itemRules);
     const enter = (): Tally => budgets.calls.enter(holderOf(caller));
     const ofRoute = caller.callTimeoutMs;
     const callLimit =
       ofRoute === undefined ? { ms: this.options.limits().mcpCallTimeoutMs } : { ms: ofRoute, ofRoute: true };
-    const x = { settings, session, answer, judge, http: request, measure, enter, callLimit };
-    const verdicts = post.messages.map((message) => judgeMessage(x, message));
+    const x = { settings, session, answer, itemRules, http: request, mcpMetrics, enter, callLimit };
+    const verdicts = post.messages.map((message) => prepareMessage(x, message));
     for (const carryOut of verdicts) carryOut();
     if (post.requests > 0) {
       answer.begun();
@@ -176,7 +176,7 @@ export class StreamableHttp implements McpHandler {
   private checkCalls(caller: Caller, more: number): void {
     const { sessions, budgets } = this.options;
     const holder = holderOf(caller);
-    const stop = budgets.calls.stop(holder, more);
+    const stop = budgets.calls.exceeded(holder, more);
     if (stop === undefined) return;
     // Calls whose client has left give way first.
     sessions.dropAbandoned(stop === 'each' ? holder : undefined);
@@ -208,22 +208,22 @@ export class StreamableHttp implements McpHandler {
     this.checkCalls(caller, 1);
     const session = this.options.sessions.open(this.options.settings, caller);
     request.annotate('mcp.session', session.label);
-    const answer = new Answer(reply, accepted, 1, false, session.streams);
+    const answer = new PostResponse(reply, accepted, 1, false, session.streams);
     for (const target of session.targets.values()) {
       request.annotate('mcp.target', target.name);
-      const cell = this.options.measure.cell(target.name, 'initialize');
+      const cell = this.options.mcpMetrics.cell(target.name, 'initialize');
       const tally = this.options.budgets.calls.enter(holderOf(caller));
       const call = new Call({
         answer,
         request: message,
         cell,
         tokenText: undefined,
-        view: undefined,
+        filter: undefined,
         tally,
         session,
       });
       const carry = (): void => this.options.sessions.carry(session, this.options.settings);
-      const opening = new Opening(session, call, target.name, carry);
+      const opening = new InitializeCall(session, call, target.name, carry);
       reply.onClose(() => opening.closed());
       target.open({ envelope: message, token: undefined, edits: [] }, opening);
       session.streams.expect(answer);
@@ -252,9 +252,11 @@ export class StreamableHttp implements McpHandler {
     session.unused = false;
     const tally = streams.enter(holder);
     const stream = reply.open(200, eventStreamHeaders);
-    const judge = Judge.of(caller);
+    const itemRules = ItemRules.of(caller);
     const remove =
-      place === undefined ? session.streams.add(stream, judge) : session.streams.resume(stream, place, judge);
+      place === undefined
+        ? session.streams.add(stream, itemRules)
+        : session.streams.resume(stream, place, itemRules);
     session.listened();
     const cancelEnd = endAt(stream, caller.expiresAt, this.options.now);
     const release = caller.whileAllowed?.(() => stream.end());

@@ -6,7 +6,7 @@ import { isSpace, JsonCheck, maxNumber, type JsonLimits, type JsonState } from '
 import { oneLine } from '../json/oneLine.ts';
 import { Outline } from '../json/outline.ts';
 import { Elements, skipSpace } from '../json/scan.ts';
-import { Turns } from '../json/jsonTurns.ts';
+import { YieldQueue } from '../json/yieldQueue.ts';
 
 /** A POST body, checked to be JSON and cut into its messages. */
 export interface Post {
@@ -31,7 +31,7 @@ const faults: Readonly<Record<Fault, string>> = {
 const pieceBytes = 262_144;
 /** Escapes cost more than anything else that is done to a piece. */
 const escapedBytes = 65_536;
-const turns = new Turns();
+const turns = new YieldQueue();
 
 /**
  * Reads a body; later where it is large.

@@ -1,21 +1,21 @@
 import { GatewayError, type ErrorCode } from '../../errors.ts';
-import type { Answer } from './callAnswer.ts';
+import type { PostResponse } from './postResponse.ts';
 import { cut, type Envelope, type RpcId } from '../json/envelope.ts';
 import { splice } from '../json/scan.ts';
-import type { CallCell } from './measure.ts';
+import type { CallStats } from './mcpMetrics.ts';
 import type { Tally } from '../limits/budget.ts';
 import { errorResponse } from '../messages/rpcError.ts';
 import type { Waiter } from '../targets/target.ts';
-import { everything, type View } from '../items/view.ts';
+import { unfiltered, type ResponseFilter } from '../items/responseFilter.ts';
 
 export interface CallStart {
-  readonly answer: Answer;
+  readonly answer: PostResponse;
   readonly request: Envelope;
-  readonly cell: CallCell;
+  readonly cell: CallStats;
   /** The progress token as the client wrote it. */
   readonly tokenText: string | undefined;
   /** The caller's view of the response; undefined if it is forwarded as it came. */
-  readonly view: View | undefined;
+  readonly filter: ResponseFilter | undefined;
   /** Asks for another page of the list, by its cursor as the server wrote it. */
   readonly ask?: (cursor: string, call: Call) => void;
   /** Counts the call for its caller. */
@@ -38,14 +38,14 @@ const maxPages = 64;
 
 /** A request of a client on its way through a target. */
 export class Call implements Waiter {
-  readonly answer: Answer;
+  readonly answer: PostResponse;
   readonly id: RpcId;
   /** The id as the client wrote it: `1` and `1.0` and `"1"` are three. */
   readonly idText: string;
   readonly method: string;
   readonly tokenText: string | undefined;
-  private readonly cell: CallCell;
-  private readonly view: View | undefined;
+  private readonly cell: CallStats;
+  private readonly filter: ResponseFilter | undefined;
   private readonly ask: CallStart['ask'];
   /** Pages of a list that were hidden whole. */
   private hiddenPages = 0;
@@ -61,7 +61,7 @@ export class Call implements Waiter {
     this.method = method;
     this.tokenText = start.tokenText;
     this.cell = start.cell;
-    this.view = start.view;
+    this.filter = start.filter;
     this.ask = start.ask;
     this.tally = start.tally;
     this.session = start.session;
@@ -73,7 +73,7 @@ export class Call implements Waiter {
 
   answered(response: Envelope): void {
     const { text, idSpan, isError } = response;
-    const shown = this.view === undefined || isError ? everything : this.view.show(response);
+    const shown = this.filter === undefined || isError ? unfiltered : this.filter.filter(response);
     if (!(shown instanceof GatewayError) && shown.next !== undefined && this.goesOn(shown.next)) return;
     this.over();
     this.cell.ended(isError ? 'error' : 'ok', performance.now() - this.since);

@@ -1,11 +1,11 @@
 import type { ReplyStream } from '../../http/index.ts';
 import { ThrottledLog, type Logger } from '../../telemetry/index.ts';
-import type { Answer, AnswerHost } from './callAnswer.ts';
+import type { PostResponse, PostResponseHost } from './postResponse.ts';
 import { EventSink, type PressureGauge } from './eventSink.ts';
-import type { Keep } from '../limits/keep.ts';
+import type { RetainedMemory } from '../limits/retainedMemory.ts';
 import { JournalStore, type Journal, type JournalPlace } from './journal.ts';
-import type { Judge } from '../items/judge.ts';
-import { mayHear, type Naming } from '../items/naming.ts';
+import type { ItemRules } from '../items/itemRules.ts';
+import { canSeeItem, type ItemNameSource } from '../items/itemVisibility.ts';
 import { Outbox } from './outbox.ts';
 import type { RpcId } from '../json/envelope.ts';
 
@@ -17,20 +17,20 @@ const maxGetStreams = 4;
  * own belongs to, so a log line or a request goes on the stream of the newest call in flight, where it stands
  * before the response; other news goes on the GET stream. Nothing is sent twice.
  */
-export class ClientStreams implements AnswerHost {
+export class ClientStreams implements PostResponseHost {
   /** Does the client know events without data (2025-11-25)? */
   primes = false;
   private readonly gets: EventSink[] = [];
   /** Answers in flight that may take events, newest last; finished ones are dropped as they are met. */
-  private answers: Answer[] = [];
+  private answers: PostResponse[] = [];
   private readonly outbox: Outbox;
   private readonly gauge: PressureGauge;
   private readonly dropped: ThrottledLog;
   /** The answers that carry requests of the server, for later messages about them. */
-  private readonly carriers = new Map<RpcId, Answer>();
+  private readonly carriers = new Map<RpcId, PostResponse>();
   private readonly store: JournalStore;
   /** Answers that stream, by their journals: a client may come back for one. */
-  private readonly streaming = new Map<Journal, Answer>();
+  private readonly streaming = new Map<Journal, PostResponse>();
   private pressure = 0;
   private compactAt = 16;
 
@@ -42,7 +42,7 @@ export class ClientStreams implements AnswerHost {
     gauge: PressureGauge,
     onUndeliverable: (askedId: RpcId) => void,
     log: Logger,
-    room: Keep,
+    room: RetainedMemory,
     before = 0,
   ) {
     this.gauge = gauge;
@@ -75,7 +75,7 @@ export class ClientStreams implements AnswerHost {
   }
 
   /** The caller that reads a stream now, or waits for an answer; undefined where there is none. */
-  get reader(): { readonly judge: Judge | undefined } | undefined {
+  get reader(): { readonly itemRules: ItemRules | undefined } | undefined {
     return this.newestGet() ?? this.answers.findLast((answer) => !answer.gone);
   }
 
@@ -92,7 +92,7 @@ export class ClientStreams implements AnswerHost {
   }
 
   /** A call began: its answer may carry messages until it ends. */
-  expect(answer: Answer): void {
+  expect(answer: PostResponse): void {
     if (this.answers.length >= this.compactAt) {
       this.answers = this.answers.filter((one) => !one.gone);
       this.compactAt = Math.max(16, 2 * this.answers.length);
@@ -103,7 +103,7 @@ export class ClientStreams implements AnswerHost {
     for (const held of this.outbox.take(true)) this.give(answer, held.text, held.askedId);
   }
 
-  openJournal(answer: Answer): Journal {
+  openJournal(answer: PostResponse): Journal {
     const journal = this.store.open();
     for (const [one, streamed] of this.streaming) if (streamed.closed) this.streaming.delete(one);
     this.streaming.set(journal, answer);
@@ -119,16 +119,16 @@ export class ClientStreams implements AnswerHost {
   }
 
   /** A GET stream opened; everything that waited goes on it. Answers what to call when it is gone. */
-  add(stream: ReplyStream, judge?: Judge): () => void {
-    const sink = new EventSink(stream, this, this.store.open(), judge);
+  add(stream: ReplyStream, itemRules?: ItemRules): () => void {
+    const sink = new EventSink(stream, this, this.store.open(), itemRules);
     sink.comment('open');
     return this.join(sink);
   }
 
   /** A client came back: it gets what it missed, and the stream goes on where it was. */
-  resume(stream: ReplyStream, place: JournalPlace, judge?: Judge): () => void {
+  resume(stream: ReplyStream, place: JournalPlace, itemRules?: ItemRules): () => void {
     const { journal, seq } = place;
-    const sink = new EventSink(stream, this, journal, judge);
+    const sink = new EventSink(stream, this, journal, itemRules);
     sink.comment('resumed');
     sink.replay(seq);
     const answer = this.streaming.get(journal);
@@ -163,8 +163,8 @@ export class ClientStreams implements AnswerHost {
     text: string,
     kind: 'request' | 'log' | 'other',
     askedId?: RpcId,
-    own?: Answer,
-    names?: Naming,
+    own?: PostResponse,
+    names?: ItemNameSource,
   ): void {
     if (own?.takesEvents === true) {
       this.give(own, text, askedId, names);
@@ -201,8 +201,8 @@ export class ClientStreams implements AnswerHost {
     for (const sink of [...this.gets]) sink.end();
   }
 
-  private give(answer: Answer, text: string, askedId: RpcId | undefined, names?: Naming): void {
-    if (!mayHear(answer.judge, names)) return;
+  private give(answer: PostResponse, text: string, askedId: RpcId | undefined, names?: ItemNameSource): void {
+    if (!canSeeItem(answer.itemRules, names)) return;
     answer.push(text, names);
     if (askedId === undefined) return;
     this.carriers.set(askedId, answer);
@@ -212,7 +212,7 @@ export class ClientStreams implements AnswerHost {
     }
   }
 
-  private newestAnswer(): Answer | undefined {
+  private newestAnswer(): PostResponse | undefined {
     for (let last = this.answers.at(-1); last !== undefined; last = this.answers.at(-1)) {
       if (!last.gone) break;
       this.answers.pop();

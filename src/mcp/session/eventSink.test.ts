@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { ReplyStream } from '../../http/index.ts';
 import { EventSink } from './eventSink.ts';
 import { JournalStore } from './journal.ts';
-import { Keep, Storeroom } from '../limits/keep.ts';
+import { RetainedMemory, RetainedMemoryPool } from '../limits/retainedMemory.ts';
 
 /** A client that takes nothing until it is told to. */
 function slowClient() {
@@ -36,7 +36,11 @@ function slowClient() {
   return {
     state,
     held,
-    sink: new EventSink(stream, gauge, new JournalStore(new Keep(new Storeroom(), 'ada')).open()),
+    sink: new EventSink(
+      stream,
+      gauge,
+      new JournalStore(new RetainedMemory(new RetainedMemoryPool(), 'ada')).open(),
+    ),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Journal } from './journal.ts';
-import type { Judge } from '../items/judge.ts';
-import { mayHear, type Naming } from '../items/naming.ts';
+import type { ItemRules } from '../items/itemRules.ts';
+import { canSeeItem, type ItemNameSource } from '../items/itemVisibility.ts';
 import { formatComment, formatEvent, type ReplyStream } from '../../http/index.ts';
 
 /** Bytes waiting for a slow client at which its targets are no longer read. */
@@ -22,15 +22,15 @@ export class EventSink {
   private readonly stream: ReplyStream;
   private readonly gauge: PressureGauge;
   /** Decides which items the reader of the stream may know of. */
-  readonly judge: Judge | undefined;
+  readonly itemRules: ItemRules | undefined;
   private full = false;
   private lastWrite: number;
   /** Bytes pending at the tick before; 0 when the stream was not full then. */
   private pendingBefore = 0;
 
-  /** @param judge says what whoever reads the stream may know of */
-  constructor(stream: ReplyStream, gauge: PressureGauge, journal: Journal, judge?: Judge) {
-    this.judge = judge;
+  /** @param itemRules the rules of the caller who reads the stream */
+  constructor(stream: ReplyStream, gauge: PressureGauge, journal: Journal, itemRules?: ItemRules) {
+    this.itemRules = itemRules;
     this.stream = stream;
     this.gauge = gauge;
     this.journal = journal;
@@ -46,8 +46,8 @@ export class EventSink {
    * Sends one JSON-RPC message; a client that has lost the stream can come back for it.
    * @param names what the message tells of: it is dropped where the reader may not know of it
    */
-  send(message: string, names?: Naming): void {
-    if (!mayHear(this.judge, names)) return;
+  send(message: string, names?: ItemNameSource): void {
+    if (!canSeeItem(this.itemRules, names)) return;
     const id = this.journal.record(message, names);
     this.write(formatEvent(message, { event: 'message', id }));
   }
@@ -55,7 +55,7 @@ export class EventSink {
   /** Sends again what came after an event that the client has. */
   replay(seq: number): void {
     for (const event of this.journal.after(seq))
-      if (mayHear(this.judge, event.names))
+      if (canSeeItem(this.itemRules, event.names))
         this.write(formatEvent(event.text, { event: 'message', id: this.journal.id(event.seq) }));
   }
 

@@ -4,7 +4,7 @@ import { labelOf, startHarness, type Harness } from '../harness.testing.ts';
 import { JournalStore } from './journal.ts';
 import { RawClient } from '../rawClient.testing.ts';
 import { until } from '../../until.testing.ts';
-import { Keep, Storeroom } from '../limits/keep.ts';
+import { RetainedMemory, RetainedMemoryPool } from '../limits/retainedMemory.ts';
 
 let harness: Harness;
 before(async () => {
@@ -119,7 +119,7 @@ test('an older client gets its stream without the event that it would not unders
 });
 
 test('events are forgotten oldest first, by number and by size', () => {
-  const store = new JournalStore(new Keep(new Storeroom(), 'ada'));
+  const store = new JournalStore(new RetainedMemory(new RetainedMemoryPool(), 'ada'));
   const first = store.open();
   const second = store.open();
   for (let i = 0; i < 200; i++) first.record('a');

@@ -1,13 +1,13 @@
 /** The events that were sent on streams, kept for clients that lose a stream and come back with `Last-Event-ID`. */
 
-import type { Keep } from '../limits/keep.ts';
-import type { Naming } from '../items/naming.ts';
+import type { RetainedMemory } from '../limits/retainedMemory.ts';
+import type { ItemNameSource } from '../items/itemVisibility.ts';
 
 export interface JournalEvent {
   readonly seq: number;
   readonly text: string;
-  /** The item that it names, for the judge of whoever reads it again. */
-  readonly names: Naming | undefined;
+  /** The item that it names, for the rules of the caller who reads it again. */
+  readonly names: ItemNameSource | undefined;
 }
 
 /** Events and characters kept for one session, over all of its streams. */
@@ -31,7 +31,7 @@ export class Journal {
   }
 
   /** Keeps an event that is about to be sent; answers its id. */
-  record(text: string, names?: Naming): string {
+  record(text: string, names?: ItemNameSource): string {
     this.events.push({ seq: ++this.seq, text, names });
     this.store.keep(this, text.length);
     return this.id(this.seq);
@@ -65,10 +65,10 @@ export class JournalStore {
   private readonly order: Journal[] = [];
   private length = 0;
   private last: number;
-  private readonly room: Keep;
+  private readonly room: RetainedMemory;
 
   /** @param before numbers of streams up to this one are not used */
-  constructor(room: Keep, before = 0) {
+  constructor(room: RetainedMemory, before = 0) {
     this.room = room;
     this.last = before;
   }
@@ -103,6 +103,6 @@ export class JournalStore {
   }
 
   private get isOver(): boolean {
-    return this.length > maxLength || this.room.isOver;
+    return this.length > maxLength || this.room.isOverLimit;
   }
 }

@@ -7,9 +7,9 @@ import { startHarness, type Harness } from '../harness.testing.ts';
 import { cut, memberOf, type Envelope } from '../json/envelope.ts';
 import { RawClient } from '../rawClient.testing.ts';
 import { readPost } from '../serve/readPost.ts';
-import { Restore } from '../targets/conversation/restore.ts';
+import { SessionReplay } from '../targets/conversation/sessionReplay.ts';
 import { until } from '../../until.testing.ts';
-import { Keep, Storeroom } from '../limits/keep.ts';
+import { RetainedMemory, RetainedMemoryPool } from '../limits/retainedMemory.ts';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -49,7 +49,7 @@ test('an id and a token that are kept do not keep their message', async () => {
 });
 
 test('subscriptions are remembered for a restarted server up to a million characters', async () => {
-  const restore = new Restore(new Keep(new Storeroom(), 'ada'));
+  const restore = new SessionReplay(new RetainedMemory(new RetainedMemoryPool(), 'ada'));
   const note = async (method: string, uri: string): Promise<void> =>
     restore.note(await request(method, { uri }))?.();
   const long = 'x'.repeat(400_000);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { queryObjects } from 'node:v8';
 import { mcpBackend, remoteTarget, startHarness } from '../harness.testing.ts';
-import { LeftSessions } from './leftSessions.ts';
+import { DetachedSessions } from './detachedSessions.ts';
 import { RawClient } from '../rawClient.testing.ts';
 import { RemoteServer } from '../remoteServer.testing.ts';
 import { Session } from './session.ts';
@@ -32,7 +32,7 @@ test('of a session that was left nothing stays in memory but what ends it', asyn
 });
 
 test('one holder that leaves session after session does not push out those of others', () => {
-  const left = new LeftSessions();
+  const left = new DetachedSessions();
   const ended: string[] = [];
   const leave = (id: string, holder: string): void =>
     left.add(id, { holder, backendKey: 'b', until: Infinity, end: () => Promise.resolve(ended.push(id)) });

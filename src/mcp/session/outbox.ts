@@ -1,14 +1,14 @@
 import type { RpcId } from '../json/envelope.ts';
-import type { Keep } from '../limits/keep.ts';
-import type { Naming } from '../items/naming.ts';
+import type { RetainedMemory } from '../limits/retainedMemory.ts';
+import type { ItemNameSource } from '../items/itemVisibility.ts';
 
 /** A message of a server that no stream could take yet. */
 export interface Held {
   readonly text: string;
   /** Id under which the client knows it, when it is a request: someone waits for the answer. */
   readonly askedId: RpcId | undefined;
-  /** The item that it names, for the judge of whoever gets it. */
-  readonly names?: Naming | undefined;
+  /** The item that it names, for the rules of the caller who gets it. */
+  readonly names?: ItemNameSource | undefined;
 }
 
 const maxMessages = 256;
@@ -18,11 +18,11 @@ const maxLength = 1_048_576;
 export class Outbox {
   private held: Held[] = [];
   private length = 0;
-  private readonly room: Keep;
+  private readonly memory: RetainedMemory;
   private readonly onDropped: (held: Held) => void;
 
-  constructor(room: Keep, onDropped: (held: Held) => void) {
-    this.room = room;
+  constructor(room: RetainedMemory, onDropped: (held: Held) => void) {
+    this.memory = room;
     this.onDropped = onDropped;
   }
 
@@ -45,12 +45,12 @@ export class Outbox {
   }
 
   private get isOver(): boolean {
-    return this.held.length > 0 && this.room.isOver;
+    return this.held.length > 0 && this.memory.isOverLimit;
   }
 
   private grow(by: number): void {
     this.length += by;
-    this.room.add(by);
+    this.memory.add(by);
   }
 
   private counted(): void {

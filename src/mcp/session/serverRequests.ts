@@ -1,7 +1,7 @@
 import { maxIdLength, type RpcId } from '../json/envelope.ts';
 
 /** A request that a server made of the client. */
-export interface Asked {
+export interface ServerRequest {
   readonly target: string;
   readonly generation: number;
   readonly id: RpcId;
@@ -13,16 +13,16 @@ export interface Asked {
 const maxAsked = 256;
 
 /** Gives ids to the requests of servers. */
-export interface Naming {
+export interface RequestIdPolicy {
   /** The id says what the server calls it, so that whoever gets the answer can pass it on. */
-  readonly telling: boolean;
+  readonly embedsServerId: boolean;
   /** The answer may go by another process: where too many wait, the oldest has most likely been answered there. */
-  readonly forgetful: boolean;
+  readonly dropsOldest: boolean;
 }
 
 /** Requests of servers that the client has not answered, under ids that are unique in the session. */
 export class ServerRequests {
-  private readonly waiting = new Map<RpcId, Asked>();
+  private readonly waiting = new Map<RpcId, ServerRequest>();
   private last: number;
 
   /** @param before numbers up to this one are not used */
@@ -31,13 +31,16 @@ export class ServerRequests {
   }
 
   /** The id for the client, or undefined when too many wait. */
-  add(asked: Asked, { telling, forgetful }: Naming): RpcId | undefined {
+  add(
+    asked: ServerRequest,
+    { embedsServerId: telling, dropsOldest: forgetful }: RequestIdPolicy,
+  ): RpcId | undefined {
     if (this.waiting.size >= maxAsked) {
       if (!forgetful) return undefined;
       const [oldest] = this.waiting.keys();
       this.waiting.delete(oldest!);
     }
-    const told = telling ? tellingId(asked) : undefined;
+    const told = telling ? idWithServerId(asked) : undefined;
     // A server may use an id again before it has its answer, on another stream.
     const id = told === undefined || this.waiting.has(told) ? ++this.last : told;
     this.waiting.set(id, asked);
@@ -51,7 +54,7 @@ export class ServerRequests {
   }
 
   /** The request that a client's response answers; it can be answered once. */
-  take(id: RpcId): Asked | undefined {
+  take(id: RpcId): ServerRequest | undefined {
     const asked = this.waiting.get(id);
     this.waiting.delete(id);
     return asked;
@@ -75,13 +78,16 @@ export class ServerRequests {
 }
 
 /** An id that says which server session asked, and under what id; undefined where it would be longer than ids may be. */
-export function tellingId({ generation, idText }: Pick<Asked, 'generation' | 'idText'>): string | undefined {
+export function idWithServerId({
+  generation,
+  idText,
+}: Pick<ServerRequest, 'generation' | 'idText'>): string | undefined {
   const id = `${generation}-${idText}`;
   return JSON.stringify(id).length > maxIdLength ? undefined : id;
 }
 
 /** Reads what `tellingId` wrote; undefined for anything else, clients make up ids too. */
-export function readTellingId(id: RpcId): Pick<Asked, 'generation' | 'idText'> | undefined {
+export function readServerId(id: RpcId): Pick<ServerRequest, 'generation' | 'idText'> | undefined {
   const [, generation, idText = ''] = (typeof id === 'string' && /^(\d{1,9})-(\S.*)$/s.exec(id)) || [];
   if (generation === undefined || idText !== idText.trim()) return undefined;
   try {

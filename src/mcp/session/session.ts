@@ -3,14 +3,14 @@ import { GatewayError } from '../../errors.ts';
 import type { McpBackend, McpTarget } from '../../model/index.ts';
 import { isOverNetwork } from '../targets/facts.ts';
 import type { Logger } from '../../telemetry/index.ts';
-import type { Answer } from './callAnswer.ts';
+import type { PostResponse } from './postResponse.ts';
 import { Call } from './call.ts';
-import type { MayKnow } from '../targets/conversation/restore.ts';
+import type { CanSeeResource } from '../targets/conversation/sessionReplay.ts';
 import type { Caller } from '../contract.ts';
 import { ClientStreams } from './clientStreams.ts';
-import type { Spare, Tally } from '../limits/budget.ts';
-import type { Keep } from '../limits/keep.ts';
-import { Judge } from '../items/judge.ts';
+import type { Evictable, Tally } from '../limits/budget.ts';
+import type { RetainedMemory } from '../limits/retainedMemory.ts';
+import { ItemRules } from '../items/itemRules.ts';
 import {
   cut,
   edited,
@@ -22,13 +22,13 @@ import {
 } from '../json/envelope.ts';
 import { splice, type Edit } from '../json/scan.ts';
 import { serverNotifications } from '../messages/mcpMethods.ts';
-import type { Naming } from '../items/naming.ts';
+import type { ItemNameSource } from '../items/itemVisibility.ts';
 import { serverOf, targetNow } from '../targets/sameServer.ts';
 import { errorResponse } from '../messages/rpcError.ts';
-import { readTellingId, ServerRequests, tellingId, type Asked } from './serverRequests.ts';
+import { readServerId, ServerRequests, idWithServerId, type ServerRequest } from './serverRequests.ts';
 import type { Outgoing } from '../messages/outgoing.ts';
-import type { KnownTask, TaskBook } from './taskBook.ts';
-import { TaskNames, type TaskReader } from './taskNames.ts';
+import type { KnownTask, TaskRegistry } from './taskRegistry.ts';
+import { TaskIds, type TaskReader } from './taskIds.ts';
 import type { MessageOrigin, TargetConnection, TargetListener, TargetView } from '../targets/target.ts';
 
 export interface SessionView {
@@ -60,11 +60,11 @@ export interface SessionStart {
   readonly backendKey: string;
   readonly principal: string | undefined;
   /** The tasks of the process. */
-  readonly tasks: TaskBook;
+  readonly tasks: TaskRegistry;
   /** Counts the session for its principal. */
   readonly tally: Tally;
   /** Counts what the session keeps in memory for its client. */
-  readonly keep: Keep;
+  readonly keep: RetainedMemory;
   /**
    * The time that the session keeps its child without stream and call, however full a budget is, in milliseconds.
    */
@@ -92,7 +92,7 @@ const maxTaskTokens = 256;
  * A client and its servers. Requests of the client go to a target under an id of the gateway's own and come back
  * under the client's; what servers say by themselves finds its way to the one stream it belongs on.
  */
-export class Session implements TargetListener, Spare {
+export class Session implements TargetListener, Evictable {
   id: string;
   readonly label: string;
   readonly backendKey: string;
@@ -102,7 +102,7 @@ export class Session implements TargetListener, Spare {
   readonly log: Logger;
   readonly targets = new Map<string, TargetConnection>();
   /** Names of tasks in the messages of the session. */
-  readonly tasks: TaskNames;
+  readonly tasks: TaskIds;
   /** The targets in the configuration of the newest request, by the names of their connections. */
   private readonly configured = new Map<string, McpTarget>();
   private followed: McpBackend | undefined;
@@ -128,7 +128,7 @@ export class Session implements TargetListener, Spare {
   private readonly onEnd: (session: Session) => void;
   private readonly tally: Tally;
   private readonly graceMs: () => number;
-  readonly keep: Keep;
+  readonly keep: RetainedMemory;
 
   constructor(start: SessionStart) {
     this.id = start.id;
@@ -141,7 +141,7 @@ export class Session implements TargetListener, Spare {
     this.asked = new ServerRequests(before);
     this.backendKey = start.backendKey;
     this.principal = start.principal;
-    this.tasks = new TaskNames(start.tasks);
+    this.tasks = new TaskIds(start.tasks);
     this.log = start.log.child({ session: this.label });
     this.now = start.now;
     this.onEnd = start.onEnd;
@@ -217,7 +217,7 @@ export class Session implements TargetListener, Spare {
 
   /** A stream for what servers say by themselves was opened or has ended. */
   listened(): void {
-    for (const target of this.targets.values()) target.hear?.(this.streams.open > 0);
+    for (const target of this.targets.values()) target.setClientListening?.(this.streams.open > 0);
   }
 
   /** Resolves (never rejects) when the servers have taken note of what they must know first; undefined where they have. */
@@ -243,24 +243,24 @@ export class Session implements TargetListener, Spare {
   /** A request of the session is being served: notes how targets are reached for its caller, and what the caller may know. */
   attend(caller: Caller): void {
     const { reach } = caller;
-    const judge = Judge.of(caller);
-    this.ruled = judge !== undefined;
+    const itemRules = ItemRules.of(caller);
+    this.ruled = itemRules !== undefined;
     for (const target of this.targets.values()) {
       const found = target.use === undefined ? undefined : reach?.(this.nameOf(target));
       if (found !== undefined) target.use?.(found);
-      target.attended?.(this.knownTo(judge, target));
+      target.attended?.(this.knownTo(itemRules, target));
     }
   }
 
-  private knownTo(judge: Judge | undefined, target: TargetConnection): MayKnow {
+  private knownTo(itemRules: ItemRules | undefined, target: TargetConnection): CanSeeResource {
     return (name) =>
-      judge === undefined || judge.allows({ kind: 'resource', target: this.nameOf(target), name });
+      itemRules === undefined || itemRules.allows({ kind: 'resource', target: this.nameOf(target), name });
   }
 
-  mayKnow(target: TargetConnection): MayKnow | undefined {
+  canSeeResource(target: TargetConnection): CanSeeResource | undefined {
     const { reader } = this.streams;
     if (reader === undefined && this.ruled) return undefined;
-    return this.knownTo(reader?.judge, target);
+    return this.knownTo(reader?.itemRules, target);
   }
 
   /** A request of the client, for one target. */
@@ -281,9 +281,9 @@ export class Session implements TargetListener, Spare {
   }
 
   /** A notification of the client, which every target may need to know but one that is about a call. */
-  notify(message: Envelope, judge: Judge | undefined): void {
+  notify(message: Envelope, itemRules: ItemRules | undefined): void {
     for (const target of this.targets.values()) {
-      const edits = this.tasks.fromClient(message, this.readerOf(target), judge);
+      const edits = this.tasks.fromClient(message, this.readerOf(target), itemRules);
       if (edits === undefined)
         this.log.debug('a notification about a task that is not the caller’s was dropped');
       else if (message.method === 'notifications/cancelled') this.cancel(target, message, edits);
@@ -292,7 +292,7 @@ export class Session implements TargetListener, Spare {
   }
 
   /** The client's answer to a request of a server. */
-  respond(message: Envelope, judge: Judge | undefined): void {
+  respond(message: Envelope, itemRules: ItemRules | undefined): void {
     const asked = this.asked.take(message.id!) ?? this.askedElsewhere(message.id!);
     const target = asked === undefined ? undefined : this.targets.get(asked.target);
     if (target !== undefined) this.hold(target);
@@ -301,14 +301,14 @@ export class Session implements TargetListener, Spare {
       return;
     }
     this.streams.answered(message.id!);
-    const edits = this.tasks.fromClient(message, this.readerOf(target), judge);
+    const edits = this.tasks.fromClient(message, this.readerOf(target), itemRules);
     if (edits === undefined) target.send(errorResponse(new GatewayError('mcp_unknown_task'), asked.idText));
     else target.send(splice(message.text, [...edits, { ...message.idSpan, replacement: asked.idText }]));
   }
 
   /** The request of a server by way of another process, as the id of the answer tells it. */
-  private askedElsewhere(id: RpcId): Pick<Asked, 'target' | 'generation' | 'idText'> | undefined {
-    const told = this.shared ? readTellingId(id) : undefined;
+  private askedElsewhere(id: RpcId): Pick<ServerRequest, 'target' | 'generation' | 'idText'> | undefined {
+    const told = this.shared ? readServerId(id) : undefined;
     const [target] = this.targets.keys();
     return told === undefined || target === undefined ? undefined : { target, ...told };
   }
@@ -343,7 +343,7 @@ export class Session implements TargetListener, Spare {
       const { text, idSpan } = message;
       const { name, generation } = target;
       const asked = { target: name, generation, idText: cut(text, idSpan), id: message.id! };
-      const askedId = this.asked.add(asked, { telling: this.carried, forgetful: this.shared });
+      const askedId = this.asked.add(asked, { embedsServerId: this.carried, dropsOldest: this.shared });
       this.hold(target);
       if (askedId === undefined) {
         const error = new GatewayError('mcp_client_busy');
@@ -369,17 +369,17 @@ export class Session implements TargetListener, Spare {
   }
 
   /** A task is as hidden as the item that made it. */
-  private namesOf(task: KnownTask | undefined, target: TargetConnection): Naming | undefined {
+  private namesOf(task: KnownTask | undefined, target: TargetConnection): ItemNameSource | undefined {
     if (task === undefined) return undefined;
     const { item } = task;
     return () => (item === undefined ? undefined : { ...item, target: this.nameOf(target) });
   }
 
   /** News of a resource goes where the reader may know of the resource. */
-  private updated(target: TargetConnection, message: Envelope, own: Answer | undefined): void {
+  private updated(target: TargetConnection, message: Envelope, own: PostResponse | undefined): void {
     const place = memberOf(message.text, message.body, 'uri');
     const uri = place === 'ambiguous' ? undefined : stringValue(message.text, place);
-    const names: Naming = () =>
+    const names: ItemNameSource = () =>
       uri === undefined ? undefined : { kind: 'resource', target: this.nameOf(target), name: uri };
     this.streams.deliver(message.text, 'other', undefined, own, names);
   }
@@ -417,7 +417,7 @@ export class Session implements TargetListener, Spare {
     const askedId =
       (id === undefined ? undefined : this.asked.withdraw(target.name, id)) ??
       // It may have been asked by way of another process.
-      (this.shared ? tellingId({ generation, idText }) : undefined);
+      (this.shared ? idWithServerId({ generation, idText }) : undefined);
     if (askedId === undefined) return;
     this.hold(target);
     const replacement = JSON.stringify(askedId);

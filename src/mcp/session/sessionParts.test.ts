@@ -4,15 +4,15 @@ import type { HttpRequest } from '../../http/index.ts';
 import { isJson, readAccept } from '../messages/accept.ts';
 import { readEnvelope, type Envelope } from '../json/envelope.ts';
 import { itemOf, listShape } from '../items/items.ts';
-import { Judge } from '../items/judge.ts';
+import { ItemRules } from '../items/itemRules.ts';
 import { splice } from '../json/scan.ts';
-import { ListView, type ListViewStart } from '../items/listView.ts';
+import { ListFilter, type ListFilterStart } from '../items/listFilter.ts';
 import { originAllowed } from '../serve/origin.ts';
 import { Outbox } from './outbox.ts';
 import { readPost } from '../serve/readPost.ts';
 import { principalMark } from './carriedState.ts';
 import { SessionSeal } from './sessionId.ts';
-import { Keep, Storeroom } from '../limits/keep.ts';
+import { RetainedMemory, RetainedMemoryPool } from '../limits/retainedMemory.ts';
 
 for (const [accept, json, events, prefersEvents = false] of [
   [undefined, true, true],
@@ -205,20 +205,22 @@ test('no message within a string is a line of its own, whatever a server takes f
 test('a filtered list keeps the bytes of what stays', () => {
   const text =
     '{"jsonrpc":"2.0","id":1,"result":{"tools":[ {"name":"a", "n":1.0} ,{"name":"b"},{"x":{}},{"name":"c","u":"é"}],"nextCursor":"z"}}';
-  const viewList = (json: string, more: Partial<ListViewStart>): string | undefined => {
-    const start = { shape: listShape('tools/list')!, target: 't', prefix: '', judge: undefined, ...more };
-    const shown = new ListView(start).show(envelope(json));
+  const viewList = (json: string, more: Partial<ListFilterStart>): string | undefined => {
+    const start = { shape: listShape('tools/list')!, target: 't', prefix: '', itemRules: undefined, ...more };
+    const shown = new ListFilter(start).filter(envelope(json));
     return 'edits' in shown ? splice(json, shown.edits) : undefined;
   };
   assert.equal(viewList(text, {}), text);
   assert.equal(
-    viewList(text, { judge: Judge.of({ principal: undefined, mayUse: (item) => item.name !== 'b' }) }),
+    viewList(text, {
+      itemRules: ItemRules.of({ principal: undefined, mayUse: (item) => item.name !== 'b' }),
+    }),
     '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a", "n":1.0},{"name":"c","u":"é"}],"nextCursor":"z"}}',
   );
   assert.equal(
     viewList(text, {
       prefix: 't_',
-      judge: Judge.of({ principal: undefined, mayUse: (item) => item.name === 'c' }),
+      itemRules: ItemRules.of({ principal: undefined, mayUse: (item) => item.name === 'c' }),
     }),
     '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t_c","u":"é"}],"nextCursor":"z"}}',
   );
@@ -227,7 +229,9 @@ test('a filtered list keeps the bytes of what stays', () => {
 
 test('messages held for a client are bounded by number and size, and the oldest go first', () => {
   const dropped: unknown[] = [];
-  const outbox = new Outbox(new Keep(new Storeroom(), 'ada'), (held) => dropped.push(held.askedId));
+  const outbox = new Outbox(new RetainedMemory(new RetainedMemoryPool(), 'ada'), (held) =>
+    dropped.push(held.askedId),
+  );
   for (let i = 1; i <= 300; i++) outbox.hold({ text: 'x', askedId: i % 2 === 0 ? i : undefined });
   assert.equal(outbox.size, 256);
   assert.equal(dropped.length, 44);

@@ -1,19 +1,19 @@
 import { GatewayError } from '../../errors.ts';
 import type { Limits, McpBackend, McpTarget } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
-import { firstToGo, type Budget } from '../limits/budget.ts';
+import { firstToEvict, type Budget } from '../limits/budget.ts';
 import { holderOf } from '../limits/budgets.ts';
 import type { Caller } from '../contract.ts';
 import { principalMark, serverMark } from './carriedState.ts';
 import { EndedSessions } from './endedSessions.ts';
-import { Keep, Storeroom } from '../limits/keep.ts';
-import { LeftSessions } from './leftSessions.ts';
+import { RetainedMemory, RetainedMemoryPool } from '../limits/retainedMemory.ts';
+import { DetachedSessions } from './detachedSessions.ts';
 import { resumableTarget, Resumption, type ResumptionOutcome } from './resumption.ts';
 import { Session } from './session.ts';
 import { sessionLabel, type SessionSeal, type SessionTicket } from './sessionId.ts';
 import type { TargetConnection, TargetPlace } from '../targets/target.ts';
 import type { TakenUp } from '../targets/targetRuntime.ts';
-import { TaskBook } from './taskBook.ts';
+import { TaskRegistry } from './taskRegistry.ts';
 
 export interface SessionsOptions {
   readonly seal: SessionSeal;
@@ -43,16 +43,16 @@ export class Sessions {
   /** Sessions whose targets are still on their way out. */
   private readonly ending = new Set<Promise<void>>();
   private readonly ended = new EndedSessions();
-  private readonly left = new LeftSessions();
-  private readonly tasks: TaskBook;
+  private readonly detached = new DetachedSessions();
+  private readonly tasks: TaskRegistry;
   private readonly resumption: Resumption;
-  private readonly storeroom = new Storeroom();
+  private readonly retained = new RetainedMemoryPool();
   private closing = false;
 
   constructor(options: SessionsOptions) {
     this.options = options;
     const { ended } = this;
-    this.tasks = new TaskBook(options.seal);
+    this.tasks = new TaskRegistry(options.seal);
     this.resumption = new Resumption({ ...options, ended, onOutcome: options.onResumption });
   }
 
@@ -132,7 +132,7 @@ export class Sessions {
     const { connection, ready } = this.options.takeUp(target, session, caller, carried);
     session.join(target, connection);
     return this.resumption.begin(session, ticket.local, ready, () => {
-      this.left.forget(id);
+      this.detached.forget(id);
       this.live.set(id, session);
     });
   }
@@ -152,7 +152,7 @@ export class Sessions {
       principal: caller.principal,
       tasks: this.tasks,
       tally: budget.enter(holderOf(caller)),
-      keep: new Keep(this.storeroom, holderOf(caller)),
+      keep: new RetainedMemory(this.retained, holderOf(caller)),
       graceMs: () => limits().mcpSessionGraceMs,
       log: log.child({ backend: settings.key }),
       now,
@@ -171,9 +171,9 @@ export class Sessions {
     if (this.closing) throw new GatewayError('shutting_down');
     const { budget } = this.options;
     const holder = holderOf(caller);
-    const stop = budget.stop(holder);
+    const stop = budget.exceeded(holder);
     if (stop === undefined) return;
-    const first = firstToGo(this.idle(stop === 'each' ? holder : undefined), (one) => budget.of(one));
+    const first = firstToEvict(this.idle(stop === 'each' ? holder : undefined), (one) => budget.of(one));
     if (first === undefined) throw budget.refusal(stop, holder);
     first.log.info('Idle session ended to make room', { limit: budget.nameOf(stop) });
     this.abandon(first);
@@ -206,7 +206,7 @@ export class Sessions {
 
   /** Ends the sessions of backends that are no more. */
   retire(liveKeys: ReadonlySet<string>): void {
-    this.left.retire(liveKeys);
+    this.detached.retire(liveKeys);
     for (const session of [...this.resumption]) if (!liveKeys.has(session.backendKey)) session.leave();
     for (const session of [...this.live.values()])
       if (!liveKeys.has(session.backendKey)) void this.end(session, endGraceMs);
@@ -215,7 +215,7 @@ export class Sessions {
   /** Every few seconds, `clock` being `performance.now()`: keep-alives, and the end of sessions that nobody used for the idle time. */
   tick(clock: number): void {
     const now = this.options.now();
-    this.left.tick(now);
+    this.detached.tick(now);
     for (const session of [...this.live.values()]) {
       session.tick(clock);
       if (now - session.lastUsedAt < this.options.ttlMs) continue;
@@ -242,7 +242,7 @@ export class Sessions {
       if (session.shared && lasting) session.leave();
       else void this.end(session, graceMs);
     }
-    await Promise.all([...this.ending, lasting ? undefined : this.left.endAll()]);
+    await Promise.all([...this.ending, lasting ? undefined : this.detached.endAll()]);
   }
 
   private end(session: Session, graceMs: number): Promise<void> {
@@ -258,7 +258,7 @@ export class Sessions {
    */
   private leave(session: Session): void {
     const { id, holder, backendKey, createdAt } = session;
-    this.left.add(id, {
+    this.detached.add(id, {
       holder,
       backendKey,
       until: createdAt + this.options.resumableMs,

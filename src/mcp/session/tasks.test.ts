@@ -8,7 +8,7 @@ import { RawClient, type Events, type Message } from '../rawClient.testing.ts';
 import { stage, type Stage } from '../remote.testing.ts';
 import type { Incoming, RemoteServer } from '../remoteServer.testing.ts';
 import { SessionSeal } from './sessionId.ts';
-import { TaskBook, type TaskOwner } from './taskBook.ts';
+import { TaskRegistry, type TaskOwner } from './taskRegistry.ts';
 import { until } from '../../until.testing.ts';
 
 const related = 'io.modelcontextprotocol/related-task';
@@ -270,7 +270,7 @@ test('an id that fits into no handle fails the call that made it', async (t) => 
 });
 
 test('what is remembered of tasks is bounded, and an owner of many makes no other’s forgotten', () => {
-  const book = new TaskBook(new SessionSeal());
+  const book = new TaskRegistry(new SessionSeal());
   const owner = (principal: string, server = 's'): TaskOwner => ({ server, principal, session: 'x' });
   const small = book.bind(owner('small'), 'task', { kind: 'tool', name: 'a' });
   for (let i = 0; i < 300; i++) book.bind(owner('large'), `task-${i}`, undefined);
@@ -282,5 +282,5 @@ test('what is remembered of tasks is bounded, and an owner of many makes no othe
   assert.equal(book.find(owner('small', 'other'), 'task'), undefined);
   assert.equal(book.open(owner('small', 'other'), small!.handle), undefined);
   assert.deepEqual(book.open(owner('small'), small!.handle), small);
-  assert.equal(new TaskBook(new SessionSeal()).open(owner('small'), small!.handle), undefined);
+  assert.equal(new TaskRegistry(new SessionSeal()).open(owner('small'), small!.handle), undefined);
 });

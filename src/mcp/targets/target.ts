@@ -2,7 +2,7 @@
 
 import type { GatewayError } from '../../errors.ts';
 import type { Reach } from '../contract.ts';
-import type { MayKnow } from './conversation/restore.ts';
+import type { CanSeeResource } from './conversation/sessionReplay.ts';
 import type { Envelope, RpcId } from '../json/envelope.ts';
 import type { Outgoing } from '../messages/outgoing.ts';
 
@@ -65,9 +65,9 @@ export interface TargetConnection {
   /** The state that another process needs to continue this session; undefined if none can. */
   readonly place?: TargetPlace | undefined;
   /** A caller is there again for whom subscriptions can be judged: the waiting ones are sent again. */
-  attended?(mayKnow: MayKnow): void;
+  attended?(canSeeResource: CanSeeResource): void;
   /** A client listens here to what the server says by itself, or does so no more. */
-  hear?(wanted: boolean): void;
+  setClientListening?(wanted: boolean): void;
   /** Resolves (never rejects) when the server has taken note of what it must know first; undefined where it has. */
   readonly settling?: Promise<void> | undefined;
   /**
@@ -98,7 +98,7 @@ export interface TargetListener {
    * May those who read the session's streams now know of a resource of the target? Undefined where nobody reads who could
    * be judged.
    */
-  mayKnow(target: TargetConnection): MayKnow | undefined;
+  canSeeResource(target: TargetConnection): CanSeeResource | undefined;
   /** The server behind the connection ended; what it had asked needs no answer any more. */
   onDown(target: TargetConnection): void;
   /** The server does not know the session any more, and it is not to be begun again. */

@@ -3,8 +3,8 @@
 import type { Limits, McpTarget } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { Reach } from '../contract.ts';
-import type { Budget, Spare } from '../limits/budget.ts';
-import type { Keep } from '../limits/keep.ts';
+import type { Budget, Evictable } from '../limits/budget.ts';
+import type { RetainedMemory } from '../limits/retainedMemory.ts';
 import type { RestartPolicy } from './conversation/backoff.ts';
 import type { TargetConnection, TargetListener, TargetPlace } from './target.ts';
 
@@ -26,8 +26,8 @@ export interface TargetServices {
   readonly onTaken: (target: string) => void;
 }
 
-/** The session, as the room for its child sees it. */
-export interface Tenant extends Spare {
+/** The activity of the session that uses the child. */
+export interface Tenant extends Evictable {
   /** It has had neither stream nor call for the grace. */
   readonly idle: boolean;
 }
@@ -35,7 +35,7 @@ export interface Tenant extends Spare {
 /** The session that a connection to a target is for. */
 export interface TargetSession extends TargetListener, Tenant {
   /** Counts what is remembered for a server that must be told again. */
-  readonly keep: Keep;
+  readonly keep: RetainedMemory;
   /** Another process has begun the session. */
   readonly resumed: boolean;
   /** Other processes may hold the session as well. */

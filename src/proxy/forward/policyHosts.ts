@@ -2,7 +2,7 @@ import { GatewayError, type ErrorCode } from '../../errors.ts';
 import { renderLines, type Head, type HeaderLine } from '../../http/index.ts';
 import type { ProcessSettings } from '../../model/index.ts';
 import type { Host, HostAnswer, HostCall, Hosts } from '../../policies/index.ts';
-import { authorityOf, OwnRequest, type AnswerTaker, type Destination } from '../../upstream/index.ts';
+import { authorityOf, OwnRequest, type ResponseHandler, type Destination } from '../../upstream/index.ts';
 import type { BackendTools } from './backendTools.ts';
 
 /** The fields that frame the message: the gateway writes them itself. */
@@ -38,7 +38,7 @@ export const hostOf = (destination: Destination): Host => ({
 });
 
 /** A call under way. It reads the answer into memory, up to the limit of the call. */
-class PendingCall implements AnswerTaker {
+class PendingCall implements ResponseHandler {
   private readonly request: OwnRequest;
   private readonly limit: Pick<HostCall, 'timeoutMs' | 'maxBodyBytes'>;
   private readonly name: string;

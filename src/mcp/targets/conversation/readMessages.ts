@@ -1,5 +1,5 @@
 import { readEnvelope, type Envelope } from '../../json/envelope.ts';
-import { readFaulty, type Faulty } from '../../json/faulty.ts';
+import { readInvalidMessage, type InvalidMessage } from '../../json/invalidMessage.ts';
 import { Elements, skipSpace } from '../../json/scan.ts';
 
 /**
@@ -10,22 +10,22 @@ const parseLimit = 65_536;
 
 /**
  * The messages of one line of a server: one, or those of a batch (2025-03-26). What is no message stands there as a
- * `Faulty`, so that the call that it answers can fail.
+ * `InvalidMessage`, so that the call that it answers can fail.
  */
-export function readMessages(line: string): readonly (Envelope | Faulty)[] {
-  if (line.length <= parseLimit && !isJsonText(line)) return [readFaulty(line, 'not_json')];
+export function readMessages(line: string): readonly (Envelope | InvalidMessage)[] {
+  if (line.length <= parseLimit && !isJsonText(line)) return [readInvalidMessage(line, 'not_json')];
   const at = skipSpace(line, 0);
   if (line.charCodeAt(at) !== 0x5b) return [read(line)];
-  const found: (Envelope | Faulty)[] = [];
+  const found: (Envelope | InvalidMessage)[] = [];
   const elements = new Elements(line, at);
   while (elements.next()) found.push(read(line.slice(elements.start, elements.end)));
-  if (elements.broken) found.push(readFaulty(line, 'not_json'));
+  if (elements.broken) found.push(readInvalidMessage(line, 'not_json'));
   return found;
 }
 
-function read(text: string): Envelope | Faulty {
+function read(text: string): Envelope | InvalidMessage {
   const message = readEnvelope(text);
-  return typeof message === 'string' ? readFaulty(text, message) : message;
+  return typeof message === 'string' ? readInvalidMessage(text, message) : message;
 }
 
 function isJsonText(text: string): boolean {

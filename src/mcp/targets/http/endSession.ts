@@ -1,8 +1,8 @@
 import type { Logger } from '../../../telemetry/index.ts';
 import type { Reach } from '../../contract.ts';
-import { Exchange } from './serverExchange.ts';
+import { ServerExchange } from './serverExchange.ts';
 import { requestHead } from './serverRequestHead.ts';
-import type { Home } from './home.ts';
+import type { PinnedSession } from './pinnedSession.ts';
 
 /** The least and the most time for a server to take note of the end, in milliseconds. */
 const leastMs = 500;
@@ -19,14 +19,19 @@ export async function within(ms: number, what: Promise<void>): Promise<void> {
 }
 
 /** Tells a server that its session is over. Resolves (never rejects) when it knows, or when the time is up. */
-export function endSession(reach: Reach, home: Home, graceMs: number, log: Logger): Promise<void> {
-  if (home.id === undefined) return Promise.resolve();
+export function endSession(
+  reach: Reach,
+  session: PinnedSession,
+  graceMs: number,
+  log: Logger,
+): Promise<void> {
+  if (session.id === undefined) return Promise.resolve();
   return new Promise((resolve) => {
-    const exchange = new Exchange(
+    const exchange = new ServerExchange(
       {
         destination: reach.destination,
-        home,
-        head: requestHead('DELETE', reach, home, []),
+        session,
+        head: requestHead('DELETE', reach, session, []),
         repeatable: true,
         patient: true,
       },

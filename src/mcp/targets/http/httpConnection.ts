@@ -2,10 +2,10 @@ import { GatewayError } from '../../../errors.ts';
 import type { Limits, RemoteTarget } from '../../../model/index.ts';
 import type { Logger } from '../../../telemetry/index.ts';
 import type { Reach } from '../../contract.ts';
-import type { Keep } from '../../limits/keep.ts';
+import type { RetainedMemory } from '../../limits/retainedMemory.ts';
 import type { RestartPolicy } from '../conversation/backoff.ts';
-import type { CallLimit } from '../../limits/callClocks.ts';
-import type { MayKnow } from '../conversation/restore.ts';
+import type { CallLimit } from '../../limits/callTimeouts.ts';
+import type { CanSeeResource } from '../conversation/sessionReplay.ts';
 import type { Envelope, RpcId } from '../../json/envelope.ts';
 import { renderOutgoing, type Outgoing } from '../../messages/outgoing.ts';
 import { lateError, targetError } from '../../messages/rpcError.ts';
@@ -19,14 +19,14 @@ import type {
   Waiter,
 } from '../target.ts';
 import { endMs, endSession, within } from './endSession.ts';
-import { FirstRequest } from './firstRequest.ts';
-import { FormerServers } from './formerServers.ts';
-import { agree, newHome, sameServer, type Home } from './home.ts';
-import { News } from './news.ts';
-import { Renewal, type Renewed } from './renewal.ts';
-import { signOfLife } from './signOfLife.ts';
+import { InitializeRequest } from './initializeRequest.ts';
+import { PreviousServers } from './previousServers.ts';
+import { agree, newPinnedSession, sameServer, type PinnedSession } from './pinnedSession.ts';
+import { StandaloneStream } from './standaloneStream.ts';
+import { Reinitialization, type ReinitializedConnection } from './reinitialization.ts';
+import { probeSession } from './probeSession.ts';
 import { StartTimer } from './startTimer.ts';
-import { Traffic, type TrafficOwner } from './traffic.ts';
+import { HttpTransport, type TransportOwner } from './httpTransport.ts';
 
 export interface HttpOptions {
   readonly reach: Reach;
@@ -35,7 +35,7 @@ export interface HttpOptions {
   readonly log: Logger;
   readonly listener: TargetListener;
   /** Counts what is remembered for a server that must be told again. */
-  readonly keep: Keep;
+  readonly keep: RetainedMemory;
   readonly now: () => number;
   readonly onRestart: (target: string) => void;
   /** Another process has begun the session. */
@@ -58,34 +58,40 @@ const maxBacklog = 8_388_608;
  * itself comes on a GET. A server that forgets the session is told everything again, so that the client need not
  * notice.
  */
-export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
+export class HttpConnection implements TargetConnection, TransportOwner, ReinitializedConnection {
   readonly name: string;
   generation = 0;
-  home: Home = newHome();
+  session: PinnedSession = newPinnedSession();
   state: TargetState = 'starting';
   private readonly options: HttpOptions;
-  private readonly traffic: Traffic;
-  private readonly news: News;
-  private readonly former: FormerServers;
+  private readonly transport: HttpTransport;
+  private readonly standaloneStream: StandaloneStream;
+  private readonly former: PreviousServers;
   private readonly timer: StartTimer;
-  private readonly renewal: Renewal;
+  private readonly reinitialization: Reinitialization;
   private notes = 0;
   /** The server is being told that the client is initialized: some refuse everything else before. */
   private confirming = false;
   private settled = Promise.withResolvers<void>();
   /** The first request of the session, until it is answered. */
-  private opening: FirstRequest | undefined;
+  private opening: InitializeRequest | undefined;
   /** Resolves when the server knows that the session is over. */
   private leaving: Promise<void> = Promise.resolve();
 
   constructor(target: RemoteTarget, options: HttpOptions) {
     this.name = target.name;
     this.options = options;
-    this.traffic = new Traffic(target.name, options.reach, this, options);
-    this.news = new News(this.traffic, options.shared);
-    this.former = new FormerServers(this.traffic.carriers, options.log);
-    this.timer = new StartTimer(this.traffic);
-    this.renewal = new Renewal(this, this.traffic, this.news, this.timer, options);
+    this.transport = new HttpTransport(target.name, options.reach, this, options);
+    this.standaloneStream = new StandaloneStream(this.transport, options.shared);
+    this.former = new PreviousServers(this.transport.inFlight, options.log);
+    this.timer = new StartTimer(this.transport);
+    this.reinitialization = new Reinitialization(
+      this,
+      this.transport,
+      this.standaloneStream,
+      this.timer,
+      options,
+    );
   }
 
   /**
@@ -93,39 +99,39 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
    * @throws GatewayError mcp_session_unknown, and what the server failed with where that cannot be told
    */
   async takeUp({ serverSession: id, version, address }: TargetPlace): Promise<void> {
-    this.home = { id, version, endpoint: undefined, address };
-    await signOfLife(this.traffic);
+    this.session = { id, version, endpoint: undefined, address };
+    await probeSession(this.transport);
     if (this.state === 'starting') this.state = 'ready';
   }
 
   // TargetConnection
 
   use(reach: Reach): void {
-    const { reach: before } = this.traffic;
-    this.traffic.reach = reach;
+    const { reach: before } = this.transport;
+    this.transport.reach = reach;
     if (reach.destination === before.destination || this.state !== 'ready') return;
     if (!this.mayBeginAgain && sameServer(reach, before)) {
       // Others may be with it still: the server is to say whether it knows the session, not we.
-      this.home.address = this.home.endpoint?.name ?? this.home.address;
-      this.home.endpoint = undefined;
-      this.news.move(this.home);
+      this.session.address = this.session.endpoint?.name ?? this.session.address;
+      this.session.endpoint = undefined;
+      this.standaloneStream.move(this.session);
       return;
     }
     // Exchanges under way at the former server still end there.
-    this.former.add(before, this.home);
-    if (this.mayBeginAgain) this.renewal.begin('is another server now');
+    this.former.add(before, this.session);
+    if (this.mayBeginAgain) this.reinitialization.begin('is another server now');
     else this.gone();
   }
 
   open(out: Outgoing, waiter: Waiter): void {
-    this.renewal.restore.begin(out.envelope);
-    const wireId = this.traffic.calling.nextId();
-    this.traffic.calling.add(wireId, {
+    this.reinitialization.replay.begin(out.envelope);
+    const wireId = this.transport.calling.nextId();
+    this.transport.calling.add(wireId, {
       answered: (response) => {
         this.timer.stop();
         if (response.isError) void this.close(0);
         else {
-          agree(this.home, response);
+          agree(this.session, response);
           this.state = 'ready';
           this.opening = undefined;
         }
@@ -137,8 +143,8 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
         waiter.failed(error);
       },
     });
-    this.timer.arm(() => this.traffic.failed(wireId, this.timer.error));
-    this.opening = new FirstRequest(this.traffic, renderOutgoing(out, wireId), wireId);
+    this.timer.arm(() => this.transport.failed(wireId, this.timer.error));
+    this.opening = new InitializeRequest(this.transport, renderOutgoing(out, wireId), wireId);
   }
 
   call(out: Outgoing, waiter: Waiter): number {
@@ -147,24 +153,24 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
       waiter.failed(refusal);
       return 0;
     }
-    const wireId = this.traffic.calling.nextId();
+    const wireId = this.transport.calling.nextId();
     const text = renderOutgoing(out, wireId);
-    const note = this.renewal.restore.note(out.envelope);
-    if (note !== undefined) this.traffic.calling.note(wireId, note);
-    if (out.limit !== undefined) this.traffic.limit(wireId, out.limit);
+    const note = this.reinitialization.replay.note(out.envelope);
+    if (note !== undefined) this.transport.calling.note(wireId, note);
+    if (out.limit !== undefined) this.transport.limit(wireId, out.limit);
     if (this.state === 'ready' && !this.confirming) {
-      this.traffic.calling.add(wireId, waiter);
-      this.news.wake();
-      this.traffic.post(text, out.envelope.method, wireId);
+      this.transport.calling.add(wireId, waiter);
+      this.standaloneStream.wake();
+      this.transport.post(text, out.envelope.method, wireId);
       return wireId;
     }
-    this.traffic.calling.delay(wireId, waiter, text, out.envelope.method);
-    if (this.state === 'failed') this.renewal.retry();
+    this.transport.calling.delay(wireId, waiter, text, out.envelope.method);
+    if (this.state === 'failed') this.reinitialization.retry();
     return wireId;
   }
 
   send(text: string, method = ''): void {
-    if (method === 'notifications/initialized') this.renewal.restore.confirm(text);
+    if (method === 'notifications/initialized') this.reinitialization.replay.confirm(text);
     if (this.state !== 'ready') return;
     if (method === 'notifications/initialized') {
       // Once is enough, however often the client says it.
@@ -180,11 +186,11 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
       return;
     }
     if (this.notes >= maxNotes) {
-      this.traffic.warn('too many notifications and responses are on their way; dropped');
+      this.transport.warn('too many notifications and responses are on their way; dropped');
       return;
     }
     this.notes++;
-    this.traffic.post(text, method, 0, { done: () => void this.notes-- });
+    this.transport.post(text, method, 0, { done: () => void this.notes-- });
   }
 
   get settling(): Promise<void> | undefined {
@@ -193,53 +199,56 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
 
   get place(): TargetPlace | undefined {
     if (this.state !== 'ready') return undefined;
-    const { id: serverSession, version, endpoint } = this.home;
+    const { id: serverSession, version, endpoint } = this.session;
     return { serverSession, version, address: endpoint?.name };
   }
 
-  attended(mayKnow: MayKnow): void {
-    this.renewal.attended(mayKnow);
+  attended(canSeeResource: CanSeeResource): void {
+    this.reinitialization.attended(canSeeResource);
   }
 
-  hear(wanted: boolean): void {
-    this.news.hear(wanted, this.state === 'ready' && !this.confirming ? this.home : undefined);
+  setClientListening(wanted: boolean): void {
+    this.standaloneStream.setClientListening(
+      wanted,
+      this.state === 'ready' && !this.confirming ? this.session : undefined,
+    );
   }
 
   pending(wireId: RpcId): Waiter | undefined {
-    return this.traffic.calling.get(wireId);
+    return this.transport.calling.get(wireId);
   }
 
   calls(): Iterable<[number, Waiter]> {
-    return this.traffic.calling.all();
+    return this.transport.calling.all();
   }
 
   forget(wireId: number): void {
-    this.traffic.forget(wireId);
+    this.transport.forget(wireId);
   }
 
   pause(): void {
-    this.traffic.pause();
+    this.transport.pause();
   }
 
   resume(): void {
-    this.traffic.resume();
+    this.transport.resume();
   }
 
   tick(now: number): void {
-    this.traffic.carriers.tick(now);
+    this.transport.inFlight.tick(now);
     this.former.tick(now);
   }
 
   leave(): () => Promise<void> {
-    const { home } = this;
-    const { reach } = this.traffic;
+    const { session } = this;
+    const { reach } = this.transport;
     const { log } = this.options;
     if (this.state !== 'closed') {
       this.stop();
-      this.traffic.carriers.abandon();
+      this.transport.inFlight.abandon();
     }
     // It is kept for hours, and must hold nothing of the session but this.
-    return () => endSession(reach, home, 0, log);
+    return () => endSession(reach, session, 0, log);
   }
 
   async close(graceMs: number): Promise<void> {
@@ -247,7 +256,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
     const { opening } = this;
     this.stop();
     // The server may just have opened a session, which nobody could end later.
-    this.traffic.carriers.abandon(opening?.post);
+    this.transport.inFlight.abandon(opening?.post);
     this.leaving = this.part(graceMs, opening);
     return this.leaving;
   }
@@ -255,16 +264,16 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
   private stop(): void {
     this.state = 'closed';
     this.timer.stop();
-    this.news.stop();
+    this.standaloneStream.stop();
     this.former.close();
     this.settled.resolve();
-    this.traffic.failAll(targetError('mcp_target_failed', this.name, 'has been stopped'));
+    this.transport.failAll(targetError('mcp_target_failed', this.name, 'has been stopped'));
   }
 
-  private async part(graceMs: number, opening: FirstRequest | undefined): Promise<void> {
+  private async part(graceMs: number, opening: InitializeRequest | undefined): Promise<void> {
     if (opening !== undefined) await within(endMs(graceMs), opening.answered);
-    this.traffic.carriers.abandon();
-    await endSession(this.traffic.reach, this.home, graceMs, this.options.log);
+    this.transport.inFlight.abandon();
+    await endSession(this.transport.reach, this.session, graceMs, this.options.log);
   }
 
   view(): TargetView {
@@ -272,9 +281,9 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
       name: this.name,
       state: this.state,
       pid: undefined,
-      restarts: this.renewal.restarts,
-      pending: this.traffic.calling.size,
-      lastError: this.renewal.lastError,
+      restarts: this.reinitialization.restarts,
+      pending: this.transport.calling.size,
+      lastError: this.reinitialization.lastError,
     };
   }
 
@@ -282,19 +291,19 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
   private refusal(): GatewayError | undefined {
     const failed = (what: string): GatewayError => targetError('mcp_target_failed', this.name, what);
     if (this.state === 'closed') return failed('has been stopped');
-    if (this.state === 'failed' && !this.renewal.mayTry)
-      return failed(`keeps failing: it ${this.renewal.lastError}; try again later`);
-    if (this.traffic.calling.size >= maxPending && !this.dropAbandoned())
+    if (this.state === 'failed' && !this.reinitialization.mayTry)
+      return failed(`keeps failing: it ${this.reinitialization.lastError}; try again later`);
+    if (this.transport.calling.size >= maxPending && !this.dropAbandoned())
       return failed('has too many calls waiting');
-    if (this.traffic.carriers.backlog > maxBacklog) return failed('does not read its messages');
+    if (this.transport.inFlight.backlog > maxBacklog) return failed('does not read its messages');
     const waits = this.state !== 'ready' || this.confirming;
-    if (waits && this.traffic.calling.delayedSize >= maxWaiting)
+    if (waits && this.transport.calling.delayedSize >= maxWaiting)
       return failed('begins its session again and has too many calls waiting');
     return undefined;
   }
 
   dropAbandoned(): boolean {
-    const wireId = this.traffic.calling.dropAbandoned();
+    const wireId = this.transport.calling.dropAbandoned();
     if (wireId === undefined) return false;
     this.cancel(wireId, 'client left');
     return true;
@@ -310,24 +319,24 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
   }
 
   progressed(wireId: number): void {
-    this.traffic.progressed(wireId);
+    this.transport.progressed(wireId);
   }
 
   hold(waits: boolean): void {
-    this.traffic.hold(waits);
+    this.transport.hold(waits);
   }
 
-  // TrafficOwner
+  // TransportOwner
 
   late(wireId: number, limit: CallLimit): void {
-    const waiter = this.traffic.calling.find(wireId);
+    const waiter = this.transport.calling.find(wireId);
     if (waiter === undefined) return;
-    this.traffic.warn('call timed out; the target was told', `${limit.ms} ms`);
+    this.transport.warn('call timed out; the target was told', `${limit.ms} ms`);
     this.cancel(wireId, 'timeout');
     waiter.failed(lateError(this.name, limit));
   }
 
-  said(message: Envelope, origin: MessageOrigin): void {
+  onMessage(message: Envelope, origin: MessageOrigin): void {
     this.options.listener.onMessage(this, message, origin);
   }
 
@@ -335,41 +344,41 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
     return this.state === 'starting';
   }
 
-  lost(home: Home, why: string, wireId: number, text?: string): void {
+  lost(session: PinnedSession, why: string, wireId: number, text?: string): void {
     if (this.state === 'closed') return;
-    const current = home === this.home;
+    const current = session === this.session;
     // Messages during the beginning of a session belong to that beginning, and fail with it.
     const beginning = current && this.state !== 'ready';
-    const waiter = wireId === 0 ? undefined : this.traffic.calling.take(wireId);
+    const waiter = wireId === 0 ? undefined : this.transport.calling.take(wireId);
     if (current && !this.mayBeginAgain) {
-      this.traffic.forget(wireId);
+      this.transport.forget(wireId);
       waiter?.failed(new GatewayError('mcp_session_unknown', { detail: why }));
       if (!beginning) this.gone();
       return;
     }
-    if (current && !beginning) this.renewal.begin(why);
+    if (current && !beginning) this.reinitialization.begin(why);
     if (waiter === undefined || text === undefined) return;
-    if (beginning || this.state === 'failed' || this.traffic.calling.delayedSize >= maxWaiting) {
+    if (beginning || this.state === 'failed' || this.transport.calling.delayedSize >= maxWaiting) {
       const what = this.state === 'failed' ? `keeps failing: it ${why}` : why;
-      this.traffic.forget(wireId);
+      this.transport.forget(wireId);
       waiter.failed(targetError('mcp_target_failed', this.name, what));
       return;
     }
     // The server has not carried it out, so the next session can have it.
-    this.traffic.calling.delay(wireId, waiter, text, '');
+    this.transport.calling.delay(wireId, waiter, text, '');
     if (this.state === 'ready' && !this.confirming) this.release();
   }
 
   // The session with the server
 
   confirm(text: string, then: (error: GatewayError | undefined) => void): void {
-    const { home } = this;
+    const { session } = this;
     const done = (error?: GatewayError): void => {
-      if (home !== this.home || this.state === 'closed') return;
-      if (error === undefined) this.news.begin(home);
+      if (session !== this.session || this.state === 'closed') return;
+      if (error === undefined) this.standaloneStream.begin(session);
       then(error);
     };
-    this.traffic.post(text, 'notifications/initialized', 0, { done });
+    this.transport.post(text, 'notifications/initialized', 0, { done });
   }
 
   /**
@@ -378,17 +387,17 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
    * cannot be: what the client said in the beginning is not known here.
    */
   private get mayBeginAgain(): boolean {
-    return !this.options.resumed && (this.news.wanted || !this.options.shared());
+    return !this.options.resumed && (this.standaloneStream.wanted || !this.options.shared());
   }
 
   /** The server does not know the session, which ends with that. */
   private gone(): void {
-    this.home = newHome();
-    this.traffic.failAll(new GatewayError('mcp_session_unknown'));
+    this.session = newPinnedSession();
+    this.transport.failAll(new GatewayError('mcp_session_unknown'));
     this.options.listener.onGone(this);
   }
 
-  // Renewed
+  // ReinitializedConnection
 
   down(): void {
     this.confirming = false;
@@ -396,8 +405,8 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
     this.options.listener.onDown(this);
   }
 
-  mayKnow(): MayKnow | undefined {
-    return this.options.listener.mayKnow(this);
+  canSeeResource(): CanSeeResource | undefined {
+    return this.options.listener.canSeeResource(this);
   }
 
   again(): void {
@@ -409,7 +418,7 @@ export class HttpConnection implements TargetConnection, TrafficOwner, Renewed {
   release(): void {
     this.confirming = false;
     this.settled.resolve();
-    for (const { wireId, line, method } of this.traffic.calling.release())
-      this.traffic.post(line, method, wireId);
+    for (const { wireId, line, method } of this.transport.calling.release())
+      this.transport.post(line, method, wireId);
   }
 }

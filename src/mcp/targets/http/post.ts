@@ -1,19 +1,19 @@
 import type { ErrorCode, GatewayError } from '../../../errors.ts';
 import { EventReader, type EventTaker, type Head } from '../../../http/index.ts';
-import type { AnswerTaker, Endpoint } from '../../../upstream/index.ts';
+import type { ResponseHandler, Endpoint } from '../../../upstream/index.ts';
 import { isJson } from '../../messages/accept.ts';
 import type { Reach } from '../../contract.ts';
 import { idOfLongLine } from '../conversation/longLine.ts';
 import { readMessages } from '../conversation/readMessages.ts';
 import { targetError } from '../../messages/rpcError.ts';
-import { lingerMs, type Carrier, type CarrierHost } from './carrier.ts';
-import type { Home } from './home.ts';
-import { Exchange } from './serverExchange.ts';
+import { lingerMs, type InFlightRequest, type RequestHost } from './inFlightRequest.ts';
+import type { PinnedSession } from './pinnedSession.ts';
+import { ServerExchange } from './serverExchange.ts';
 import { connectionError, statusError, withoutSecrets } from './failures.ts';
 import { requestHead } from './serverRequestHead.ts';
 
 export interface PostStart {
-  readonly home: Home;
+  readonly session: PinnedSession;
   /** The message, as it goes over the wire. */
   readonly text: string;
   readonly method: string;
@@ -57,12 +57,12 @@ const isPlain = (id: string): boolean => /^[\x21-\x7e]{1,1024}$/.test(id);
 type Mode = 'events' | 'json' | 'problem' | 'ignored';
 
 /** A message to the server, and its answer: a response as JSON, a stream of events, or a mere receipt. */
-export class Post implements AnswerTaker, EventTaker, Carrier {
+export class Post implements ResponseHandler, EventTaker, InFlightRequest {
   readonly wireId: number;
-  readonly home: Home;
-  private readonly host: CarrierHost;
+  readonly session: PinnedSession;
+  private readonly host: RequestHost;
   private readonly start: PostStart;
-  private readonly exchange: Exchange;
+  private readonly exchange: ServerExchange;
   /** The reach with which it was sent. */
   private readonly reach: Reach;
   private mode: Mode = 'ignored';
@@ -78,24 +78,24 @@ export class Post implements AnswerTaker, EventTaker, Carrier {
   private settledAt = 0;
   private ended = false;
 
-  constructor(start: PostStart, host: CarrierHost) {
+  constructor(start: PostStart, host: RequestHost) {
     this.start = start;
     this.host = host;
     this.wireId = start.wireId;
-    this.home = start.home;
+    this.session = start.session;
     this.reach = host.reach;
-    const { home, method, wireId } = start;
+    const { session, method, wireId } = start;
     const body = Buffer.from(start.text);
     const lines = [
       ['content-type', 'application/json'],
       ['accept', 'application/json, text/event-stream'],
       ['content-length', String(body.length)],
     ] as const;
-    this.exchange = new Exchange(
+    this.exchange = new ServerExchange(
       {
         destination: host.reach.destination,
-        home,
-        head: requestHead('POST', host.reach, home, lines),
+        session,
+        head: requestHead('POST', host.reach, session, lines),
         body,
         repeatable: repeatable.has(method),
         // A limit of the call's own takes the place of the general one.
@@ -144,10 +144,10 @@ export class Post implements AnswerTaker, EventTaker, Carrier {
     }
   }
 
-  // AnswerTaker
+  // ResponseHandler
 
   onHead(head: Head, from: Endpoint): void {
-    const { wireId, method, home } = this.start;
+    const { wireId, method, session } = this.start;
     const { status } = head;
     this.status = status;
     this.lastByteAt = performance.now();
@@ -165,8 +165,8 @@ export class Post implements AnswerTaker, EventTaker, Carrier {
       return;
     }
     if (id !== undefined) {
-      home.id = id;
-      home.endpoint = from;
+      session.id = id;
+      session.endpoint = from;
     }
     this.start.begun?.();
     if (wireId === 0) {
@@ -248,12 +248,12 @@ export class Post implements AnswerTaker, EventTaker, Carrier {
 
   private streamOver(what: string, detail: string): void {
     const { host, reader } = this;
-    const { home, wireId } = this.start;
+    const { session, wireId } = this.start;
     this.ended = true;
     if (host.waits(wireId)) {
       if (reader?.lastId === undefined)
         host.failed(wireId, targetError('mcp_target_failed', host.name, what, detail));
-      else host.broken(home, wireId, reader);
+      else host.broken(session, wireId, reader);
     }
     host.over(this);
   }
@@ -261,13 +261,13 @@ export class Post implements AnswerTaker, EventTaker, Carrier {
   /** The answer says that something is wrong: the server may say so in the protocol, or may have lost the session. */
   private problem(): void {
     const { host, status } = this;
-    const { home, wireId, text } = this.start;
+    const { session, wireId, text } = this.start;
     const body = Buffer.concat(this.parts).toString();
     this.parts = [];
-    if (home.id !== undefined && (status === 404 || (status === 400 && blamesSession(body)))) {
+    if (session.id !== undefined && (status === 404 || (status === 400 && blamesSession(body)))) {
       const why = `does not know its session (${status})`;
       this.leave();
-      host.lost(home, why, wireId, text);
+      host.lost(session, why, wireId, text);
       this.start.done?.(targetError('mcp_target_failed', host.name, why));
       return;
     }

@@ -1,22 +1,22 @@
-import { OwnRequest, type AnswerTaker, type OwnRequestStart } from '../../../upstream/index.ts';
-import { endpointOf, type Home } from './home.ts';
+import { OwnRequest, type ResponseHandler, type OwnRequestStart } from '../../../upstream/index.ts';
+import { endpointOf, type PinnedSession } from './pinnedSession.ts';
 
-export interface ExchangeStart extends OwnRequestStart {
+export interface ServerExchangeStart extends OwnRequestStart {
   /** The session that the request is for. */
-  readonly home: Home;
+  readonly session: PinnedSession;
 }
 
 /** A request of the gateway's own to the address of an MCP server that knows the session. */
-export class Exchange extends OwnRequest {
-  private readonly home: Home;
+export class ServerExchange extends OwnRequest {
+  private readonly session: PinnedSession;
 
-  constructor(start: ExchangeStart, taker: AnswerTaker) {
+  constructor(start: ServerExchangeStart, taker: ResponseHandler) {
     super(start, taker);
-    this.home = start.home;
+    this.session = start.session;
   }
 
   protected override connect(fresh: boolean): void {
-    const { destination, home: session } = this;
+    const { destination, session } = this;
     const endpoint = endpointOf(session, destination);
     const { looking } = destination.resolution;
     if (endpoint === undefined && session.address !== undefined && looking !== undefined) {
@@ -27,11 +27,11 @@ export class Exchange extends OwnRequest {
       return;
     }
     // An address that is gone or does not work takes its sessions along: another one will say that it knows none.
-    const home =
+    const pinned =
       endpoint !== undefined && destination.known.includes(endpoint) && destination.accepts(endpoint)
         ? endpoint
         : undefined;
-    if (home === undefined || destination.known.length === 1) this.takeAny(fresh);
-    else this.takeFrom(home, fresh);
+    if (pinned === undefined || destination.known.length === 1) this.takeAny(fresh);
+    else this.takeFrom(pinned, fresh);
   }
 }

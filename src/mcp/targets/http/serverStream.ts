@@ -1,12 +1,12 @@
-import type { AnswerTaker } from '../../../upstream/index.ts';
+import type { ResponseHandler } from '../../../upstream/index.ts';
 import type { ErrorCode, GatewayError } from '../../../errors.ts';
 import { EventReader, type EventTaker, type Head } from '../../../http/index.ts';
 import { Backoff, type RestartPolicy } from '../conversation/backoff.ts';
 import { idOfLongLine } from '../conversation/longLine.ts';
 import { targetError } from '../../messages/rpcError.ts';
-import { lingerMs, type Carrier, type CarrierHost, type StreamPlace } from './carrier.ts';
-import type { Home } from './home.ts';
-import { Exchange } from './serverExchange.ts';
+import { lingerMs, type InFlightRequest, type RequestHost, type StreamPlace } from './inFlightRequest.ts';
+import type { PinnedSession } from './pinnedSession.ts';
+import { ServerExchange } from './serverExchange.ts';
 import { connectionError, statusError } from './failures.ts';
 import { requestHead } from './serverRequestHead.ts';
 
@@ -25,7 +25,7 @@ const impatient: RestartPolicy = {
   windowMs: 60_000,
   coolDownMs: 0,
 };
-/** For news. */
+/** For the standalone stream. */
 const patient: RestartPolicy = {
   firstDelayMs: 1_000,
   maxDelayMs: 60_000,
@@ -37,11 +37,11 @@ const patient: RestartPolicy = {
 /** Statuses that may be others a moment later. */
 const passing: ReadonlySet<number> = new Set([401, 403, 408, 425, 429]);
 const maySoonBeOther = (status: number): boolean => status >= 500 || passing.has(status);
-/** Servers take one stream of news for a session, the SDK's among them. */
+/** Servers take one standalone stream for a session, the SDK's among them. */
 const taken = 409;
 
-export interface ListeningStart {
-  readonly home: Home;
+export interface ServerStreamStart {
+  readonly session: PinnedSession;
   /** The call whose broken stream is taken up again; 0 for the stream of what the server says by itself. */
   readonly wireId: number;
   readonly place: StreamPlace;
@@ -57,13 +57,13 @@ export interface ListeningStart {
  * A stream that is asked for with GET. It is opened again wherever it ends, behind the last event that came, at the
  * time that the server asked for; ever more rarely where that fails.
  */
-export class Listening implements AnswerTaker, EventTaker, Carrier {
+export class ServerStream implements ResponseHandler, EventTaker, InFlightRequest {
   readonly wireId: number;
-  readonly home: Home;
-  private readonly host: CarrierHost;
-  private readonly start: ListeningStart;
+  readonly session: PinnedSession;
+  private readonly host: RequestHost;
+  private readonly start: ServerStreamStart;
   private readonly backoff: Backoff;
-  private exchange: Exchange | undefined;
+  private exchange: ServerExchange | undefined;
   private reader: EventReader | undefined;
   private lastId: string | undefined;
   private retryMs: number | undefined;
@@ -75,11 +75,11 @@ export class Listening implements AnswerTaker, EventTaker, Carrier {
   private givenUp = false;
   private ended = false;
 
-  constructor(start: ListeningStart, host: CarrierHost) {
+  constructor(start: ServerStreamStart, host: RequestHost) {
     this.start = start;
     this.host = host;
     this.wireId = start.wireId;
-    this.home = start.home;
+    this.session = start.session;
     this.lastId = start.place.lastId;
     this.retryMs = start.place.retryMs;
     this.backoff = new Backoff(start.wireId === 0 ? patient : impatient, start.now);
@@ -126,7 +126,7 @@ export class Listening implements AnswerTaker, EventTaker, Carrier {
 
   private open(): void {
     const { host, lastId } = this;
-    const { home } = this.start;
+    const { session } = this.start;
     this.reader = undefined;
     this.fruitful = false;
     this.openedAt = performance.now();
@@ -135,11 +135,11 @@ export class Listening implements AnswerTaker, EventTaker, Carrier {
       // Header text is one character a byte.
       ...(lastId === undefined ? [] : [['last-event-id', Buffer.from(lastId).toString('latin1')] as const]),
     ];
-    this.exchange = new Exchange(
+    this.exchange = new ServerExchange(
       {
         destination: host.reach.destination,
-        home,
-        head: requestHead('GET', host.reach, home, lines),
+        session,
+        head: requestHead('GET', host.reach, session, lines),
         repeatable: true,
         // Some servers send the head of a stream with its first event.
         patient: true,
@@ -150,7 +150,7 @@ export class Listening implements AnswerTaker, EventTaker, Carrier {
     this.exchange.begin();
   }
 
-  // AnswerTaker
+  // ResponseHandler
 
   onHead(head: Head): void {
     const { status } = head;
@@ -161,10 +161,10 @@ export class Listening implements AnswerTaker, EventTaker, Carrier {
     }
     this.exchange?.abandon();
     const detail = `status ${status}, content-type ${type === '' ? 'absent' : type.slice(0, 100)}`;
-    if (status === 404 && this.start.home.id !== undefined) {
-      const { home } = this.start;
+    if (status === 404 && this.start.session.id !== undefined) {
+      const { session } = this.start;
       this.give(targetError('mcp_target_failed', this.host.name, 'lost the session of the call'));
-      this.host.lost(home, 'does not know its session (404)', 0);
+      this.host.lost(session, 'does not know its session (404)', 0);
     } else if (maySoonBeOther(status) || (status === taken && this.start.contended === true))
       this.failed(statusError(this.host.name, status, detail));
     else this.give(statusError(this.host.name, status, detail));

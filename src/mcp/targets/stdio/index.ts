@@ -17,7 +17,7 @@ export function stdioRuntime(services: TargetServices): TargetRuntime<StdioTarge
     connect: (target, { session, log }) =>
       new StdioConnection(target, {
         children,
-        tenant: session,
+        activity: session,
         keep: session.keep,
         limits,
         restart,
@@ -25,7 +25,7 @@ export function stdioRuntime(services: TargetServices): TargetRuntime<StdioTarge
         listener: session,
         now,
         onRestart,
-        onTaken,
+        onEvicted: onTaken,
       }),
     children: () => children.size,
     close: (graceMs) => children.close(graceMs),

@@ -1,7 +1,7 @@
-import { firstToGo, type Budget, type Spare, type Tally } from '../../limits/budget.ts';
+import { firstToEvict, type Budget, type Evictable, type Tally } from '../../limits/budget.ts';
 
 /** A session that holds a child, or wants one. */
-export interface SlotUser extends Spare {
+export interface SlotUser extends Evictable {
   /** May its child be taken now? */
   readonly idle: boolean;
   /** Gives the child up, so that the slot is released. @param limit is the reason */
@@ -14,7 +14,7 @@ export class Slot {
   /** Its child is on its way out. */
   leaving = false;
   /** Gets the place when it is free. */
-  heir: Claim | undefined;
+  nextClaim: Claim | undefined;
   private readonly slots: Slots;
   private readonly tally: Tally;
   private released = false;
@@ -65,32 +65,32 @@ export class Slots {
    * @throws GatewayError mcp_budget_full, mcp_overloaded
    */
   claim(user: SlotUser, ready: (slot: Slot) => void): Claim | undefined {
-    const stop = this.budget.stop(user.holder);
+    const stop = this.budget.exceeded(user.holder);
     const claim = new Claim(user, ready);
     if (stop === undefined) {
       this.grant(claim);
       return undefined;
     }
     const eligible = [...this.held].filter(
-      (slot) => slot.heir?.cancelled !== false && (stop === 'total' || slot.user.holder === user.holder),
+      (slot) => slot.nextClaim?.cancelled !== false && (stop === 'total' || slot.user.holder === user.holder),
     );
     // A child that goes by itself makes room without a loss.
     const leaving = eligible.find((slot) => slot.leaving);
     if (leaving !== undefined) {
-      leaving.heir = claim;
+      leaving.nextClaim = claim;
       return claim;
     }
     const idle = eligible.filter((slot) => slot.user.idle).map(spareOf);
-    const first = firstToGo(idle, (holder) => this.budget.of(holder));
+    const first = firstToEvict(idle, (holder) => this.budget.of(holder));
     if (first === undefined) throw this.budget.refusal(stop, user.holder);
-    first.slot.heir = claim;
+    first.slot.nextClaim = claim;
     first.slot.user.giveUp(this.budget.nameOf(stop));
     return claim;
   }
 
   released(slot: Slot): void {
     this.held.delete(slot);
-    const { heir } = slot;
+    const { nextClaim: heir } = slot;
     if (heir !== undefined && !heir.cancelled) this.grant(heir);
   }
 
@@ -102,7 +102,7 @@ export class Slots {
   }
 }
 
-function spareOf(slot: Slot): Spare & { readonly slot: Slot } {
+function spareOf(slot: Slot): Evictable & { readonly slot: Slot } {
   const { holder, unused, lastUsedAt } = slot.user;
   return { holder, unused, lastUsedAt, slot };
 }

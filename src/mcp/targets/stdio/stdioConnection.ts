@@ -2,29 +2,29 @@ import { GatewayError } from '../../../errors.ts';
 import { messageOf } from '../../../errorText.ts';
 import type { Limits, StdioTarget } from '../../../model/index.ts';
 import { ThrottledLog, type Logger } from '../../../telemetry/index.ts';
-import type { Keep } from '../../limits/keep.ts';
+import type { RetainedMemory } from '../../limits/retainedMemory.ts';
 import type { Envelope, RpcId } from '../../json/envelope.ts';
 import { renderOutgoing, type Outgoing } from '../../messages/outgoing.ts';
 import { lateError, targetError } from '../../messages/rpcError.ts';
-import type { Tenant } from '../targetRuntime.ts';
+import type { Tenant as SessionActivity } from '../targetRuntime.ts';
 import type { TargetConnection, TargetListener, TargetState, TargetView, Waiter } from '../target.ts';
 import { Backoff, type RestartPolicy } from '../conversation/backoff.ts';
 import type { Child, ChildEvents } from './child.ts';
 import type { Children } from './children.ts';
-import { CallClocks, type CallLimit } from '../../limits/callClocks.ts';
+import { CallTimeouts, type CallLimit } from '../../limits/callTimeouts.ts';
 import { idOfLongLine } from '../conversation/longLine.ts';
 import { PendingCalls } from '../conversation/pendingCalls.ts';
-import { Reception, type Receiver } from '../conversation/reception.ts';
-import { Restore, type MayKnow, type WireRequest } from '../conversation/restore.ts';
+import { MessageReader, type MessageReceiver } from '../conversation/messageReader.ts';
+import { SessionReplay, type CanSeeResource, type WireRequest } from '../conversation/sessionReplay.ts';
 import type { Claim, Slot, SlotUser } from './slots.ts';
 import { failureOf } from './failure.ts';
 import { StderrLog } from './stderrLog.ts';
 
 export interface StdioOptions {
   readonly children: Children;
-  readonly tenant: Tenant;
+  readonly activity: SessionActivity;
   /** Counts what is remembered for a child that must be told again. */
-  readonly keep: Keep;
+  readonly keep: RetainedMemory;
   readonly limits: () => Limits;
   readonly restart: RestartPolicy;
   readonly log: Logger;
@@ -32,7 +32,7 @@ export interface StdioOptions {
   readonly now: () => number;
   readonly onRestart: (target: string) => void;
   /** The child was taken to make room for another session. */
-  readonly onTaken: (target: string) => void;
+  readonly onEvicted: (target: string) => void;
 }
 
 /** Calls of one session that may wait for one target; a client that needs more is not waiting for answers. */
@@ -48,18 +48,18 @@ const stopGraceMs = 3_000;
  * A stdio server of a session: it is started, spoken to, restarted where it dies, and stopped. While the session is
  * idle its child may be taken for another session; the child is started again when the session comes back.
  */
-export class StdioConnection implements TargetConnection, SlotUser, Receiver {
+export class StdioConnection implements TargetConnection, SlotUser, MessageReceiver {
   readonly name: string;
   generation = 0;
   private readonly target: StdioTarget;
   private readonly options: StdioOptions;
   private readonly backoff: Backoff;
-  private readonly restore: Restore;
+  private readonly replay: SessionReplay;
   private readonly stderr: StderrLog;
   readonly log: Logger;
   readonly calling = new PendingCalls();
-  private readonly reception: Reception;
-  private readonly clocks: CallClocks;
+  private readonly reader: MessageReader;
+  private readonly clocks: CallTimeouts;
   private readonly lateCalls: ThrottledLog;
   private state: TargetState = 'starting';
   private child: Child | undefined;
@@ -84,17 +84,17 @@ export class StdioConnection implements TargetConnection, SlotUser, Receiver {
     this.backoff = new Backoff(options.restart, options.now);
     this.stderr = new StderrLog(options.log);
     this.log = options.log;
-    this.restore = new Restore(options.keep);
-    this.reception = new Reception(this);
+    this.replay = new SessionReplay(options.keep);
+    this.reader = new MessageReader(this);
     this.lateCalls = new ThrottledLog(options.log, 'Call timed out; the target was told');
-    this.clocks = new CallClocks(
+    this.clocks = new CallTimeouts(
       () => options.limits().maxMcpCallTimeMs,
       (wireId, limit) => this.tooLate(wireId, limit),
     );
   }
 
   open(out: Outgoing, waiter: Waiter): void {
-    this.restore.begin(out.envelope);
+    this.replay.begin(out.envelope);
     const failed = (error: GatewayError): void => {
       this.unopened = undefined;
       this.state = 'closed';
@@ -138,7 +138,7 @@ export class StdioConnection implements TargetConnection, SlotUser, Receiver {
     }
     const wireId = this.calling.nextId();
     const line = renderOutgoing(out, wireId);
-    const note = this.restore.note(out.envelope);
+    const note = this.replay.note(out.envelope);
     if (note !== undefined) this.calling.note(wireId, note);
     if (out.limit !== undefined) this.clocks.start(wireId, out.limit);
     if (this.state === 'ready') {
@@ -207,7 +207,7 @@ export class StdioConnection implements TargetConnection, SlotUser, Receiver {
   }
 
   send(text: string, method?: string): void {
-    if (method === 'notifications/initialized') this.restore.confirm(text);
+    if (method === 'notifications/initialized') this.replay.confirm(text);
     if (this.state === 'ready' && this.child!.backlog <= maxBacklog) this.writeNow(text);
   }
 
@@ -235,7 +235,7 @@ export class StdioConnection implements TargetConnection, SlotUser, Receiver {
   }
 
   /** A client that listens for news of the server wants it to run. */
-  hear(wanted: boolean): void {
+  setClientListening(wanted: boolean): void {
     if (wanted && this.state === 'suspended') this.wake();
   }
 
@@ -257,23 +257,23 @@ export class StdioConnection implements TargetConnection, SlotUser, Receiver {
   // SlotUser
 
   get holder(): string {
-    return this.options.tenant.holder;
+    return this.options.activity.holder;
   }
 
   get unused(): boolean {
-    return this.options.tenant.unused;
+    return this.options.activity.unused;
   }
 
   get lastUsedAt(): number {
-    return this.options.tenant.lastUsedAt;
+    return this.options.activity.lastUsedAt;
   }
 
   get idle(): boolean {
-    return this.state === 'ready' && this.options.tenant.idle;
+    return this.state === 'ready' && this.options.activity.idle;
   }
 
   giveUp(limit: string): void {
-    const { log, listener, onTaken } = this.options;
+    const { log, listener, onEvicted: onTaken } = this.options;
     onTaken(this.name);
     if (this.target.resume === false) {
       log.info('Idle session ended to make room: its target has resume: false', { limit });
@@ -355,7 +355,7 @@ export class StdioConnection implements TargetConnection, SlotUser, Receiver {
     let child: Child | undefined;
     const events: ChildEvents = {
       onLine: (text) => {
-        if (child === this.child) this.reception.take(text);
+        if (child === this.child) this.reader.take(text);
       },
       onTooLong: (head, tail, bytes) => {
         if (child === this.child) this.onTooLong(head, tail, bytes);
@@ -378,9 +378,9 @@ export class StdioConnection implements TargetConnection, SlotUser, Receiver {
     return undefined;
   }
 
-  // Receiver
+  // MessageReceiver
 
-  said(message: Envelope): void {
+  onMessage(message: Envelope): void {
     this.options.listener.onMessage(this, message);
   }
 
@@ -480,7 +480,7 @@ export class StdioConnection implements TargetConnection, SlotUser, Receiver {
     this.armStart(() =>
       this.restartFailed(`did not answer initialize within ${this.target.startTimeoutMs} ms`),
     );
-    this.writeNow(this.restore.beginning(wireId));
+    this.writeNow(this.replay.beginning(wireId));
   }
 
   private restartFailed(reason: string): void {
@@ -495,8 +495,8 @@ export class StdioConnection implements TargetConnection, SlotUser, Receiver {
 
   private restarted(): void {
     this.options.log.info('the target was restarted', { pid: this.child?.pid, restarts: this.restarts });
-    if (this.restore.initialized !== undefined) this.writeNow(this.restore.initialized);
-    this.say(this.restore.requests(() => this.calling.nextId(), this.options.listener.mayKnow(this)));
+    if (this.replay.initialized !== undefined) this.writeNow(this.replay.initialized);
+    this.say(this.replay.requests(() => this.calling.nextId(), this.options.listener.canSeeResource(this)));
     this.ready();
   }
 
@@ -508,9 +508,9 @@ export class StdioConnection implements TargetConnection, SlotUser, Receiver {
     }
   }
 
-  attended(mayKnow: MayKnow): void {
-    if (this.state === 'ready' && this.restore.waits)
-      this.say(this.restore.requestsThatWaited(() => this.calling.nextId(), mayKnow));
+  attended(canSeeResource: CanSeeResource): void {
+    if (this.state === 'ready' && this.replay.waits)
+      this.say(this.replay.requestsThatWaited(() => this.calling.nextId(), canSeeResource));
   }
 
   private ready(): void {

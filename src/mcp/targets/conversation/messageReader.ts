@@ -2,20 +2,20 @@ import type { GatewayError } from '../../../errors.ts';
 import { stackOf } from '../../../errorText.ts';
 import { ThrottledLog, type Logger } from '../../../telemetry/index.ts';
 import type { Envelope } from '../../json/envelope.ts';
-import { wireIdOf, type Faulty } from '../../json/faulty.ts';
+import { wireIdOf, type InvalidMessage } from '../../json/invalidMessage.ts';
 import { targetError } from '../../messages/rpcError.ts';
-import { handOver } from './handOver.ts';
+import { deliverResponse } from './deliverResponse.ts';
 import { idOfLongLine } from './longLine.ts';
 import type { PendingCalls } from './pendingCalls.ts';
 import { readMessages } from './readMessages.ts';
 
 /** The connection whose messages are read. */
-export interface Receiver {
+export interface MessageReceiver {
   readonly name: string;
   readonly log: Logger;
   readonly calling: PendingCalls;
   /** A request or notification of the server. */
-  said(message: Envelope, wireId: number): void;
+  onMessage(message: Envelope, wireId: number): void;
   /** The call is answered. */
   settled(wireId: number): void;
   /** The call will never be answered. */
@@ -31,11 +31,11 @@ const edge = 512;
  * Reads what a server says, over whatever transport. Every answer that breaks JSON-RPC fails the call that it is about
  * at once: a call must not wait for a server that has answered already.
  */
-export class Reception {
-  private readonly receiver: Receiver;
+export class MessageReader {
+  private readonly receiver: MessageReceiver;
   private readonly garbage: ThrottledLog;
 
-  constructor(receiver: Receiver) {
+  constructor(receiver: MessageReceiver) {
     this.receiver = receiver;
     this.garbage = new ThrottledLog(
       receiver.log,
@@ -49,7 +49,7 @@ export class Reception {
       try {
         if ('fault' in message) this.refuse(message, wireId);
         else if (message.kind === 'response') this.answer(message);
-        else this.receiver.said(message, wireId);
+        else this.receiver.onMessage(message, wireId);
       } catch (error) {
         // A defect must not take every other session down with it.
         const stack = stackOf(error);
@@ -63,7 +63,7 @@ export class Reception {
     const waiter = receiver.calling.settle(message);
     if (waiter !== undefined) {
       receiver.settled(message.id as number);
-      handOver(waiter, message);
+      deliverResponse(waiter, message);
       return;
     }
     // JSON-RPC 2.0 §5: the id of a response "MUST be the same as the value of the id member in the Request".
@@ -72,7 +72,7 @@ export class Reception {
       receiver.log.debug('the target answered a call that does not wait', { id: String(message.id) });
   }
 
-  private refuse({ text, fault, what, ids, isAnswer }: Faulty, wireId: number): void {
+  private refuse({ text, fault, what, ids, isAnswer }: InvalidMessage, wireId: number): void {
     this.garbage.warn({ why: fault, what, text: text.slice(0, maxShown) });
     const { calling } = this.receiver;
     let failed = false;

@@ -3,32 +3,32 @@ import type { GatewayError } from '../../../errors.ts';
 import type { Limits } from '../../../model/index.ts';
 import { ThrottledLog, type Logger } from '../../../telemetry/index.ts';
 import type { Reach } from '../../contract.ts';
-import { CallClocks, type CallLimit } from '../../limits/callClocks.ts';
+import { CallTimeouts, type CallLimit } from '../../limits/callTimeouts.ts';
 import { PendingCalls } from '../conversation/pendingCalls.ts';
-import { Reception, type Receiver } from '../conversation/reception.ts';
+import { MessageReader, type MessageReceiver } from '../conversation/messageReader.ts';
 import type { Envelope } from '../../json/envelope.ts';
 import { targetError } from '../../messages/rpcError.ts';
 import type { MessageOrigin } from '../target.ts';
-import type { Carrier, CarrierHost, StreamPlace } from './carrier.ts';
-import type { Home } from './home.ts';
-import { Carriers } from './carriers.ts';
-import { Listening } from './serverStream.ts';
+import type { InFlightRequest, RequestHost, StreamPlace } from './inFlightRequest.ts';
+import type { PinnedSession } from './pinnedSession.ts';
+import { InFlightRequests } from './inFlightRequests.ts';
+import { ServerStream } from './serverStream.ts';
 import { Post } from './post.ts';
 
 /** The session that the requests are made for. */
-export interface TrafficOwner {
+export interface TransportOwner {
   /** The server of requests that begin now. */
-  readonly home: Home;
+  readonly session: PinnedSession;
   /** Failures are told in the log by somebody else. */
   readonly beginning: boolean;
   /** A request or notification of the server. */
-  said(message: Envelope, origin: MessageOrigin): void;
-  lost: CarrierHost['lost'];
+  onMessage(message: Envelope, origin: MessageOrigin): void;
+  lost: RequestHost['lost'];
   /** A call was not answered in time. */
   late(wireId: number, limit: CallLimit): void;
 }
 
-export interface TrafficOptions {
+export interface TransportOptions {
   /** Another process has begun the session. */
   readonly resumed: boolean;
   readonly limits: () => Limits;
@@ -40,31 +40,31 @@ export interface TrafficOptions {
 const firstForeign = 2 ** 32;
 const lastForeign = 2 ** 47;
 /** The number of restored messages that are on their way at a time: each may take a connection. */
-const sayAtOnce = 8;
+const sendAtOnce = 8;
 
 /** Everything that is under way between a session and its server: calls, the requests that carry them, what comes back. */
-export class Traffic implements CarrierHost, Receiver {
+export class HttpTransport implements RequestHost, MessageReceiver {
   readonly name: string;
   reach: Reach;
   paused = false;
   readonly log: Logger;
   readonly calling: PendingCalls;
-  readonly carriers = new Carriers();
-  private readonly owner: TrafficOwner;
-  private readonly options: TrafficOptions;
-  private readonly clocks: CallClocks;
-  private readonly reception: Reception;
+  readonly inFlight = new InFlightRequests();
+  private readonly owner: TransportOwner;
+  private readonly options: TransportOptions;
+  private readonly clocks: CallTimeouts;
+  private readonly reader: MessageReader;
   private readonly trouble: ThrottledLog;
 
-  constructor(name: string, reach: Reach, owner: TrafficOwner, options: TrafficOptions) {
+  constructor(name: string, reach: Reach, owner: TransportOwner, options: TransportOptions) {
     this.name = name;
     this.reach = reach;
     this.log = options.log;
     this.calling = new PendingCalls(options.resumed ? randomInt(firstForeign, lastForeign) : 0);
     this.owner = owner;
     this.options = options;
-    this.reception = new Reception(this);
-    this.clocks = new CallClocks(
+    this.reader = new MessageReader(this);
+    this.clocks = new CallTimeouts(
       () => this.limits.maxMcpCallTimeMs,
       (wireId, limit) => owner.late(wireId, limit),
     );
@@ -86,8 +86,8 @@ export class Traffic implements CarrierHost, Receiver {
       if (error !== undefined && wireId === 0) this.warn(error.message, error.detail);
       more.done?.(error);
     };
-    const post = new Post({ home: this.owner.home, text, method, wireId, ...more, done }, this);
-    this.carriers.add(post);
+    const post = new Post({ session: this.owner.session, text, method, wireId, ...more, done }, this);
+    this.inFlight.add(post);
     post.begin();
     return post;
   }
@@ -96,11 +96,11 @@ export class Traffic implements CarrierHost, Receiver {
    * Opens a stream, or takes one up again.
    * @param contended another process may have a stream of the same session, for now
    */
-  listen(wireId: number, home: Home, place: StreamPlace, contended = false): Listening {
+  listen(wireId: number, session: PinnedSession, place: StreamPlace, contended = false): ServerStream {
     const note = (message: string, detail: string): void => this.warn(message, detail);
     const { now } = this.options;
-    const listening = new Listening({ home, wireId, place, contended, now, note }, this);
-    this.carriers.add(listening);
+    const listening = new ServerStream({ session, wireId, place, contended, now, note }, this);
+    this.inFlight.add(listening);
     listening.begin();
     return listening;
   }
@@ -129,14 +129,14 @@ export class Traffic implements CarrierHost, Receiver {
   forget(wireId: number): void {
     this.calling.forget(wireId);
     this.clocks.settled(wireId);
-    this.carriers.of(wireId)?.abandon();
+    this.inFlight.of(wireId)?.abandon();
   }
 
   /** Takes back everything that was begun for a session, calls included: nobody waits for it any more. */
-  leave(home: Home): void {
-    for (const carrier of this.carriers.in(home)) {
-      if (carrier.wireId !== 0) this.forget(carrier.wireId);
-      carrier.abandon();
+  leave(session: PinnedSession): void {
+    for (const request of this.inFlight.in(session)) {
+      if (request.wireId !== 0) this.forget(request.wireId);
+      request.abandon();
     }
   }
 
@@ -146,7 +146,7 @@ export class Traffic implements CarrierHost, Receiver {
    * @param then whether they succeeded or not: what fails is for the client to find out, such as a subscription to
    *   something that is gone
    */
-  sayAll(
+  sendAll(
     requests: readonly (readonly [wireId: number, text: string])[],
     going: () => boolean,
     then: () => void,
@@ -157,7 +157,7 @@ export class Traffic implements CarrierHost, Receiver {
     const more = (): void => {
       if (!going()) return;
       sending = true;
-      for (; begun < requests.length && begun - settled < sayAtOnce; begun++) {
+      for (; begun < requests.length && begun - settled < sendAtOnce; begun++) {
         const [wireId, text] = requests[begun]!;
         this.calling.add(wireId, { answered: one, failed: one });
         this.post(text, '', wireId);
@@ -185,25 +185,25 @@ export class Traffic implements CarrierHost, Receiver {
 
   pause(): void {
     this.paused = true;
-    this.carriers.pause();
+    this.inFlight.pause();
   }
 
   resume(): void {
     this.paused = false;
-    this.carriers.resume();
+    this.inFlight.resume();
   }
 
-  // CarrierHost
+  // RequestHost
 
   receive(text: string, wireId: number): void {
     // In JSON text a line break can only be white space.
-    this.reception.take(/[\r\n]/.test(text) ? text.replaceAll(/[\r\n]/g, ' ') : text, wireId);
+    this.reader.take(/[\r\n]/.test(text) ? text.replaceAll(/[\r\n]/g, ' ') : text, wireId);
   }
 
-  // Receiver
+  // MessageReceiver
 
-  said(message: Envelope, wireId: number): void {
-    this.owner.said(message, this.calling.get(wireId) ?? 'aside');
+  onMessage(message: Envelope, wireId: number): void {
+    this.owner.onMessage(message, this.calling.get(wireId) ?? 'aside');
   }
 
   settled(wireId: number): void {
@@ -224,16 +224,16 @@ export class Traffic implements CarrierHost, Receiver {
     waiter.failed(error);
   }
 
-  lost(home: Home, why: string, wireId: number, text?: string): void {
-    this.owner.lost(home, why, wireId, text);
+  lost(session: PinnedSession, why: string, wireId: number, text?: string): void {
+    this.owner.lost(session, why, wireId, text);
   }
 
-  broken(home: Home, wireId: number, { lastId, retryMs }: StreamPlace): void {
-    if (home === this.owner.home) this.listen(wireId, home, { lastId, retryMs });
+  broken(session: PinnedSession, wireId: number, { lastId, retryMs }: StreamPlace): void {
+    if (session === this.owner.session) this.listen(wireId, session, { lastId, retryMs });
     else this.failed(wireId, targetError('mcp_target_failed', this.name, 'lost the session of the call'));
   }
 
-  over(carrier: Carrier): void {
-    this.carriers.remove(carrier);
+  over(request: InFlightRequest): void {
+    this.inFlight.remove(request);
   }
 }

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../../errors.ts';
-import type { Answer } from './callAnswer.ts';
+import type { PostResponse } from './postResponse.ts';
 import type { Call } from './call.ts';
 import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
 import type { Session } from './session.ts';
@@ -8,10 +8,10 @@ import type { Waiter } from '../targets/target.ts';
 import { isSupportedVersion } from '../messages/versions.ts';
 
 /** The initialize of a session: its outcome decides whether the session comes to be. */
-export class Opening implements Waiter {
+export class InitializeCall implements Waiter {
   private readonly session: Session;
   private readonly call: Call;
-  private readonly answer: Answer;
+  private readonly answer: PostResponse;
   private readonly carry: () => void;
   private readonly target: string;
   private over = false;

@@ -2,7 +2,7 @@
  * Lets large work be done piece by piece, one piece in a turn of the event loop however many pieces wait: requests and
  * timers of others come in between.
  */
-export class Turns {
+export class YieldQueue {
   private waiting: (() => void)[] = [];
 
   /** Resolves when it is the next piece's turn. */

@@ -2,7 +2,7 @@ import { foldKey, maxIdLength, type Fault } from './envelope.ts';
 import { decodeString, Members, skipSpace } from './scan.ts';
 
 /** A text that is no message, and which calls it can only be about. */
-export interface Faulty {
+export interface InvalidMessage {
   readonly fault: Fault;
   readonly text: string;
   /** The flaw of the answer, for the client whose call it answers. */
@@ -14,7 +14,7 @@ export interface Faulty {
 }
 
 /** Looks once more at a text that `readEnvelope` refused, for what it says about calls. */
-export function readFaulty(text: string, fault: Fault): Faulty {
+export function readInvalidMessage(text: string, fault: Fault): InvalidMessage {
   const counts: Record<string, number> = {};
   const ids: number[] = [];
   const scan = new Members(text, skipSpace(text, 0));

@@ -14,7 +14,7 @@ export interface ItemName {
 }
 
 /** Says what one caller may know of. */
-export class Judge {
+export class ItemRules {
   private readonly mayUse: (item: McpItem) => boolean;
 
   private constructor(mayUse: (item: McpItem) => boolean) {
@@ -22,8 +22,8 @@ export class Judge {
   }
 
   /** @returns undefined where the route has no rule about items */
-  static of({ mayUse }: Caller): Judge | undefined {
-    return mayUse === undefined ? undefined : new Judge(mayUse);
+  static of({ mayUse }: Caller): ItemRules | undefined {
+    return mayUse === undefined ? undefined : new ItemRules(mayUse);
   }
 
   /** Do the rules allow the item, whatever reading of its name the server takes? */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { CallClocks } from './callClocks.ts';
+import { CallTimeouts } from './callTimeouts.ts';
 
 interface Stage {
-  readonly clocks: CallClocks;
+  readonly clocks: CallTimeouts;
   /** Calls that were given up, with the limit that they passed. */
   readonly late: (readonly [wireId: number, ms: number])[];
   pass(ms: number): void;
@@ -15,7 +15,7 @@ function stage(t: TestContext, mostMs: number): Stage {
   let now = 1_000;
   t.mock.method(performance, 'now', () => now);
   const late: (readonly [number, number])[] = [];
-  const clocks = new CallClocks(
+  const clocks = new CallTimeouts(
     () => mostMs,
     (wireId, { ms }) => void late.push([wireId, ms]),
   );

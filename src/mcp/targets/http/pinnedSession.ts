@@ -4,23 +4,30 @@ import { memberOf, stringValue, type Envelope } from '../../json/envelope.ts';
 import type { ServerSession } from './serverRequestHead.ts';
 
 /** A session with a server and the one address of it that knows the session. */
-export interface Home extends ServerSession {
+export interface PinnedSession extends ServerSession {
   endpoint: Endpoint | undefined;
   /** The same by its name, of a session that another process has begun. */
   address?: string | undefined;
 }
 
 /** The one address of a destination to ask, if it has it; undefined where any will do. */
-export const endpointOf = ({ endpoint, address }: Home, { known }: Destination): Endpoint | undefined =>
+export const endpointOf = (
+  { endpoint, address }: PinnedSession,
+  { known }: Destination,
+): Endpoint | undefined =>
   endpoint ?? (address === undefined ? undefined : known.find(({ name }) => name === address));
 
-export const newHome = (): Home => ({ id: undefined, version: undefined, endpoint: undefined });
+export const newPinnedSession = (): PinnedSession => ({
+  id: undefined,
+  version: undefined,
+  endpoint: undefined,
+});
 
 /** Notes what the answer to initialize says was agreed on. */
-export function agree(home: Home, response: Envelope): void {
+export function agree(session: PinnedSession, response: Envelope): void {
   const place = memberOf(response.text, response.body, 'protocolVersion');
   const version = place === 'ambiguous' ? undefined : stringValue(response.text, place);
-  home.version = version !== undefined && /^[\w.-]{1,64}$/.test(version) ? version : undefined;
+  session.version = version !== undefined && /^[\w.-]{1,64}$/.test(version) ? version : undefined;
 }
 
 /** A server that is reached in another way is the same server under the same name. */

@@ -1,5 +1,5 @@
 import { targetError } from '../../messages/rpcError.ts';
-import type { Traffic } from './traffic.ts';
+import type { HttpTransport } from './httpTransport.ts';
 
 /** The time for a server to say whether it knows a session, in milliseconds. */
 const answerMs = 10_000;
@@ -8,19 +8,19 @@ const answerMs = 10_000;
  * Asks a server whether it knows the session still, whatever it says to that.
  * @throws GatewayError mcp_session_unknown, or what the server failed with
  */
-export async function signOfLife(traffic: Traffic): Promise<void> {
-  const wireId = traffic.calling.nextId();
+export async function probeSession(transport: HttpTransport): Promise<void> {
+  const wireId = transport.calling.nextId();
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const late = setTimeout(
-    () => traffic.failed(wireId, targetError('mcp_target_timeout', traffic.name, 'does not answer')),
+    () => transport.failed(wireId, targetError('mcp_target_timeout', transport.name, 'does not answer')),
     answerMs,
   );
-  traffic.calling.add(wireId, { answered: () => resolve(), failed: reject });
-  traffic.post(`{"jsonrpc":"2.0","id":${wireId},"method":"ping"}`, 'ping', wireId);
+  transport.calling.add(wireId, { answered: () => resolve(), failed: reject });
+  transport.post(`{"jsonrpc":"2.0","id":${wireId},"method":"ping"}`, 'ping', wireId);
   try {
     await promise;
   } finally {
     clearTimeout(late);
-    traffic.forget(wireId);
+    transport.forget(wireId);
   }
 }

@@ -1,4 +1,4 @@
-import type { Keep } from '../../limits/keep.ts';
+import type { RetainedMemory } from '../../limits/retainedMemory.ts';
 import { cut, memberOf, stringValue, type Envelope } from '../../json/envelope.ts';
 import { renderOutgoing } from '../../messages/outgoing.ts';
 
@@ -14,10 +14,10 @@ const maxSubscriptions = 1_024;
 const maxLength = 1_048_576;
 
 /** May whoever reads the session's streams know of the resource? */
-export type MayKnow = (uri: string) => boolean;
+export type CanSeeResource = (uri: string) => boolean;
 
 /** The messages of the client that a replacement server must get again. */
-export class Restore {
+export class SessionReplay {
   /** The client's initialize, with the place of its id. */
   private initialize: Envelope | undefined;
   private confirmed: string | undefined;
@@ -26,15 +26,15 @@ export class Restore {
   /** Subscriptions that the server was not told again, because nobody was there for whom they could be judged. */
   private readonly waiting = new Set<string>();
   private length = 0;
-  private readonly room: Keep;
+  private readonly memory: RetainedMemory;
 
-  constructor(room: Keep) {
-    this.room = room;
+  constructor(room: RetainedMemory) {
+    this.memory = room;
   }
 
   begin(initialize: Envelope): void {
     this.initialize = initialize;
-    this.room.add(initialize.text.length);
+    this.memory.add(initialize.text.length);
   }
 
   /** The client's notifications/initialized, once it came. */
@@ -73,9 +73,9 @@ export class Restore {
   private subscribed(uri: string): void {
     this.unsubscribed(uri);
     if (this.subscriptions.size >= maxSubscriptions || this.length + uri.length > maxLength) return;
-    this.room.add(uri.length);
-    if (this.room.isOver) {
-      this.room.remove(uri.length);
+    this.memory.add(uri.length);
+    if (this.memory.isOverLimit) {
+      this.memory.remove(uri.length);
       return;
     }
     this.subscriptions.add(uri);
@@ -86,26 +86,26 @@ export class Restore {
     this.waiting.delete(uri);
     if (!this.subscriptions.delete(uri)) return;
     this.length -= uri.length;
-    this.room.remove(uri.length);
+    this.memory.remove(uri.length);
   }
 
   /**
    * The requests to say again once the server is initialized: as they go over the wire, with their ids. The rules may
    * hide by now what the client subscribed to.
-   * @param mayKnow undefined where nobody is there to be judged: subscriptions wait for `requestsThatWaited`
+   * @param canSeeResource undefined where nobody is there to be judged: subscriptions wait for `requestsThatWaited`
    */
-  *requests(nextId: () => number, mayKnow: MayKnow | undefined): Iterable<WireRequest> {
+  *requests(nextId: () => number, canSeeResource: CanSeeResource | undefined): Iterable<WireRequest> {
     if (this.level !== undefined)
       yield wireRequest(nextId(), 'logging/setLevel', JSON.stringify({ level: this.level }));
     for (const uri of this.subscriptions) this.waiting.add(uri);
-    if (mayKnow !== undefined) yield* this.requestsThatWaited(nextId, mayKnow);
+    if (canSeeResource !== undefined) yield* this.requestsThatWaited(nextId, canSeeResource);
   }
 
   /** The subscriptions that the server has not been told again. */
-  *requestsThatWaited(nextId: () => number, mayKnow: MayKnow): Iterable<WireRequest> {
+  *requestsThatWaited(nextId: () => number, canSeeResource: CanSeeResource): Iterable<WireRequest> {
     for (const uri of [...this.waiting]) {
       this.waiting.delete(uri);
-      if (mayKnow(uri)) yield wireRequest(nextId(), 'resources/subscribe', JSON.stringify({ uri }));
+      if (canSeeResource(uri)) yield wireRequest(nextId(), 'resources/subscribe', JSON.stringify({ uri }));
       else this.unsubscribed(uri);
     }
   }

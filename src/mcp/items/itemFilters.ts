@@ -4,69 +4,69 @@ import { GatewayError } from '../../errors.ts';
 import { unknownItem, type Completed, type NamedItem } from './items.ts';
 import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
 import { Elements, type Edit } from '../json/scan.ts';
-import type { Judge } from './judge.ts';
-import { showList } from './listView.ts';
+import type { ItemRules } from './itemRules.ts';
+import { filterList } from './listFilter.ts';
 import { targetError } from '../messages/rpcError.ts';
-import { everything, type Shown, type View } from './view.ts';
+import { unfiltered, type FilteredResponse, type ResponseFilter } from './responseFilter.ts';
 
 /** Names come from clients: in logs and messages they are cut. */
 export const maxShown = 200;
 
 /** The answer for an item that is hidden: the same as for one that does not exist. */
-export function unknown({ kind, name }: Pick<NamedItem, 'kind' | 'name'>): GatewayError {
+export function unknownItemError({ kind, name }: Pick<NamedItem, 'kind' | 'name'>): GatewayError {
   const { code, label } = unknownItem[kind];
   return new GatewayError(code, { message: `${label}: ${name.slice(0, maxShown)}` });
 }
 
 /** The contents that a server read: it says under which URI, and one read may bring several resources. */
-export class ContentsView implements View {
+export class ContentsFilter implements ResponseFilter {
   private readonly item: NamedItem;
   private readonly target: string;
-  private readonly judge: Judge;
+  private readonly itemRules: ItemRules;
 
-  constructor(item: NamedItem, target: string, judge: Judge) {
+  constructor(item: NamedItem, target: string, itemRules: ItemRules) {
     this.item = item;
     this.target = target;
-    this.judge = judge;
+    this.itemRules = itemRules;
   }
 
-  show(response: Envelope): Shown | GatewayError {
+  filter(response: Envelope): FilteredResponse | GatewayError {
     const { text, body } = response;
-    const { target, judge } = this;
+    const { target, itemRules } = this;
     let left = 0;
     let hidden = 0;
     // A result without contents says nothing of any resource.
-    if (memberOf(text, body, 'contents') === undefined) return everything;
-    const shown = showList(response, 'contents', target, false, (content) => {
+    if (memberOf(text, body, 'contents') === undefined) return unfiltered;
+    const shown = filterList(response, 'contents', target, false, (content) => {
       const place = memberOf(text, content, 'uri');
       const name = place === 'ambiguous' ? undefined : stringValue(text, place);
-      const allowed = name !== undefined && judge.allows({ kind: 'resource', target, name });
+      const allowed = name !== undefined && itemRules.allows({ kind: 'resource', target, name });
       if (allowed) left++;
       else hidden++;
       return allowed ? 'as written' : undefined;
     });
-    return left === 0 && hidden > 0 ? unknown(this.item) : shown;
+    return left === 0 && hidden > 0 ? unknownItemError(this.item) : shown;
   }
 }
 
 /** Values for a variable of a template: those that would name a hidden resource are left out. */
-export class CompletionView implements View {
+export class CompletionFilter implements ResponseFilter {
   private readonly template: string;
   private readonly completed: Completed;
   private readonly target: string;
-  private readonly judge: Judge;
+  private readonly itemRules: ItemRules;
 
-  constructor(template: string, completed: Completed, target: string, judge: Judge) {
+  constructor(template: string, completed: Completed, target: string, itemRules: ItemRules) {
     this.template = template;
     this.completed = completed;
     this.target = target;
-    this.judge = judge;
+    this.itemRules = itemRules;
   }
 
-  show({ text, body }: Envelope): Shown | GatewayError {
+  filter({ text, body }: Envelope): FilteredResponse | GatewayError {
     const { variable, values: known } = this.completed;
     const completion = memberOf(text, body, 'completion');
-    if (completion === undefined) return everything;
+    if (completion === undefined) return unfiltered;
     const list = completion === 'ambiguous' ? completion : memberOf(text, completion, 'values');
     if (
       completion === 'ambiguous' ||
@@ -83,10 +83,10 @@ export class CompletionView implements View {
       const value = stringValue(text, elements);
       if (value === undefined) continue;
       const values = variable === undefined ? known : new Map(known).set(variable, value);
-      if (this.judge.allowsExpansion(this.target, this.template, values))
+      if (this.itemRules.allowsExpansion(this.target, this.template, values))
         kept.push(text.slice(elements.start, elements.end));
     }
-    if (kept.length === all && !elements.broken) return everything;
+    if (kept.length === all && !elements.broken) return unfiltered;
     const edits: Edit[] = [{ ...list, replacement: `[${kept.join(',')}]` }];
     // The total would tell of what is hidden.
     const total = memberOf(text, completion, 'total');

@@ -3,34 +3,34 @@ import type { Envelope } from '../json/envelope.ts';
 import type { Edit } from '../json/scan.ts';
 
 /** The part of a response that a caller may see. */
-export interface Shown {
+export interface FilteredResponse {
   /** Changes in the text of the response; none where the caller may see all of it. */
   readonly edits: readonly Edit[];
   /** Set if this page of a list is empty: the cursor of the next page, as the server wrote it. */
   readonly next?: string;
 }
 
-export const everything: Shown = { edits: [] };
+export const unfiltered: FilteredResponse = { edits: [] };
 
 /** The view of a caller on the responses to a request. */
-export interface View {
+export interface ResponseFilter {
   /** @returns the error that takes the place of a response of which the caller may see nothing */
-  show(response: Envelope): Shown | GatewayError;
+  filter(response: Envelope): FilteredResponse | GatewayError;
 }
 
 /** Applies one view after the other; they must not change the same place. */
-export class Views implements View {
-  private readonly all: readonly View[];
+export class ResponseFilters implements ResponseFilter {
+  private readonly all: readonly ResponseFilter[];
 
-  constructor(all: readonly View[]) {
+  constructor(all: readonly ResponseFilter[]) {
     this.all = all;
   }
 
-  show(response: Envelope): Shown | GatewayError {
+  filter(response: Envelope): FilteredResponse | GatewayError {
     const edits: Edit[] = [];
     let next: string | undefined;
     for (const view of this.all) {
-      const shown = view.show(response);
+      const shown = view.filter(response);
       if (shown instanceof GatewayError) return shown;
       edits.push(...shown.edits);
       next ??= shown.next;

@@ -1,6 +1,6 @@
 import { maxDurationMs } from '../../model/index.ts';
 
-interface Clock {
+interface CallTimeout {
   /** When the call is given up, by `performance.now()`. */
   at: number;
   /** The latest time that progress can move `at` to. */
@@ -22,8 +22,8 @@ export interface CallLimit {
  * waits for the client. One timer serves all of them: a call that ends in time costs an entry in a map and no
  * timer.
  */
-export class CallClocks {
-  private readonly clocks = new Map<number, Clock>();
+export class CallTimeouts {
+  private readonly clocks = new Map<number, CallTimeout>();
   private readonly mostMs: () => number;
   private readonly late: (wireId: number, limit: CallLimit) => void;
   private timer: NodeJS.Timeout | undefined;

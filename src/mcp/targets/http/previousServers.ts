@@ -1,12 +1,12 @@
 import type { Logger } from '../../../telemetry/index.ts';
 import type { Reach } from '../../contract.ts';
-import type { Home } from './home.ts';
-import type { Carriers } from './carriers.ts';
+import type { PinnedSession } from './pinnedSession.ts';
+import type { InFlightRequests } from './inFlightRequests.ts';
 import { endSession } from './endSession.ts';
 
-interface Former {
+interface PreviousServer {
   readonly reach: Reach;
-  readonly home: Home;
+  readonly session: PinnedSession;
   /** Calls may take so long, as `performance.now()` tells it. */
   readonly until: number;
 }
@@ -17,18 +17,18 @@ const patienceMs = 60_000;
 const most = 4;
 
 /** Sessions with servers that the configuration named before: each is told of its end when the calls there are done. */
-export class FormerServers {
-  private readonly carriers: Carriers;
+export class PreviousServers {
+  private readonly inFlight: InFlightRequests;
   private readonly log: Logger;
-  private waiting: Former[] = [];
+  private waiting: PreviousServer[] = [];
 
-  constructor(carriers: Carriers, log: Logger) {
-    this.carriers = carriers;
+  constructor(inFlight: InFlightRequests, log: Logger) {
+    this.inFlight = inFlight;
     this.log = log;
   }
 
-  add(reach: Reach, home: Home): void {
-    this.waiting.push({ reach, home, until: performance.now() + patienceMs });
+  add(reach: Reach, session: PinnedSession): void {
+    this.waiting.push({ reach, session, until: performance.now() + patienceMs });
     if (this.waiting.length > most) this.end(this.waiting.shift()!);
     this.tick(performance.now());
   }
@@ -46,11 +46,11 @@ export class FormerServers {
     for (const one of this.waiting.splice(0)) this.end(one);
   }
 
-  private isBusy({ home }: Former): boolean {
-    return this.carriers.in(home).some(({ wireId }) => wireId !== 0);
+  private isBusy({ session }: PreviousServer): boolean {
+    return this.inFlight.in(session).some(({ wireId }) => wireId !== 0);
   }
 
-  private end({ reach, home }: Former): void {
-    void endSession(reach, home, 0, this.log);
+  private end({ reach, session }: PreviousServer): void {
+    void endSession(reach, session, 0, this.log);
   }
 }

@@ -3,14 +3,14 @@ import { eventStreamHeaders, type HeaderLine, type HttpReply } from '../../http/
 import type { Accepted } from '../messages/accept.ts';
 import { EventSink, type PressureGauge } from './eventSink.ts';
 import type { Journal } from './journal.ts';
-import type { Judge } from '../items/judge.ts';
-import type { Naming } from '../items/naming.ts';
+import type { ItemRules } from '../items/itemRules.ts';
+import type { ItemNameSource } from '../items/itemVisibility.ts';
 import { sendError } from '../messages/rpcError.ts';
 
 /** The session, as its answers see it. */
-export interface AnswerHost extends PressureGauge {
+export interface PostResponseHost extends PressureGauge {
   /** A journal for a stream that begins. */
-  openJournal(answer: Answer): Journal;
+  openJournal(answer: PostResponse): Journal;
   /** Does the client know events without data (2025-11-25)? */
   readonly primes: boolean;
 }
@@ -23,14 +23,14 @@ const jsonType: HeaderLine = ['content-type', 'application/json'];
  * The answer to one POST that holds requests. It is plain JSON when the response is the first thing to say and the
  * client takes JSON and does not prefer a stream, and becomes an event stream as soon as something else belongs on it.
  */
-export class Answer {
+export class PostResponse {
   /** Headers of the session, such as Mcp-Session-Id on initialize. */
   headers: readonly HeaderLine[] = [];
   /** Decides which items the caller may know of; undefined where no rule is about items. */
-  readonly judge: Judge | undefined;
+  readonly itemRules: ItemRules | undefined;
   private readonly reply: HttpReply;
   private readonly accepted: Accepted;
-  private readonly host: AnswerHost;
+  private readonly host: PostResponseHost;
   private readonly since: number;
   private left: number;
   /** Responses of a batch so far; undefined where there is one message. */
@@ -43,10 +43,10 @@ export class Answer {
     accepted: Accepted,
     count: number,
     batch: boolean,
-    host: AnswerHost,
-    judge?: Judge,
+    host: PostResponseHost,
+    itemRules?: ItemRules,
   ) {
-    this.judge = judge;
+    this.itemRules = itemRules;
     this.reply = reply;
     this.accepted = accepted;
     this.left = count;
@@ -86,7 +86,7 @@ export class Answer {
   }
 
   /** Sends a notification or request of the server; the caller has asked `takesEvents` or `takesProgress`. */
-  push(message: string, names?: Naming): void {
+  push(message: string, names?: ItemNameSource): void {
     this.stream().send(message, names);
   }
 
@@ -165,7 +165,7 @@ export class Answer {
   private stream(): EventSink {
     if (this.sink !== undefined) return this.sink;
     const stream = this.reply.open(200, [...eventStreamHeaders, ...this.headers]);
-    const sink = new EventSink(stream, this.host, this.host.openJournal(this), this.judge);
+    const sink = new EventSink(stream, this.host, this.host.openJournal(this), this.itemRules);
     this.sink = sink;
     this.reply.onClose(() => sink.dropped());
     // At once, so that the client can come back to a stream that breaks before its first message (2025-11-25).

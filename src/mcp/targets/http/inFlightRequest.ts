@@ -1,14 +1,14 @@
 import type { GatewayError } from '../../../errors.ts';
 import type { Limits } from '../../../model/index.ts';
 import type { Reach } from '../../contract.ts';
-import type { Home } from './home.ts';
+import type { PinnedSession } from './pinnedSession.ts';
 
 /** A request to the server that is under way. */
-export interface Carrier {
+export interface InFlightRequest {
   /** The call that it carries; 0 for none. */
   readonly wireId: number;
   /** The session that it was made for. */
-  readonly home: Home;
+  readonly session: PinnedSession;
   /** Bytes that the server has not taken. */
   readonly backlog: number;
   pause(): void;
@@ -22,7 +22,7 @@ export interface Carrier {
 /**
  * The functions of their connection that requests to a server need. Calls go by their ids on the wire, 0 is none.
  */
-export interface CarrierHost {
+export interface RequestHost {
   /** The name of the target, for messages. */
   readonly name: string;
   readonly reach: Reach;
@@ -41,11 +41,11 @@ export interface CarrierHost {
    * The server does not know the session any more.
    * @param text of a call that it did not carry out: it may be said again
    */
-  lost(home: Home, why: string, wireId: number, text?: string): void;
+  lost(session: PinnedSession, why: string, wireId: number, text?: string): void;
   /** The stream of a call broke and can be taken up again behind an event. */
-  broken(home: Home, wireId: number, place: StreamPlace): void;
-  /** Records that a carrier has ended. */
-  over(carrier: Carrier): void;
+  broken(session: PinnedSession, wireId: number, place: StreamPlace): void;
+  /** Records that a request has ended. */
+  over(request: InFlightRequest): void;
 }
 
 /** The place and the time at which a stream is resumed. */

@@ -3,7 +3,7 @@ import type { Envelope } from '../../json/envelope.ts';
 import type { Waiter } from '../target.ts';
 
 /** Hands a response to its caller: whatever goes wrong in that, the caller hears of it. */
-export function handOver(waiter: Waiter, response: Envelope): void {
+export function deliverResponse(waiter: Waiter, response: Envelope): void {
   try {
     waiter.answered(response);
   } catch (error) {

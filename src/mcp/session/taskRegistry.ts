@@ -48,7 +48,7 @@ const serverMarkOf = (server: string): Buffer =>
  * id. The handle says whose the task is, so using it needs no memory, and any process with the session key can do so.
  * A small memory knows the handles of ids that servers name by themselves, in lists and notifications.
  */
-export class TaskBook {
+export class TaskRegistry {
   private readonly seal: SessionSeal;
   private readonly owners = new Map<string, Map<string, KnownTask>>();
   private size = 0;

@@ -13,7 +13,7 @@ const bounds: readonly number[] = [
 ];
 
 /** Counts of one method on one target, as plain numbers; they become samples when somebody reads the metrics. */
-export class CallCell {
+export class CallStats {
   readonly counts: Record<Outcome, number> = { ok: 0, error: 0, denied: 0, failed: 0, cancelled: 0 };
   readonly buckets: number[] = new Array<number>(bounds.length + 1).fill(0);
   sum = 0;
@@ -30,19 +30,19 @@ export class CallCell {
   }
 }
 
-export interface Counts {
+export interface LiveCounts {
   readonly sessions: () => number;
   readonly children: () => number;
 }
 
 /** Everything this room measures. */
-export class Measure {
-  private readonly cells = new Map<string, Map<string, CallCell>>();
+export class McpMetrics {
+  private readonly cells = new Map<string, Map<string, CallStats>>();
   private readonly restarts: { add(labels: Labels): void };
   private readonly takes: { add(labels: Labels): void };
   private readonly resumptions: { add(labels: Labels): void };
 
-  constructor(metrics: Metrics, counts: Counts) {
+  constructor(metrics: Metrics, counts: LiveCounts) {
     metrics.collect('mcp_sessions', 'Live MCP sessions.', 'gauge', [], () => [
       { labels: {}, value: counts.sessions() },
     ]);
@@ -80,13 +80,13 @@ export class Measure {
     );
   }
 
-  cell(target: string, method: string): CallCell {
+  cell(target: string, method: string): CallStats {
     let byMethod = this.cells.get(target);
-    if (byMethod === undefined) this.cells.set(target, (byMethod = new Map<string, CallCell>()));
+    if (byMethod === undefined) this.cells.set(target, (byMethod = new Map<string, CallStats>()));
     // A client can make up methods; series must stay few.
     const name = clientRequests.has(method) ? method : 'other';
     let cell = byMethod.get(name);
-    if (cell === undefined) byMethod.set(name, (cell = new CallCell()));
+    if (cell === undefined) byMethod.set(name, (cell = new CallStats()));
     return cell;
   }
 
@@ -121,7 +121,7 @@ export class Measure {
     }
   }
 
-  private *all(): Iterable<[{ method: string; target: string }, CallCell]> {
+  private *all(): Iterable<[{ method: string; target: string }, CallStats]> {
     for (const [target, byMethod] of this.cells)
       for (const [method, cell] of byMethod) yield [{ method, target }, cell];
   }

@@ -2,38 +2,38 @@ import type { GatewayError } from '../../errors.ts';
 import type { ListShape } from './items.ts';
 import { memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
 import { Elements } from '../json/scan.ts';
-import type { Judge } from './judge.ts';
+import type { ItemRules } from './itemRules.ts';
 import { targetError } from '../messages/rpcError.ts';
-import { everything, type Shown, type View } from './view.ts';
+import { unfiltered, type FilteredResponse, type ResponseFilter } from './responseFilter.ts';
 
-export interface ListViewStart {
+export interface ListFilterStart {
   readonly shape: ListShape;
   /** The target's name today. */
   readonly target: string;
   /** Put before each name; empty for none. */
   readonly prefix: string;
-  readonly judge: Judge | undefined;
+  readonly itemRules: ItemRules | undefined;
 }
 
 /** The view of a caller on a target's list. What stays of it is byte for byte what the server wrote. */
-export class ListView implements View {
-  private readonly start: ListViewStart;
+export class ListFilter implements ResponseFilter {
+  private readonly start: ListFilterStart;
 
-  constructor(start: ListViewStart) {
+  constructor(start: ListFilterStart) {
     this.start = start;
   }
 
-  show(response: Envelope): Shown | GatewayError {
-    const { shape, target, prefix, judge } = this.start;
+  filter(response: Envelope): FilteredResponse | GatewayError {
+    const { shape, target, prefix, itemRules } = this.start;
     const { text } = response;
-    return showList(response, shape.list, target, judge !== undefined, (item) => {
+    return filterList(response, shape.list, target, itemRules !== undefined, (item) => {
       const place = memberOf(text, item, shape.member);
       const name = place === 'ambiguous' ? undefined : stringValue(text, place);
-      if (judge !== undefined) {
+      if (itemRules !== undefined) {
         // An item whose name cannot be told is hidden from a caller under rules.
         if (name === undefined) return undefined;
         const { kind, template = false } = shape;
-        if (!judge.allows({ kind, target, name, template })) return undefined;
+        if (!itemRules.allows({ kind, target, name, template })) return undefined;
       }
       if (prefix === '' || name === undefined || typeof place !== 'object') return 'as written';
       return { ...place, replacement: JSON.stringify(prefix + name) };
@@ -49,13 +49,13 @@ type ShownItem =
  * The list response with the items that `each` shows.
  * @param refill where nothing is left, the next page takes the place of this one
  */
-export function showList(
+export function filterList(
   response: Envelope,
   member: string,
   target: string,
   refill: boolean,
   each: (item: Span) => ShownItem,
-): Shown | GatewayError {
+): FilteredResponse | GatewayError {
   const { text } = response;
   const noList = (): GatewayError =>
     targetError('mcp_target_failed', target, 'answered with something that is no list');
@@ -74,7 +74,7 @@ export function showList(
   }
   if (elements.broken) return noList();
   const next = refill && items.length === 0 ? cursorOf(response) : undefined;
-  if (!changed && next === undefined) return everything;
+  if (!changed && next === undefined) return unfiltered;
   const edits = changed ? [{ ...list, replacement: `[${items.join(',')}]` }] : [];
   return next === undefined ? { edits } : { edits, next };
 }

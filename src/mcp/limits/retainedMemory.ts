@@ -4,20 +4,20 @@
  */
 
 /** Characters that one holder's sessions may keep together, and those of all holders. */
-export interface KeepLimits {
+export interface RetainedMemoryLimits {
   readonly each: number;
   readonly total: number;
 }
 
-const usual: KeepLimits = { each: 16_777_216, total: 134_217_728 };
+const usual: RetainedMemoryLimits = { each: 16_777_216, total: 134_217_728 };
 
 /** Everything that the sessions of a process keep. */
-export class Storeroom {
-  private readonly limits: KeepLimits;
+export class RetainedMemoryPool {
+  private readonly limits: RetainedMemoryLimits;
   private readonly holders = new Map<string, number>();
   private total = 0;
 
-  constructor(limits: KeepLimits = usual) {
+  constructor(limits: RetainedMemoryLimits = usual) {
     this.limits = limits;
   }
 
@@ -39,19 +39,19 @@ export class Storeroom {
 }
 
 /** The memory that a session keeps. */
-export class Keep {
-  private readonly room: Storeroom;
+export class RetainedMemory {
+  private readonly room: RetainedMemoryPool;
   private readonly holder: string;
   private length = 0;
   private closed = false;
 
-  constructor(room: Storeroom, holder: string) {
+  constructor(room: RetainedMemoryPool, holder: string) {
     this.room = room;
     this.holder = holder;
   }
 
   /** More is kept than there is room for: the session must let go of something. */
-  get isOver(): boolean {
+  get isOverLimit(): boolean {
     return this.length > 0 && this.room.isOver(this.holder);
   }
 

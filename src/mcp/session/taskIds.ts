@@ -3,11 +3,11 @@
 import type { GatewayError } from '../../errors.ts';
 import { memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
 import type { Edit } from '../json/scan.ts';
-import type { Judge } from '../items/judge.ts';
-import { showList } from '../items/listView.ts';
+import type { ItemRules } from '../items/itemRules.ts';
+import { filterList } from '../items/listFilter.ts';
 import { targetError } from '../messages/rpcError.ts';
-import type { KnownTask, TaskBook, TaskItem, TaskOwner } from './taskBook.ts';
-import { everything, type Shown, type View } from '../items/view.ts';
+import type { KnownTask, TaskRegistry, TaskItem, TaskOwner } from './taskRegistry.ts';
+import { unfiltered, type FilteredResponse, type ResponseFilter } from '../items/responseFilter.ts';
 
 const relatedTask = 'io.modelcontextprotocol/related-task';
 /** Stands in place of an id that is not the reader's. */
@@ -46,19 +46,19 @@ function relatedIn({ text, body }: Envelope): TaskId | 'unclear' | undefined {
 const replaced = ({ span }: TaskId, id: string): Edit => ({ ...span, replacement: JSON.stringify(id) });
 
 /** A server's statement about a task, as the client may hear it. */
-export interface ToldTask {
+export interface FilteredTask {
   readonly edits: readonly Edit[];
   /** The task that is told of; undefined where it is the client's own. */
   readonly task?: KnownTask;
 }
 
 /** Names of tasks in the messages of one session. */
-export class TaskNames {
-  private readonly book: TaskBook;
+export class TaskIds {
+  private readonly book: TaskRegistry;
   /** Tasks that the client made for a server's requests, by the client's ids. */
   private readonly own = new Set<string>();
 
-  constructor(book: TaskBook) {
+  constructor(book: TaskRegistry) {
     this.book = book;
   }
 
@@ -66,13 +66,17 @@ export class TaskNames {
    * The changes in a message of the client on its way to a server; undefined where it names a task that is not the
    * caller's, or one that was made by an item that the rules hide from the caller now.
    */
-  fromClient(message: Envelope, reader: TaskReader, judge: Judge | undefined): readonly Edit[] | undefined {
+  fromClient(
+    message: Envelope,
+    reader: TaskReader,
+    itemRules: ItemRules | undefined,
+  ): readonly Edit[] | undefined {
     const { text, body, method, kind } = message;
     const edits: Edit[] = [];
     if (kind === 'response') this.noteOwn(message);
     else if (kind === 'request' && method.startsWith('tasks/') && method !== 'tasks/list') {
       const named = idAt(text, body);
-      const task = typeof named === 'object' ? this.opened(named.id, reader, judge) : undefined;
+      const task = typeof named === 'object' ? this.opened(named.id, reader, itemRules) : undefined;
       if (typeof named !== 'object' || task === undefined) return undefined;
       edits.push(replaced(named, task.id));
     } else if (method === 'notifications/tasks/status') {
@@ -82,14 +86,14 @@ export class TaskNames {
     const related = relatedIn(message);
     if (related === undefined) return edits;
     if (related === 'unclear') return undefined;
-    const task = this.opened(related.id, reader, judge);
+    const task = this.opened(related.id, reader, itemRules);
     if (task !== undefined) edits.push(replaced(related, task.id));
     else if (!this.own.has(related.id)) return undefined;
     return edits;
   }
 
   /** The changes in a message of a server on its way to the client; undefined where it names another one's task. */
-  fromServer(message: Envelope, owner: TaskOwner): ToldTask | undefined {
+  fromServer(message: Envelope, owner: TaskOwner): FilteredTask | undefined {
     const { text, body, method, kind } = message;
     // Most messages name no task; a server that disguises a name tells an id that is of no use.
     if (!text.includes('askId')) return { edits: [] };
@@ -109,9 +113,13 @@ export class TaskNames {
     return task === undefined ? { edits } : { edits, task };
   }
 
-  private opened(handle: string, reader: TaskReader, judge: Judge | undefined): KnownTask | undefined {
+  private opened(
+    handle: string,
+    reader: TaskReader,
+    itemRules: ItemRules | undefined,
+  ): KnownTask | undefined {
     const task = this.book.open(reader, handle);
-    return task !== undefined && isAllowed(task, reader.target, judge) ? task : undefined;
+    return task !== undefined && isAllowed(task, reader.target, itemRules) ? task : undefined;
   }
 
   /** The client answers a request of a server with a task. */
@@ -127,8 +135,13 @@ export class TaskNames {
   }
 
   /** The caller's view of the response to a request that names a task, makes one, or lists them. */
-  view(request: Envelope, reader: TaskReader, item: TaskItem | undefined, judge: Judge | undefined): View {
-    if (request.method === 'tasks/list') return new TaskListView(this.book, reader, judge);
+  view(
+    request: Envelope,
+    reader: TaskReader,
+    item: TaskItem | undefined,
+    itemRules: ItemRules | undefined,
+  ): ResponseFilter {
+    if (request.method === 'tasks/list') return new TaskListView(this.book, reader, itemRules);
     const named = request.method.startsWith('tasks/') ? idAt(request.text, request.body) : undefined;
     const task = typeof named === 'object' ? this.book.open(reader, named.id) : undefined;
     return new TaskView(this.book, reader, this.own, task ?? item);
@@ -136,28 +149,28 @@ export class TaskNames {
 }
 
 /** May a caller whom the rules judge know of a task? It is as hidden as the item that made it. */
-export function isAllowed({ item }: KnownTask, target: string, judge: Judge | undefined): boolean {
-  return judge === undefined || (item !== undefined && judge.allows({ ...item, target }));
+export function isAllowed({ item }: KnownTask, target: string, itemRules: ItemRules | undefined): boolean {
+  return itemRules === undefined || (item !== undefined && itemRules.allows({ ...item, target }));
 }
 
 /** The list of tasks: only those of the caller, which the rules let the caller know of. */
-class TaskListView implements View {
-  private readonly book: TaskBook;
+class TaskListView implements ResponseFilter {
+  private readonly book: TaskRegistry;
   private readonly reader: TaskReader;
-  private readonly judge: Judge | undefined;
+  private readonly itemRules: ItemRules | undefined;
 
-  constructor(book: TaskBook, reader: TaskReader, judge: Judge | undefined) {
+  constructor(book: TaskRegistry, reader: TaskReader, itemRules: ItemRules | undefined) {
     this.book = book;
     this.reader = reader;
-    this.judge = judge;
+    this.itemRules = itemRules;
   }
 
-  show(response: Envelope): Shown | GatewayError {
-    const { book, reader, judge } = this;
-    return showList(response, 'tasks', reader.target, true, (each) => {
+  filter(response: Envelope): FilteredResponse | GatewayError {
+    const { book, reader, itemRules } = this;
+    return filterList(response, 'tasks', reader.target, true, (each) => {
       const named = idAt(response.text, each);
       const task = typeof named === 'object' ? book.find(reader, named.id) : undefined;
-      if (typeof named !== 'object' || task === undefined || !isAllowed(task, reader.target, judge))
+      if (typeof named !== 'object' || task === undefined || !isAllowed(task, reader.target, itemRules))
         return undefined;
       return { ...named.span, replacement: JSON.stringify(task.handle) };
     });
@@ -165,15 +178,15 @@ class TaskListView implements View {
 }
 
 /** A response that may tell of the task that it is about, of a new one, or of one that it is related to. */
-class TaskView implements View {
-  private readonly book: TaskBook;
+class TaskView implements ResponseFilter {
+  private readonly book: TaskRegistry;
   private readonly reader: TaskReader;
   private readonly own: ReadonlySet<string>;
   /** The task that was asked about, or the item that was used. */
   private readonly about: KnownTask | TaskItem | undefined;
 
   constructor(
-    book: TaskBook,
+    book: TaskRegistry,
     reader: TaskReader,
     own: ReadonlySet<string>,
     about: KnownTask | TaskItem | undefined,
@@ -184,9 +197,9 @@ class TaskView implements View {
     this.about = about;
   }
 
-  show(response: Envelope): Shown | GatewayError {
+  filter(response: Envelope): FilteredResponse | GatewayError {
     const { text, body } = response;
-    if (!text.includes('askId')) return everything;
+    if (!text.includes('askId')) return unfiltered;
     const edits: Edit[] = [];
     const unusable = (): GatewayError =>
       targetError('mcp_target_failed', this.reader.target, 'answered with a task id that cannot be used');

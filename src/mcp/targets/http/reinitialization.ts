@@ -1,0 +1,178 @@
+import type { GatewayError } from '../../../errors.ts';
+import type { Logger } from '../../../telemetry/index.ts';
+import { Backoff, type RestartPolicy } from '../conversation/backoff.ts';
+import type { RetainedMemory } from '../../limits/retainedMemory.ts';
+import { SessionReplay, type CanSeeResource } from '../conversation/sessionReplay.ts';
+import { targetError } from '../../messages/rpcError.ts';
+import type { TargetState } from '../target.ts';
+import { endSession } from './endSession.ts';
+import { agree, newPinnedSession, type PinnedSession } from './pinnedSession.ts';
+import type { StandaloneStream } from './standaloneStream.ts';
+import type { StartTimer } from './startTimer.ts';
+import type { HttpTransport } from './httpTransport.ts';
+
+/** The connection whose session it is. */
+export interface ReinitializedConnection {
+  session: PinnedSession;
+  state: TargetState;
+  /** The session is over, and what the server had asked in it is void. */
+  down(): void;
+  /** Another one begins. */
+  again(): void;
+  /** Tells the server that the client is initialized. @param then hears of it where the session is the same still */
+  confirm(text: string, then: (error: GatewayError | undefined) => void): void;
+  /** Calls that waited go now. */
+  release(): void;
+  /** May those who read the session's streams know of a resource? Undefined where nobody reads. */
+  canSeeResource(): CanSeeResource | undefined;
+}
+
+export interface ReinitializationOptions {
+  readonly keep: RetainedMemory;
+  readonly restart: RestartPolicy;
+  readonly log: Logger;
+  readonly now: () => number;
+}
+
+/** Reinitializes the session with a server that has lost it, and restores the state of the session there. */
+export class Reinitialization {
+  /** The state to restore at the server. */
+  readonly replay: SessionReplay;
+  restarts = 0;
+  /** The last error of the server. */
+  lastError: string | undefined;
+  private readonly owner: ReinitializedConnection;
+  private readonly transport: HttpTransport;
+  private readonly standaloneStream: StandaloneStream;
+  private readonly timer: StartTimer;
+  private readonly backoff: Backoff;
+  private readonly log: Logger;
+
+  constructor(
+    owner: ReinitializedConnection,
+    transport: HttpTransport,
+    standaloneStream: StandaloneStream,
+    timer: StartTimer,
+    { restart, log, now, keep }: ReinitializationOptions,
+  ) {
+    this.replay = new SessionReplay(keep);
+    this.owner = owner;
+    this.transport = transport;
+    this.standaloneStream = standaloneStream;
+    this.timer = timer;
+    this.backoff = new Backoff(restart, now);
+    this.log = log;
+  }
+
+  /** After it was given up: may the next call try again? */
+  get mayTry(): boolean {
+    return this.backoff.mayTry;
+  }
+
+  /** The server knows nothing of the session any more. */
+  begin(why: string): void {
+    const { owner } = this;
+    this.lastError = why;
+    owner.state = 'restarting';
+    owner.session = newPinnedSession();
+    this.timer.stop();
+    this.log.warn(`the target ${why}; its session is begun again`);
+    this.standaloneStream.stop();
+    owner.down();
+    this.afterFailure();
+  }
+
+  /** Begins a new session and restores the state of the old one. */
+  retry(): void {
+    const { owner, transport } = this;
+    owner.state = 'restarting';
+    this.restarts++;
+    owner.again();
+    const session = newPinnedSession();
+    owner.session = session;
+    const wireId = transport.calling.nextId();
+    transport.calling.add(wireId, {
+      answered: (response) => {
+        if (session !== owner.session) return;
+        if (response.isError) this.failed(session, 'refused to initialize again');
+        else {
+          agree(session, response);
+          this.restoreState(session);
+        }
+      },
+      failed: (error) => this.failed(session, `failed to initialize again (${error.message})`),
+    });
+    this.timer.arm(() => this.failed(session, this.timer.error.message));
+    transport.post(this.replay.beginning(wireId), 'initialize', wireId);
+  }
+
+  private afterFailure(): void {
+    const { owner, transport } = this;
+    if (owner.state === 'closed') return;
+    const delay = this.backoff.failure();
+    // A server that fails slowly never fails often.
+    const impatient = transport.calling.delayedFor > this.timer.ms;
+    const error = targetError('mcp_target_failed', transport.name, `keeps failing: it ${this.lastError}`);
+    if (delay === undefined) {
+      owner.state = 'failed';
+      this.log.error('the target keeps failing; given up until it is called again', {
+        reason: this.lastError,
+      });
+      transport.failAll(error);
+      return;
+    }
+    if (impatient) transport.failDelayed(error);
+    this.timer.after(delay, () => this.retry());
+  }
+
+  private restoreState(session: PinnedSession): void {
+    const { owner, transport } = this;
+    const { initialized } = this.replay;
+    if (initialized === undefined) {
+      this.done();
+      return;
+    }
+    owner.confirm(initialized, (error) => {
+      if (error !== undefined) {
+        this.failed(session, `failed to initialize again (${error.message})`);
+        return;
+      }
+      const requests = this.replay.requests(() => transport.calling.nextId(), owner.canSeeResource());
+      const going = (): boolean => session === owner.session && owner.state === 'restarting';
+      transport.sendAll([...requests], going, () => this.done());
+    });
+  }
+
+  /** A caller is there for whom waiting subscriptions can be judged and then sent again. */
+  attended(canSeeResource: CanSeeResource): void {
+    const { owner, transport, replay } = this;
+    const { session } = owner;
+    if (owner.state !== 'ready' || !replay.waits) return;
+    const requests = replay.requestsThatWaited(() => transport.calling.nextId(), canSeeResource);
+    transport.sendAll(
+      [...requests],
+      () => session === owner.session && owner.state === 'ready',
+      () => undefined,
+    );
+  }
+
+  private failed(session: PinnedSession, why: string): void {
+    const { owner, transport, log } = this;
+    if (session !== owner.session || owner.state !== 'restarting') return;
+    this.timer.stop();
+    owner.session = newPinnedSession();
+    this.lastError = why;
+    log.warn(`the target ${why}`);
+    transport.leave(session);
+    void endSession(transport.reach, session, 0, log);
+    this.standaloneStream.stop();
+    this.afterFailure();
+  }
+
+  private done(): void {
+    this.timer.stop();
+    this.log.info('the session with the target was begun again', { restarts: this.restarts });
+    this.owner.state = 'ready';
+    this.owner.release();
+  }
+}
