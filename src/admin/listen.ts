@@ -89,8 +89,8 @@ const shareConnections = (server: Server): void => {
   const open = new Map<Socket, OpenSocket>();
   const share = new FairShare(() => open.values());
   server.on('connection', (socket) => {
-    const crowd = share.makeRoom(open.size, limits.maxConnections);
-    for (const { socket: idle } of crowd?.longestIdle ?? []) {
+    const largest = share.makeRoom(open.size, limits.maxConnections);
+    for (const { socket: idle } of largest?.longestIdle ?? []) {
       open.delete(idle);
       idle.destroy();
     }

@@ -1,7 +1,7 @@
 import { StringDecoder } from 'node:string_decoder';
 
 /** Reads an event stream. */
-export interface EventTaker {
+export interface EventHandler {
   /** Takes an event of the type `message`, which is also that of events without a type; its data is never empty. */
   onEvent(data: string): void;
   /** Takes an event over the limit: the first and the last characters of its data, and their total number. */
@@ -27,7 +27,7 @@ export class EventReader {
   lastId: string | undefined;
   /** The time that the server asks clients to wait before they come back, in milliseconds. */
   retryMs: number | undefined;
-  private readonly taker: EventTaker;
+  private readonly taker: EventHandler;
   private readonly maxLength: number;
   private readonly decoder = new StringDecoder('utf8');
   /** The beginning of a line whose end has not come. */
@@ -46,7 +46,7 @@ export class EventReader {
   private skipped: { readonly head: string; tail: string } | undefined;
 
   /** @param maxLength of the data of one event, in characters */
-  constructor(taker: EventTaker, maxLength: number) {
+  constructor(taker: EventHandler, maxLength: number) {
     this.taker = taker;
     this.maxLength = maxLength;
   }

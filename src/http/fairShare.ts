@@ -13,7 +13,7 @@ const PRESSURE = 0.8;
 const BATCH = 0.01;
 
 /** The share that was taken back. */
-export interface Taken<H> {
+export interface LargestHolder<H> {
   readonly longestIdle: readonly H[];
   /** The holder of most, and its number. */
   readonly holder: string;
@@ -39,7 +39,7 @@ export class FairShare<H extends Held> {
    * @param open how many there are
    * @param most how many there may be
    */
-  makeRoom(open: number, most: number): Taken<H> | undefined {
+  makeRoom(open: number, most: number): LargestHolder<H> | undefined {
     if (open < PRESSURE * most) return undefined;
     if (this.allowance > 0) {
       this.allowance--;
@@ -58,7 +58,10 @@ interface Share<H> {
 }
 
 /** Takes from the largest holders until they hold as little as the next ones, and so on, `count` at most. */
-export function longestIdleOfLargest<H extends Held>(all: Iterable<H>, count: number): Taken<H> | undefined {
+export function longestIdleOfLargest<H extends Held>(
+  all: Iterable<H>,
+  count: number,
+): LargestHolder<H> | undefined {
   const shares = sharesOf(all);
   const spared = (level: number): number => {
     let sum = 0;

@@ -2,7 +2,7 @@ export { parseAuthority, type Authority } from './authority.ts';
 export { Body, FRAMING, type ChunkSink } from './body.ts';
 export { HANDSHAKE, readClientHello, type ClientHello } from './clientHello.ts';
 export { HeaderEdits } from './edits.ts';
-export { EventReader, type EventTaker } from './eventReader.ts';
+export { EventReader, type EventHandler } from './eventReader.ts';
 export type {
   ClientCertificate,
   HeaderLine,
@@ -24,7 +24,7 @@ export {
 } from './http2/index.ts';
 export { lastChunk, requestFields, responseText, switchText, trailerFields } from './http2Message.ts';
 export { COMPLETE, INCOMPLETE, parseRequest, parseResponse, refusal, type HeadLimits } from './parse.ts';
-export { FairShare, longestIdleOfLargest, type Held, type Taken } from './fairShare.ts';
+export { FairShare, longestIdleOfLargest, type Held, type LargestHolder } from './fairShare.ts';
 export { forwardedClient, forwardedScheme, type ForwardedClient } from './forwardedFor.ts';
 export { idempotentMethods } from './methods.ts';
 export { networkOf } from './network.ts';

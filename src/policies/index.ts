@@ -43,7 +43,7 @@ export type {
   Policy,
   PolicyTools,
   RetryPlan,
-  Standing,
+  RateLimitState,
   Steps,
   TokenLimit,
   TokenStore,

@@ -104,12 +104,12 @@ export interface Draws {
    * @param keys of the buckets, one for each limit
    * @throws GatewayError rate_limit_unavailable, where somebody else keeps the buckets
    */
-  draw(keys: readonly string[]): Standing | Promise<Standing>;
+  draw(keys: readonly string[]): RateLimitState | Promise<RateLimitState>;
   close(): void;
 }
 
 /** The result, by the limit that has least left. */
-export interface Standing {
+export interface RateLimitState {
   readonly allowed: boolean;
   /** The capacity of its buckets. */
   readonly most: number;

@@ -18,7 +18,7 @@ import { bindKey, Snapshot, type SnapshotTools } from './snapshot/snapshot.ts';
 import { RawStats } from './stats/rawStats.ts';
 import { RouteStats, type WireStats } from './stats/stats.ts';
 import { StatsByRoute } from './stats/tcpStats.ts';
-import { UnreadAnswers, type UnreadStream } from './load/unreadAnswers.ts';
+import { UnreadResponses, type UnreadStream } from './load/unreadResponses.ts';
 import { acceptsConnections, UdpPlane } from './ports/udpPlane.ts';
 import type { Datagrams } from './ports/udpPort.ts';
 
@@ -109,7 +109,7 @@ export class DataPlane {
   };
   /** Ways from and to other workers, where there are any. */
   readonly relays: Relays | undefined;
-  private readonly unread: UnreadAnswers;
+  private readonly unread: UnreadResponses;
   private readonly proxies: PortTools['proxies'] = { trusted: undefined };
   private readonly share = new FairShare<CountedConnection>(() => this.counted());
   private readonly unrouted = new RouteStats();
@@ -131,7 +131,7 @@ export class DataPlane {
     this.endpoints = new Endpoints({ log: options.log, ...(options.lookup && { lookup: options.lookup }) });
     this.identities = new ServerIdentities(options.log);
     this.overload = options.overload ?? new Overload(defaults.limits.overload, options.log);
-    this.unread = new UnreadAnswers(options.log, () => this.unreadStreams());
+    this.unread = new UnreadResponses(options.log, () => this.unreadStreams());
     this.openFiles = options.openFiles ?? openFilesLimit();
     this.udp = new UdpPlane({
       log: options.log,

@@ -236,11 +236,11 @@ export const dataPlaneFaults: readonly Requirement[] = [
       'a rule becomes stricter while a client listens',
       page,
       [
-        'src/proxy/exchange/standing.test.ts',
+        'src/proxy/exchange/longLivedResponses.test.ts',
         "a stream that is open ${lives ? 'goes on' : 'ends'} when a reload changes ${what}",
       ],
       [
-        'src/proxy/exchange/standing.test.ts',
+        'src/proxy/exchange/longLivedResponses.test.ts',
         'a stream whose policies waited while the configuration changed ends at once',
       ],
       ['test/e2e/reload.test.ts', 'a rule that a reload brings holds for the sessions that are open'],

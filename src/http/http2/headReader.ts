@@ -72,7 +72,7 @@ export class HeadReader {
     if (refuses || result === TOO_LARGE) {
       if (!refuses) owner.malformed('head too large');
       connection.resetStream(id, refuses ? CODE.refusedStream : CODE.enhanceYourCalm);
-      owner.nuisance();
+      owner.countControlFrame();
       return;
     }
     const read = requestHead.read(bodyless);
@@ -80,7 +80,7 @@ export class HeadReader {
     if (malformed !== undefined || block.dependsOnItself) {
       owner.malformed(malformed ?? 'a stream before itself');
       connection.resetStream(id, CODE.protocol);
-      owner.nuisance();
+      owner.countControlFrame();
       return;
     }
     const stream = new ServerStream(connection, id);

@@ -189,7 +189,7 @@ export class MemoryConnection implements ConnectionOwner {
     this.problems.push(problem);
   }
 
-  nuisance(): void {
+  countControlFrame(): void {
     this.nuisances++;
   }
 

@@ -24,7 +24,7 @@ export interface ConnectionOwner {
   /** A request that was reset before it was one. */
   malformed(problem: string): void;
   /** A frame that asks for work and brings no request. */
-  nuisance(): void;
+  countControlFrame(): void;
   /** Bytes that brought a request further. */
   useful(bytes: number): void;
   /** Memory more, or less, of answers waits for the client to take them. */
@@ -135,7 +135,7 @@ export class ServerConnection implements FrameSink {
   /** Ends a stream for what the client sent: that is work without an answer, too (CVE-2025-8671). */
   streamError(stream: ServerStream, code: number, reason: string): void {
     if (stream.closed) return;
-    this.owner.nuisance();
+    this.owner.countControlFrame();
     stream.reset(code, reason);
   }
 
@@ -214,7 +214,7 @@ export class ServerConnection implements FrameSink {
         if ((this.flags & FLAG.ack) !== 0) this.owner.pong(bytes.readUInt32BE(from + 4));
         else {
           this.output.frame(FRAME.ping, FLAG.ack, 0, bytes.subarray(from, to));
-          this.owner.nuisance();
+          this.owner.countControlFrame();
         }
         break;
       default:
@@ -241,13 +241,13 @@ export class ServerConnection implements FrameSink {
       return;
     }
     // Streams opened only to be taken back are work without an answer (CVE-2023-44487).
-    this.owner.nuisance();
+    this.owner.countControlFrame();
     stream?.close(code);
     this.streams.past.ended(this.id);
   }
 
   private agree(): void {
-    this.owner.nuisance();
+    this.owner.countControlFrame();
     if (this.agreed) return;
     this.agreed = true;
     const more = this.settings.streamWindow - WINDOW_DEFAULT;
@@ -255,7 +255,7 @@ export class ServerConnection implements FrameSink {
   }
 
   private clientSettings(bytes: Buffer, from: number, to: number): void {
-    this.owner.nuisance();
+    this.owner.countControlFrame();
     const { window } = this.client;
     const problem = this.client.take(bytes, from, to);
     if (problem !== CODE.none) {

@@ -1,7 +1,7 @@
 import type { Head } from '../head.ts';
 import { CODE, WINDOW_MOST } from './codes.ts';
 import type { ServerConnection } from './serverConnection.ts';
-import { HELD_PAGE, heldPages } from './heldPages.ts';
+import { PAGE_BYTES, pagePool } from './pagePool.ts';
 import { Inbound } from './inbound.ts';
 import type { SendingStream } from './sender.ts';
 
@@ -219,10 +219,10 @@ export class ServerStream implements SendingStream {
       last.to += bytes.copy(last.bytes, last.to, from, to);
     else {
       // Further bytes are gathered: chunks of a byte in pieces of their own would cost two hundred times as much.
-      const paged = length > HELD_PAGE / 2 && length <= HELD_PAGE;
-      const memory = paged ? HELD_PAGE : Math.max(length, last === undefined ? 0 : HELD_LEAST);
-      const own = paged ? heldPages.take() : Buffer.allocUnsafe(memory);
-      const release = paged ? (): void => heldPages.give(own) : undefined;
+      const paged = length > PAGE_BYTES / 2 && length <= PAGE_BYTES;
+      const memory = paged ? PAGE_BYTES : Math.max(length, last === undefined ? 0 : HELD_LEAST);
+      const own = paged ? pagePool.take() : Buffer.allocUnsafe(memory);
+      const release = paged ? (): void => pagePool.give(own) : undefined;
       queue.push({ bytes: own, from: 0, to: bytes.copy(own, 0, from, to), release, memory });
       this.count(memory);
     }

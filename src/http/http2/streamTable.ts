@@ -1,10 +1,10 @@
 import { CODE, WINDOW_MOST } from './codes.ts';
-import { PAST, PastStreams } from './pastStreams.ts';
+import { STREAM_STATE, ClosedStreams } from './closedStreams.ts';
 import type { ServerStream } from './stream.ts';
 
 /** The streams of a connection: those under way, and what is known of the others. */
 export class StreamTable {
-  readonly past = new PastStreams();
+  readonly past = new ClosedStreams();
   /** Streams above are not served any more. */
   last = WINDOW_MOST;
   private readonly open = new Map<number, ServerStream>();
@@ -31,7 +31,7 @@ export class StreamTable {
   }
 
   isIdle(id: number): boolean {
-    return this.past.of(id) === PAST.idle;
+    return this.past.of(id) === STREAM_STATE.idle;
   }
 
   /**
@@ -40,10 +40,10 @@ export class StreamTable {
    */
   lateness(id: number): number {
     switch (this.past.of(id)) {
-      case PAST.idle:
-      case PAST.skipped:
+      case STREAM_STATE.idle:
+      case STREAM_STATE.skipped:
         return CODE.protocol;
-      case PAST.theirs:
+      case STREAM_STATE.theirs:
         return CODE.streamClosed;
       default:
         return CODE.none;

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors.ts';
-import type { Exchange, Policy, Standing } from '../policy.ts';
+import type { Exchange, Policy, RateLimitState } from '../policy.ts';
 import { keysOf } from './keys.ts';
 import { localRateLimitSchema, type LocalRateLimitSettings } from './facts.ts';
 
@@ -10,9 +10,9 @@ export const localRateLimit: Policy<LocalRateLimitSettings> = {
     const draws = tokens.open(place, limits);
     return {
       onRequest(x) {
-        const standing = draws.draw(keys(x));
-        if (!(standing instanceof Promise)) return tell(x, standing);
-        return standing.then((told) => tell(x, told));
+        const state = draws.draw(keys(x));
+        if (!(state instanceof Promise)) return tell(x, state);
+        return state.then((told) => tell(x, told));
       },
       close: () => draws.close(),
     };
@@ -20,7 +20,7 @@ export const localRateLimit: Policy<LocalRateLimitSettings> = {
 };
 
 /** Allowed or not, the client learns where it stands. @throws GatewayError rate_limited */
-function tell(x: Exchange, { allowed, most, left, fillMs }: Standing): undefined {
+function tell(x: Exchange, { allowed, most, left, fillMs }: RateLimitState): undefined {
   const seconds = String(Math.max(1, Math.ceil(fillMs / 1000)));
   const { responseHeaders } = x;
   responseHeaders.set('x-ratelimit-limit', String(most));

@@ -1,4 +1,4 @@
-import type { Draws, Standing, TokenLimit, TokenStore } from '../policy.ts';
+import type { Draws, RateLimitState, TokenLimit, TokenStore } from '../policy.ts';
 import { Buckets } from './buckets.ts';
 
 /** Buckets that nobody has open are kept for so long: a process that ended may be followed by another. */
@@ -80,7 +80,7 @@ export class LocalDraws implements Draws {
     this.onClose = onClose;
   }
 
-  draw(keys: readonly string[]): Standing {
+  draw(keys: readonly string[]): RateLimitState {
     const now = this.now();
     const [only] = this.all;
     if (only !== undefined && this.all.length === 1) {
@@ -104,7 +104,7 @@ export class LocalDraws implements Draws {
   }
 
   /** All or none: what one limit refuses must not cost a token of another. */
-  private drawFromAll(keys: readonly string[], now: number): Standing {
+  private drawFromAll(keys: readonly string[], now: number): RateLimitState {
     const drawn = this.all.map((buckets, index) => {
       const { limit } = buckets;
       const bucket = buckets.of(keys[index] ?? '', now);

@@ -1,5 +1,5 @@
 import type { Held } from '../../http/index.ts';
-import type { UnreadStream } from '../load/unreadAnswers.ts';
+import type { UnreadStream } from '../load/unreadResponses.ts';
 
 /** A port's view of a connection of any kind. A tunnel counts as idle since its last byte. */
 export interface OpenConnection extends Held {

@@ -6,7 +6,7 @@ import { frame, PREFACE } from '../../http/frame.testing.ts';
 import { head, MemoryConnection, number } from '../../http/http2/memory.testing.ts';
 import { defaults } from '../../model/index.ts';
 import type { UpstreamConnection } from '../../upstream/index.ts';
-import { Http2Pipe } from '../http2/http2Pipe.ts';
+import { Http2Tunnel } from '../http2/http2Tunnel.ts';
 import { Tunnel, type TunnelEnd } from './tunnel.ts';
 import { until } from '../../until.testing.ts';
 
@@ -64,14 +64,14 @@ test('a stream of HTTP/2 gives back what it was lent: when the client has taken 
   connection.take(PREFACE, settings, get(1), get(3));
   const [first, second] = connection.streams;
   assert.ok(first !== undefined && second !== undefined);
-  const { tunnel, lent } = tunnelTo(new Http2Pipe(first.stream));
+  const { tunnel, lent } = tunnelTo(new Http2Tunnel(first.stream));
   // The window of the client ends in the middle of it.
   const bytes = Buffer.alloc(65_536, 'a');
   assert.equal(tunnel.onBytes(bytes, 0, bytes.length), false);
   assert.equal(lent.now, 1);
   connection.take(frame(8, 0, 0, number(100_000)), frame(8, 0, 1, number(100_000)));
   assert.equal(lent.now, 0);
-  const other = tunnelTo(new Http2Pipe(second.stream));
+  const other = tunnelTo(new Http2Tunnel(second.stream));
   other.tunnel.onBytes(read(), 0, 65_536);
   connection.take(frame(3, 0, 3, number(8)));
   assert.deepEqual(other.lent, { now: 0, ever: 1 });

@@ -14,7 +14,9 @@ export function callerOf(x: LiveExchange): Caller {
     ...(expiresAt === undefined ? {} : { expiresAt }),
     ...(rules.length === 0 ? {} : { mayUse: (item: McpItem) => mayUse(x, item) }),
     // Other requests end by themselves.
-    ...(x.method === 'GET' ? { whileAllowed: (end: () => void) => x.connection.port.stand(x, end) } : {}),
+    ...(x.method === 'GET'
+      ? { whileAllowed: (end: () => void) => x.connection.port.keepLongLived(x, end) }
+      : {}),
   };
 }
 

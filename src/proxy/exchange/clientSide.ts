@@ -2,7 +2,7 @@ import type { ClientCertificate, Networks } from '../../http/index.ts';
 import type { Limits } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { UpstreamConnection } from '../../upstream/index.ts';
-import type { Arrival } from '../connections/arrival.ts';
+import type { TlsDetails } from '../connections/tlsDetails.ts';
 import type { Compiled } from './compiled.ts';
 import type { BodyConsumer, LiveExchange } from './liveExchange.ts';
 import type { RelayLines } from '../connections/relayLines.ts';
@@ -23,7 +23,7 @@ export interface ExchangePort {
   /** The reason to refuse a request that has just entered, if there is too much to do; counted. */
   tooMuch(): string | undefined;
   /** An answer that `end` ends when a new configuration might not let it go on. @returns what takes that back */
-  stand(x: LiveExchange, end: () => void): () => void;
+  keepLongLived(x: LiveExchange, end: () => void): () => void;
   /** An exchange is over: counted and logged. */
   finished(x: LiveExchange): void;
 }
@@ -45,7 +45,7 @@ export interface ClientSide {
     readonly localPort?: number | undefined;
   };
   /** Absent where the connection is plain TCP. */
-  readonly arrival: Arrival | undefined;
+  readonly tls: TlsDetails | undefined;
   /** The ends that a proxy in front announced; absent if the client itself is at the other end. */
   readonly reported: ReportedEnds | undefined;
   readonly http2: boolean;

@@ -10,7 +10,7 @@ export type StepName = 'onRequest' | 'onResponse' | 'onWellKnown' | 'allowMcpIte
 export type Step<Of extends StepName> = Required<Steps>[Of];
 
 /** The ways to other workers. */
-export interface Relaying {
+export interface RelayRouter {
   /**
    * Takes a request on, where its session is another worker's.
    * @param serveHere what is done with it where that worker turns out to be gone
@@ -24,7 +24,7 @@ export interface CompiledRoute {
   /** Absent where no policy looks at answers. */
   readonly onResponse: readonly Step<'onResponse'>[] | undefined;
   /** The relay to other workers where sessions of the route may live. */
-  readonly relays: Relaying | undefined;
+  readonly relays: RelayRouter | undefined;
   /** Hands the request to a backend. */
   readonly serve: (x: LiveExchange) => void;
   readonly stats: RouteStats;
@@ -52,7 +52,7 @@ export interface CompiledListener {
 }
 
 /** The host belongs to a listener of the port that does not speak HTTP. */
-export interface Elsewhere {
+export interface NonHttpListener {
   readonly name: string;
   readonly router?: undefined;
 }
@@ -62,7 +62,7 @@ export interface Compiled {
   readonly settings: ProcessSettings;
   readonly drop: DropTables;
   /** The listeners of a port, by their host names; `secure`: of connections under TLS. */
-  bind(key: string, secure: boolean): HostTable<CompiledListener | Elsewhere> | undefined;
+  bind(key: string, secure: boolean): HostTable<CompiledListener | NonHttpListener> | undefined;
   /** The exchange is over. */
   leave(): void;
 }

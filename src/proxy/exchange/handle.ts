@@ -1,7 +1,7 @@
 import { GatewayError } from '../../errors.ts';
 import type { CompiledRoute } from './compiled.ts';
 import type { LiveExchange } from './liveExchange.ts';
-import { judgeReadings } from './pathReadings.ts';
+import { checkPathReadings } from './pathReadings.ts';
 import { runSteps, settle } from './steps.ts';
 import { wellKnownRoute } from './wellKnown.ts';
 
@@ -19,15 +19,15 @@ import { wellKnownRoute } from './wellKnown.ts';
  * All of it is synchronous unless a policy has to wait (for a key set, say).
  */
 export function handle(x: LiveExchange, bind: string): void {
-  const { arrival } = x.connection;
-  const listener = x.snapshot.bind(bind, arrival !== undefined)?.find(x.host);
+  const { tls } = x.connection;
+  const listener = x.snapshot.bind(bind, tls !== undefined)?.find(x.host);
   if (listener === undefined) {
     x.fail(new GatewayError('listener_not_found'));
     return;
   }
   // Another listener may ask for client certificates that this connection was never asked for, or not speak HTTP.
-  if ((arrival !== undefined && arrival.listener !== listener.name) || listener.router === undefined) {
-    x.fail(new GatewayError('misdirected', { detail: `${arrival?.listener ?? ''} is not ${listener.name}` }));
+  if ((tls !== undefined && tls.listener !== listener.name) || listener.router === undefined) {
+    x.fail(new GatewayError('misdirected', { detail: `${tls?.listener ?? ''} is not ${listener.name}` }));
     return;
   }
   x.listener = listener;
@@ -48,7 +48,7 @@ export function handle(x: LiveExchange, bind: string): void {
   let found: ReturnType<typeof listener.router.find>;
   try {
     found = listener.router.find(x, x.host, x.path);
-    if (found !== undefined) judgeReadings(x, listener.router, found.route);
+    if (found !== undefined) checkPathReadings(x, listener.router, found.route);
   } catch (error) {
     x.fail(error);
     return;

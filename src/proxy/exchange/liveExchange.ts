@@ -26,7 +26,7 @@ import { sendReply } from './reply.ts';
 import { openStream } from './replyStream.ts';
 import { sendError } from './sendError.ts';
 import type { CompiledRule } from '../routing/router.ts';
-import type { Steering } from '../forward/steering.ts';
+import type { AffinityRouting } from '../forward/affinityRouting.ts';
 import type { Tunnel } from '../connections/tunnel.ts';
 
 /** Takes the bytes of the request body. */
@@ -73,7 +73,7 @@ export class LiveExchange extends ReceivedRequest implements Exchange, HttpReque
   /** Known to those who ask for it (`plannedForward.ts`). */
   chosen: ChosenBackend | undefined;
   /** Absent where it is left to chance which address gets the request. */
-  steering: Steering | undefined;
+  affinity: AffinityRouting | undefined;
 
   /** The answer has begun. */
   started = false;

@@ -12,7 +12,11 @@ import type { Router } from '../routing/router.ts';
  * @param route what the path as it is written has found
  * @throws GatewayError ambiguous_path, route_work_limit
  */
-export function judgeReadings(x: LiveExchange, router: Router<CompiledRoute>, route: CompiledRoute): void {
+export function checkPathReadings(
+  x: LiveExchange,
+  router: Router<CompiledRoute>,
+  route: CompiledRoute,
+): void {
   const readings = otherReadings(x.path);
   if (readings === undefined)
     throw new GatewayError('ambiguous_path', { detail: 'a reading leaves the root' });

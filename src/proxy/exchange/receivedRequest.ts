@@ -8,7 +8,7 @@ import {
   type HeaderLine,
   type HttpRequest,
 } from '../../http/index.ts';
-import { serverNameOf } from '../connections/arrival.ts';
+import { serverNameOf } from '../connections/tlsDetails.ts';
 import type { ClientSide } from './clientSide.ts';
 
 /** A client's request id is kept when it is short and plain; anything else could be an attempt on the logs. */
@@ -53,7 +53,7 @@ export abstract class ReceivedRequest {
   }
 
   get scheme(): 'http' | 'https' {
-    return this.forwardedScheme ?? (this.connection.arrival === undefined ? 'http' : 'https');
+    return this.forwardedScheme ?? (this.connection.tls === undefined ? 'http' : 'https');
   }
 
   get shownScheme(): 'http' | 'https' {
@@ -68,8 +68,8 @@ export abstract class ReceivedRequest {
   }
 
   get serverName(): string | undefined {
-    const { arrival } = this.connection;
-    return arrival === undefined ? undefined : serverNameOf(arrival);
+    const { tls } = this.connection;
+    return tls === undefined ? undefined : serverNameOf(tls);
   }
 
   get version(): string {

@@ -21,7 +21,7 @@ import { compileReach } from './mcpReach.ts';
 import { Persistence } from './persistence.ts';
 import { compilePlan, type Plan } from './plan.ts';
 import { PlannedForward } from './plannedForward.ts';
-import { Steering } from './steering.ts';
+import { AffinityRouting } from './affinityRouting.ts';
 
 type Serve = (x: LiveExchange) => void;
 type Ready = Omit<CompiledBackend, 'backend'>;
@@ -127,11 +127,11 @@ function withAffinity({ source, loadFactor }: Affinity, forward: Serve): Serve {
   const keyOf = affinityKey(source);
   return (x) => {
     // The choice of the backend may have gone by it already.
-    const key = x.steering?.key ?? hashed(keyOf(x));
+    const key = x.affinity?.key ?? hashed(keyOf(x));
     if (key !== undefined) {
-      const steering = (x.steering ??= new Steering());
-      steering.key = key;
-      steering.loadFactor = loadFactor;
+      const affinity = (x.affinity ??= new AffinityRouting());
+      affinity.key = key;
+      affinity.loadFactor = loadFactor;
     }
     forward(x);
   };

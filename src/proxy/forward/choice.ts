@@ -3,7 +3,7 @@ import type { AffinityKey } from '../../policies/index.ts';
 import { hashOf, lotOf, type Destination } from '../../upstream/index.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
 import type { Persistence } from './persistence.ts';
-import { Steering } from './steering.ts';
+import { AffinityRouting } from './affinityRouting.ts';
 import { byWeight as drawn } from '../routing/weights.ts';
 
 /** A backend that is ready to be handed requests. */
@@ -34,12 +34,12 @@ export function byKey(all: readonly CompiledBackend[], keyOf: AffinityKey): Choi
   return (x) => {
     const key = keyOf(x);
     if (key === undefined) return otherwise(x);
-    const steering = (x.steering ??= new Steering());
-    steering.key = hashOf(key);
+    const affinity = (x.affinity ??= new AffinityRouting());
+    affinity.key = hashOf(key);
     let best: CompiledBackend | undefined;
     let highest = -1;
     for (const { one, weight, hash } of live) {
-      const lot = weight / -Math.log((lotOf(steering.key, hash) + 0.5) / 2 ** 32);
+      const lot = weight / -Math.log((lotOf(affinity.key, hash) + 0.5) / 2 ** 32);
       if (lot <= highest) continue;
       best = one;
       highest = lot;
@@ -60,12 +60,12 @@ export function bySession(
   const places = new Map(all.map((one, index) => [one, index]));
   return (x) => {
     const session = persistence.find(x);
-    const steering = (x.steering = new Steering(persistence, session));
+    const affinity = (x.affinity = new AffinityRouting(persistence, session));
     const home = session === undefined ? undefined : all[session.backend];
     const stays =
       session?.endpoint !== undefined || (home !== undefined && home.backend.weight > 0 && isUp(home));
     const chosen = stays ? home : otherwise(x);
-    if (chosen !== undefined) steering.backend = places.get(chosen) ?? 0;
+    if (chosen !== undefined) affinity.backend = places.get(chosen) ?? 0;
     return chosen;
   };
 }

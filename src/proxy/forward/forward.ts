@@ -19,7 +19,7 @@ import type {
 } from '../../upstream/index.ts';
 import type { BodyConsumer, LiveExchange } from '../exchange/liveExchange.ts';
 import { isGrpc } from '../exchange/grpc.ts';
-import { sendPiece, writeFirst, writePiece } from '../exchange/pieces.ts';
+import { sendPiece, writeFirst, writePiece } from '../exchange/bodyWrites.ts';
 import { connectionLine } from '../exchange/reply.ts';
 import { rewrittenHost } from '../routing/rewrittenHost.ts';
 import { neededUpgrade, switchProtocols, upgradeFields, wantedUpgrade } from './upgrade.ts';
@@ -80,8 +80,8 @@ export class Forward implements UpstreamUser, Waiter, BodyConsumer {
 
   /** A connection to use at once, to the address where the request belongs. */
   protected choose(fresh: boolean): UpstreamConnection | undefined {
-    const { steering } = this.x;
-    return steering === undefined ? this.destination.take(fresh) : steering.take(this.destination, fresh);
+    const { affinity } = this.x;
+    return affinity === undefined ? this.destination.take(fresh) : affinity.take(this.destination, fresh);
   }
 
   private cancel(why: GatewayError | undefined): void {
@@ -190,7 +190,7 @@ export class Forward implements UpstreamUser, Waiter, BodyConsumer {
     const { drop, settings } = x.snapshot;
     x.upstreamMs = performance.now() - x.upstreamTick;
     if (!x.begin(head.status)) return true;
-    x.steering?.answered(x, this.upstream.endpoint);
+    x.affinity?.answered(x, this.upstream.endpoint);
     let table = drop.response;
     let framing = '';
     if (kind === FRAMING.close && !x.head.http10) {
@@ -282,8 +282,8 @@ export class Forward implements UpstreamUser, Waiter, BodyConsumer {
   /** A connection to where this request has not yet failed to connect to. */
   protected other(failed: UpstreamConnection): UpstreamConnection | undefined {
     (this.tried ??= []).push(failed.endpoint);
-    const { steering } = this.x;
-    if (steering !== undefined) return steering.takeOther(this.destination, this.tried);
+    const { affinity } = this.x;
+    if (affinity !== undefined) return affinity.takeOther(this.destination, this.tried);
     return this.destination.takeOther(this.tried);
   }
 

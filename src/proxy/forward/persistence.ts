@@ -6,7 +6,7 @@ import { cookiePath } from '../routing/cookiePath.ts';
 import { SessionTokens, type SessionToken } from './sessionToken.ts';
 
 /** A backend that sessions can belong to. */
-interface Home {
+interface PersistentBackend {
   readonly tag: string;
   readonly destination: Destination;
   /** The list that `byTag` and `tags` were made from. */
@@ -32,7 +32,7 @@ export class Persistence {
   private readonly plan: PersistencePlan;
   private readonly name: string;
   private readonly tokens: SessionTokens;
-  private readonly homes: readonly (Home | undefined)[];
+  private readonly backends: readonly (PersistentBackend | undefined)[];
 
   /**
    * @param key 64 hex digits that processes have in common which serve the same sessions
@@ -48,7 +48,7 @@ export class Persistence {
     this.plan = plan;
     this.name = plan.name ?? `portcullis-session-${hash('sha256', route).slice(0, 8)}`;
     this.tokens = new SessionTokens(key, route);
-    this.homes = backends.map((backend) =>
+    this.backends = backends.map((backend) =>
       backend === undefined
         ? undefined
         : {
@@ -68,8 +68,8 @@ export class Persistence {
       const token = this.tokens.read(text);
       if (token === undefined) continue;
       if ((now - token.begun) * 1_000 >= absoluteMs || (now - token.seen) * 1_000 >= idleMs) continue;
-      const backend = this.homes.findIndex((home) => home?.tag === token.backend);
-      const home = this.homes[backend];
+      const backend = this.backends.findIndex((home) => home?.tag === token.backend);
+      const home = this.backends[backend];
       if (home === undefined) continue;
       const endpoint = known(home, this.tokens).byTag.get(token.endpoint);
       const usable = endpoint !== undefined && home.destination.accepts(endpoint);
@@ -105,7 +105,7 @@ export class Persistence {
       this.give(x, { ...found.token, seen });
       return;
     }
-    const home = this.homes[backend];
+    const home = this.backends[backend];
     const tag = home === undefined ? undefined : known(home, this.tokens).tags.get(endpoint);
     if (home === undefined || tag === undefined) return;
     this.give(x, { backend: home.tag, endpoint: tag, begun: seen, seen });
@@ -150,7 +150,7 @@ export class Persistence {
 const MOST = 4;
 
 /** The addresses of a backend by tag; made anew when there are others. */
-function known(home: Home, tokens: SessionTokens): Home {
+function known(home: PersistentBackend, tokens: SessionTokens): PersistentBackend {
   const { destination } = home;
   if (home.list === destination.known) return home;
   const tags = new Map(

@@ -9,7 +9,7 @@ import { Mirror } from './mirror.ts';
 const ownHostOf = (host: string): Pick<Target, 'ownHost'> => (isIP(host) === 0 ? { ownHost: true } : {});
 
 /** A body that is gathered in memory, up to so many bytes. */
-export interface Hold {
+export interface BufferLimit {
   readonly maxBytes: number;
   readonly failOpen: boolean;
 }
@@ -18,8 +18,8 @@ export interface Hold {
 export interface Plan {
   readonly retry: RetryPlan | undefined;
   readonly mirrors: readonly { readonly share: number; readonly mirror: Mirror }[];
-  readonly request: Hold | undefined;
-  readonly response: Hold | undefined;
+  readonly request: BufferLimit | undefined;
+  readonly response: BufferLimit | undefined;
 }
 
 /**
@@ -38,7 +38,7 @@ export function compilePlan(
   ];
   if (retry === undefined && all.length === 0 && buffer === undefined) return undefined;
   const { limits, upstream } = settings;
-  const hold = (limit: BodyLimit | undefined): Hold | undefined =>
+  const hold = (limit: BodyLimit | undefined): BufferLimit | undefined =>
     limit === undefined
       ? undefined
       : { maxBytes: limit.maxBytes ?? limits.maxBufferBytes, failOpen: limit.failOpen };

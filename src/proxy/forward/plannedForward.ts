@@ -7,7 +7,7 @@ import { Forward, requestHead } from './forward.ts';
 import { Hedges, type Hedged } from './hedge.ts';
 import { BufferedResponse } from '../exchange/bufferedResponse.ts';
 import type { MirroredRequest } from './mirror.ts';
-import type { Hold, Plan } from './plan.ts';
+import type { BufferLimit, Plan } from './plan.ts';
 import { WholeBody } from '../exchange/wholeBody.ts';
 
 const EMPTY = Buffer.alloc(0);
@@ -147,7 +147,7 @@ export class PlannedForward extends Forward implements Hedged {
     const { x } = this;
     const hedge = this.retry?.hedge;
     // A request that belongs to an address has no business at another one.
-    if (hedge === undefined || x.steering?.bound === true || this.upgrade !== undefined) return;
+    if (hedge === undefined || x.affinity?.bound === true || this.upgrade !== undefined) return;
     if (hedge.applies(x)) this.hedges ??= new Hedges(this, hedge);
   }
 
@@ -180,7 +180,7 @@ export class PlannedForward extends Forward implements Hedged {
     this.complete = done;
     for (const copy of this.copies) copy.take(bytes, from, to, done);
     if (this.holding) {
-      this.hold(this.plan.request as Hold, bytes, from, to, done);
+      this.hold(this.plan.request as BufferLimit, bytes, from, to, done);
       return;
     }
     if (this.kept !== undefined) this.keep(this.kept, bytes, from, to);
@@ -203,7 +203,7 @@ export class PlannedForward extends Forward implements Hedged {
     if (this.between && this.lastFailure !== undefined) this.x.abort(this.lastFailure);
   }
 
-  private hold(limit: Hold, bytes: Buffer, from: number, to: number, done: boolean): void {
+  private hold(limit: BufferLimit, bytes: Buffer, from: number, to: number, done: boolean): void {
     const { x } = this;
     const kept = this.kept as WholeBody;
     kept.add(bytes, from, to);
@@ -280,7 +280,7 @@ export class PlannedForward extends Forward implements Hedged {
   override onBody(bytes: Buffer, from: number, to: number, done: boolean): boolean {
     const { held } = this;
     if (held === undefined) return super.onBody(bytes, from, to, done);
-    if (!held.add(bytes, from, to)) return this.overflow(this.plan.response as Hold, held, done);
+    if (!held.add(bytes, from, to)) return this.overflow(this.plan.response as BufferLimit, held, done);
     if (!done) return true;
     return this.release(held, true);
   }
@@ -291,7 +291,7 @@ export class PlannedForward extends Forward implements Hedged {
     return this.deliver(held.head, body, 0, body.length, held.kind, done);
   }
 
-  private overflow({ failOpen }: Hold, held: BufferedResponse, done: boolean): boolean {
+  private overflow({ failOpen }: BufferLimit, held: BufferedResponse, done: boolean): boolean {
     if (failOpen) return this.release(held, done);
     this.held = undefined;
     this.endTry();

@@ -54,7 +54,7 @@ export function switchProtocols(
     return;
   }
   if (!x.begin(101)) return;
-  x.steering?.answered(x, upstream.endpoint);
+  x.affinity?.answered(x, upstream.endpoint);
   const out =
     statusLine(101) +
     renderFields(head, x.snapshot.drop.responseNewFraming, x.pendingResponseEdits) +

@@ -9,7 +9,7 @@ import { isPreface } from './preface.ts';
 import { openExchange, serveExchange } from './receive.ts';
 import { bareAnswer } from '../exchange/reply.ts';
 import { Tunnel, type TunnelClient } from '../connections/tunnel.ts';
-import { Unread } from './unread.ts';
+import { ReadBuffer } from './readBuffer.ts';
 
 /** Bytes read ahead of the present request: reading on is how we learn that the client has left. */
 const AHEAD_BYTES = 65_536;
@@ -28,7 +28,7 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
   draining = false;
   private exchange: LiveExchange | undefined;
   private head: Head | undefined;
-  private readonly unread = new Unread();
+  private readonly unread = new ReadBuffer();
   private running = false;
   /** The next request waits until the client has taken what was written. */
   private held = false;
@@ -269,7 +269,7 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
       return false;
     }
     if (result !== COMPLETE) {
-      if (this.arrival === undefined && this.served === 0 && isPreface(bytes, head)) {
+      if (this.tls === undefined && this.served === 0 && isPreface(bytes, head)) {
         this.handOver(bytes);
         return false;
       }

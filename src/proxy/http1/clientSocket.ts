@@ -3,7 +3,7 @@ import type { ErrorCode } from '../../errors.ts';
 import { stackOf } from '../../errorText.ts';
 import type { ClientCertificate, HeadPool } from '../../http/index.ts';
 import type { Limits } from '../../model/index.ts';
-import { clientCertificateOf, type Arrival } from '../connections/arrival.ts';
+import { clientCertificateOf, type TlsDetails } from '../connections/tlsDetails.ts';
 import type { ExchangePort } from '../exchange/clientSide.ts';
 import { Deadline, PHASE } from '../connections/deadline.ts';
 import type { OpenConnection } from '../connections/openConnection.ts';
@@ -56,7 +56,7 @@ export abstract class ClientSocket {
   readonly port: ConnectionPort;
   readonly socket: Socket;
   /** Absent where the connection is plain TCP. */
-  readonly arrival: Arrival | undefined;
+  readonly tls: TlsDetails | undefined;
   readonly reported: ReportedEnds | undefined;
   readonly remoteAddress: string;
   /** The end of an X-Forwarded-For line for this client. */
@@ -68,7 +68,7 @@ export abstract class ClientSocket {
   protected full = false;
   protected gone = false;
   /** Bytes the client had not taken when that was last looked at. */
-  private owed = 0;
+  private unflushed = 0;
   /** Bytes read that belong to no request any more. */
   private lingered = 0;
   private readonly reader: (bytes: Buffer) => void;
@@ -78,12 +78,12 @@ export abstract class ClientSocket {
   constructor(
     port: ConnectionPort,
     socket: Socket,
-    arrival: Arrival | undefined,
+    tls: TlsDetails | undefined,
     reported: ReportedEnds | undefined,
   ) {
     this.port = port;
     this.socket = socket;
-    this.arrival = arrival;
+    this.tls = tls;
     this.reported = reported;
     this.remoteAddress = reported?.address ?? peerOf(socket);
     this.forwardedFor = `${this.remoteAddress}\r\n`;
@@ -131,8 +131,8 @@ export abstract class ClientSocket {
 
   /** The certificate that the client showed in the handshake, verified; read on demand. */
   get clientCertificate(): ClientCertificate | undefined {
-    if (this.arrival === undefined) return undefined;
-    return (this.certificate ??= { found: clientCertificateOf(this.arrival) }).found;
+    if (this.tls === undefined) return undefined;
+    return (this.certificate ??= { found: clientCertificateOf(this.tls) }).found;
   }
 
   get lines(): RelayLines {
@@ -142,21 +142,21 @@ export abstract class ClientSocket {
   /** @returns false when the client reads slower than we write */
   write(data: string | Buffer): boolean {
     const { socket } = this;
-    return (typeof data === 'string' ? socket.write(data, 'latin1') : socket.write(data)) || this.isTaken();
+    return (typeof data === 'string' ? socket.write(data, 'latin1') : socket.write(data)) || this.isDrained();
   }
 
   /** The same for text outside latin1. */
   writeText(text: string): boolean {
-    return this.socket.write(text, 'utf8') || this.isTaken();
+    return this.socket.write(text, 'utf8') || this.isDrained();
   }
 
   /** The same for bytes that belong to somebody else, who gets them back when they are written. */
   writeLent(bytes: Buffer, release: () => void): boolean {
-    return this.socket.write(bytes, release) || this.isTaken();
+    return this.socket.write(bytes, release) || this.isDrained();
   }
 
   /** The stream says false of every large write, also where the system has taken all of it at once. */
-  private isTaken(): boolean {
+  private isDrained(): boolean {
     if (this.socket.writableLength === 0) return true;
     this.full = true;
     this.deadline.expect(PHASE.stalled, this.port.limits.bodyTimeoutMs);
@@ -177,12 +177,12 @@ export abstract class ClientSocket {
 
   /** The client sees that what it got is not all. */
   private reset(): void {
-    const { arrival, socket } = this;
+    const { tls, socket } = this;
     // The platform resets TCP only; under TLS the connection below is reset.
     if (this.port.inner) socket.destroy();
-    else if (arrival?.secure === undefined) socket.resetAndDestroy();
+    else if (tls?.secure === undefined) socket.resetAndDestroy();
     else {
-      arrival.raw.resetAndDestroy();
+      tls.raw.resetAndDestroy();
       socket.destroy();
     }
   }
@@ -205,13 +205,13 @@ export abstract class ClientSocket {
   /** Time is up while our side ends. Slow is not dead: as long as the client takes something, it gets the rest. */
   protected expireClosing(): void {
     const { writableLength } = this.socket;
-    if (writableLength > 0 && writableLength < this.owed) this.flush();
+    if (writableLength > 0 && writableLength < this.unflushed) this.flush();
     else this.destroy();
   }
 
   /** Delivers the written bytes to the client. */
   private flush(): void {
-    this.owed = this.socket.writableLength;
+    this.unflushed = this.socket.writableLength;
     this.deadline.phase = PHASE.closing;
     this.deadline.extend(this.port.limits.bodyTimeoutMs);
   }

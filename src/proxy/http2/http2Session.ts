@@ -9,15 +9,15 @@ import {
   type RequestText,
   type ServerStream,
 } from '../../http/index.ts';
-import { clientCertificateOf, type Arrival } from '../connections/arrival.ts';
+import { clientCertificateOf, type TlsDetails } from '../connections/tlsDetails.ts';
 import { firstRequestMs, LINGER_BYTES, type ConnectionPort } from '../http1/clientSocket.ts';
 import { Http2Stream } from './http2Stream.ts';
-import { Http2Waste } from './http2Waste.ts';
-import { Http2Watch, KEEPALIVE } from './http2Watch.ts';
+import { Http2FloodGuard } from './http2FloodGuard.ts';
+import { Http2Keepalive, KEEPALIVE } from './http2Keepalive.ts';
 import { RelayLines } from '../connections/relayLines.ts';
-import { startTurns, type Starter } from './startTurns.ts';
+import { requestScheduler, type RequestQueue } from './requestScheduler.ts';
 import { peerOf, type ReportedEnds } from '../connections/reportedEnds.ts';
-import { atTurnEnd } from '../load/turnEnd.ts';
+import { defer } from '../load/defer.ts';
 
 /** Bytes that the client has not taken, above which nothing more is read from it. */
 const OWED_MOST = 262_144;
@@ -32,10 +32,10 @@ const LINGER_MS = 500;
 const GOODBYE = 2;
 
 /** A connection of HTTP/2 (RFC 9113): its streams, and the limits that hold for all of them together. */
-export class Http2Session implements ConnectionOwner, Starter {
+export class Http2Session implements ConnectionOwner, RequestQueue {
   readonly port: ConnectionPort;
   readonly socket: Socket;
-  readonly arrival: Arrival | undefined;
+  readonly tls: TlsDetails | undefined;
   readonly reported: ReportedEnds | undefined;
   readonly remoteAddress: string;
   readonly forwardedFor: string;
@@ -52,7 +52,7 @@ export class Http2Session implements ConnectionOwner, Starter {
     readonly request: RequestText;
     readonly bodyless: boolean;
   }[] = [];
-  private readonly waste: Http2Waste;
+  private readonly waste: Http2FloodGuard;
   /** Streams whose last frame is written; whoever writes their answer has this turn to say that it is complete. */
   private complete: Http2Stream[] = [];
   /** Streams that were answered before their request was whole. */
@@ -71,25 +71,25 @@ export class Http2Session implements ConnectionOwner, Starter {
   /** Our side has ended; by `Date.now()`, when that is enough. */
   private endsAt: number | undefined;
   private lingered = 0;
-  private readonly watch: Http2Watch;
+  private readonly watch: Http2Keepalive;
 
   constructor(
     port: ConnectionPort,
     socket: Socket,
-    arrival: Arrival | undefined,
+    tls: TlsDetails | undefined,
     reported: ReportedEnds | undefined,
   ) {
     this.port = port;
     this.socket = socket;
-    this.arrival = arrival;
+    this.tls = tls;
     this.reported = reported;
     this.remoteAddress = reported?.address ?? peerOf(socket);
     this.forwardedFor = `${this.remoteAddress}\r\n`;
     const { limits } = port;
-    this.watch = new Http2Watch(() => port.limits);
+    this.watch = new Http2Keepalive(() => port.limits);
     const { http2 } = limits;
     this.headLimits = { ...limits, maxHeadBytes: http2.maxHeadBytes ?? limits.maxHeadBytes };
-    this.waste = new Http2Waste(socket, this.headLimits.maxHeadBytes, (reason) => this.calm(reason));
+    this.waste = new Http2FloodGuard(socket, this.headLimits.maxHeadBytes, (reason) => this.calm(reason));
     this.codec = new ServerConnection(
       {
         maxStreams: http2.maxStreams,
@@ -119,8 +119,8 @@ export class Http2Session implements ConnectionOwner, Starter {
   }
 
   get clientCertificate(): ClientCertificate | undefined {
-    if (this.arrival === undefined) return undefined;
-    return (this.certificate ??= { found: clientCertificateOf(this.arrival) }).found;
+    if (this.tls === undefined) return undefined;
+    return (this.certificate ??= { found: clientCertificateOf(this.tls) }).found;
   }
 
   // Calls of its streams
@@ -157,7 +157,7 @@ export class Http2Session implements ConnectionOwner, Starter {
   wake(): void {
     if (this.waking) return;
     this.waking = true;
-    atTurnEnd(this);
+    defer(this);
   }
 
   request(stream: ServerStream, request: RequestText, bodyless: boolean): void {
@@ -169,12 +169,12 @@ export class Http2Session implements ConnectionOwner, Starter {
       if (last === 'requests') this.refuse();
     }
     const side = this.open(stream, request.text.startsWith('HEAD '));
-    if (this.unbegun.length === 0 && startTurns.mayStart) {
+    if (this.unbegun.length === 0 && requestScheduler.mayStart) {
       side.serve(request, bodyless);
       return;
     }
     this.unbegun.push({ side, request, bodyless });
-    if (this.unbegun.length === 1) startTurns.wait(this);
+    if (this.unbegun.length === 1) requestScheduler.enqueue(this);
   }
 
   // Starter
@@ -193,12 +193,12 @@ export class Http2Session implements ConnectionOwner, Starter {
     this.port.refused(this, 'bad_request', problem, 0);
   }
 
-  nuisance(): void {
-    this.waste.nuisance();
+  countControlFrame(): void {
+    this.waste.countControlFrame();
   }
 
   useful(bytes: number): void {
-    this.waste.used += bytes;
+    this.waste.usefulBytes += bytes;
   }
 
   holds(bytes: number): void {
@@ -229,7 +229,7 @@ export class Http2Session implements ConnectionOwner, Starter {
       return;
     }
     for (const stream of this.streams) stream.look(now);
-    const problem = this.watch.look(now, this.codec, this.socket.writableLength);
+    const problem = this.watch.check(now, this.codec, this.socket.writableLength);
     if (problem !== undefined) {
       if (problem === 'keepalive') this.port.ended(problem);
       this.destroy();
@@ -247,7 +247,7 @@ export class Http2Session implements ConnectionOwner, Starter {
       this.drain();
     }
     if (this.draining && !this.refusing && now - this.announcedAt >= GOODBYE_MS) this.refuse();
-    this.waste.look();
+    this.waste.reset();
   }
 
   /**
@@ -272,7 +272,7 @@ export class Http2Session implements ConnectionOwner, Starter {
   }
 
   /** Writes what the streams have to say, and looks what has become of them. */
-  turnEnd(): void {
+  runDeferred(): void {
     this.waking = false;
     if (this.endsAt !== undefined || this.gone) {
       this.codec.drop();
@@ -306,7 +306,7 @@ export class Http2Session implements ConnectionOwner, Starter {
     let ended = 0;
     for (const stream of streams) {
       if (this.held <= maxUnreadBytesPerConnection) break;
-      stream.giveWay();
+      stream.evict();
       ended++;
     }
     this.port.log.debug('streams of HTTP/2 ended: limits.maxUnreadBytesPerConnection', {
@@ -320,7 +320,7 @@ export class Http2Session implements ConnectionOwner, Starter {
     cork: (): void => this.socket.cork(),
     uncork: (): void => this.socket.uncork(),
     write: (bytes: Buffer, done: () => void): void => {
-      this.watch.handed += bytes.length;
+      this.watch.bytesWritten += bytes.length;
       this.socket.write(bytes, done);
     },
   };

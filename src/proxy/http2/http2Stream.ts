@@ -14,11 +14,11 @@ import type { ClientSide } from '../exchange/clientSide.ts';
 import { LINGER_BYTES, LINGER_MS } from '../http1/clientSocket.ts';
 import { LiveExchange, type BodyConsumer } from '../exchange/liveExchange.ts';
 import { isGrpc } from '../exchange/grpc.ts';
-import { Http2Answer } from './http2Answer.ts';
-import { Http2Pipe } from './http2Pipe.ts';
+import { Http2Response } from './http2Response.ts';
+import { Http2Tunnel } from './http2Tunnel.ts';
 import { asChunk, readHead } from './http2Request.ts';
 import type { Http2Session } from './http2Session.ts';
-import { Http2Side } from './http2Side.ts';
+import { Http2ClientSide } from './http2ClientSide.ts';
 import { openExchange, serveExchange, type Refusal } from '../http1/receive.ts';
 import { bareAnswer } from '../exchange/reply.ts';
 import { Tunnel } from '../connections/tunnel.ts';
@@ -29,10 +29,10 @@ const EMPTY = Buffer.alloc(0);
  * A request of an HTTP/2 connection and its answer. The request is read as the message of HTTP/1.1 that it stands
  * for, and the answer is written as one: above this, both versions are the same.
  */
-export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
+export class Http2Stream extends Http2ClientSide implements ClientSide, StreamUser {
   /** When `expire` is due, by `Date.now()`. */
   deadline = Number.POSITIVE_INFINITY;
-  private readonly answer: Http2Answer;
+  private readonly answer: Http2Response;
   private exchange: LiveExchange | undefined;
   private head: Head | undefined;
   private chunked = false;
@@ -54,7 +54,7 @@ export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
   constructor(session: Http2Session, stream: ServerStream, headRequest: boolean) {
     super(session, stream);
     stream.user = this;
-    this.answer = new Http2Answer(stream, headRequest);
+    this.answer = new Http2Response(stream, headRequest);
   }
 
   /** @param bodyless the stream has ended with its head */
@@ -195,7 +195,7 @@ export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
   tunnelTo(x: LiveExchange, upstream: UpstreamConnection, bytes: Buffer, from: number, to: number): void {
     if (this.gone) return;
     const tunnel = new Tunnel(
-      { socket: new Http2Pipe(this.stream), touch: () => this.touch(), cut: (error) => this.cut(error) },
+      { socket: new Http2Tunnel(this.stream), touch: () => this.touch(), cut: (error) => this.cut(error) },
       upstream,
       this.port.limits.bodyTimeoutMs,
     );
@@ -218,7 +218,7 @@ export class Http2Stream extends Http2Side implements ClientSide, StreamUser {
   }
 
   /** The bytes that wait for the client take up too much memory. */
-  giveWay(): void {
+  evict(): void {
     this.exchange?.noteError(
       new GatewayError('request_timeout', {
         detail: 'the answer was not read, and limits.maxUnreadBytes is reached',

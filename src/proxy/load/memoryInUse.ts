@@ -1,5 +1,5 @@
 /** The memory of the process at a moment, in bytes. */
-export interface MemoryLook {
+export interface MemorySample {
   /** The resident set. */
   readonly rss: number;
   /** Memory that the runtime knows to be in use: the heap, and memory outside it that objects hold. */
@@ -20,7 +20,7 @@ export class MemoryInUse {
   private rssAtPeak = 0;
 
   /** @returns bytes in use: between what is known and the resident set */
-  note({ rss, known }: MemoryLook): number {
+  note({ rss, known }: MemorySample): number {
     const change = rss - this.rssAtPeak;
     // Memory that went back to the system is no longer there to be used again.
     if (change < 0) this.peak += change;

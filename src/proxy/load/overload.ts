@@ -36,7 +36,7 @@ export class Overload {
   load: Load = { lagMs: 0, memory: 0, outOfFiles: false };
   limits: OverloadLimits;
   private readonly log: Logger;
-  private readonly looks: Load[] = [];
+  private readonly samples: Load[] = [];
   private readonly memoryInUse = new MemoryInUse();
   private readonly timer: NodeJS.Timeout | undefined;
   private due = performance.now() + TICK_MS;
@@ -46,16 +46,16 @@ export class Overload {
     this.limits = limits;
     this.log = log;
     if (!watch) return;
-    this.timer = setInterval(() => this.look(), TICK_MS);
+    this.timer = setInterval(() => this.sample(), TICK_MS);
     this.timer.unref();
   }
 
   /** Judges by the best of the last looks. */
   note(load: Load): void {
-    this.looks.push(load);
-    if (this.looks.length > LOOKS) this.looks.shift();
-    const lagMs = this.looks.length < LOOKS ? 0 : Math.min(...this.looks.map((look) => look.lagMs));
-    const memory = this.looks.length < LOOKS ? 0 : Math.min(...this.looks.map((look) => look.memory));
+    this.samples.push(load);
+    if (this.samples.length > LOOKS) this.samples.shift();
+    const lagMs = this.samples.length < LOOKS ? 0 : Math.min(...this.samples.map((look) => look.lagMs));
+    const memory = this.samples.length < LOOKS ? 0 : Math.min(...this.samples.map((look) => look.memory));
     this.load = { lagMs, memory, outOfFiles: load.outOfFiles };
     const { limits } = this;
     if (over(lagMs, limits.shedLagMs)) this.become('shed', 'lag');
@@ -71,7 +71,7 @@ export class Overload {
     clearInterval(this.timer);
   }
 
-  private look(): void {
+  private sample(): void {
     const now = performance.now();
     const lagMs = Math.max(0, now - this.due);
     this.due = now + TICK_MS;

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import type { ErrorCode } from '../../errors.ts';
-import { HeadPool, type Held, type Networks, type Taken } from '../../http/index.ts';
+import { HeadPool, type Held, type Networks, type LargestHolder } from '../../http/index.ts';
 import type { Limits } from '../../model/index.ts';
 import { LogThrottle, type AccessLog, type Logger } from '../../telemetry/index.ts';
 import { exchangeRecord, refusalRecord } from '../exchange/accessRecords.ts';
-import type { Arrival } from '../connections/arrival.ts';
+import type { TlsDetails } from '../connections/tlsDetails.ts';
 import type { ConnectionPort } from '../http1/clientSocket.ts';
 import { ClientConnection } from '../http1/clientConnection.ts';
 import { increment } from '../stats/counts.ts';
@@ -23,10 +23,10 @@ import type { Overload } from '../load/overload.ts';
 import { rawRecord } from '../stats/rawRecord.ts';
 import type { ProxyHeaderResult, RawStats } from '../stats/rawStats.ts';
 import type { EndReason, RouteStats, WireStats } from '../stats/stats.ts';
-import { TcpConnection, type TcpArrival, type TcpPort } from '../streams/tcpConnection.ts';
+import { TcpConnection, type DetectedTcp, type TcpPort } from '../streams/tcpConnection.ts';
 import type { CompiledTcpRoute } from '../streams/tcpRoutes.ts';
 import { peerOf, type ReportedEnds } from '../connections/reportedEnds.ts';
-import type { UnreadStream } from '../load/unreadAnswers.ts';
+import type { UnreadStream } from '../load/unreadResponses.ts';
 
 /** The parts that ports share. */
 export interface PortTools {
@@ -42,7 +42,7 @@ export interface PortTools {
   readonly proxies: { trusted: Networks | undefined };
   readonly unread: (bytes: number) => void;
   /** The connections of all ports that give way to a new one; asked before it is counted. */
-  readonly makeRoom: (open: number, most: number) => Taken<CountedConnection> | undefined;
+  readonly makeRoom: (open: number, most: number) => LargestHolder<CountedConnection> | undefined;
 }
 
 /** A connection that counts against the limit, admitted or not. */
@@ -52,7 +52,7 @@ const SWEEP_MS = 500;
 
 /**
  * A bound port: its socket, its connections, and the coarse clock that ends the slow ones. What connections and
- * exchanges want of it stands with them: `EntrancePort`, `ConnectionPort`, `ExchangePort`, `TcpPort`.
+ * exchanges want of it stands with them: `DetectorPort`, `ConnectionPort`, `ExchangePort`, `TcpPort`.
  */
 export class Port implements ConnectionPort, DetectorPort, TcpPort {
   readonly key: string;
@@ -75,7 +75,7 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
   private acceptFailures = 0;
   private readonly proxyLog = new LogThrottle();
   private readonly refusedLog = new LogThrottle();
-  private readonly crowdLog = new LogThrottle();
+  private readonly largestHolderLog = new LogThrottle();
 
   constructor(key: string, limits: Limits, detection: Detection | undefined, tools: PortTools) {
     this.key = key;
@@ -156,8 +156,8 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
     return this.tools.live.enter();
   }
 
-  stand(x: LiveExchange, end: () => void): () => void {
-    return this.tools.live.standing.add(x, end);
+  keepLongLived(x: LiveExchange, end: () => void): () => void {
+    return this.tools.live.longLived.add(x, end);
   }
 
   tooMuch(): string | undefined {
@@ -211,24 +211,24 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
   }
 
   closed(connection: OpenConnection): void {
-    if (this.connections.delete(connection)) this.departed();
+    if (this.connections.delete(connection)) this.connectionClosed();
   }
 
-  departed(): void {
+  connectionClosed(): void {
     this.tools.wire.connections--;
     this.settle();
   }
 
-  entered(detector: ProtocolDetector, entry: DetectionResult | undefined): void {
+  detected(detector: ProtocolDetector, entry: DetectionResult | undefined): void {
     this.detecting.delete(detector);
     if (entry !== undefined) increment(this.tools.wire.handshakes, entry);
   }
 
-  admit(socket: Socket, arrival: Arrival | undefined, reported: ReportedEnds | undefined): void {
+  admit(socket: Socket, tls: TlsDetails | undefined, reported: ReportedEnds | undefined): void {
     this.add(
-      arrival?.secure?.alpnProtocol === 'h2'
-        ? new Http2Session(this, socket, arrival, reported)
-        : new ClientConnection(this, socket, arrival, reported),
+      tls?.secure?.alpnProtocol === 'h2'
+        ? new Http2Session(this, socket, tls, reported)
+        : new ClientConnection(this, socket, tls, reported),
     );
   }
 
@@ -248,15 +248,15 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
     return route !== undefined && !(handshake && route.closed);
   }
 
-  admitTcp(listener: string, arrival: TcpArrival): void {
-    const route = this.tcpRoute(listener, arrival.serverName);
+  admitTcp(listener: string, tls: DetectedTcp): void {
+    const route = this.tcpRoute(listener, tls.serverName);
     if (route === undefined) {
       // There is no such route, or no longer: the configuration may have changed during the handshake.
-      arrival.socket.destroy();
-      this.departed();
+      tls.socket.destroy();
+      this.connectionClosed();
       return;
     }
-    const connection = new TcpConnection(this, route, arrival);
+    const connection = new TcpConnection(this, route, tls);
     this.add(connection);
     connection.start();
   }
@@ -331,8 +331,8 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
     const { wire } = this.tools;
     wire.accepted++;
     const { maxConnections } = this.limits;
-    const crowd = this.tools.makeRoom(wire.connections, maxConnections);
-    if (crowd !== undefined) this.endCrowd(crowd);
+    const largest = this.tools.makeRoom(wire.connections, maxConnections);
+    if (largest !== undefined) this.endLongestIdle(largest);
     if (wire.connections >= maxConnections) {
       wire.refused++;
       if (this.refusedLog.take())
@@ -369,9 +369,9 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
     else this.detecting.add(new ProtocolDetector(this, socket, detection));
   }
 
-  private endCrowd({ longestIdle, holder, holds }: Taken<CountedConnection>): void {
+  private endLongestIdle({ longestIdle, holder, holds }: LargestHolder<CountedConnection>): void {
     const { wire } = this.tools;
-    if (this.crowdLog.take())
+    if (this.largestHolderLog.take())
       this.log.warn(
         'Idle connections closed: above 80 % of limits.maxConnections, the largest holder gives way',
         {

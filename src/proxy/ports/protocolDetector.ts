@@ -3,12 +3,12 @@ import type { TLSSocket } from 'node:tls';
 import { HANDSHAKE, readClientHello, readProxyHeader, type Networks } from '../../http/index.ts';
 import type { Limits, ProxyProtocol } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
-import type { Arrival } from '../connections/arrival.ts';
+import type { TlsDetails } from '../connections/tlsDetails.ts';
 import type { ProxyHeaderResult } from '../stats/rawStats.ts';
 import { bareAnswer } from '../exchange/reply.ts';
 import type { HostTable } from '../routing/router.ts';
 import type { Handshaking, ServerIdentity } from './serverIdentity.ts';
-import type { TcpArrival } from '../streams/tcpConnection.ts';
+import type { DetectedTcp } from '../streams/tcpConnection.ts';
 import { peerOf, type ReportedEnds } from '../connections/reportedEnds.ts';
 
 /** A listener of connections under TLS. */
@@ -50,13 +50,13 @@ export interface DetectorPort {
    */
   routesTcp(listener: string, serverName: string | undefined, handshake: boolean): boolean;
   /** The detector is done with a connection; the caller says where the connection goes. */
-  entered(detector: ProtocolDetector, entry: DetectionResult | undefined): void;
+  detected(detector: ProtocolDetector, entry: DetectionResult | undefined): void;
   /** Serves a connection whose bytes are HTTP. */
-  admit(socket: Socket, arrival: Arrival | undefined, reported: ReportedEnds | undefined): void;
+  admit(socket: Socket, tls: TlsDetails | undefined, reported: ReportedEnds | undefined): void;
   /** Passes the bytes of a connection on, and those of a backend back. */
-  admitTcp(listener: string, arrival: TcpArrival): void;
+  admitTcp(listener: string, tls: DetectedTcp): void;
   /** Records that a connection has left. */
-  departed(): void;
+  connectionClosed(): void;
 }
 
 /** A method and a space, as far as they have come. */
@@ -80,14 +80,14 @@ export class ProtocolDetector implements Handshaking {
   private serverName: string | undefined;
   private reported: ReportedEnds | undefined;
   /** The PROXY header is yet to come. */
-  private unannounced: boolean;
+  private awaitsProxyHeader: boolean;
   private over = false;
 
   constructor(port: DetectorPort, socket: Socket, detection: Detection) {
     this.port = port;
     this.socket = socket;
     this.detection = detection;
-    this.unannounced = detection.proxy !== undefined;
+    this.awaitsProxyHeader = detection.proxy !== undefined;
     this.deadline = this.idleSince + port.limits.handshakeTimeoutMs;
     socket.on('data', this.onData);
     socket.on('error', this.onGone);
@@ -101,7 +101,7 @@ export class ProtocolDetector implements Handshaking {
 
   /** Time is up. */
   expire(): void {
-    if (this.unannounced) this.unsound('timeout', 'it did not come in time');
+    if (this.awaitsProxyHeader) this.refuseProxyHeader('timeout', 'it did not come in time');
     else
       this.leave(this.detection.secure === undefined ? undefined : 'timeout', 'the handshake took too long');
   }
@@ -119,7 +119,7 @@ export class ProtocolDetector implements Handshaking {
       return;
     }
     this.over = true;
-    this.port.entered(this, 'ok');
+    this.port.detected(this, 'ok');
     const { reported, serverName, socket: raw } = this;
     const { name } = listener;
     if (listener.http) this.port.admit(socket, { raw, secure: socket, listener: name }, reported);
@@ -132,7 +132,7 @@ export class ProtocolDetector implements Handshaking {
 
   private readonly onData = (bytes: Buffer): void => {
     this.read = this.read === undefined ? bytes : Buffer.concat([this.read, bytes]);
-    if (this.unannounced && !this.readAnnouncement(this.read)) return;
+    if (this.awaitsProxyHeader && !this.takeProxyHeader(this.read)) return;
     const { secure, tcp } = this.detection;
     if (tcp !== undefined) this.passOn(tcp, 'TCP', undefined);
     else if (secure === undefined) this.plain(this.read);
@@ -140,24 +140,24 @@ export class ProtocolDetector implements Handshaking {
   };
 
   /** @returns true when the rest of what was read is of the connection itself */
-  private readAnnouncement(read: Buffer): boolean {
+  private takeProxyHeader(read: Buffer): boolean {
     const { proxy } = this.detection;
     if (proxy === undefined) return true;
     const header = readProxyHeader(read, proxy.version);
     if (header === 'incomplete') return false;
     if (header !== 'none' && this.port.trustedProxies?.has(peerOf(this.socket)) === false) {
-      this.unsound('refused', 'its sender is not in config.trustedProxies');
+      this.refuseProxyHeader('refused', 'its sender is not in config.trustedProxies');
       return false;
     }
     if (header === 'none' && proxy.mode === 'strict') {
-      this.unsound('refused', 'there is none');
+      this.refuseProxyHeader('refused', 'there is none');
       return false;
     }
     if (header !== 'none' && 'problem' in header) {
-      this.unsound('refused', header.problem);
+      this.refuseProxyHeader('refused', header.problem);
       return false;
     }
-    this.unannounced = false;
+    this.awaitsProxyHeader = false;
     if (header === 'none') {
       this.port.proxyHeader('absent');
       return true;
@@ -210,12 +210,12 @@ export class ProtocolDetector implements Handshaking {
     const { read, socket, reported } = this;
     this.over = true;
     if (read !== undefined) this.handBack(read);
-    this.port.entered(this, protocol === 'TLS' ? 'passed' : undefined);
+    this.port.detected(this, protocol === 'TLS' ? 'passed' : undefined);
     this.port.admitTcp(listener, { socket, raw: undefined, serverName, protocol, reported });
   }
 
   private readonly onGone = (): void => {
-    if (this.unannounced) this.leave(undefined, 'the client left');
+    if (this.awaitsProxyHeader) this.leave(undefined, 'the client left');
     else this.leave(this.detection.secure === undefined ? undefined : 'failed', 'the client left');
   };
 
@@ -224,7 +224,7 @@ export class ProtocolDetector implements Handshaking {
     if (this.detection.plain || this.detection.secure === undefined) {
       this.over = true;
       this.handBack(read);
-      this.port.entered(this, undefined);
+      this.port.detected(this, undefined);
       this.port.admit(this.socket, undefined, this.reported);
       this.socket.resume();
       return;
@@ -239,8 +239,8 @@ export class ProtocolDetector implements Handshaking {
       this.socket.once('close', () => clearTimeout(moment));
       this.socket.resume();
       this.over = true;
-      this.port.entered(this, 'not_tls');
-      this.port.departed();
+      this.port.detected(this, 'not_tls');
+      this.port.connectionClosed();
       return;
     }
     this.leave('not_tls', 'no TLS');
@@ -262,7 +262,7 @@ export class ProtocolDetector implements Handshaking {
   }
 
   /** Without a header, or with a broken one, nobody knows whom the connection is from. */
-  private unsound(result: 'refused' | 'timeout', problem: string): void {
+  private refuseProxyHeader(result: 'refused' | 'timeout', problem: string): void {
     if (this.over) return;
     this.port.proxyHeader(result, `${peerOf(this.socket)}: ${problem}`);
     this.leave(undefined, `PROXY header: ${problem}`);
@@ -280,7 +280,7 @@ export class ProtocolDetector implements Handshaking {
         client: this.reported?.address ?? peerOf(this.socket),
         reason,
       });
-    this.port.entered(this, entry);
-    this.port.departed();
+    this.port.detected(this, entry);
+    this.port.connectionClosed();
   }
 }

@@ -1,7 +1,7 @@
 import { createSocket, type RemoteInfo, type Socket, type SocketOptions } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 import { errorOf } from '../../errorText.ts';
-import type { Taken } from '../../http/index.ts';
+import type { LargestHolder } from '../../http/index.ts';
 import type { Limits } from '../../model/index.ts';
 import { LogThrottle, type AccessLog, type Logger } from '../../telemetry/index.ts';
 import type { DatagramDestination } from '../../upstream/index.ts';
@@ -43,7 +43,7 @@ export interface UdpTools {
 
 export interface UdpFlows {
   open: number;
-  makeRoom(open: number, most: number): Taken<UdpFlow> | undefined;
+  makeRoom(open: number, most: number): LargestHolder<UdpFlow> | undefined;
 }
 
 /** A bound port for datagrams, and the clients that are known there. */
@@ -58,7 +58,7 @@ export class UdpPort implements FlowOwner {
   private draining = false;
   private readonly settled: (() => void)[] = [];
   private readonly errorLog = new LogThrottle();
-  private readonly crowdLog = new LogThrottle();
+  private readonly largestHolderLog = new LogThrottle();
 
   constructor(key: string, route: CompiledUdpRoute, limits: Limits, tools: UdpTools) {
     this.key = key;
@@ -197,7 +197,7 @@ export class UdpPort implements FlowOwner {
   private begin({ address, port }: RemoteInfo): UdpFlow | undefined {
     const { route, tools } = this;
     const { maxUdpFlows } = this.limits;
-    if (!this.draining) this.endCrowd(tools.flows.makeRoom(tools.flows.open, maxUdpFlows));
+    if (!this.draining) this.endLongestIdle(tools.flows.makeRoom(tools.flows.open, maxUdpFlows));
     const full = tools.flows.open >= maxUdpFlows;
     const refusal: UdpDrop | undefined = this.draining
       ? 'draining'
@@ -218,10 +218,10 @@ export class UdpPort implements FlowOwner {
     return flow;
   }
 
-  private endCrowd(crowd: Taken<UdpFlow> | undefined): void {
-    if (crowd === undefined) return;
-    const { longestIdle, holder, holds } = crowd;
-    if (this.crowdLog.take())
+  private endLongestIdle(largest: LargestHolder<UdpFlow> | undefined): void {
+    if (largest === undefined) return;
+    const { longestIdle, holder, holds } = largest;
+    if (this.largestHolderLog.take())
       this.tools.log.warn(
         'Idle clients forgotten: above 80 % of limits.maxUdpFlows, the largest holder gives way',
         {

@@ -12,7 +12,7 @@ import {
 import { sendError } from '../../mcp/index.ts';
 import type { Endpoint, UpstreamConnection, UpstreamUser } from '../../upstream/index.ts';
 import type { BodyConsumer, LiveExchange } from '../exchange/liveExchange.ts';
-import { sendPiece, writeFirst, writePiece } from '../exchange/pieces.ts';
+import { sendPiece, writeFirst, writePiece } from '../exchange/bodyWrites.ts';
 import { connectionLine } from '../exchange/reply.ts';
 import type { RelayOutcome } from '../stats/stats.ts';
 

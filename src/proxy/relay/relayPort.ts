@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Limits } from '../../model/index.ts';
-import type { ReportedArrival } from '../connections/arrival.ts';
+import type { ReportedTls } from '../connections/tlsDetails.ts';
 import { ClientConnection } from '../http1/clientConnection.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
 import { Port, type PortTools } from '../ports/port.ts';
@@ -24,13 +24,13 @@ export class RelayPort extends Port {
   /** Serves a connection of another worker, as the connection of a client that it stands for. */
   admitRelayed(header: RelayHeader, socket: Socket): void {
     const { address, port, localAddress, localPort, version, peer, tls } = header;
-    const arrival: ReportedArrival | undefined = tls && {
+    const details: ReportedTls | undefined = tls && {
       listener: tls.listener,
       serverName: tls.serverName,
       certificate: tls.certificate,
     };
     const reported = { address, port, localAddress, localPort, version, peer };
-    this.add(new ClientConnection(this, socket, arrival, reported));
+    this.add(new ClientConnection(this, socket, details, reported));
   }
 
   /** Ends when the connections of clients end that are behind it. */
@@ -38,7 +38,7 @@ export class RelayPort extends Port {
     return this.whenEmpty();
   }
 
-  override departed(): void {
+  override connectionClosed(): void {
     this.settle();
   }
 

@@ -1,6 +1,6 @@
 import type { Limits } from '../../model/index.ts';
 import { hashOf, lotOf } from '../../upstream/index.ts';
-import type { Relaying } from '../exchange/compiled.ts';
+import type { RelayRouter } from '../exchange/compiled.ts';
 import { increment } from '../stats/counts.ts';
 import { RelayServer } from './relayServer.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
@@ -21,7 +21,7 @@ export interface RelayOptions {
  * Brings requests of MCP sessions to the worker that holds them, and takes in those that others bring. A session cannot
  * move, since its servers are children of one process, and the system deals out connections without knowing of it.
  */
-export class Relays implements Relaying {
+export class Relays implements RelayRouter {
   private readonly options: RelayOptions;
   private readonly tools: PortTools;
   /** Finds the process that owns a session; undefined for our own sessions, and for invalid ids. */
@@ -131,7 +131,7 @@ export class Relays implements Relaying {
 
 function headerOf(x: LiveExchange): RelayHeader {
   // The connection's own end: the worker there reads for itself what proxies say of the client of each request.
-  const { arrival, clientCertificate, port, remoteAddress, reported } = x.connection;
+  const { tls, clientCertificate, port, remoteAddress, reported } = x.connection;
   const { serverName } = x;
   const peer = reported?.peer;
   return {
@@ -142,9 +142,9 @@ function headerOf(x: LiveExchange): RelayHeader {
     localAddress: x.localAddress,
     localPort: x.localPort,
     ...(peer && { peer }),
-    ...(arrival && {
+    ...(tls && {
       tls: {
-        listener: arrival.listener,
+        listener: tls.listener,
         ...(serverName !== undefined && { serverName }),
         ...(clientCertificate && { certificate: clientCertificate }),
       },

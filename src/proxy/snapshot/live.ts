@@ -1,9 +1,9 @@
 import type { Snapshot } from './snapshot.ts';
-import { Standing } from '../exchange/standing.ts';
+import { LongLivedResponses } from '../exchange/longLivedResponses.ts';
 
 /** The reference that is swapped: what the next request runs on. */
 export class Live {
-  readonly standing = new Standing();
+  readonly longLived = new LongLivedResponses();
   private snapshot: Snapshot | undefined;
 
   get current(): Snapshot {
@@ -27,7 +27,7 @@ export class Live {
     const previous = this.snapshot;
     this.snapshot = next;
     previous?.retire();
-    this.standing.review(next);
+    this.longLived.review(next);
   }
 
   close(): void {

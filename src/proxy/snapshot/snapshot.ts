@@ -22,7 +22,13 @@ import {
 import type { Logger } from '../../telemetry/index.ts';
 import type { BackendTools } from '../forward/backendTools.ts';
 import { compileBackends } from '../forward/backends.ts';
-import type { Compiled, CompiledListener, CompiledRoute, Elsewhere, Relaying } from '../exchange/compiled.ts';
+import type {
+  Compiled,
+  CompiledListener,
+  CompiledRoute,
+  NonHttpListener,
+  RelayRouter,
+} from '../exchange/compiled.ts';
 import { dropTables, type DropTables } from '../routing/droppedHeaders.ts';
 import { compileMatch } from '../routing/match.ts';
 import { HostTable, Router } from '../routing/router.ts';
@@ -42,7 +48,7 @@ type PrepareAll = (uses: readonly PolicyUse[]) => readonly Steps[];
 interface CompiledBinds {
   readonly binds: ReadonlyMap<string, HostTable<CompiledListener>>;
   /** The same for connections under TLS. */
-  readonly secureBinds: ReadonlyMap<string, HostTable<CompiledListener | Elsewhere>>;
+  readonly secureBinds: ReadonlyMap<string, HostTable<CompiledListener | NonHttpListener>>;
   /** Listeners that pass bytes, by bind and name. */
   readonly tcpBinds: ReadonlyMap<string, ReadonlyMap<string, CompiledTcpListener>>;
   readonly tcpRoutes: readonly CompiledTcpRoute[];
@@ -51,7 +57,7 @@ interface CompiledBinds {
 export interface SnapshotTools extends BackendTools, TcpTools {
   readonly log: Logger;
   /** Absent where there are no other workers. */
-  readonly relays: Relaying | undefined;
+  readonly relays: RelayRouter | undefined;
   readonly policyTools: Omit<PolicyTools, 'place' | 'hosts'>;
   /** Counters live longer than snapshots: the same key gives the same ones. */
   readonly stats: (bind: string, listener: string, route: string) => RouteStats;
@@ -108,7 +114,7 @@ export class Snapshot implements Compiled {
     }
   }
 
-  bind(key: string, secure: boolean): HostTable<CompiledListener | Elsewhere> | undefined {
+  bind(key: string, secure: boolean): HostTable<CompiledListener | NonHttpListener> | undefined {
     return (secure ? this.secureBinds : this.binds).get(key);
   }
 
@@ -165,13 +171,13 @@ class Compiler {
   /** Every port with its listeners. Yields where others may have their turn. */
   *binds(model: Model): Generator<undefined, CompiledBinds> {
     const binds = new Map<string, HostTable<CompiledListener>>();
-    const secureBinds = new Map<string, HostTable<CompiledListener | Elsewhere>>();
+    const secureBinds = new Map<string, HostTable<CompiledListener | NonHttpListener>>();
     const tcpBinds = new Map<string, ReadonlyMap<string, CompiledTcpListener>>();
     const tcpRoutes: CompiledTcpRoute[] = [];
     for (const [index, bind] of model.binds.entries()) {
       const key = bindKey(bind, index);
       const plain: (readonly [string | undefined, CompiledListener])[] = [];
-      const secure: (readonly [string | undefined, CompiledListener | Elsewhere])[] = [];
+      const secure: (readonly [string | undefined, CompiledListener | NonHttpListener])[] = [];
       const tcp = new Map<string, CompiledTcpListener>();
       for (const listener of bind.listeners) {
         if (listener.protocol === 'HTTP')

@@ -29,7 +29,7 @@ export interface TcpPort {
 }
 
 /** The way in which the connection of a client came to a TCP route. */
-export interface TcpArrival {
+export interface DetectedTcp {
   /** The socket to read from and write to. */
   readonly socket: Socket;
   /** The connection below, where TLS ends here. */
@@ -48,7 +48,7 @@ export class TcpConnection implements TunnelClient, UpstreamUser, Waiter {
   readonly socket: Socket;
   /** The client, as the log has it. */
   readonly remoteAddress: string;
-  private readonly arrival: TcpArrival;
+  private readonly tls: DetectedTcp;
   private readonly route: CompiledTcpRoute;
   private readonly startedAt = Date.now();
   private readonly startedTick = performance.now();
@@ -75,19 +75,19 @@ export class TcpConnection implements TunnelClient, UpstreamUser, Waiter {
   private lingers = false;
   private gone = false;
 
-  constructor(port: TcpPort, route: CompiledTcpRoute, arrival: TcpArrival) {
+  constructor(port: TcpPort, route: CompiledTcpRoute, tls: DetectedTcp) {
     this.port = port;
     this.route = route;
-    this.arrival = arrival;
-    this.socket = arrival.socket;
-    this.remoteAddress = arrival.reported?.address ?? peerOf(this.socket);
+    this.tls = tls;
+    this.socket = tls.socket;
+    this.remoteAddress = tls.reported?.address ?? peerOf(this.socket);
     route.stats.open++;
   }
 
   /** For the access log. */
   get record(): Omit<RawRecord, 'bind'> {
     const { startedAt, startedTick, backend, upstreamMs, received, sent, error, reason } = this;
-    const { protocol, serverName } = this.arrival;
+    const { protocol, serverName } = this.tls;
     const { listener, name: route } = this.route;
     const counted = { startedAt, startedTick, upstreamMs, received, sent };
     const client = this.remoteAddress;
@@ -246,7 +246,7 @@ export class TcpConnection implements TunnelClient, UpstreamUser, Waiter {
   private hangUp(result: TcpResult): void {
     const { socket } = this;
     if (result === 'backend_reset' || result === 'idle' || result === 'closed') {
-      const below = this.arrival.raw ?? socket;
+      const below = this.tls.raw ?? socket;
       below.resetAndDestroy();
     }
     socket.destroy();

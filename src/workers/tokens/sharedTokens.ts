@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { GatewayError } from '../../errors.ts';
-import type { Draws, Standing, TokenLimit, TokenStore } from '../../policies/index.ts';
+import type { Draws, RateLimitState, TokenLimit, TokenStore } from '../../policies/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import { hearLines, lineOf, type DrawLine } from './protocol.ts';
 
@@ -14,7 +14,7 @@ export interface SharedTokensOptions {
 }
 
 interface Waiting {
-  readonly resolve: (standing: Standing) => void;
+  readonly resolve: (state: RateLimitState) => void;
   readonly reject: (error: Error) => void;
   /** By `performance.now()`. */
   readonly since: number;
@@ -82,7 +82,7 @@ export class SharedTokens implements TokenStore {
     this.refuse(() => true, 'the gateway ends');
   }
 
-  private draw(id: number, keys: readonly string[]): Promise<Standing> {
+  private draw(id: number, keys: readonly string[]): Promise<RateLimitState> {
     if (this.closed) return Promise.reject(unavailable('the gateway ends'));
     if ((this.socket?.writableLength ?? 0) > tooMuch)
       return Promise.reject(unavailable('the counter is behind'));

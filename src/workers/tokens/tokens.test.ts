@@ -5,7 +5,7 @@ import { createServer, connect, type Server, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { GatewayError } from '../../errors.ts';
-import type { Standing, TokenLimit } from '../../policies/index.ts';
+import type { RateLimitState, TokenLimit } from '../../policies/index.ts';
 import { createLogger } from '../../telemetry/index.ts';
 import { MemoryDestination } from '../../telemetry/memory.testing.ts';
 import { PrivateFolder } from '../privateFolder.ts';
@@ -64,7 +64,7 @@ test('what several workers draw at the same time adds up to the limit exactly', 
   const standings = await Promise.all(
     workers.flatMap((draws) => Array.from({ length: 50 }, async () => draws.draw(['']))),
   );
-  const allowed = standings.filter((standing) => standing.allowed);
+  const allowed = standings.filter((state) => state.allowed);
   assert.equal(standings.length, 200);
   assert.deepEqual(
     allowed.map(({ left }) => left).toSorted((a, b) => a - b),
@@ -96,7 +96,7 @@ test('keys, places and limits are told apart as in one process', async (t) => {
   // All or none, over processes, too.
   assert.equal(await draw(a, 'both', [one, limit], ['', '']), true);
   assert.equal(await draw(b, 'both', [one, limit], ['', '']), false);
-  const rest = (await b.open('both', [one, limit]).draw(['other', ''])) satisfies Standing;
+  const rest = (await b.open('both', [one, limit]).draw(['other', ''])) satisfies RateLimitState;
   assert.deepEqual([rest.allowed, rest.left], [true, 0]);
 });
 

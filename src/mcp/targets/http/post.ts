@@ -1,5 +1,5 @@
 import type { ErrorCode, GatewayError } from '../../../errors.ts';
-import { EventReader, type EventTaker, type Head } from '../../../http/index.ts';
+import { EventReader, type EventHandler, type Head } from '../../../http/index.ts';
 import type { ResponseHandler, Endpoint } from '../../../upstream/index.ts';
 import { isJson } from '../../messages/accept.ts';
 import type { Reach } from '../../contract.ts';
@@ -57,7 +57,7 @@ const isPlain = (id: string): boolean => /^[\x21-\x7e]{1,1024}$/.test(id);
 type Mode = 'events' | 'json' | 'problem' | 'ignored';
 
 /** A message to the server, and its answer: a response as JSON, a stream of events, or a mere receipt. */
-export class Post implements ResponseHandler, EventTaker, InFlightRequest {
+export class Post implements ResponseHandler, EventHandler, InFlightRequest {
   readonly wireId: number;
   readonly session: PinnedSession;
   private readonly host: RequestHost;
@@ -218,7 +218,7 @@ export class Post implements ResponseHandler, EventTaker, InFlightRequest {
     else this.finish(connectionError(this.host.name, code, detail));
   }
 
-  // EventTaker
+  // EventHandler
 
   onEvent(data: string): void {
     const { host } = this;

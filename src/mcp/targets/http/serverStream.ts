@@ -1,6 +1,6 @@
 import type { ResponseHandler } from '../../../upstream/index.ts';
 import type { ErrorCode, GatewayError } from '../../../errors.ts';
-import { EventReader, type EventTaker, type Head } from '../../../http/index.ts';
+import { EventReader, type EventHandler, type Head } from '../../../http/index.ts';
 import { Backoff, type RestartPolicy } from '../conversation/backoff.ts';
 import { idOfLongLine } from '../conversation/longLine.ts';
 import { targetError } from '../../messages/rpcError.ts';
@@ -57,7 +57,7 @@ export interface ServerStreamStart {
  * A stream that is asked for with GET. It is opened again wherever it ends, behind the last event that came, at the
  * time that the server asked for; ever more rarely where that fails.
  */
-export class ServerStream implements ResponseHandler, EventTaker, InFlightRequest {
+export class ServerStream implements ResponseHandler, EventHandler, InFlightRequest {
   readonly wireId: number;
   readonly session: PinnedSession;
   private readonly host: RequestHost;
@@ -192,7 +192,7 @@ export class ServerStream implements ResponseHandler, EventTaker, InFlightReques
     else this.streamOver(error);
   }
 
-  // EventTaker
+  // EventHandler
 
   onEvent(data: string): void {
     const { host } = this;

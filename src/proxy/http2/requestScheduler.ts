@@ -2,7 +2,7 @@
 const SHARE_MS = 10;
 
 /** A connection with requests that have come in and are not begun. */
-export interface Starter {
+export interface RequestQueue {
   /** Begins its next request. @returns true where it has more */
   startNext(): boolean;
 }
@@ -12,10 +12,10 @@ export interface Starter {
  * connections ten thousand: begun at once, they would keep every other client waiting for seconds. What does not fit
  * into a turn waits for the next one, and connections take turns with one request each.
  */
-export class StartTurns {
+export class RequestScheduler {
   private readonly now: () => number;
   private readonly defer: (run: () => void) => unknown;
-  private readonly ring: Starter[] = [];
+  private readonly ring: RequestQueue[] = [];
   private armed = false;
   private beganAt = 0;
 
@@ -35,7 +35,7 @@ export class StartTurns {
   }
 
   /** Once for each connection that has requests waiting. */
-  wait(starter: Starter): void {
+  enqueue(starter: RequestQueue): void {
     this.ring.push(starter);
     if (!this.armed) this.arm();
   }
@@ -51,11 +51,11 @@ export class StartTurns {
     if (this.ring.length === 0) return;
     this.arm();
     do {
-      const starter = this.ring.shift() as Starter;
+      const starter = this.ring.shift() as RequestQueue;
       if (starter.startNext()) this.ring.push(starter);
     } while (this.ring.length > 0 && this.now() - this.beganAt < SHARE_MS);
   };
 }
 
 /** The turns of this process, which has one event loop. */
-export const startTurns = new StartTurns();
+export const requestScheduler = new RequestScheduler();

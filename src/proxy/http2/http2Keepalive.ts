@@ -5,9 +5,9 @@ import type { Limits } from '../../model/index.ts';
 export const KEEPALIVE = 1;
 
 /** Looks from time to time whether a client of HTTP/2 is still there, takes what is written, and goes on. */
-export class Http2Watch {
+export class Http2Keepalive {
   /** Bytes handed to the socket. */
-  handed = 0;
+  bytesWritten = 0;
   private readonly limits: () => Limits;
   /** The bytes that were out at the last look that saw progress, and its time. */
   private out = 0;
@@ -31,9 +31,9 @@ export class Http2Watch {
    * @param unsent bytes that were handed to the socket and are not out
    * @returns why the connection is to end
    */
-  look(now: number, codec: ServerConnection, unsent: number): 'keepalive' | 'stuck' | undefined {
+  check(now: number, codec: ServerConnection, unsent: number): 'keepalive' | 'stuck' | undefined {
     const { bodyTimeoutMs, headTimeoutMs } = this.limits();
-    const out = this.handed - unsent;
+    const out = this.bytesWritten - unsent;
     if (out !== this.out || unsent === 0) {
       this.out = out;
       this.outAt = now;

@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { atTurnEnd, type TurnUser } from './turnEnd.ts';
+import { defer, type DeferredTask } from './defer.ts';
 
 test('who breaks at the end of a turn is told, and the others have their turn', async () => {
   const said: string[] = [];
-  const user = (name: string): TurnUser => ({
-    turnEnd: () => void said.push(name),
+  const user = (name: string): DeferredTask => ({
+    runDeferred: () => void said.push(name),
     broken: (error) => void said.push(`${name} ${String(error)}`),
   });
   const rest = new Promise<void>((resolve) => {
-    atTurnEnd(user('first'));
-    atTurnEnd({
+    defer(user('first'));
+    defer({
       ...user('second'),
-      turnEnd: () => {
+      runDeferred: () => {
         throw new Error('broke');
       },
     });
-    atTurnEnd({ ...user('third'), turnEnd: resolve });
+    defer({ ...user('third'), runDeferred: resolve });
   });
   await rest;
   assert.deepEqual(said, ['first', 'second Error: broke']);

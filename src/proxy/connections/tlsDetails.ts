@@ -3,9 +3,9 @@ import type { TLSSocket } from 'node:tls';
 import type { ClientCertificate } from '../../http/index.ts';
 
 /** The TLS details of a connection, if it used TLS. */
-export type Arrival = OwnArrival | ReportedArrival;
+export type TlsDetails = TerminatedTls | ReportedTls;
 
-export interface OwnArrival {
+export interface TerminatedTls {
   /** The connection below. */
   readonly raw: Socket;
   readonly secure: TLSSocket;
@@ -14,7 +14,7 @@ export interface OwnArrival {
 }
 
 /** Another worker has the connection, and has said what came of its handshake. */
-export interface ReportedArrival {
+export interface ReportedTls {
   readonly secure?: undefined;
   readonly listener: string;
   readonly serverName: string | undefined;
@@ -22,16 +22,16 @@ export interface ReportedArrival {
 }
 
 /** The server name that the client asked for (SNI), in lower case. */
-export function serverNameOf(arrival: Arrival): string | undefined {
-  if (arrival.secure === undefined) return arrival.serverName;
-  const { servername } = arrival.secure as { servername?: string | false | null };
+export function serverNameOf(tls: TlsDetails): string | undefined {
+  if (tls.secure === undefined) return tls.serverName;
+  const { servername } = tls.secure as { servername?: string | false | null };
   return typeof servername === 'string' && servername !== '' ? servername.toLowerCase() : undefined;
 }
 
 /** The certificate that a client showed and that one of the listener's authorities has signed. */
-export function clientCertificateOf(arrival: Arrival): ClientCertificate | undefined {
-  const { secure } = arrival;
-  if (secure === undefined) return arrival.certificate;
+export function clientCertificateOf(tls: TlsDetails): ClientCertificate | undefined {
+  const { secure } = tls;
+  if (secure === undefined) return tls.certificate;
   const certificate = secure.authorized ? secure.getPeerX509Certificate() : undefined;
   if (certificate === undefined) return undefined;
   const { subject, issuer, subjectAltName } = certificate;

@@ -2,14 +2,14 @@ import { totalmem } from 'node:os';
 import { stackOf } from '../../errorText.ts';
 import { longestIdleOfLargest, type Held } from '../../http/index.ts';
 import { LogThrottle, type Logger } from '../../telemetry/index.ts';
-import { collectSoon } from './collector.ts';
+import { collectSoon } from './collectGarbage.ts';
 import { grantedMemory } from './overload.ts';
-import { atTurnEnd } from './turnEnd.ts';
+import { defer } from './defer.ts';
 
 /** A stream whose client does not take its answer; `idleSince` is when it took something last. */
 export interface UnreadStream extends Held {
   /** Ends the stream. */
-  giveWay(): void;
+  evict(): void;
 }
 
 /** Share of the memory that answers may wait in, where the configuration does not say. */
@@ -23,7 +23,7 @@ const SETTLED_MS = 2_000;
 const BATCH = 0.1;
 
 /** Bytes that answers may wait in where the configuration leaves it to the gateway. */
-export const usualMost = (memory: number = grantedMemory() ?? totalmem()): number =>
+export const defaultLimit = (memory: number = grantedMemory() ?? totalmem()): number =>
   Math.max(LEAST, Math.floor(memory * SHARE));
 
 /**
@@ -31,14 +31,14 @@ export const usualMost = (memory: number = grantedMemory() ?? totalmem()): numbe
  * and takes nothing makes the gateway hold a read of each. Above the limit the streams of the address that holds most
  * end, those first that have taken nothing for longest.
  */
-export class UnreadAnswers {
+export class UnreadResponses {
   /** Bytes; pages count whole. */
   held = 0;
   /** 0 leaves it to `usualMost`. */
   most = 0;
   private readonly log: Logger;
   private readonly all: () => Iterable<UnreadStream>;
-  private readonly usual = usualMost();
+  private readonly usual = defaultLimit();
   private readonly endedLog = new LogThrottle();
   private due = false;
   /** Bytes freed since the last collection was asked for. */
@@ -66,7 +66,7 @@ export class UnreadAnswers {
     if (bytes <= 0 || this.due || this.held <= this.limit) return;
     // Not in the middle of what a stream is doing.
     this.due = true;
-    atTurnEnd(this);
+    defer(this);
   }
 
   /** Freed memory is garbage until the runtime looks for it, which an idle process would not. */
@@ -85,18 +85,18 @@ export class UnreadAnswers {
     clearTimeout(this.timer);
   }
 
-  turnEnd(): void {
+  runDeferred(): void {
     this.due = false;
     const { limit, held } = this;
     let ended = 0;
     let holder = '';
     while (this.held > limit) {
       const streams = [...this.all()];
-      const crowd = longestIdleOfLargest(streams, Math.max(1, Math.floor(streams.length * BATCH)));
-      if (crowd === undefined) break;
-      holder = crowd.holder;
-      ended += crowd.longestIdle.length;
-      for (const stream of crowd.longestIdle) stream.giveWay();
+      const largest = longestIdleOfLargest(streams, Math.max(1, Math.floor(streams.length * BATCH)));
+      if (largest === undefined) break;
+      holder = largest.holder;
+      ended += largest.longestIdle.length;
+      for (const stream of largest.longestIdle) stream.evict();
     }
     if (ended > 0 && this.endedLog.take())
       this.log.warn(

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { StartTurns, type Starter } from './startTurns.ts';
+import { RequestScheduler, type RequestQueue } from './requestScheduler.ts';
 
 /** Turns that a test runs by hand; each request takes a millisecond. */
 class Bench {
   readonly begun: string[] = [];
   time = 0;
   private readonly later: (() => void)[] = [];
-  readonly turns = new StartTurns(
+  readonly turns = new RequestScheduler(
     () => this.time,
     (run) => void this.later.push(run),
   );
@@ -24,13 +24,13 @@ class Bench {
       this.begin(name);
       left--;
     }
-    const starter: Starter = {
+    const starter: RequestQueue = {
       startNext: () => {
         this.begin(name);
         return --left > 0;
       },
     };
-    if (left > 0) this.turns.wait(starter);
+    if (left > 0) this.turns.enqueue(starter);
   }
 
   turn(): void {

@@ -4,7 +4,7 @@ import type { TunnelEnd } from '../connections/tunnel.ts';
 const EMPTY = Buffer.alloc(0);
 
 /** A stream of HTTP/2 as the end of a tunnel. */
-export class Http2Pipe implements TunnelEnd {
+export class Http2Tunnel implements TunnelEnd {
   private readonly stream: ServerStream;
 
   constructor(stream: ServerStream) {

@@ -1,5 +1,5 @@
 import type { ClientCertificate, ServerStream } from '../../http/index.ts';
-import type { Arrival } from '../connections/arrival.ts';
+import type { TlsDetails } from '../connections/tlsDetails.ts';
 import type { ClientSide } from '../exchange/clientSide.ts';
 import type { ConnectionPort } from '../http1/clientSocket.ts';
 import type { Http2Session } from './http2Session.ts';
@@ -7,10 +7,10 @@ import type { RelayLines } from '../connections/relayLines.ts';
 import type { ReportedEnds } from '../connections/reportedEnds.ts';
 
 /** The connection's state that an HTTP/2 stream answers for, and the functions of a socket. */
-export abstract class Http2Side {
+export abstract class Http2ClientSide {
   readonly http2 = true;
   readonly port: ConnectionPort;
-  readonly arrival: Arrival | undefined;
+  readonly tls: TlsDetails | undefined;
   readonly reported: ReportedEnds | undefined;
   readonly remoteAddress: string;
   readonly forwardedFor: string;
@@ -21,7 +21,7 @@ export abstract class Http2Side {
   constructor(session: Http2Session, stream: ServerStream) {
     this.session = session;
     this.port = session.port;
-    this.arrival = session.arrival;
+    this.tls = session.tls;
     this.reported = session.reported;
     this.remoteAddress = session.remoteAddress;
     this.forwardedFor = session.forwardedFor;

@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test';
 import type { Limits } from '../../model/index.ts';
 import { memoryLog } from '../../auth/log.testing.ts';
 import { TestPlane } from '../dataPlane.testing.ts';
-import { UnreadAnswers, usualMost } from './unreadAnswers.ts';
+import { UnreadResponses, defaultLimit } from './unreadResponses.ts';
 import { until } from '../../until.testing.ts';
 import { get, RawBackend, status } from '../wire.testing.ts';
 
@@ -107,14 +107,14 @@ test('what all leave unread is bounded: whoever holds most gives way, and others
 });
 
 test('the limit over all follows the memory that the system grants', () => {
-  assert.equal(usualMost(4 * 2 ** 30), 2 ** 30);
-  assert.equal(usualMost(64 * 2 ** 20), 64 * 2 ** 20);
+  assert.equal(defaultLimit(4 * 2 ** 30), 2 ** 30);
+  assert.equal(defaultLimit(64 * 2 ** 20), 64 * 2 ** 20);
 });
 
 test('after much was freed the runtime is asked once to collect it, and not for a little', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let collections = 0;
-  const unread = new UnreadAnswers(
+  const unread = new UnreadResponses(
     memoryLog().log,
     () => [],
     () => void collections++,

@@ -1,7 +1,7 @@
 const LF = 10;
 
 /** Bytes of a connection that were read and not yet consumed. */
-export class Unread {
+export class ReadBuffer {
   bytes: Buffer | undefined;
   /** Pieces of a head that grew without finishing a line: parsing them again would find nothing new. */
   private pieces: Buffer[] | undefined;

@@ -26,7 +26,7 @@ const scratch = Buffer.allocUnsafeSlow(65_536);
 const EMPTY = Buffer.alloc(0);
 
 /** Reads the answer to one request as it is written in HTTP/1.1, and sends what it stands for on a stream. */
-export class Http2Answer {
+export class Http2Response {
   /** The answer is complete. */
   done = false;
   private readonly stream: ServerStream;

@@ -1,5 +1,5 @@
 /** The size of a read from a backend. */
-export const HELD_PAGE = 65_536;
+export const PAGE_BYTES = 65_536;
 
 /**
  * Pages of one slab. Slabs are larger than 32 MiB, above which the usual allocator takes memory from the system for one
@@ -14,9 +14,9 @@ interface Slab {
 }
 
 /** Bytes that wait for clients lie in pages of a few large slabs, so that a flood of them leaves nothing behind. */
-export class HeldPages {
+export class PagePool {
   private readonly slabs: Slab[] = [];
-  private readonly homes = new WeakMap<Buffer, { readonly slab: Slab; readonly index: number }>();
+  private readonly places = new WeakMap<Buffer, { readonly slab: Slab; readonly index: number }>();
 
   /** Slabs with pages in use, and one that is kept for the next. */
   get size(): number {
@@ -27,20 +27,20 @@ export class HeldPages {
     let slab = this.slabs.find(({ free }) => free.length > 0);
     if (slab === undefined) {
       const free = Array.from({ length: PAGES }, (_, index) => PAGES - 1 - index);
-      slab = { memory: Buffer.allocUnsafeSlow(PAGES * HELD_PAGE), free };
+      slab = { memory: Buffer.allocUnsafeSlow(PAGES * PAGE_BYTES), free };
       this.slabs.push(slab);
     }
     const index = slab.free.pop() as number;
-    const page = slab.memory.subarray(index * HELD_PAGE, (index + 1) * HELD_PAGE);
-    this.homes.set(page, { slab, index });
+    const page = slab.memory.subarray(index * PAGE_BYTES, (index + 1) * PAGE_BYTES);
+    this.places.set(page, { slab, index });
     return page;
   }
 
   /** Gives a page back, once, when nobody reads it any more. */
   give(page: Buffer): void {
-    const home = this.homes.get(page);
+    const home = this.places.get(page);
     if (home === undefined) return;
-    this.homes.delete(page);
+    this.places.delete(page);
     const { slab, index } = home;
     slab.free.push(index);
     // The first one stays, of which little was touched.
@@ -49,4 +49,4 @@ export class HeldPages {
 }
 
 /** The pages of this process. */
-export const heldPages = new HeldPages();
+export const pagePool = new PagePool();

@@ -2,14 +2,14 @@ import { isDeepStrictEqual } from 'node:util';
 import type { PolicyUse } from '../../model/index.ts';
 import type { Compiled, CompiledListener, CompiledRoute } from './compiled.ts';
 import type { LiveExchange } from './liveExchange.ts';
-import { judgeReadings } from './pathReadings.ts';
+import { checkPathReadings } from './pathReadings.ts';
 
 /**
  * Answers that would go on for as long as the client stays, such as the event streams of MCP. Every other request ends
  * on the configuration it began with; these are looked at whenever there is a new one, and those that it might not
  * let in end. Whoever is still allowed comes back.
  */
-export class Standing {
+export class LongLivedResponses {
   private readonly streams = new Map<LiveExchange, () => void>();
   private current: Compiled | undefined;
 
@@ -18,7 +18,7 @@ export class Standing {
     const { current } = this;
     this.streams.set(x, end);
     // Its policies may have waited for something (keys, say) while the configuration changed.
-    if (current !== undefined && current !== x.snapshot) this.look(x, end, current, new Verdicts());
+    if (current !== undefined && current !== x.snapshot) this.check(x, end, current, new Verdicts());
     return () => void this.streams.delete(x);
   }
 
@@ -26,10 +26,10 @@ export class Standing {
   review(next: Compiled): void {
     this.current = next;
     const same = new Verdicts();
-    for (const [x, end] of [...this.streams]) this.look(x, end, next, same);
+    for (const [x, end] of [...this.streams]) this.check(x, end, next, same);
   }
 
-  private look(x: LiveExchange, end: () => void, next: Compiled, same: Verdicts): void {
+  private check(x: LiveExchange, end: () => void, next: Compiled, same: Verdicts): void {
     if (servedTheSame(x, next, same)) return;
     this.streams.delete(x);
     try {
@@ -43,12 +43,12 @@ export class Standing {
 function servedTheSame(x: LiveExchange, next: Compiled, same: Verdicts): boolean {
   const { listener, route, backend } = x;
   if (listener === undefined || route === undefined) return false;
-  const now = next.bind(listener.bind, x.connection.arrival !== undefined)?.find(x.host);
+  const now = next.bind(listener.bind, x.connection.tls !== undefined)?.find(x.host);
   if (now?.router === undefined || now.name !== listener.name) return false;
   let found: CompiledRoute | undefined;
   try {
     found = now.router.find(x, x.host, x.path)?.route;
-    if (found !== undefined) judgeReadings(x, now.router, found);
+    if (found !== undefined) checkPathReadings(x, now.router, found);
   } catch {
     // The new configuration has no route for it within its limits, or several.
     return false;
@@ -81,10 +81,10 @@ class Verdicts {
 /** All that decides who is let in: the policies, and what expressions may read of the route. */
 const rulesOf = ([listener, route]: Place): unknown => [
   listener.gateway,
-  bare(listener.policies),
+  withoutPlaces(listener.policies),
   route.name,
   route.of?.origin,
-  bare(route.of?.policies ?? []),
+  withoutPlaces(route.of?.policies ?? []),
   // Rules about items see what the configuration calls a target.
   route.of?.backends.map((backend) =>
     backend.kind === 'mcp' ? backend.targets.map(({ name }) => name) : [],
@@ -92,4 +92,5 @@ const rulesOf = ([listener, route]: Place): unknown => [
 ];
 
 /** The place where policies were written does not matter. */
-const bare = (uses: readonly PolicyUse[]): unknown => uses.map(({ name, settings }) => [name, settings]);
+const withoutPlaces = (uses: readonly PolicyUse[]): unknown =>
+  uses.map(({ name, settings }) => [name, settings]);

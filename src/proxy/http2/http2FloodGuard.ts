@@ -1,23 +1,23 @@
 import type { Socket } from 'node:net';
 
 /** Frames that ask for work and bring no request, such as PING: so many at once, and so many a second. */
-const NUISANCE_BURST = 200;
-const NUISANCE_RATE = 50;
+const CONTROL_BURST = 200;
+const CONTROL_RATE = 50;
 
 /** Bytes of frames that brought nothing, in the time between two looks; and more where heads may be longer than usual. */
-const WASTE_MOST = 131_072;
+const MAX_USELESS_BYTES = 131_072;
 
 /** Finds out about a client of HTTP/2 that keeps us busy with what brings no request. */
-export class Http2Waste {
+export class Http2FloodGuard {
   /** Bytes of heads and bodies since the last look. */
-  used = 0;
+  usefulBytes = 0;
   private readonly socket: Socket;
   private readonly most: number;
-  private readonly found: (reason: string) => void;
+  private readonly onFlood: (reason: string) => void;
   private count = 0;
   private countedAt = Date.now();
   /** All bytes read since the last look, and those written before it. */
-  private taken = 0;
+  private readBytes = 0;
   private writtenBefore: number;
 
   /**
@@ -26,30 +26,33 @@ export class Http2Waste {
    */
   constructor(socket: Socket, maxHeadBytes: number, found: (reason: string) => void) {
     this.socket = socket;
-    this.most = Math.max(WASTE_MOST, 2 * maxHeadBytes);
-    this.found = found;
+    this.most = Math.max(MAX_USELESS_BYTES, 2 * maxHeadBytes);
+    this.onFlood = found;
     this.writtenBefore = socket.bytesWritten;
   }
 
-  nuisance(): void {
+  countControlFrame(): void {
     const now = Date.now();
-    this.count = Math.max(0, this.count - ((now - this.countedAt) / 1_000) * NUISANCE_RATE) + 1;
+    this.count = Math.max(0, this.count - ((now - this.countedAt) / 1_000) * CONTROL_RATE) + 1;
     this.countedAt = now;
-    if (this.count > NUISANCE_BURST) this.found('too many frames that ask for nothing');
+    if (this.count > CONTROL_BURST) this.onFlood('too many frames that ask for nothing');
   }
 
   read(bytes: number): void {
-    this.taken += bytes;
-    const allowed = this.most + this.used * 2;
+    this.readBytes += bytes;
+    const allowed = this.most + this.usefulBytes * 2;
     // A client that reads much says so in many small frames.
-    if (this.taken > allowed && this.taken > allowed + (this.socket.bytesWritten - this.writtenBefore) / 10)
-      this.found('frames that bring nothing');
+    if (
+      this.readBytes > allowed &&
+      this.readBytes > allowed + (this.socket.bytesWritten - this.writtenBefore) / 10
+    )
+      this.onFlood('frames that bring nothing');
   }
 
   /** Begins anew. */
-  look(): void {
-    this.taken = 0;
-    this.used = 0;
+  reset(): void {
+    this.readBytes = 0;
+    this.usefulBytes = 0;
     this.writtenBefore = this.socket.bytesWritten;
   }
 }

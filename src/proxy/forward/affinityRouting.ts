@@ -3,7 +3,7 @@ import type { LiveExchange } from '../exchange/liveExchange.ts';
 import type { FoundSession, Persistence } from './persistence.ts';
 
 /** The destination of a request that is not left to chance: the address of its session, or of its key. */
-export class Steering {
+export class AffinityRouting {
   /** The key of the backend's affinity; equal for requests that are to go to the same address. */
   key: number | undefined;
   loadFactor = 0;
