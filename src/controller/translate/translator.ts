@@ -82,7 +82,7 @@ export class Translator {
     const { known } = this;
     const podKeys = podKeysOf(objects, options);
     const isDue = known === undefined || Date.parse(options.now) - known.wholeAt > wholeEveryMs;
-    const plan = isDue ? undefined : planFor(known, objects, options, podKeys);
+    const plan = isDue ? undefined : guarded(() => planFor(known, objects, options, podKeys));
     if (known === undefined || plan === undefined) {
       const traced = translateTraced(objects, options);
       const report = new Map(traced.translation.report.map((update) => [keyOfUpdate(update), update]));
@@ -98,6 +98,15 @@ export class Translator {
 
 const keyOfUpdate = ({ kind, namespace, name }: Pick<StatusUpdate, 'kind' | 'namespace' | 'name'>): string =>
   `${kind} ${namespace ?? ''}/${name}`;
+
+/** An object that breaks the plan breaks nothing but itself in a whole translation, which names it. */
+function guarded(make: () => Plan | undefined): Plan | undefined {
+  try {
+    return make();
+  } catch {
+    return undefined;
+  }
+}
 
 /** Undefined where everything is to be translated. */
 function planFor(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Named } from '../types/index.ts';
+import type { Named, ReferenceGrant } from '../types/index.ts';
 import type { KubeObjects } from './contract.ts';
 import { translate } from './index.ts';
 import { keyOfNamed } from './lookup.ts';
@@ -209,4 +209,28 @@ test('the written status of a policy or of an McpBackend has nothing translated'
   assert.deepEqual(told(after), told(translate(changed, options)));
   for (const name of gateways)
     assert.equal(after.models.get(`default/${name}`), before.models.get(`default/${name}`));
+});
+
+test('the first and the last GatewayPolicy have everything translated', () => {
+  const translator = new Translator();
+  const without: KubeObjects = { ...objects, gatewayPolicies: [] };
+  translator.translate(without, options);
+  for (const next of [objects, without]) {
+    const after = translator.translate(next, options);
+    assert.equal(translator.parts, 0);
+    assert.deepEqual(told(after), told(translate(next, options)));
+  }
+});
+
+test('an object without what its kind requires harms no other one', () => {
+  const translator = new Translator();
+  const before = translator.translate(objects, options);
+  const broken = { metadata: { name: 'broken', namespace: 'default' } } as ReferenceGrant;
+  const withBroken = { ...objects, referenceGrants: [...objects.referenceGrants, broken] };
+  const after = translator.translate(withBroken, options);
+  assert.deepEqual(
+    after.defects.map(({ object }) => object),
+    ['ReferenceGrant default/broken'],
+  );
+  assert.deepEqual(after.models, before.models);
 });
