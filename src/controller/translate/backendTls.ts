@@ -48,6 +48,8 @@ export class BackendTlsPolicies {
   /** The policy for a port of a Service. */
   find(service: Service, { name = '' }: ServicePort): PolicyState | undefined {
     const key = keyOfNamed(service);
+    // Most Services have none.
+    if (!this.byService.has(key)) return undefined;
     return (name === '' ? undefined : this.byTarget.get(`${key} ${name}`)) ?? this.byTarget.get(`${key} `);
   }
 

@@ -162,7 +162,9 @@ export class GatewayPolicies {
   }
 
   private level(gateway: GatewayState, group: string, kind: string, key: string, section = ''): Level {
-    return this.levels.get(`${asked(gateway, group, kind, key)} ${section}`) ?? nothing;
+    const target = asked(gateway, group, kind, key);
+    // Most targets have none.
+    return this.attached.has(target) ? (this.levels.get(`${target} ${section}`) ?? nothing) : nothing;
   }
 
   private add(state: GatewayPolicyState): void {
