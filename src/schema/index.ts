@@ -1,4 +1,4 @@
-export { crdRules } from './crdRules.ts';
+export { byName, crdRules } from './crdRules.ts';
 export { choice, fields, notBuilt, oneOf, parsed } from './fields.ts';
 export { eachNamedFile, fileMarkOf, namesFile, type FileMark } from './namedFile.ts';
 export { podResources } from './podResources.ts';

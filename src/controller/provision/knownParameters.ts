@@ -62,14 +62,7 @@ export class KnownParameters {
 
 function rightsOf(found: Read | undefined): Pick<Parameters, 'mcp'> {
   if (found === undefined || 'problem' in found || found.parameters.mcp === undefined) return {};
-  const { stdio, pods, hosts } = found.parameters.mcp;
-  return {
-    mcp: {
-      ...(stdio === undefined ? {} : { stdio }),
-      ...(pods === undefined ? {} : { pods }),
-      ...(hosts === undefined ? {} : { hosts }),
-    },
-  };
+  return { mcp: found.parameters.mcp };
 }
 
 /** Objects are replaced when they change, so what was read of one holds as long as it lives. */

@@ -1,3 +1,4 @@
+import { clusterRights } from '../../mcp/targets/facts.ts';
 import { z } from 'zod';
 import { logLevels } from '../../model/index.ts';
 import { crdRules, podResources } from '../../schema/index.ts';
@@ -125,23 +126,11 @@ const networkPolicy = z
 const right = z.enum(['None', 'Same', 'All']);
 
 const mcp = z
-  .strictObject({
-    stdio: right
-      .optional()
-      .describe(
-        'Namespaces whose McpBackends may start programs in the proxies: none, that of the Gateway, or all. They can read all that the proxies can, keys of listeners among it. None unless given.',
-      ),
-    pods: right
-      .optional()
-      .describe(
-        'Namespaces whose McpBackends may have programs run in pods of their own, which are made there: none, that of the Gateway, or all. All counts in the parameters of a GatewayClass only. None unless given.',
-      ),
-    hosts: right
-      .optional()
-      .describe(
-        'Namespaces whose McpBackends may name hosts outside the cluster: none, that of the Gateway, or all. None unless given.',
-      ),
-  })
+  .strictObject(
+    Object.fromEntries(
+      clusterRights.map(({ name: field, description }) => [field, right.optional().describe(description)]),
+    ),
+  )
   .describe('What McpBackends may ask of the Gateway.');
 
 export const parametersSchema = z

@@ -59,18 +59,14 @@ export interface Parameters {
   /** The reason why it cannot be used, if there is one. */
   readonly problem?: string;
   /** The rights that it gives McpBackends, if it names any. */
-  readonly mcp?: Partial<McpRights>;
+  readonly mcp?: McpRights;
 }
 
-/** From which namespaces McpBackends may have a Gateway do what not everybody may ask for. */
-export interface McpRights {
-  /** Start programs. */
-  readonly stdio: McpRight;
-  /** Have programs run in pods of their own, in the namespace of the McpBackend. */
-  readonly pods: McpRight;
-  /** Send requests out of the cluster. */
-  readonly hosts: McpRight;
-}
+/**
+ * Right (`clusterRights`) → the namespaces whose McpBackends have it. Each allows what not everybody may ask a Gateway
+ * for; none by default.
+ */
+export type McpRights = Readonly<Record<string, McpRight | undefined>>;
 
 /** `Same`: that of the Gateway. */
 export type McpRight = 'None' | 'Same' | 'All';

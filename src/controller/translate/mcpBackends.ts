@@ -1,4 +1,4 @@
-import type { StdioTarget } from '../../model/index.ts';
+import type { McpTarget } from '../../model/index.ts';
 import type { McpBackend } from '../types/index.ts';
 import { problem, verdict, type Problem } from './conditions.ts';
 import type { StatusUpdate } from './contract.ts';
@@ -27,7 +27,7 @@ export interface McpUse {
   /** It is not there yet. */
   readonly pending?: Problem;
   /** The program of its own pod, if it wants one, the Gateway allows it, and everything it needs is there. */
-  readonly program?: StdioTarget;
+  readonly program?: McpTarget;
 }
 
 /** The McpBackends by name. */

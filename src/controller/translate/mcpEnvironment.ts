@@ -1,9 +1,9 @@
+import type { EnvironmentVariable } from '../../mcp/targets/facts.ts';
 import type { ObjectMeta } from '../api/object.ts';
 import { problem, type Problem } from './conditions.ts';
 import { whyMissing } from './entries.ts';
 import { written } from './grants.ts';
 import type { Lookup } from './lookup.ts';
-import type { McpTargetSpec } from './mcpSchema.ts';
 
 const useLabel = 'portcullis.dev/use';
 const useForPrograms = 'mcp-env';
@@ -14,11 +14,9 @@ const useForPrograms = 'mcp-env';
  */
 export const isForPrograms = ({ labels }: ObjectMeta): boolean => labels?.[useLabel] === useForPrograms;
 
-type Variables = NonNullable<McpTargetSpec['stdio']>['env'];
-
 /** The environment of a program. No value is ever part of what is said about it. */
 export function environmentOf(
-  variables: Variables = [],
+  variables: readonly EnvironmentVariable[] = [],
   namespace: string,
   { secrets }: Lookup,
 ): { readonly env: Readonly<Record<string, string>> } | Problem {

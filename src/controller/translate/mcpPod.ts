@@ -1,12 +1,13 @@
 import { hash } from 'node:crypto';
+import type { ClusterTarget } from '../../mcp/targets/facts.ts';
 import type {
   McpBackend,
+  McpTarget,
   Model,
   Place,
   PolicyUse,
   ProcessSettings,
   RemoteTarget,
-  StdioTarget,
 } from '../../model/index.ts';
 import { policyNames, type PolicyName } from '../../policies/facts.ts';
 import { endpointKey } from './endpoints.ts';
@@ -25,11 +26,15 @@ export const backendDefaults: Pick<McpBackend, 'prefixMode' | 'dnsRebindingProte
   dnsRebindingProtection: false,
 };
 
-const placeOf = (key: string): Place => ({
+/**
+ * @param key `namespace/name` of the McpBackend
+ * @param field the form of its target
+ */
+const placeOf = (key: string, field: string): Place => ({
   file: `McpBackend ${key}`,
   line: 1,
   column: 1,
-  path: 'spec.targets[0].stdio',
+  path: `spec.targets[0].${field}`,
 });
 
 function use(name: PolicyName, settings: unknown, place: Place): PolicyUse {
@@ -43,7 +48,7 @@ function use(name: PolicyName, settings: unknown, place: Place): PolicyUse {
  * @param key what they show to be let in
  */
 export function remoteTarget(
-  name: string,
+  { name, field }: Pick<ClusterTarget, 'name' | 'field'>,
   backend: { readonly namespace: string; readonly name: string; readonly controllerName: string },
   key: string,
 ): RemoteTarget {
@@ -56,16 +61,23 @@ export function remoteTarget(
     port: mcpPodPort,
     path,
     endpoints: endpointKey(`${namespace}/${service}`, { port: mcpPodPort, protocol: 'TCP' }),
-    policies: [use(policyNames.backendAuth, { key }, placeOf(`${namespace}/${backend.name}`))],
+    policies: [use(policyNames.backendAuth, { key }, placeOf(`${namespace}/${backend.name}`, field))],
   };
 }
 
 /**
  * The model of an McpBackend's pod: its program, for clients that show the key.
  * @param backend `namespace/name`
+ * @param field the form of its target
  */
-export function podModel(backend: string, target: StdioTarget, key: string, process: ProcessSettings): Model {
-  const place = placeOf(backend);
+export function podModel(
+  backend: string,
+  field: string,
+  target: McpTarget,
+  key: string,
+  process: ProcessSettings,
+): Model {
+  const place = placeOf(backend, field);
   // The pod holds only a digest of the key: the program runs beside it.
   const keys = [{ keyHash: `sha256:${hash('sha256', key)}` }];
   return {

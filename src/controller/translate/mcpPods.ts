@@ -1,16 +1,17 @@
-import type { ProcessSettings, StdioTarget } from '../../model/index.ts';
+import type { McpTarget, ProcessSettings } from '../../model/index.ts';
 import type { Gateway } from '../types/index.ts';
 import { problem, type Problem } from './conditions.ts';
 import type { GatewayModel, McpPod, TranslateOptions } from './contract.ts';
 import { keyOfNamed } from './lookup.ts';
 import type { McpState, PodNews } from './mcpBackends.ts';
+import { writtenTarget } from './mcpBackendRef.ts';
 import { beingSetUp, podModel } from './mcpPod.ts';
 import { mcpModelKey } from './mcpPodNames.ts';
 import type { ProxyTroubles } from './troubles.ts';
 
 /** The model of a program is the same object for as long as it says the same, so that others need not compare it. */
 const modelled = new WeakMap<
-  StdioTarget,
+  McpTarget,
   {
     readonly key: string;
     readonly secret: string;
@@ -33,8 +34,9 @@ export class McpPods {
   /** @returns what is to be said of its pod; undefined where it wants none */
   add(state: McpState): PodNews | undefined {
     const { object, spec, uses } = state;
-    const stdio = 'reason' in spec ? undefined : spec.targets[0]?.stdio;
-    if (stdio?.placement !== 'Pod') return undefined;
+    const target = writtenTarget(spec);
+    if (target?.pod === undefined) return undefined;
+    const { image, resources } = target.pod;
     const key = keyOfNamed(object);
     const gateways = [...uses.values()].flatMap(({ gateway, refused }): readonly Gateway[] =>
       refused === undefined ? [gateway.object] : [],
@@ -43,14 +45,14 @@ export class McpPods {
       this.wanted.set(key, {
         object,
         gateways: gateways.toSorted((a, b) => (keyOfNamed(a) < keyOfNamed(b) ? -1 : 1)),
-        ...(stdio.image === undefined ? {} : { image: stdio.image }),
-        ...(stdio.resources === undefined ? {} : { resources: stdio.resources }),
-        model: this.model(key, state),
+        ...(image === undefined ? {} : { image }),
+        ...(resources === undefined ? {} : { resources }),
+        model: this.model(key, target.field, state),
       });
     return { problem: this.problem(key) };
   }
 
-  private model(key: string, { uses }: McpState): GatewayModel | undefined {
+  private model(key: string, field: string, { uses }: McpState): GatewayModel | undefined {
     const { process, pods } = this.options;
     const secret = pods?.key(key);
     // What a program needs does not depend on the Gateway that allows it.
@@ -58,7 +60,7 @@ export class McpPods {
     if (program === undefined || secret === undefined) return undefined;
     const known = modelled.get(program);
     if (known?.key === key && known.secret === secret && known.process === process) return known.made;
-    const made = { model: podModel(key, program, secret, process), endpoints: new Set<string>() };
+    const made = { model: podModel(key, field, program, secret, process), endpoints: new Set<string>() };
     modelled.set(program, { key, secret, process, made });
     return made;
   }

@@ -1,5 +1,5 @@
 import { buildTarget, type BackendPolicySettings } from '../../config/index.ts';
-import type { HttpBackend, PolicyUse, RemoteTarget, TcpBackend } from '../../model/index.ts';
+import type { HttpBackend, PolicyUse, NetworkTarget, TcpBackend } from '../../model/index.ts';
 import { policiesOn } from '../../policies/facts.ts';
 import { problem, type Problem } from './conditions.ts';
 import type { GatewayPolicies } from './policies.ts';
@@ -58,7 +58,7 @@ export class BackendPolicies {
     return { ...backend, ...ofBytes(read.connection) };
   }
 
-  mcp(target: RemoteTarget): RemoteTarget | Problem {
+  mcp<Target extends NetworkTarget>(target: Target): Target | Problem {
     const read = this.read(target.endpoints);
     if (read === undefined || 'reason' in read) return read ?? target;
     // Other policies must not replace the key that lets the proxies into the pod of an McpBackend.

@@ -1,3 +1,4 @@
+import { isOverNetwork } from '../../mcp/targets/facts.ts';
 import type {
   Backend,
   InvalidBackend,
@@ -202,7 +203,7 @@ class RuleReader {
     }
     const targets: McpTarget[] = [];
     for (const target of backend.targets) {
-      const made = target.kind === 'http' ? this.policies.backends.mcp(target) : target;
+      const made = isOverNetwork(target) ? this.policies.backends.mcp(target) : target;
       if ('reason' in made) return invalid(made, weight, place);
       targets.push(made);
     }

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { McpTarget, McpTargets, NetworkTarget } from '../../model/index.ts';
 import { notBuilt } from '../../schema/index.ts';
+import type { ClusterRight, ClusterTarget } from './clusterForm.ts';
 import { httpFacts } from './http/facts.ts';
 import { stdioFacts } from './stdio/facts.ts';
 import type { ExplanationWords, FileSurroundings, TargetExplanation, TargetFacts } from './targetFacts.ts';
@@ -89,4 +90,46 @@ const explanation = <Kind extends TargetKind>(
 export const explainTarget = (target: McpTarget, words: ExplanationWords): TargetExplanation =>
   explanation(target.kind, target, words);
 
-export type { ConnectionSettings } from './targetFacts.ts';
+type InCluster = (typeof allRows)[number]['cluster'][number];
+type ClusterFields = { readonly [One in InCluster as One['field']]: z.ZodOptional<One['schema']> };
+
+const formsInCluster = Object.values(rows).flatMap(({ cluster }) => cluster);
+
+/** The fields of a target of an McpBackend: each form of a kind has one. */
+export const clusterFields = Object.fromEntries(
+  formsInCluster.map(({ field, schema }) => [field, schema.optional()]),
+) as ClusterFields;
+
+/** The names of the fields; a target has exactly one of them. */
+export const clusterFieldNames: readonly string[] = formsInCluster.map(({ field }) => field);
+
+/** A target of an McpBackend, as its schema reads it. */
+type WrittenInCluster = { readonly name: string } & {
+  readonly [Field in keyof ClusterFields]?: z.output<ClusterFields[Field]>;
+};
+
+/** The target that is written; undefined where it has none of the fields. */
+export function clusterTargetOf(target: WrittenInCluster): ClusterTarget | undefined {
+  for (const { cluster } of allRows)
+    for (const form of cluster) {
+      const found = form.read(target);
+      if (found !== undefined) return found;
+    }
+  return undefined;
+}
+
+/** The rights that PortcullisParameters give McpBackends. */
+export const clusterRights: readonly ClusterRight[] = formsInCluster.flatMap(({ right, pod }) =>
+  [right, pod?.right].filter((one) => one !== undefined),
+);
+
+export type {
+  ClusterRight,
+  ClusterTarget,
+  ClusterTools,
+  EnvironmentVariable,
+  Made,
+  Refusal,
+  ServicePort,
+} from './clusterForm.ts';
+export type { ConnectionSettings } from './connectionSettings.ts';

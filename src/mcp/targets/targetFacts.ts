@@ -3,6 +3,8 @@
 import type { CallTimeouts, McpTarget, NetworkTarget, PolicyUse } from '../../model/index.ts';
 import type { HostAndPort } from '../../schema/index.ts';
 import type { z } from 'zod';
+import type { AnyClusterForm } from './clusterForm.ts';
+import type { ConnectionSettings } from './connectionSettings.ts';
 
 /** A row of the table. */
 export interface TargetFacts<Target extends McpTarget> {
@@ -19,6 +21,8 @@ export interface TargetFacts<Target extends McpTarget> {
     FileForm<string, z.ZodType, Target>,
     'field' | 'description' | 'schema' | 'namesBackend'
   >;
+  /** Its forms in McpBackends of a cluster; a kind without one is for files only. */
+  readonly cluster: readonly AnyClusterForm[];
 }
 
 /** The parts of explanations that all kinds share. */
@@ -35,9 +39,6 @@ export interface TargetExplanation {
   readonly server: string;
   readonly details: readonly string[];
 }
-
-/** The settings of connections to a server, as far as they do not depend on the kind of target. */
-export type ConnectionSettings = Omit<NetworkTarget, keyof CallTimeouts | 'name' | 'path' | 'policies'>;
 
 /** The settings beside the form of a kind. */
 export interface FileSurroundings {

@@ -1,5 +1,6 @@
 import type { RemoteTarget } from '../../../model/index.ts';
 import type { TargetFacts } from '../targetFacts.ts';
+import { httpInCluster } from './clusterForms.ts';
 import { httpFile } from './fileForm.ts';
 
 /** An MCP server that is spoken to over Streamable HTTP. */
@@ -18,4 +19,5 @@ export const httpFacts = {
     return { server: url(target), details: [...(policies === '' ? [] : [policies]), ...calls] };
   },
   file: httpFile,
+  cluster: httpInCluster,
 } as const satisfies TargetFacts<RemoteTarget>;

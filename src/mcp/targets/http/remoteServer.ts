@@ -11,7 +11,7 @@ import {
 } from '../../../schema/index.ts';
 
 /** The default endpoint of an MCP server. */
-const usualPath = '/mcp';
+export const usualPath = '/mcp';
 
 /** `host` as written: a URL, `name:port`, or a name whose port stands beside it. */
 export interface WrittenHost {

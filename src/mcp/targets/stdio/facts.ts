@@ -1,5 +1,6 @@
 import { formatDuration, type StdioTarget } from '../../../model/index.ts';
 import type { TargetFacts } from '../targetFacts.ts';
+import { stdioInCluster } from './clusterForm.ts';
 import { stdioFile } from './fileForm.ts';
 
 /** An MCP server that runs as a child process and speaks over stdin and stdout. */
@@ -29,4 +30,5 @@ export const stdioFacts = {
     };
   },
   file: stdioFile,
+  cluster: [stdioInCluster],
 } as const satisfies TargetFacts<StdioTarget>;

@@ -35,7 +35,7 @@ const schema = fields({
 });
 
 /** The time from the start of a program to its answer to initialize, where the settings do not say. */
-const startTimeoutMs = 60_000;
+export const startTimeoutMs = 60_000;
 
 export const stdioFile = fileForm({
   field: 'stdio',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isExternal } from './mcpHost.ts';
+import { isExternal } from './outsideHost.ts';
 
 test('names with a dot and addresses of others are outside', () => {
   for (const host of [

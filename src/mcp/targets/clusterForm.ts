@@ -1,0 +1,115 @@
+/** The form of a kind of MCP target in an McpBackend of a cluster. */
+
+import type { z } from 'zod';
+import type { McpTarget } from '../../model/index.ts';
+import type { podResources } from '../../schema/index.ts';
+import type { ConnectionSettings } from './connectionSettings.ts';
+
+/** The reason why a target cannot be made, and whether the McpBackend itself or a reference of it is wrong. */
+export interface Refusal {
+  readonly as: 'refused' | 'unresolved' | 'pending';
+  readonly why: { readonly reason: string; readonly message: string };
+}
+
+export type Made<Thing> = Thing | Refusal;
+
+/** A right that PortcullisParameters give McpBackends; none by default. */
+export interface ClusterRight {
+  /** Its field in `spec.mcp` of PortcullisParameters. */
+  readonly name: string;
+  readonly description: string;
+  /** The reason of the condition on an McpBackend that lacks the right. */
+  readonly lacking: string;
+  /** Only the parameters of a GatewayClass can give it to namespaces other than that of the Gateway. */
+  readonly byClass?: true;
+}
+
+/** A variable of a program, with its value or the entry of a Secret that holds the value. */
+export interface EnvironmentVariable {
+  readonly name: string;
+  readonly value?: string | undefined;
+  readonly valueFrom?: { readonly secretKeyRef: { readonly name: string; readonly key: string } } | undefined;
+}
+
+/** The port of a Service. */
+export interface ServicePort {
+  readonly name: string;
+  readonly namespace?: string | undefined;
+  readonly port: number;
+}
+
+/** Looks up the objects of the cluster that an McpBackend names. */
+export interface ClusterTools {
+  /** The values of variables. No value is ever part of a refusal. */
+  readonly environment: (
+    variables: readonly EnvironmentVariable[] | undefined,
+  ) => Made<{ readonly env: Readonly<Record<string, string>> }>;
+  /** The connections to a Service. */
+  readonly service: (port: ServicePort) => Made<ConnectionSettings>;
+  /** The authorities that ConfigMaps of the namespace hold, as PEM texts. */
+  readonly authorities: (
+    configMaps: readonly { readonly name: string }[],
+  ) => Made<{ readonly texts: readonly string[] }>;
+}
+
+/** The wish for a pod with the program of a target. */
+export interface PodWish {
+  readonly image?: string | undefined;
+  readonly resources?: z.output<typeof podResources> | undefined;
+}
+
+/** The form: a field of a target with the settings of the kind. */
+interface ClusterForm<Field extends string, Schema extends z.ZodType, Target extends McpTarget> {
+  readonly field: Field;
+  readonly schema: Schema;
+  /** The right that it needs; absent: none. */
+  readonly right?: ClusterRight;
+  /** Its program can run in a pod of its own, with another right. */
+  readonly pod?: {
+    readonly right: ClusterRight;
+    /** Undefined where the settings ask for no pod. */
+    readonly wish: (settings: z.output<Schema>) => PodWish | undefined;
+  };
+  readonly build: (name: string, settings: z.output<Schema>, tools: ClusterTools) => Made<Target>;
+}
+
+/** The parts of a form that do not depend on the type of its settings. */
+export type AnyClusterForm = Pick<ClusterForm<string, z.ZodType, McpTarget>, 'field' | 'schema' | 'right'> & {
+  readonly pod?: { readonly right: ClusterRight };
+};
+
+/** A target of an McpBackend as it is written, in one of the forms. */
+export interface ClusterTarget {
+  readonly field: string;
+  readonly name: string;
+  /** The right that it needs; undefined: none. */
+  readonly right: ClusterRight | undefined;
+  /** The wish for a pod with its program; undefined: it has none. */
+  readonly pod: PodWish | undefined;
+  /** Makes the target; of one with a pod the target that the pod serves. */
+  readonly build: (tools: ClusterTools) => Made<McpTarget>;
+}
+
+type Written<Field extends string, Settings> = { readonly name: string } & {
+  readonly [Name in Field]?: Settings | undefined;
+};
+
+/** Adds to a form its reader: it finds the settings in a target, and answers undefined where they are not there. */
+export const clusterForm = <const Field extends string, Schema extends z.ZodType, Target extends McpTarget>(
+  form: ClusterForm<Field, Schema, Target>,
+) => ({
+  ...form,
+  read: (target: Written<Field, z.output<Schema>>): ClusterTarget | undefined => {
+    const settings = target[form.field];
+    if (settings === undefined) return undefined;
+    const { name } = target;
+    const pod = form.pod?.wish(settings);
+    return {
+      field: form.field,
+      name,
+      right: pod === undefined ? form.right : form.pod?.right,
+      pod,
+      build: (tools) => form.build(name, settings, tools),
+    };
+  },
+});
