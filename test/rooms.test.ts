@@ -190,6 +190,23 @@ test('a process that serves traffic loads nothing of the controller', () => {
   assert.ok(reach(source, 'main.ts', () => true).has('proxy/snapshot/live.ts'));
 });
 
+test('the facts of MCP targets load no run-time code', () => {
+  const loaded = reach(source, 'mcp/targets/facts.ts', ({ typeOnly }) => !typeOnly);
+  assert.deepEqual([...new Set(Array.from(loaded, roomOf))].toSorted(), [
+    'errorText.ts',
+    'mcp',
+    'model',
+    'regex',
+    'schema',
+  ]);
+  const outside = [...loaded].filter((path) => roomOf(path) === 'mcp' && !path.startsWith('mcp/targets/'));
+  assert.deepEqual(outside, []);
+  assert.deepEqual(
+    [...loaded].filter((path) => /^mcp\/targets\/(?:\w+\/)?index\.ts$/.test(path)),
+    [],
+  );
+});
+
 test('the command line loads the controller only for its command', () => {
   const atStart = reach(source, 'cli/index.ts', ({ typeOnly, lazy }) => !typeOnly && !lazy);
   assert.deepEqual([...atStart].filter(isController), []);

@@ -1,14 +1,6 @@
 import { hash } from 'node:crypto';
-import type { ClusterTarget } from '../../mcp/targets/facts.ts';
-import type {
-  McpBackend,
-  McpTarget,
-  Model,
-  Place,
-  PolicyUse,
-  ProcessSettings,
-  RemoteTarget,
-} from '../../model/index.ts';
+import type { ClusterTarget, TargetOverNetwork } from '../../mcp/targets/facts.ts';
+import type { McpBackend, McpTarget, Model, Place, PolicyUse, ProcessSettings } from '../../model/index.ts';
 import { policyNames, type PolicyName } from '../../policies/facts.ts';
 import { endpointKey } from './endpoints.ts';
 import { mcpPodName } from './mcpPodNames.ts';
@@ -51,7 +43,7 @@ export function remoteTarget(
   { name, field }: Pick<ClusterTarget, 'name' | 'field'>,
   backend: { readonly namespace: string; readonly name: string; readonly controllerName: string },
   key: string,
-): RemoteTarget {
+): TargetOverNetwork {
   const { namespace } = backend;
   const service = mcpPodName(backend.controllerName, backend.name);
   return {

@@ -23,6 +23,11 @@ const unbuiltFields: Readonly<Record<string, string | undefined>> = {
   openapi: undefined,
 };
 
+/** The kinds whose facts say that another process can continue their sessions. */
+export type ResumableKind = {
+  [Kind in TargetKind]: (typeof table)[Kind]['resumable'] extends true ? Kind : never;
+}[TargetKind];
+
 const rows: { readonly [Kind in TargetKind]: TargetFacts<McpTargets[Kind]> } = table;
 const allRows = Object.values(table);
 
@@ -64,7 +69,7 @@ export function targetOfFile(target: WrittenTarget, around: FileSurroundings): M
   return undefined;
 }
 
-/** The kinds of targets that requests are sent to over the network. */
+/** Targets of the kinds that are reached over the network. */
 export type TargetOverNetwork = Extract<McpTarget, NetworkTarget>;
 
 /** Is the target reached over the network? All others are child processes of the gateway. */

@@ -1,17 +1,24 @@
 import type { McpTarget, McpTargets } from '../../model/index.ts';
+import type { ResumableKind } from './facts.ts';
 import { httpRuntime } from './http/index.ts';
 import { stdioRuntime } from './stdio/index.ts';
 import type { TargetConnection, TargetPlace } from './target.ts';
-import type { TakenUp, TargetRuntime, TargetServices, TargetUse } from './targetRuntime.ts';
+import type { ResumableRuntime, TakenUp, TargetRuntime, TargetServices, TargetUse } from './targetRuntime.ts';
 
 type TargetKind = keyof McpTargets;
 type Runtimes = { readonly [Kind in TargetKind]: TargetRuntime<McpTargets[Kind]> };
 
+/** The run-time part that the facts about a kind ask for. */
+type RuntimeOf<Kind extends TargetKind> = Kind extends ResumableKind
+  ? ResumableRuntime<McpTargets[Kind]>
+  : TargetRuntime<McpTargets[Kind]>;
+
 /** Kind of MCP target → run-time part. The facts about kinds are in `facts.ts`. */
-const runtimesOf = (services: TargetServices): Runtimes => ({
-  stdio: stdioRuntime(services),
-  http: httpRuntime(services),
-});
+const runtimesOf = (services: TargetServices) =>
+  ({
+    stdio: stdioRuntime(services),
+    http: httpRuntime(services),
+  }) as const satisfies { readonly [Kind in TargetKind]: RuntimeOf<Kind> };
 
 /** The connections of one process to MCP targets of every kind. */
 export class Targets {

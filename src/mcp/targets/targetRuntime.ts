@@ -59,10 +59,14 @@ export interface TakenUp {
 /** The connections of one process to all targets of a kind. */
 export interface TargetRuntime<Target extends McpTarget> {
   readonly connect: (target: Target, use: TargetUse) => TargetConnection;
-  /** Continues a session of another process; kinds have it whose facts say that their sessions are resumable. */
+  /** Continues a session of another process. */
   readonly takeUp?: (target: Target, use: TargetUse, place: TargetPlace) => TakenUp;
   /** Child processes, those on their way out included; absent: the kind has none. */
   readonly children?: () => number;
   /** Resolves (never rejects) when nothing is left that connections do not end by themselves. */
   readonly close?: (graceMs: number) => Promise<void>;
 }
+
+/** The run-time part of a kind whose sessions another process can continue. */
+export type ResumableRuntime<Target extends McpTarget> = TargetRuntime<Target> &
+  Required<Pick<TargetRuntime<Target>, 'takeUp'>>;

@@ -1,5 +1,5 @@
 import type { RemoteTarget } from '../../../model/index.ts';
-import type { TargetRuntime, TargetServices, TargetUse } from '../targetRuntime.ts';
+import type { ResumableRuntime, TargetServices, TargetUse } from '../targetRuntime.ts';
 import { HttpConnection } from './httpConnection.ts';
 
 /** Sessions with servers that speak Streamable HTTP. */
@@ -8,7 +8,7 @@ export function httpRuntime({
   limits,
   now,
   onRestart,
-}: TargetServices): TargetRuntime<RemoteTarget> {
+}: TargetServices): ResumableRuntime<RemoteTarget> {
   const connect = (target: RemoteTarget, { session, log, reach }: TargetUse): HttpConnection =>
     new HttpConnection(target, {
       reach: reach(),
