@@ -1,6 +1,6 @@
 import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
-import { connect as connectPlain } from 'node:net';
-import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { connect as connectPlain, type Socket } from 'node:net';
+import { connect as connectTls, TLSSocket } from 'node:tls';
 import type { Address } from './open.ts';
 import type { TlsMaterial } from './tls.ts';
 
@@ -88,12 +88,18 @@ export class Http2Sessions {
 
   private connect(): SharedSession {
     const { host, port } = this.address;
+    const socket = this.socket();
     const session = connectHttp2(`${this.scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`, {
-      createConnection: () => this.socket(),
+      createConnection: () => socket,
       settings: { enablePush: false },
       peerMaxConcurrentStreams: STREAMS_MOST,
       maxSessionMemory: 64,
     });
+    // The session itself ends here: one whose socket alone is destroyed in this event aborts the process (node:http2).
+    if (socket instanceof TLSSocket)
+      socket.prependOnceListener('secureConnect', () => {
+        if (socket.alpnProtocol !== 'h2') session.destroy(new Error('the backend does not speak HTTP/2'));
+      });
     const waiting = new Set<SessionWaiter>();
     const settling = new Set<SessionWaiter>();
     const shared: SharedSession = {
@@ -107,6 +113,8 @@ export class Http2Sessions {
       idleSince: Date.now(),
     };
     session.on('connect', () => {
+      // Node says so of a destroyed session as well.
+      if (session.destroyed) return;
       shared.connected = true;
       for (const waiter of waiting) waiter.ready();
       waiting.clear();
@@ -130,16 +138,11 @@ export class Http2Sessions {
     return shared;
   }
 
-  private socket(): ReturnType<typeof connectPlain> {
+  private socket(): Socket {
     const { host, port } = this.address;
     if (this.tls === undefined) return connectPlain({ host, port, noDelay: true });
     const options = { ...this.tls.options(), ALPNProtocols: ['h2'] };
-    const socket: TLSSocket = connectTls({ host, port, ...options });
-    socket.setNoDelay(true);
-    socket.prependOnceListener('secureConnect', () => {
-      if (socket.alpnProtocol !== 'h2') socket.destroy(new Error('the backend does not speak HTTP/2'));
-    });
-    return socket;
+    return connectTls({ host, port, ...options }).setNoDelay(true);
   }
 }
 

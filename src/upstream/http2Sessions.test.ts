@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import {
+  createSecureServer,
+  createServer,
+  type Http2Server,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+  type Settings,
+} from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { test, type TestContext } from 'node:test';
+import { recordingLog } from '../mcp/harness.testing.ts';
+import { certificate } from '../proxy/certificates.testing.ts';
+import { startRaw } from '../proxy/rawServer.testing.ts';
+import { until } from '../until.testing.ts';
+import { closedPort } from './endpoint.testing.ts';
+import { Http2Sessions, type SharedSession } from './http2Sessions.ts';
+import { TlsMaterial } from './tls.ts';
+
+const trusting = { insecure: true, insecureHost: false, subjectAltNames: [] };
+const tls = (): TlsMaterial => new TlsMaterial(trusting, '127.0.0.1', recordingLog().log);
+
+/** A server of HTTP/2 and the sessions with it. */
+async function start(
+  t: TestContext,
+  { settings = {}, secure = false }: { settings?: Settings; secure?: boolean } = {},
+) {
+  const server: Http2Server = secure
+    ? (createSecureServer({ ...certificate(), settings }) as unknown as Http2Server)
+    : createServer({ settings });
+  const there = new Set<ServerHttp2Session>();
+  server.on('session', (session) => {
+    there.add(session);
+    session.on('close', () => there.delete(session));
+  });
+  server.on('stream', (stream: ServerHttp2Stream) => {
+    stream.respond();
+    stream.end('hello');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const sessions = new Http2Sessions({ host: '127.0.0.1', port }, secure ? tls() : undefined);
+  t.after(() => {
+    sessions.destroy();
+    server.close();
+  });
+  return { sessions, there };
+}
+
+/** How a waiter hears of its session: `ready`, or the error. */
+const outcome = (shared: SharedSession, of: 'waiting' | 'settling' = 'waiting'): Promise<string> =>
+  new Promise((resolve) => {
+    shared[of].add({ ready: () => resolve('ready'), failed: ({ message }) => resolve(message) });
+  });
+
+test('a hundred requests share one connection, and the next one opens another', async (t) => {
+  const { sessions, there } = await start(t);
+  const taken = Array.from({ length: 100 }, () => sessions.take());
+  assert.equal(new Set(taken).size, 1);
+  assert.equal(await outcome(taken[0]!), 'ready');
+  const next = sessions.take();
+  assert.notEqual(next, taken[0]);
+  sessions.give(taken[0]!);
+  assert.equal(sessions.take(), taken[0]);
+  assert.equal(await outcome(next), 'ready');
+  await until('the backend has two connections', () => there.size === 2);
+});
+
+test('a backend that allows fewer requests at a time gets fewer', async (t) => {
+  const { sessions } = await start(t, { settings: { maxConcurrentStreams: 2 } });
+  const first = sessions.take();
+  assert.equal(await outcome(first, 'settling'), 'ready');
+  assert.equal(sessions.take(), first);
+  assert.notEqual(sessions.take(), first);
+});
+
+test('connections that have carried nothing for long enough are closed, and only those', async (t) => {
+  const { sessions, there } = await start(t);
+  const [shared] = [sessions.take(), sessions.take()];
+  await outcome(shared);
+  sessions.sweep(Date.now() + 1_000_000, 1_000);
+  assert.equal(shared.session.closed, false, 'a request is under way');
+  sessions.give(shared);
+  sessions.give(shared);
+  sessions.sweep(shared.idleSince + 999, 1_000);
+  assert.equal(shared.session.closed, false);
+  sessions.sweep(shared.idleSince + 1_000, 1_000);
+  assert.equal(shared.session.closed, true);
+  assert.notEqual(sessions.take(), shared, 'a connection that is closing takes no request');
+  await until('the backend has no more than the new connection', () => there.size <= 1);
+});
+
+test('a connection that the backend says goodbye to takes no further request, and finishes those that it has', async (t) => {
+  const { sessions, there } = await start(t);
+  const shared = sessions.take();
+  await outcome(shared);
+  await until('the backend knows the connection', () => there.size === 1);
+  const told = once(shared.session, 'goaway');
+  for (const session of there) session.goaway();
+  await told;
+  assert.notEqual(sessions.take(), shared);
+});
+
+test('connections that are left end with the last request on them', async (t) => {
+  const { sessions } = await start(t);
+  const [shared] = [sessions.take(), sessions.take()];
+  await outcome(shared);
+  sessions.retire();
+  sessions.give(shared);
+  assert.equal(shared.session.closed, false);
+  sessions.give(shared);
+  assert.equal(shared.session.closed, true);
+  await once(shared.session, 'close');
+});
+
+test('everyone who waits for a connection hears that it cannot be made', async (t) => {
+  const nowhere = new Http2Sessions({ host: '127.0.0.1', port: await closedPort() }, undefined);
+  t.after(() => nowhere.destroy());
+  const shared = nowhere.take();
+  const heard = await Promise.all([outcome(shared), outcome(shared), outcome(shared, 'settling')]);
+  for (const message of heard) assert.match(message, /ECONNREFUSED/);
+  await until('the next request opens a connection of its own', () => nowhere.take() !== shared);
+});
+
+test('everyone who waits hears of the end when the sessions are destroyed', async (t) => {
+  const server = await startRaw(t);
+  const sessions = new Http2Sessions({ host: '127.0.0.1', port: server.port }, undefined);
+  const shared = sessions.take();
+  const heard = outcome(shared, 'settling');
+  const there = await server.connection();
+  sessions.destroy();
+  assert.match(await heard, /closed|cancel/i);
+  await there.closed();
+});
+
+test('under TLS the backend must choose h2', async (t) => {
+  const { sessions } = await start(t, { secure: true });
+  assert.equal(sessions.scheme, 'https');
+  assert.equal(await outcome(sessions.take()), 'ready');
+  const other = await startRaw(t, { tls: { ...certificate(), ALPNProtocols: ['http/1.1'] } });
+  for (const port of [other.port, (await startRaw(t, { tls: certificate() })).port]) {
+    const strangers = new Http2Sessions({ host: '127.0.0.1', port }, tls());
+    t.after(() => strangers.destroy());
+    assert.match(await outcome(strangers.take()), /does not speak HTTP\/2|no application protocol/i);
+  }
+});
