@@ -14,7 +14,7 @@ import { recordingLog } from '../mcp/harness.testing.ts';
 import { certificate } from '../proxy/certificates.testing.ts';
 import { startRaw } from '../proxy/rawServer.testing.ts';
 import { until } from '../until.testing.ts';
-import { closedPort } from './endpoint.testing.ts';
+import { ask, closedPort, endpointAt } from './endpoint.testing.ts';
 import { Http2Sessions, type SharedSession } from './http2Sessions.ts';
 import { TlsMaterial } from './tls.ts';
 
@@ -122,6 +122,25 @@ test('everyone who waits for a connection hears that it cannot be made', async (
   const heard = await Promise.all([outcome(shared), outcome(shared), outcome(shared, 'settling')]);
   for (const message of heard) assert.match(message, /ECONNREFUSED/);
   await until('the next request opens a connection of its own', () => nowhere.take() !== shared);
+});
+
+test('a connection that is not made in time is given up, and the next request opens another one', async (t) => {
+  const server = await startRaw(t);
+  const endpoint = endpointAt(t, server.port, { http2: true, tls: {}, settings: { connectTimeoutMs: 30 } });
+  for (let index = 0; index < 2; index++) {
+    assert.equal((await ask(endpoint.take())).detail, 'connect timeout');
+    assert.notEqual(await (await server.connection(index)).closed(), 'open');
+  }
+});
+
+test('requests that still wait for a connection get it when another one gave up before', async (t) => {
+  const { sessions } = await start(t);
+  const [shared] = [sessions.take(), sessions.take()];
+  sessions.give(shared);
+  assert.notEqual(sessions.take(), shared);
+  assert.equal(await outcome(shared), 'ready');
+  sessions.give(shared);
+  await once(shared.session, 'close');
 });
 
 test('everyone who waits hears of the end when the sessions are destroyed', async (t) => {

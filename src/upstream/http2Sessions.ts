@@ -10,6 +10,7 @@ const STREAMS_MOST = 100;
 /** An HTTP/2 connection to a backend. */
 export interface SharedSession {
   readonly session: ClientHttp2Session;
+  readonly socket: Socket;
   /** Requests under way or about to be. */
   streams: number;
   /** No further request takes it: it ends with its last one. */
@@ -54,6 +55,11 @@ export class Http2Sessions {
   give(shared: SharedSession): void {
     shared.streams--;
     shared.idleSince = Date.now();
+    // A request that gave up before the connection stood was mostly too late: the next one opens another connection.
+    if (!shared.connected) {
+      shared.left = true;
+      this.open.delete(shared);
+    }
     closeIfDone(shared);
   }
 
@@ -104,6 +110,7 @@ export class Http2Sessions {
     const settling = new Set<SessionWaiter>();
     const shared: SharedSession = {
       session,
+      socket,
       streams: 0,
       left: false,
       connected: false,
@@ -150,6 +157,9 @@ export class Http2Sessions {
  * Closing sends GOAWAY, before requests that were begun just then: servers refuse those, and a session that is closed
  * takes no request that has its place.
  */
-function closeIfDone({ session, streams, left }: SharedSession): void {
-  if (left && streams === 0) session.close();
+function closeIfDone({ session, socket, streams, left, connected }: SharedSession): void {
+  if (!left || streams > 0) return;
+  if (connected) session.close();
+  // A session waits for its connection before it closes.
+  else socket.destroy();
 }
