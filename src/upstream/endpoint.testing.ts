@@ -11,6 +11,7 @@ import {
   type Limits,
   type UpstreamSettings,
 } from '../model/index.ts';
+import { until } from '../until.testing.ts';
 import { get, RawBackend, type BackendScript } from '../proxy/wire.testing.ts';
 import { recordingLog } from '../mcp/harness.testing.ts';
 import { Endpoint, type EndpointShare } from './endpoint.ts';
@@ -168,6 +169,17 @@ export function send(connection: UpstreamConnection, text = get(), asker = new A
 
 export const ask = (connection: UpstreamConnection, text?: string): Promise<Outcome> =>
   send(connection, text).outcome;
+
+/** Resolves when a number has stopped to grow, as that of the bytes that come does when their sender is held back. */
+export async function still(what: string, read: () => number): Promise<void> {
+  let before = -1;
+  let times = 0;
+  await until(`${what} do not grow any more`, () => {
+    times = read() === before ? times + 1 : 0;
+    before = read();
+    return times === 20;
+  });
+}
 
 /** Resolves when the socket of a connection is closed. */
 export async function gone({ socket }: UpstreamConnection): Promise<void> {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer } from 'node:http2';
+import { constants, createServer, type ServerHttp2Stream, type Settings } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
-import { Http2Channel } from './http2Channel.ts';
+import { until } from '../until.testing.ts';
+import { ChannelError, Http2Channel } from './http2Channel.ts';
 import { Http2Sessions } from './http2Sessions.ts';
 
 async function backend(t: TestContext) {
@@ -46,4 +47,189 @@ test('a session that was left ends with the last request that has a place, also 
   assert.match(await answerOf(kept), /^HTTP\/1\.1 200 /);
   kept.destroy();
   await ended;
+});
+
+interface Exchange {
+  readonly channel: Http2Channel;
+  /** What the channel has been read of, as HTTP/1.1. */
+  readonly text: () => string;
+  readonly error: () => Error | undefined;
+}
+
+/** A backend of HTTP/2 that does with each stream what a test tells it, and channels to it. */
+async function streams(
+  t: TestContext,
+  onStream: (stream: ServerHttp2Stream, headers: Readonly<Record<string, unknown>>) => void,
+  settings: Settings = {},
+) {
+  const server = createServer({ settings });
+  server.on('stream', (stream: ServerHttp2Stream, headers: Readonly<Record<string, unknown>>) => {
+    stream.on('error', () => undefined);
+    onStream(stream, headers);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const sessions = new Http2Sessions({ host: '127.0.0.1', port }, undefined);
+  t.after(() => {
+    sessions.destroy();
+    server.close();
+  });
+  return async (): Promise<Exchange> => {
+    const channel = new Http2Channel(sessions);
+    let text = '';
+    let error: Error | undefined;
+    channel.on('data', (bytes: Buffer) => (text += bytes.toString('latin1')));
+    channel.on('error', (one: Error) => (error = one));
+    await once(channel, 'connect');
+    return { channel, text: () => text, error: () => error };
+  };
+}
+
+test('an answer without a length is read as chunks, with its trailers behind', async (t) => {
+  const open = await streams(t, (stream) => {
+    stream.respond({ ':status': 200, 'x-field': 'kept' }, { waitForTrailers: true });
+    stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+    stream.end('hello');
+  });
+  const { channel, text } = await open();
+  channel.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+  await until('the answer is whole', () => text().endsWith('0\r\ngrpc-status: 0\r\n\r\n'));
+  assert.match(text(), /^HTTP\/1\.1 200 /);
+  assert.match(text(), /x-field: kept\r\n/);
+  assert.match(text(), /transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n/);
+});
+
+test('interim answers come before the answer, and an answer to HEAD ends with its head', async (t) => {
+  const open = await streams(t, (stream) => {
+    stream.additionalHeaders({ ':status': 103, link: '</a>' });
+    stream.respond({ ':status': 200, 'content-length': '5' }, { endStream: true });
+  });
+  const { channel, text } = await open();
+  channel.write('HEAD / HTTP/1.1\r\nhost: a\r\n\r\n');
+  await until('the answer is there', () => text().includes(' 200 '));
+  assert.match(text(), /^HTTP\/1\.1 103 [^]*HTTP\/1\.1 200 [^]*content-length: 5\r\n[^]*\r\n\r\n$/);
+});
+
+test('a channel carries one request after another, cut wherever the writes end', async (t) => {
+  const seen: string[] = [];
+  const open = await streams(t, (stream, headers) => {
+    let body = '';
+    stream.on('data', (bytes: Buffer) => (body += bytes.toString()));
+    stream.on('end', () => {
+      seen.push(`${String(headers[':method'])} ${String(headers[':path'])} ${body}`);
+      stream.respond({ 'content-length': '2' });
+      stream.end('ok');
+    });
+  });
+  const { channel, text } = await open();
+  for (const [index, request] of [
+    'POST /length HTTP/1.1\r\nhost: a\r\ncontent-length: 6\r\n\r\na body',
+    'POST /chunks HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n3\r\na b\r\n3\r\nody\r\n0\r\n\r\n',
+  ].entries()) {
+    for (const byte of request) channel.write(byte);
+    await until('the answer is there', () => text().split('ok').length === index + 2);
+  }
+  assert.deepEqual(seen, ['POST /length a body', 'POST /chunks a body']);
+});
+
+for (const [name, code] of Object.entries({
+  CANCEL: constants.NGHTTP2_CANCEL,
+  ENHANCE_YOUR_CALM: constants.NGHTTP2_ENHANCE_YOUR_CALM,
+}))
+  test(`a stream that the backend resets with ${name} is the end of the channel, with the code`, async (t) => {
+    const open = await streams(t, (stream) => stream.close(code));
+    const { channel, error } = await open();
+    channel.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+    await until('the channel has failed', () => error() !== undefined);
+    assert.match(error()?.message ?? '', new RegExp(`NGHTTP2_${name}|reset with ${code}`));
+    assert.equal(channel.destroyed, true);
+  });
+
+test('a channel that is given up cancels its stream', async (t) => {
+  const codes: number[] = [];
+  let begun = false;
+  const open = await streams(t, (stream) => {
+    begun = true;
+    stream.on('close', () => codes.push(stream.rstCode ?? -1));
+  });
+  const { channel } = await open();
+  channel.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+  await until('the request is there', () => begun);
+  channel.destroy();
+  await until('the backend hears of it', () => codes.length === 1);
+  assert.deepEqual(codes, [constants.NGHTTP2_CANCEL]);
+});
+
+test('a WebSocket needs a backend with extended CONNECT, and any other upgrade goes on without it', async (t) => {
+  const methods: string[] = [];
+  const open = await streams(t, (stream, headers) => {
+    methods.push(String(headers[':method']));
+    stream.respond({}, { endStream: true });
+  });
+  const socket = await open();
+  socket.channel.write(
+    'GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+  );
+  await until('the channel has failed', () => socket.error() !== undefined);
+  const error = socket.error();
+  assert.ok(error instanceof ChannelError);
+  assert.equal(error.entry, 'upstream_no_upgrade');
+  const other = await open();
+  other.channel.write('GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n');
+  await until('the answer is there', () => other.text().includes(' 200 '));
+  assert.deepEqual(methods, ['GET']);
+});
+
+test('a granted WebSocket is a tunnel, whose end is told and whose writes still arrive', async (t) => {
+  const open = await streams(
+    t,
+    (stream, headers) => {
+      assert.equal(headers[':protocol'], 'websocket');
+      stream.respond({ ':status': 200 });
+      stream.on('data', (bytes: Buffer) => void stream.write(bytes));
+      stream.on('end', () => void stream.end());
+    },
+    { enableConnectProtocol: true },
+  );
+  const { channel, text } = await open();
+  channel.allowHalfOpen = true;
+  channel.write(
+    'GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+  );
+  await until('the tunnel is granted', () => text().includes('\r\n\r\n'));
+  // RFC 6455 §1.3: the answer to this very key.
+  assert.match(text(), /^HTTP\/1\.1 101 [^]*sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK\+xOo=/i);
+  channel.write('ping');
+  await until('the echo is there', () => text().endsWith('ping'));
+  const ended = once(channel, 'end');
+  channel.end();
+  await ended;
+});
+
+test('a body that is longer than it says is a defect of the gateway, and ends the channel', async (t) => {
+  const open = await streams(t, () => undefined);
+  const { channel, error } = await open();
+  channel.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\ntoo long');
+  await until('the channel has failed', () => error() !== undefined);
+  assert.match(error()?.message ?? '', /longer than it says/);
+});
+
+test('a backend that does not read holds the writer back', async (t) => {
+  let reader: ServerHttp2Stream | undefined;
+  const open = await streams(t, (stream) => {
+    reader = stream;
+    stream.pause();
+  });
+  const { channel } = await open();
+  channel.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 30000000\r\n\r\n');
+  const block = Buffer.alloc(1_000_000);
+  let blocks = 1;
+  while (channel.write(block)) blocks++;
+  await until('the request is there', () => reader !== undefined);
+  assert.ok(channel.writableNeedDrain);
+  const drained = once(channel, 'drain');
+  reader?.resume();
+  await drained;
+  assert.ok(blocks < 30);
 });
