@@ -197,10 +197,14 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
       return;
     }
     const most = this.mode === 'json' ? this.host.limits.maxMcpMessageBytes : maxProblemBytes;
+    const room = most - this.length;
     this.length += to - from;
-    if (this.length <= most) this.parts.push(Buffer.from(bytes.subarray(from, to)));
-    else if (this.mode === 'json') this.tooLong();
-    else this.problem();
+    if (this.mode === 'json' && this.length > most) {
+      this.tooLong();
+      return;
+    }
+    this.parts.push(Buffer.from(bytes.subarray(from, Math.min(to, from + room))));
+    if (this.length > most) this.problem();
   }
 
   onEnd(): void {
