@@ -4,7 +4,9 @@ const promises = ours('SECURITY.md');
 const page = ours('docs/mcp.md');
 const stdioPage = mcp('2025-11-25', 'basic/transports#stdio');
 const lines = 'src/mcp/targets/stdio/lines.test.ts';
-const stdio = 'src/mcp/targets/stdio/stdioParts.test.ts';
+const environment = 'src/mcp/targets/stdio/environment.test.ts';
+const stderr = 'src/mcp/targets/stdio/stderrLog.test.ts';
+const backoff = 'src/mcp/targets/conversation/backoff.test.ts';
 const supervision = 'src/mcp/targets/stdio/supervision.test.ts';
 const timeouts = 'src/mcp/serve/callTimeouts.test.ts';
 const clocks = 'src/mcp/limits/callTimeouts.test.ts';
@@ -171,15 +173,15 @@ export const mcpStdio: readonly Requirement[] = [
       'environment',
       'a child inherits the environment, never the gateway’s secrets',
       page,
-      [stdio, 'a child inherits the environment less the secrets of the gateway'],
-      [stdio, 'clearEnv leaves only what the target sets'],
+      [environment, 'a child inherits the environment less the secrets of the gateway'],
+      [environment, 'clearEnv leaves only what the target sets'],
     ],
     [
       'backoff',
       'restarts wait longer each time and are given up',
       page,
       [
-        stdio,
+        backoff,
         'restarts wait longer each time and are given up within the window, until the cool-down is over',
       ],
     ],
@@ -187,7 +189,7 @@ export const mcpStdio: readonly Requirement[] = [
       'stderr',
       'stderr is kept and a flood does not reach the log',
       page,
-      [stdio, 'of stderr the last twenty lines are kept, and a flood is not written to the log'],
+      [stderr, 'of stderr the last twenty lines are kept, and a flood is not written to the log'],
     ],
   ]),
 ];

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { still } from '../../../upstream/endpoint.testing.ts';
+import { until } from '../../../until.testing.ts';
+import { alive } from '../../alive.testing.ts';
+import { stdioTarget } from '../../harness.testing.ts';
+import { Child } from './child.ts';
+
+/** A shell as a child, with everything that it says and every report of its end. */
+function start(
+  t: TestContext,
+  script: string,
+  more: { cwd?: string; cmd?: string } = {},
+  maxLineBytes = 1_000_000,
+) {
+  const lines: string[] = [];
+  const errors: string[] = [];
+  const down: string[] = [];
+  const tooLong: number[] = [];
+  const child = new Child(
+    stdioTarget({ cmd: '/bin/sh', args: ['-c', script], ...more }),
+    { PATH: process.env['PATH'] ?? '' },
+    () => maxLineBytes,
+    {
+      onLine: (line) => void lines.push(line),
+      onTooLong: (_head, _tail, bytes) => void tooLong.push(bytes),
+      onStderr: (line) => void errors.push(line),
+      onDown: (reason, detail) => void down.push(detail === undefined ? reason : `${reason}: ${detail}`),
+    },
+  );
+  t.after(async () => {
+    child.stop(0);
+    await child.gone;
+  });
+  return {
+    child,
+    lines,
+    errors,
+    down,
+    tooLong,
+    says: (line: string) => until(`the child says ${line}`, () => lines.includes(line)),
+  };
+}
+
+test('lines go to the child and come back, those of stderr apart', async (t) => {
+  const { child, lines, errors } = start(
+    t,
+    'while read -r line; do echo "got $line"; echo "log $line" >&2; done',
+  );
+  child.write('one');
+  child.write('two');
+  child.flush();
+  await until('both lines are answered', () => lines.length === 2 && errors.length === 2);
+  assert.deepEqual(lines, ['got one', 'got two']);
+  assert.deepEqual(errors, ['log one', 'log two']);
+});
+
+test('a child that leaves at the end of its input is gone without a signal', async (t) => {
+  const { child, down } = start(t, 'cat >/dev/null; exit 3');
+  child.stop(10_000);
+  await child.gone;
+  assert.deepEqual(down, ['ended with exit code 3']);
+});
+
+test('a child that ignores the end of its input gets SIGTERM, and one that ignores that SIGKILL', async (t) => {
+  const polite = start(t, 'trap "echo term; exit 0" TERM; echo ready; while :; do sleep 0.01; done');
+  await polite.says('ready');
+  polite.child.stop(20_000);
+  await polite.child.gone;
+  assert.deepEqual(polite.down, ['ended with exit code 0']);
+  assert.ok(polite.lines.includes('term'));
+  const rude = start(t, 'trap "" TERM; echo ready; while :; do sleep 0.01; done');
+  await rude.says('ready');
+  rude.child.stop(60);
+  await rude.child.gone;
+  assert.deepEqual(rude.down, ['was ended by SIGKILL']);
+  assert.equal(alive(rude.child.pid!), false);
+});
+
+test('a second stop can only shorten the grace', async (t) => {
+  const { child, says, down } = start(t, 'trap "" TERM; echo ready; while :; do sleep 0.01; done');
+  await says('ready');
+  child.stop(60);
+  child.stop(600_000);
+  await child.gone;
+  assert.deepEqual(down, ['was ended by SIGKILL']);
+});
+
+test('what a child started in its group does not outlive it, and its last words are heard', async (t) => {
+  const { child, lines, down } = start(t, 'sleep 300 & echo $!; echo last words; exit 7');
+  await child.gone;
+  assert.deepEqual(down, ['ended with exit code 7']);
+  assert.equal(lines[1], 'last words');
+  assert.equal(alive(Number(lines[0])), false);
+});
+
+test('a child that closes its output is of no more use and is stopped', async (t) => {
+  const { child, down } = start(t, 'exec >&-; sleep 300');
+  await child.gone;
+  assert.deepEqual(down, ['closed its output']);
+});
+
+test('a command that is missing, and a working directory that is, are told apart, to the operator only', async (t) => {
+  const command = start(t, '', { cmd: '/no/such/command' });
+  await command.child.gone;
+  assert.deepEqual(command.down, ['could not be started: the command "/no/such/command" was not found']);
+  assert.equal(command.child.pid, undefined);
+  const directory = start(t, '', { cwd: '/no/such/directory' });
+  await directory.child.gone;
+  assert.deepEqual(directory.down, [
+    'could not be started: the working directory "/no/such/directory" does not exist',
+  ]);
+  directory.child.stop(0);
+  directory.child.kill();
+});
+
+test('a child that is not read waits with what it says', async (t) => {
+  const { child, lines, says } = start(
+    t,
+    'echo first; read -r go; i=0; while [ $i -lt 20000 ]; do echo 0123456789; i=$((i+1)); done; echo last',
+  );
+  await says('first');
+  child.pause();
+  child.write('go');
+  child.flush();
+  await still('the lines', () => lines.length);
+  assert.ok(lines.length < 20_000, `${lines.length} lines came through a pause`);
+  child.resume();
+  await says('last');
+  assert.equal(lines.length, 20_002);
+});
+
+test('a line over the limit is reported with its length, and a long line of stderr is cut', async (t) => {
+  const { errors, tooLong, says } = start(
+    t,
+    'head -c 5000 /dev/zero | tr "\\0" x; echo; head -c 5000 /dev/zero | tr "\\0" y >&2; echo >&2; echo next',
+    {},
+    1_000,
+  );
+  await says('next');
+  await until('the line of stderr is there', () => errors.length === 1);
+  assert.deepEqual(tooLong, [5_000]);
+  assert.match(errors[0]!, /^y+… \(5000 bytes\)$/);
+  assert.ok(errors[0]!.length < 4_200);
+});
+
+test('arguments that the system refuses are an exception, and no child', () => {
+  const nobody = {
+    onLine: () => undefined,
+    onTooLong: () => undefined,
+    onStderr: () => undefined,
+    onDown: () => undefined,
+  };
+  assert.throws(
+    () => new Child(stdioTarget({ args: ['a\0b'] }), {}, () => 1, nobody),
+    /null bytes|ERR_INVALID/,
+  );
+});

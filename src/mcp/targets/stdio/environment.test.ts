@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { stdioTarget } from '../../harness.testing.ts';
+import { childEnvironment } from './environment.ts';
+
+test('a child inherits the environment less the secrets of the gateway', () => {
+  const env = childEnvironment(stdioTarget({ env: { A: '1' } }), new Set(['SESSION_KEY']), {
+    PATH: '/bin',
+    SESSION_KEY: 'secret',
+  });
+  assert.deepEqual(env, { PATH: '/bin', A: '1' });
+});
+
+test('clearEnv leaves only what the target sets', () => {
+  const env = childEnvironment(stdioTarget({ clearEnv: true, env: { A: '1' } }), new Set(), { PATH: '/bin' });
+  assert.deepEqual(env, { A: '1' });
+});
+
+test('what the operator sets at the target counts, even under the name of a secret', () => {
+  const secrets = new Set(['TOKEN']);
+  const env = childEnvironment(stdioTarget({ env: { TOKEN: 'its own' } }), secrets, {
+    TOKEN: 'of the gateway',
+    EMPTY: '',
+    UNSET: undefined,
+  });
+  assert.deepEqual(env, { EMPTY: '', TOKEN: 'its own' });
+});
