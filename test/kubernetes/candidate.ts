@@ -19,7 +19,7 @@ const election = new Election({
   onStoppedLeading: () => void process.stdout.write('leads no more\n'),
   log: createLogger({ level: 'error', format: 'text' }),
   metrics,
-  pace: { leaseMs: 2_000, renewDeadlineMs: 1_500, retryMs: 200 },
+  pace: { leaseMs: 8_000, renewDeadlineMs: 6_000, retryMs: 200 },
 });
 process.on('SIGTERM', () => {
   void election.close().then(() => api.close());
