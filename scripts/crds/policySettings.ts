@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { crdRules } from '../../src/schema/index.ts';
+import { crdRules, isDuration } from '../../src/schema/index.ts';
 import { factsOf, oneOf as exactlyOne, type ClusterForm } from '../../src/policies/facts.ts';
 import { alternatives } from '../../src/controller/translate/policyForms.ts';
 import {
@@ -17,6 +17,9 @@ type Schema = Readonly<Record<string, unknown>>;
 const isSchema = (value: unknown): value is Schema =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** Marks a length of time on its way from the schema of the policy to the CRD. */
+const durationMark = 'x-duration';
+
 /** Keywords that say nothing to the API server, or should be said in one place only: defaults are the controller's. */
 const dropped: ReadonlySet<string> = new Set([
   'default',
@@ -24,27 +27,22 @@ const dropped: ReadonlySet<string> = new Set([
   'id',
   'examples',
   'additionalProperties',
+  durationMark,
 ]);
 
-/** Fields that are lengths of time, wherever they stand. */
-const durations: ReadonlySet<string> = new Set([
-  ...[
-    'requestTimeout',
-    'backendRequestTimeout',
-    'absoluteTimeout',
-    'idleTimeout',
-    'connectTimeout',
-    'timeout',
-  ],
-  ...['fillInterval', 'interval', 'backoff', 'leeway', 'delay', 'time'],
-]);
 const duration = { pattern: '^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$', maxLength: 64 };
 
 /** The schemas of all policies, as a CRD can say them. */
 export const policyProperties = (): Readonly<Record<string, Schema>> =>
   Object.fromEntries(
     [...requestPolicies, ...connectionNames].map((name) => {
-      const schema = z.toJSONSchema(schemaOf(name) as z.ZodType, { target: 'openapi-3.0', io: 'input' });
+      const schema = z.toJSONSchema(schemaOf(name) as z.ZodType, {
+        target: 'openapi-3.0',
+        io: 'input',
+        override: ({ zodSchema, jsonSchema }) => {
+          if (isDuration(zodSchema)) jsonSchema[durationMark] = true;
+        },
+      });
       return [name, simplified(schema, [name])];
     }),
   );
@@ -69,7 +67,7 @@ function simplified(given: Schema, path: readonly string[]): Schema {
     result['additionalProperties'] = simplified(additionalProperties, [...path, '*']);
   const form = formAt(path);
   const formed = form === undefined ? result : inForm(result, form);
-  if (durations.has(path.at(-1) ?? '') && formed['type'] === 'string') Object.assign(formed, duration);
+  if (schema[durationMark] === true) Object.assign(formed, duration);
   return { ...formed, ...settingsRules(path, formed) };
 }
 

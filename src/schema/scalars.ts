@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { messageOf } from '../errorText.ts';
 import { parseDuration, standardMethods, type ListenAddress } from '../model/index.ts';
 import { compileRegex } from '../regex/index.ts';
+import { markDuration } from './durationMark.ts';
 import { parsed } from './fields.ts';
 
 /**
@@ -30,10 +31,12 @@ export const network = parsed('an address or a network such as 10.0.0.0/8', (tex
   return bits === undefined || (/^(?:0|[1-9]\d{0,2})$/.test(bits) && Number(bits) <= most) ? text : undefined;
 });
 
-export const duration = parsed('a duration such as 10s, 1m30s or 500ms, at most 596h', parseDuration).meta({
-  description: 'A length of time: 500ms, 10s, 1m30s, 2h.',
-  examples: ['10s', '1m30s', '500ms'],
-});
+export const duration = markDuration(
+  parsed('a duration such as 10s, 1m30s or 500ms, at most 596h', parseDuration).meta({
+    description: 'A length of time: 500ms, 10s, 1m30s, 2h.',
+    examples: ['10s', '1m30s', '500ms'],
+  }),
+);
 
 /** A time that something is given; zero would never let it happen. */
 export const positiveDuration = duration.refine((ms) => ms > 0, { error: 'expected a duration above zero' });
