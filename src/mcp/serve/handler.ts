@@ -1,25 +1,17 @@
 import { GatewayError } from '../../errors.ts';
-import { eventStreamHeaders, type HttpReply, type HttpRequest, type ReplyStream } from '../../http/index.ts';
-import { maxDurationMs, type Limits, type McpBackend } from '../../model/index.ts';
-import { isJson, readAccept, type Accepted } from '../messages/accept.ts';
-import { PostResponse } from '../session/postResponse.ts';
-import { Call } from '../session/call.ts';
-import type { Tally } from '../limits/budget.ts';
-import { holderOf, type Budgets } from '../limits/budgets.ts';
+import type { HttpReply, HttpRequest } from '../../http/index.ts';
+import type { Limits } from '../../model/index.ts';
 import type { Caller } from '../contract.ts';
-import { maxKept } from '../targets/conversation/sessionReplay.ts';
-import { prepareMessage } from './dispatch.ts';
-import { edited, memberOf, stringValue, type Envelope } from '../json/envelope.ts';
-import { ItemRules } from '../items/itemRules.ts';
-
-import type { McpMetrics } from '../session/mcpMetrics.ts';
-import { InitializeCall } from '../session/initializeCall.ts';
+import { isJson, readAccept, type Accepted } from '../messages/accept.ts';
+import { sendError } from '../messages/rpcError.ts';
+import { isSupportedVersion, supportedVersions } from '../messages/versions.ts';
+import { Session } from '../session/session.ts';
+import type { ClientRequest, HandlerOptions } from './clientRequest.ts';
+import { deliver } from './deliver.ts';
+import { initialize } from './initialize.ts';
+import { listen } from './listen.ts';
 import { originAllowed } from './origin.ts';
 import { readPost, type Post } from './readPost.ts';
-import { sendError } from '../messages/rpcError.ts';
-import { Session } from '../session/session.ts';
-import type { Sessions } from '../session/sessions.ts';
-import { hasBatches, isSupportedVersion, supportedVersions } from '../messages/versions.ts';
 
 /** Serves one MCP backend. */
 export interface McpHandler {
@@ -27,28 +19,28 @@ export interface McpHandler {
   serve(request: HttpRequest, reply: HttpReply, caller: Caller): void;
 }
 
-export interface HandlerOptions {
-  readonly settings: McpBackend;
-  readonly sessions: Sessions;
-  readonly mcpMetrics: McpMetrics;
-  readonly budgets: Budgets;
-  readonly limits: () => Limits;
-  /** Milliseconds since the epoch; the clock that tokens are judged by. */
-  readonly now: () => number;
-}
-
-type Serve = (request: HttpRequest, reply: HttpReply, caller: Caller) => void;
-
 /** The time for a target to leave after DELETE, in milliseconds. */
 const deleteGraceMs = 3_000;
 
-/** Streamable HTTP (MCP 2025-03-26, 2025-06-18, 2025-11-25, "Transports") in front of the sessions. */
+/**
+ * Streamable HTTP (MCP 2025-03-26, 2025-06-18, 2025-11-25, "Transports") in front of the sessions. A call is a POST
+ * request; it lives in this order:
+ *
+ * 1. `serve` checks the `Origin` and the method;
+ * 2. `post` checks `Accept` and the content type, and reads the body within its limit;
+ * 3. `read` turns the body into messages (`readPost`);
+ * 4. `take` opens a session for `initialize`, and checks the protocol version of every other message;
+ * 5. `withSession` finds or resumes the session, which must belong to the caller;
+ * 6. `deliver` judges every message by the caller's rules (`dispatch.ts`), then sends them to their targets;
+ * 7. the response of a target passes the same rules (`session/call.ts`) and becomes JSON or an event
+ *    (`session/postResponse.ts`).
+ */
 export class StreamableHttp implements McpHandler {
   private readonly options: HandlerOptions;
-  private readonly methods: ReadonlyMap<string, Serve> = new Map<string, Serve>([
-    ['POST', (request, reply, caller) => this.post(request, reply, caller)],
-    ['GET', (request, reply, caller) => this.get(request, reply, caller)],
-    ['DELETE', (request, reply, caller) => this.delete(request, reply, caller)],
+  private readonly methods: ReadonlyMap<string, (client: ClientRequest) => void> = new Map([
+    ['POST', (client: ClientRequest) => this.post(client)],
+    ['GET', (client: ClientRequest) => this.get(client)],
+    ['DELETE', (client: ClientRequest) => this.delete(client)],
   ]);
 
   constructor(options: HandlerOptions) {
@@ -62,41 +54,37 @@ export class StreamableHttp implements McpHandler {
       const method = this.methods.get(request.method);
       if (method === undefined)
         throw new GatewayError('mcp_method_not_allowed', { headers: [['allow', 'GET, POST, DELETE']] });
-      method(request, reply, caller);
+      method({ request, reply, caller });
     } catch (error) {
       sendError(reply, error);
     }
   }
 
-  private post(request: HttpRequest, reply: HttpReply, caller: Caller): void {
+  private post(client: ClientRequest): void {
+    const { request, reply } = client;
     const accepted = readAccept(request.header('accept'));
     if (!accepted.json && !accepted.events) throw new GatewayError('mcp_not_acceptable');
     if (!isJson(request.header('content-type'))) throw new GatewayError('mcp_unsupported_media');
     const limits = this.options.limits();
     request.readBody(limits.maxMcpRequestBytes).then(
-      (body) => this.read(request, reply, caller, accepted, body),
+      (body) => this.read(client, accepted, body),
       (error: unknown) => sendError(reply, asMessageError(error, request, limits)),
     );
   }
 
-  private read(
-    request: HttpRequest,
-    reply: HttpReply,
-    caller: Caller,
-    accepted: Accepted,
-    body: Buffer,
-  ): void {
+  private read(client: ClientRequest, accepted: Accepted, body: Buffer): void {
+    const { reply } = client;
     try {
       const { maxJsonDepth: maxDepth, maxJsonNodes: maxNodes } = this.options.limits();
       const post = readPost(body, { maxDepth, maxNodes });
       if (!(post instanceof Promise)) {
-        this.take(request, reply, caller, accepted, post);
+        this.take(client, accepted, post);
         return;
       }
       post
         .then((one) => {
           // The request was not carried out, so a client that has left has lost nothing.
-          if (!reply.closed) this.take(request, reply, caller, accepted, one);
+          if (!reply.closed) this.take(client, accepted, one);
         })
         .catch((error: unknown) => sendError(reply, error));
     } catch (error) {
@@ -104,207 +92,56 @@ export class StreamableHttp implements McpHandler {
     }
   }
 
-  private take(request: HttpRequest, reply: HttpReply, caller: Caller, accepted: Accepted, post: Post): void {
+  private take(client: ClientRequest, accepted: Accepted, post: Post): void {
     const { idText } = post;
     try {
-      // The body of initialize says what the client speaks, whatever its headers have kept of a former session.
+      // The body of initialize names the client's protocol version; its headers may be those of a former session.
       if (post.first?.method === 'initialize' && post.first.kind === 'request')
-        this.initialize(request, reply, caller, accepted, post);
-      else if (this.versionAccepted(request, reply, idText))
-        this.message(request, reply, caller, accepted, post);
+        initialize(this.options, client, accepted, post);
+      else if (versionAccepted(client, idText))
+        this.withSession(client, (session) => deliver(this.options, client, accepted, post, session), idText);
     } catch (error) {
-      sendError(reply, error, idText);
+      sendError(client.reply, error, idText);
     }
   }
 
-  private message(
-    request: HttpRequest,
-    reply: HttpReply,
-    caller: Caller,
-    accepted: Accepted,
-    post: Post,
-  ): void {
-    this.session(
-      request,
-      reply,
-      caller,
-      (session) => this.deliver(request, reply, caller, accepted, post, session),
-      post.idText,
-    );
-  }
-
-  private deliver(
-    request: HttpRequest,
-    reply: HttpReply,
-    caller: Caller,
-    accepted: Accepted,
-    post: Post,
-    session: Session,
-  ): void {
-    if (post.batch && !(session.protocolVersion !== undefined && hasBatches(session.protocolVersion)))
-      throw new GatewayError('mcp_invalid_request', {
-        message: 'invalid request: the protocol revision of this session has no batches',
-      });
-    const { settings, mcpMetrics, budgets } = this.options;
-    if (post.requests > 0) this.checkCalls(caller, post.requests);
-    // The handshake of a client that does nothing afterwards is no use of the session.
-    if (post.first?.method !== 'notifications/initialized') session.unused = false;
-    const itemRules = ItemRules.of(caller);
-    const answer = new PostResponse(reply, accepted, post.requests, post.batch, session.streams, itemRules);
-    const enter = (): Tally => budgets.calls.enter(holderOf(caller));
-    const ofRoute = caller.callTimeoutMs;
-    const callLimit =
-      ofRoute === undefined ? { ms: this.options.limits().mcpCallTimeoutMs } : { ms: ofRoute, ofRoute: true };
-    const x = { settings, session, answer, itemRules, http: request, mcpMetrics, enter, callLimit };
-    const verdicts = post.messages.map((message) => prepareMessage(x, message));
-    for (const carryOut of verdicts) carryOut();
-    if (post.requests > 0) {
-      answer.begun();
-      return;
-    }
-    const receipt = (): void => reply.send({ status: 202 });
-    // The next message may come to another process, which does not know what is on its way here.
-    const settling = session.shared ? session.settling : undefined;
-    if (settling === undefined) receipt();
-    else void settling.then(receipt);
-  }
-
-  /**
-   * Sees to it that a caller may have so many calls more under way.
-   * @throws GatewayError mcp_budget_full, mcp_overloaded
-   */
-  private checkCalls(caller: Caller, more: number): void {
-    const { sessions, budgets } = this.options;
-    const holder = holderOf(caller);
-    const stop = budgets.calls.exceeded(holder, more);
-    if (stop === undefined) return;
-    // Calls whose client has left give way first.
-    sessions.dropAbandoned(stop === 'each' ? holder : undefined);
-    budgets.calls.check(holder, more);
-  }
-
-  private initialize(
-    request: HttpRequest,
-    reply: HttpReply,
-    caller: Caller,
-    accepted: Accepted,
-    post: Post,
-  ): void {
-    request.annotate('mcp.method', 'initialize');
-    // "The initialize request MUST NOT be part of a JSON-RPC batch" (2025-03-26, Lifecycle).
-    if (post.batch)
-      throw new GatewayError('mcp_invalid_request', { message: 'invalid request: initialize in a batch' });
-    if (post.first!.text.length > maxKept)
-      throw new GatewayError('mcp_invalid_request', {
-        message: `invalid request: initialize has more than ${maxKept} characters`,
-      });
-    const message = negotiable(post.first!);
-    // A client keeps the id of a session that is over for its next initialize; only one that lives is a mistake.
-    const id = request.header('mcp-session-id');
-    if (id !== undefined && this.options.sessions.holds(id, this.options.settings, caller))
-      throw new GatewayError('mcp_invalid_request', {
-        message: 'invalid request: the session is initialized already',
-      });
-    this.checkCalls(caller, 1);
-    const session = this.options.sessions.open(this.options.settings, caller);
-    request.annotate('mcp.session', session.label);
-    const answer = new PostResponse(reply, accepted, 1, false, session.streams);
-    for (const target of session.targets.values()) {
-      request.annotate('mcp.target', target.name);
-      const cell = this.options.mcpMetrics.cell(target.name, 'initialize');
-      const tally = this.options.budgets.calls.enter(holderOf(caller));
-      const call = new Call({
-        answer,
-        request: message,
-        cell,
-        tokenText: undefined,
-        filter: undefined,
-        tally,
-        session,
-      });
-      const carry = (): void => this.options.sessions.carry(session, this.options.settings);
-      const opening = new InitializeCall(session, call, target.name, carry);
-      reply.onClose(() => opening.closed());
-      target.open({ envelope: message, token: undefined, edits: [] }, opening);
-      session.streams.expect(answer);
-    }
-  }
-
-  private get(request: HttpRequest, reply: HttpReply, caller: Caller): void {
-    if (!readAccept(request.header('accept')).events)
+  private get(client: ClientRequest): void {
+    if (!readAccept(client.request.header('accept')).events)
       throw new GatewayError('mcp_not_acceptable', { message: 'client must accept text/event-stream' });
-    if (!this.versionAccepted(request, reply)) return;
-    this.session(request, reply, caller, (session) => this.listen(request, reply, caller, session));
+    if (versionAccepted(client)) this.withSession(client, (session) => listen(this.options, client, session));
   }
 
-  private listen(request: HttpRequest, reply: HttpReply, caller: Caller, session: Session): void {
-    const lastEventId = request.header('last-event-id');
-    const place = lastEventId === undefined ? undefined : session.streams.placeOf(lastEventId);
-    if (place?.journal.over(place.seq) === true) {
-      // The stream has no further events: 204 tells an event source to stop asking.
-      reply.send({ status: 204 });
-      return;
-    }
-    if (place === undefined && session.streams.full) throw new GatewayError('mcp_stream_exists');
-    const { streams } = this.options.budgets;
-    const holder = holderOf(caller);
-    streams.check(holder);
-    session.unused = false;
-    const tally = streams.enter(holder);
-    const stream = reply.open(200, eventStreamHeaders);
-    const itemRules = ItemRules.of(caller);
-    const remove =
-      place === undefined
-        ? session.streams.add(stream, itemRules)
-        : session.streams.resume(stream, place, itemRules);
-    session.listened();
-    const cancelEnd = endAt(stream, caller.expiresAt, this.options.now);
-    const release = caller.whileAllowed?.(() => stream.end());
-    reply.onClose(() => {
-      cancelEnd();
-      release?.();
-      tally.leave();
-      remove();
-      session.listened();
-      session.touch();
-    });
-  }
-
-  private delete(request: HttpRequest, reply: HttpReply, caller: Caller): void {
-    if (!this.versionAccepted(request, reply)) return;
-    this.session(request, reply, caller, (session) => {
-      void this.options.sessions.quit(session, deleteGraceMs).then(() => reply.send({ status: 204 }));
+  private delete(client: ClientRequest): void {
+    if (!versionAccepted(client)) return;
+    this.withSession(client, (session) => {
+      void this.options.sessions.quit(session, deleteGraceMs).then(() => client.reply.send({ status: 204 }));
     });
   }
 
   /**
-   * Goes on with the session that the request names, if it is the caller's and of this backend: at once, or when it was
-   * resumed.
+   * Continues the session that the request names, if the session belongs to the caller and to this backend: at once, or
+   * after the process has resumed it.
    * @throws GatewayError
    */
-  private session(
-    request: HttpRequest,
-    reply: HttpReply,
-    caller: Caller,
-    then: (session: Session) => void,
-    idText?: string,
-  ): void {
+  private withSession(client: ClientRequest, then: (session: Session) => void, idText?: string): void {
+    const { request, reply, caller } = client;
+    const { sessions, settings } = this.options;
     const id = request.header('mcp-session-id');
     if (id === undefined || id === '') throw new GatewayError('mcp_session_required');
     const use = (session: Session): void => {
       request.annotate('mcp.session', session.label);
       session.touch();
-      if (!session.follow(this.options.settings)) {
-        void this.options.sessions.quit(session, deleteGraceMs);
+      if (!session.follow(settings)) {
+        void sessions.quit(session, deleteGraceMs);
         const detail = 'the configuration does not name its target any more';
         throw new GatewayError('mcp_session_unknown', { detail });
       }
       session.attend(caller);
-      // The configuration may name another server by now, with which it cannot go on.
+      // The configuration may name another server by now, with which the session cannot continue.
       if (session.ended) throw new GatewayError('mcp_session_unknown', { detail: 'ended meanwhile' });
       then(session);
     };
-    const found = this.options.sessions.find(id, this.options.settings, caller);
+    const found = sessions.find(id, settings, caller);
     if (found instanceof Session) {
       use(found);
       return;
@@ -316,15 +153,15 @@ export class StreamableHttp implements McpHandler {
       })
       .catch((error: unknown) => sendError(reply, error, idText));
   }
+}
 
-  /** Refuses a revision that is not spoken here; one that is absent stands for 2025-03-26. */
-  private versionAccepted(request: HttpRequest, reply: HttpReply, idText?: string): boolean {
-    const requested = request.header('mcp-protocol-version');
-    if (requested === undefined || isSupportedVersion(requested)) return true;
-    const data = { supported: supportedVersions, requested: requested.slice(0, 64) };
-    sendError(reply, new GatewayError('mcp_version_unsupported'), idText, data);
-    return false;
-  }
+/** Refuses a protocol version that the gateway does not speak. An absent one stands for 2025-03-26. */
+function versionAccepted({ request, reply }: ClientRequest, idText?: string): boolean {
+  const requested = request.header('mcp-protocol-version');
+  if (requested === undefined || isSupportedVersion(requested)) return true;
+  const data = { supported: supportedVersions, requested: requested.slice(0, 64) };
+  sendError(reply, new GatewayError('mcp_version_unsupported'), idText, data);
+  return false;
 }
 
 /** A body over the limit is an error of the message, with its size (where the client said it) and the limit. */
@@ -341,39 +178,4 @@ function asMessageError(error: unknown, request: HttpRequest, limits: Limits): u
       ? 'limits.maxBodyBytes'
       : 'limits.maxMcpMessageBytes, or frontendPolicies.http.maxBufferSize where that is set',
   });
-}
-
-/**
- * An initialize that asks for a revision that the gateway speaks. A server that agreed to any other would have its
- * client refused on the next request (MCP, Lifecycle, "Version Negotiation").
- */
-function negotiable(initialize: Envelope): Envelope {
-  const place = memberOf(initialize.text, initialize.body, 'protocolVersion');
-  if (place === undefined) return initialize;
-  if (place === 'ambiguous')
-    throw new GatewayError('mcp_invalid_request', { message: 'invalid request: a member is repeated' });
-  const version = stringValue(initialize.text, place);
-  // It is for the server to say that a version must be a text.
-  if (version === undefined || isSupportedVersion(version)) return initialize;
-  return edited(initialize, [{ ...place, replacement: JSON.stringify(supportedVersions[0]) }]);
-}
-
-/**
- * A stream of news is opened with a token and ends with it; the client comes back with a fresh one. Timers and the clock
- * may disagree, and the clock is what tokens are judged by.
- * @returns what takes it back
- */
-function endAt(stream: ReplyStream, expiresAt: number | undefined, now: () => number): () => void {
-  if (expiresAt === undefined) return () => undefined;
-  let timer: NodeJS.Timeout;
-  const wait = (): void => {
-    const ms = expiresAt - now();
-    timer = setTimeout(look, Math.min(maxDurationMs, Math.max(0, ms))).unref();
-  };
-  const look = (): void => {
-    if (now() >= expiresAt) stream.end();
-    else wait();
-  };
-  wait();
-  return () => clearTimeout(timer);
 }

@@ -1,0 +1,37 @@
+import type { HttpReply, HttpRequest } from '../../http/index.ts';
+import type { Limits, McpBackend } from '../../model/index.ts';
+import type { Caller } from '../contract.ts';
+import { holderOf, type Budgets } from '../limits/budgets.ts';
+import type { McpMetrics } from '../session/mcpMetrics.ts';
+import type { Sessions } from '../session/sessions.ts';
+
+/** The parts of the process that serve one MCP backend. */
+export interface HandlerOptions {
+  readonly settings: McpBackend;
+  readonly sessions: Sessions;
+  readonly mcpMetrics: McpMetrics;
+  readonly budgets: Budgets;
+  readonly limits: () => Limits;
+  /** Milliseconds since the epoch; the clock that tokens are judged by. */
+  readonly now: () => number;
+}
+
+/** An HTTP request of a client to an MCP backend. */
+export interface ClientRequest {
+  readonly request: HttpRequest;
+  readonly reply: HttpReply;
+  readonly caller: Caller;
+}
+
+/**
+ * Makes sure that the caller may begin so many more calls.
+ * @throws GatewayError mcp_budget_full, mcp_overloaded
+ */
+export function checkCalls({ sessions, budgets }: HandlerOptions, caller: Caller, more: number): void {
+  const holder = holderOf(caller);
+  const stop = budgets.calls.exceeded(holder, more);
+  if (stop === undefined) return;
+  // Calls whose client has left give way first.
+  sessions.dropAbandoned(stop === 'each' ? holder : undefined);
+  budgets.calls.check(holder, more);
+}

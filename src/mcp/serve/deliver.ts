@@ -1,0 +1,51 @@
+import { GatewayError } from '../../errors.ts';
+import { ItemRules } from '../items/itemRules.ts';
+import type { Tally } from '../limits/budget.ts';
+import { holderOf } from '../limits/budgets.ts';
+import type { Accepted } from '../messages/accept.ts';
+import { hasBatches } from '../messages/versions.ts';
+import { PostResponse } from '../session/postResponse.ts';
+import type { Session } from '../session/session.ts';
+import { checkCalls, type ClientRequest, type HandlerOptions } from './clientRequest.ts';
+import { prepareMessage } from './dispatch.ts';
+import type { Post } from './readPost.ts';
+
+/**
+ * Sends the messages of a POST request to the targets of its session. All messages are judged before any is sent.
+ * @throws GatewayError
+ */
+export function deliver(
+  options: HandlerOptions,
+  client: ClientRequest,
+  accepted: Accepted,
+  post: Post,
+  session: Session,
+): void {
+  const { request, reply, caller } = client;
+  if (post.batch && !(session.protocolVersion !== undefined && hasBatches(session.protocolVersion)))
+    throw new GatewayError('mcp_invalid_request', {
+      message: 'invalid request: the protocol revision of this session has no batches',
+    });
+  const { settings, mcpMetrics, budgets } = options;
+  if (post.requests > 0) checkCalls(options, caller, post.requests);
+  // The handshake of a client that does nothing afterwards is no use of the session.
+  if (post.first?.method !== 'notifications/initialized') session.unused = false;
+  const itemRules = ItemRules.of(caller);
+  const answer = new PostResponse(reply, accepted, post.requests, post.batch, session.streams, itemRules);
+  const enter = (): Tally => budgets.calls.enter(holderOf(caller));
+  const ofRoute = caller.callTimeoutMs;
+  const callLimit =
+    ofRoute === undefined ? { ms: options.limits().mcpCallTimeoutMs } : { ms: ofRoute, ofRoute: true };
+  const x = { settings, session, answer, itemRules, http: request, mcpMetrics, enter, callLimit };
+  const verdicts = post.messages.map((message) => prepareMessage(x, message));
+  for (const carryOut of verdicts) carryOut();
+  if (post.requests > 0) {
+    answer.begun();
+    return;
+  }
+  const receipt = (): void => reply.send({ status: 202 });
+  // The next message may come to another process, which does not know of a message that is still on its way here.
+  const settling = session.shared ? session.settling : undefined;
+  if (settling === undefined) receipt();
+  else void settling.then(receipt);
+}

@@ -1,0 +1,78 @@
+import { GatewayError } from '../../errors.ts';
+import { edited, memberOf, stringValue, type Envelope } from '../json/envelope.ts';
+import { holderOf } from '../limits/budgets.ts';
+import type { Accepted } from '../messages/accept.ts';
+import { isSupportedVersion, supportedVersions } from '../messages/versions.ts';
+import { Call } from '../session/call.ts';
+import { InitializeCall } from '../session/initializeCall.ts';
+import { PostResponse } from '../session/postResponse.ts';
+import { maxKept } from '../targets/conversation/sessionReplay.ts';
+import { checkCalls, type ClientRequest, type HandlerOptions } from './clientRequest.ts';
+import type { Post } from './readPost.ts';
+
+/**
+ * Opens a session and sends the client's initialize to every target (MCP 2025-11-25, "Lifecycle").
+ * @throws GatewayError mcp_invalid_request, mcp_budget_full, mcp_overloaded
+ */
+export function initialize(
+  options: HandlerOptions,
+  client: ClientRequest,
+  accepted: Accepted,
+  post: Post,
+): void {
+  const { settings, sessions, mcpMetrics, budgets } = options;
+  const { request, reply, caller } = client;
+  request.annotate('mcp.method', 'initialize');
+  // "The initialize request MUST NOT be part of a JSON-RPC batch" (2025-03-26, Lifecycle).
+  if (post.batch)
+    throw new GatewayError('mcp_invalid_request', { message: 'invalid request: initialize in a batch' });
+  if (post.first!.text.length > maxKept)
+    throw new GatewayError('mcp_invalid_request', {
+      message: `invalid request: initialize has more than ${maxKept} characters`,
+    });
+  const message = negotiable(post.first!);
+  // A client keeps the id of a session that is over for its next initialize; only the id of a live session is a mistake.
+  const id = request.header('mcp-session-id');
+  if (id !== undefined && sessions.holds(id, settings, caller))
+    throw new GatewayError('mcp_invalid_request', {
+      message: 'invalid request: the session is initialized already',
+    });
+  checkCalls(options, caller, 1);
+  const session = sessions.open(settings, caller);
+  request.annotate('mcp.session', session.label);
+  const answer = new PostResponse(reply, accepted, 1, false, session.streams);
+  for (const target of session.targets.values()) {
+    request.annotate('mcp.target', target.name);
+    const cell = mcpMetrics.cell(target.name, 'initialize');
+    const tally = budgets.calls.enter(holderOf(caller));
+    const call = new Call({
+      answer,
+      request: message,
+      cell,
+      tokenText: undefined,
+      filter: undefined,
+      tally,
+      session,
+    });
+    const carry = (): void => sessions.carry(session, settings);
+    const opening = new InitializeCall(session, call, target.name, carry);
+    reply.onClose(() => opening.closed());
+    target.open({ envelope: message, token: undefined, edits: [] }, opening);
+    session.streams.expect(answer);
+  }
+}
+
+/**
+ * An initialize that asks for a revision that the gateway speaks. A server that agreed to any other would have its
+ * client refused on the next request (MCP, Lifecycle, "Version Negotiation").
+ */
+function negotiable(initialize: Envelope): Envelope {
+  const place = memberOf(initialize.text, initialize.body, 'protocolVersion');
+  if (place === undefined) return initialize;
+  if (place === 'ambiguous')
+    throw new GatewayError('mcp_invalid_request', { message: 'invalid request: a member is repeated' });
+  const version = stringValue(initialize.text, place);
+  // It is for the server to say that a version must be a text.
+  if (version === undefined || isSupportedVersion(version)) return initialize;
+  return edited(initialize, [{ ...place, replacement: JSON.stringify(supportedVersions[0]) }]);
+}

@@ -1,0 +1,69 @@
+import { GatewayError } from '../../errors.ts';
+import { eventStreamHeaders, type ReplyStream } from '../../http/index.ts';
+import { maxDurationMs } from '../../model/index.ts';
+import { ItemRules } from '../items/itemRules.ts';
+import { holderOf } from '../limits/budgets.ts';
+import type { Session } from '../session/session.ts';
+import type { ClientRequest, HandlerOptions } from './clientRequest.ts';
+
+/**
+ * Opens the event stream of a GET request, or resumes a stream with `Last-Event-ID` (MCP 2025-11-25, "Listening for
+ * Messages from the Server", "Resumability and Redelivery").
+ * @throws GatewayError mcp_stream_exists, mcp_budget_full
+ */
+export function listen(
+  { budgets: { streams }, now }: HandlerOptions,
+  client: ClientRequest,
+  session: Session,
+): void {
+  const { request, reply, caller } = client;
+  const lastEventId = request.header('last-event-id');
+  const place = lastEventId === undefined ? undefined : session.streams.placeOf(lastEventId);
+  if (place?.journal.over(place.seq) === true) {
+    // The stream has no further events: 204 tells an event source to stop asking.
+    reply.send({ status: 204 });
+    return;
+  }
+  if (place === undefined && session.streams.full) throw new GatewayError('mcp_stream_exists');
+  const holder = holderOf(caller);
+  streams.check(holder);
+  session.unused = false;
+  const tally = streams.enter(holder);
+  const stream = reply.open(200, eventStreamHeaders);
+  const itemRules = ItemRules.of(caller);
+  const remove =
+    place === undefined
+      ? session.streams.add(stream, itemRules)
+      : session.streams.resume(stream, place, itemRules);
+  session.listened();
+  const cancelEnd = endAt(stream, caller.expiresAt, now);
+  const release = caller.whileAllowed?.(() => stream.end());
+  reply.onClose(() => {
+    cancelEnd();
+    release?.();
+    tally.leave();
+    remove();
+    session.listened();
+    session.touch();
+  });
+}
+
+/**
+ * Ends a stream when the token that opened it expires; the client comes back with a fresh token. Timers and the clock may
+ * disagree; the clock decides, since it judges tokens, too.
+ * @returns a function that cancels the end
+ */
+function endAt(stream: ReplyStream, expiresAt: number | undefined, now: () => number): () => void {
+  if (expiresAt === undefined) return () => undefined;
+  let timer: NodeJS.Timeout;
+  const wait = (): void => {
+    const ms = expiresAt - now();
+    timer = setTimeout(look, Math.min(maxDurationMs, Math.max(0, ms))).unref();
+  };
+  const look = (): void => {
+    if (now() >= expiresAt) stream.end();
+    else wait();
+  };
+  wait();
+  return () => clearTimeout(timer);
+}
