@@ -1,8 +1,7 @@
 import { messageOf } from '../errorText.ts';
 import { FileWatch } from '../files/index.ts';
 import type { Model } from '../model/index.ts';
-import { withMissingCommands } from './files.ts';
-import { loadText, readText, type LoadResult } from './load.ts';
+import { loadText, readText, withMissingCommands, type LoadResult } from './load.ts';
 import { largeText, loadElsewhere } from './loadElsewhere.ts';
 import type { Problem } from './problem.ts';
 import type { Secrets } from './secrets.ts';

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { after } from 'node:test';
 import { eachPart, fileMarkOf } from '../schema/index.ts';
-import { missingFiles, withMissingCommands } from './files.ts';
-import { loadText, type LoadResult } from './load.ts';
+import { missingFiles } from './files.ts';
+import { loadText, withMissingCommands, type LoadResult } from './load.ts';
 import { renderProblem } from './problem.ts';
 import { documentSchema } from './schema/document.ts';
 

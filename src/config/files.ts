@@ -3,7 +3,6 @@ import { delimiter, isAbsolute, join, resolve } from 'node:path';
 import { readRegularFile } from '../files/index.ts';
 import type { Place } from '../model/index.ts';
 import { eachNamedFile, type FileMark } from '../schema/index.ts';
-import type { LoadResult } from './load.ts';
 import { valueAt, type Path } from './path.ts';
 import type { Problem } from './problem.ts';
 import { documentSchema } from './schema/document.ts';
@@ -59,7 +58,7 @@ export function missingFiles(named: readonly NamedFile[], env: Environment): Pro
 }
 
 /** Programs that are not there. While the gateway runs that is a warning: an installation may follow. */
-const missingCommands = (named: readonly NamedFile[], env: Environment): Problem[] =>
+export const missingCommands = (named: readonly NamedFile[], env: Environment): Problem[] =>
   missingFiles(
     named.filter(({ kind }) => kind === 'command'),
     env,
@@ -95,10 +94,4 @@ function isProgram(path: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** The same result with a warning for each program that is not there. */
-export function withMissingCommands(result: LoadResult, env: Environment): LoadResult {
-  if (!result.ok) return result;
-  return { ...result, warnings: [...result.warnings, ...missingCommands(result.named, env)] };
 }

@@ -1,8 +1,8 @@
 export { buildTarget } from './build/target.ts';
 export { FileSource, type FileSourceOptions } from './fileSource.ts';
-export { missingFiles, withMissingCommands } from './files.ts';
+export { missingFiles } from './files.ts';
 export { configurationSchema } from './jsonSchema.ts';
-export { loadFile, loadText, type LoadOptions, type LoadResult } from './load.ts';
+export { loadFile, loadText, withMissingCommands, type LoadOptions, type LoadResult } from './load.ts';
 export { maskedFields } from './masked.ts';
 export { nearest } from './nearest.ts';
 export { renderProblem, type Problem } from './problem.ts';

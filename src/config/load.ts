@@ -3,7 +3,7 @@ import { messageOf } from '../errorText.ts';
 import { readRegularFile } from '../files/index.ts';
 import type { Model, Place } from '../model/index.ts';
 import { buildModel } from './build/model.ts';
-import { namedFiles, type NamedFile } from './files.ts';
+import { missingCommands, namedFiles, type NamedFile } from './files.ts';
 import { readOverrides } from './overrides.ts';
 import { formatPath, type Path } from './path.ts';
 import { compareProblems, type Problem } from './problem.ts';
@@ -49,6 +49,12 @@ export function loadText(text: string, options: LoadOptions): LoadResult {
   const conceal = concealer(tree, env, secrets);
   if (!result.ok) return { ok: false, problems: result.problems.map(conceal) };
   return { ...result, warnings: result.warnings.map(conceal) };
+}
+
+/** The same result with a warning for each program that is not there. */
+export function withMissingCommands(result: LoadResult, env: Environment): LoadResult {
+  if (!result.ok) return result;
+  return { ...result, warnings: [...result.warnings, ...missingCommands(result.named, env)] };
 }
 
 function loadTree(tree: Tree, { file, env }: LoadOptions): LoadResult {

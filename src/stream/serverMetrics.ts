@@ -1,5 +1,12 @@
 import type { Metrics } from '../telemetry/index.ts';
-import type { ProxyView } from './server.ts';
+
+/** A connected proxy, as far as the metrics count it. */
+interface CountedProxy {
+  /** The proxy runs the newest model of its Gateway. */
+  readonly current: boolean;
+  /** The reasons why the proxy refused its last model. */
+  readonly problems: readonly unknown[];
+}
 
 export interface ServerMetrics {
   accepted(): void;
@@ -9,7 +16,7 @@ export interface ServerMetrics {
 }
 
 /** Exposes the controller's metrics of its proxies. */
-export function serverMetrics(metrics: Metrics, proxies: () => readonly ProxyView[]): ServerMetrics {
+export function serverMetrics(metrics: Metrics, proxies: () => readonly CountedProxy[]): ServerMetrics {
   const streams = metrics.counter('stream_requests_total', 'Streams that proxies asked for', ['result']);
   const updates = metrics.counter('stream_updates_sent_total', 'Models and changes of models sent', []);
   const lines = metrics.counter('stream_lines_sent_total', 'Parts of models and lists of addresses sent', []);

@@ -1,6 +1,5 @@
 import type { SocketHandle } from '../proxy/index.ts';
-import type { PortSocket } from './portSocket.ts';
-import type { SocketsByKey } from './sockets.ts';
+import type { PortSocket, SocketsByKey } from './portSocket.ts';
 
 /** The sockets and keys that the plane of a program leaves to the next program. */
 export interface PlaneInheritance {

@@ -9,6 +9,9 @@ export interface PortSocket {
   readonly handle: SocketHandle;
 }
 
+/** Bound sockets by the key of their bind. */
+export type SocketsByKey = ReadonlyMap<string, readonly PortSocket[]>;
+
 /** Only newer ones bind without listening. */
 const lacking = (): string | undefined =>
   typeof net.BoundSocket === 'function'

@@ -2,10 +2,7 @@ import { messageOf } from '../errorText.ts';
 import type { Bind, Model } from '../model/index.ts';
 import { acceptsConnections, bindKey, type SocketHandle } from '../proxy/index.ts';
 import type { PortView } from './contract.ts';
-import { bindPort, type PortSocket } from './portSocket.ts';
-
-/** By the key of their bind. */
-export type SocketsByKey = ReadonlyMap<string, readonly PortSocket[]>;
+import { bindPort, type PortSocket, type SocketsByKey } from './portSocket.ts';
 
 /**
  * The sockets of all ports, at least one for each worker. This process keeps them open, so that connections that wait
