@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { choices, hashOf, lotOf, pick, pickFor } from './balance.ts';
-import type { Endpoint } from './endpoint.ts';
+import { choices, pick, pickFor } from './balance.ts';
+import { hashOf, lotOf } from './hash.ts';
+import type { Endpoint } from './upstreamConnection.ts';
 import { endpointAt } from './endpoint.testing.ts';
 import { startRaw } from '../proxy/rawServer.testing.ts';
 

@@ -1,6 +1,6 @@
 import type { BackendAddress, UdpBackend, UpstreamSettings } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
-import { nameOf } from './endpoint.ts';
+import { nameOf } from './connectionPool.ts';
 import { Resolution, systemLookup, type Found, type LookupTools } from './resolve.ts';
 
 /** The destination of a client's datagrams. */

@@ -4,10 +4,10 @@ import type { Logger } from '../telemetry/index.ts';
 import { AnswerEnds } from './answerEnds.ts';
 import { choices, pick, pickFor } from './balance.ts';
 import { Checks } from './healthCheck.ts';
-import type { UpstreamConnection } from './upstreamConnection.ts';
-import { Endpoint, nameOf, type EndpointShare } from './endpoint.ts';
+import { nameOf, type EndpointShare } from './connectionPool.ts';
 import { Health } from './health.ts';
 import { Resolution, type Found, type LookupTools } from './resolve.ts';
+import { Endpoint, type UpstreamConnection } from './upstreamConnection.ts';
 import type { Target } from './upstreamTarget.ts';
 import { TlsMaterial } from './tls.ts';
 import { Waiting, type Waiter } from './waiting.ts';
@@ -37,7 +37,7 @@ export class Destination {
   /** Connections that failed and were made to another address instead. */
   moved = 0;
   private readonly tools: DestinationTools;
-  private readonly share: EndpointShare;
+  private readonly share: EndpointShare<UpstreamConnection>;
   private settings: UpstreamSettings;
   private limits: Limits;
   private readonly byName = new Map<string, Endpoint>();

@@ -14,10 +14,10 @@ import {
 import { until } from '../until.testing.ts';
 import { get, RawBackend, type BackendScript } from '../proxy/wire.testing.ts';
 import { recordingLog } from '../mcp/harness.testing.ts';
-import { Endpoint, type EndpointShare } from './endpoint.ts';
+import type { EndpointShare } from './connectionPool.ts';
 import { Health } from './health.ts';
 import { TlsMaterial } from './tls.ts';
-import type { UpstreamConnection } from './upstreamConnection.ts';
+import { Endpoint, type UpstreamConnection } from './upstreamConnection.ts';
 import type { TunnelUser, UpstreamUser } from './users.ts';
 
 /** A backend that ends with the test. */
@@ -35,7 +35,7 @@ export async function closedPort(): Promise<number> {
   return port;
 }
 
-export interface EndpointInShort extends Partial<Omit<EndpointShare, 'tls'>> {
+export interface EndpointInShort extends Partial<Omit<EndpointShare<UpstreamConnection>, 'tls'>> {
   readonly host?: string;
   readonly tls?: Partial<BackendTls>;
   readonly tier?: number;

@@ -1,6 +1,6 @@
 import type { AddressLists, Limits, UpstreamSettings } from '../model/index.ts';
 import { Destination, type DestinationTools } from './destination.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { Endpoint } from './upstreamConnection.ts';
 import { systemLookup } from './resolve.ts';
 import type { Target } from './upstreamTarget.ts';
 

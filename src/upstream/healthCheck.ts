@@ -1,8 +1,7 @@
 import type { HealthCheck } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import type { Body, Head } from '../http/index.ts';
-import type { UpstreamConnection } from './upstreamConnection.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { Endpoint, UpstreamConnection } from './upstreamConnection.ts';
 import type { UpstreamUser } from './users.ts';
 
 /**

@@ -4,9 +4,8 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { defaults } from '../model/index.ts';
 import { shared } from './buffers.ts';
-import { Endpoint } from './endpoint.ts';
+import { Endpoint, type UpstreamConnection } from './upstreamConnection.ts';
 import { Health } from './health.ts';
-import type { UpstreamConnection } from './upstreamConnection.ts';
 import type { UpstreamUser } from './users.ts';
 
 /** Several reads, and no whole number of them. */

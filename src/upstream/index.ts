@@ -1,8 +1,6 @@
-export { hashOf, lotOf } from './balance.ts';
-export type { UpstreamConnection } from './upstreamConnection.ts';
+export { hashOf, lotOf } from './hash.ts';
 export { DatagramDestination, type DatagramAddress } from './datagrams.ts';
 export type { Destination } from './destination.ts';
-export type { Endpoint } from './endpoint.ts';
 export { Endpoints } from './endpoints.ts';
 export { localEndpoint } from './localEndpoint.ts';
 export { OwnRequest, type ResponseHandler, type OwnRequestStart } from './ownRequest.ts';
@@ -10,4 +8,5 @@ export { PemFiles, pemCertificates, pemText } from './pemFiles.ts';
 export type { LookupTools } from './resolve.ts';
 export type { TunnelUser, UpstreamUser } from './users.ts';
 export type { Waiter } from './waiting.ts';
+export type { Endpoint, UpstreamConnection } from './upstreamConnection.ts';
 export { authorityOf, rawTargetOf, targetOf, type Target } from './upstreamTarget.ts';

@@ -1,5 +1,5 @@
 import { defaults, type Limits } from '../model/index.ts';
-import { Endpoint } from './endpoint.ts';
+import { Endpoint } from './upstreamConnection.ts';
 import { Health } from './health.ts';
 
 /** Requests that one connection of a client may have under way in HTTP/2, at most: so many connections are kept. */

@@ -1,8 +1,7 @@
 import type { ErrorCode } from '../errors.ts';
 import { Body, FRAMING, trailerFields, type Head, type HeaderLine } from '../http/index.ts';
 import type { Destination } from './destination.ts';
-import type { Endpoint } from './endpoint.ts';
-import type { UpstreamConnection } from './upstreamConnection.ts';
+import type { Endpoint, UpstreamConnection } from './upstreamConnection.ts';
 import type { UpstreamUser } from './users.ts';
 import type { Waiter } from './waiting.ts';
 

@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { BackendAddress, LookupFamily } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
-import { nameOf } from './endpoint.ts';
+import { nameOf } from './connectionPool.ts';
 
 /** An address that can be connected to without asking anybody. */
 export interface Found {

@@ -6,7 +6,7 @@ import { stackOf } from '../errorText.ts';
 import type { Head, HeadLimits } from '../http/index.ts';
 import { AnswerReader, idleHint, type AnswerHost } from './upstreamAnswer.ts';
 import { ReadBuffers, shared } from './buffers.ts';
-import type { Endpoint } from './endpoint.ts';
+import { ConnectionPool } from './connectionPool.ts';
 import { ChannelError, Http2Channel } from './http2Channel.ts';
 import { openPlain, openTls, tlsProblem, type Reading } from './open.ts';
 import { READS_MOST, turns, type Resting } from './readTurns.ts';
@@ -22,6 +22,13 @@ const cutOff = 'closed without an end of TLS: the answer may not be whole';
 
 /** A socket, or what stands for one. */
 type UpstreamSocket = Socket | Http2Channel;
+
+/** An address that requests go to, and its connections. */
+export class Endpoint extends ConnectionPool<UpstreamConnection> {
+  protected override open(): UpstreamConnection {
+    return new UpstreamConnection(this, this.limits);
+  }
+}
 
 /** A connection to an endpoint: idle in its pool, or serving one request at a time. */
 export class UpstreamConnection implements AnswerHost, Resting {

@@ -5,7 +5,6 @@ import { startRaw } from '../proxy/rawServer.testing.ts';
 import { ok, RawBackend, type BackendConnection } from '../proxy/wire.testing.ts';
 import { until } from '../until.testing.ts';
 import { AnswerEnds } from './answerEnds.ts';
-import type { Endpoint } from './endpoint.ts';
 import {
   ask,
   endpointAt,
@@ -15,7 +14,7 @@ import {
   type Asker,
   type EndpointInShort,
 } from './endpoint.testing.ts';
-import type { UpstreamConnection } from './upstreamConnection.ts';
+import type { Endpoint, UpstreamConnection } from './upstreamConnection.ts';
 
 /** A backend that answers when it is told to, and an endpoint of it. */
 async function heldBackend(t: TestContext, short: EndpointInShort = {}) {

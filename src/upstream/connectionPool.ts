@@ -1,8 +1,7 @@
 import { HeadPool } from '../http/index.ts';
 import type { ConnectionLimits, Limits, UpstreamSettings } from '../model/index.ts';
-import { hashOf } from './balance.ts';
-import { UpstreamConnection } from './upstreamConnection.ts';
 import type { AnswerEnds } from './answerEnds.ts';
+import { hashOf } from './hash.ts';
 import type { Health } from './health.ts';
 import { Http2Sessions } from './http2Sessions.ts';
 import type { TlsMaterial } from './tls.ts';
@@ -19,22 +18,38 @@ export interface EndpointStats {
   checksFailed: number;
 }
 
+/** A connection as its pool sees it. */
+interface PooledConnection {
+  /** True when it can take a request now. */
+  readonly usable: boolean;
+  /** When it became idle, by `Date.now()`. */
+  idleSince: number;
+  readonly idleLimitMs: number;
+  /** The reading of the TLS files with which it was opened. */
+  readonly generation: number;
+  /** It will tell whether TLS was ended in order. */
+  readonly watched: boolean;
+  close(): void;
+  /** One look of the coarse clock. @param most ticks that the head of an answer may take */
+  look(most: number): void;
+}
+
 /** The common part of all endpoints of a destination. */
-export interface EndpointShare {
+export interface EndpointShare<Connection> {
   readonly tls: TlsMaterial | undefined;
   readonly limits: ConnectionLimits | undefined;
   readonly http2: boolean;
   /** Absent where that is known anyway, or does not matter. */
   readonly answerEnds?: AnswerEnds | undefined;
   /** Tells a waiter that a connection is free, or may be opened. @returns true where it was taken */
-  readonly onFree: ((connection: UpstreamConnection | undefined) => boolean) | undefined;
+  readonly onFree: ((connection: Connection | undefined) => boolean) | undefined;
 }
 
 /**
  * An address that requests go to, and its idle connections. The most recently used one is taken first: it is the
  * least likely to have been closed, and the others can age and go.
  */
-export class Endpoint {
+export abstract class ConnectionPool<Connection extends PooledConnection> {
   readonly host: string;
   readonly port: number;
   /** The path, if it is a socket of this machine. */
@@ -61,12 +76,12 @@ export class Endpoint {
   clock = 1;
   settings: UpstreamSettings;
   limits: Limits;
-  private readonly share: EndpointShare;
+  private readonly share: EndpointShare<Connection>;
   private readonly maxConnections: number;
-  private readonly idle: UpstreamConnection[] = [];
-  private readonly open = new Set<UpstreamConnection>();
+  private readonly idle: Connection[] = [];
+  private readonly all = new Set<Connection>();
   /** The connections that carry health checks. */
-  private readonly checking = new Set<UpstreamConnection>();
+  private readonly checking = new Set<Connection>();
   private retired = false;
   private lastSession: { readonly ticket: Buffer; readonly generation: number } | undefined;
 
@@ -77,7 +92,7 @@ export class Endpoint {
       readonly tier: number;
       readonly path?: string;
     },
-    share: EndpointShare,
+    share: EndpointShare<Connection>,
     health: Health,
     watched: boolean,
     settings: UpstreamSettings,
@@ -117,7 +132,7 @@ export class Endpoint {
   }
 
   get connections(): number {
-    return this.open.size;
+    return this.all.size;
   }
 
   get idleConnections(): number {
@@ -135,11 +150,11 @@ export class Endpoint {
   }
 
   private get carrying(): number {
-    return this.open.size - this.checking.size;
+    return this.all.size - this.checking.size;
   }
 
   /** A connection to use at once: an idle one, or one that is being opened. `fresh` asks for a new one. */
-  take(fresh = false): UpstreamConnection {
+  take(fresh = false): Connection {
     while (!fresh) {
       const connection = this.idle.pop();
       if (connection === undefined) break;
@@ -152,16 +167,19 @@ export class Endpoint {
   }
 
   /** A new connection beside the pool and its limits. */
-  takeForCheck(): UpstreamConnection {
+  takeForCheck(): Connection {
     const connection = this.connect();
     this.checking.add(connection);
     return connection;
   }
 
-  private connect(): UpstreamConnection {
+  /** Opens a connection to the endpoint. */
+  protected abstract open(): Connection;
+
+  private connect(): Connection {
     this.stats.opened++;
-    const connection = new UpstreamConnection(this, this.limits);
-    this.open.add(connection);
+    const connection = this.open();
+    this.all.add(connection);
     return connection;
   }
 
@@ -170,7 +188,7 @@ export class Endpoint {
     this.health.connectFailed();
   }
 
-  give(connection: UpstreamConnection): void {
+  give(connection: Connection): void {
     const outdated =
       this.tls !== undefined &&
       (connection.generation !== this.tls.generation ||
@@ -184,8 +202,8 @@ export class Endpoint {
     this.idle.push(connection);
   }
 
-  gone(connection: UpstreamConnection): void {
-    this.open.delete(connection);
+  gone(connection: Connection): void {
+    this.all.delete(connection);
     this.checking.delete(connection);
     const index = this.idle.lastIndexOf(connection);
     if (index !== -1) this.idle.splice(index, 1);
@@ -213,7 +231,7 @@ export class Endpoint {
     this.clock++;
     const { responseTimeoutMs } = this.limits;
     if (responseTimeoutMs > 0)
-      for (const connection of this.open) connection.look(Math.ceil(responseTimeoutMs / 1_000));
+      for (const connection of this.all) connection.look(Math.ceil(responseTimeoutMs / 1_000));
     for (const connection of this.idle.filter((idle) => now - idle.idleSince >= idle.idleLimitMs))
       connection.close();
     this.http2?.sweep(now, this.settings.poolIdleTimeoutMs);
@@ -237,7 +255,7 @@ export class Endpoint {
 
   close(): void {
     this.retired = true;
-    for (const connection of [...this.open]) connection.close();
+    for (const connection of [...this.all]) connection.close();
     this.http2?.destroy();
   }
 
