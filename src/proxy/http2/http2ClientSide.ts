@@ -2,9 +2,17 @@ import type { ClientCertificate, ServerStream } from '../../http/index.ts';
 import type { TlsDetails } from '../connections/tlsDetails.ts';
 import type { ClientSide } from '../exchange/clientSide.ts';
 import type { ConnectionPort } from '../http1/clientSocket.ts';
-import type { Http2Session } from './http2Session.ts';
 import type { RelayLines } from '../connections/relayLines.ts';
 import type { ReportedEnds } from '../connections/reportedEnds.ts';
+
+/** The connection of a stream, as its exchange sees it. */
+export interface StreamConnection extends Pick<
+  ClientSide,
+  'tls' | 'reported' | 'remoteAddress' | 'forwardedFor' | 'clientCertificate' | 'lines' | 'draining'
+> {
+  readonly port: ConnectionPort;
+  readonly socket: Pick<ClientSide['socket'], 'remotePort' | 'localAddress' | 'localPort'>;
+}
 
 /** The connection's state that an HTTP/2 stream answers for, and the functions of a socket. */
 export abstract class Http2ClientSide {
@@ -15,11 +23,10 @@ export abstract class Http2ClientSide {
   readonly remoteAddress: string;
   readonly forwardedFor: string;
   untilClose = false;
-  protected readonly session: Http2Session;
+  protected abstract readonly session: StreamConnection;
   protected readonly stream: ServerStream;
 
-  constructor(session: Http2Session, stream: ServerStream) {
-    this.session = session;
+  constructor(session: StreamConnection, stream: ServerStream) {
     this.port = session.port;
     this.tls = session.tls;
     this.reported = session.reported;

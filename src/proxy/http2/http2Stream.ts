@@ -4,6 +4,7 @@ import {
   HTTP2_CODE as CODE,
   lastChunk,
   type Head,
+  type HeadLimits,
   type Http2Trailers,
   type RequestText,
   type ServerStream,
@@ -17,13 +18,24 @@ import { isGrpc } from '../exchange/grpc.ts';
 import { Http2Response } from './http2Response.ts';
 import { Http2Tunnel } from './http2Tunnel.ts';
 import { asChunk, readHead } from './http2Request.ts';
-import type { Http2Session } from './http2Session.ts';
-import { Http2ClientSide } from './http2ClientSide.ts';
+import { Http2ClientSide, type StreamConnection } from './http2ClientSide.ts';
 import { openExchange, serveExchange, type Refusal } from '../http1/receive.ts';
 import { bareAnswer } from '../exchange/reply.ts';
 import { Tunnel } from '../connections/tunnel.ts';
 
 const EMPTY = Buffer.alloc(0);
+
+/** The functions of its connection that a stream needs. */
+interface StreamSession extends StreamConnection {
+  /** The limits of a head. */
+  readonly headLimits: HeadLimits;
+  /** A stream is over. */
+  ended(stream: Http2Stream): void;
+  /** Both sides of a stream have ended, and its exchange has not yet. */
+  completed(stream: Http2Stream): void;
+  /** The rest of a request is not wanted. */
+  notWanted(stream: ServerStream): void;
+}
 
 /**
  * A request of an HTTP/2 connection and its answer. The request is read as the message of HTTP/1.1 that it stands
@@ -32,6 +44,7 @@ const EMPTY = Buffer.alloc(0);
 export class Http2Stream extends Http2ClientSide implements ClientSide, StreamUser {
   /** When `expire` is due, by `Date.now()`. */
   deadline = Number.POSITIVE_INFINITY;
+  protected readonly session: StreamSession;
   private readonly answer: Http2Response;
   private exchange: LiveExchange | undefined;
   private head: Head | undefined;
@@ -51,8 +64,9 @@ export class Http2Stream extends Http2ClientSide implements ClientSide, StreamUs
   private rateSince = 0;
   private rateFrom = 0;
 
-  constructor(session: Http2Session, stream: ServerStream, headRequest: boolean) {
+  constructor(session: StreamSession, stream: ServerStream, headRequest: boolean) {
     super(session, stream);
+    this.session = session;
     stream.user = this;
     this.answer = new Http2Response(stream, headRequest);
   }
