@@ -1,10 +1,25 @@
 import { CODE, FLAG } from './codes.ts';
-import type { ServerConnection } from './serverConnection.ts';
 import type { ServerStream } from './stream.ts';
+import type { StreamTable } from './streamTable.ts';
+
+/** The connection that bodies come in on. */
+interface BodyConnection {
+  readonly owner: {
+    /** Bytes that brought a request further. */
+    useful(bytes: number): void;
+  };
+  readonly streams: StreamTable;
+  /** Bytes of a body are coming. @returns false where the client may not send so many */
+  charge(bytes: number): boolean;
+  /** The gateway has handed on, or dropped, so many bytes of bodies. */
+  credit(bytes: number): void;
+  /** Ends the connection with an error. */
+  fail(code: number, reason: string): void;
+}
 
 /** Reads DATA, frame by frame and each in whatever pieces it comes (RFC 9113 §6.1). */
 export class BodyReader {
-  private readonly connection: ServerConnection;
+  private readonly connection: BodyConnection;
   private stream: ServerStream | undefined;
   private id = 0;
   private ends = false;
@@ -14,7 +29,7 @@ export class BodyReader {
   /** Set if a padding length precedes the payload. */
   private padded = false;
 
-  constructor(connection: ServerConnection) {
+  constructor(connection: BodyConnection) {
     this.connection = connection;
   }
 
@@ -33,7 +48,7 @@ export class BodyReader {
       if (code !== CODE.none) connection.fail(code, 'DATA of a stream that is not open');
     } else if (stream.inbound.ended) connection.fail(CODE.streamClosed, 'DATA behind the end');
     else if (!stream.inbound.charge(length))
-      connection.streamError(stream, CODE.flowControl, 'more than the window of the stream');
+      stream.fail(CODE.flowControl, 'more than the window of the stream');
   }
 
   piece(bytes: Buffer, from: number, to: number, last: boolean): void {

@@ -1,21 +1,35 @@
 import { DECODED, HpackDecoder, TOO_LARGE, type FieldSink } from '../hpack/decoder.ts';
 import { CODE, FLAG, FRAME_DEFAULT } from './codes.ts';
-import type { ServerConnection } from './serverConnection.ts';
+import type { ConnectionOwner } from './connectionOwner.ts';
 import { HeadBlock } from './headBlock.ts';
-import { RequestHead, TrailerFields } from './requestHead.ts';
-import { ServerStream } from './stream.ts';
+import { RequestHead } from './requestHead.ts';
+import type { ServerSettings } from './settings.ts';
+import { ServerStream, type StreamConnection } from './stream.ts';
+import type { StreamTable } from './streamTable.ts';
+import { TrailerFields } from './trailers.ts';
 
 const nothing: FieldSink = { field: () => undefined };
 /** Every head is read to its end before the next one is begun. */
 const requestHead = new RequestHead();
 
+/** The connection that requests come in on. */
+interface RequestConnection extends StreamConnection {
+  readonly owner: ConnectionOwner;
+  readonly settings: ServerSettings;
+  readonly streams: StreamTable;
+  /** The connection has failed: nothing is read any more. */
+  readonly stopped: boolean;
+  /** Ends the connection with an error. */
+  fail(code: number, reason: string): void;
+}
+
 /** Reads the heads and trailers of requests from their frames. */
 export class HeadReader {
   readonly block = new HeadBlock();
-  private readonly connection: ServerConnection;
+  private readonly connection: RequestConnection;
   private readonly decoder = new HpackDecoder();
 
-  constructor(connection: ServerConnection) {
+  constructor(connection: RequestConnection) {
     this.connection = connection;
   }
 
@@ -102,10 +116,9 @@ export class HeadReader {
     if (connection.stopped) return;
     if (stream === undefined) {
       if (block.ends) streams.past.ended(block.stream);
-    } else if (result === TOO_LARGE)
-      connection.streamError(stream, CODE.enhanceYourCalm, 'trailers too large');
-    else if (!block.ends) connection.streamError(stream, CODE.protocol, 'a second head');
-    else if (fields.flaw !== undefined) connection.streamError(stream, CODE.protocol, fields.flaw);
+    } else if (result === TOO_LARGE) stream.fail(CODE.enhanceYourCalm, 'trailers too large');
+    else if (!block.ends) stream.fail(CODE.protocol, 'a second head');
+    else if (fields.flaw !== undefined) stream.fail(CODE.protocol, fields.flaw);
     else stream.inbound.end(fields.lines);
   }
 

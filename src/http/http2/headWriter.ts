@@ -2,7 +2,7 @@ import type { Head } from '../head.ts';
 import { encodedMost, encodeFields, encodeStatus, encodeText, NO_TABLE } from '../hpack/encoder.ts';
 import { FLAG, FRAME, FRAME_DEFAULT, FRAME_HEAD } from './codes.ts';
 import { writeHead, type Output } from './output.ts';
-import type { Trailers } from './stream.ts';
+import type { Trailers } from './trailers.ts';
 
 /** Writes the heads of answers and their trailers, in as many frames as they take. */
 export class HeadWriter {

@@ -1,10 +1,38 @@
 import { append } from './append.ts';
 import { CODE } from './codes.ts';
-import type { ServerConnection } from './serverConnection.ts';
-import type { ServerStream, Trailers } from './stream.ts';
+import type { Trailers } from './trailers.ts';
 
 const NONE: Trailers = [];
 const HELD_FIRST = 4_096;
+
+/** The reader of a body. */
+export interface BodyUser {
+  /** A part of the body of the request. */
+  onData(bytes: Buffer): void;
+  /** The body is complete, with these trailers. */
+  onEnd(trailers: Trailers): void;
+}
+
+/** The stream that a body comes in on. */
+interface InboundStream {
+  readonly id: number;
+  readonly user: BodyUser;
+  /** The client has ended its side. */
+  remoteEnded(): void;
+  /** The client broke the protocol on this stream. */
+  fail(code: number, reason: string): void;
+}
+
+/** The connection that a body comes in on. */
+export interface InboundConnection {
+  readonly settings: { readonly streamWindow: number };
+  /** The bytes that the client may send of a stream before it hears of more. */
+  readonly streamWindow: number;
+  /** Tells the client that it may send so many bytes more. */
+  widen(stream: number, bytes: number): void;
+  /** The gateway has handed on, or dropped, so many bytes of bodies. */
+  credit(bytes: number): void;
+}
 
 /** The body of a request on its way in: handed on as it is wanted, and the client may send more as it is taken. */
 export class Inbound {
@@ -12,8 +40,8 @@ export class Inbound {
   ended = false;
   /** Bytes that the client may still send. */
   window: number;
-  private readonly stream: ServerStream;
-  private readonly connection: ServerConnection;
+  private readonly stream: InboundStream;
+  private readonly connection: InboundConnection;
   private flowing = false;
   /** Was taken, and the client was not told yet. */
   private taken = 0;
@@ -28,7 +56,7 @@ export class Inbound {
   /** Bytes to come by the length that was said; -1 where none was. */
   private left = -1;
 
-  constructor(stream: ServerStream, connection: ServerConnection) {
+  constructor(stream: InboundStream, connection: InboundConnection) {
     this.stream = stream;
     this.connection = connection;
     this.window = connection.streamWindow;
@@ -68,7 +96,7 @@ export class Inbound {
       this.left -= to - from;
       if (this.left < 0) {
         this.connection.credit(to - from);
-        this.connection.streamError(this.stream, CODE.protocol, 'more than content-length says');
+        this.stream.fail(CODE.protocol, 'more than content-length says');
         return;
       }
     }
@@ -120,7 +148,7 @@ export class Inbound {
 
   private isWhole(): boolean {
     if (this.left <= 0) return true;
-    this.connection.streamError(this.stream, CODE.protocol, 'less than content-length says');
+    this.stream.fail(CODE.protocol, 'less than content-length says');
     return false;
   }
 

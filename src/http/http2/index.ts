@@ -1,4 +1,6 @@
 export { CODE } from './codes.ts';
-export { ServerConnection, type ConnectionOwner } from './serverConnection.ts';
+export type { ConnectionOwner } from './connectionOwner.ts';
+export { ServerConnection } from './serverConnection.ts';
 export type { RequestText } from './requestHead.ts';
-export type { ServerStream, StreamUser, Trailers } from './stream.ts';
+export type { ServerStream, StreamUser } from './stream.ts';
+export type { Trailers } from './trailers.ts';

@@ -2,10 +2,12 @@
 import { Head } from '../head.ts';
 import { COMPLETE, parseResponse } from '../parse.ts';
 import { FRAME, FRAME_DEFAULT, FRAME_HEAD, WINDOW_DEFAULT } from './codes.ts';
-import { ServerConnection, type ConnectionOwner } from './serverConnection.ts';
+import type { ConnectionOwner } from './connectionOwner.ts';
+import { ServerConnection } from './serverConnection.ts';
 import type { RequestText } from './requestHead.ts';
 import type { ServerSettings } from './settings.ts';
-import type { ServerStream, StreamUser, Trailers } from './stream.ts';
+import type { ServerStream, StreamUser } from './stream.ts';
+import type { Trailers } from './trailers.ts';
 
 export { frame } from '../frame.testing.ts';
 

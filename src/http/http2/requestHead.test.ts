@@ -5,7 +5,8 @@ import { Head } from '../head.ts';
 import { Field } from '../hpack/field.ts';
 import { requestFields } from '../http2Message.ts';
 import { COMPLETE, parseRequest } from '../parse.ts';
-import { RequestHead, TrailerFields, type RequestFlaw, type RequestText } from './requestHead.ts';
+import { RequestHead, type RequestFlaw, type RequestText } from './requestHead.ts';
+import { TrailerFields } from './trailers.ts';
 
 const usual = [':method', 'GET', ':scheme', 'https', ':authority', 'a.test', ':path', '/x?y'];
 const limits = { maxHeadBytes: 65_536, maxUriBytes: 1_000, maxMethodBytes: 32, maxHeaderNameBytes: 256 };

@@ -127,16 +127,3 @@ function pseudoFlaw(
   if (path.charCodeAt(0) !== 47 && !(path === '*' && method === 'OPTIONS')) return 'a path that is none';
   return undefined;
 }
-
-/** Lines of a trailer section. */
-export class TrailerFields implements FieldSink {
-  readonly lines: (readonly [name: string, value: string])[] = [];
-  flaw: string | undefined;
-
-  field(field: Field): void {
-    const { name, value } = field;
-    // No pseudo-header stands in trailers (RFC 9113 §8.1).
-    if (field.flaw !== undefined || name.charCodeAt(0) === 58) this.flaw ??= field.flaw ?? name;
-    else this.lines.push([name, value]);
-  }
-}

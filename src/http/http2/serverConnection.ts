@@ -1,39 +1,15 @@
 import { BodyReader } from './bodyReader.ts';
 import { CODE, FLAG, FRAME, WINDOW_DEFAULT, WINDOW_MOST } from './codes.ts';
+import type { ConnectionOwner } from './connectionOwner.ts';
 import { FrameReader, PIECES, SKIPPED, WHOLE, type FrameSink } from './frameReader.ts';
 import { checkFrame } from './frameRules.ts';
 import { HeadReader } from './headReader.ts';
 import { HeadWriter } from './headWriter.ts';
 import { Output, type Sink } from './output.ts';
-import type { RequestText } from './requestHead.ts';
 import { Sender } from './sender.ts';
 import { ClientSettings, encodeSettings, type ServerSettings } from './settings.ts';
 import type { ServerStream } from './stream.ts';
 import { StreamTable } from './streamTable.ts';
-
-/** The owner of a connection. */
-export interface ConnectionOwner {
-  /** Bytes that were handed on and are not out yet. */
-  readonly unsent: number;
-  /** There is something to flush. */
-  wake(): void;
-  /** A request; `stream.user` is to be set. @param bodyless the stream has ended with its head */
-  request(stream: ServerStream, request: RequestText, bodyless: boolean): void;
-  /** A request that is to be answered with an error; likewise. */
-  refused(stream: ServerStream, problem: string): void;
-  /** A request that was reset before it was one. */
-  malformed(problem: string): void;
-  /** A frame that asks for work and brings no request. */
-  countControlFrame(): void;
-  /** Bytes that brought a request further. */
-  useful(bytes: number): void;
-  /** Memory more, or less, of answers waits for the client to take them. */
-  holds(bytes: number): void;
-  /** The answer to a PING. */
-  pong(payload: number): void;
-  /** The client broke the protocol: GOAWAY is written, and nothing is read any more. */
-  failed(code: number, reason: string): void;
-}
 
 const EMPTY = Buffer.alloc(0);
 
@@ -131,13 +107,6 @@ export class ServerConnection implements FrameSink {
   }
 
   // Requests of streams
-
-  /** Ends a stream for what the client sent: that is work without an answer, too (CVE-2025-8671). */
-  streamError(stream: ServerStream, code: number, reason: string): void {
-    if (stream.closed) return;
-    this.owner.countControlFrame();
-    stream.reset(code, reason);
-  }
 
   resetStream(id: number, code: number): void {
     if (!this.stopped) this.output.number(FRAME.reset, id, code);
@@ -281,8 +250,8 @@ export class ServerConnection implements FrameSink {
       else if (sender.window > WINDOW_MOST) this.fail(CODE.flowControl, 'a window beyond all bounds');
     } else if (stream === undefined) {
       if (this.streams.isIdle(id)) this.fail(CODE.protocol, 'a window of what was never opened');
-    } else if (bytes === 0) this.streamError(stream, CODE.protocol, 'a window that does not grow');
-    else if (!stream.widen(bytes)) this.streamError(stream, CODE.flowControl, 'a window beyond all bounds');
+    } else if (bytes === 0) stream.fail(CODE.protocol, 'a window that does not grow');
+    else if (!stream.widen(bytes)) stream.fail(CODE.flowControl, 'a window beyond all bounds');
     if (!this.stopped) sender.run();
   }
 

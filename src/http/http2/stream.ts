@@ -1,22 +1,16 @@
 import type { Head } from '../head.ts';
 import { CODE, WINDOW_MOST } from './codes.ts';
-import type { ServerConnection } from './serverConnection.ts';
+import type { HeadWriter } from './headWriter.ts';
 import { PAGE_BYTES, pagePool } from './pagePool.ts';
-import { Inbound } from './inbound.ts';
-import type { SendingStream } from './sender.ts';
-
-/** Fields behind a body, names in lower case. */
-export type Trailers = readonly (readonly [name: string, value: string])[];
+import { Inbound, type BodyUser, type InboundConnection } from './inbound.ts';
+import type { Sender, SendingStream } from './sender.ts';
+import type { Trailers } from './trailers.ts';
 
 /** Room of a piece of our own that further ones can be added to. */
 const HELD_LEAST = 4_096;
 
 /** The user of a stream. */
-export interface StreamUser {
-  /** A part of the body of the request. */
-  onData(bytes: Buffer): void;
-  /** The body is complete, with these trailers. */
-  onEnd(trailers: Trailers): void;
+export interface StreamUser extends BodyUser {
   /** All that was to be sent is sent: there is room for more. */
   onDrain(): void;
   /**
@@ -24,6 +18,24 @@ export interface StreamUser {
    * @param reason what the client did wrong
    */
   onClosed(code: number | undefined, reason?: string): void;
+}
+
+/** The connection that a stream belongs to. */
+export interface StreamConnection extends InboundConnection {
+  readonly owner: {
+    /** A frame that asks for work and brings no request. */
+    countControlFrame(): void;
+    /** Memory more, or less, of answers waits for the client to take them. */
+    holds(bytes: number): void;
+  };
+  readonly sender: Sender;
+  readonly heads: HeadWriter;
+  /** The bytes that the client takes of a stream before it says more. */
+  readonly clientWindow: number;
+  /** Writes a reset of the stream with this id. */
+  resetStream(id: number, code: number): void;
+  /** The stream is over. */
+  forget(stream: ServerStream): void;
 }
 
 /** Bytes that wait for the client to take them. */
@@ -48,7 +60,7 @@ export class ServerStream implements SendingStream {
   private ended = false;
   /** Its end was asked for. */
   private ending = false;
-  private readonly connection: ServerConnection;
+  private readonly connection: StreamConnection;
   private queue: Piece[] | undefined;
   private queued = 0;
   private trailers: Trailers | undefined;
@@ -56,7 +68,7 @@ export class ServerStream implements SendingStream {
   /** Set when the answer is complete: the missing part of the request is not wanted. */
   private closing = false;
 
-  constructor(connection: ServerConnection, id: number) {
+  constructor(connection: StreamConnection, id: number) {
     this.connection = connection;
     this.id = id;
     this.sendWindow = connection.clientWindow;
@@ -129,6 +141,13 @@ export class ServerStream implements SendingStream {
   closeWhenSent(): void {
     this.closing = true;
     if (this.ended && !this.closed) this.reset(CODE.none);
+  }
+
+  /** Ends it for what the client sent: that is work without an answer, too (CVE-2025-8671). */
+  fail(code: number, reason: string): void {
+    if (this.closed) return;
+    this.connection.owner.countControlFrame();
+    this.reset(code, reason);
   }
 
   /** Ends it with an error. @param reason what the client did wrong */
