@@ -4,7 +4,6 @@ import type { BackendTlsPolicies } from './backendTls.ts';
 import { problem, type Problem } from './conditions.ts';
 import { endpointKey } from './endpoints.ts';
 import { written, type Party } from './grants.ts';
-import { isMcpRef, McpResolver, type McpTools } from './mcpBackendRef.ts';
 import { namespaceOf, type GatewayState } from './state.ts';
 
 /** The protocol towards a backend: decided by the kind of route, then by its Service. */
@@ -27,14 +26,21 @@ export interface Asker {
   readonly attached: boolean;
 }
 
-/** Follows the references of routes to backends. */
+const mcpBackend = { group: 'portcullis.dev', kind: 'McpBackend' };
+
+/** An McpBackend of a namespace, as a party of references. */
+export const mcpParty = (namespace: string): Party => ({ ...mcpBackend, namespace });
+
+/** Tells whether a reference names an McpBackend. */
+export const isMcpRef = ({ group, kind }: BackendRef): boolean =>
+  group === mcpBackend.group && kind === mcpBackend.kind;
+
+/** Follows the references of routes to Services. */
 export class BackendResolver {
   private readonly policies: BackendTlsPolicies;
-  readonly mcp: McpResolver;
 
-  constructor(policies: BackendTlsPolicies, mcp: McpTools) {
+  constructor(policies: BackendTlsPolicies) {
     this.policies = policies;
-    this.mcp = new McpResolver(mcp, this);
   }
 
   resolve(reference: BackendRef, asker: Asker): Target | Problem {

@@ -1,5 +1,5 @@
+import { keyOf } from '../api/object.ts';
 import type { Named } from '../types/index.ts';
-import { keyOfNamed } from './lookup.ts';
 
 /** Does the work on one object; where that fails the object is noted, and the others go on. */
 export type Guard = (kind: string, object: Named, work: () => void) => void;
@@ -16,6 +16,7 @@ export const guardInto =
     try {
       work();
     } catch (error) {
-      defects.push({ object: `${kind} ${keyOfNamed(object)}`, error });
+      const { namespace, name } = object.metadata;
+      defects.push({ object: `${kind} ${keyOf(namespace, name)}`, error });
     }
   };

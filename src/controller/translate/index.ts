@@ -7,6 +7,7 @@ import { EndpointFinder } from './endpoints.ts';
 import { guardInto, type Defect, type Guard } from './guard.ts';
 import { modelOf } from './gatewayModel.ts';
 import { readGateway, setsByGateway } from './gateways.ts';
+import { McpResolver } from './mcpBackendRef.ts';
 import { McpBackends, mcpBackendStatus } from './mcpBackends.ts';
 import { McpPods } from './mcpPods.ts';
 import { GatewayRights } from './mcpRights.ts';
@@ -232,9 +233,10 @@ class Run {
   private routes(gateways: readonly GatewayState[], { backendTls, policies, mcp, troubles }: Beside): void {
     const { controllerName, now, parameters, pods } = this.options;
     const rights = new GatewayRights(this.objects.gatewayClasses, parameters);
+    const services = new BackendResolver(backendTls);
     const tools = {
       parents: parentsOf(gateways),
-      backends: new BackendResolver(backendTls, { backends: mcp, rights, pods, controllerName }),
+      backends: { services, mcp: new McpResolver({ backends: mcp, rights, pods, controllerName }, services) },
       policies,
       troubles,
       controllerName,

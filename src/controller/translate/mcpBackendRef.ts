@@ -8,7 +8,7 @@ import {
 } from '../../mcp/targets/facts.ts';
 import type { McpBackend, McpTarget } from '../../model/index.ts';
 import type { BackendRef } from '../types/index.ts';
-import type { Asker, BackendResolver } from './backendRef.ts';
+import { mcpParty, type Asker, type BackendResolver } from './backendRef.ts';
 import { problem, type Problem } from './conditions.ts';
 import { written } from './grants.ts';
 import type { Lookup } from './lookup.ts';
@@ -19,12 +19,6 @@ import { environmentOf } from './mcpEnvironment.ts';
 import type { GatewayRights } from './mcpRights.ts';
 import { authoritiesOf, type Checked } from './pem.ts';
 import { namespaceOf } from './state.ts';
-
-export const OWN_GROUP = 'portcullis.dev';
-const kind = 'McpBackend';
-
-export const isMcpRef = (reference: BackendRef): boolean =>
-  reference.group === OWN_GROUP && reference.kind === kind;
 
 /** The tools for resolving the McpBackends of a translation. */
 export interface McpTools {
@@ -56,8 +50,9 @@ export class McpResolver {
     const { name, port } = reference;
     const namespace = namespaceOf(reference, from.namespace);
     const key = `${namespace}/${name}`;
-    const what = written(kind, namespace, name);
-    if (!gateway.lookup.grants.permit(from, { group: OWN_GROUP, kind, namespace }, name))
+    const party = mcpParty(namespace);
+    const what = written(party.kind, namespace, name);
+    if (!gateway.lookup.grants.permit(from, party, name))
       return problem('RefNotPermitted', `${what}: no ReferenceGrant allows it`);
     const state = this.tools.backends.find(key, gateway);
     if (state === undefined) return problem('BackendNotFound', `${what}: there is none`);
@@ -127,7 +122,7 @@ export class McpResolver {
         return 'reason' in found ? unresolved(found) : found;
       },
       service: (port) => {
-        const from = { group: OWN_GROUP, kind, namespace };
+        const from = mcpParty(namespace);
         const found = this.services.resolve(definite(port), { ...asker, from, spoken: 'http' });
         return 'reason' in found ? unresolved(found) : found;
       },

@@ -1,7 +1,7 @@
 import type { PolicyUse } from '../../model/index.ts';
 import type { GrpcRouteRule, HttpRouteRule } from '../types/index.ts';
+import { isMcpRef } from './backendRef.ts';
 import { problem, type Problem } from './conditions.ts';
-import { isMcpRef } from './mcpBackendRef.ts';
 import { aboutForwarding as policiesAboutForwarding } from './policyKinds.ts';
 
 /** The filters about an HTTP request that is forwarded as it is: no such request goes to MCP servers. */

@@ -10,13 +10,13 @@ import type {
   UdpRoute as UdpRouteObject,
 } from '../types/index.ts';
 import { attach, noteAttached, parentOf } from './attach.ts';
-import type { Asker, BackendResolver, Spoken } from './backendRef.ts';
+import type { Asker, Spoken } from './backendRef.ts';
 import { mergeConditions, verdict, withOwnEntries, type Problem } from './conditions.ts';
 import { GATEWAY_GROUP, keyOfNamed } from './lookup.ts';
 import type { GatewayPolicies } from './policies.ts';
 import { nothing, type Level } from './policyLevel.ts';
 import { RulePolicies } from './policyRules.ts';
-import { readRules, type ReadRules } from './rules.ts';
+import { readRules, type BackendResolvers, type ReadRules } from './rules.ts';
 import { namespaceOf, type ListenerState, type Parents, type ParentState, type RouteKind } from './state.ts';
 import { readTcpRules, readUdpRules } from './streamRules.ts';
 import { terminates } from './listeners.ts';
@@ -30,7 +30,7 @@ export interface KindedRoute {
 
 export interface RouteTools {
   readonly parents: Parents;
-  readonly backends: BackendResolver;
+  readonly backends: BackendResolvers;
   readonly policies: GatewayPolicies;
   readonly troubles: ProxyTroubles;
   readonly controllerName: string;
@@ -156,7 +156,7 @@ const readers: Readonly<Record<RouteKind, Reader>> = {
     return rules;
   },
   UDPRoute: (route, listeners, { tools, asker }) => {
-    const rules = readUdpRules(route as UdpRouteObject, asker, tools.backends);
+    const rules = readUdpRules(route as UdpRouteObject, asker, tools.backends.services);
     for (const listener of listeners) listener.udpRoutes.push(...rules.items);
     return rules;
   },

@@ -19,13 +19,13 @@ import type {
   HttpRouteRule,
   MirrorFilter,
 } from '../types/index.ts';
-import type { Asker, BackendResolver, Target } from './backendRef.ts';
+import { isMcpRef, type Asker, type BackendResolver, type Target } from './backendRef.ts';
 import { limits, ruleTooLarge, type Budget } from './bulk.ts';
 import { problem, type Problem } from './conditions.ts';
 import { readFilters, repeated, type FilterPlace, type Filters } from './filters.ts';
 import { hostnamesOf } from './attach.ts';
 import { grpcMatches, httpMatches } from './matches.ts';
-import { isMcpRef } from './mcpBackendRef.ts';
+import type { McpResolver } from './mcpBackendRef.ts';
 import { mcpRuleProblem } from './mcpRule.ts';
 import type { RulePolicies } from './policyRules.ts';
 import { trafficPolicies } from './traffic.ts';
@@ -50,6 +50,12 @@ const matchesOf: { [K in Kind]: (rule: Rule, expressions: RouteExpressions) => r
     GRPCRoute: (rule, expressions) => grpcMatches((rule as GrpcRouteRule).matches, expressions),
   };
 
+/** The tools that follow references to backends. */
+export interface BackendResolvers {
+  readonly services: BackendResolver;
+  readonly mcp: McpResolver;
+}
+
 /**
  * @param port of the listener, which redirects name
  * @param policies those that hold for the route there
@@ -59,7 +65,7 @@ export function readRules(
   route: HttpRoute | GrpcRoute,
   port: number,
   asker: Asker,
-  backends: BackendResolver,
+  backends: BackendResolvers,
   policies: RulePolicies,
 ): ReadRules<Route> {
   const rules: readonly Rule[] = route.spec.rules ?? [];
@@ -110,7 +116,7 @@ class RuleReader {
   private readonly route: HttpRoute | GrpcRoute;
   private readonly port: number;
   private readonly asker: Asker;
-  private readonly backends: BackendResolver;
+  private readonly backends: BackendResolvers;
   private readonly policies: RulePolicies;
   private readonly id: string;
   private readonly hostnames: readonly string[];
@@ -120,7 +126,7 @@ class RuleReader {
     route: HttpRoute | GrpcRoute,
     port: number,
     asker: Asker,
-    backends: BackendResolver,
+    backends: BackendResolvers,
     policies: RulePolicies,
   ) {
     this.policies = policies;
@@ -176,7 +182,7 @@ class RuleReader {
   private backend(ref: FilteredBackendRef, place: Place, prefixed: boolean): Backend {
     const { weight = 1 } = ref;
     if (this.kind === 'HTTPRoute' && isMcpRef(ref)) return this.mcp(ref, weight, place);
-    const target = this.backends.resolve(ref, this.asker);
+    const target = this.backends.services.resolve(ref, this.asker);
     if ('reason' in target) {
       this.unresolved ??= target;
       return invalid(target, weight, place);
@@ -212,7 +218,7 @@ class RuleReader {
 
   private mirrors({ mirrors }: Filters, place: Place): readonly Mirror[] {
     return mirrors.flatMap((mirror): Mirror[] => {
-      const target = this.backends.resolve(mirror.backendRef, this.asker);
+      const target = this.backends.services.resolve(mirror.backendRef, this.asker);
       if ('reason' in target) {
         this.unresolved ??= target;
         return [];

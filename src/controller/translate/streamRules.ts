@@ -17,7 +17,7 @@ type Route = TlsRouteObject | TcpRouteObject | UdpRouteObject;
 
 /** The tools for reading TCP routes. */
 interface TcpTools {
-  readonly backends: BackendResolver;
+  readonly backends: { readonly services: BackendResolver };
   readonly policies: GatewayPolicies;
 }
 
@@ -68,7 +68,7 @@ export function readTcpRules(
   { backends, policies }: TcpTools,
 ): ReadRules<TcpRoute> {
   const ofServices = new BackendPolicies(policies, asker);
-  const read = readStream<TcpBackend>(kind, route, asker, backends, (target, weight, place) => {
+  const read = readStream<TcpBackend>(kind, route, asker, backends.services, (target, weight, place) => {
     const way = target.tls === undefined ? {} : { tls: target.tls };
     const { host, port, endpoints } = target;
     return ofServices.tcp({ kind: 'tcp', weight, key: endpoints, place, host, port, endpoints, ...way });
