@@ -1,6 +1,6 @@
 import { isCelList, isCelMap, type CelList, type CelUint } from '@bufbuild/cel';
 import { Failure } from '../failure.ts';
-import { isNumber } from '../functions/math.ts';
+import { isNumber } from './numbers.ts';
 import { charge } from '../limits.ts';
 import { isList, isMap, toLibrary } from './values.ts';
 

@@ -1,6 +1,6 @@
 import type { CelList } from '@bufbuild/cel';
 import { Failure, outOfSteps } from '../failure.ts';
-import { extreme } from '../functions/math.ts';
+import { extreme } from './numbers.ts';
 import type { FormName } from '../forms.ts';
 import { charge, takeStep } from '../limits.ts';
 import { isFailure, type Step } from './frame.ts';
