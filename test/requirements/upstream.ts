@@ -5,7 +5,7 @@ const tls = 'src/proxy/forward/backendTls.test.ts';
 const balancing = 'src/proxy/forward/balancing.test.ts';
 const affinity = 'src/proxy/forward/affinity.test.ts';
 const hedge = 'src/proxy/forward/hedge.test.ts';
-const sessions = 'src/proxy/forward/persistence.test.ts';
+const sessions = 'src/proxy/routing/persistence.test.ts';
 const health = 'src/upstream/health.test.ts';
 
 /** The ways to reach backends, and the misbehaviour of their addresses. */

@@ -1,7 +1,7 @@
 import type { Policy } from '../policy.ts';
 import { sessionPersistenceSchema, type SessionPersistenceSettings } from './facts.ts';
 
-/** The data plane finds the address of a session, and says who it is (`proxy/forward/persistence.ts`). */
+/** The data plane finds the address of a session, and says who it is (`proxy/routing/persistence.ts`). */
 export const sessionPersistence: Policy<SessionPersistenceSettings> = {
   schema: sessionPersistenceSchema,
   prepare({ type, sessionName, absoluteTimeout, idleTimeout, cookieConfig }) {

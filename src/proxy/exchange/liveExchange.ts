@@ -26,7 +26,7 @@ import { sendReply } from './reply.ts';
 import { openStream } from './replyStream.ts';
 import { sendError } from './sendError.ts';
 import type { CompiledRule } from '../routing/router.ts';
-import type { AffinityRouting } from '../forward/affinityRouting.ts';
+import type { AffinityRouting } from '../routing/affinityRouting.ts';
 import type { Tunnel } from '../connections/tunnel.ts';
 
 /** Takes the bytes of the request body. */

@@ -18,10 +18,10 @@ import { byKey, bySession, byWeight, type Choice, type CompiledBackend } from '.
 import type { LiveExchange } from '../exchange/liveExchange.ts';
 import { Forward } from './forward.ts';
 import { compileReach } from './mcpReach.ts';
-import { Persistence } from './persistence.ts';
+import { Persistence } from '../routing/persistence.ts';
 import { compilePlan, type Plan } from './plan.ts';
 import { PlannedForward } from './plannedForward.ts';
-import { AffinityRouting } from './affinityRouting.ts';
+import { AffinityRouting } from '../routing/affinityRouting.ts';
 
 type Serve = (x: LiveExchange) => void;
 type Ready = Omit<CompiledBackend, 'backend'>;

@@ -2,8 +2,8 @@ import type { Backend } from '../../model/index.ts';
 import type { AffinityKey } from '../../policies/index.ts';
 import { hashOf, lotOf, type Destination } from '../../upstream/index.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
-import type { Persistence } from './persistence.ts';
-import { AffinityRouting } from './affinityRouting.ts';
+import type { Persistence } from '../routing/persistence.ts';
+import { AffinityRouting } from '../routing/affinityRouting.ts';
 import { byWeight as drawn } from '../routing/weights.ts';
 
 /** A backend that is ready to be handed requests. */

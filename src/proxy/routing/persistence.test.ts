@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { policySchemas } from '../../policies/index.ts';
 import { startApp, startApps, type App } from '../apps.testing.ts';
 import { authority } from '../certificates.testing.ts';
-import { cookiePath } from '../routing/cookiePath.ts';
+import { cookiePath } from './cookiePath.ts';
 import { TestPlane, type ModelInShort, type RouteInShort } from '../dataPlane.testing.ts';
 import { until } from '../../until.testing.ts';
 import { field, fields, get, post, status, type Message } from '../wire.testing.ts';

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { PersistencePlan } from '../../policies/index.ts';
 import type { Destination, Endpoint } from '../../upstream/index.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
-import { cookiePath } from '../routing/cookiePath.ts';
+import { cookiePath } from './cookiePath.ts';
 import { SessionTokens, type SessionToken } from './sessionToken.ts';
 
 /** A backend that sessions can belong to. */
