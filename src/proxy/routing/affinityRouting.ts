@@ -1,6 +1,5 @@
 import type { Destination, Endpoint, UpstreamConnection } from '../../upstream/index.ts';
-import type { LiveExchange } from '../exchange/liveExchange.ts';
-import type { FoundSession, Persistence } from './persistence.ts';
+import type { FoundSession, Persistence, SessionRequest } from './persistence.ts';
 
 /** The destination of a request that is not left to chance: the address of its session, or of its key. */
 export class AffinityRouting {
@@ -44,7 +43,7 @@ export class AffinityRouting {
     return destination.takeOther(tried, this.key);
   }
 
-  answered(x: LiveExchange, endpoint: Endpoint): void {
+  answered(x: SessionRequest, endpoint: Endpoint): void {
     this.persistence?.answered(x, this.backend, endpoint, this.session, this.full);
   }
 }

@@ -1,8 +1,10 @@
 import { hash } from 'node:crypto';
+import type { HeaderEdits } from '../../http/index.ts';
 import type { PersistencePlan } from '../../policies/index.ts';
 import type { Destination, Endpoint } from '../../upstream/index.ts';
-import type { LiveExchange } from '../exchange/liveExchange.ts';
+import type { RouteStats } from '../stats/stats.ts';
 import { cookiePath } from './cookiePath.ts';
+import type { CompiledRule } from './pathTable.ts';
 import { SessionTokens, type SessionToken } from './sessionToken.ts';
 
 /** A backend that sessions can belong to. */
@@ -22,6 +24,16 @@ export interface FoundSession {
   readonly backend: number;
   /** Absent where the address is gone or does not work. */
   readonly endpoint: Endpoint | undefined;
+}
+
+/** A request that may belong to a session, and where its answer names the session. */
+export interface SessionRequest {
+  readonly scheme: string;
+  /** The match that chose the route. */
+  readonly rule: Pick<CompiledRule<unknown>, 'kind' | 'written'> | undefined;
+  readonly route: { readonly stats: RouteStats } | undefined;
+  readonly responseHeaders: HeaderEdits;
+  header(name: string): string | undefined;
 }
 
 /** Cookies are written anew when so much of the idle time has passed, and not with every answer. */
@@ -61,7 +73,7 @@ export class Persistence {
     );
   }
 
-  find(x: LiveExchange): FoundSession | undefined {
+  find(x: SessionRequest): FoundSession | undefined {
     const now = Math.floor(Date.now() / 1_000);
     const { absoluteMs = Infinity, idleMs = Infinity } = this.plan;
     for (const text of this.carried(x)) {
@@ -85,7 +97,7 @@ export class Persistence {
    * @param stays the request could not go to its address this once; the session stays there
    */
   answered(
-    x: LiveExchange,
+    x: SessionRequest,
     backend: number,
     endpoint: Endpoint,
     found: FoundSession | undefined,
@@ -111,7 +123,7 @@ export class Persistence {
     this.give(x, { backend: home.tag, endpoint: tag, begun: seen, seen });
   }
 
-  private give(x: LiveExchange, token: SessionToken): void {
+  private give(x: SessionRequest, token: SessionToken): void {
     const { name, plan } = this;
     const text = this.tokens.write(token);
     if (plan.cookie === undefined) {
@@ -129,7 +141,7 @@ export class Persistence {
   }
 
   /** The sessions that the request carries; a browser may send several cookies of one name (RFC 6265 §5.4). */
-  private carried(x: LiveExchange): readonly string[] {
+  private carried(x: SessionRequest): readonly string[] {
     const { name, plan } = this;
     if (plan.cookie === undefined) {
       const value = x.header(name);
