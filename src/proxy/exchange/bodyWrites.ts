@@ -1,5 +1,5 @@
 import type { UpstreamConnection } from '../../upstream/index.ts';
-import type { ClientSide } from './clientSide.ts';
+import type { ClientSide } from './liveExchange.ts';
 import { givePage, takePage } from '../connections/pages.ts';
 import { TOGETHER } from './reply.ts';
 

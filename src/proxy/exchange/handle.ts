@@ -1,6 +1,5 @@
 import { GatewayError } from '../../errors.ts';
-import type { CompiledRoute } from './compiled.ts';
-import type { LiveExchange } from './liveExchange.ts';
+import type { CompiledRoute, LiveExchange } from './liveExchange.ts';
 import { checkPathReadings } from './pathReadings.ts';
 import { runSteps, settle } from './steps.ts';
 import { wellKnownRoute } from './wellKnown.ts';

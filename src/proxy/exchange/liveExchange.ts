@@ -1,4 +1,9 @@
-import { catalogue, GatewayError } from '../../errors.ts';
+/**
+ * An exchange, and the types of its surroundings: its client, its port and its snapshot. They refer to the exchange and
+ * the exchange refers to them, so all of them stand in one file. `servedExchange.ts` adds how an exchange answers.
+ */
+
+import { catalogue, type GatewayError } from '../../errors.ts';
 import {
   Body,
   HeaderEdits,
@@ -18,23 +23,138 @@ import {
   type Identity,
   type Passage,
 } from '../../policies/index.ts';
-import type { ClientSide } from './clientSide.ts';
-import type { Compiled, CompiledListener, CompiledRoute } from './compiled.ts';
-import { gatherBody } from './gatherBody.ts';
-import { ReceivedRequest, type Place } from './receivedRequest.ts';
-import { sendReply } from './reply.ts';
-import { openStream } from './replyStream.ts';
-import { sendError } from './sendError.ts';
-import type { CompiledRule } from '../routing/router.ts';
-import type { AffinityRouting } from '../routing/affinityRouting.ts';
+import type { HttpListener, Limits, ProcessSettings, Route } from '../../model/index.ts';
+import type { Logger } from '../../telemetry/index.ts';
+import type { UpstreamConnection } from '../../upstream/index.ts';
+import type { RelayLines } from '../connections/relayLines.ts';
 import type { Tunnel } from '../connections/tunnel.ts';
+import type { DropTables } from '../routing/droppedHeaders.ts';
+import type { CompiledRule, HostTable, Router } from '../routing/router.ts';
+import type { AffinityRouting } from '../routing/affinityRouting.ts';
+import type { RouteStats } from '../stats/stats.ts';
+import type { BodyConsumer, ClientEnd, Place } from './receivedRequest.ts';
+import type { Step } from './step.ts';
+import { TimedRequest } from './timedRequest.ts';
 
-/** Takes the bytes of the request body. */
-export interface BodyConsumer {
-  /** Payload or raw framing, as asked for with `raw`. */
-  readonly raw: boolean;
-  take(bytes: Buffer, from: number, to: number, done: boolean): void;
-  fail(error: GatewayError): void;
+/** The functions of its port that an exchange needs. */
+export interface ExchangePort {
+  /** The key of the bind. */
+  readonly key: string;
+  /** True where other workers come in, and not clients. */
+  readonly inner: boolean;
+  readonly log: Logger;
+  readonly limits: Limits;
+  readonly trustedProxies: ClientEnd['port']['trustedProxies'];
+  /** The snapshot a request runs on. Whoever enters is `finished` later. */
+  enter(): Compiled;
+  /** The reason to refuse a request that has just entered, if there is too much to do; counted. */
+  tooMuch(): string | undefined;
+  /** An answer that `end` ends when a new configuration might not let it go on. @returns what takes that back */
+  keepLongLived(x: LiveExchange, end: () => void): () => void;
+  /** An exchange is over: counted and logged. */
+  finished(x: LiveExchange): void;
+}
+
+/**
+ * The functions of the client's side that an exchange needs. Answers are written as HTTP/1.1: to a connection of
+ * that as they are, to a stream of HTTP/2 as the message they stand for. So there is one way to write an answer,
+ * one place for each rule, and nothing is added to the path that most requests take.
+ */
+export interface ClientSide extends ClientEnd {
+  readonly port: ExchangePort;
+  /** The socket can delay writes with `cork`, and counts the bytes that the client has not taken yet. */
+  readonly socket: ClientEnd['socket'] & {
+    cork(): void;
+    uncork(): void;
+    readonly writableLength: number;
+  };
+  /** The end of an X-Forwarded-For line for this client. */
+  readonly forwardedFor: string;
+  /** Ways to other workers that are this client's alone. */
+  readonly lines: RelayLines;
+  /** No further request after the present one. */
+  readonly draining: boolean;
+  /** The end of the connection is the end of the present answer. */
+  untilClose: boolean;
+  /** @returns false when the client reads slower than we write */
+  write(data: string | Buffer): boolean;
+  /** The same for text outside latin1. */
+  writeText(text: string): boolean;
+  /** The same for bytes that belong to somebody else, who gets them back when they are written. */
+  writeLent(bytes: Buffer, release: () => void): boolean;
+  /** Gives the request body to `consumer`, from its first byte. */
+  consume(x: LiveExchange, consumer: BodyConsumer): void;
+  /** The consumer cannot take more for now. */
+  pauseBody(): void;
+  resumeBody(x: LiveExchange): void;
+  /** The answer to the present request is complete. */
+  answered(x: LiveExchange): void;
+  /** Is more of the request to come than we would read to keep the connection? Asked when the answer begins. */
+  restIsTooMuch(x: LiveExchange): boolean;
+  /** The exchange has switched protocols: from here on the bytes of both sides pass as they are. */
+  tunnelTo(x: LiveExchange, upstream: UpstreamConnection, bytes: Buffer, from: number, to: number): void;
+  /** Ends it so that the client sees that the answer is not all there. */
+  destroy(): void;
+  /** A defect of ours: it ends this and nothing else. */
+  broken(error: unknown): void;
+}
+
+/** The ways to other workers. */
+export interface RelayRouter {
+  /**
+   * Takes a request on, where its session is another worker's.
+   * @param serveHere what is done with it where that worker turns out to be gone
+   */
+  take(x: LiveExchange, serveHere: () => void): boolean;
+}
+
+/** A route ready to serve; what each request looks at stands first. */
+export interface CompiledRoute {
+  readonly onRequest: readonly Step<'onRequest'>[];
+  /** Absent where no policy looks at answers. */
+  readonly onResponse: readonly Step<'onResponse'>[] | undefined;
+  /** The relay to other workers where sessions of the route may live. */
+  readonly relays: RelayRouter | undefined;
+  /** Hands the request to a backend. */
+  readonly serve: (x: LiveExchange) => void;
+  readonly stats: RouteStats;
+  readonly name: string;
+  readonly listener: string;
+  /** As the model has it; absent where it takes what no route matches. */
+  readonly of: Route | undefined;
+  readonly onWellKnown: readonly Step<'onWellKnown'>[];
+  readonly allowMcpItem: readonly Step<'allowMcpItem'>[];
+  /**
+   * The reason why the route is closed: it could not be prepared, or something that a policy needs is missing
+   * right now.
+   */
+  readonly broken: string | undefined;
+}
+
+export interface CompiledListener {
+  readonly name: string;
+  readonly bind: string;
+  readonly gateway: HttpListener['gateway'];
+  readonly policies: HttpListener['policies'];
+  readonly router: Router<CompiledRoute>;
+  /** Takes what no route matches: the listener's own policies still run. */
+  readonly unrouted: CompiledRoute;
+}
+
+/** The host belongs to a listener of the port that does not speak HTTP. */
+export interface NonHttpListener {
+  readonly name: string;
+  readonly router?: undefined;
+}
+
+/** The parts of the snapshot that an exchange needs. */
+export interface Compiled {
+  readonly settings: ProcessSettings;
+  readonly drop: DropTables;
+  /** The listeners of a port, by their host names; `secure`: of connections under TLS. */
+  bind(key: string, secure: boolean): HostTable<CompiledListener | NonHttpListener> | undefined;
+  /** The exchange is over. */
+  leave(): void;
 }
 
 const oneReading: readonly string[] = [];
@@ -43,7 +163,8 @@ const oneReading: readonly string[] = [];
  * A request and its answer, from the end of its head to the last byte of the answer. It is what policies and
  * backends see (`Exchange`, `HttpRequest`, `HttpReply`) and where the exchange keeps its state.
  */
-export class LiveExchange extends ReceivedRequest implements Exchange, HttpRequest, HttpReply {
+export abstract class LiveExchange extends TimedRequest implements Exchange, HttpRequest, HttpReply {
+  readonly connection: ClientSide;
   readonly snapshot: Compiled;
   readonly startedAt: number;
   readonly startedTick: number;
@@ -61,11 +182,6 @@ export class LiveExchange extends ReceivedRequest implements Exchange, HttpReque
   apiKey: ApiKeyHolder | undefined;
   forwardTarget: string;
   forwardHost: HostRewrite | undefined;
-  backendMs: number | undefined;
-  /** A policy limits the time of the whole exchange. */
-  limited = false;
-  private requestMs: number | undefined;
-  private limitTimers: NodeJS.Timeout[] | undefined;
   /** The actions of the chosen backend's policies on its answer. */
   backendOnResponse: CompiledRoute['onResponse'];
   pathReadings: readonly string[] = oneReading;
@@ -100,11 +216,11 @@ export class LiveExchange extends ReceivedRequest implements Exchange, HttpReque
   private requestEdits: HeaderEdits | undefined;
   private responseEdits: HeaderEdits | undefined;
   private closeListeners: (() => void)[] | undefined;
-  private timers: NodeJS.Timeout[] | undefined;
   private left = false;
 
   constructor(connection: ClientSide, head: Head, snapshot: Compiled, place: Place) {
     super(connection, head, place);
+    this.connection = connection;
     this.snapshot = snapshot;
     this.forwardTarget = place.target;
     this.startedAt = Date.now();
@@ -118,9 +234,7 @@ export class LiveExchange extends ReceivedRequest implements Exchange, HttpReque
     return this;
   }
 
-  readBody(limitBytes: number): Promise<Buffer> {
-    return gatherBody(this, limitBytes);
-  }
+  abstract readBody(limitBytes: number): Promise<Buffer>;
 
   annotate(field: string, value: string | number): void {
     (this.extra ??= {})[field] = value;
@@ -166,65 +280,17 @@ export class LiveExchange extends ReceivedRequest implements Exchange, HttpReque
     return this.responseEdits;
   }
 
-  limitRequest(ms: number): void {
-    this.limited = true;
-    this.requestMs = Math.min(this.requestMs ?? ms, ms);
-    (this.limitTimers ??= []).push(this.arm(ms, 'timeout.requestTimeout'));
-  }
-
-  /**
-   * Takes the time limits of policies off the exchange: the backend keeps the time of what it is asked by itself.
-   * @returns the shortest of them in milliseconds; undefined where there is none
-   */
-  liftLimits(): number | undefined {
-    const { requestMs, backendMs } = this;
-    for (const timer of this.limitTimers ?? []) clearTimeout(timer);
-    this.limitTimers = undefined;
-    this.backendMs = undefined;
-    if (requestMs === undefined || backendMs === undefined) return requestMs ?? backendMs;
-    return Math.min(requestMs, backendMs);
-  }
-
-  limitBackend(ms: number): void {
-    this.backendMs = ms;
-  }
-
-  wait(ms: number): Promise<void> {
-    return new Promise((resolve) => void this.after(ms, resolve));
-  }
-
   /** The backend was chosen: its time runs from now. */
   backendChosen(name: string): void {
     this.backend = name;
-    if (this.backendMs !== undefined) this.arm(this.backendMs, 'timeout.backendRequestTimeout');
-  }
-
-  /** Runs after so many milliseconds, unless the exchange ends before. */
-  after(ms: number, run: () => void): NodeJS.Timeout {
-    const timer = setTimeout(run, ms);
-    if (this.closed) clearTimeout(timer);
-    else (this.timers ??= []).push(timer);
-    return timer;
-  }
-
-  private arm(ms: number, what: string): NodeJS.Timeout {
-    return this.after(ms, () => this.abort(new GatewayError('upstream_timeout', { detail: what })));
+    this.armBackend();
   }
 
   // HttpReply
 
-  send(reply: Reply): void {
-    if (this.started || this.closed) return;
-    sendReply(this, reply);
-  }
-
-  open(status: number, headers: readonly HeaderLine[]): ReplyStream {
-    return openStream(this, status, headers);
-  }
-
-  fail(error: unknown): void {
-    sendError(this, error);
-  }
+  abstract send(reply: Reply): void;
+  abstract open(status: number, headers: readonly HeaderLine[]): ReplyStream;
+  abstract fail(error: unknown): void;
 
   onClose(listener: () => void): void {
     if (this.closed) listener();
@@ -232,7 +298,7 @@ export class LiveExchange extends ReceivedRequest implements Exchange, HttpReque
   }
 
   /** Ends the exchange with an error: as an answer where none has begun, otherwise by cutting it short. */
-  abort(error: GatewayError): void {
+  override abort(error: GatewayError): void {
     if (this.closed) return;
     this.stop(error);
     if (this.started) {
@@ -327,9 +393,5 @@ export class LiveExchange extends ReceivedRequest implements Exchange, HttpReque
     if (this.left) return;
     this.left = true;
     this.snapshot.leave();
-  }
-
-  private clearTimers(): void {
-    if (this.timers !== undefined) for (const timer of this.timers) clearTimeout(timer);
   }
 }

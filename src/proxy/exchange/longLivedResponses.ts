@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { PolicyUse } from '../../model/index.ts';
-import type { Compiled, CompiledListener, CompiledRoute } from './compiled.ts';
-import type { LiveExchange } from './liveExchange.ts';
+import type { Compiled, CompiledListener, CompiledRoute, LiveExchange } from './liveExchange.ts';
 import { checkPathReadings } from './pathReadings.ts';
 
 /**

@@ -1,7 +1,6 @@
 import { GatewayError } from '../../errors.ts';
 import { otherReadings } from '../../http/index.ts';
-import type { CompiledRoute } from './compiled.ts';
-import type { LiveExchange } from './liveExchange.ts';
+import type { CompiledRoute, LiveExchange } from './liveExchange.ts';
 import type { Matchable } from '../routing/match.ts';
 import type { Router } from '../routing/router.ts';
 

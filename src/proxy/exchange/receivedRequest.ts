@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { GatewayError } from '../../errors.ts';
 import {
   forwardedClient,
   forwardedScheme,
@@ -7,9 +8,18 @@ import {
   type Head,
   type HeaderLine,
   type HttpRequest,
+  type Networks,
 } from '../../http/index.ts';
-import { serverNameOf } from '../connections/tlsDetails.ts';
-import type { ClientSide } from './clientSide.ts';
+import { serverNameOf, type TlsDetails } from '../connections/tlsDetails.ts';
+import type { ReportedEnds } from '../connections/reportedEnds.ts';
+
+/** Takes the bytes of the request body. */
+export interface BodyConsumer {
+  /** Payload or raw framing, as asked for with `raw`. */
+  readonly raw: boolean;
+  take(bytes: Buffer, from: number, to: number, done: boolean): void;
+  fail(error: GatewayError): void;
+}
 
 /** A client's request id is kept when it is short and plain; anything else could be an attempt on the logs. */
 const saneId = /^[\w.~:+/=@-]{1,128}$/;
@@ -17,9 +27,29 @@ const saneId = /^[\w.~:+/=@-]{1,128}$/;
 /** The normalised target of a request. */
 export type Place = Pick<HttpRequest, 'method' | 'target' | 'path' | 'query' | 'host' | 'authority'>;
 
+/** The client at the other end of a connection. */
+export interface ClientEnd {
+  readonly port: {
+    /** The proxies that may state the client address; undefined if the configuration does not say. */
+    readonly trustedProxies: Networks | undefined;
+  };
+  readonly socket: {
+    readonly remotePort?: number | undefined;
+    readonly localAddress?: string | undefined;
+    readonly localPort?: number | undefined;
+  };
+  /** Absent where the connection is plain TCP. */
+  readonly tls: TlsDetails | undefined;
+  /** The ends that a proxy in front announced; absent if the client itself is at the other end. */
+  readonly reported: ReportedEnds | undefined;
+  readonly http2: boolean;
+  readonly remoteAddress: string;
+  readonly clientCertificate: ClientCertificate | undefined;
+}
+
 /** A request as it came in: its head, and who sent it by which connection. */
 export abstract class ReceivedRequest {
-  readonly connection: ClientSide;
+  abstract readonly connection: ClientEnd;
   readonly head: Head;
   readonly method: string;
   readonly target: string;
@@ -36,8 +66,7 @@ export abstract class ReceivedRequest {
   readonly forwarded: ForwardedClient | undefined;
   private readonly forwardedScheme: 'http' | 'https' | undefined;
 
-  constructor(connection: ClientSide, head: Head, { method, target, path, query, host, authority }: Place) {
-    this.connection = connection;
+  constructor(connection: ClientEnd, head: Head, { method, target, path, query, host, authority }: Place) {
     this.head = head;
     this.method = method;
     this.target = target;

@@ -1,6 +1,6 @@
 import type { Reply } from '../../http/index.ts';
 import type { Steps } from '../../policies/index.ts';
-import type { Step, StepName } from './compiled.ts';
+import type { Step, StepName } from './step.ts';
 import type { LiveExchange } from './liveExchange.ts';
 
 /** A list shared by all routes that lack a kind of step. */

@@ -1,6 +1,5 @@
 import type { Reply } from '../../http/index.ts';
-import type { LiveExchange } from './liveExchange.ts';
-import type { CompiledListener, CompiledRoute } from './compiled.ts';
+import type { CompiledListener, CompiledRoute, LiveExchange } from './liveExchange.ts';
 
 type Answer = Reply | Promise<Reply | undefined>;
 

@@ -17,12 +17,13 @@ import type {
   UpstreamUser,
   Waiter,
 } from '../../upstream/index.ts';
-import type { BodyConsumer, LiveExchange } from '../exchange/liveExchange.ts';
+import type { LiveExchange } from '../exchange/liveExchange.ts';
 import { isGrpc } from '../exchange/grpc.ts';
 import { sendPiece, writeFirst, writePiece } from '../exchange/bodyWrites.ts';
 import { connectionLine } from '../exchange/reply.ts';
 import { rewrittenHost } from '../routing/rewrittenHost.ts';
 import { neededUpgrade, switchProtocols, upgradeFields, wantedUpgrade } from './upgrade.ts';
+import type { BodyConsumer } from '../exchange/receivedRequest.ts';
 
 const seen = (head: Head, kind: number): boolean => (head.seen & (1 << kind)) !== 0;
 

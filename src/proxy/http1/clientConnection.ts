@@ -1,15 +1,15 @@
 import { GatewayError, type ErrorCode } from '../../errors.ts';
 import { COMPLETE, FRAMING, INCOMPLETE, parseRequest, refusal, type Head } from '../../http/index.ts';
 import type { UpstreamConnection } from '../../upstream/index.ts';
-import type { ClientSide } from '../exchange/clientSide.ts';
+import { type ClientSide, LiveExchange } from '../exchange/liveExchange.ts';
 import { ClientSocket, LINGER_BYTES } from './clientSocket.ts';
 import { PHASE } from '../connections/deadline.ts';
-import { LiveExchange, type BodyConsumer } from '../exchange/liveExchange.ts';
 import { isPreface } from './preface.ts';
 import { openExchange, serveExchange } from './receive.ts';
 import { bareAnswer } from '../exchange/reply.ts';
 import { Tunnel, type TunnelClient } from '../connections/tunnel.ts';
 import { ReadBuffer } from './readBuffer.ts';
+import type { BodyConsumer } from '../exchange/receivedRequest.ts';
 
 /** Bytes read ahead of the present request: reading on is how we learn that the client has left. */
 const AHEAD_BYTES = 65_536;

@@ -4,7 +4,7 @@ import { stackOf } from '../../errorText.ts';
 import type { ClientCertificate, HeadPool } from '../../http/index.ts';
 import type { Limits } from '../../model/index.ts';
 import { clientCertificateOf, type TlsDetails } from '../connections/tlsDetails.ts';
-import type { ExchangePort } from '../exchange/clientSide.ts';
+import type { ExchangePort } from '../exchange/liveExchange.ts';
 import { Deadline, PHASE } from '../connections/deadline.ts';
 import type { OpenConnection } from '../connections/openConnection.ts';
 import { RelayLines } from '../connections/relayLines.ts';

@@ -10,7 +10,7 @@ import { test } from 'node:test';
 import { queryObjects } from 'node:v8';
 import { ClientConnection } from './clientConnection.ts';
 import { TestPlane } from '../dataPlane.testing.ts';
-import { LiveExchange } from '../exchange/liveExchange.ts';
+import { ServedExchange } from '../exchange/servedExchange.ts';
 import { until } from '../../until.testing.ts';
 import { get, ok, RawBackend, status } from '../wire.testing.ts';
 
@@ -76,7 +76,7 @@ test('ten thousand idle connections cost little, do not stand in the way, and le
   await exited;
   await until('every connection is gone', () => plane.connections === 0);
   await until('nothing of them is left in memory', () => instances(ClientConnection) === 0);
-  assert.equal(instances(LiveExchange), 0);
+  assert.equal(instances(ServedExchange), 0);
   // Garbage may count for a moment longer.
   await until('all but 15 MB of memory came back', () => memory() - before < 15);
   plane.close();

@@ -1,8 +1,8 @@
 import { GatewayError, type ErrorCode } from '../../errors.ts';
 import { parseAuthority, readTarget, type Head } from '../../http/index.ts';
-import type { ClientSide } from '../exchange/clientSide.ts';
-import { LiveExchange } from '../exchange/liveExchange.ts';
+import type { ClientSide, LiveExchange } from '../exchange/liveExchange.ts';
 import { handle } from '../exchange/handle.ts';
+import { ServedExchange } from '../exchange/servedExchange.ts';
 
 /** The reason to refuse a message before it is a request. */
 export interface Refusal {
@@ -27,7 +27,7 @@ export function openExchange(side: ClientSide, head: Head): LiveExchange | Refus
     host: authority?.host ?? '',
     authority: authority?.authority ?? '',
   };
-  const x = new LiveExchange(side, head, side.port.enter(), place);
+  const x = new ServedExchange(side, head, side.port.enter(), place);
   if (head.chunked) x.body.startChunked();
   else x.body.startLength(Math.max(0, head.contentLength));
   return x;

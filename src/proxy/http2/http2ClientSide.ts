@@ -1,6 +1,6 @@
 import type { ClientCertificate, ServerStream } from '../../http/index.ts';
 import type { TlsDetails } from '../connections/tlsDetails.ts';
-import type { ClientSide } from '../exchange/clientSide.ts';
+import type { ClientSide } from '../exchange/liveExchange.ts';
 import type { ConnectionPort } from '../http1/clientSocket.ts';
 import type { RelayLines } from '../connections/relayLines.ts';
 import type { ReportedEnds } from '../connections/reportedEnds.ts';

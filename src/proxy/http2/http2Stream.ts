@@ -11,9 +11,8 @@ import {
   type StreamUser,
 } from '../../http/index.ts';
 import type { UpstreamConnection } from '../../upstream/index.ts';
-import type { ClientSide } from '../exchange/clientSide.ts';
+import { type ClientSide, LiveExchange } from '../exchange/liveExchange.ts';
 import { LINGER_BYTES, LINGER_MS } from '../http1/clientSocket.ts';
-import { LiveExchange, type BodyConsumer } from '../exchange/liveExchange.ts';
 import { isGrpc } from '../exchange/grpc.ts';
 import { Http2Response } from './http2Response.ts';
 import { Http2Tunnel } from './http2Tunnel.ts';
@@ -22,6 +21,7 @@ import { Http2ClientSide, type StreamConnection } from './http2ClientSide.ts';
 import { openExchange, serveExchange, type Refusal } from '../http1/receive.ts';
 import { bareAnswer } from '../exchange/reply.ts';
 import { Tunnel } from '../connections/tunnel.ts';
+import type { BodyConsumer } from '../exchange/receivedRequest.ts';
 
 const EMPTY = Buffer.alloc(0);
 

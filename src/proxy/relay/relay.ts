@@ -11,10 +11,11 @@ import {
 } from '../../http/index.ts';
 import { sendError } from '../../mcp/index.ts';
 import type { Endpoint, UpstreamConnection, UpstreamUser } from '../../upstream/index.ts';
-import type { BodyConsumer, LiveExchange } from '../exchange/liveExchange.ts';
+import type { LiveExchange } from '../exchange/liveExchange.ts';
 import { sendPiece, writeFirst, writePiece } from '../exchange/bodyWrites.ts';
 import { connectionLine } from '../exchange/reply.ts';
 import type { RelayOutcome } from '../stats/stats.ts';
+import type { BodyConsumer } from '../exchange/receivedRequest.ts';
 
 /** Connection and its like are between the client and us. */
 const ownLines = dropTable(hopByHop.filter((kind) => kind !== KIND.proxyAuthenticate));

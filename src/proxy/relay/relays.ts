@@ -1,9 +1,8 @@
 import type { Limits } from '../../model/index.ts';
 import { hashOf, lotOf } from '../../upstream/index.ts';
-import type { RelayRouter } from '../exchange/compiled.ts';
+import type { LiveExchange, RelayRouter } from '../exchange/liveExchange.ts';
 import { increment } from '../stats/counts.ts';
 import { RelayServer } from './relayServer.ts';
-import type { LiveExchange } from '../exchange/liveExchange.ts';
 import type { PortTools } from '../ports/port.ts';
 import { Relay } from './relay.ts';
 import { writeRelayHeader, type RelayHeader } from './relayHeader.ts';

@@ -28,7 +28,7 @@ import type {
   CompiledRoute,
   NonHttpListener,
   RelayRouter,
-} from '../exchange/compiled.ts';
+} from '../exchange/liveExchange.ts';
 import { dropTables, type DropTables } from '../routing/droppedHeaders.ts';
 import { compileMatch } from '../routing/match.ts';
 import { HostTable, Router } from '../routing/router.ts';
