@@ -1,6 +1,8 @@
 import { clientRequests } from '../messages/mcpMethods.ts';
-import type { ResumptionOutcome } from './resumption.ts';
 import type { Labels, Metrics, Sample } from '../../telemetry/index.ts';
+
+/** The result of an attempt to continue a session of another process here. */
+export type ResumptionOutcome = 'resumed' | 'unknown' | 'failed';
 
 /** The result of a call. `denied`: a rule hid the item; `failed`: the target could not answer. */
 export type Outcome = 'ok' | 'error' | 'denied' | 'failed' | 'cancelled';

@@ -5,9 +5,7 @@ import { principalMark, sameMark, serverMark, type CarriedState } from './carrie
 import type { Caller } from '../contract.ts';
 import type { Session } from './session.ts';
 import type { SessionSeal, SessionTicket } from './sessionId.ts';
-
-/** The result of an attempt to continue a session of another process here. */
-export type ResumptionOutcome = 'resumed' | 'unknown' | 'failed';
+import type { ResumptionOutcome } from './mcpMetrics.ts';
 
 export interface ResumptionOptions {
   readonly seal: SessionSeal;

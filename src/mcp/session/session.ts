@@ -5,7 +5,6 @@ import { isOverNetwork } from '../targets/facts.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { PostResponse } from './postResponse.ts';
 import { Call } from './call.ts';
-import type { CanSeeResource } from '../targets/conversation/sessionReplay.ts';
 import type { Caller } from '../contract.ts';
 import { ClientStreams } from './clientStreams.ts';
 import type { Evictable, Tally } from '../limits/budget.ts';
@@ -29,7 +28,13 @@ import { readServerId, ServerRequests, idWithServerId, type ServerRequest } from
 import type { Outgoing } from '../messages/outgoing.ts';
 import type { KnownTask, TaskRegistry } from './taskRegistry.ts';
 import { TaskIds, type TaskReader } from './taskIds.ts';
-import type { MessageOrigin, TargetConnection, TargetListener, TargetView } from '../targets/target.ts';
+import type {
+  CanSeeResource,
+  MessageOrigin,
+  TargetConnection,
+  TargetListener,
+  TargetView,
+} from '../targets/target.ts';
 
 export interface SessionView {
   /** Hash of the id. */

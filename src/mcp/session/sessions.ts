@@ -8,12 +8,13 @@ import { principalMark, serverMark } from './carriedState.ts';
 import { EndedSessions } from './endedSessions.ts';
 import { RetainedMemory, RetainedMemoryPool } from '../limits/retainedMemory.ts';
 import { DetachedSessions } from './detachedSessions.ts';
-import { resumableTarget, Resumption, type ResumptionOutcome } from './resumption.ts';
+import { resumableTarget, Resumption } from './resumption.ts';
 import { Session } from './session.ts';
 import { sessionLabel, type SessionSeal, type SessionTicket } from './sessionId.ts';
 import type { TargetConnection, TargetPlace } from '../targets/target.ts';
 import type { TakenUp } from '../targets/targetRuntime.ts';
 import { TaskRegistry } from './taskRegistry.ts';
+import type { ResumptionOutcome } from './mcpMetrics.ts';
 
 export interface SessionsOptions {
   readonly seal: SessionSeal;

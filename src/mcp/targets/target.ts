@@ -2,9 +2,11 @@
 
 import type { GatewayError } from '../../errors.ts';
 import type { Reach } from '../contract.ts';
-import type { CanSeeResource } from './conversation/sessionReplay.ts';
 import type { Envelope, RpcId } from '../json/envelope.ts';
 import type { Outgoing } from '../messages/outgoing.ts';
+
+/** May whoever reads the session's streams know of the resource? */
+export type CanSeeResource = (uri: string) => boolean;
 
 /** Waits for the response to one request. Exactly one of the two is called, once. */
 export interface Waiter {

@@ -1,6 +1,7 @@
 import type { RetainedMemory } from '../../limits/retainedMemory.ts';
 import { cut, memberOf, stringValue, type Envelope } from '../../json/envelope.ts';
 import { renderOutgoing } from '../../messages/outgoing.ts';
+import type { CanSeeResource } from '../target.ts';
 
 /**
  * Characters of the initialize of a client, and of what it says besides: they are kept as long as the session lives, and
@@ -12,9 +13,6 @@ const maxLevel = 64;
 const maxSubscriptions = 1_024;
 /** Characters of all of them together. */
 const maxLength = 1_048_576;
-
-/** May whoever reads the session's streams know of the resource? */
-export type CanSeeResource = (uri: string) => boolean;
 
 /** The messages of the client that a replacement server must get again. */
 export class SessionReplay {

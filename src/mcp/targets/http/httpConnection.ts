@@ -5,11 +5,11 @@ import type { Reach } from '../../contract.ts';
 import type { RetainedMemory } from '../../limits/retainedMemory.ts';
 import type { RestartPolicy } from '../conversation/backoff.ts';
 import type { CallLimit } from '../../limits/callTimeouts.ts';
-import type { CanSeeResource } from '../conversation/sessionReplay.ts';
 import type { Envelope, RpcId } from '../../json/envelope.ts';
 import { renderOutgoing, type Outgoing } from '../../messages/outgoing.ts';
 import { lateError, targetError } from '../../messages/rpcError.ts';
 import type {
+  CanSeeResource,
   MessageOrigin,
   TargetConnection,
   TargetListener,

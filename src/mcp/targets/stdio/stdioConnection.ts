@@ -7,7 +7,14 @@ import type { Envelope, RpcId } from '../../json/envelope.ts';
 import { renderOutgoing, type Outgoing } from '../../messages/outgoing.ts';
 import { lateError, targetError } from '../../messages/rpcError.ts';
 import type { Tenant as SessionActivity } from '../targetRuntime.ts';
-import type { TargetConnection, TargetListener, TargetState, TargetView, Waiter } from '../target.ts';
+import type {
+  CanSeeResource,
+  TargetConnection,
+  TargetListener,
+  TargetState,
+  TargetView,
+  Waiter,
+} from '../target.ts';
 import { Backoff, type RestartPolicy } from '../conversation/backoff.ts';
 import type { Child, ChildEvents } from './child.ts';
 import type { Children } from './children.ts';
@@ -15,7 +22,7 @@ import { CallTimeouts, type CallLimit } from '../../limits/callTimeouts.ts';
 import { idOfLongLine } from '../conversation/longLine.ts';
 import { PendingCalls } from '../conversation/pendingCalls.ts';
 import { MessageReader, type MessageReceiver } from '../conversation/messageReader.ts';
-import { SessionReplay, type CanSeeResource, type WireRequest } from '../conversation/sessionReplay.ts';
+import { SessionReplay, type WireRequest } from '../conversation/sessionReplay.ts';
 import type { Claim, Slot, SlotUser } from './slots.ts';
 import { failureOf } from './failure.ts';
 import { StderrLog } from './stderrLog.ts';
