@@ -4,4 +4,4 @@ export { McpRuntime, type McpRuntimeOptions, type McpView } from './runtime.ts';
 export { sendError } from './messages/rpcError.ts';
 export type { SessionView } from './session/session.ts';
 export { isOverNetwork } from './targets/facts.ts';
-export type { TargetState, TargetView } from './targets/target.ts';
+export type { TargetState, TargetView } from './targets/kind/target.ts';

@@ -11,7 +11,7 @@ import {
 } from './harness.testing.ts';
 import { RawClient } from './rawClient.testing.ts';
 import { RemoteServer } from './remoteServer.testing.ts';
-import type { TargetView } from './targets/target.ts';
+import type { TargetView } from './targets/kind/target.ts';
 
 const quick = { firstDelayMs: 1, maxDelayMs: 4, maxFailures: 3, windowMs: 60_000, coolDownMs: 0 };
 

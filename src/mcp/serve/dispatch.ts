@@ -16,7 +16,7 @@ import type { McpMetrics } from '../session/mcpMetrics.ts';
 import { clientRequests, fateOfNotification } from '../messages/mcpMethods.ts';
 import { errorResponse } from '../messages/rpcError.ts';
 import type { Session } from '../session/session.ts';
-import type { TargetConnection } from '../targets/target.ts';
+import type { TargetConnection } from '../targets/kind/target.ts';
 import type { TaskItem } from '../session/taskRegistry.ts';
 import { ResponseFilters, type ResponseFilter } from '../items/responseFilter.ts';
 

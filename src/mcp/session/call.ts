@@ -5,7 +5,7 @@ import { splice } from '../json/scan.ts';
 import type { CallStats } from './mcpMetrics.ts';
 import type { Tally } from '../limits/budget.ts';
 import { errorResponse } from '../messages/rpcError.ts';
-import type { Waiter } from '../targets/target.ts';
+import type { Waiter } from '../targets/kind/target.ts';
 import { unfiltered, type ResponseFilter } from '../items/responseFilter.ts';
 
 export interface CallStart {

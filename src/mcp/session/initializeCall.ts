@@ -4,7 +4,7 @@ import type { Call } from './call.ts';
 import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
 import type { Session } from './session.ts';
 import { targetError } from '../messages/rpcError.ts';
-import type { Waiter } from '../targets/target.ts';
+import type { Waiter } from '../targets/kind/target.ts';
 import { isSupportedVersion } from '../messages/versions.ts';
 
 /** The initialize of a session: its outcome decides whether the session comes to be. */

@@ -34,7 +34,7 @@ import type {
   TargetConnection,
   TargetListener,
   TargetView,
-} from '../targets/target.ts';
+} from '../targets/kind/target.ts';
 
 export interface SessionView {
   /** Hash of the id. */

@@ -11,8 +11,8 @@ import { DetachedSessions } from './detachedSessions.ts';
 import { resumableTarget, Resumption } from './resumption.ts';
 import { Session } from './session.ts';
 import { sessionLabel, type SessionSeal, type SessionTicket } from './sessionId.ts';
-import type { TargetConnection, TargetPlace } from '../targets/target.ts';
-import type { TakenUp } from '../targets/targetRuntime.ts';
+import type { TargetConnection, TargetPlace } from '../targets/kind/target.ts';
+import type { TakenUp } from '../targets/kind/targetRuntime.ts';
 import { TaskRegistry } from './taskRegistry.ts';
 import type { ResumptionOutcome } from './mcpMetrics.ts';
 

@@ -1,10 +1,15 @@
 import type { z } from 'zod';
 import type { McpTarget, McpTargets, NetworkTarget } from '../../model/index.ts';
 import { notBuilt } from '../../schema/index.ts';
-import type { ClusterRight, ClusterTarget } from './clusterForm.ts';
+import type { ClusterRight, ClusterTarget } from './kind/clusterTarget.ts';
 import { httpFacts } from './http/facts.ts';
 import { stdioFacts } from './stdio/facts.ts';
-import type { ExplanationWords, FileSurroundings, TargetExplanation, TargetFacts } from './targetFacts.ts';
+import type {
+  ExplanationWords,
+  FileSurroundings,
+  TargetExplanation,
+  TargetFacts,
+} from './kind/targetFacts.ts';
 
 type TargetKind = keyof McpTargets;
 
@@ -136,5 +141,5 @@ export type {
   Made,
   Refusal,
   ServicePort,
-} from './clusterForm.ts';
-export type { ConnectionSettings } from './connectionSettings.ts';
+} from './kind/clusterTarget.ts';
+export type { ConnectionSettings } from './kind/connectionSettings.ts';

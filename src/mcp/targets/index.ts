@@ -2,8 +2,14 @@ import type { McpTarget, McpTargets } from '../../model/index.ts';
 import type { ResumableKind } from './facts.ts';
 import { httpRuntime } from './http/index.ts';
 import { stdioRuntime } from './stdio/index.ts';
-import type { TargetConnection, TargetPlace } from './target.ts';
-import type { ResumableRuntime, TakenUp, TargetRuntime, TargetServices, TargetUse } from './targetRuntime.ts';
+import type { TargetConnection, TargetPlace } from './kind/target.ts';
+import type {
+  ResumableRuntime,
+  TakenUp,
+  TargetRuntime,
+  TargetServices,
+  TargetUse,
+} from './kind/targetRuntime.ts';
 
 type TargetKind = keyof McpTargets;
 type Runtimes = { readonly [Kind in TargetKind]: TargetRuntime<McpTargets[Kind]> };

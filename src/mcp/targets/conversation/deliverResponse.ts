@@ -1,6 +1,6 @@
 import { GatewayError } from '../../../errors.ts';
 import type { Envelope } from '../../json/envelope.ts';
-import type { Waiter } from '../target.ts';
+import type { Waiter } from '../kind/target.ts';
 
 /** Hands a response to its caller: whatever goes wrong in that, the caller hears of it. */
 export function deliverResponse(waiter: Waiter, response: Envelope): void {

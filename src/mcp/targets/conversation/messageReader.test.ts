@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { GatewayError } from '../../../errors.ts';
 import { recordingLog } from '../../harness.testing.ts';
-import { Waits } from '../waiter.testing.ts';
+import { Waits } from '../kind/waiter.testing.ts';
 import { PendingCalls } from './pendingCalls.ts';
 import { MessageReader, type MessageReceiver } from './messageReader.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../../errors.ts';
-import { message, Waits } from '../waiter.testing.ts';
+import { message, Waits } from '../kind/waiter.testing.ts';
 import { PendingCalls } from './pendingCalls.ts';
 
 const broken = new GatewayError('mcp_target_failed', { message: 'broken' });

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../../errors.ts';
 import type { Envelope, RpcId } from '../../json/envelope.ts';
-import type { Waiter } from '../target.ts';
+import type { Waiter } from '../kind/target.ts';
 
 /** A request that waits for the server to be restarted. */
 export interface Delayed {

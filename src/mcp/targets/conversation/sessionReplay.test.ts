@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RetainedMemory, RetainedMemoryPool } from '../../limits/retainedMemory.ts';
-import { message } from '../waiter.testing.ts';
+import { message } from '../kind/waiter.testing.ts';
 import { maxKept, SessionReplay } from './sessionReplay.ts';
 
 const initialize = message('{"jsonrpc":"2.0","id":"mine","method":"initialize","params":{"a":1}}');

@@ -1,7 +1,7 @@
 import type { RetainedMemory } from '../../limits/retainedMemory.ts';
 import { cut, memberOf, stringValue, type Envelope } from '../../json/envelope.ts';
 import { renderOutgoing } from '../../messages/outgoing.ts';
-import type { CanSeeResource } from '../target.ts';
+import type { CanSeeResource } from '../kind/target.ts';
 
 /**
  * Characters of the initialize of a client, and of what it says besides: they are kept as long as the session lives, and

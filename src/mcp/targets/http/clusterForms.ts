@@ -2,8 +2,8 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import type { BackendTls, RemoteTarget } from '../../../model/index.ts';
 import { crdRules } from '../../../schema/index.ts';
-import { objectName } from '../clusterFields.ts';
-import { clusterForm, type ClusterTools, type Made } from '../clusterForm.ts';
+import { objectName } from '../kind/clusterFields.ts';
+import { clusterForm, type ClusterTools, type Made } from '../kind/clusterTarget.ts';
 import { hostName, insideName, isExternal } from './outsideHost.ts';
 import { usualPath } from './remoteServer.ts';
 

@@ -1,5 +1,5 @@
 import type { RemoteTarget } from '../../../model/index.ts';
-import type { TargetFacts } from '../targetFacts.ts';
+import type { TargetFacts } from '../kind/targetFacts.ts';
 import { httpInCluster } from './clusterForms.ts';
 import { httpFile } from './fileForm.ts';
 

@@ -1,5 +1,5 @@
 import type { RemoteTarget } from '../../../model/index.ts';
-import { fileForm } from '../targetFacts.ts';
+import { fileForm } from '../kind/targetFacts.ts';
 import { remoteServer } from './remoteServer.ts';
 
 export const httpFile = fileForm({

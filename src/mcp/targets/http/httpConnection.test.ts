@@ -5,8 +5,8 @@ import { until } from '../../../until.testing.ts';
 import { remoteTarget } from '../../harness.testing.ts';
 import { RetainedMemory, RetainedMemoryPool } from '../../limits/retainedMemory.ts';
 import { RemoteServer, type Incoming } from '../../remoteServer.testing.ts';
-import type { MessageOrigin } from '../target.ts';
-import { message, Waits } from '../waiter.testing.ts';
+import type { MessageOrigin } from '../kind/target.ts';
+import { message, Waits } from '../kind/waiter.testing.ts';
 import { HttpConnection, type HttpOptions } from './httpConnection.ts';
 import { reachOf, startServer } from './http.testing.ts';
 

@@ -17,7 +17,7 @@ import type {
   TargetState,
   TargetView,
   Waiter,
-} from '../target.ts';
+} from '../kind/target.ts';
 import { endMs, endSession, within } from './endSession.ts';
 import { InitializeRequest } from './initializeRequest.ts';
 import { PreviousServers } from './previousServers.ts';

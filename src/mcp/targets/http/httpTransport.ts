@@ -8,7 +8,7 @@ import { PendingCalls } from '../conversation/pendingCalls.ts';
 import { MessageReader, type MessageReceiver } from '../conversation/messageReader.ts';
 import type { Envelope } from '../../json/envelope.ts';
 import { targetError } from '../../messages/rpcError.ts';
-import type { MessageOrigin } from '../target.ts';
+import type { MessageOrigin } from '../kind/target.ts';
 import type { InFlightRequest, RequestHost, StreamPlace } from './inFlightRequest.ts';
 import type { PinnedSession } from './pinnedSession.ts';
 import { InFlightRequests } from './inFlightRequests.ts';

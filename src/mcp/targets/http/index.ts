@@ -1,5 +1,5 @@
 import type { RemoteTarget } from '../../../model/index.ts';
-import type { ResumableRuntime, TargetServices, TargetUse } from '../targetRuntime.ts';
+import type { ResumableRuntime, TargetServices, TargetUse } from '../kind/targetRuntime.ts';
 import { HttpConnection } from './httpConnection.ts';
 
 /** Sessions with servers that speak Streamable HTTP. */

@@ -4,7 +4,7 @@ import { Backoff, type RestartPolicy } from '../conversation/backoff.ts';
 import type { RetainedMemory } from '../../limits/retainedMemory.ts';
 import { SessionReplay } from '../conversation/sessionReplay.ts';
 import { targetError } from '../../messages/rpcError.ts';
-import type { CanSeeResource, TargetState } from '../target.ts';
+import type { CanSeeResource, TargetState } from '../kind/target.ts';
 import { endSession } from './endSession.ts';
 import { agree, newPinnedSession, type PinnedSession } from './pinnedSession.ts';
 import type { StandaloneStream } from './standaloneStream.ts';

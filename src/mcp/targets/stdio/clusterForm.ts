@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { parseDuration, type StdioTarget } from '../../../model/index.ts';
 import { byName, crdRules, podResources } from '../../../schema/index.ts';
-import { clusterText, differ, objectName } from '../clusterFields.ts';
-import { clusterForm, type Made } from '../clusterForm.ts';
+import { clusterText, differ, objectName } from '../kind/clusterFields.ts';
+import { clusterForm, type Made } from '../kind/clusterTarget.ts';
 import { startTimeoutMs } from './fileForm.ts';
 
 const variable = z

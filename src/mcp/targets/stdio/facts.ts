@@ -1,5 +1,5 @@
 import { formatDuration, type StdioTarget } from '../../../model/index.ts';
-import type { TargetFacts } from '../targetFacts.ts';
+import type { TargetFacts } from '../kind/targetFacts.ts';
 import { stdioInCluster } from './clusterForm.ts';
 import { stdioFile } from './fileForm.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { StdioTarget } from '../../../model/index.ts';
 import { fields, mayHoldSecret, namesFile, positiveDuration } from '../../../schema/index.ts';
-import { fileForm } from '../targetFacts.ts';
+import { fileForm } from '../kind/targetFacts.ts';
 
 const environmentName = z
   .string()

@@ -1,5 +1,5 @@
 import type { StdioTarget } from '../../../model/index.ts';
-import type { TargetRuntime, TargetServices } from '../targetRuntime.ts';
+import type { TargetRuntime, TargetServices } from '../kind/targetRuntime.ts';
 import { Children } from './children.ts';
 import { StdioConnection } from './stdioConnection.ts';
 

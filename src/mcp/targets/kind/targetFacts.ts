@@ -1,9 +1,9 @@
 /** The facts about a kind of MCP target that the rest of the program needs without its run-time code. */
 
-import type { CallTimeouts, McpTarget, NetworkTarget, PolicyUse } from '../../model/index.ts';
-import type { HostAndPort } from '../../schema/index.ts';
+import type { CallTimeouts, McpTarget, NetworkTarget, PolicyUse } from '../../../model/index.ts';
+import type { HostAndPort } from '../../../schema/index.ts';
 import type { z } from 'zod';
-import type { AnyClusterForm } from './clusterForm.ts';
+import type { AnyClusterForm } from './clusterTarget.ts';
 import type { ConnectionSettings } from './connectionSettings.ts';
 
 /** A row of the table. */

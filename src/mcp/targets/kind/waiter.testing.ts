@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { GatewayError } from '../../errors.ts';
-import { readEnvelope, type Envelope } from '../json/envelope.ts';
+import type { GatewayError } from '../../../errors.ts';
+import { readEnvelope, type Envelope } from '../../json/envelope.ts';
 import type { Waiter } from './target.ts';
 
 /** A message of a test. */

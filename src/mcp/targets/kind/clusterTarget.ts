@@ -1,8 +1,8 @@
 /** The form of a kind of MCP target in an McpBackend of a cluster. */
 
 import type { z } from 'zod';
-import type { McpTarget } from '../../model/index.ts';
-import type { podResources } from '../../schema/index.ts';
+import type { McpTarget } from '../../../model/index.ts';
+import type { podResources } from '../../../schema/index.ts';
 import type { ConnectionSettings } from './connectionSettings.ts';
 
 /** The reason why a target cannot be made, and whether the McpBackend itself or a reference of it is wrong. */

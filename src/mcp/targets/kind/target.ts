@@ -1,9 +1,9 @@
 /** The functions of an MCP server that a session needs, whatever way it is reached. */
 
-import type { GatewayError } from '../../errors.ts';
-import type { Reach } from '../contract.ts';
-import type { Envelope, RpcId } from '../json/envelope.ts';
-import type { Outgoing } from '../messages/outgoing.ts';
+import type { GatewayError } from '../../../errors.ts';
+import type { Reach } from '../../contract.ts';
+import type { Envelope, RpcId } from '../../json/envelope.ts';
+import type { Outgoing } from '../../messages/outgoing.ts';
 
 /** May whoever reads the session's streams know of the resource? */
 export type CanSeeResource = (uri: string) => boolean;

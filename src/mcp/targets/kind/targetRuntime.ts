@@ -1,11 +1,11 @@
 /** The run-time part of a kind of MCP target. */
 
-import type { Limits, McpTarget } from '../../model/index.ts';
-import type { Logger } from '../../telemetry/index.ts';
-import type { Reach } from '../contract.ts';
-import type { Budget, Evictable } from '../limits/budget.ts';
-import type { RetainedMemory } from '../limits/retainedMemory.ts';
-import type { RestartPolicy } from './conversation/backoff.ts';
+import type { Limits, McpTarget } from '../../../model/index.ts';
+import type { Logger } from '../../../telemetry/index.ts';
+import type { Reach } from '../../contract.ts';
+import type { Budget, Evictable } from '../../limits/budget.ts';
+import type { RetainedMemory } from '../../limits/retainedMemory.ts';
+import type { RestartPolicy } from '../conversation/backoff.ts';
 import type { TargetConnection, TargetListener, TargetPlace } from './target.ts';
 
 /** The services of a process that all its connections to targets share. */
