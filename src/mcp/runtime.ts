@@ -7,9 +7,9 @@ import { McpMetrics } from './session/mcpMetrics.ts';
 import type { Session, SessionView } from './session/session.ts';
 import { SessionSeal } from './session/sessionId.ts';
 import { Sessions } from './session/sessions.ts';
-import { defaultRestart, type RestartPolicy } from './targets/conversation/backoff.ts';
+import { defaultRestart } from './targets/conversation/backoff.ts';
 import { Targets } from './targets/index.ts';
-import type { TargetUse } from './targets/kind/targetRuntime.ts';
+import type { RestartPolicy, TargetUse } from './targets/kind/targetRuntime.ts';
 
 export interface McpRuntimeOptions {
   /** 64 hex digits; absent: a random key, and session ids die with the process. */

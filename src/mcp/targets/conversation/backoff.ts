@@ -1,14 +1,4 @@
-/** The delays for a server that keeps dying: short, then ever longer, then no restart until a client asks again. */
-export interface RestartPolicy {
-  /** Wait before the first restart; doubled for each further failure in the window. */
-  readonly firstDelayMs: number;
-  readonly maxDelayMs: number;
-  /** This many failures within the window, and it is given up. */
-  readonly maxFailures: number;
-  readonly windowMs: number;
-  /** After giving up, calls fail at once for so long; then the next one tries again. */
-  readonly coolDownMs: number;
-}
+import type { RestartPolicy } from '../kind/targetRuntime.ts';
 
 export const defaultRestart: RestartPolicy = {
   firstDelayMs: 100,

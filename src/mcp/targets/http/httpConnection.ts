@@ -3,7 +3,6 @@ import type { Limits, RemoteTarget } from '../../../model/index.ts';
 import type { Logger } from '../../../telemetry/index.ts';
 import type { Reach } from '../../contract.ts';
 import type { RetainedMemory } from '../../limits/retainedMemory.ts';
-import type { RestartPolicy } from '../conversation/backoff.ts';
 import type { CallLimit } from '../../limits/callTimeouts.ts';
 import type { Envelope, RpcId } from '../../json/envelope.ts';
 import { renderOutgoing, type Outgoing } from '../../messages/outgoing.ts';
@@ -27,6 +26,7 @@ import { Reinitialization, type ReinitializedConnection } from './reinitializati
 import { probeSession } from './probeSession.ts';
 import { StartTimer } from './startTimer.ts';
 import { HttpTransport, type TransportOwner } from './httpTransport.ts';
+import type { RestartPolicy } from '../kind/targetRuntime.ts';
 
 export interface HttpOptions {
   readonly reach: Reach;

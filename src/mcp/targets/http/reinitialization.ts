@@ -1,6 +1,6 @@
 import type { GatewayError } from '../../../errors.ts';
 import type { Logger } from '../../../telemetry/index.ts';
-import { Backoff, type RestartPolicy } from '../conversation/backoff.ts';
+import { Backoff } from '../conversation/backoff.ts';
 import type { RetainedMemory } from '../../limits/retainedMemory.ts';
 import { SessionReplay } from '../conversation/sessionReplay.ts';
 import { targetError } from '../../messages/rpcError.ts';
@@ -10,6 +10,7 @@ import { agree, newPinnedSession, type PinnedSession } from './pinnedSession.ts'
 import type { StandaloneStream } from './standaloneStream.ts';
 import type { StartTimer } from './startTimer.ts';
 import type { HttpTransport } from './httpTransport.ts';
+import type { RestartPolicy } from '../kind/targetRuntime.ts';
 
 /** The connection whose session it is. */
 export interface ReinitializedConnection {

@@ -1,7 +1,7 @@
 import type { ResponseHandler } from '../../../upstream/index.ts';
 import type { ErrorCode, GatewayError } from '../../../errors.ts';
 import { EventReader, type EventHandler, type Head } from '../../../http/index.ts';
-import { Backoff, type RestartPolicy } from '../conversation/backoff.ts';
+import { Backoff } from '../conversation/backoff.ts';
 import { idOfLongLine } from '../conversation/longLine.ts';
 import { targetError } from '../../messages/rpcError.ts';
 import { lingerMs, type InFlightRequest, type RequestHost, type StreamPlace } from './inFlightRequest.ts';
@@ -9,6 +9,7 @@ import type { PinnedSession } from './pinnedSession.ts';
 import { ServerExchange } from './serverExchange.ts';
 import { connectionError, statusError } from './failures.ts';
 import { requestHead } from './serverRequestHead.ts';
+import type { RestartPolicy } from '../kind/targetRuntime.ts';
 
 /** The delay before a stream that ended is reopened, in milliseconds, unless the server says otherwise. */
 const usualRetryMs = 1_000;

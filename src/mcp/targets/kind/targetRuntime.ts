@@ -5,8 +5,19 @@ import type { Logger } from '../../../telemetry/index.ts';
 import type { Reach } from '../../contract.ts';
 import type { Budget, Evictable } from '../../limits/budget.ts';
 import type { RetainedMemory } from '../../limits/retainedMemory.ts';
-import type { RestartPolicy } from '../conversation/backoff.ts';
 import type { TargetConnection, TargetListener, TargetPlace } from './target.ts';
+
+/** The delays for a server that keeps dying: short, then ever longer, then no restart until a client asks again. */
+export interface RestartPolicy {
+  /** Wait before the first restart; doubled for each further failure in the window. */
+  readonly firstDelayMs: number;
+  readonly maxDelayMs: number;
+  /** This many failures within the window, and it is given up. */
+  readonly maxFailures: number;
+  readonly windowMs: number;
+  /** After giving up, calls fail at once for so long; then the next one tries again. */
+  readonly coolDownMs: number;
+}
 
 /** The services of a process that all its connections to targets share. */
 export interface TargetServices {

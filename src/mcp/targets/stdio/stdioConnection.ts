@@ -6,7 +6,7 @@ import type { RetainedMemory } from '../../limits/retainedMemory.ts';
 import type { Envelope, RpcId } from '../../json/envelope.ts';
 import { renderOutgoing, type Outgoing } from '../../messages/outgoing.ts';
 import { lateError, targetError } from '../../messages/rpcError.ts';
-import type { Tenant as SessionActivity } from '../kind/targetRuntime.ts';
+import type { RestartPolicy, Tenant as SessionActivity } from '../kind/targetRuntime.ts';
 import type {
   CanSeeResource,
   TargetConnection,
@@ -15,7 +15,7 @@ import type {
   TargetView,
   Waiter,
 } from '../kind/target.ts';
-import { Backoff, type RestartPolicy } from '../conversation/backoff.ts';
+import { Backoff } from '../conversation/backoff.ts';
 import type { Child, ChildEvents } from './child.ts';
 import type { Children } from './children.ts';
 import { CallTimeouts, type CallLimit } from '../../limits/callTimeouts.ts';
