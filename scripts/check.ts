@@ -18,7 +18,16 @@ const steps: readonly Step[] = [
   { name: 'format', command: [binary('prettier'), '--check', '--log-level', 'warn', '.'] },
   { name: 'lint', command: [binary('oxlint'), '--type-aware', '--deny-warnings'] },
   { name: 'types', command: [binary('tsc'), '-p', '.'] },
-  { name: 'rooms', command: [process.execPath, '--test', '--test-reporter=dot', 'test/rooms.test.ts'] },
+  {
+    name: 'rooms',
+    command: [
+      process.execPath,
+      '--test',
+      '--test-reporter=dot',
+      'test/rooms.test.ts',
+      'test/subfolders.test.ts',
+    ],
+  },
   { name: 'generated files', command: [process.execPath, 'scripts/generate.ts', '--check'] },
   { name: 'plain English', command: [process.execPath, 'scripts/prose.ts'] },
   { name: 'unused code', command: [binary('knip')] },

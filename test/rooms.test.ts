@@ -1,12 +1,20 @@
 /**
- * The import directions of src/ (ARCHITECTURE.md, "Rooms"). A room sees only the rooms of its row, only through
- * their index.ts, and no file takes part in an import cycle (imports of types only are erased before anything runs).
+ * The import directions of src/ (ARCHITECTURE.md, "Rooms"). A room sees only the rooms of its row, only through their
+ * index.ts, and no file takes part in an import cycle. Imports of types count like all others.
  */
 import assert from 'node:assert/strict';
-import { globSync, readFileSync } from 'node:fs';
-import { dirname, posix } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import {
+  circles,
+  fileImportsOf,
+  importsOf,
+  isTest,
+  roomOf,
+  source,
+  type Import,
+  type Tree,
+} from './support/imports.ts';
 
 interface Row {
   /** Rooms whose values and types it may use. */
@@ -66,26 +74,6 @@ const onlyFileForCli: Readonly<Record<string, string>> = {
   policies: 'policies/facts.ts',
 };
 
-interface Import {
-  readonly specifier: string;
-  readonly typeOnly: boolean;
-  /** `import()`, which loads the file when it runs. */
-  readonly lazy: boolean;
-}
-
-const statement =
-  /^\s*(?:import|export)\s+(type\s)?[^'";]*?\sfrom\s+'([^']+)'|^\s*import\s+'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/gm;
-
-const importsOf = (source: string): Import[] =>
-  Array.from(source.matchAll(statement), ([, type, from, bare, dynamic]) => ({
-    specifier: from ?? bare ?? dynamic ?? '',
-    typeOnly: type !== undefined,
-    lazy: dynamic !== undefined,
-  }));
-
-const roomOf = (path: string): string => path.split('/')[0] ?? '';
-const isTest = (path: string): boolean => /\.(?:test|testing)\.ts$/.test(path);
-
 /** Why `path` may not import `target` (both relative to src/); undefined when it may. */
 const refusal = (path: string, target: string, typeOnly: boolean): string | undefined => {
   if (target.startsWith('../')) return 'lies outside src/';
@@ -111,58 +99,28 @@ const refusal = (path: string, target: string, typeOnly: boolean): string | unde
   return `only ${to}/index.ts is open to other rooms`;
 };
 
-/** The offences of a tree: path → source, paths relative to src/. */
-const offences = (tree: ReadonlyMap<string, string>): string[] =>
-  [...tree].flatMap(([path, source]) =>
-    importsOf(source)
-      .filter(({ specifier }) => specifier.startsWith('.'))
-      .flatMap(({ specifier, typeOnly }) => {
-        const target = posix.join(dirname(path), specifier);
-        const why = refusal(path, target, typeOnly);
-        return why === undefined ? [] : [`${path} imports ${target}: ${why}`];
-      }),
+/** The offences of a tree. */
+const offences = (tree: Tree): string[] =>
+  [...tree.keys()].flatMap((path) =>
+    fileImportsOf(tree, path).flatMap(({ target, typeOnly }) => {
+      const why = refusal(path, target, typeOnly);
+      return why === undefined ? [] : [`${path} imports ${target}: ${why}`];
+    }),
   );
 
-/** The first import cycle found from each file, as `a → b → a`. */
-const cycles = (tree: ReadonlyMap<string, string>): string[] => {
-  const found: string[] = [];
-  const finished = new Set<string>();
-  const visit = (path: string, trail: readonly string[]): void => {
-    const at = trail.indexOf(path);
-    if (at >= 0) {
-      found.push([...trail.slice(at), path].join(' → '));
-      return;
-    }
-    if (finished.has(path)) return;
-    for (const { specifier, typeOnly } of importsOf(tree.get(path) ?? ''))
-      if (specifier.startsWith('.') && !typeOnly)
-        visit(posix.join(dirname(path), specifier), [...trail, path]);
-    finished.add(path);
-  };
-  for (const path of tree.keys()) visit(path, []);
-  return found;
-};
+/** The import cycles of files; imports of types count like all others. */
+const cycles = (tree: Tree): string[] =>
+  circles(tree.keys(), (path) => fileImportsOf(tree, path).map(({ target }) => target));
 
 /** Every file that a file imports, directly or through others, by the imports that `follows` selects. */
-const reach = (
-  tree: ReadonlyMap<string, string>,
-  start: string,
-  follows: (found: Import) => boolean,
-): ReadonlySet<string> => {
+const reach = (tree: Tree, start: string, follows: (found: Import) => boolean): ReadonlySet<string> => {
   const reached = new Set([start]);
   for (const path of reached)
-    for (const found of importsOf(tree.get(path) ?? ''))
-      if (found.specifier.startsWith('.') && follows(found))
-        reached.add(posix.join(dirname(path), found.specifier));
+    for (const found of fileImportsOf(tree, path)) if (follows(found)) reached.add(found.target);
   return reached;
 };
 
 const isController = (path: string): boolean => roomOf(path) === 'controller' || path === 'controllerMain.ts';
-
-const root = fileURLToPath(new URL('../src/', import.meta.url));
-const source = new Map(
-  globSync('**/*.ts', { cwd: root }).map((path) => [path, readFileSync(root + path, 'utf8')]),
-);
 
 test('the source was found', () => {
   assert.ok(source.size > 10);
@@ -299,7 +257,9 @@ test('a circle is caught', () => {
   const circle = new Map([
     ['http/a.ts', "import { b } from './b.ts';"],
     ['http/b.ts', "import './c.ts';"],
-    ['http/c.ts', "export { a } from './a.ts';\nimport type { B } from './b.ts';"],
+    ['http/c.ts', "export { a } from './a.ts';"],
   ]);
   assert.deepEqual(cycles(circle), ['http/a.ts → http/b.ts → http/c.ts → http/a.ts']);
+  const ofTypes = new Map(circle).set('http/c.ts', "import type { A } from './a.ts';");
+  assert.deepEqual(cycles(ofTypes), cycles(circle));
 });

@@ -149,7 +149,7 @@ export const dataPlaneFaults: readonly Requirement[] = [
         'renewed certificates of a listener reach every new connection, and cost nobody a handshake or a request',
       ],
       [
-        'src/proxy/ports/tls.test.ts',
+        'src/proxy/ports/tlsListeners.test.ts',
         'renewed files serve new connections and leave open ones alone; broken ones change nothing',
       ],
     ],
