@@ -4,7 +4,7 @@ import type { KubeObject } from './api/object.ts';
 import { bundleVersionAnnotation, crdResource, trimCrd, watchedKinds, type WatchedKind } from './kinds.ts';
 import { namespaceBudget, noteReplaced, type AskedData, type KubeObjects } from './translate/index.ts';
 import type { Secret } from './types/index.ts';
-import { HeldData } from './watch/heldData.ts';
+import { OnDemandData } from './watch/onDemandData.ts';
 import { Informer } from './watch/informer.ts';
 import type { WatchPace } from './watch/listWatch.ts';
 import type { Change } from './watch/store.ts';
@@ -32,13 +32,13 @@ const dataFields = ['secrets', 'configMaps'] as const satisfies readonly (keyof 
 export class ClusterObjects {
   readonly #informers: readonly (readonly [WatchedKind, Informer<KubeObject>])[];
   readonly #crds: Informer<KubeObject>;
-  readonly #held: HeldData;
+  readonly #held: OnDemandData;
   /** True when every kind is known for the first time; false when it is closed before. */
   readonly synced: Promise<boolean>;
 
   constructor({ onChange, isEcho, ...shared }: ClusterObjectsOptions) {
     const { api, log } = shared;
-    const held = new HeldData({
+    const held = new OnDemandData({
       api,
       log,
       budget: namespaceBudget,

@@ -1,6 +1,6 @@
 import { stackOf } from '../errorText.ts';
 import type { ProcessSettings } from '../model/index.ts';
-import type { Trouble } from '../stream/index.ts';
+import type { ReportedProblem } from '../stream/index.ts';
 import type { Counter, Histogram, Logger, Metrics } from '../telemetry/index.ts';
 import type { KubeApi } from './api/api.ts';
 import { keyOf } from './api/object.ts';
@@ -52,7 +52,7 @@ export interface ControllerOptions {
    */
   readonly infrastructure?: (gateways: readonly Gateway[]) => ReadonlyMap<string, Infrastructure>;
   /** By `namespace/name`: what proxies could not make of the models of their Gateways. Asked before each translation. */
-  readonly troubles?: () => ReadonlyMap<string, readonly Trouble[]>;
+  readonly troubles?: () => ReadonlyMap<string, readonly ReportedProblem[]>;
   /**
    * The key that proxies show to the pod of an McpBackend, by its `namespace/name`; undefined while that is not
    * known. Left out, McpBackends have no pods of their own.
@@ -243,7 +243,7 @@ export class Controller {
         this.#fleet?.infrastructure(objects.gateways) ??
         this.#options.infrastructure?.(objects.gateways) ??
         new Map<string, Infrastructure>(),
-      troubles: this.#options.troubles?.() ?? new Map<string, readonly Trouble[]>(),
+      troubles: this.#options.troubles?.() ?? new Map<string, readonly ReportedProblem[]>(),
       parameters: parameters.named,
       pods:
         this.#mcpPods === undefined || podKey === undefined

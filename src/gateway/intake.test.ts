@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { memoryLog } from '../auth/log.testing.ts';
 import { defaults, type Model } from '../model/index.ts';
-import { WorkerLost } from '../workers/index.ts';
+import { WorkerEndedError } from '../workers/index.ts';
 import { Intake } from './intake.ts';
 
 /** Told apart by the length of their lists of ports. */
@@ -130,7 +130,7 @@ test('one of which a worker has ended is refused, and tried once more when all s
   intake.offer(model(2), []);
   await turn();
   const whole = Promise.withResolvers<void>();
-  last().refuse(new WorkerLost(whole.promise));
+  last().refuse(new WorkerEndedError(whole.promise));
   await turn();
   const problem = 'gateway.yaml: a worker has ended while it prepared this configuration';
   assert.deepEqual([asked(), intake.model, intake.state.problems], [[2], model(1), [problem]]);
@@ -138,7 +138,7 @@ test('one of which a worker has ended is refused, and tried once more when all s
   await turn();
   assert.deepEqual(asked(), [2, 2]);
   // It dies of it again.
-  last().refuse(new WorkerLost(Promise.resolve()));
+  last().refuse(new WorkerEndedError(Promise.resolve()));
   await turn();
   assert.deepEqual([asked(), intake.model, intake.state.problems], [[2, 2], model(1), [problem]]);
   assert.equal(log().filter((line) => line.includes('refused, the last good one stays')).length, 2);
@@ -146,7 +146,7 @@ test('one of which a worker has ended is refused, and tried once more when all s
   // Each has a second try of its own, also the same once more.
   intake.offer(model(2), []);
   await turn();
-  last().refuse(new WorkerLost(Promise.resolve()));
+  last().refuse(new WorkerEndedError(Promise.resolve()));
   await turn();
   assert.deepEqual(asked(), [2, 2, 2, 2]);
   last().take();
@@ -166,7 +166,7 @@ test('one that is not the newest any more has no second try, and neither has any
     intake.offer(model(2), []);
     await turn();
     const whole = Promise.withResolvers<void>();
-    last().refuse(new WorkerLost(whole.promise));
+    last().refuse(new WorkerEndedError(whole.promise));
     await turn();
     happens(intake);
     whole.resolve();

@@ -3,7 +3,7 @@ import { messageOf } from '../errorText.ts';
 import type { ConfigState } from '../admin/index.ts';
 import type { AddressLists, Model } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
-import { WorkerLost, type Plane } from '../workers/index.ts';
+import { WorkerEndedError, type Plane } from '../workers/index.ts';
 import { sameModel } from './sameModel.ts';
 
 export interface IntakeOptions {
@@ -143,7 +143,7 @@ export class Intake {
       const problems = [`${source}: ${messageOf(error)}`];
       if (this.newest === next) this.wrong = problems;
       this.logRefusal(problems);
-      if (error instanceof WorkerLost && next.again !== true) void this.offerAgain(next, error.whole);
+      if (error instanceof WorkerEndedError && next.again !== true) void this.offerAgain(next, error.whole);
     }
   }
 

@@ -1,8 +1,14 @@
 import type { FixedSettings } from '../model/index.ts';
-import { Serving, Tree, whyNotSeveral, type Plane, type TreeOptions } from '../workers/index.ts';
+import {
+  ServingProcess,
+  ProcessTree,
+  workersUnsupported,
+  type Plane,
+  type ProcessTreeOptions,
+} from '../workers/index.ts';
 
 export interface PlaneOptions extends Pick<
-  TreeOptions,
+  ProcessTreeOptions,
   'workers' | 'log' | 'metrics' | 'secrets' | 'inherited'
 > {
   readonly fixed: FixedSettings;
@@ -13,8 +19,9 @@ export interface PlaneOptions extends Pick<
  * @throws Error where this Node cannot run several
  */
 export function choosePlane({ workers, fixed, ...common }: PlaneOptions): Plane {
-  if (workers === 1) return new Serving({ ...common, fixed, relieves: common.inherited !== undefined });
-  const impossible = whyNotSeveral();
+  if (workers === 1)
+    return new ServingProcess({ ...common, fixed, relieves: common.inherited !== undefined });
+  const impossible = workersUnsupported();
   if (impossible !== undefined) throw new Error(impossible);
-  return new Tree({ ...common, workers });
+  return new ProcessTree({ ...common, workers });
 }

@@ -17,7 +17,7 @@ export interface AdmissionOptions {
 }
 
 /** The identity of a connection, in all forms that Node gives a socket. */
-export interface Ends {
+export interface SocketAddresses {
   readonly remoteAddress?: string | undefined;
   readonly remotePort?: number | undefined;
   readonly localAddress?: string | undefined;
@@ -72,13 +72,13 @@ export class Admission {
   }
 
   /** A token that came on it is being looked at. */
-  asks(ends: Ends): void {
+  asks(ends: SocketAddresses): void {
     const waiting = this.#waiting.get(keyOf(ends));
     if (waiting !== undefined) waiting.asking++;
   }
 
   /** It was looked at. */
-  answered(ends: Ends): void {
+  answered(ends: SocketAddresses): void {
     const waiting = this.#waiting.get(keyOf(ends));
     if (waiting === undefined) return;
     waiting.asking--;
@@ -86,14 +86,14 @@ export class Admission {
   }
 
   /** A proxy has proven that the connection is its own. */
-  admit(ends: Ends): void {
+  admit(ends: SocketAddresses): void {
     const key = keyOf(ends);
     this.#admitted.set(key, (this.#admitted.get(key) ?? 0) + 1);
     this.#stopWaiting(key);
   }
 
   /** A stream of it is over; without any it has to prove again whose it is. */
-  leave(ends: Ends): void {
+  leave(ends: SocketAddresses): void {
     const key = keyOf(ends);
     const streams = (this.#admitted.get(key) ?? 1) - 1;
     if (streams > 0) {
@@ -160,7 +160,7 @@ export class Admission {
   }
 }
 
-export const addressOf = ({ remoteAddress = '' }: Ends): string => remoteAddress;
+export const addressOf = ({ remoteAddress = '' }: SocketAddresses): string => remoteAddress;
 
-const keyOf = ({ remoteAddress, remotePort, localAddress, localPort }: Ends): string =>
+const keyOf = ({ remoteAddress, remotePort, localAddress, localPort }: SocketAddresses): string =>
   `${String(remoteAddress)} ${String(remotePort)} ${String(localAddress)} ${String(localPort)}`;

@@ -16,10 +16,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { Cache } from './cache.ts';
-import type { Kept } from './holding.ts';
+import type { CachedModel } from './modelAssembler.ts';
 import { nameOfText } from './parts.ts';
 
-const kept = (secret = 'a private key'): Kept => ({
+const kept = (secret = 'a private key'): CachedModel => ({
   version: nameOfText('version'),
   root: nameOfText('root'),
   parts: [{ secret }],

@@ -3,7 +3,7 @@ import { mkdirSync, statfsSync } from 'node:fs';
 import { open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readRegularFile } from '../files/index.ts';
-import type { Kept } from './holding.ts';
+import type { CachedModel } from './modelAssembler.ts';
 import { isPartName } from './parts.ts';
 
 export interface CacheOptions {
@@ -54,7 +54,7 @@ export class Cache {
    * @returns undefined where nothing is kept
    * @throws Error where it cannot be used: damaged, of another Gateway, or sealed with another key
    */
-  async read(): Promise<Kept | undefined> {
+  async read(): Promise<CachedModel | undefined> {
     let bytes: Buffer;
     try {
       const { size, uid, mode } = await stat(this.file);
@@ -74,7 +74,7 @@ export class Cache {
   }
 
   /** The file is the old one or the new one, whole, whenever the process is killed. @throws Error of the system */
-  async write(kept: Kept): Promise<void> {
+  async write(kept: CachedModel): Promise<void> {
     const head = this.head();
     const content = Buffer.concat([head, this.sealed(Buffer.from(JSON.stringify(kept)), head)]);
     const draft = `${this.file}.${randomUUID()}`;
@@ -117,7 +117,7 @@ export class Cache {
 }
 
 /** Its names are checked where it is put together. */
-function isKept(value: unknown): value is Kept {
+function isKept(value: unknown): value is CachedModel {
   if (typeof value !== 'object' || value === null) return false;
   const { version, root, parts, endpoints } = value as Readonly<Record<string, unknown>>;
   return (

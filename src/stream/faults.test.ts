@@ -8,7 +8,7 @@ import { modelWith, names, routeNamed } from './model.testing.ts';
 import { nameOfText, partsOf } from './parts.ts';
 import { Folder, Proxy, quickPace, startController } from './stage.testing.ts';
 import { until } from '../until.testing.ts';
-import { versionOf } from './edition.ts';
+import { versionOf } from './modelVersion.ts';
 import { maxLineBytes, pathOf, written, writtenPart } from './wire.ts';
 
 /** A controller that says what a test wants; `streams` counts those that were asked for. */

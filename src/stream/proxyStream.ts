@@ -1,5 +1,5 @@
 import { messageOf } from '../errorText.ts';
-import type { Edition } from './edition.ts';
+import type { ModelVersion } from './modelVersion.ts';
 import type { LineStream } from './lineStream.ts';
 import type { PartName } from './parts.ts';
 import { readToController, WireError, written, writtenEndpoints, writtenPart, type Flaws } from './wire.ts';
@@ -26,7 +26,7 @@ const maxLists = 100_000;
  */
 export class ProxyStream {
   private readonly options: ProxyStreamOptions;
-  private edition: Edition | undefined;
+  private edition: ModelVersion | undefined;
   /** The reason why there is none. */
   private reason = '';
   /** The parts that the proxy has: of its own account at first, then the edition that it was sent last. */
@@ -53,7 +53,7 @@ export class ProxyStream {
   }
 
   /** The newest edition; undefined where there is none, and why. */
-  publish(edition: Edition | undefined, reason: string): void {
+  publish(edition: ModelVersion | undefined, reason: string): void {
     this.edition = edition;
     this.reason = reason;
     void this.push();
@@ -134,7 +134,7 @@ export class ProxyStream {
     }
   }
 
-  private async sendEdition({ version, parts, endpoints }: Edition): Promise<void> {
+  private async sendEdition({ version, parts, endpoints }: ModelVersion): Promise<void> {
     let count = 0;
     let bytes = 0;
     const send = async (line: string): Promise<void> => {

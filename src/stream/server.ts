@@ -9,13 +9,13 @@ import {
 import type { AddressInfo, Socket } from 'node:net';
 import type { AddressLists, Model } from '../model/index.ts';
 import type { Logger, Metrics } from '../telemetry/index.ts';
-import { addressOf, Admission, type AdmissionLimits, type Ends } from './admission.ts';
-import { editionOf, withAddresses, type Edition } from './edition.ts';
+import { addressOf, Admission, type AdmissionLimits, type SocketAddresses } from './admission.ts';
+import { modelVersionOf, withAddresses, type ModelVersion } from './modelVersion.ts';
 import { LineStream } from './lineStream.ts';
 import { nameOfText } from './parts.ts';
 import { ProxyStream, type Answer } from './proxyStream.ts';
 import { serverMetrics, type ServerMetrics } from './serverMetrics.ts';
-import { Troubles, type Trouble } from './troubles.ts';
+import { ReportedProblems, type ReportedProblem } from './reportedProblems.ts';
 import { gatewayOfPath, maxKeyLength, maxLineBytes, written, type Flaws } from './wire.ts';
 
 /** The proven identity of the caller. */
@@ -105,7 +105,7 @@ const usualLimits: AdmissionLimits = { perAddress: 512, waitingPerAddress: 64, w
 /** The model and addresses for the proxies of a Gateway. */
 interface Published {
   readonly streams: Set<Connected>;
-  edition: Edition | undefined;
+  edition: ModelVersion | undefined;
   /** The model of the edition, and a hash of its text: a translation of everything makes most of them as they were. */
   model: Model | undefined;
   mark: string;
@@ -133,7 +133,7 @@ export class StreamServer<Who extends Caller = Caller> {
   private readonly admission: Admission;
   private readonly gateways = new Map<string, Published>();
   private readonly metrics: ServerMetrics;
-  private readonly troublesNoted: Troubles;
+  private readonly troublesNoted: ReportedProblems;
   private models: ReadonlyMap<string, GatewayModels> | undefined;
   private table: AddressLists = new Map();
   private connected = 0;
@@ -143,7 +143,7 @@ export class StreamServer<Who extends Caller = Caller> {
     this.options = options;
     this.pace = { ...defaultPace, ...options.pace };
     this.metrics = serverMetrics(options.metrics, () => this.proxies);
-    this.troublesNoted = new Troubles({ onChange: () => options.onTroubles?.() });
+    this.troublesNoted = new ReportedProblems({ onChange: () => options.onTroubles?.() });
     this.server = createSecureServer({
       ...options.certificate,
       minVersion: 'TLSv1.3',
@@ -201,7 +201,7 @@ export class StreamServer<Who extends Caller = Caller> {
   }
 
   /** By `namespace/name` of the Gateway; where there are none, all is well as far as it was told here. */
-  get troubles(): ReadonlyMap<string, readonly Trouble[]> {
+  get troubles(): ReadonlyMap<string, readonly ReportedProblem[]> {
     return this.troublesNoted.ofGateways;
   }
 
@@ -418,12 +418,12 @@ export class StreamServer<Who extends Caller = Caller> {
     const next =
       edition !== undefined && published.mark === before
         ? withAddresses(edition, endpoints, this.table)
-        : editionOf(model, endpoints, this.table);
+        : modelVersionOf(model, endpoints, this.table);
     this.use(published, next, gateway);
   }
 
   /** A model that no line can carry is not sent at all: proxies keep what they have, and say why. */
-  private use(published: Published, edition: Edition, gateway: string): void {
+  private use(published: Published, edition: ModelVersion, gateway: string): void {
     if (edition === published.edition || longestLine(edition) <= maxLineBytes) {
       published.edition = edition;
       return;
@@ -439,14 +439,14 @@ export class StreamServer<Who extends Caller = Caller> {
 }
 
 /** The socket of its connection, as long as there is one: a session that has ended has no socket any more. */
-function endsOf({ session }: ServerHttp2Stream): Ends {
+function endsOf({ session }: ServerHttp2Stream): SocketAddresses {
   if (session === undefined || session.destroyed) return {};
   const { remoteAddress, remotePort, localAddress, localPort } = session.socket;
   return { remoteAddress, remotePort, localAddress, localPort };
 }
 
 /** In bytes, what stands around the text included. */
-function longestLine({ parts, endpoints }: Edition): number {
+function longestLine({ parts, endpoints }: ModelVersion): number {
   let longest = 0;
   for (const text of parts.texts.values()) longest = Math.max(longest, Buffer.byteLength(text));
   for (const { text } of endpoints.values()) longest = Math.max(longest, Buffer.byteLength(text));

@@ -6,8 +6,8 @@ import { backoffMs, type BackoffOptions } from './backoff.ts';
 import { pause, systemClock } from './clock.ts';
 import { Cache, type CacheOptions } from './cache.ts';
 import { openStream } from './connect.ts';
-import { Holding, type HoldingLimits, type Received } from './holding.ts';
-import { Keeper } from './keeper.ts';
+import { ModelAssembler, type ModelLimits, type ReceivedModel } from './modelAssembler.ts';
+import { CacheWriter } from './cacheWriter.ts';
 import { LineStream } from './lineStream.ts';
 import { PartsBroken } from './parts.ts';
 import {
@@ -75,7 +75,7 @@ const defaultPace: StreamPace = {
   retryMs: 30_000,
 };
 
-const limits: HoldingLimits = { maxParts: 500_000, maxEndpointLists: 100_000 };
+const limits: ModelLimits = { maxParts: 500_000, maxEndpointLists: 100_000 };
 
 export interface StreamState {
   readonly gateway: string;
@@ -94,15 +94,15 @@ export class StreamSource {
   private readonly options: StreamSourceOptions;
   private readonly pace: StreamPace;
   private readonly log: Logger;
-  private readonly holding = new Holding(limits);
+  private readonly holding = new ModelAssembler(limits);
   private readonly cache: Cache | undefined;
-  private readonly keeper: Keeper | undefined;
+  private readonly keeper: CacheWriter | undefined;
   private readonly ended = new AbortController();
   private readonly connects: Counter;
   private readonly updates: Counter;
   private readonly bytes: Counter;
   private running: Promise<void> = Promise.resolve();
-  private taken: Pick<Received, 'version' | 'root'> | undefined;
+  private taken: Pick<ReceivedModel, 'version' | 'root'> | undefined;
   /** The refusal of the last whole model, whatever became of it. */
   private refusal: readonly string[] = [];
   /** Ports of what is in use are closed, because they could not be bound. */
@@ -123,7 +123,7 @@ export class StreamSource {
     this.pace = { ...defaultPace, ...options.pace };
     this.log = log;
     this.cache = cache === undefined ? undefined : new Cache({ ...cache, gateway });
-    this.keeper = this.cache && new Keeper(this.cache, log, this.pace.keepMs);
+    this.keeper = this.cache && new CacheWriter(this.cache, log, this.pace.keepMs);
     this.connects = metrics.counter('stream_connects_total', 'Streams asked of controllers', ['result']);
     this.updates = metrics.counter('stream_updates_total', 'Models and changes of addresses received', [
       'what',
@@ -327,7 +327,7 @@ export class StreamSource {
   }
 
   /** @returns why it could not be taken; nothing where it was */
-  private async use(received: Received): Promise<readonly string[]> {
+  private async use(received: ReceivedModel): Promise<readonly string[]> {
     const { version, root, model, endpoints, changed } = received;
     const { onModel, onAddresses } = this.options;
     // Lists are compared with the whole before: only where that is in use do they say everything.

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { choices, pick, pickFor } from './balance.ts';
+import { eligibleEndpoints, pick, pickFor } from './balance.ts';
 import { hashOf, lotOf } from './hash.ts';
 import type { Endpoint } from './upstreamConnection.ts';
 import { endpointAt } from './endpoint.testing.ts';
@@ -25,11 +25,11 @@ test('requests go to the best tier whose addresses work', async (t) => {
   far.tier = 1;
   const all = [near, far, alsoNear];
   const now = Date.now();
-  assert.deepEqual(choices(all, now), [near, alsoNear]);
+  assert.deepEqual(eligibleEndpoints(all, now), [near, alsoNear]);
   near.health.judge(false);
-  assert.deepEqual(choices(all, now), [alsoNear]);
+  assert.deepEqual(eligibleEndpoints(all, now), [alsoNear]);
   alsoNear.health.judge(false);
-  assert.deepEqual(choices(all, now), [far]);
+  assert.deepEqual(eligibleEndpoints(all, now), [far]);
 });
 
 test('when every healthy address cools down, they are tried all the same; an unhealthy one never is', async (t) => {
@@ -37,9 +37,9 @@ test('when every healthy address cools down, they are tried all the same; an unh
   cool.health.connectFailed();
   broken.health.judge(false);
   const now = Date.now();
-  assert.deepEqual(choices([cool, broken], now), [cool]);
+  assert.deepEqual(eligibleEndpoints([cool, broken], now), [cool]);
   cool.health.judge(false);
-  assert.deepEqual(choices([cool, broken], now), []);
+  assert.deepEqual(eligibleEndpoints([cool, broken], now), []);
 });
 
 test('the less busy of two addresses gets the request', async (t) => {

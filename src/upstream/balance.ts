@@ -1,13 +1,13 @@
-import { lotOf } from './hash.ts';
+import { lotOf as scoreOf } from './hash.ts';
 import type { Endpoint } from './upstreamConnection.ts';
 
 /**
  * The endpoints that requests may go to: the best tier of those that are fit; when none is, those that only cool
  * down or are ejected, since trying them is better than failing. What health checks find broken is never tried.
  */
-export function choices(endpoints: readonly Endpoint[], now: number): readonly Endpoint[] {
+export function eligibleEndpoints(endpoints: readonly Endpoint[], now: number): readonly Endpoint[] {
   const healthy = endpoints.filter(({ health }) => health.healthy);
-  const welcome = healthy.filter(({ health }) => health.isWelcome(now));
+  const welcome = healthy.filter(({ health }) => health.isEligible(now));
   const left = welcome.length > 0 ? welcome : healthy;
   const best = Math.min(...left.map(({ tier }) => tier));
   return left.every(({ tier }) => tier === best) ? left : left.filter(({ tier }) => tier === best);
@@ -29,7 +29,7 @@ export function pickFor(key: number, among: readonly Endpoint[], loadFactor: num
   let best: Endpoint | undefined;
   let highest = -1;
   for (const endpoint of among) {
-    const lot = lotOf(key, endpoint.hash);
+    const lot = scoreOf(key, endpoint.hash);
     if (lot <= highest || endpoint.load >= most || !endpoint.hasRoom) continue;
     best = endpoint;
     highest = lot;

@@ -10,7 +10,7 @@ import { ask, closedPort, Passenger, send, startBackend } from './endpoint.testi
 import type { Target } from './upstreamTarget.ts';
 import { systemLookup, type LookupTools } from './resolve.ts';
 import type { UpstreamConnection } from './upstreamConnection.ts';
-import type { Waiter } from './waiting.ts';
+import type { Waiter } from './waitQueue.ts';
 
 interface DestinationInShort extends Partial<Target> {
   readonly settings?: Partial<UpstreamSettings>;

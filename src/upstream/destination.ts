@@ -2,7 +2,7 @@ import type { ErrorCode } from '../errors.ts';
 import type { Limits, UpstreamSettings } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { AnswerEnds } from './answerEnds.ts';
-import { choices, pick, pickFor } from './balance.ts';
+import { eligibleEndpoints, pick, pickFor } from './balance.ts';
 import { Checks } from './healthCheck.ts';
 import { nameOf, type EndpointShare } from './connectionPool.ts';
 import { Health } from './health.ts';
@@ -10,7 +10,7 @@ import { Resolution, type Found, type LookupTools } from './resolve.ts';
 import { Endpoint, type UpstreamConnection } from './upstreamConnection.ts';
 import type { Target } from './upstreamTarget.ts';
 import { TlsMaterial } from './tls.ts';
-import { Waiting, type Waiter } from './waiting.ts';
+import { WaitQueue, type Waiter } from './waitQueue.ts';
 
 /** Addresses that one request tries to connect to, at most. */
 const TRIES_MOST = 3;
@@ -30,7 +30,7 @@ export class Destination {
   /** `host:port` as configured, IPv6 in brackets. */
   readonly name: string;
   readonly tls: TlsMaterial | undefined;
-  readonly waiting = new Waiting();
+  readonly waiting = new WaitQueue();
   readonly resolution: Resolution;
   /** Every address that is not being left; another list whenever that changes. */
   known: readonly Endpoint[] = [];
@@ -137,7 +137,7 @@ export class Destination {
 
   /** Does an address work, as far as is known? What belongs there may go there even where others are preferred. */
   accepts({ health }: Endpoint): boolean {
-    return health.healthy && health.isWelcome(Date.now());
+    return health.healthy && health.isEligible(Date.now());
   }
 
   /** For whom `take` had nothing: the waiter hears of a connection, or that there will be none, now or later. */
@@ -173,7 +173,7 @@ export class Destination {
     const others = [...this.byName.values()].filter(
       (endpoint) => !tried.includes(endpoint) && endpoint.hasRoom,
     );
-    const left = choices(others, Date.now());
+    const left = eligibleEndpoints(others, Date.now());
     const endpoint = key === undefined ? pick(left) : pickFor(key, left, Infinity);
     if (endpoint !== undefined) this.moved++;
     return endpoint?.take();
@@ -260,7 +260,7 @@ export class Destination {
   private refresh(): void {
     const now = Date.now();
     const all = [...this.byName.values()];
-    this.ready = choices(all, now);
+    this.ready = eligibleEndpoints(all, now);
     clearTimeout(this.wake);
     this.wake = undefined;
     if (this.retired) return;

@@ -18,7 +18,7 @@ import type { EndpointShare } from './connectionPool.ts';
 import { Health } from './health.ts';
 import { TlsMaterial } from './tls.ts';
 import { Endpoint, type UpstreamConnection } from './upstreamConnection.ts';
-import type { TunnelUser, UpstreamUser } from './users.ts';
+import type { TunnelHandler, ExchangeHandler } from './handlers.ts';
 
 /** A backend that ends with the test. */
 export async function startBackend(t: TestContext, script: BackendScript): Promise<RawBackend> {
@@ -82,7 +82,7 @@ export interface Outcome {
 }
 
 /** Sends requests and records what comes back. */
-export class Asker implements UpstreamUser {
+export class Asker implements ExchangeHandler {
   status = 0;
   body = '';
   readonly interim: number[] = [];
@@ -133,7 +133,7 @@ export class Asker implements UpstreamUser {
 }
 
 /** Records what comes out of a tunnel. */
-export class Passenger implements TunnelUser {
+export class Passenger implements TunnelHandler {
   text = '';
   /** Answers false to the connection: it is to wait for `resume`. */
   full = false;

@@ -19,12 +19,12 @@ const out = (health: Health): number => Math.max(0, health.backAt - Date.now());
 test('failures in a row put an address out; an answer between them does not let it come to that', (t) => {
   const { health, changes } = watched(t);
   for (const status of [500, 200, 503, 404, 500]) health.answered(status);
-  assert.ok(health.isWelcome(Date.now()));
+  assert.ok(health.isEligible(Date.now()));
   health.answered(500);
   assert.ok(health.isEjected(Date.now()));
   assert.equal(changes(), 1);
   t.mock.timers.tick(1_000);
-  assert.ok(health.isWelcome(Date.now()));
+  assert.ok(health.isEligible(Date.now()));
 });
 
 test('it is out for longer each time it fails again soon, up to ten times, and begins anew when it has behaved', (t) => {
@@ -49,7 +49,7 @@ test('it stays where too many are out already, and goes as soon as that changes'
   let may = false;
   const { health } = watched(t, () => may);
   failTwice(health);
-  assert.ok(health.isWelcome(Date.now()));
+  assert.ok(health.isEligible(Date.now()));
   may = true;
   health.failed();
   assert.ok(health.isEjected(Date.now()));

@@ -36,7 +36,7 @@ export class Health {
   }
 
   /** Neither ejected nor cooling down. */
-  isWelcome(now: number): boolean {
+  isEligible(now: number): boolean {
     return this.ejectedUntil <= now && this.coolUntil <= now;
   }
 

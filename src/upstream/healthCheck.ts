@@ -2,7 +2,7 @@ import type { HealthCheck } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import type { Body, Head } from '../http/index.ts';
 import type { Endpoint, UpstreamConnection } from './upstreamConnection.ts';
-import type { UpstreamUser } from './users.ts';
+import type { ExchangeHandler } from './handlers.ts';
 
 /**
  * Asks one address again and again whether it works. Each check opens a connection of its own: one that is kept may
@@ -69,7 +69,7 @@ export class Checks {
 }
 
 /** A health check request; `done` is called once, with status 0 if there was no answer in time. */
-class Check implements UpstreamUser {
+class Check implements ExchangeHandler {
   private readonly connection: UpstreamConnection;
   private readonly timer: NodeJS.Timeout;
   private done: ((status: number, problem: string) => void) | undefined;

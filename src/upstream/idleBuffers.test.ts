@@ -6,7 +6,7 @@ import { defaults } from '../model/index.ts';
 import { shared } from './buffers.ts';
 import { Endpoint, type UpstreamConnection } from './upstreamConnection.ts';
 import { Health } from './health.ts';
-import type { UpstreamUser } from './users.ts';
+import type { ExchangeHandler } from './handlers.ts';
 
 /** Several reads, and no whole number of them. */
 const BURST = 1_000_001;
@@ -87,7 +87,7 @@ test('a tunnel keeps no buffer of its own when a burst is over, and gets one aga
 test('an answer without an end in sight keeps no buffer of its own when a burst is over', async (t) => {
   const { connection, backend } = await connected(t);
   const reads = new Reads();
-  const user: UpstreamUser = {
+  const user: ExchangeHandler = {
     onInformational: () => undefined,
     onAnswer: (_head, bytes, from, to) => reads.note(bytes, to - from),
     onBody: (bytes, from, to) => reads.note(bytes, to - from),

@@ -2,8 +2,8 @@ import type { ErrorCode } from '../errors.ts';
 import { Body, FRAMING, trailerFields, type Head, type HeaderLine } from '../http/index.ts';
 import type { Destination } from './destination.ts';
 import type { Endpoint, UpstreamConnection } from './upstreamConnection.ts';
-import type { UpstreamUser } from './users.ts';
-import type { Waiter } from './waiting.ts';
+import type { ExchangeHandler } from './handlers.ts';
+import type { Waiter } from './waitQueue.ts';
 
 /** Reads the answer to a request. Nothing is called after `onEnd`, `onFailure` or an `abandon`. */
 export interface ResponseHandler {
@@ -33,7 +33,7 @@ export interface OwnRequestStart {
 }
 
 /** A request of the gateway's own to a backend, from the choice of a connection to the end of the answer. */
-export class OwnRequest implements UpstreamUser, Waiter {
+export class OwnRequest implements ExchangeHandler, Waiter {
   readonly patient: boolean;
   protected readonly destination: Destination;
   private readonly start: OwnRequestStart;
@@ -120,7 +120,7 @@ export class OwnRequest implements UpstreamUser, Waiter {
     this.fail(code, detail);
   }
 
-  // UpstreamUser
+  // ExchangeHandler
 
   onInformational(): void {
     // Only the final answer tells something.

@@ -65,7 +65,7 @@ test('a request to a port that is closed fails as one that was never sent, and t
     [outcome.failure, outcome.detail, outcome.fresh],
     ['upstream_connect_failed', 'ECONNREFUSED', true],
   );
-  assert.equal(endpoint.health.isWelcome(Date.now()), false);
+  assert.equal(endpoint.health.isEligible(Date.now()), false);
   assert.equal(endpoint.stats.connectFailed, 1);
   assert.equal(endpoint.connections, 0);
 });

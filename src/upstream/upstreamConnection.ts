@@ -4,14 +4,14 @@ import { TLSSocket } from 'node:tls';
 import type { ErrorCode } from '../errors.ts';
 import { stackOf } from '../errorText.ts';
 import type { Head, HeadLimits } from '../http/index.ts';
-import { AnswerReader, idleHint, type AnswerHost } from './upstreamAnswer.ts';
+import { ResponseReader, idleHint, type ResponseReaderHost } from './upstreamResponse.ts';
 import { ReadBuffers, shared } from './buffers.ts';
 import { ConnectionPool } from './connectionPool.ts';
 import { ChannelError, Http2Channel } from './http2Channel.ts';
 import { openPlain, openTls, tlsProblem, type Reading } from './open.ts';
-import { READS_MOST, turns, type Resting } from './readTurns.ts';
+import { MAX_READS, fairReads, type PausedReader } from './fairReads.ts';
 import type { TlsMaterial } from './tls.ts';
-import type { TunnelUser, UpstreamUser } from './users.ts';
+import type { TunnelHandler, ExchangeHandler } from './handlers.ts';
 import { openWatchedTls, type WatchedTls } from './watchedTls.ts';
 
 /** Failures that say nothing against the health of the backend. */
@@ -31,7 +31,7 @@ export class Endpoint extends ConnectionPool<UpstreamConnection> {
 }
 
 /** A connection to an endpoint: idle in its pool, or serving one request at a time. */
-export class UpstreamConnection implements AnswerHost, Resting {
+export class UpstreamConnection implements ResponseReaderHost, PausedReader {
   readonly endpoint: Endpoint;
   readonly socket: UpstreamSocket;
   /** True once it has answered a request before. */
@@ -42,10 +42,10 @@ export class UpstreamConnection implements AnswerHost, Resting {
   readonly generation: number;
   /** The time it may stay idle: the pool's limit or the backend's own hint. */
   idleLimitMs: number;
-  private user: UpstreamUser | undefined;
-  private passenger: TunnelUser | undefined;
+  private user: ExchangeHandler | undefined;
+  private passenger: TunnelHandler | undefined;
   private watch: WatchedTls | undefined;
-  private readonly answer: AnswerReader;
+  private readonly answer: ResponseReader;
   private readonly buffers = new ReadBuffers();
   /** Ready to carry a request (for TLS, once the backend has shown who it is): until then not a byte of it is sent. */
   connected = false;
@@ -71,7 +71,7 @@ export class UpstreamConnection implements AnswerHost, Resting {
     const { settings } = endpoint;
     this.endpoint = endpoint;
     this.idleLimitMs = settings.poolIdleTimeoutMs;
-    this.answer = new AnswerReader(this, this.buffers, endpoint.heads, limits);
+    this.answer = new ResponseReader(this, this.buffers, endpoint.heads, limits);
     this.generation = endpoint.tls?.generation ?? 0;
     this.socket = this.open();
     this.connectTimer = setTimeout(() => this.end('connect timeout'), settings.connectTimeoutMs);
@@ -156,7 +156,7 @@ export class UpstreamConnection implements AnswerHost, Resting {
    * @param headRequest the answer has no body whatever it says (RFC 9112 §6.3)
    * @param maySwitch the request asks for another protocol
    */
-  begin(user: UpstreamUser, headRequest: boolean, maySwitch: boolean): void {
+  begin(user: ExchangeHandler, headRequest: boolean, maySwitch: boolean): void {
     this.user = user;
     this.answer.begin(headRequest, maySwitch);
     this.silent = true;
@@ -210,7 +210,7 @@ export class UpstreamConnection implements AnswerHost, Resting {
   }
 
   /** Makes the connection a tunnel for the rest of its life. */
-  tunnel(passenger: TunnelUser): void {
+  tunnel(passenger: TunnelHandler): void {
     this.user = undefined;
     this.passenger = passenger;
     // Each side of a tunnel ends for itself.
@@ -290,27 +290,27 @@ export class UpstreamConnection implements AnswerHost, Resting {
 
   /** The others come first when this one has read enough for now. */
   private takeTurns(): void {
-    const turn = turns.current;
+    const turn = fairReads.current;
     if (this.turn !== turn) {
       this.turn = turn;
       this.reads = 0;
     }
-    if (++this.reads < READS_MOST) return;
+    if (++this.reads < MAX_READS) return;
     this.resting = true;
     this.socket.pause();
-    turns.rest(this);
+    fairReads.rest(this);
   }
 
-  // Resting
+  // PausedReader
 
-  goOn(): void {
+  continueReading(): void {
     this.resting = false;
     if (!this.held && !this.dead) this.socket.resume();
   }
 
-  // AnswerHost
+  // ResponseReaderHost
 
-  isServing(user: UpstreamUser): boolean {
+  isServing(user: ExchangeHandler): boolean {
     return this.user === user;
   }
 

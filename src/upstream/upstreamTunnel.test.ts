@@ -14,7 +14,7 @@ import {
   still,
   type EndpointInShort,
 } from './endpoint.testing.ts';
-import type { UpstreamUser } from './users.ts';
+import type { ExchangeHandler } from './handlers.ts';
 
 /** A tunnel to a server, and its end there. */
 async function tunnel(t: TestContext, server: RawServerOptions = {}, short: EndpointInShort = {}) {
@@ -29,7 +29,7 @@ async function tunnel(t: TestContext, server: RawServerOptions = {}, short: Endp
 }
 
 /** Asks for an upgrade, and takes it. */
-class Upgrader extends Asker implements UpstreamUser {
+class Upgrader extends Asker implements ExchangeHandler {
   switched: ((bytes: Buffer, from: number, to: number) => void) | undefined;
 
   onSwitch(_head: unknown, bytes: Buffer, from: number, to: number): void {

@@ -22,7 +22,7 @@ export interface Plane {
   readonly serving: boolean;
   /**
    * Takes a model into use, the first one as every other. Models come one after the other.
-   * @throws Error when that fails; the model before it stays in use then, everywhere. WorkerLost where the same model may
+   * @throws Error when that fails; the model before it stays in use then, everywhere. WorkerEndedError where the same model may
    *   fare better another time
    */
   apply(model: Model): Promise<void>;

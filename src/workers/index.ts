@@ -1,10 +1,10 @@
 export type * from './contract.ts';
 export { workerCount } from './count.ts';
 export type { Inheritance } from './inheritance.ts';
-export { whyNotSeveral } from './portSocket.ts';
+export { workersUnsupported } from './portSocket.ts';
 export { findPredecessor, type Predecessor } from './predecessor.ts';
-export { Serving, type ServingOptions } from './serving.ts';
+export { ServingProcess, type ServingProcessOptions } from './servingProcess.ts';
 export type { Program } from './successor.ts';
-export { Tree, type TreeOptions } from './tree.ts';
+export { ProcessTree, type ProcessTreeOptions } from './processTree.ts';
 export { Upgrades } from './upgrades.ts';
-export { WorkerLost } from './workerLost.ts';
+export { WorkerEndedError } from './workerEndedError.ts';

@@ -57,7 +57,7 @@ export type FromSuccessor =
   | { readonly portcullis: 'failed'; readonly problem: string };
 
 /** The messages that carry an inheritance, each with its socket. */
-export function* messagesOf({
+export function* inheritanceMessages({
   sockets,
   admin,
   sessionKey,
@@ -73,10 +73,10 @@ export function* messagesOf({
 }
 
 /** Puts an inheritance together of its messages. */
-export class Heirloom {
+export class InheritanceReader {
   private readonly sockets = new Map<string, PortSocket[]>();
   private readonly admin = new Map<string, SocketHandle>();
-  private rest: Omit<Inheritance, 'sockets' | 'admin'> | undefined;
+  private keys: Omit<Inheritance, 'sockets' | 'admin'> | undefined;
 
   /**
    * @returns the whole, once it is
@@ -86,8 +86,8 @@ export class Heirloom {
     switch (message.portcullis) {
       case 'inheritance': {
         const { sessionKey, upgrades } = message;
-        if (message.format !== format) throw new Error(otherFormat(message.format));
-        this.rest = { sessionKey, ticketSecret: Buffer.from(message.ticketSecret, 'hex'), upgrades };
+        if (message.format !== format) throw new Error(formatMismatch(message.format));
+        this.keys = { sessionKey, ticketSecret: Buffer.from(message.ticketSecret, 'hex'), upgrades };
         return undefined;
       }
       case 'port': {
@@ -99,13 +99,13 @@ export class Heirloom {
         if (handle !== undefined) this.admin.set(message.key, handle);
         return undefined;
       case 'all':
-        if (this.rest === undefined) throw new Error('the inheritance is not whole');
-        return { ...this.rest, sockets: this.sockets, admin: this.admin };
+        if (this.keys === undefined) throw new Error('the inheritance is not whole');
+        return { ...this.keys, sockets: this.sockets, admin: this.admin };
       case 'yours':
         return undefined;
     }
   }
 }
 
-export const otherFormat = (other: unknown): string =>
+export const formatMismatch = (other: unknown): string =>
   `the two programs do not understand each other (${String(other)} and ${format}): this takes a restart`;

@@ -3,11 +3,11 @@ import { test, type TestContext } from 'node:test';
 import { withoutRoutes, type Model } from '../model/index.ts';
 import { Link, LinkClosed } from './link.ts';
 import { channel } from './link.testing.ts';
-import { ArrivingModel, sendRoutes } from './modelTransfer.ts';
-import type { RoutesPortion, ToWorker } from './questions.ts';
-import { saying, start } from './tree.testing.ts';
+import { IncomingModel, sendRoutes } from './modelTransfer.ts';
+import type { RoutesPortion, ToWorker } from './workerMessages.ts';
+import { saying, start } from './processTree.testing.ts';
 import { until } from '../until.testing.ts';
-import { WorkerLost } from './workerLost.ts';
+import { WorkerEndedError } from './workerEndedError.ts';
 
 /** Portions of a model with 600 routes. */
 const portions = [256, 256, 88];
@@ -16,7 +16,7 @@ const large = (body: string): Model => saying(body, 599);
 /** A worker of which only the receiving end is there. */
 function receiver(hear: (portion: RoutesPortion) => void | Promise<void> = () => undefined) {
   const [left, right] = channel();
-  const arriving = new ArrivingModel();
+  const arriving = new IncomingModel();
   const lengths: number[] = [];
   new Link<object, Pick<ToWorker, 'routes'>>(right, {
     routes: async (portion) => {
@@ -70,7 +70,7 @@ test('a transfer to a worker that dies fails as that', async () => {
 
 test('a portion out of order is refused, and nothing is kept of its model', () => {
   const { frame, routes } = withoutRoutes(saying('new', 2));
-  const arriving = new ArrivingModel();
+  const arriving = new IncomingModel();
   arriving.add({ first: 0, routes: routes.slice(0, 1) });
   assert.throws(
     () => arriving.add({ first: 2, routes: routes.slice(2) }),
@@ -82,7 +82,7 @@ test('a portion out of order is refused, and nothing is kept of its model', () =
 
 test('a model that was given up half-way, or is whole, leaves no route behind for the next one', () => {
   const next = withoutRoutes(saying('next', 1));
-  const arriving = new ArrivingModel();
+  const arriving = new IncomingModel();
   const half = { first: 0, routes: withoutRoutes(saying('half', 5)).routes };
   arriving.add(half);
   arriving.forget();
@@ -147,7 +147,7 @@ test('when a worker dies in the middle of a transfer, the others keep the old mo
     },
   });
   const refused = await tree.apply(large('new')).catch((error: unknown) => error);
-  assert.ok(refused instanceof WorkerLost);
+  assert.ok(refused instanceof WorkerEndedError);
   await refused.whole;
   for (let i = 0; i < 8; i++) assert.equal(await ask('/598'), 'old');
   await tree.apply(saying('newer', 300));

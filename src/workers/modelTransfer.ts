@@ -1,6 +1,6 @@
 import { portionsOf, withRoutes, type Model, type ModelFrame, type Route } from '../model/index.ts';
 import type { Link } from './link.ts';
-import type { RoutesPortion, ToWorker } from './questions.ts';
+import type { RoutesPortion, ToWorker } from './workerMessages.ts';
 
 /** A model that was taken apart. */
 interface Parts {
@@ -28,7 +28,7 @@ export async function sendRoutes(
 }
 
 /** The other end: a model of which portions arrive. */
-export class ArrivingModel {
+export class IncomingModel {
   private routes: Route[] = [];
 
   /**

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { workerCount } from './count.ts';
 import type { PlaneView } from './contract.ts';
-import { Place } from './place.ts';
+import { WorkerSlot } from './workerSlot.ts';
 import { mergeViews } from './views.ts';
 
 const GiB = 1_024 ** 3;
@@ -17,12 +17,12 @@ test('auto is a worker for each processor, as far as the memory goes, and a numb
 });
 
 test('a worker that dies once is replaced at once, one that dies over and over ever later', () => {
-  const place = new Place(1);
+  const place = new WorkerSlot(1);
   assert.deepEqual(
-    Array.from({ length: 10 }, () => place.emptied(5_000)),
+    Array.from({ length: 10 }, () => place.processEnded(5_000)),
     [0, 250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000],
   );
-  assert.equal(place.emptied(3_600_000), 0);
+  assert.equal(place.processEnded(3_600_000), 0);
   assert.equal(place.restarts, 11);
   assert.equal(place.view.pid, undefined);
 });

@@ -19,13 +19,13 @@ const lacking = (): string | undefined =>
     : `Node 26.4 or newer, and this is ${process.versions.node}`;
 
 /** The reason why this Node cannot run several workers, if there is one. */
-export function whyNotSeveral(): string | undefined {
+export function workersUnsupported(): string | undefined {
   const lacks = lacking();
   return lacks === undefined ? undefined : `config.workers: more than one worker takes ${lacks}`;
 }
 
 /** The reason why this Node cannot hand its ports over to another program, if there is one. */
-export function whyNoHandover(): string | undefined {
+export function handoverUnsupported(): string | undefined {
   const lacks = lacking();
   return lacks === undefined ? undefined : `an upgrade takes ${lacks}`;
 }

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { SocketHandle } from '../proxy/index.ts';
 import {
   format,
-  Heirloom,
+  InheritanceReader,
   successorVariable,
   type FromPredecessor,
   type FromSuccessor,
@@ -10,7 +10,7 @@ import {
 } from './inheritance.ts';
 
 /** The time that a successor waits for its inheritance, in milliseconds. */
-const giveMs = 30_000;
+const inheritanceTimeoutMs = 30_000;
 
 /** The program that ran before this one and still serves. */
 export interface Predecessor {
@@ -37,38 +37,41 @@ export async function findPredecessor(version: string): Promise<Predecessor | un
   delete process.env[successorVariable];
   if (!marked || process.send === undefined) return undefined;
   const parent = process.ppid;
-  const heirloom = new Heirloom();
-  const whole = Promise.withResolvers<Inheritance>();
-  const left = Promise.withResolvers<void>();
+  const reader = new InheritanceReader();
+  const complete = Promise.withResolvers<Inheritance>();
+  const released = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();
   process.on('message', (message, handle) => {
-    const told = message as FromPredecessor;
+    const received = message as FromPredecessor;
     try {
-      if (told.portcullis === 'yours') left.resolve();
-      const inheritance = heirloom.take(told, handle as SocketHandle | undefined);
-      if (inheritance !== undefined) whole.resolve(inheritance);
+      if (received.portcullis === 'yours') released.resolve();
+      const inheritance = reader.take(received, handle as SocketHandle | undefined);
+      if (inheritance !== undefined) complete.resolve(inheritance);
     } catch (error) {
-      whole.reject(error);
+      complete.reject(error);
     }
   });
   process.on('disconnect', () => {
-    whole.reject(new Error('the program before this one ended before it had left the ports'));
-    left.resolve();
-    void goneFrom(parent).then(ended.resolve);
+    complete.reject(new Error('the program before this one ended before it had left the ports'));
+    released.resolve();
+    void parentGone(parent).then(ended.resolve);
   });
-  const late = setTimeout(() => whole.reject(new Error('the inheritance does not come')), giveMs);
+  const late = setTimeout(
+    () => complete.reject(new Error('the inheritance does not come')),
+    inheritanceTimeoutMs,
+  );
   try {
-    await tell({ portcullis: 'hello', format, version });
-    const inheritance = await whole.promise;
+    await send({ portcullis: 'hello', format, version });
+    const inheritance = await complete.promise;
     // It must not keep this process alive.
     process.channel?.unref();
     return {
       inheritance,
       ready: async () => {
-        await tell({ portcullis: 'ready' });
-        await left.promise;
+        await send({ portcullis: 'ready' });
+        await released.promise;
       },
-      failed: (problem) => tell({ portcullis: 'failed', problem }),
+      failed: (problem) => send({ portcullis: 'failed', problem }),
       ended: ended.promise,
     };
   } finally {
@@ -77,12 +80,12 @@ export async function findPredecessor(version: string): Promise<Predecessor | un
 }
 
 /** Resolves when a process is no longer the parent of this one, which is when nothing of it runs any more. */
-async function goneFrom(parent: number): Promise<void> {
+async function parentGone(parent: number): Promise<void> {
   while (process.ppid === parent) await delay(50, undefined, { ref: false });
 }
 
 /** Never rejects: one that is gone need not know. */
-function tell(message: FromSuccessor): Promise<void> {
+function send(message: FromSuccessor): Promise<void> {
   return new Promise((resolve) => {
     if (process.send === undefined || !process.connected) resolve();
     else process.send(message, undefined, undefined, () => resolve());

@@ -5,10 +5,10 @@
 import type { Prepared, SocketHandle } from '../proxy/index.ts';
 import { createLogger, createMetrics, type RootLogger } from '../telemetry/index.ts';
 import { Link } from './link.ts';
-import { ArrivingModel } from './modelTransfer.ts';
-import type { Start, ToMain, ToWorker } from './questions.ts';
+import { IncomingModel } from './modelTransfer.ts';
+import type { Start, ToMain, ToWorker } from './workerMessages.ts';
 import { leaveFolder } from './privateFolder.ts';
-import { Serving } from './serving.ts';
+import { ServingProcess } from './servingProcess.ts';
 import { SharedTokens } from './tokens/sharedTokens.ts';
 
 /** The time for MCP servers to leave by themselves when the main process is gone. */
@@ -18,12 +18,12 @@ class Worker {
   private readonly metrics = createMetrics();
   private readonly link: Link<ToMain, ToWorker>;
   private log: RootLogger | undefined;
-  private serving: Serving | undefined;
+  private serving: ServingProcess | undefined;
   private tokens: SharedTokens | undefined;
   private relayPath: string | undefined;
   private deadlineMs = 0;
   private prepared: Prepared | undefined;
-  private readonly arriving = new ArrivingModel();
+  private readonly arriving = new IncomingModel();
   /** Sockets that no port has taken yet, by the key of their bind. */
   private readonly sockets = new Map<string, SocketHandle[]>();
   /** The lent sockets of other workers, by their number. */
@@ -63,7 +63,7 @@ class Worker {
       process.on(signal, () => undefined);
   }
 
-  private get served(): Serving {
+  private get served(): ServingProcess {
     if (this.serving === undefined) throw new Error('not started');
     return this.serving;
   }
@@ -82,7 +82,7 @@ class Worker {
       secret: start.innerSecret,
       log,
     });
-    const serving = new Serving({
+    const serving = new ServingProcess({
       log,
       metrics: this.metrics,
       fixed,

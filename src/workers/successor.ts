@@ -4,8 +4,8 @@ import { environmentVariable } from '../model/index.ts';
 import type { SocketHandle } from '../proxy/index.ts';
 import {
   format,
-  messagesOf,
-  otherFormat,
+  inheritanceMessages,
+  formatMismatch,
   successorVariable,
   type FromPredecessor,
   type FromSuccessor,
@@ -70,7 +70,7 @@ export async function startSuccessor({
     if (message.portcullis === 'hello') {
       ({ version } = message);
       if (message.format === format) void giveAll(child, inheritance).catch(started.reject);
-      else started.reject(new Error(otherFormat(message.format)));
+      else started.reject(new Error(formatMismatch(message.format)));
     } else if (message.portcullis === 'failed') started.reject(new Error(message.problem));
     else if (message.portcullis === 'ready') started.resolve(version);
   };
@@ -122,7 +122,7 @@ function giveSecrets(child: ChildProcess, secrets: NodeJS.ProcessEnv): void {
 }
 
 async function giveAll(child: ChildProcess, inheritance: Inheritance): Promise<void> {
-  for (const [message, handle] of messagesOf(inheritance)) await send(child, message, handle);
+  for (const [message, handle] of inheritanceMessages(inheritance)) await send(child, message, handle);
 }
 
 function send(child: ChildProcess, message: FromPredecessor, handle?: SocketHandle): Promise<void> {

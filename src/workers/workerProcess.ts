@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { relayLines, type MetricsSnapshot, type Sink } from '../telemetry/index.ts';
 import { Link, type Peer } from './link.ts';
-import type { ToMain, ToWorker } from './questions.ts';
+import type { ToMain, ToWorker } from './workerMessages.ts';
 
 /** The compiled program has it beside it as JavaScript. */
 const program = fileURLToPath(

@@ -57,11 +57,11 @@ export const clusterFaults: readonly Requirement[] = [
         'a port that its proxy cannot bind keeps that listener alone from being programmed, and later models come',
       ],
       [
-        'src/stream/troubles.test.ts',
+        'src/stream/reportedProblems.test.ts',
         'what a proxy refuses, or cannot serve of what it takes, is known until it is well again',
       ],
       [
-        'src/stream/troubles.test.ts',
+        'src/stream/reportedProblems.test.ts',
         'a proxy in trouble is sent on by a controller that does not write statuses, and stays at one that does',
       ],
     ],
@@ -100,7 +100,7 @@ export const clusterFaults: readonly Requirement[] = [
       [objects, 'what another controller says of a route of ours stays, and is no reason to write'],
       ['src/controller/translate/conditions.test.ts', 'entries of others keep their places, and ours theirs'],
       [
-        'src/controller/write/contested.test.ts',
+        'src/controller/write/conflictBackoff.test.ts',
         'what is put back again and again waits longer each time, whenever it changed',
       ],
       [controller, 'leaves what is not its own alone'],

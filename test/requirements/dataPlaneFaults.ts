@@ -173,7 +173,10 @@ export const dataPlaneFaults: readonly Requirement[] = [
         workers,
         'while a place is empty its connections are taken by a neighbour, however often the worker dies',
       ],
-      ['src/workers/tree.test.ts', 'a worker that hangs is killed and replaced; the other one is left alone'],
+      [
+        'src/workers/processTree.test.ts',
+        'a worker that hangs is killed and replaced; the other one is left alone',
+      ],
     ],
     [
       'descriptors',

@@ -62,7 +62,10 @@ export const operation: readonly Requirement[] = [
       'hanging',
       'a worker that hangs is replaced',
       workersPage,
-      ['src/workers/tree.test.ts', 'a worker that hangs is killed and replaced; the other one is left alone'],
+      [
+        'src/workers/processTree.test.ts',
+        'a worker that hangs is killed and replaced; the other one is left alone',
+      ],
     ],
     [
       'end',

@@ -7,9 +7,9 @@ import { isMadeBy, proxyName } from './names.ts';
 import { objectsOf } from './objects.ts';
 import type { ChosenParameters } from './parameters.ts';
 import { hasSessions, portsOf, type Installation, type ProxyRequest } from './request.ts';
-import { Upkeep, type UpkeepOptions } from './upkeep.ts';
+import { ObjectReconciler, type ReconcilerOptions } from './objectReconciler.ts';
 
-export interface FleetOptions extends UpkeepOptions {
+export interface FleetOptions extends ReconcilerOptions {
   readonly controllerName: string;
   /** Undefined while it is not known yet: nothing is made then. */
   readonly installation: () => Installation | undefined;
@@ -18,19 +18,19 @@ export interface FleetOptions extends UpkeepOptions {
 /** The proxies of all Gateways: makes what serves each, keeps it so, and knows how it fares. */
 export class Fleet {
   readonly #options: FleetOptions;
-  readonly #upkeep: Upkeep<Gateway, Infrastructure>;
+  readonly #reconciler: ObjectReconciler<Gateway, Infrastructure>;
 
   constructor(options: FleetOptions) {
     this.#options = options;
-    this.#upkeep = new Upkeep(
+    this.#reconciler = new ObjectReconciler(
       {
         apiVersion: 'gateway.networking.k8s.io/v1',
         kind: 'Gateway',
         queue: 'proxies',
-        complaint: 'an object of a Gateway cannot be made',
+        failureMessage: 'an object of a Gateway cannot be made',
         field: 'gateway',
         nameOf: ({ metadata }) => proxyName(metadata.name),
-        newsOf: infrastructureOf,
+        statusOf: infrastructureOf,
       },
       options,
     );
@@ -38,7 +38,7 @@ export class Fleet {
 
   /** By `namespace/name` of the Gateways: what serves each. */
   infrastructure(gateways: readonly Gateway[]): ReadonlyMap<string, Infrastructure> {
-    return this.#upkeep.news(gateways);
+    return this.#reconciler.statuses(gateways);
   }
 
   /** Everything was translated: what each Gateway ought to have now. */
@@ -57,31 +57,31 @@ export class Fleet {
         if (served.ports.length > 0 && chosen !== undefined)
           this.#want(gateway, served, chosen, installation);
       } else if (gatewayClass !== undefined && !this.#isOurs(gatewayClass) && this.#hasOurs(gateway))
-        this.#upkeep.release(gateway);
+        this.#reconciler.release(gateway);
     }
-    this.#upkeep.keep(objects.gateways);
+    this.#reconciler.keep(objects.gateways);
   }
 
   /** Is something being made? */
   get isBusy(): boolean {
-    return this.#upkeep.isBusy;
+    return this.#reconciler.isBusy;
   }
 
   /** Is what serves a Gateway, by its `namespace/name`, just being made for the first time, or about to be? */
   isBeginning(key: string): boolean {
     // In the first moments of all it is not known yet what to make.
     return this.#options.installation() === undefined
-      ? !this.#upkeep.has(key)
-      : this.#upkeep.isBeginning(key);
+      ? !this.#reconciler.has(key)
+      : this.#reconciler.isBeginning(key);
   }
 
   /** The new leader makes the objects that the leader before it did not make. */
   resume(): void {
-    this.#upkeep.resume();
+    this.#reconciler.resume();
   }
 
   async close(): Promise<void> {
-    await this.#upkeep.close();
+    await this.#reconciler.close();
   }
 
   #want(
@@ -93,14 +93,14 @@ export class Fleet {
     const { metadata, spec } = gateway;
     const relevant = [metadata.uid, spec.gatewayClassName, spec.addresses, spec.infrastructure];
     const mark = JSON.stringify([relevant, served, parameters, installation]);
-    this.#upkeep.want(gateway, mark, () =>
+    this.#reconciler.want(gateway, mark, () =>
       objectsOf({ gateway, ...served, parameters, installation, replicas: this.#replicasOf(gateway) }),
     );
   }
 
   /** The replicas that the autoscaler has set meanwhile. */
   #replicasOf(gateway: Gateway): number | undefined {
-    const { deployment } = this.#upkeep.servingOf(gateway);
+    const { deployment } = this.#reconciler.servingOf(gateway);
     return (deployment?.['spec'] as { readonly replicas?: number } | undefined)?.replicas;
   }
 
@@ -109,7 +109,7 @@ export class Fleet {
   }
 
   #hasOurs(gateway: Gateway): boolean {
-    const { deployment, service } = this.#upkeep.servingOf(gateway);
+    const { deployment, service } = this.#reconciler.servingOf(gateway);
     return [deployment, service].some(
       (object) => object !== undefined && isMadeBy(this.#options.controllerName, object.metadata),
     );

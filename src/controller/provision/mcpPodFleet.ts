@@ -5,25 +5,25 @@ import type { FleetOptions } from './fleet.ts';
 import { podInfrastructureOf } from './infrastructure.ts';
 import { mcpPodObjects, type PodRequest } from './mcpPodObjects.ts';
 import { isMadeBy } from './names.ts';
-import { Upkeep } from './upkeep.ts';
+import { ObjectReconciler } from './objectReconciler.ts';
 
 /** The pods of McpBackends that have one of their own: makes them, keeps them so, and knows how they fare. */
 export class McpPodFleet {
   readonly #installation: FleetOptions['installation'];
-  readonly #upkeep: Upkeep<McpBackend, PodInfrastructure>;
+  readonly #reconciler: ObjectReconciler<McpBackend, PodInfrastructure>;
 
   constructor(options: FleetOptions) {
     const { controllerName } = options;
     this.#installation = options.installation;
-    this.#upkeep = new Upkeep(
+    this.#reconciler = new ObjectReconciler(
       {
         apiVersion: 'portcullis.dev/v1alpha1',
         kind: 'McpBackend',
         queue: 'mcp-pods',
-        complaint: 'an object of an McpBackend cannot be made',
+        failureMessage: 'an object of an McpBackend cannot be made',
         field: 'mcpBackend',
         nameOf: ({ metadata }) => mcpPodName(controllerName, metadata.name),
-        newsOf: (_, provisioned) => podInfrastructureOf(provisioned),
+        statusOf: (_, provisioned) => podInfrastructureOf(provisioned),
         // Controllers of other names may have made a pod for the same McpBackend.
         mayDelete: ({ metadata }) => isMadeBy(controllerName, metadata),
       },
@@ -33,7 +33,7 @@ export class McpPodFleet {
 
   /** By `namespace/name` of the McpBackends: the pod of each, where there is one or ought to be. */
   infrastructure(backends: readonly McpBackend[]): ReadonlyMap<string, PodInfrastructure> {
-    return this.#upkeep.news(backends);
+    return this.#reconciler.statuses(backends);
   }
 
   /** Everything was translated: what each McpBackend ought to have now. */
@@ -45,34 +45,34 @@ export class McpPodFleet {
       const pod = pods.get(keyOfNamed(object));
       if (pod !== undefined) {
         const wanted = mcpPodObjects(requestOf(pod), installation);
-        this.#upkeep.want(object, JSON.stringify([object.metadata.uid, wanted]), () => wanted);
-      } else if ((this.#upkeep.wish(object) ?? this.#present(object)) === 'objects')
-        this.#upkeep.release(object);
+        this.#reconciler.want(object, JSON.stringify([object.metadata.uid, wanted]), () => wanted);
+      } else if ((this.#reconciler.wish(object) ?? this.#present(object)) === 'objects')
+        this.#reconciler.release(object);
     }
-    this.#upkeep.keep(backends);
+    this.#reconciler.keep(backends);
   }
 
   /** Is something being made? */
   get isBusy(): boolean {
-    return this.#upkeep.isBusy;
+    return this.#reconciler.isBusy;
   }
 
   /** Is what serves an McpBackend, by its `namespace/name`, just being made for the first time? */
   isBeginning(key: string): boolean {
-    return this.#upkeep.isBeginning(key);
+    return this.#reconciler.isBeginning(key);
   }
 
   /** The new leader makes the objects that the leader before it did not make. */
   resume(): void {
-    this.#upkeep.resume();
+    this.#reconciler.resume();
   }
 
   async close(): Promise<void> {
-    await this.#upkeep.close();
+    await this.#reconciler.close();
   }
 
   #present(object: McpBackend): 'objects' | 'none' {
-    const { deployment, service } = this.#upkeep.servingOf(object);
+    const { deployment, service } = this.#reconciler.servingOf(object);
     return deployment === undefined && service === undefined ? 'none' : 'objects';
   }
 }

@@ -42,8 +42,8 @@ async function start(
     onTrust: () => void trusts.push(server.trust),
     log,
     metrics: kube.metrics,
-    lookMs: 5,
-    hurryMs: 2,
+    intervalMs: 5,
+    retryMs: 2,
     ...more,
   });
   t.after(async () => await server.close(0));
@@ -259,8 +259,8 @@ test('the address of a Service is found, missed where there is none, and asked f
     name: 'controller',
     onAddress: () => void seen.push(service.address),
     log,
-    lookMs: 2,
-    hurryMs: 2,
+    intervalMs: 2,
+    retryMs: 2,
   });
   t.after(async () => await service.close());
   assert.equal(service.isKnown, false);

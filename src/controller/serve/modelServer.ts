@@ -1,6 +1,6 @@
 import { messageOf } from '../../errorText.ts';
 import type { AddressLists } from '../../model/index.ts';
-import { StreamServer, type ProxyView, type ServerPace, type Trouble } from '../../stream/index.ts';
+import { StreamServer, type ProxyView, type ServerPace, type ReportedProblem } from '../../stream/index.ts';
 import type { Logger, Metrics } from '../../telemetry/index.ts';
 import type { KubeApi } from '../api/api.ts';
 import { tokenAudience } from '../provision/deployment.ts';
@@ -46,8 +46,8 @@ export interface ModelServerOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly pace?: Partial<ServerPace>;
-  readonly lookMs?: number;
-  readonly hurryMs?: number;
+  readonly intervalMs?: number;
+  readonly retryMs?: number;
 }
 
 interface Closable {
@@ -68,10 +68,10 @@ export class ModelServer {
   private constructor(options: ModelServerOptions, server: StreamServer<Account>) {
     this.options = options;
     this.server = server;
-    const { files, api, namespace, secretName, names, mayWrite, log, lookMs, hurryMs } = options;
+    const { files, api, namespace, secretName, names, mayWrite, log, intervalMs, retryMs } = options;
     const pace = {
-      ...(lookMs === undefined ? {} : { lookMs }),
-      ...(hurryMs === undefined ? {} : { hurryMs }),
+      ...(intervalMs === undefined ? {} : { intervalMs }),
+      ...(retryMs === undefined ? {} : { retryMs }),
     };
     this.sessions = new SessionSeed({
       api,
@@ -139,7 +139,7 @@ export class ModelServer {
   }
 
   /** The parts of models that proxies could not serve, by `namespace/name` of the Gateway. */
-  get troubles(): ReadonlyMap<string, readonly Trouble[]> {
+  get troubles(): ReadonlyMap<string, readonly ReportedProblem[]> {
     return this.server.troubles;
   }
 

@@ -34,8 +34,8 @@ function replica(
     mayWrite: () => self.leads,
     onMaterial: (material) => void seen.push(material),
     log,
-    lookMs: 5,
-    hurryMs: 2,
+    intervalMs: 5,
+    retryMs: 2,
     ...more,
   });
   t.after(self.close);

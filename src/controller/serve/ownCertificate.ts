@@ -4,11 +4,11 @@ import type { Clock } from '../../stream/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { KubeObject } from '../api/object.ts';
 import type { Identity } from './certificate.ts';
-import { Lookout, type LookoutPace } from './lookout.ts';
+import { Poller, type PollerPace } from './poller.ts';
 import { maintained, trustOf, type Material } from './material.ts';
 import { entriesOf, OwnSecret, type OwnSecretOptions } from './ownSecret.ts';
 
-export interface OwnCertificateOptions extends OwnSecretOptions, LookoutPace {
+export interface OwnCertificateOptions extends OwnSecretOptions, PollerPace {
   /** Hosts and addresses that controllers are reached by. */
   readonly names: readonly string[];
   /** Whether this process may write now: only the leader does. */
@@ -27,27 +27,27 @@ export interface OwnCertificateOptions extends OwnSecretOptions, LookoutPace {
 export class OwnCertificate {
   private readonly options: OwnCertificateOptions;
   private readonly secret: OwnSecret;
-  private readonly lookout: Lookout;
+  private readonly poller: Poller;
   private material: Material | undefined;
 
   constructor(options: OwnCertificateOptions) {
     const { namespace, secretName } = options;
     this.options = options;
     this.secret = new OwnSecret(options);
-    this.lookout = new Lookout({
+    this.poller = new Poller({
       ...options,
-      look: async (signal) => await this.look(signal),
-      hasTime: (failed) => this.material !== undefined && !failed,
-      complaint: 'the Secret of the controller cannot be read or written',
-      about: { secret: `${namespace}/${secretName}` },
+      poll: async (signal) => await this.poll(signal),
+      mayWait: (failed) => this.material !== undefined && !failed,
+      failureMessage: 'the Secret of the controller cannot be read or written',
+      fields: { secret: `${namespace}/${secretName}` },
     });
   }
 
   async close(): Promise<void> {
-    await this.lookout.close();
+    await this.poller.close();
   }
 
-  private async look(signal: AbortSignal): Promise<void> {
+  private async poll(signal: AbortSignal): Promise<void> {
     const { mayWrite, names, now = () => new Date(), log } = this.options;
     const secret = await this.secret.read(signal);
     const found = materialIn(secret);

@@ -3,9 +3,9 @@ import type { KubeApi } from '../api/api.ts';
 import { isNotFound } from '../api/apiError.ts';
 import { isRecord } from '../api/object.ts';
 import { pathOf, type Resource } from '../api/resource.ts';
-import { Lookout, type LookoutPace } from './lookout.ts';
+import { Poller, type PollerPace } from './poller.ts';
 
-export interface ServiceAddressOptions extends LookoutPace {
+export interface ServiceAddressOptions extends PollerPace {
   readonly api: Pick<KubeApi, 'request'>;
   readonly namespace: string;
   readonly name: string;
@@ -25,19 +25,19 @@ export const services: Resource = {
 /** The address that the cluster has given to a Service: whoever knows it needs no DNS. */
 export class ServiceAddress {
   private readonly options: ServiceAddressOptions;
-  private readonly lookout: Lookout;
+  private readonly poller: Poller;
   private looked = false;
   private found: string | undefined;
 
   constructor(options: ServiceAddressOptions) {
     const { namespace, name } = options;
     this.options = options;
-    this.lookout = new Lookout({
+    this.poller = new Poller({
       ...options,
-      look: async (signal) => await this.look(signal),
-      hasTime: () => this.looked,
-      complaint: 'the Service of the controller cannot be read',
-      about: { service: `${namespace}/${name}` },
+      poll: async (signal) => await this.poll(signal),
+      mayWait: () => this.looked,
+      failureMessage: 'the Service of the controller cannot be read',
+      fields: { service: `${namespace}/${name}` },
     });
   }
 
@@ -51,10 +51,10 @@ export class ServiceAddress {
   }
 
   async close(): Promise<void> {
-    await this.lookout.close();
+    await this.poller.close();
   }
 
-  private async look(signal: AbortSignal): Promise<void> {
+  private async poll(signal: AbortSignal): Promise<void> {
     const { api, namespace, name, onAddress } = this.options;
     const address = addressIn(await read(api, namespace, name, signal));
     if (this.looked && address === this.found) return;

@@ -7,7 +7,7 @@ import { SessionSeed } from './sessionSeed.ts';
 
 const secretName = 'portcullis-sessions';
 
-function replica(t: TestContext, kube: KubeServer, leads: boolean, lookMs = 5) {
+function replica(t: TestContext, kube: KubeServer, leads: boolean, intervalMs = 5) {
   const { log, lines } = memoryLog();
   let changes = 0;
   const seed = new SessionSeed({
@@ -17,8 +17,8 @@ function replica(t: TestContext, kube: KubeServer, leads: boolean, lookMs = 5) {
     mayWrite: () => leads,
     onSeed: () => void changes++,
     log,
-    lookMs,
-    hurryMs: 2,
+    intervalMs,
+    retryMs: 2,
   });
   t.after(async () => await seed.close());
   return { seed, lines, changes: (): number => changes, key: () => seed.keyOf('shop/web') };

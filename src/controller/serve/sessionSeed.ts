@@ -2,10 +2,10 @@ import { hkdfSync, randomBytes } from 'node:crypto';
 import type { Logger } from '../../telemetry/index.ts';
 import type { KubeObject } from '../api/object.ts';
 import { entriesOf, OwnSecret, type OwnSecretOptions } from './ownSecret.ts';
-import { Lookout, type LookoutPace } from './lookout.ts';
+import { Poller, type PollerPace } from './poller.ts';
 
 /** Its Secret lies in the namespace of the controller. */
-export interface SessionSeedOptions extends OwnSecretOptions, LookoutPace {
+export interface SessionSeedOptions extends OwnSecretOptions, PollerPace {
   /** Whether this process may write now: only the leader does. */
   readonly mayWrite: () => boolean;
   /** The first time, and at every change. */
@@ -24,19 +24,19 @@ const seedBytes = 32;
 export class SessionSeed {
   private readonly options: SessionSeedOptions;
   private readonly secret: OwnSecret;
-  private readonly lookout: Lookout;
+  private readonly poller: Poller;
   private seed: Buffer | undefined;
 
   constructor(options: SessionSeedOptions) {
     const { namespace, secretName } = options;
     this.options = options;
     this.secret = new OwnSecret(options);
-    this.lookout = new Lookout({
+    this.poller = new Poller({
       ...options,
-      look: async (signal) => await this.look(signal),
-      hasTime: () => this.seed !== undefined,
-      complaint: 'the Secret of the session keys cannot be read or written',
-      about: { secret: `${namespace}/${secretName}` },
+      poll: async (signal) => await this.poll(signal),
+      mayWait: () => this.seed !== undefined,
+      failureMessage: 'the Secret of the session keys cannot be read or written',
+      fields: { secret: `${namespace}/${secretName}` },
     });
   }
 
@@ -62,10 +62,10 @@ export class SessionSeed {
   }
 
   async close(): Promise<void> {
-    await this.lookout.close();
+    await this.poller.close();
   }
 
-  private async look(signal: AbortSignal): Promise<void> {
+  private async poll(signal: AbortSignal): Promise<void> {
     const { namespace, secretName, mayWrite, onSeed, log } = this.options;
     const secret = await this.secret.read(signal);
     const found = seedIn(secret);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { authority } from '../../proxy/certificates.testing.ts';
-import { editionOf } from '../../stream/edition.ts';
+import { modelVersionOf } from '../../stream/modelVersion.ts';
 import { maxLineBytes } from '../../stream/wire.ts';
 import type { Condition, GatewayPolicy, Secret } from '../types/index.ts';
 import { translate, type KubeObjects, type Translation } from './index.ts';
@@ -99,7 +99,7 @@ const routeCondition = ({ report }: Translation, name: string, type: string): st
 const longestPart = (translation: Translation): number => {
   const made = translation.models.get('default/gate');
   assert.ok(made !== undefined);
-  const { parts, endpoints } = editionOf(made.model, made.endpoints, translation.endpoints);
+  const { parts, endpoints } = modelVersionOf(made.model, made.endpoints, translation.endpoints);
   return Math.max(
     ...[...parts.texts.values(), ...Array.from(endpoints.values(), ({ text }) => text)].map(
       ({ length }) => length,

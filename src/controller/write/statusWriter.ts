@@ -9,7 +9,7 @@ import type { StatusUpdate } from '../translate/contract.ts';
 import type { Change } from '../watch/store.ts';
 import type { Rate } from '../work/tokenBucket.ts';
 import { WorkQueue } from '../work/workQueue.ts';
-import { Contested } from './contested.ts';
+import { ConflictBackoff } from './conflictBackoff.ts';
 
 export interface StatusWriterOptions {
   readonly api: Pick<KubeApi, 'request'>;
@@ -50,7 +50,7 @@ export class StatusWriter {
   readonly #options: StatusWriterOptions;
   readonly #queue: WorkQueue;
   readonly #writes: Counter;
-  readonly #contested: Contested;
+  readonly #contested: ConflictBackoff;
   readonly #wanted = new Map<string, StatusUpdate>();
   /**
    * The status that was written last, until the result is seen: until then the old version of the object asks for
@@ -62,7 +62,7 @@ export class StatusWriter {
     const { log, metrics, rate = { perSecond: 400, burst: 800 }, backoff, clock = systemClock } = options;
     const { givesWay = () => false } = options;
     this.#options = options;
-    this.#contested = new Contested(clock);
+    this.#contested = new ConflictBackoff(clock);
     this.#writes = metrics.counter('kube_status_writes_total', 'Status of objects written', [
       'kind',
       'result',

@@ -1,6 +1,6 @@
 import { GatewayError, type ErrorCode } from '../../errors.ts';
 import type { Limits } from '../../model/index.ts';
-import type { TunnelUser, UpstreamConnection } from '../../upstream/index.ts';
+import type { TunnelHandler, UpstreamConnection } from '../../upstream/index.ts';
 import { givePage, takePage } from './pages.ts';
 
 /** Pieces up to this size are cheaper to copy as text than to hand over as buffers. */
@@ -32,7 +32,7 @@ export interface TunnelClient {
  * Bytes in both directions, as they come. Each side is paused while the other cannot take more, and each side ends
  * for itself: who has sent everything may still read.
  */
-export class Tunnel implements TunnelUser {
+export class Tunnel implements TunnelHandler {
   /** Bytes from the client. */
   up = 0;
   /** Bytes to the client. */
@@ -93,7 +93,7 @@ export class Tunnel implements TunnelUser {
     if (!this.clientEnded || !this.backendEnded) this.upstream.reset();
   }
 
-  // TunnelUser: the backend's side
+  // TunnelHandler: the backend's side
 
   onBytes(bytes: Buffer, from: number, to: number): boolean {
     const { socket } = this.client;

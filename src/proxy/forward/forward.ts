@@ -14,7 +14,7 @@ import type {
   Destination,
   Endpoint,
   UpstreamConnection,
-  UpstreamUser,
+  ExchangeHandler,
   Waiter,
 } from '../../upstream/index.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
@@ -32,7 +32,7 @@ const seen = (head: Head, kind: number): boolean => (head.seen & (1 << kind)) !=
  * bodies travel in the same write, larger ones chunk by chunk: each side is paused while the other cannot take
  * more.
  */
-export class Forward implements UpstreamUser, Waiter, BodyConsumer {
+export class Forward implements ExchangeHandler, Waiter, BodyConsumer {
   /** The body crosses with its framing. */
   readonly raw = true;
   readonly x: LiveExchange;
@@ -155,7 +155,7 @@ export class Forward implements UpstreamUser, Waiter, BodyConsumer {
     this.x.abort(error);
   }
 
-  // UpstreamUser: the answer
+  // ExchangeHandler: the answer
 
   onWritable(): void {
     this.x.connection.resumeBody(this.x);

@@ -1,12 +1,12 @@
 import type { ErrorCode } from '../../errors.ts';
 import type { Body, Head } from '../../http/index.ts';
 import type { HedgePlan } from '../../policies/index.ts';
-import type { Destination, Endpoint, UpstreamConnection, UpstreamUser } from '../../upstream/index.ts';
+import type { Destination, Endpoint, UpstreamConnection, ExchangeHandler } from '../../upstream/index.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
 import { requestHead } from './forward.ts';
 
 /** The request that further tries are made of while the first is still under way. */
-export interface Hedged extends UpstreamUser {
+export interface Hedged extends ExchangeHandler {
   readonly x: LiveExchange;
   readonly destination: Destination;
   /** The address of the hedge's own try; undefined while there is none. */
@@ -103,7 +103,7 @@ export class Hedges {
 }
 
 /** A further try of a hedged request. Nothing that happens to it touches the exchange before it has won. */
-class HedgedTry implements UpstreamUser {
+class HedgedTry implements ExchangeHandler {
   readonly upstream: UpstreamConnection;
   readonly begunAt = performance.now();
   readonly timer: NodeJS.Timeout | undefined;

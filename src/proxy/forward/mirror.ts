@@ -1,5 +1,5 @@
 import type { Body, Head } from '../../http/index.ts';
-import type { Destination, UpstreamConnection, UpstreamUser } from '../../upstream/index.ts';
+import type { Destination, UpstreamConnection, ExchangeHandler } from '../../upstream/index.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
 import { requestHead } from './forward.ts';
 import type { RouteStats } from '../stats/stats.ts';
@@ -46,7 +46,7 @@ export class Mirror {
  * A copy of a request. Nothing that happens to it touches the exchange: its answer is read and thrown away, its
  * slowness is not waited for, its failure is only counted.
  */
-export class MirroredRequest implements UpstreamUser {
+export class MirroredRequest implements ExchangeHandler {
   private readonly upstream: UpstreamConnection;
   private readonly timer: NodeJS.Timeout;
   private readonly ended: (delivered: boolean) => void;

@@ -10,7 +10,7 @@ import {
   type Head,
 } from '../../http/index.ts';
 import { sendError } from '../../mcp/index.ts';
-import type { Endpoint, UpstreamConnection, UpstreamUser } from '../../upstream/index.ts';
+import type { Endpoint, UpstreamConnection, ExchangeHandler } from '../../upstream/index.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
 import { sendPiece, writeFirst, writePiece } from '../exchange/bodyWrites.ts';
 import { connectionLine } from '../exchange/reply.ts';
@@ -25,7 +25,7 @@ const ownFraming = dropTable([...hopByHop, KIND.transferEncoding]);
  * A request on its way to the worker that holds its session, and the answer on its way back. Both cross as they
  * are: everything that is to be decided, changed, counted and logged is done there.
  */
-export class Relay implements UpstreamUser, BodyConsumer {
+export class Relay implements ExchangeHandler, BodyConsumer {
   readonly raw = true;
   /** The other worker keeps the time. */
   readonly patient = true;
@@ -113,7 +113,7 @@ export class Relay implements UpstreamUser, BodyConsumer {
     this.x.abort(error);
   }
 
-  // UpstreamUser: the answer
+  // ExchangeHandler: the answer
 
   onWritable(): void {
     this.x.connection.resumeBody(this.x);

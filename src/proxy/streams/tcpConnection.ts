@@ -7,7 +7,7 @@ import type {
   Destination,
   Endpoint,
   UpstreamConnection,
-  UpstreamUser,
+  ExchangeHandler,
   Waiter,
 } from '../../upstream/index.ts';
 import type { OpenConnection } from '../connections/openConnection.ts';
@@ -44,7 +44,7 @@ export interface DetectedTcp {
  * A connection of a TCP route: first a backend is connected to, while the client waits, then bytes pass both
  * ways. Nothing of the client is read before, so that another address can be tried with nothing lost.
  */
-export class TcpConnection implements TunnelClient, UpstreamUser, Waiter {
+export class TcpConnection implements TunnelClient, ExchangeHandler, Waiter {
   readonly socket: Socket;
   /** The client, as the log has it. */
   readonly remoteAddress: string;
@@ -143,7 +143,7 @@ export class TcpConnection implements TunnelClient, UpstreamUser, Waiter {
     this.refuse(code, detail);
   }
 
-  // UpstreamUser, until there is a connection
+  // ExchangeHandler, until there is a connection
 
   onConnected(): void {
     const { upstream } = this;

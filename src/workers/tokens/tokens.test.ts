@@ -9,7 +9,7 @@ import type { RateLimitState, TokenLimit } from '../../policies/index.ts';
 import { createLogger } from '../../telemetry/index.ts';
 import { MemoryDestination } from '../../telemetry/memory.testing.ts';
 import { PrivateFolder } from '../privateFolder.ts';
-import { Counter } from './counter.ts';
+import { TokenThread } from './tokenThread.ts';
 import { serveTokens } from './serveTokens.ts';
 import { SharedTokens } from './sharedTokens.ts';
 
@@ -190,7 +190,7 @@ test('who does not know the secret is shown the door', async (t) => {
 test('a counter that cannot listen is an error each time, until it can', async (t) => {
   const { path, log, lines } = stage(t);
   const missing = join(dirname(path), 'missing');
-  const counter = new Counter({ path: join(missing, 'tokens.sock'), secret, log });
+  const counter = new TokenThread({ path: join(missing, 'tokens.sock'), secret, log });
   t.after(() => counter.close());
   await assert.rejects(counter.where());
   assert.match(lines(), /the counter of rate limits has failed problem=.*(?:EACCES|ENOENT)/);
@@ -201,7 +201,7 @@ test('a counter that cannot listen is an error each time, until it can', async (
 
 test('the counter is a thread that is started when it is asked for, and again when it has ended', async (t) => {
   const { path, log, worker } = stage(t);
-  const counter = new Counter({ path, secret, log });
+  const counter = new TokenThread({ path, secret, log });
   t.after(() => counter.close());
   assert.equal(existsSync(path), false);
   assert.deepEqual(await Promise.all([counter.where(), counter.where()]), [path, path]);

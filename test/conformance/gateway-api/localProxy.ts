@@ -1,13 +1,13 @@
 import { defaults, joinEndpoints, type Model } from '../../../src/model/index.ts';
 import type { EndpointTable } from '../../../src/controller/translate/index.ts';
 import { createLogger, createMetrics } from '../../../src/telemetry/index.ts';
-import { Serving } from '../../../src/workers/index.ts';
+import { ServingProcess } from '../../../src/workers/index.ts';
 
 /** Serves one Gateway at an address of its own, in this process. */
 export class LocalProxy {
   readonly address: string;
   readonly #key: string;
-  readonly #serving: Serving;
+  readonly #serving: ServingProcess;
   readonly #log = createLogger({ level: 'info', format: 'text' });
   readonly #onServes: () => void;
   #serves = false;
@@ -23,7 +23,7 @@ export class LocalProxy {
     this.#key = key;
     this.address = address;
     this.#onServes = onServes;
-    this.#serving = new Serving({
+    this.#serving = new ServingProcess({
       log: this.#log,
       metrics: createMetrics({ process: false }),
       fixed: defaults.fixed,

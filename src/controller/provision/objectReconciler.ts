@@ -11,22 +11,22 @@ import { isOfAnother } from './names.ts';
 import type { ProvisionedObjects } from './provisionedObjects.ts';
 
 /** The objects of one kind of owners, and their names. */
-export interface Upkept<Owner extends Named, News> {
+export interface ReconciledKind<Owner extends Named, Status> {
   readonly apiVersion: string;
   readonly kind: string;
   /** The name of its queue. */
   readonly queue: string;
   /** The log message for an object that cannot be made, and the field that names the owner. */
-  readonly complaint: string;
+  readonly failureMessage: string;
   readonly field: string;
   /** The name of an owner's Deployment and Service. */
   readonly nameOf: (owner: Owner) => string;
   /** The part of an owner's status about them. */
-  readonly newsOf: (owner: Owner, provisioned: Provisioned) => News;
+  readonly statusOf: (owner: Owner, provisioned: Provisioned) => Status;
   readonly mayDelete?: ProvisionerOptions['mayDelete'];
 }
 
-export interface UpkeepOptions {
+export interface ReconcilerOptions {
   readonly api: KubeApi;
   /** Closed by whoever made them. */
   readonly objects: ProvisionedObjects;
@@ -41,7 +41,7 @@ export interface UpkeepOptions {
 /** The time before an object that the server has refused is tried again. */
 const problemPauseMs = 30_000;
 
-interface Wish<Owner> {
+interface DesiredState<Owner> {
   readonly owner: Owner;
   /** Undefined where it ought to have nothing of ours any more. */
   readonly objects: (() => readonly KubeObject[]) | undefined;
@@ -50,19 +50,19 @@ interface Wish<Owner> {
 }
 
 /** Makes what owners ought to have, keeps it so, and knows how it fares. */
-export class Upkeep<Owner extends Named, News> {
-  readonly #kept: Upkept<Owner, News>;
-  readonly #options: UpkeepOptions;
+export class ObjectReconciler<Owner extends Named, Status> {
+  readonly #kind: ReconciledKind<Owner, Status>;
+  readonly #options: ReconcilerOptions;
   readonly #provisioner: Provisioner;
   readonly #queue: WorkQueue;
-  readonly #wishes = new Map<string, Wish<Owner>>();
+  readonly #wishes = new Map<string, DesiredState<Owner>>();
   readonly #problems = new Map<string, readonly ProvisionProblem[]>();
   /** As it was told last. */
-  #known: ReadonlyMap<string, News> = new Map();
+  #known: ReadonlyMap<string, Status> = new Map();
 
-  constructor(kept: Upkept<Owner, News>, options: UpkeepOptions) {
+  constructor(kept: ReconciledKind<Owner, Status>, options: ReconcilerOptions) {
     const { api, objects, mayWrite, log, metrics } = options;
-    this.#kept = kept;
+    this.#kind = kept;
     this.#options = options;
     this.#provisioner = new Provisioner({
       api,
@@ -84,8 +84,8 @@ export class Upkeep<Owner extends Named, News> {
   }
 
   /** By `namespace/name` of the owners: what there is of each. */
-  news(owners: readonly Owner[]): ReadonlyMap<string, News> {
-    const all = new Map<string, News>();
+  statuses(owners: readonly Owner[]): ReadonlyMap<string, Status> {
+    const all = new Map<string, Status>();
     for (const owner of owners) {
       const found = this.#newsOf(owner);
       if (found !== undefined) all.set(keyOfNamed(owner), found);
@@ -127,7 +127,7 @@ export class Upkeep<Owner extends Named, News> {
 
   /** The serving objects of an owner. */
   servingOf(owner: Owner): ReturnType<ProvisionedObjects['servingOf']> {
-    return this.#options.objects.servingOf(owner.metadata, this.#kept.nameOf(owner));
+    return this.#options.objects.servingOf(owner.metadata, this.#kind.nameOf(owner));
   }
 
   /** Is something being made? */
@@ -155,7 +155,7 @@ export class Upkeep<Owner extends Named, News> {
     await this.#queue.close();
   }
 
-  #add(wish: Wish<Owner>): void {
+  #add(wish: DesiredState<Owner>): void {
     const key = keyOfNamed(wish.owner);
     this.#wishes.set(key, wish);
     this.#queue.add(key);
@@ -163,7 +163,7 @@ export class Upkeep<Owner extends Named, News> {
 
   async #provision(key: string, signal: AbortSignal): Promise<void> {
     const { log, mayWrite } = this.#options;
-    const { apiVersion, kind, complaint, field } = this.#kept;
+    const { apiVersion, kind, failureMessage: complaint, field } = this.#kind;
     const wish = this.#wishes.get(key);
     if (wish === undefined || !mayWrite()) return;
     const { owner, objects } = wish;
@@ -189,7 +189,7 @@ export class Upkeep<Owner extends Named, News> {
     for (const { metadata } of objects)
       for (const { kind, name } of metadata.ownerReferences ?? []) {
         const key = `${metadata.namespace ?? ''}/${name}`;
-        const wish = kind === this.#kept.kind ? this.#wishes.get(key) : undefined;
+        const wish = kind === this.#kind.kind ? this.#wishes.get(key) : undefined;
         if (wish === undefined) continue;
         if (this.#options.mayWrite()) this.#queue.add(key);
         this.#compare(wish.owner);
@@ -202,10 +202,10 @@ export class Upkeep<Owner extends Named, News> {
     if (!isDeepStrictEqual(this.#newsOf(owner), known)) this.#options.onChange();
   }
 
-  #newsOf(owner: Owner): News | undefined {
+  #newsOf(owner: Owner): Status | undefined {
     const { deployment, service } = this.servingOf(owner);
     const problems = this.#problems.get(keyOfNamed(owner)) ?? [];
     if (deployment === undefined && service === undefined && problems.length === 0) return undefined;
-    return this.#kept.newsOf(owner, { deployment, service, problems });
+    return this.#kind.statusOf(owner, { deployment, service, problems });
   }
 }

@@ -14,20 +14,20 @@ import {
 } from '../telemetry/index.ts';
 import { CommonKeys } from './commonKeys.ts';
 import type { Plane, PlaneView, PortView, Secrets } from './contract.ts';
-import { Crew, defaultPace, type Pace } from './crew.ts';
+import { WorkerPool, defaultPace, type Pace } from './workerPool.ts';
 import type { PlaneInheritance } from './inheritance.ts';
 import { LinkClosed } from './link.ts';
 import { exposeWorkers } from './metrics.ts';
 import { sendRoutes } from './modelTransfer.ts';
-import { Place } from './place.ts';
+import { WorkerSlot } from './workerSlot.ts';
 import { PrivateFolder, removeStaleFolders } from './privateFolder.ts';
-import type { Start } from './questions.ts';
+import type { Start } from './workerMessages.ts';
 import { Sockets } from './sockets.ts';
-import { Counter } from './tokens/counter.ts';
+import { TokenThread } from './tokens/tokenThread.ts';
 import { mergeViews } from './views.ts';
-import { WorkerLost } from './workerLost.ts';
+import { WorkerEndedError } from './workerEndedError.ts';
 
-export interface TreeOptions {
+export interface ProcessTreeOptions {
   readonly workers: number;
   readonly log: RootLogger;
   readonly metrics: Metrics;
@@ -47,12 +47,12 @@ const answerMs = 2_000;
  * The main process of several workers: it binds the ports and hands them out, brings each model to all workers or to
  * none, and says of all of them what one process says of itself. No request passes through it.
  */
-export class Tree implements Plane {
-  private readonly options: TreeOptions;
+export class ProcessTree implements Plane {
+  private readonly options: ProcessTreeOptions;
   private readonly log: RootLogger;
-  private readonly places: readonly Place[];
+  private readonly slots: readonly WorkerSlot[];
   private readonly sockets: Sockets;
-  private readonly crew: Crew;
+  private readonly pool: WorkerPool;
   private readonly out: Sink;
   private readonly err = new Sink(2, { flushAt: 0, flushMs: 0 });
   private readonly keys: CommonKeys;
@@ -60,22 +60,22 @@ export class Tree implements Plane {
   private secrets: Secrets;
   private ending = false;
   /** The counts of workers that have ended. */
-  private departed: Promise<MetricsSnapshot> = Promise.resolve([]);
+  private endedCounts: Promise<MetricsSnapshot> = Promise.resolve([]);
   private readonly innerSecret = randomBytes(32).toString('hex');
   /** For the sockets between the processes. */
   private folder: PrivateFolder | undefined;
-  private counter: Counter | undefined;
+  private counter: TokenThread | undefined;
 
-  constructor(options: TreeOptions) {
+  constructor(options: ProcessTreeOptions) {
     this.options = options;
     const { workers, log, metrics, inherited } = options;
     this.log = log;
     this.secrets = options.secrets;
-    this.places = Array.from({ length: workers }, (_, index) => new Place(index + 1));
+    this.slots = Array.from({ length: workers }, (_, index) => new WorkerSlot(index + 1));
     this.sockets = new Sockets(workers, inherited?.sockets);
     this.out = accessSink({ log, metrics });
-    this.crew = new Crew({
-      places: this.places,
+    this.pool = new WorkerPool({
+      slots: this.slots,
       sockets: this.sockets,
       out: this.out,
       err: this.err,
@@ -93,12 +93,12 @@ export class Tree implements Plane {
     });
     this.keys = new CommonKeys(
       inherited,
-      (secret) => void this.crew.tell(({ link }) => link.ask('ticketSecret', secret)),
+      (secret) => void this.pool.broadcast(({ link }) => link.ask('ticketSecret', secret)),
     );
     exposeWorkers(
       metrics,
-      () => this.crew.served.length,
-      () => this.places.map(({ view }) => view),
+      () => this.pool.serving.length,
+      () => this.slots.map(({ view }) => view),
     );
   }
 
@@ -107,19 +107,19 @@ export class Tree implements Plane {
   }
 
   get serving(): boolean {
-    return this.crew.served.length > 0;
+    return this.pool.serving.length > 0;
   }
 
   async apply(model: Model): Promise<void> {
     if (this.model !== undefined) {
-      await this.crew.holdStarts(() => this.swap(model));
+      await this.pool.holdStarts(() => this.swap(model));
       return;
     }
     this.sockets.open(model);
     this.model = model;
     this.folder = new PrivateFolder();
     void removeStaleFolders();
-    await this.crew.begin();
+    await this.pool.start();
   }
 
   keepSecret(more: Secrets): void {
@@ -129,50 +129,50 @@ export class Tree implements Plane {
       variables: [...new Set([...variables, ...more.variables])],
       values: [...new Set([...values, ...more.values])].slice(-maxValues),
     };
-    void this.crew.tell(({ link }) => link.ask('secrets', more));
+    void this.pool.broadcast(({ link }) => link.ask('secrets', more));
   }
 
   async useAddresses(model: Model, lists: AddressLists): Promise<void> {
-    await this.crew.holdStarts(async () => {
+    await this.pool.holdStarts(async () => {
       // Workers that start later begin with this model.
       this.model = model;
-      await this.crew.tell(({ link }) => link.ask('addresses', lists));
+      await this.pool.broadcast(({ link }) => link.ask('addresses', lists));
     });
   }
 
   async view(): Promise<PlaneView> {
     const views = await Promise.all(
-      this.crew.served.map(async ({ worker, process }) => {
+      this.pool.serving.map(async ({ worker, process }) => {
         const view = await inTime(process.link.ask('view', undefined));
         return view === undefined ? [] : [[worker, view] as const];
       }),
     );
     return mergeViews(
       views.flat(),
-      this.places.map(({ view }) => view),
+      this.slots.map(({ view }) => view),
     );
   }
 
   async expose(): Promise<string> {
     const workers = await Promise.all(
-      this.crew.served.map(async ({ process }) => {
+      this.pool.serving.map(async ({ process }) => {
         // A late worker is counted with its last numbers: a sum must not fall.
         process.metrics = (await inTime(process.link.ask('metrics', undefined))) ?? process.metrics;
         return process;
       }),
     );
     const own = await this.options.metrics.snapshot();
-    // Workers that have ended meanwhile are among the departed, and only there.
-    let departed = await this.departed;
-    for (let known; known !== this.departed; departed = await known) known = this.departed;
-    const there = new Set(this.crew.served.map(({ process }) => process));
+    // Workers that have ended meanwhile are among the ended workers, and only there.
+    let ended = await this.endedCounts;
+    for (let known; known !== this.endedCounts; ended = await known) known = this.endedCounts;
+    const there = new Set(this.pool.serving.map(({ process }) => process));
     const snapshots = workers.filter((process) => there.has(process)).map(({ metrics }) => metrics);
-    return await exposeSum([own, departed, ...snapshots]);
+    return await exposeSum([own, ended, ...snapshots]);
   }
 
   setLogLevel(level: LogLevel): void {
     this.log.setLevel(level);
-    void this.crew.tell(({ link }) => link.ask('logLevel', level));
+    void this.pool.broadcast(({ link }) => link.ask('logLevel', level));
   }
 
   handOver(): PlaneInheritance {
@@ -182,12 +182,12 @@ export class Tree implements Plane {
 
   async drain(patienceMs = 0, followed = false): Promise<void> {
     this.stop();
-    await this.crew.tell(({ link }) => link.ask('drain', { patienceMs, followed }));
+    await this.pool.broadcast(({ link }) => link.ask('drain', { patienceMs, followed }));
   }
 
   async close(graceMs: number): Promise<void> {
     this.stop();
-    await this.crew.end(graceMs);
+    await this.pool.end(graceMs);
     await this.counter?.close();
     this.folder?.remove();
     this.out.close();
@@ -197,14 +197,14 @@ export class Tree implements Plane {
   private stop(): void {
     this.ending = true;
     this.keys.close();
-    this.crew.stop();
+    this.pool.stop();
     // The workers close theirs, too: with that the ports are free.
     this.sockets.close();
   }
 
   /** Every worker prepares the model, and only when all have done so they take it into use. */
   private async swap(model: Model): Promise<void> {
-    const { served } = this.crew;
+    const { serving: served } = this.pool;
     // Starts of workers were waited for; with the end of the tree its ports are closed, and stay so.
     if (this.ending) throw new Error('the gateway ends');
     const opened = this.sockets.open(model);
@@ -226,13 +226,13 @@ export class Tree implements Plane {
       outcome.status === 'rejected' ? [outcome.reason as Error] : [],
     );
     if (reasons.length > 0) {
-      await this.crew.tell(({ link }) => link.ask('abort', undefined));
+      await this.pool.broadcast(({ link }) => link.ask('abort', undefined));
       this.sockets.close(opened);
       const refusal = reasons.find((reason) => !(reason instanceof LinkClosed));
       if (refusal !== undefined) throw refusal;
       // A configuration that ends processes is none to take; whether it was this one nobody knows.
       const gone = served.filter((_, index) => prepared[index]?.status === 'rejected');
-      throw new WorkerLost(this.crew.whole(new Set(gone.map(({ process }) => process))));
+      throw new WorkerEndedError(this.pool.whenComplete(new Set(gone.map(({ process }) => process))));
     }
     this.model = model;
     await Promise.all(
@@ -277,7 +277,7 @@ export class Tree implements Plane {
   /** The counter of tokens, from the moment on in which the first worker asks for it. */
   private async counting(): Promise<string> {
     const { log, innerSecret: secret } = this;
-    this.counter ??= new Counter({ path: this.ownFolder.counter, secret, log });
+    this.counter ??= new TokenThread({ path: this.ownFolder.counter, secret, log });
     return this.counter.where();
   }
 
@@ -287,8 +287,8 @@ export class Tree implements Plane {
   }
 
   private keepCounts(last: MetricsSnapshot): void {
-    const before = this.departed;
-    this.departed = before.then((departed) => addUp([departed, countsOf(last)]));
+    const before = this.endedCounts;
+    this.endedCounts = before.then((ended) => addUp([ended, countsOf(last)]));
   }
 }
 

@@ -6,10 +6,10 @@ import { defaults } from '../model/index.ts';
 import { ok } from '../proxy/wire.testing.ts';
 import { ReadBuffers } from './buffers.ts';
 import { Asker } from './endpoint.testing.ts';
-import { AnswerReader, idleHint, type AnswerHost } from './upstreamAnswer.ts';
+import { ResponseReader, idleHint, type ResponseReaderHost } from './upstreamResponse.ts';
 
 /** A connection that only notes what its reader says. */
-class Host implements AnswerHost {
+class Host implements ResponseReaderHost {
   readonly asker = new Asker();
   readonly heads: number[] = [];
   /** Whether the connection may be kept, for each complete answer. */
@@ -56,7 +56,7 @@ interface Asked {
 
 /** Reads an answer. */
 function read({ headRequest = false, maySwitch = false, reads, host = new Host() }: Asked): Host {
-  const reader = new AnswerReader(host, new ReadBuffers(), new HeadPool(256), defaults.limits);
+  const reader = new ResponseReader(host, new ReadBuffers(), new HeadPool(256), defaults.limits);
   reader.begin(headRequest, maySwitch);
   for (const text of reads) {
     if (!host.isServing()) break;

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { turns } from './readTurns.ts';
+import { fairReads } from './fairReads.ts';
 
 const immediate = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 test('turns are told apart, and who rests goes on in the next one', async () => {
-  const first = turns.current;
-  assert.equal(turns.current, first);
+  const first = fairReads.current;
+  assert.equal(fairReads.current, first);
   const woken: number[] = [];
-  turns.rest({ goOn: () => void woken.push(turns.current) });
+  fairReads.rest({ continueReading: () => void woken.push(fairReads.current) });
   assert.deepEqual(woken, []);
   await immediate();
   await immediate();

@@ -5,7 +5,7 @@ import type { Logger } from '../../telemetry/index.ts';
 /** The compiled program has it beside it as JavaScript. */
 const program = new URL(import.meta.url.endsWith('.ts') ? './program.ts' : './program.js', import.meta.url);
 
-export interface CounterOptions {
+export interface TokenThreadOptions {
   /** The path of its socket. */
   readonly path: string;
   /** The secret that permits drawing. */
@@ -14,13 +14,13 @@ export interface CounterOptions {
 }
 
 /** The thread that keeps the token buckets of all workers; it is there from the moment somebody needs it. */
-export class Counter {
-  private readonly options: CounterOptions;
+export class TokenThread {
+  private readonly options: TokenThreadOptions;
   private thread: Worker | undefined;
   private listening: Promise<unknown> | undefined;
   private closed = false;
 
-  constructor(options: CounterOptions) {
+  constructor(options: TokenThreadOptions) {
     this.options = options;
   }
 

@@ -6,7 +6,7 @@ import { accessTo } from '../api/localServer.testing.ts';
 import { KubeApi } from '../api/api.ts';
 import type { KubeObject } from '../api/object.ts';
 import type { Named } from '../types/index.ts';
-import { Upkeep } from './upkeep.ts';
+import { ObjectReconciler } from './objectReconciler.ts';
 import type { ProvisionedObjects } from './provisionedObjects.ts';
 import { provisionedResources } from './kinds.ts';
 
@@ -46,15 +46,15 @@ test('it is known what is just being made for the first time', async (t) => {
     onChange: () => {},
     servingOf: () => ({ deployment: undefined, service: there[0] }),
   };
-  const upkeep = new Upkeep(
+  const upkeep = new ObjectReconciler(
     {
       apiVersion: 'v1',
       kind: 'Owner',
       queue: 'test',
-      complaint: 'no',
+      failureMessage: 'no',
       field: 'owner',
       nameOf: () => 'one',
-      newsOf: () => {
+      statusOf: () => {
         made.resolve();
         return 'there';
       },
@@ -82,7 +82,7 @@ test('it is known what is just being made for the first time', async (t) => {
   assert.deepEqual(state(), [true, false, false]);
   may.resolve();
   await made.promise;
-  upkeep.news([owner]);
+  upkeep.statuses([owner]);
   assert.deepEqual(state().slice(1), [false, true]);
   await upkeep.close();
   assert.equal(upkeep.isBusy, false);

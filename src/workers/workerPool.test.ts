@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { test } from 'node:test';
 import { createLogger } from '../telemetry/index.ts';
 import { MemoryDestination } from '../telemetry/memory.testing.ts';
-import { Crew } from './crew.ts';
-import { Place } from './place.ts';
+import { WorkerPool } from './workerPool.ts';
+import { WorkerSlot } from './workerSlot.ts';
 import { Sockets } from './sockets.ts';
 import type { WorkerProcess } from './workerProcess.ts';
 
@@ -24,17 +24,17 @@ test('a place that waits for its next try is no worker that hangs', async (t) =>
       askForLife: () => undefined,
     }) as unknown as WorkerProcess;
   const places = (['waiting', 'serving'] as const).map((state, index) =>
-    Object.assign(new Place(index + 1), { state, process: silent(index + 1) }),
+    Object.assign(new WorkerSlot(index + 1), { state, process: silent(index + 1) }),
   );
-  const crew = new Crew({
-    places,
+  const crew = new WorkerPool({
+    slots: places,
     sockets: new Sockets(2),
     out: nothing,
     err: nothing,
     withheld: () => [],
     counter: () => Promise.resolve(''),
     log,
-    pace: { lookMs: 10, hangMs: 1_000, busyMs: 1_000 },
+    pace: { checkMs: 10, hangMs: 1_000, busyMs: 1_000 },
     model: () => assert.fail('nobody starts'),
     startOf: () => assert.fail('nobody starts'),
     relayPathOf: () => '',

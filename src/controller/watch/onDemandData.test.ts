@@ -6,7 +6,7 @@ import { until } from '../../until.testing.ts';
 import { createMetrics } from '../../telemetry/index.ts';
 import type { KubeObject } from '../api/object.ts';
 import { event, page, scriptedServer, type Asked } from './apiServer.testing.ts';
-import { HeldData } from './heldData.ts';
+import { OnDemandData } from './onDemandData.ts';
 import { Informer } from './informer.ts';
 import { trimMetadata } from './trim.ts';
 import { WatchMetrics } from './watchMetrics.ts';
@@ -51,7 +51,7 @@ async function start(
   ];
   const { log } = memoryLog();
   let changes = 0;
-  const held = new HeldData({
+  const held = new OnDemandData({
     api: server.api,
     log,
     budget: options.budget ?? 1_000_000,

@@ -3,7 +3,7 @@ import type { Answer } from './proxyStream.ts';
 import type { Flaws } from './wire.ts';
 
 /** The parts of its Gateway's model that a proxy cannot serve. */
-export interface Trouble extends Flaws {
+export interface ReportedProblem extends Flaws {
   readonly proxy: string;
   /** The reasons why it rejects the whole model; empty if it does not. */
   readonly refused: readonly string[];
@@ -11,12 +11,12 @@ export interface Trouble extends Flaws {
 
 interface Noted {
   readonly gateway: string;
-  readonly trouble: Trouble;
+  readonly trouble: ReportedProblem;
   /** Until it is forgotten, where its proxy has left. */
   timer?: NodeJS.Timeout;
 }
 
-export interface TroublesOptions {
+export interface ReportedProblemsOptions {
   /** There is another answer to `ofGateways`. */
   readonly onChange: () => void;
   /** Milliseconds for a proxy that has left to come again: one in trouble leaves from time to time to try anew. */
@@ -24,18 +24,18 @@ export interface TroublesOptions {
 }
 
 /** The last problems that proxies reported about their models. */
-export class Troubles {
+export class ReportedProblems {
   private readonly onChange: () => void;
   private readonly keepMs: number;
   private readonly noted = new Map<string, Noted>();
 
-  constructor({ onChange, keepMs = 60_000 }: TroublesOptions) {
+  constructor({ onChange, keepMs = 60_000 }: ReportedProblemsOptions) {
     this.onChange = onChange;
     this.keepMs = keepMs;
   }
 
-  get ofGateways(): ReadonlyMap<string, readonly Trouble[]> {
-    const all = new Map<string, Trouble[]>();
+  get ofGateways(): ReadonlyMap<string, readonly ReportedProblem[]> {
+    const all = new Map<string, ReportedProblem[]>();
     for (const { gateway, trouble } of this.noted.values()) {
       const others = all.get(gateway);
       if (others === undefined) all.set(gateway, [trouble]);

@@ -8,7 +8,7 @@ export interface Waiter {
 }
 
 /** Requests that wait for a connection where the number of connections is limited: first come, first served. */
-export class Waiting {
+export class WaitQueue {
   refused = 0;
   private readonly queue = new Map<Waiter, number>();
 

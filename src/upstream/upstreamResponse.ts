@@ -12,15 +12,15 @@ import {
   type HeadPool,
 } from '../http/index.ts';
 import type { ReadBuffers } from './buffers.ts';
-import type { UpstreamUser } from './users.ts';
+import type { ExchangeHandler } from './handlers.ts';
 
 /** Interim answers to one request; more would only be there to fill the client's connection. */
 const INFORMATIONAL_MOST = 32;
 
 /** The connection whose answers are read. */
-export interface AnswerHost {
+export interface ResponseReaderHost {
   /** False when the user has gone in the meantime. */
-  isServing(user: UpstreamUser): boolean;
+  isServing(user: ExchangeHandler): boolean;
   /**
    * An answer says nothing of its length: it will end with the connection.
    * @returns false where it could not be told whether that is all of it; the exchange has failed then
@@ -35,10 +35,10 @@ export interface AnswerHost {
 }
 
 /** Reads answers from the bytes of a connection, one after the other: interim ones, the head, the body to its end. */
-export class AnswerReader {
+export class ResponseReader {
   /** The head of the final answer is here. */
   begun = false;
-  private readonly host: AnswerHost;
+  private readonly host: ResponseReaderHost;
   private readonly buffers: ReadBuffers;
   private readonly limits: HeadLimits;
   private readonly heads: HeadPool;
@@ -46,14 +46,14 @@ export class AnswerReader {
   private head: Head | undefined;
   private readonly body = new Body();
   /** The beginning of a head that did not come whole. */
-  private stash: Buffer | undefined;
+  private partialHead: Buffer | undefined;
   private headRequest = false;
   /** The request asks for another protocol: a 101 may come. */
   private maySwitch = false;
   private informational = 0;
   private keep = false;
 
-  constructor(host: AnswerHost, buffers: ReadBuffers, heads: HeadPool, limits: HeadLimits) {
+  constructor(host: ResponseReaderHost, buffers: ReadBuffers, heads: HeadPool, limits: HeadLimits) {
     this.host = host;
     this.buffers = buffers;
     this.limits = limits;
@@ -96,18 +96,18 @@ export class AnswerReader {
   }
 
   /** Bytes of the answer, as they come. */
-  read(user: UpstreamUser, bytes: Buffer, length: number): void {
+  read(user: ExchangeHandler, bytes: Buffer, length: number): void {
     if (this.begun) this.readBody(user, bytes, length);
     else this.readHead(user, bytes, length);
   }
 
-  private readHead(user: UpstreamUser, incoming: Buffer, incomingLength: number): void {
+  private readHead(user: ExchangeHandler, incoming: Buffer, incomingLength: number): void {
     let bytes = incoming;
     let length = incomingLength;
-    if (this.stash !== undefined) {
-      bytes = Buffer.concat([this.stash, incoming.subarray(0, incomingLength)]);
+    if (this.partialHead !== undefined) {
+      bytes = Buffer.concat([this.partialHead, incoming.subarray(0, incomingLength)]);
       length = bytes.length;
-      this.stash = undefined;
+      this.partialHead = undefined;
     }
     const { host } = this;
     const head = (this.head ??= this.heads.take());
@@ -115,7 +115,7 @@ export class AnswerReader {
     for (;;) {
       const result = parseResponse(bytes, from, length, head, this.limits);
       if (result === INCOMPLETE) {
-        this.stash = Buffer.from(bytes.subarray(from, length));
+        this.partialHead = Buffer.from(bytes.subarray(from, length));
         return;
       }
       if (result !== COMPLETE) {
@@ -140,7 +140,13 @@ export class AnswerReader {
     this.beginBody(user, head, bytes, from, length);
   }
 
-  private switchProtocols(user: UpstreamUser, head: Head, bytes: Buffer, from: number, length: number): void {
+  private switchProtocols(
+    user: ExchangeHandler,
+    head: Head,
+    bytes: Buffer,
+    from: number,
+    length: number,
+  ): void {
     const { host } = this;
     if (!this.maySwitch || user.onSwitch === undefined)
       host.fail('upstream_protocol', 'an upgrade that nobody asked for');
@@ -149,7 +155,7 @@ export class AnswerReader {
     else user.onSwitch(head, bytes, from, length);
   }
 
-  private beginBody(user: UpstreamUser, head: Head, bytes: Buffer, from: number, length: number): void {
+  private beginBody(user: ExchangeHandler, head: Head, bytes: Buffer, from: number, length: number): void {
     const { body } = this;
     const bodyless = this.headRequest || hasNoBody(head.status);
     const untilClose = !bodyless && !head.chunked && head.contentLength < 0;
@@ -170,7 +176,7 @@ export class AnswerReader {
     this.passed(user, user.onAnswer(head, bytes, from, to, body));
   }
 
-  private readBody(user: UpstreamUser, bytes: Buffer, length: number): void {
+  private readBody(user: ExchangeHandler, bytes: Buffer, length: number): void {
     this.buffers.expect(length, 0);
     const to = this.take(bytes, 0, length);
     if (to >= 0) this.passed(user, user.onBody(bytes, 0, to, this.body.done));
@@ -189,7 +195,7 @@ export class AnswerReader {
     return to - body.cut;
   }
 
-  private passed(user: UpstreamUser, more: boolean): void {
+  private passed(user: ExchangeHandler, more: boolean): void {
     const { host } = this;
     if (!host.isServing(user)) return;
     if (this.body.done) host.onComplete(this.keep);

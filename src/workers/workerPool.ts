@@ -4,25 +4,28 @@ import { withoutRoutes, type Model } from '../model/index.ts';
 import type { RelayPeer } from '../proxy/index.ts';
 import type { RootLogger } from '../telemetry/index.ts';
 import { sendRoutes } from './modelTransfer.ts';
-import type { Place } from './place.ts';
-import type { Start } from './questions.ts';
+import type { WorkerSlot } from './workerSlot.ts';
+import type { Start } from './workerMessages.ts';
 import type { Sockets } from './sockets.ts';
 import { WorkerProcess, type WorkerProcessOptions } from './workerProcess.ts';
 
 /** All in milliseconds. */
 export interface Pace {
   /** Between two looks at the workers. */
-  readonly lookMs: number;
+  readonly checkMs: number;
   /** A worker that gives no sign of life for so long hangs, and is replaced. */
   readonly hangMs: number;
   /** The same while it starts or prepares a configuration, which may keep it busy. */
   readonly busyMs: number;
 }
 
-export const defaultPace: Pace = { lookMs: 1_000, hangMs: 10_000, busyMs: 60_000 };
+export const defaultPace: Pace = { checkMs: 1_000, hangMs: 10_000, busyMs: 60_000 };
 
-export interface CrewOptions extends Pick<WorkerProcessOptions, 'out' | 'err' | 'withheld' | 'counter'> {
-  readonly places: readonly Place[];
+export interface WorkerPoolOptions extends Pick<
+  WorkerProcessOptions,
+  'out' | 'err' | 'withheld' | 'counter'
+> {
+  readonly slots: readonly WorkerSlot[];
   readonly sockets: Sockets;
   readonly log: RootLogger;
   readonly pace: Pace;
@@ -37,18 +40,18 @@ export interface CrewOptions extends Pick<WorkerProcessOptions, 'out' | 'err' | 
 }
 
 /** The time that a start waits for the other workers to know of it, in milliseconds. */
-const announceMs = 1_000;
+const announceTimeoutMs = 1_000;
 /** The time for a worker to end itself, beyond the time for its MCP servers. */
-const lastWordMs = 2_000;
+const endTimeoutMs = 2_000;
 
 /**
  * Keeps every place filled: starts workers, notices those that die or hang, lends their sockets to a neighbour until
  * their successor is there, and waits ever longer where one dies over and over.
  */
-export class Crew {
-  private readonly options: CrewOptions;
-  private readonly looking: NodeJS.Timeout;
-  private lookedAt = performance.now();
+export class WorkerPool {
+  private readonly options: WorkerPoolOptions;
+  private readonly checkTimer: NodeJS.Timeout;
+  private checkedAt = performance.now();
   private ending = false;
   /** Ends the waits before restarts. */
   private readonly stopped = new AbortController();
@@ -58,14 +61,14 @@ export class Crew {
   /** Another worker serves, or the end has come. */
   private change = Promise.withResolvers<void>();
 
-  constructor(options: CrewOptions) {
+  constructor(options: WorkerPoolOptions) {
     this.options = options;
-    this.looking = setInterval(() => this.look(), options.pace.lookMs).unref();
+    this.checkTimer = setInterval(() => this.checkWorkers(), options.pace.checkMs).unref();
   }
 
   /** The processes that can be asked to do something. */
-  get served(): readonly { readonly worker: number; readonly process: WorkerProcess }[] {
-    return this.options.places.flatMap(({ worker, state, process }) =>
+  get serving(): readonly { readonly worker: number; readonly process: WorkerProcess }[] {
+    return this.options.slots.flatMap(({ worker, state, process }) =>
       state === 'serving' && process !== undefined ? [{ worker, process }] : [],
     );
   }
@@ -74,11 +77,11 @@ export class Crew {
    * Fills every place for the first time.
    * @throws Error when a worker does not come up
    */
-  async begin(): Promise<void> {
-    const { places } = this.options;
-    const launched = await Promise.allSettled(places.map((place) => this.launch(place)));
+  async start(): Promise<void> {
+    const { slots } = this.options;
+    const launched = await Promise.allSettled(slots.map((slot) => this.launch(slot)));
     for (const outcome of launched) if (outcome.status === 'rejected') throw outcome.reason;
-    for (const place of places) void this.keepFilled(place);
+    for (const slot of slots) void this.keepFilled(slot);
   }
 
   /** Runs `work` while no worker starts. */
@@ -96,7 +99,7 @@ export class Crew {
 
   /** The workers that hold MCP sessions, or are about to. */
   private get peers(): readonly RelayPeer[] {
-    return this.options.places.flatMap(({ worker, state, process }) => {
+    return this.options.slots.flatMap(({ worker, state, process }) => {
       if (process === undefined || state === 'waiting') return [];
       const { owner } = process;
       return [{ worker, owner, path: this.options.relayPathOf(owner) }];
@@ -104,17 +107,17 @@ export class Crew {
   }
 
   /** Tells all processes, those that are just starting among them; one that is gone need not know. */
-  async tell(what: (process: WorkerProcess) => Promise<unknown>): Promise<void> {
+  async broadcast(what: (process: WorkerProcess) => Promise<unknown>): Promise<void> {
     await Promise.allSettled(
-      this.options.places.flatMap(({ process }) => (process === undefined ? [] : [what(process)])),
+      this.options.slots.flatMap(({ process }) => (process === undefined ? [] : [what(process)])),
     );
   }
 
   /** Resolves (never rejects) when every place is served, by none of these that have ended, or the end has come. */
-  async whole(gone: ReadonlySet<WorkerProcess>): Promise<void> {
-    const isServed = ({ state, process }: Place): boolean =>
+  async whenComplete(gone: ReadonlySet<WorkerProcess>): Promise<void> {
+    const isServed = ({ state, process }: WorkerSlot): boolean =>
       state === 'serving' && process !== undefined && !gone.has(process);
-    while (!this.ending && !this.options.places.every(isServed)) await this.change.promise;
+    while (!this.ending && !this.options.slots.every(isServed)) await this.change.promise;
   }
 
   /** Stops the replacement of dead workers. */
@@ -127,9 +130,9 @@ export class Crew {
   /** Ends every process. Never rejects. */
   async end(graceMs: number): Promise<void> {
     this.stop();
-    clearInterval(this.looking);
-    await this.tell(async (process) => {
-      const last = setTimeout(() => process.kill(), graceMs + lastWordMs);
+    clearInterval(this.checkTimer);
+    await this.broadcast(async (process) => {
+      const last = setTimeout(() => process.kill(), graceMs + endTimeoutMs);
       process.link.ask('end', { graceMs }).catch(() => undefined);
       await process.ended;
       clearTimeout(last);
@@ -137,10 +140,10 @@ export class Crew {
   }
 
   /** Never rejects. */
-  private async keepFilled(place: Place): Promise<void> {
+  private async keepFilled(slot: WorkerSlot): Promise<void> {
     const { log } = this.options;
-    while (place.process !== undefined) {
-      const { process, worker } = place;
+    while (slot.process !== undefined) {
+      const { process, worker } = slot;
       const { pid } = process;
       const how = await process.ended;
       if (this.ending) return;
@@ -150,34 +153,34 @@ export class Crew {
         how,
       });
       this.options.onLost(process);
-      let wait = place.emptied(performance.now() - process.startedAt);
-      this.lend();
-      void this.announce();
+      let wait = slot.processEnded(performance.now() - process.startedAt);
+      this.lendSockets();
+      void this.announcePeers();
       for (;;) {
         if (wait > 0) log.warn('a worker has died again soon after its start', { worker, nextTryMs: wait });
         if (!(await this.pause(wait))) return;
         try {
-          await this.launch(place);
+          await this.launch(slot);
           break;
         } catch (error) {
           if (this.ending) return;
           log.error(messageOf(error), { worker });
-          wait = place.emptied(0);
+          wait = slot.processEnded(0);
         }
       }
-      this.giveBack(place);
-      log.info('a worker has taken its place', { worker, pid: place.process?.pid });
+      this.returnSockets(slot);
+      log.info('a worker has taken its place', { worker, pid: slot.process?.pid });
     }
   }
 
   /**
-   * Starts a process for a place.
+   * Starts a process for a slot.
    * @throws Error when it does not come up; nothing is left of it then
    */
-  private async launch(place: Place): Promise<void> {
+  private async launch(slot: WorkerSlot): Promise<void> {
     while (this.held !== undefined) await this.held;
     if (this.ending) throw new Error('the gateway ends');
-    const launched = this.comeUp(place);
+    const launched = this.startWorker(slot);
     this.launching.add(launched);
     try {
       await launched;
@@ -186,18 +189,19 @@ export class Crew {
     }
   }
 
-  private async comeUp(place: Place): Promise<void> {
-    const { worker } = place;
+  private async startWorker(slot: WorkerSlot): Promise<void> {
+    const { worker } = slot;
     const { out, err, withheld, counter, sockets, startOf, relayPathOf } = this.options;
     const process = new WorkerProcess({ worker, out, err, withheld, counter });
-    place.process = process;
-    place.state = 'starting';
+    slot.process = process;
+    slot.state = 'starting';
     process.busy = true;
     try {
-      for (const [key, handle] of sockets.of(worker)) tellSoon(process.link.ask('socket', { key }, handle));
+      for (const [key, handle] of sockets.of(worker))
+        ignoreFailure(process.link.ask('socket', { key }, handle));
       const model = await sendRoutes(process.link, withoutRoutes(this.options.model()));
       // A session that it opens must not be unknown to the others for a moment.
-      await this.announce();
+      await this.announcePeers();
       const { owner } = process;
       const { peers } = this;
       await process.link.ask(
@@ -211,7 +215,7 @@ export class Crew {
       throw new Error(`a worker could not be started: ${reason}`, { cause: error });
     }
     process.settled();
-    place.state = 'serving';
+    slot.state = 'serving';
     this.changed();
   }
 
@@ -221,44 +225,44 @@ export class Crew {
   }
 
   /** Tells all who is there; resolves (never rejects) when those that serve know it, or are late. */
-  private async announce(): Promise<void> {
-    const { peers, served } = this;
+  private async announcePeers(): Promise<void> {
+    const { peers, serving: served } = this;
     const serving = new Set(served.map(({ process }) => process));
-    const told: Promise<unknown>[] = [];
-    for (const { process } of this.options.places) {
+    const announced: Promise<unknown>[] = [];
+    for (const { process } of this.options.slots) {
       const asked = process?.link.ask('peers', peers).catch(() => undefined);
-      if (asked !== undefined && process !== undefined && serving.has(process)) told.push(asked);
+      if (asked !== undefined && process !== undefined && serving.has(process)) announced.push(asked);
     }
-    const late = delay(announceMs, undefined, { ref: false });
-    await Promise.race([Promise.all(told), late]);
+    const late = delay(announceTimeoutMs, undefined, { ref: false });
+    await Promise.race([Promise.all(announced), late]);
   }
 
   /** Lends the sockets of an empty place to a neighbour, which accepts the connections that wait there. */
-  private lend(): void {
-    const { served } = this;
+  private lendSockets(): void {
+    const { serving: served } = this;
     const neighbour = served[0]?.process;
     if (neighbour === undefined) return;
-    for (const place of this.options.places) {
-      if (place.state === 'serving' || served.some(({ process }) => process === place.heldBy)) continue;
-      place.heldBy = neighbour;
-      for (const [key, handle] of this.options.sockets.of(place.worker))
-        tellSoon(neighbour.link.ask('lend', { key, of: place.worker }, handle));
+    for (const slot of this.options.slots) {
+      if (slot.state === 'serving' || served.some(({ process }) => process === slot.lentTo)) continue;
+      slot.lentTo = neighbour;
+      for (const [key, handle] of this.options.sockets.of(slot.worker))
+        ignoreFailure(neighbour.link.ask('lend', { key, of: slot.worker }, handle));
     }
   }
 
-  private giveBack(place: Place): void {
-    const { heldBy, worker } = place;
-    place.heldBy = undefined;
-    if (heldBy !== undefined) tellSoon(heldBy.link.ask('takeBack', { of: worker }));
+  private returnSockets(slot: WorkerSlot): void {
+    const { lentTo: heldBy, worker } = slot;
+    slot.lentTo = undefined;
+    if (heldBy !== undefined) ignoreFailure(heldBy.link.ask('takeBack', { of: worker }));
   }
 
-  private look(): void {
-    const { pace, places, log } = this.options;
+  private checkWorkers(): void {
+    const { pace, slots, log } = this.options;
     const now = performance.now();
     // A main process that was stopped or starved cannot tell which worker hangs.
-    const asleep = now - this.lookedAt > pace.lookMs + pace.hangMs / 2;
-    this.lookedAt = now;
-    for (const { process, worker, state } of places) {
+    const asleep = now - this.checkedAt > pace.checkMs + pace.hangMs / 2;
+    this.checkedAt = now;
+    for (const { process, worker, state } of slots) {
       // While a place waits for its next try, the process is the one that has ended.
       if (process === undefined || state === 'waiting') continue;
       if (asleep) process.seenAt = now;
@@ -281,4 +285,4 @@ export class Crew {
 }
 
 /** A process that does not get it is about to be replaced. */
-const tellSoon = (asked: Promise<unknown>): void => void asked.catch(() => undefined);
+const ignoreFailure = (asked: Promise<unknown>): void => void asked.catch(() => undefined);

@@ -2,7 +2,7 @@ import type { ErrorCode } from '../errors.ts';
 import type { Body, Head } from '../http/index.ts';
 
 /** Waits for the answer of a request. All calls are synchronous; bytes are valid during the call only. */
-export interface UpstreamUser {
+export interface ExchangeHandler {
   /** A 1xx answer other than 101. */
   onInformational(head: Head): void;
   /**
@@ -31,7 +31,7 @@ export interface UpstreamUser {
  * Takes the bytes of a connection that is a tunnel. All calls are synchronous; bytes are valid during the call
  * only.
  */
-export interface TunnelUser {
+export interface TunnelHandler {
   /** @returns false to pause the reading until `resume` */
   onBytes(bytes: Buffer, from: number, to: number): boolean;
   /** The backend sends nothing more; it may still take bytes. */

@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import { defaults, type Model, type PathMatch, type Route } from '../model/index.ts';
 import { createLogger, createMetrics } from '../telemetry/index.ts';
 import { MemoryDestination } from '../telemetry/memory.testing.ts';
-import { Tree } from './tree.ts';
+import { ProcessTree } from './processTree.ts';
 
 const place = { file: 'test', line: 1, column: 1, path: '' };
 
@@ -44,12 +44,12 @@ export const saying = (body: string, more = 0): Model => ({
 export async function start(t: TestContext, hangMs: number) {
   const destination = new MemoryDestination();
   const log = createLogger({ level: 'info', format: 'text', destination });
-  const tree = new Tree({
+  const tree = new ProcessTree({
     workers: 2,
     log,
     metrics: createMetrics({ process: false }),
     secrets: { variables: [], values: [] },
-    pace: { lookMs: 50, hangMs },
+    pace: { checkMs: 50, hangMs },
   });
   t.after(async () => {
     await tree.close(0);

@@ -7,7 +7,7 @@ const firstWaitMs = 250;
 const longestWaitMs = 30_000;
 
 /** The place of one worker: processes that fill it come and go, and its sockets stay. */
-export class Place {
+export class WorkerSlot {
   /** Counts from 1. */
   readonly worker: number;
   state: WorkerState = 'starting';
@@ -15,7 +15,7 @@ export class Place {
   process: WorkerProcess | undefined;
   restarts = 0;
   /** The process that accepts on the sockets of this place while it has none of its own. */
-  heldBy: WorkerProcess | undefined;
+  lentTo: WorkerProcess | undefined;
   private shortLives = 0;
 
   constructor(worker: number) {
@@ -31,7 +31,7 @@ export class Place {
    * Its process is gone.
    * @returns how long to wait before the next one, in milliseconds: not at all, and longer each time it dies young
    */
-  emptied(livedMs: number): number {
+  processEnded(livedMs: number): number {
     this.state = 'waiting';
     this.restarts++;
     this.shortLives = livedMs >= longLifeMs ? 0 : this.shortLives + 1;

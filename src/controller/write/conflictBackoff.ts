@@ -8,7 +8,7 @@ const longestPauseMs = 300_000;
 /** After so long without a fight it is forgotten. */
 const peaceMs = 2 * longestPauseMs;
 
-interface Said {
+interface WriteRecord {
   readonly mark: string;
   /** The number of times that the same status was written again. */
   readonly again: number;
@@ -19,9 +19,9 @@ interface Said {
  * Notices that somebody else keeps replacing what is written: the same is written again and again, each time a while
  * later. Without this, two controllers that differ about an object would write as fast as they can.
  */
-export class Contested {
+export class ConflictBackoff {
   readonly #clock: Clock;
-  readonly #said = new Map<string, Said>();
+  readonly #said = new Map<string, WriteRecord>();
 
   constructor(clock: Clock) {
     this.#clock = clock;

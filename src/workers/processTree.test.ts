@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLogger, createMetrics } from '../telemetry/index.ts';
 import { MemoryDestination } from '../telemetry/memory.testing.ts';
-import { Tree } from './tree.ts';
-import { saying, start } from './tree.testing.ts';
+import { ProcessTree } from './processTree.ts';
+import { saying, start } from './processTree.testing.ts';
 import { until } from '../until.testing.ts';
 
 test('a worker that hangs is killed and replaced; the other one is left alone', async (t) => {
@@ -44,7 +44,7 @@ test('a first model that cannot be served is an error that says why, and leaves 
   const { tree } = await start(t, 60_000);
   const taken = tree.ports[0]?.port ?? 0;
   const log = createLogger({ level: 'error', format: 'text', destination: new MemoryDestination() });
-  const second = new Tree({
+  const second = new ProcessTree({
     workers: 2,
     log,
     metrics: createMetrics({ process: false }),
@@ -65,7 +65,7 @@ test('an optional port that is taken stays closed for every worker, and every la
   const { tree } = await start(t, 60_000);
   const taken = tree.ports[0]?.port ?? 0;
   const log = createLogger({ level: 'error', format: 'text', destination: new MemoryDestination() });
-  const second = new Tree({
+  const second = new ProcessTree({
     workers: 2,
     log,
     metrics: createMetrics({ process: false }),

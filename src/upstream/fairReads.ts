@@ -3,18 +3,18 @@
  * times from one socket before it looks at the next: with 64 KB each, one download would keep everybody else waiting
  * for the time of two megabytes. All of them at once would cost some 6 % less CPU per megabyte.
  */
-export const READS_MOST = 4;
+export const MAX_READS = 4;
 
 /** A connection that has read enough for now. */
-export interface Resting {
-  goOn(): void;
+export interface PausedReader {
+  continueReading(): void;
 }
 
 /** Turns of the event loop, counted while somebody asks. */
 class Turns {
   private turn = 0;
   private armed = false;
-  private resting: Resting[] = [];
+  private resting: PausedReader[] = [];
 
   get current(): number {
     if (!this.armed) {
@@ -24,8 +24,8 @@ class Turns {
     return this.turn;
   }
 
-  /** `goOn` is called when the others have had their turn. */
-  rest(connection: Resting): void {
+  /** `continueReading` is called when the others have had their turn. */
+  rest(connection: PausedReader): void {
     this.resting.push(connection);
   }
 
@@ -34,8 +34,8 @@ class Turns {
     this.turn++;
     const { resting } = this;
     this.resting = [];
-    for (const connection of resting) connection.goOn();
+    for (const connection of resting) connection.continueReading();
   };
 }
 
-export const turns = new Turns();
+export const fairReads = new Turns();

@@ -17,7 +17,7 @@ export interface DataKind {
   };
 }
 
-export interface HeldDataOptions {
+export interface OnDemandDataOptions {
   readonly api: KubeApi;
   readonly log: Logger;
   /** Bytes that the data of a namespace may take together. */
@@ -41,8 +41,8 @@ const maxItemBytes = 16 << 20;
  * The data of Secrets and ConfigMaps: of all that a cluster has, only what a translation asks for is in memory. Of the
  * others no more is known than that they are there; what is asked for later is read then.
  */
-export class HeldData {
-  readonly #options: HeldDataOptions;
+export class OnDemandData {
+  readonly #options: OnDemandDataOptions;
   readonly #ended = new AbortController();
   readonly #kinds: DataKind[] = [];
   /** By kind and `namespace/name`. */
@@ -57,7 +57,7 @@ export class HeldData {
   readonly #reading = new Set<string>();
   #retry: NodeJS.Timeout | undefined;
 
-  constructor(options: HeldDataOptions) {
+  constructor(options: OnDemandDataOptions) {
     this.#options = options;
   }
 

@@ -2,7 +2,7 @@ import type { AddressLists, BackendAddress, Model } from '../model/index.ts';
 import { nameOfText, partsOf, type PartName, type Parts } from './parts.ts';
 
 /** The immutable model of a Gateway, ready to be sent. */
-export interface Edition {
+export interface ModelVersion {
   /** Stands for all of it. */
   readonly version: string;
   readonly parts: Parts;
@@ -17,12 +17,16 @@ export interface EndpointList {
 }
 
 /** Makes the first edition, or one where everything may have changed. */
-export function editionOf(model: Model, keys: Iterable<string>, table: AddressLists): Edition {
+export function modelVersionOf(model: Model, keys: Iterable<string>, table: AddressLists): ModelVersion {
   return withLists(partsOf(model), listsOf(keys, table));
 }
 
 /** The same model with other addresses; the same edition where they are none. */
-export function withAddresses(edition: Edition, keys: Iterable<string>, table: AddressLists): Edition {
+export function withAddresses(
+  edition: ModelVersion,
+  keys: Iterable<string>,
+  table: AddressLists,
+): ModelVersion {
   const { parts, endpoints } = edition;
   const lists = listsOf(keys, table);
   const same =
@@ -49,7 +53,7 @@ function listOf(addresses: readonly BackendAddress[]): EndpointList {
   return list;
 }
 
-const withLists = (parts: Parts, endpoints: ReadonlyMap<string, EndpointList>): Edition => ({
+const withLists = (parts: Parts, endpoints: ReadonlyMap<string, EndpointList>): ModelVersion => ({
   version: versionOf(
     parts.root,
     Array.from(endpoints, ([key, { name }]) => [key, name]),

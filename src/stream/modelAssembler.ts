@@ -1,9 +1,9 @@
 import type { BackendAddress, Model } from '../model/index.ts';
-import { versionOf } from './edition.ts';
+import { versionOf } from './modelVersion.ts';
 import { modelFrom, nameOfText, PartsBroken, type PartName } from './parts.ts';
 
 /** A whole that has arrived. */
-export interface Received {
+export interface ReceivedModel {
   readonly version: string;
   readonly root: PartName;
   /** Its backends name their addresses by key. */
@@ -14,14 +14,14 @@ export interface Received {
 }
 
 /** The data that is kept for a restart. */
-export interface Kept {
+export interface CachedModel {
   readonly version: string;
   readonly root: PartName;
   readonly parts: readonly unknown[];
   readonly endpoints: readonly (readonly [string, readonly BackendAddress[]])[];
 }
 
-export interface HoldingLimits {
+export interface ModelLimits {
   readonly maxParts: number;
   readonly maxEndpointLists: number;
 }
@@ -35,14 +35,14 @@ interface List {
  * The parts and lists of addresses of its Gateway's model that a proxy has, as they came, and the model that they
  * make up. Names are worked out here from what came, never believed.
  */
-export class Holding {
-  private readonly limits: HoldingLimits;
+export class ModelAssembler {
+  private readonly limits: ModelLimits;
   private readonly parts = new Map<PartName, unknown>();
   private lists = new Map<string, List>();
   /** Lists that belong to the whole that is just arriving; undefined for those that are gone. */
   private arriving = new Map<string, List | undefined>();
 
-  constructor(limits: HoldingLimits) {
+  constructor(limits: ModelLimits) {
     this.limits = limits;
   }
 
@@ -88,7 +88,7 @@ export class Holding {
    * Everything of a whole is here.
    * @throws PartsBroken where that is not so; what was before stays
    */
-  complete(version: string, root: PartName): Received {
+  complete(version: string, root: PartName): ReceivedModel {
     const lists = new Map(this.lists);
     const changed = new Map<string, readonly BackendAddress[]>();
     for (const [key, list] of this.arriving) {
@@ -107,7 +107,7 @@ export class Holding {
   }
 
   /** The last whole, as it can be kept. Only where one has arrived. */
-  keep({ version, root }: Pick<Received, 'version' | 'root'>): Kept {
+  keep({ version, root }: Pick<ReceivedModel, 'version' | 'root'>): CachedModel {
     return {
       version,
       root,
@@ -117,7 +117,7 @@ export class Holding {
   }
 
   /** @throws PartsBroken where it is not whole */
-  restore({ version, root, parts, endpoints }: Kept): Received {
+  restore({ version, root, parts, endpoints }: CachedModel): ReceivedModel {
     this.clear();
     for (const part of parts) this.addPart(part);
     for (const [key, addresses] of endpoints) this.addEndpoints(key, addresses);

@@ -8,10 +8,10 @@ import { CommonKeys } from './commonKeys.ts';
 import type { Plane, PlaneView, PortView, Secrets } from './contract.ts';
 import type { PlaneInheritance } from './inheritance.ts';
 import { exposeWorkers } from './metrics.ts';
-import { whyNoHandover } from './portSocket.ts';
+import { handoverUnsupported } from './portSocket.ts';
 import { Sockets } from './sockets.ts';
 
-export interface ServingOptions extends Pick<DataPlaneOptions, 'socketsFor' | 'relay'> {
+export interface ServingProcessOptions extends Pick<DataPlaneOptions, 'socketsFor' | 'relay'> {
   readonly log: RootLogger;
   readonly metrics: Metrics;
   readonly fixed: Pick<FixedSettings, 'sessionKey' | 'sessionTtlMs' | 'sessionResumableMs'>;
@@ -42,9 +42,9 @@ function keyHolders(
 }
 
 /** The part that serves: the data plane, the MCP side and the key sets, all in this process. */
-export class Serving implements Plane {
+export class ServingProcess implements Plane {
   readonly dataPlane: DataPlane;
-  private readonly options: ServingOptions;
+  private readonly options: ServingProcessOptions;
   private readonly keySets: ReturnType<typeof createKeySets>;
   private readonly mcp: McpRuntime;
   /**
@@ -57,14 +57,14 @@ export class Serving implements Plane {
   private ready = false;
   private applied = false;
 
-  constructor(options: ServingOptions) {
+  constructor(options: ServingProcessOptions) {
     this.options = options;
     this.withheld = new Set(options.secrets.variables);
     rememberSecrets(options.secrets.values);
     const { metrics, fixed, worker, inherited } = options;
     const log = worker === undefined ? options.log : options.log.child({ worker });
     this.keySets = createKeySets({ log, metrics });
-    if (worker === undefined && whyNoHandover() === undefined) {
+    if (worker === undefined && handoverUnsupported() === undefined) {
       const keys = new CommonKeys(inherited, (secret) => this.dataPlane.useTicketSecret(secret));
       this.own = { keys, sockets: new Sockets(1, inherited?.sockets) };
     }
@@ -179,7 +179,7 @@ export class Serving implements Plane {
   }
 
   handOver(): PlaneInheritance {
-    if (this.own === undefined) throw new Error(whyNoHandover() ?? 'a worker has nothing to hand over');
+    if (this.own === undefined) throw new Error(handoverUnsupported() ?? 'a worker has nothing to hand over');
     const { sockets, keys } = this.own;
     return { sockets: sockets.all, sessionKey: keys.sessionKey, ticketSecret: keys.ticketSecret };
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock } from '../../stream/clock.testing.ts';
-import { Contested } from './contested.ts';
+import { ConflictBackoff } from './conflictBackoff.ts';
 
 const status = (says: string, time = 'now') => ({
   conditions: [{ type: 'Accepted', status: says, lastTransitionTime: time }],
@@ -9,7 +9,7 @@ const status = (says: string, time = 'now') => ({
 
 test('what is put back again and again waits longer each time, whenever it changed', async () => {
   const clock = new ManualClock();
-  const contested = new Contested(clock);
+  const contested = new ConflictBackoff(clock);
   const pauses: number[] = [];
   for (let turn = 0; turn < 6; turn++) {
     const pauseMs = contested.pauseFor('a', status('True', String(turn)));
@@ -25,7 +25,7 @@ test('what is put back again and again waits longer each time, whenever it chang
 
 test('something new never waits, and a fight that is over is forgotten', async () => {
   const clock = new ManualClock();
-  const contested = new Contested(clock);
+  const contested = new ConflictBackoff(clock);
   for (let turn = 0; turn < 6; turn++) contested.note('a', status('True'));
   assert.equal(contested.pauseFor('a', status('False')), 0);
   assert.equal(contested.pauseFor('a', status('True')), 8_000);

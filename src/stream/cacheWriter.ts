@@ -1,14 +1,14 @@
 import { messageOf } from '../errorText.ts';
 import type { Logger } from '../telemetry/index.ts';
 import type { Cache } from './cache.ts';
-import type { Kept } from './holding.ts';
+import type { CachedModel } from './modelAssembler.ts';
 
 /** Writes the newest of what is to be kept, not more often than every so often. */
-export class Keeper {
+export class CacheWriter {
   private readonly cache: Pick<Cache, 'write'>;
   private readonly log: Logger;
   private readonly settleMs: number;
-  private waiting: Kept | undefined;
+  private waiting: CachedModel | undefined;
   private timer: NodeJS.Timeout | undefined;
   private writing: Promise<void> = Promise.resolve();
 
@@ -18,7 +18,7 @@ export class Keeper {
     this.settleMs = settleMs;
   }
 
-  keep(kept: Kept): void {
+  keep(kept: CachedModel): void {
     this.waiting = kept;
     this.timer ??= setTimeout(() => void this.flush(), this.settleMs).unref();
   }
@@ -33,7 +33,7 @@ export class Keeper {
     await this.writing;
   }
 
-  private async write(kept: Kept): Promise<void> {
+  private async write(kept: CachedModel): Promise<void> {
     try {
       await this.cache.write(kept);
     } catch (error) {

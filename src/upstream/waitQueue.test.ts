@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Waiting, type Waiter } from './waiting.ts';
+import { WaitQueue, type Waiter } from './waitQueue.ts';
 
 /** Waiters that note why they were refused. */
 function queueOf(...waiters: readonly (readonly [name: string, until: number])[]) {
-  const waiting = new Waiting();
+  const waiting = new WaitQueue();
   const refusals: string[] = [];
   const made = waiters.map(([name, until]) => {
     const waiter: Waiter = {
@@ -47,7 +47,7 @@ test('when the gateway stops, every request that waits is refused once', () => {
 });
 
 test('a request that waits anew while it is refused is not refused in the same sweep again', () => {
-  const waiting = new Waiting();
+  const waiting = new WaitQueue();
   let refused = 0;
   const waiter: Waiter = {
     onReady: () => undefined,

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { modelWith, routeNamed } from './model.testing.ts';
 import { Folder, Proxy, startController } from './stage.testing.ts';
 import { until } from '../until.testing.ts';
-import { Troubles } from './troubles.ts';
+import { ReportedProblems } from './reportedProblems.ts';
 
 const published = (name: string) =>
   new Map([['ns/gw', { model: modelWith([routeNamed(name)]), endpoints: new Set<string>() }]]);
@@ -74,7 +74,7 @@ test('a proxy in trouble is sent on by a controller that does not write statuses
 
 test('a proxy that left in trouble is remembered for a while, so that one that comes again changes nothing', async () => {
   let changes = 0;
-  const troubles = new Troubles({ onChange: () => changes++, keepMs: 20 });
+  const troubles = new ReportedProblems({ onChange: () => changes++, keepMs: 20 });
   const answer = { version: 'v', result: 'refused', problems: told.refused } as const;
   assert.equal(troubles.note('ns/gw', 'pod', answer), true);
   troubles.left('ns/gw', 'pod');
