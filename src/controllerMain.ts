@@ -112,7 +112,7 @@ export async function startController(settings: ControllerSettings): Promise<Run
     log.info('ready', { gateways: controller.translation?.models.size ?? 0, leader: controller.isLeader });
   });
   const { readiness, stats } = admin.addresses;
-  log.info('following the cluster', {
+  log.info('Watching the cluster', {
     server: access.server.origin,
     namespace,
     models: models?.port ?? 'off',

@@ -192,7 +192,7 @@ class Assembly implements Gateway {
         await intake.take(completed(model));
         if (this.readiness !== 'starting') return;
         this.readiness = 'ready';
-        this.log.info('the first model is in use', { ports: this.portList });
+        this.log.info('First model loaded', { ports: this.portList });
       },
       onAddresses: (model, lists) => intake.takeAddresses(completed(model), lists),
       flaws: async () => {
@@ -240,13 +240,13 @@ class Assembly implements Gateway {
     // A configuration that is half in use has ports that may go again.
     await this.intake?.settled;
     const { plane, admin, upgrades } = this;
-    if (this.isEnding()) throw new Error('the gateway ends');
+    if (this.isEnding()) throw new Error('the gateway is shutting down');
     if (plane === undefined || admin === undefined || upgrades === undefined)
-      throw new Error('the gateway starts');
+      throw new Error('the gateway is still starting');
     const successor = await upgrades.begin(() => ({ ...plane.handOver(), admin: admin.handles }));
     if (this.isEnding()) {
       successor.end();
-      throw new Error('the gateway ends');
+      throw new Error('the gateway is shutting down');
     }
     this.followed = true;
     const answered = admin.stopAccepting();
@@ -265,7 +265,7 @@ class Assembly implements Gateway {
     }
     void predecessor.ended.then(() => {
       makeNonBlockingAgain();
-      this.log.info('upgrade: the program before this one has ended');
+      this.log.info('Upgrade completed: the previous process has exited');
     });
   }
 

@@ -51,7 +51,7 @@ export const serve =
       const refused = refuse(request);
       answer = refused ?? (await find(pages, request.method ?? '', request.url ?? ''));
     } catch (error) {
-      log.error('an admin page failed', { path: request.url, reason: String(error) });
+      log.error('Admin page failed', { path: request.url, reason: String(error) });
       answer = text(500, 'internal error');
     }
     const body = Buffer.from(answer.body);

@@ -27,7 +27,7 @@ export const refusedChange = (request: IncomingMessage, { secret, log }: Changes
     secret === undefined
       ? 'changes over this port are off, because the gateway could not store a secret: use adminAddr: unix:/path, or signals'
       : `a change needs the secret in ${secret.file}, which \`portcullis admin\` and \`portcullis upgrade\` send; or use adminAddr: unix:/path`;
-  log.warn('admin: change refused', { method: request.method, path: request.url?.split('?', 1)[0], rule });
+  log.warn('Admin change refused', { method: request.method, path: request.url?.split('?', 1)[0], rule });
   return { ...text(401, rule), headers: { 'www-authenticate': 'Bearer realm="portcullis admin"' } };
 };
 

@@ -69,7 +69,7 @@ export const keepOperatorSecret = (
   env: Environment = process.env,
 ): OperatorSecret => {
   const uid = userId();
-  if (uid === undefined) throw new Error('this platform has no files that only one user can read');
+  if (uid === undefined) throw new Error('this platform does not support files that only one user can read');
   if (takeOver) {
     const found = findOperatorSecret(address, env);
     if (found !== undefined) return secretOf(found.file, found.secret);

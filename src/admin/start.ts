@@ -94,10 +94,10 @@ export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
         takeOver,
       );
       ownsSecret = !takeOver;
-      log.info('admin: changes need the secret of this user', { file: secret.file });
+      log.info('Admin changes require the operator secret', { file: secret.file });
     } catch (error) {
       const reason = messageOf(error);
-      log.warn('admin: changes are off, because no secret could be stored', { reason });
+      log.warn('Admin changes disabled: the operator secret could not be stored', { reason });
     }
   };
   const close = async (): Promise<void> => {

@@ -87,7 +87,7 @@ test('keys at another host are not fetched without TLS, and the problem says so'
     },
   }));
   await until('the problem is known', () => problem() !== '');
-  assert.match(problem(), /usual\/keys: answered 404; metadata .*neither https nor at the issuer itself/);
+  assert.match(problem(), /usual\/keys: answered 404; metadata .*must use https, or the host of the issuer/);
   assert.deepEqual(other.asked, []);
 });
 

@@ -34,9 +34,9 @@ export async function findKeys(
 /** Keys that travel unprotected could be anybody's, so plain HTTP is for an issuer that is reached by it itself. */
 function keyUrl(value: unknown, issuer: string): string {
   const url = typeof value === 'string' ? URL.parse(value) : null;
-  if (url === null) throw new Error('jwks_uri is missing or no URL');
-  if (url.username !== '' || url.password !== '') throw new Error('jwks_uri holds a password');
+  if (url === null) throw new Error('jwks_uri is missing or not a URL');
+  if (url.username !== '' || url.password !== '') throw new Error('jwks_uri contains a password');
   if (url.protocol !== 'https:' && url.origin !== new URL(issuer).origin)
-    throw new Error('jwks_uri is neither https nor at the issuer itself');
+    throw new Error('jwks_uri must use https, or the host of the issuer');
   return url.href;
 }

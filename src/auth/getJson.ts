@@ -61,7 +61,7 @@ async function ask(url: URL, send: typeof fetch, signal: AbortSignal): Promise<R
 function next(from: URL, location: string): URL {
   const to = URL.parse(location, from.href);
   if (to === null || !/^https?:$/.test(to.protocol))
-    throw new Error('redirected to something that is not http');
+    throw new Error('redirected to a URL that is not http or https');
   if (from.protocol === 'https:' && to.protocol !== 'https:')
     throw new Error('redirected from https to http');
   return to;
@@ -83,7 +83,7 @@ async function read(response: Response, maxBytes: number): Promise<Fetched> {
     }
   } catch (error) {
     if (error instanceof RangeError) throw error;
-    throw new Error('the answer broke off', { cause: error });
+    throw new Error('the response was cut off', { cause: error });
   }
   try {
     const value: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));

@@ -56,7 +56,7 @@ export function createIssuerMetadata(options: IssuerMetadataOptions): IssuerMeta
     }
     askAgainAt = options.now() + pauseMs;
     if (!ended.signal.aborted)
-      options.log.warn('metadata of the issuer could not be read', { problems: problems.join('; ') });
+      options.log.warn('Issuer metadata could not be read', { problems: problems.join('; ') });
   }
 
   return {

@@ -20,7 +20,7 @@ export function readKeyList(jwks: unknown, log: Logger): KeyList {
   const entries = (jwks as { keys?: unknown } | null)?.keys;
   if (!Array.isArray(entries)) throw new Error('not a JSON Web Key Set');
   if (entries.length > maxKeys)
-    log.warn('key set is too long, the rest is ignored', { keys: entries.length });
+    log.warn('Key set too long: keys above the limit ignored', { keys: entries.length });
   const byKid = new Map<string, PublicKey[]>();
   const prints: string[] = [];
   entries.slice(0, maxKeys).forEach((entry: unknown, index) => {

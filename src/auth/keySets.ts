@@ -180,13 +180,13 @@ class LiveKeySet implements KeySet {
     if (this.keys?.fingerprint === keys.fingerprint) return;
     this.keys = keys;
     this.generation += 1;
-    this.log.info('key set loaded', { keys: keys.size });
+    this.log.info('Key set loaded', { keys: keys.size });
   }
 
   /** The keys that are there stay: an outage of the provider must not lock everybody out. */
   private fail(problem: string): void {
     if (this.problem !== problem)
-      this.log.warn('key set could not be read', { problem, kept: this.keys?.size ?? 0 });
+      this.log.warn('Key set could not be read', { problem, kept: this.keys?.size ?? 0 });
     this.problem = problem;
   }
 }

@@ -12,7 +12,8 @@ export const admin: Command = {
   },
   positionals: 1,
   async run({ post, admin: address, 'secret-file': secretFile }, [path = '/'], terminal) {
-    if (!path.startsWith('/')) throw new UsageError(`${JSON.stringify(path)}: a path begins with /`);
+    if (!path.startsWith('/'))
+      throw new UsageError(`${JSON.stringify(path)}: expected a path that begins with /`);
     const answer = await askAdmin(
       {
         method: post === true ? 'POST' : 'GET',

@@ -26,8 +26,8 @@ export function givenConfiguration(flags: Flags, positionals: readonly string[])
     ...positionals.map((name) => ({ file: name })),
   ];
   const [first, second] = given;
-  if (first === undefined) throw new UsageError('name a configuration: -f config.yaml');
-  if (second !== undefined) throw new UsageError('name one configuration only');
+  if (first === undefined) throw new UsageError('no configuration given; use -f config.yaml');
+  if (second !== undefined) throw new UsageError('more than one configuration given; expected one');
   return first;
 }
 

@@ -91,8 +91,9 @@ export const controller: Command = {
       stats: address(flags, 'stats'),
       readiness: address(flags, 'readiness'),
     };
-    if (options.models?.kind === 'unix') throw new UsageError('--models is ip:port, [::]:port or off');
-    if (options.watchNamespaces?.length === 0) throw new UsageError('--watch-namespaces names none');
+    if (options.models?.kind === 'unix') throw new UsageError('--models: expected ip:port, [::]:port or off');
+    if (options.watchNamespaces?.length === 0)
+      throw new UsageError('--watch-namespaces: expected at least one namespace');
     // Loaded here, so that the other commands start without it.
     const { startController } = await import('../controllerMain.ts');
     const stopping = new Stopping(terminal);
@@ -114,13 +115,13 @@ function certificateFiles(flags: Flags): ControllerSettings['certificate'] {
   const [cert, key, ca] = ['models-cert', 'models-key', 'models-ca'].map((name) => text(flags, name));
   if (cert === undefined && key === undefined && ca === undefined) return undefined;
   if (cert === undefined || key === undefined || ca === undefined)
-    throw new UsageError('--models-cert, --models-key and --models-ca go together');
+    throw new UsageError('--models-cert, --models-key and --models-ca must be given together');
   return { cert, key, ca };
 }
 
 function text(flags: Flags, name: string): string | undefined {
   const value = flags[name];
-  if (value === '') throw new UsageError(`--${name} is empty`);
+  if (value === '') throw new UsageError(`--${name}: expected a value, got an empty text`);
   return typeof value === 'string' ? value : undefined;
 }
 
@@ -132,7 +133,7 @@ function oneOf<Value extends string>(
   const given = text(flags, name);
   const value = values.find((one) => one === given);
   if (given !== undefined && value === undefined)
-    throw new UsageError(`--${name} is one of ${values.join(', ')}`);
+    throw new UsageError(`--${name}: expected one of ${values.join(', ')}`);
   return value;
 }
 
@@ -141,6 +142,6 @@ function address(flags: Flags, name: string): ReturnType<typeof parseListenAddre
   if (given === undefined) return undefined;
   const parsed = parseListenAddress(given);
   if (parsed === undefined)
-    throw new UsageError(`--${name} is off, ip:port, localhost:port, [::]:port or unix:/path`);
+    throw new UsageError(`--${name}: expected off, ip:port, localhost:port, [::]:port or unix:/path`);
   return parsed;
 }

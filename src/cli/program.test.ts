@@ -114,17 +114,17 @@ test('a reader who has seen enough is no failure', async (t) => {
 
 test('a wrong command line is answered with 2 and a pointer to the help', async () => {
   const cases: [string[], RegExp][] = [
-    [[], /name a configuration: -f config\.yaml/],
+    [[], /no configuration given; use -f config\.yaml/],
     [['chek'], /unknown command "chek"; did you mean check\?/],
     [['config.yaml'], /a configuration is given with -f config\.yaml/],
     [['--fil', 'x'], /Unknown option '--fil'; did you mean --file\?/],
     [['-f', 'a.yaml', '--file', 'b.yaml'], /--file is given twice/],
     [['-f'], /argument missing/],
-    [['-f', 'a', '-c', 'b'], /name one configuration only/],
+    [['-f', 'a', '-c', 'b'], /more than one configuration given; expected one/],
     [['check', 'a', 'b'], /unexpected argument "b"/],
     [['schema', 'x'], /unexpected argument "x"/],
     [['constructor'], /unknown command "constructor"/],
-    [['token', '--issuer', 'here'], /--issuer is not an http\(s\) URL/],
+    [['token', '--issuer', 'here'], /--issuer: expected an http or https URL/],
     [['token', '--issuer', 'http://a', '--client-id', 'b'], /PORTCULLIS_CLIENT_SECRET/],
   ];
   for (const [args, message] of cases) {

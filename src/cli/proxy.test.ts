@@ -17,7 +17,7 @@ test('everything that says where models come from is needed, as a flag or a vari
     const { code, err } = await run(args);
     assert.equal(code, 2);
     assert.ok(
-      err.includes(`--${name} (or PORTCULLIS_${name.toUpperCase().replaceAll('-', '_')}) is needed`),
+      err.includes(`--${name} (or PORTCULLIS_${name.toUpperCase().replaceAll('-', '_')}) is required`),
       err,
     );
   }
@@ -25,12 +25,12 @@ test('everything that says where models come from is needed, as a flag or a vari
 
 test('what is given wrongly is said before anything is started', async () => {
   const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
-    [['--controller=http://c:1'], 2, /http:\/\/c:1 is not host:port/],
-    [['--controller=c:1,d:x'], 2, /d:x is not host:port/],
-    [['--controller=c:1/path'], 2, /is not host:port/],
-    [['--gateway=gw'], 2, /--gateway is namespace\/name/],
-    [['--gateway=ns/gw/x'], 2, /--gateway is namespace\/name/],
-    [['--cache-key-file=/k'], 2, /goes with --cache/],
+    [['--controller=http://c:1'], 2, /http:\/\/c:1: expected host:port/],
+    [['--controller=c:1,d:x'], 2, /d:x: expected host:port/],
+    [['--controller=c:1/path'], 2, /expected host:port/],
+    [['--gateway=gw'], 2, /--gateway: expected namespace\/name/],
+    [['--gateway=ns/gw/x'], 2, /--gateway: expected namespace\/name/],
+    [['--cache-key-file=/k'], 2, /requires --cache/],
     [['--stats=nowhere'], 1, /config\.statsAddr: expected off/],
     [['--workers=many'], 1, /config\.workers: expected auto/],
     [['--log-level=loud'], 1, /config\.logging\.level: /],
@@ -55,9 +55,9 @@ test('the certificate of a controller goes with its key and with what it is trus
   for (const flags of [['--models-cert=/c'], ['--models-cert=/c', '--models-key=/k'], ['--models-ca=/a']]) {
     const { code, err } = await run(['controller', ...flags]);
     assert.equal(code, 2);
-    assert.match(err, /--models-cert, --models-key and --models-ca go together/);
+    assert.match(err, /--models-cert, --models-key and --models-ca must be given together/);
   }
   const { code, err } = await run(['controller', '--models=unix:/x']);
   assert.equal(code, 2);
-  assert.match(err, /--models is ip:port/);
+  assert.match(err, /--models: expected ip:port/);
 });

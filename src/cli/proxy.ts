@@ -83,14 +83,15 @@ function streamOf(flags: Flags, { env }: Terminal): StreamSettings {
   };
   const needed = (name: Name): string => {
     const value = text(name);
-    if (value === undefined) throw new UsageError(`--${name} (or ${variables[name]}) is needed`);
+    if (value === undefined) throw new UsageError(`--${name} (or ${variables[name]}) is required`);
     return value;
   };
   const gateway = needed('gateway');
-  if (!/^[a-z0-9.-]+\/[a-z0-9._-]+$/.test(gateway)) throw new UsageError('--gateway is namespace/name');
+  if (!/^[a-z0-9.-]+\/[a-z0-9._-]+$/.test(gateway))
+    throw new UsageError('--gateway: expected namespace/name');
   const [folder, keyFile] = [text('cache'), text('cache-key-file')];
   if (keyFile !== undefined && folder === undefined)
-    throw new UsageError('--cache-key-file goes with --cache');
+    throw new UsageError('--cache-key-file requires --cache');
   return {
     controllers: needed('controller').split(',').map(controllerUrl),
     gateway,
@@ -112,7 +113,7 @@ function controllerUrl(text: string): URL {
     url.pathname !== '/' ||
     url.search + url.username !== ''
   )
-    throw new UsageError(`--controller: ${trimmed} is not host:port`);
+    throw new UsageError(`--controller ${trimmed}: expected host:port`);
   return url;
 }
 

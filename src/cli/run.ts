@@ -29,7 +29,7 @@ export const run: Command = {
       terminal,
     );
     if (exposed !== undefined)
-      terminal.err(`portcullis: secrets stay in the environment block of this process: ${exposed}\n`);
+      terminal.err(`portcullis: secrets remain in the environment block of this process: ${exposed}\n`);
     return await serveUntilStopped(
       {
         source,

@@ -61,7 +61,7 @@ export class Stopping {
     // The result is in the log.
     this.#program.upgrade().catch((error: unknown) => {
       const problem = messageOf(error);
-      this.#terminal.err(`portcullis: ${upgradeSignal}: no upgrade: ${problem}\n`);
+      this.#terminal.err(`portcullis: ${upgradeSignal}: upgrade refused: ${problem}\n`);
     });
   }
 
@@ -70,7 +70,9 @@ export class Stopping {
     const now = performance.now();
     if (this.#orderedAt === undefined) {
       this.#orderedAt = now;
-      this.#terminal.err(`portcullis: ${signal}: draining; once more ends at once\n`);
+      this.#terminal.err(
+        `portcullis: ${signal}: draining connections. Send the signal again to stop immediately.\n`,
+      );
       if (this.#program !== undefined) end(this.#program.close(), this.#terminal);
     } else if (now - this.#orderedAt > sameOrderMs) {
       // Still starting: there is nothing yet that would have to be closed.
@@ -83,7 +85,7 @@ export class Stopping {
 /** A stop that fails must still stop: there is nobody left to ask. */
 function end(stopping: Promise<void>, terminal: Terminal): void {
   stopping.catch((error: unknown) => {
-    terminal.err(`portcullis: cannot stop in order: ${messageOf(error)}\n`);
+    terminal.err(`portcullis: graceful shutdown failed: ${messageOf(error)}\n`);
     process.exit(exitCode.failed);
   });
 }

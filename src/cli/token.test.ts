@@ -138,7 +138,7 @@ test('a token that is none is refused, and control characters never reach the te
     }));
     const [code, out, err] = await token(['--issuer', url, '--client-id', 'me', '--client-secret', 's']);
     assert.deepEqual([code, out], [3, ''], JSON.stringify(wrong));
-    assert.match(err, /is no bearer token/);
+    assert.match(err, /without a valid bearer token/);
   }
   const { url } = await issuer(t, '', (self) => ({
     'GET /.well-known/openid-configuration': { body: { issuer: self, token_endpoint: `${self}/token` } },

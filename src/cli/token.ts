@@ -28,11 +28,11 @@ export const token: Command = {
   async run(flags, _positionals, terminal) {
     const issuer = required(flags, 'issuer').replace(/\/+$/, '');
     if (!URL.canParse(issuer) || !/^https?:/.test(issuer))
-      throw new UsageError('--issuer is not an http(s) URL');
+      throw new UsageError('--issuer: expected an http or https URL');
     const id = required(flags, 'client-id');
     const secret = flags['client-secret'] ?? terminal.env['PORTCULLIS_CLIENT_SECRET'];
     if (typeof secret !== 'string' || secret === '')
-      throw new UsageError('give --client-secret, or set PORTCULLIS_CLIENT_SECRET');
+      throw new UsageError('--client-secret or PORTCULLIS_CLIENT_SECRET is required');
     try {
       const endpoint = await findTokenEndpoint(issuer);
       terminal.out(`${await requestToken(endpoint, id, secret, flags['scope'])}\n`);
@@ -50,7 +50,7 @@ const b64token = /^[A-Za-z0-9\-._~+/]+=*$/;
 
 function required(flags: Flags, name: string): string {
   const value = flags[name];
-  if (typeof value !== 'string' || value === '') throw new UsageError(`give --${name}`);
+  if (typeof value !== 'string' || value === '') throw new UsageError(`--${name} is required`);
   return value;
 }
 
@@ -72,7 +72,8 @@ async function findTokenEndpoint(issuer: string): Promise<string> {
     }
     // The secret goes to the endpoint: metadata must say that it is this issuer's (RFC 8414 §3.3).
     const named = body['issuer'];
-    if (typeof named !== 'string') throw new Error(`${url} names no issuer, so it may be anybody's metadata`);
+    if (typeof named !== 'string')
+      throw new Error(`${url} names no issuer, so the metadata cannot be trusted`);
     if (named.replace(/\/+$/, '') !== issuer)
       throw new Error(`${url} is the metadata of another issuer, ${named}`);
     const endpoint = body['token_endpoint'];
@@ -103,7 +104,7 @@ async function requestToken(
   const found = body['access_token'];
   if (status === 200 && typeof found === 'string') {
     if (b64token.test(found)) return found;
-    throw new Error(`${endpoint} answers with something that is no bearer token (RFC 6750 §2.1)`);
+    throw new Error(`${endpoint} answered without a valid bearer token (RFC 6750 §2.1)`);
   }
   const said = [body['error'], body['error_description']]
     .filter((part) => typeof part === 'string')

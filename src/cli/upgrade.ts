@@ -6,7 +6,7 @@ import { reasonOf } from './reason.ts';
 
 /** Problems with signals. */
 const problems: ReadonlyMap<string, string> = new Map([
-  ['ESRCH', 'there is none'],
+  ['ESRCH', 'no such process'],
   ['EPERM', 'it belongs to another user'],
 ]);
 
@@ -26,7 +26,7 @@ export const upgrade: Command = {
   async run(flags, _positionals, terminal) {
     const { admin, pid } = flags;
     if (typeof pid === 'string') {
-      if (admin !== undefined) throw new UsageError('--admin or --pid, not both');
+      if (admin !== undefined) throw new UsageError('give either --admin or --pid, not both');
       return signal(pid, terminal);
     }
     return await ask(flags, terminal);
@@ -34,7 +34,7 @@ export const upgrade: Command = {
 };
 
 function signal(pid: string, terminal: Terminal): number {
-  if (!/^[1-9]\d*$/.test(pid)) throw new UsageError(`--pid ${JSON.stringify(pid)}: not a process id`);
+  if (!/^[1-9]\d*$/.test(pid)) throw new UsageError(`--pid ${JSON.stringify(pid)}: expected a process id`);
   try {
     process.kill(Number(pid), 'SIGUSR2');
   } catch (error) {
@@ -42,7 +42,7 @@ function signal(pid: string, terminal: Terminal): number {
     terminal.err(`portcullis: process ${pid}: ${problems.get(code) ?? reasonOf(error)}\n`);
     return exitCode.failed;
   }
-  terminal.out(`process ${pid} was told; its log says what comes of it\n`);
+  terminal.out(`process ${pid} was signalled; its log shows the result\n`);
   return exitCode.ok;
 }
 
@@ -61,6 +61,6 @@ async function ask({ admin, 'secret-file': secretFile }: Flags, terminal: Termin
     terminal.out(printable(answer.body));
     return exitCode.ok;
   }
-  terminal.err(`portcullis: no upgrade: ${printable(answer.body)}`);
+  terminal.err(`portcullis: upgrade failed: ${printable(answer.body)}`);
   return exitCode.failed;
 }

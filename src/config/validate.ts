@@ -30,7 +30,7 @@ export function validate(tree: Tree, file: string): Checked {
       return { settings: undefined, problems: problemsOf(result.error.issues, value, tree, file), value };
     value = mended;
   }
-  throw new Error('validation of a configuration does not come to an end');
+  throw new Error('the validation of a configuration did not finish');
 }
 
 /** A copy in which scalars of the wrong type are replaced by what their text means; undefined where there are none. */

@@ -256,7 +256,7 @@ export class Controller {
       bundleVersions: this.#objects.bundleVersions(),
     });
     for (const { object, error } of translation.defects)
-      log.error('an object could not be translated: this is a defect, please report it', {
+      log.error('Object could not be translated: this is a defect, please report it', {
         object,
         reason: stackOf(error),
       });

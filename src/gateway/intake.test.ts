@@ -69,7 +69,7 @@ test('one that is refused leaves the one before it, and its problem until anothe
   await intake.settled;
   const problem = 'gateway.yaml: port 80 cannot be bound';
   assert.deepEqual([intake.model, intake.state.problems], [model(1), [problem]]);
-  assert.deepEqual(log(), [`configuration refused, the last good one stays ${problem}`]);
+  assert.deepEqual(log(), [`Configuration rejected; the previous configuration stays in use ${problem}`]);
   intake.offer(model(3), []);
   await turn();
   last().take();
@@ -141,7 +141,7 @@ test('one of which a worker has ended is refused, and tried once more when all s
   last().refuse(new WorkerEndedError(Promise.resolve()));
   await turn();
   assert.deepEqual([asked(), intake.model, intake.state.problems], [[2, 2], model(1), [problem]]);
-  assert.equal(log().filter((line) => line.includes('refused, the last good one stays')).length, 2);
+  assert.equal(log().filter((line) => line.includes('rejected; the previous configuration stays')).length, 2);
 
   // Each has a second try of its own, also the same once more.
   intake.offer(model(2), []);
@@ -187,7 +187,7 @@ test('nothing is taken while it is not free to, nor after the end', async () => 
   assert.deepEqual(asked(), [2]);
   intake.offer(model(3), []);
   intake.close();
-  last().refuse(new Error('the gateway ends'));
+  last().refuse(new Error('the gateway is shutting down'));
   await intake.settled;
   assert.deepEqual([asked(), intake.model, log()], [[2], model(1), []]);
 });

@@ -94,7 +94,7 @@ export class Intake {
     await this.options.plane.useAddresses(model, lists);
     this.inUse = model;
     this.takenAt = Date.now();
-    this.options.log.debug('addresses taken', { lists: lists.size });
+    this.options.log.debug('Addresses updated', { lists: lists.size });
   }
 
   /** The newest one cannot be taken, and for what reasons. */
@@ -151,13 +151,13 @@ export class Intake {
   private async offerAgain(offer: Offer, whole: Promise<void>): Promise<void> {
     await whole;
     if (this.closed || this.newest !== offer) return;
-    this.options.log.info('all workers serve again: the configuration that was refused is tried once more');
+    this.options.log.info('All workers serve again; retrying the rejected configuration');
     this.put({ ...offer, again: true });
   }
 
   private logRefusal(problems: readonly string[]): void {
     for (const problem of problems)
-      this.options.log.error('configuration refused, the last good one stays', { problem });
+      this.options.log.error('Configuration rejected; the previous configuration stays in use', { problem });
   }
 
   private taken({ model, warnings }: Offer): void {
@@ -168,11 +168,9 @@ export class Intake {
     this.said = warnings;
     for (const warning of warnings) log.warn(warning);
     if (previous === undefined) return;
-    log.info('configuration taken', { source });
+    log.info('Configuration loaded', { source });
     if (!isDeepStrictEqual(previous.process.fixed, model.process.fixed)) {
-      log.warn(
-        'a part of `config` that is read at start only has changed: it takes effect after a restart or an upgrade',
-      );
+      log.warn('Startup settings in `config` changed; they take effect after a restart or an upgrade');
     }
   }
 }

@@ -50,7 +50,7 @@ const useOf = ({ name }: McpTarget, session: Session, caller: Caller): TargetUse
   log: session.log.child({ target: name }),
   reach: () => {
     const reach = caller.reach?.(name);
-    if (reach === undefined) throw new Error('nobody says how the target is reached');
+    if (reach === undefined) throw new Error('the target has no compiled destination');
     return reach;
   },
 });

@@ -68,7 +68,7 @@ interface Ready {
   readonly udp: Awaited<ReturnType<UdpPlane['prepare']>>;
 }
 
-const ends = 'the gateway ends';
+const ends = 'the gateway is shutting down';
 
 /** The view of a bound port from outside. */
 export interface BindView {
@@ -415,7 +415,7 @@ export class DataPlane {
     this.closedInUse = closed;
     for (const { key, problem } of closed)
       if (!known.has(key))
-        this.options.log.error('a port stays closed, with its listeners; the others are served', { problem });
+        this.options.log.error('Port could not be opened; the other ports are served', { problem });
   }
 
   /** Takes back what the preparation of a model left behind that did not come into use. */

@@ -39,7 +39,7 @@ export class Cache {
     if (keyFile === undefined) {
       if (!memoryFileSystems.has(statfsSync(folder).type))
         throw new Error(
-          `${folder} is on a disk: what is kept there needs a key (or a folder in memory, such as an emptyDir of medium Memory)`,
+          `${folder} is on a disk: give a key for the cache, or use a folder in memory (such as an emptyDir with medium Memory)`,
         );
       return;
     }
@@ -59,7 +59,8 @@ export class Cache {
     try {
       const { size, uid, mode } = await stat(this.file);
       if (size > maxBytes) throw new Error('it is too large');
-      if (uid !== process.getuid?.() || (mode & 0o077) !== 0) throw new Error('others may write or read it');
+      if (uid !== process.getuid?.() || (mode & 0o077) !== 0)
+        throw new Error('other users can read or write it');
       bytes = await readFile(this.file);
     } catch (error) {
       if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
@@ -67,9 +68,9 @@ export class Cache {
     }
     const head = this.head();
     if (!bytes.subarray(0, head.length).equals(head))
-      throw new Error('it is of another Gateway or version, or sealed otherwise');
+      throw new Error('it belongs to another Gateway or version, or has another key');
     const value = JSON.parse(this.opened(bytes.subarray(head.length), head).toString('utf8')) as unknown;
-    if (!isKept(value)) throw new Error('it is no model');
+    if (!isKept(value)) throw new Error('it contains no model');
     return value;
   }
 

@@ -37,7 +37,7 @@ export class CacheWriter {
     try {
       await this.cache.write(kept);
     } catch (error) {
-      this.log.warn('the model could not be kept for a restart', {
+      this.log.warn('Model could not be written to the cache', {
         reason: messageOf(error),
       });
     }

@@ -93,7 +93,7 @@ test('what makes no sense ends the stream, changes nothing, and is asked for aga
   const other = nameOfText('something else');
   const nonsense: readonly (readonly [string, RegExp])[] = [
     ['}{\n', /not JSON/],
-    ['{"type":"dance"}\n', /no known type/],
+    ['{"type":"dance"}\n', /unknown type/],
     [written({ type: 'complete', version: other, root: other }), /not what was sent/],
     [written({ type: 'complete', version: versionOf(other, []), root: other }), /is missing/],
     [`${good.slice(1).join('')}`, /is missing/],
@@ -154,7 +154,7 @@ test('a proxy that is busy for longer than it may be silent is not given up', as
   await proxy.source.start();
   await proxy.synchronized();
   assert.deepEqual(
-    controller.lines.filter(({ message }) => message === 'a proxy is gone'),
+    controller.lines.filter(({ message }) => message === 'Proxy disconnected'),
     [],
   );
 });
@@ -217,8 +217,8 @@ test('a proxy that says what cannot be understood, or too much, is cut off and c
   const have = written({ type: 'have', parts: [], endpoints: [] });
   const wrong: readonly (readonly [string, RegExp])[] = [
     ['nonsense\n', /not JSON/],
-    [written({ type: 'taken', version }), /an answer to what was not asked/],
-    [written({ type: 'ready' }) + have, /said once/],
+    [written({ type: 'taken', version }), /an unexpected answer/],
+    [written({ type: 'ready' }) + have, /came twice/],
     [`{"type":"have","parts":["${'x'.repeat(maxLineBytes)}"],"endpoints":[]}\n`, /a line is longer than/],
     [
       Array.from({ length: 51 }, (_, page) =>
@@ -257,7 +257,7 @@ test('a proxy that does not say what it has, or does not answer, is cut off', as
     await closed;
   }
   const reasons = (): unknown[] =>
-    lines.filter(({ message }) => message === 'a proxy is gone').map(({ fields }) => fields['reason']);
+    lines.filter(({ message }) => message === 'Proxy disconnected').map(({ fields }) => fields['reason']);
   await until('both are gone', () => reasons().length === 2);
   assert.deepEqual(reasons(), ['the proxy does not answer', 'the proxy does not answer']);
 });

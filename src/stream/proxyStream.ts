@@ -86,7 +86,7 @@ export class ProxyStream {
         break;
       case 'taken':
       case 'refused':
-        if (message.version !== this.awaited) throw new WireError('an answer to what was not asked');
+        if (message.version !== this.awaited) throw new WireError('an unexpected answer');
         this.awaited = undefined;
         clearTimeout(this.deadline);
         this.options.onAnswer(
@@ -107,7 +107,7 @@ export class ProxyStream {
   }
 
   private note(parts: readonly PartName[], lists: readonly (readonly [string, PartName])[]): void {
-    if (this.ready) throw new WireError('what a proxy has is said once');
+    if (this.ready) throw new WireError('the list of known parts came twice');
     // Parts that are not in use any more are ignored: so a proxy cannot make this grow.
     for (const name of parts) if (this.edition?.parts.texts.has(name) === true) this.said.parts.add(name);
     for (const [key, name] of lists) this.said.lists.set(key, { name });

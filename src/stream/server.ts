@@ -177,7 +177,7 @@ export class StreamServer<Who extends Caller = Caller> {
       });
     });
     self.server.on('error', (error) =>
-      options.log.error('the port for proxies failed', { reason: error.message }),
+      options.log.error('Port for proxies failed', { reason: error.message }),
     );
     return self;
   }
@@ -267,7 +267,7 @@ export class StreamServer<Who extends Caller = Caller> {
       // Further input of the client is not wanted.
       stream.close(constants.NGHTTP2_NO_ERROR);
     } catch (error) {
-      this.options.log.error('a stream of a proxy failed', { reason: String(error) });
+      this.options.log.error('Proxy stream failed', { reason: String(error) });
       stream.destroy();
     }
   }
@@ -292,7 +292,7 @@ export class StreamServer<Who extends Caller = Caller> {
       caller = await authenticate(token, addressOf(ends));
     } catch (error) {
       if (!(error instanceof Unavailable)) throw error;
-      log.warn('it cannot be told who a proxy is', { gateway, reason: error.message });
+      log.warn('Proxy could not be authenticated', { gateway, reason: error.message });
       return { status: 503, result: 'unavailable', reason: 'tokens cannot be checked at present' };
     } finally {
       this.admission.answered(ends);
@@ -300,7 +300,7 @@ export class StreamServer<Who extends Caller = Caller> {
     if (caller === undefined)
       return { status: 401, result: 'unauthenticated', reason: 'the token is not good' };
     if (!mayRead(caller, gateway)) {
-      log.warn('a proxy was refused the model of a Gateway that is not its own', {
+      log.warn('Proxy denied the model of another Gateway', {
         gateway,
         subject: caller.subject,
       });
@@ -344,7 +344,7 @@ export class StreamServer<Who extends Caller = Caller> {
     this.connected++;
     this.metrics.accepted();
     const expiry = this.endAt(caller.expiresAt, lines);
-    log.info('a proxy is connected', { gateway, proxy });
+    log.info('Proxy connected', { gateway, proxy });
     const heard = connected.stream.hear();
     lines
       .send(written({ type: 'welcome', controller, beatMs }))
@@ -358,7 +358,7 @@ export class StreamServer<Who extends Caller = Caller> {
     if (published.streams.size === 0 && this.gateways.get(gateway) === published)
       this.gateways.delete(gateway);
     this.connected--;
-    log.info('a proxy is gone', { gateway, proxy, reason });
+    log.info('Proxy disconnected', { gateway, proxy, reason });
   }
 
   /** A stream lives no longer than the proof of who it belongs to; another one begins with a newer proof. */
@@ -377,7 +377,7 @@ export class StreamServer<Who extends Caller = Caller> {
     this.metrics.answered(answer.result);
     if (answer.result === 'taken') connected.version = answer.version;
     else
-      this.options.log.error('a proxy does not take the model of its Gateway', {
+      this.options.log.error('Model rejected by a proxy', {
         gateway,
         proxy,
         version: answer.version,
@@ -430,7 +430,7 @@ export class StreamServer<Who extends Caller = Caller> {
     }
     published.edition = undefined;
     published.reason = `a part of the model is larger than ${String(maxLineBytes)} bytes`;
-    this.options.log.error('a model cannot be sent', { gateway, reason: published.reason });
+    this.options.log.error('Model could not be sent', { gateway, reason: published.reason });
   }
 
   private send({ streams, edition, reason }: Published): void {

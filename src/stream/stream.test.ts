@@ -171,7 +171,7 @@ test('another controller, which has never heard of the proxy, sends only what di
   assert.equal(hostOf(one.model, 'r6'), '10.0.0.6');
   assert.ok((await sentLines(other)) <= 6);
   // It has gone at once, not because it was missed.
-  assert.ok(one.lines.some(({ message }) => message === 'the controller sends us to another'));
+  assert.ok(one.lines.some(({ message }) => message === 'Redirected to another controller'));
 });
 
 test('a later stream of a pod takes the place of an earlier one', async (t) => {
@@ -274,7 +274,7 @@ test('a proxy gets nothing of another Gateway, and nothing without a token that 
   }
   assert.deepEqual(controller.server.proxies, []);
   // The log says who tried, and not with what.
-  assert.ok(controller.lines.some(({ message }) => /not its own/.test(message)));
+  assert.ok(controller.lines.some(({ message }) => /denied the model/.test(message)));
 });
 
 test('a token that is wanted by nobody can be checked again later', async (t) => {
@@ -335,7 +335,7 @@ test('a part that no line can carry is not sent, and everybody is told why', asy
   const huge = modelWith([{ ...routeNamed('a'), hostnames: ['x'.repeat(9 << 20)] }]);
   controller.server.publish(published(huge), new Map());
   await until('it is known', () => /larger than/.test(one.source.problems[0] ?? ''));
-  assert.ok(controller.lines.some(({ message }) => message === 'a model cannot be sent'));
+  assert.ok(controller.lines.some(({ message }) => message === 'Model could not be sent'));
   assert.equal(one.models.length, 1);
   controller.server.publish(published(small), new Map());
   await one.synchronized();

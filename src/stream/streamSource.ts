@@ -172,11 +172,11 @@ export class StreamSource {
       const problems = await this.use(received);
       if (problems.length > 0) throw new Error(problems.join('; '));
       this.cached = true;
-      log.info('the model of the last time is in use', { version: received.version });
+      log.info('Cached model loaded', { version: received.version });
     } catch (error) {
       // Damaged parts must not become a part of the next model.
       this.holding.clear();
-      log.warn('what was kept of the last time cannot be used', { reason: messageOf(error) });
+      log.warn('Cached model ignored', { reason: messageOf(error) });
     }
   }
 
@@ -196,7 +196,7 @@ export class StreamSource {
         if (signal.aborted) break;
         this.trouble = `${controller.origin}: ${messageOf(error)}`;
         if (error instanceof PartsBroken) this.holding.clear();
-        this.log.warn('no stream from a controller', {
+        this.log.warn('Controller stream unavailable', {
           controller: controller.origin,
           reason: messageOf(error),
         });
@@ -247,7 +247,7 @@ export class StreamSource {
         if (message.type === 'complete' || message.type === 'none') heard.whole = true;
         if (message.type === 'bye') {
           heard.bye = true;
-          this.log.info('the controller sends us to another', { reason: message.reason });
+          this.log.info('Redirected to another controller', { reason: message.reason });
           return;
         }
         await this.hear(message, lines);
@@ -280,7 +280,7 @@ export class StreamSource {
         this.connected = true;
         this.controller = message.controller;
         this.trouble = 'the newest model is still on its way';
-        this.log.info('connected to a controller', { controller: message.controller });
+        this.log.info('Connected to a controller', { controller: message.controller });
         break;
       case 'part':
         this.holding.addPart(message.value);
@@ -293,7 +293,7 @@ export class StreamSource {
         break;
       case 'none':
         this.trouble = message.reason;
-        this.log.warn('the controller has no model for us', { reason: message.reason });
+        this.log.warn('Controller has no model for this Gateway', { reason: message.reason });
         break;
       case 'complete': {
         const received = this.holding.complete(message.version, message.root);

@@ -151,11 +151,11 @@ function read<Message extends { readonly type: string }>(line: string, checks: C
   } catch {
     throw new WireError('a line is not JSON');
   }
-  if (typeof value !== 'object' || value === null) throw new WireError('a line is no object');
+  if (typeof value !== 'object' || value === null) throw new WireError('a line is not an object');
   const message = value as Readonly<Record<string, unknown>>;
   const { type } = message;
   if (typeof type !== 'string' || !Object.hasOwn(checks, type))
-    throw new WireError('a line of no known type');
+    throw new WireError('a line of an unknown type');
   if (!checks[type as Message['type']](message)) throw new WireError(`a line of type ${type} is malformed`);
   return message as unknown as Message;
 }

@@ -96,7 +96,7 @@ export const accessSink = (options: AccessLogOptions = {}): Sink => {
     flushMs,
     onDrop: (lines) => {
       dropped?.add({}, lines);
-      options.log?.warn('access log lines dropped: their destination does not take them', { lines });
+      options.log?.warn('Access log lines dropped: the destination is too slow', { lines });
     },
   });
 };

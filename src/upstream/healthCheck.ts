@@ -63,8 +63,8 @@ export class Checks {
     if (this.streak < (passed ? settings.healthyThreshold : settings.unhealthyThreshold)) return;
     this.streak = 0;
     health.judge(passed);
-    if (passed) this.log.info('an address of a backend is healthy again', { endpoint: endpoint.name });
-    else this.log.warn('an address of a backend is not healthy', { endpoint: endpoint.name, problem });
+    if (passed) this.log.info('Backend address healthy again', { endpoint: endpoint.name });
+    else this.log.warn('Backend address unhealthy', { endpoint: endpoint.name, problem });
   }
 }
 

@@ -130,7 +130,7 @@ export class Http2Channel extends Duplex implements SessionWaiter {
       done();
       return;
     }
-    if (result !== COMPLETE) throw new Error(`our own request cannot be read: ${head.problem}`);
+    if (result !== COMPLETE) throw new Error(`the generated request is invalid: ${head.problem}`);
     head.text = bytes.toString('latin1', 0, head.length);
     this.pending = EMPTY;
     const shared = this.claim();
@@ -253,7 +253,8 @@ export class Http2Channel extends Duplex implements SessionWaiter {
       if (to > from) stream.write(chunk.subarray(from, to));
     };
     const to = body.take(bytes, 0, bytes.length, send);
-    if (to < bytes.length) throw new Error('our own request cannot be read: its body is longer than it says');
+    if (to < bytes.length)
+      throw new Error('the generated request is invalid: its body is longer than it says');
     if (body.trailers === undefined) send(bytes, 0, to);
     if (body.done) {
       stream.end();

@@ -135,7 +135,7 @@ export class Resolution {
       const found = await this.tools.lookup(name);
       if (found.length === 0) throw new Error('it has no address');
       this.found++;
-      if (this.failing.delete(name)) this.log.info('a backend has addresses again', { backend: name });
+      if (this.failing.delete(name)) this.log.info('Backend name resolved again', { backend: name });
       const before = JSON.stringify(sorted(this.known.get(name) ?? []));
       this.known.set(name, found.slice(0, MOST));
       return JSON.stringify(sorted(found.slice(0, MOST))) !== before;
@@ -145,7 +145,7 @@ export class Resolution {
       this.failing.add(name);
       const { code, message } = error as NodeJS.ErrnoException;
       const kept = this.known.get(name)?.length ?? 0;
-      this.log.warn('addresses of a backend cannot be found; those known stay in use', {
+      this.log.warn('Backend name could not be resolved; the known addresses stay in use', {
         backend: name,
         problem: code ?? message,
         known: kept,

@@ -65,14 +65,14 @@ export class TlsMaterial {
       this.context = this.read();
     } catch (error) {
       const problem = messageOf(error);
-      this.log.error('TLS files of a backend cannot be used; the last good ones stay in use', {
+      this.log.error('Backend TLS files rejected; the previous files stay in use', {
         backend: this.host,
         problem,
       });
       return false;
     }
     this.generation++;
-    this.log.info('TLS files of a backend were read anew', { backend: this.host });
+    this.log.info('Backend TLS files reloaded', { backend: this.host });
     return true;
   }
 

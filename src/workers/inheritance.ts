@@ -99,7 +99,7 @@ export class InheritanceReader {
         if (handle !== undefined) this.admin.set(message.key, handle);
         return undefined;
       case 'all':
-        if (this.keys === undefined) throw new Error('the inheritance is not whole');
+        if (this.keys === undefined) throw new Error('the handed-over state is incomplete');
         return { ...this.keys, sockets: this.sockets, admin: this.admin };
       case 'yours':
         return undefined;
@@ -108,4 +108,4 @@ export class InheritanceReader {
 }
 
 export const formatMismatch = (other: unknown): string =>
-  `the two programs do not understand each other (${String(other)} and ${format}): this takes a restart`;
+  `the two versions use different upgrade formats (${String(other)} and ${format}): restart the gateway instead`;

@@ -35,7 +35,7 @@ export class LinkClosed extends Error {
   override readonly name = 'LinkClosed';
 }
 
-const gone = 'a worker has ended meanwhile';
+const gone = 'a worker exited in the meantime';
 
 type Message =
   | { readonly ask: number; readonly name: string; readonly question: unknown }

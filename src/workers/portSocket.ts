@@ -21,13 +21,13 @@ const lacking = (): string | undefined =>
 /** The reason why this Node cannot run several workers, if there is one. */
 export function workersUnsupported(): string | undefined {
   const lacks = lacking();
-  return lacks === undefined ? undefined : `config.workers: more than one worker takes ${lacks}`;
+  return lacks === undefined ? undefined : `config.workers: more than one worker requires ${lacks}`;
 }
 
 /** The reason why this Node cannot hand its ports over to another program, if there is one. */
 export function handoverUnsupported(): string | undefined {
   const lacks = lacking();
-  return lacks === undefined ? undefined : `an upgrade takes ${lacks}`;
+  return lacks === undefined ? undefined : `an upgrade requires ${lacks}`;
 }
 
 /**

@@ -29,7 +29,7 @@ export interface Predecessor {
  * The program that this one was started by to take its place.
  * @param version of this program
  * @returns undefined where this program was started like any other
- * @throws Error when the inheritance does not come
+ * @throws Error when the previous process did not hand over its sockets in time
  */
 export async function findPredecessor(version: string): Promise<Predecessor | undefined> {
   const marked = process.env[successorVariable] !== undefined;
@@ -52,12 +52,12 @@ export async function findPredecessor(version: string): Promise<Predecessor | un
     }
   });
   process.on('disconnect', () => {
-    complete.reject(new Error('the program before this one ended before it had left the ports'));
+    complete.reject(new Error('the previous process exited before it handed over the ports'));
     released.resolve();
     void parentGone(parent).then(ended.resolve);
   });
   const late = setTimeout(
-    () => complete.reject(new Error('the inheritance does not come')),
+    () => complete.reject(new Error('the previous process did not hand over its sockets in time')),
     inheritanceTimeoutMs,
   );
   try {

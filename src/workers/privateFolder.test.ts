@@ -47,7 +47,7 @@ test('where there is no place for it the error says what to do', (t) => {
   mkdirSync(long);
   assert.throws(
     () => new PrivateFolder([missing, long]),
-    /need a folder for their sockets, which TMPDIR can name: ENOENT.*; the name of .*x is too long for sockets/,
+    /set TMPDIR to a writable folder with a short path: ENOENT.*; the name of .*x is too long for a socket path/,
   );
   assert.deepEqual(readdirSync(long), []);
   assert.equal(dirname(new PrivateFolder([missing, long, parent]).path), parent);

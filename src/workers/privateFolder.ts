@@ -58,7 +58,7 @@ function madeIn(parents: readonly string[]): string {
     const start = join(parent, prefix);
     // mkdtemp adds six characters.
     if (Buffer.byteLength(start) + 6 + longestName > longestPath) {
-      problems.push(`the name of ${parent} is too long for sockets`);
+      problems.push(`the name of ${parent} is too long for a socket path`);
       continue;
     }
     try {
@@ -69,7 +69,9 @@ function madeIn(parents: readonly string[]): string {
     }
   }
   const why = problems.join('; ');
-  throw new Error(`several workers need a folder for their sockets, which TMPDIR can name: ${why}`);
+  throw new Error(
+    `no folder for the sockets of the workers; set TMPDIR to a writable folder with a short path: ${why}`,
+  );
 }
 
 /** Leaves a folder whose maker is gone: the last process with a socket there removes it. */

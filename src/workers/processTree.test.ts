@@ -14,7 +14,7 @@ test('a worker that hangs is killed and replaced; the other one is left alone', 
     const [first] = (await tree.view()).workers;
     return first?.state === 'serving' && first.pid !== stopped;
   });
-  assert.match(log(), /a worker hangs and is killed worker=1 /);
+  assert.match(log(), /Worker unresponsive; killed worker=1 /);
   assert.equal((await tree.view()).workers[1]?.pid, other);
   for (let i = 0; i < 8; i++) assert.equal(await ask(), 'old');
 });
@@ -103,6 +103,6 @@ test('a model that comes while the tree ends opens no port', async (t) => {
   const closed = tree.close(0);
   await assert.rejects(applied);
   await closed;
-  await assert.rejects(tree.apply(saying('last')), /the gateway ends/);
+  await assert.rejects(tree.apply(saying('last')), /the gateway is shutting down/);
   assert.deepEqual(tree.ports, []);
 });

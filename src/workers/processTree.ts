@@ -206,10 +206,10 @@ export class ProcessTree implements Plane {
   private async swap(model: Model): Promise<void> {
     const { serving: served } = this.pool;
     // Starts of workers were waited for; with the end of the tree its ports are closed, and stay so.
-    if (this.ending) throw new Error('the gateway ends');
+    if (this.ending) throw new Error('the gateway is shutting down');
     const opened = this.sockets.open(model);
     const parts = withoutRoutes(this.completed(model));
-    this.log.debug('the workers prepare a configuration');
+    this.log.debug('Workers are preparing a configuration');
     const prepared = await Promise.allSettled(
       served.map(async ({ worker, process }) => {
         process.busy = true;
@@ -243,7 +243,7 @@ export class ProcessTree implements Plane {
           if (error instanceof LinkClosed) return;
           // It has the model and lacks a port: its successor gets another try.
           const problem = messageOf(error);
-          this.log.error('a worker could not take the configuration into use', { worker, problem });
+          this.log.error('Worker could not apply the configuration', { worker, problem });
           process.kill();
         }
       }),

@@ -148,7 +148,7 @@ class Worker {
   /** The main process is gone, so nobody will ever say what to do: what runs may finish, within its deadline. */
   private async orphaned(): Promise<void> {
     if (this.ending) return;
-    this.log?.warn('the main process is gone: this worker ends');
+    this.log?.warn('Main process lost; worker exits');
     const { serving } = this;
     if (serving !== undefined) {
       const deadline = new Promise((resolve) => setTimeout(resolve, this.deadlineMs));

@@ -27,18 +27,18 @@ const start = (
 const stays = 'setInterval(() => {}, 1000);';
 
 test('a program that is never ready is ended when its time is over', async () => {
-  await assert.rejects(start(stays, 300), /the new program was not ready within 0\.3 s/);
+  await assert.rejects(start(stays, 300), /the new process was not ready within 0\.3 s/);
 });
 
 test('a program of another kind of messages is told apart', async () => {
   await assert.rejects(
     start(`process.send({ portcullis: 'hello', format: 99, version: 'x' }); ${stays}`),
-    /do not understand each other \(99 and 1\)/,
+    /use different upgrade formats \(99 and 1\)/,
   );
 });
 
 test('messages that are none of ours count for nothing', async () => {
-  await assert.rejects(start('process.send({ hello: 1 }, () => process.exit(4))'), /ended: exit code 4/);
+  await assert.rejects(start('process.send({ hello: 1 }, () => process.exit(4))'), /exited: exit code 4/);
 });
 
 test('what the program says of its failure is passed on', async () => {

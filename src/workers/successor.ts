@@ -75,8 +75,8 @@ export async function startSuccessor({
     else if (message.portcullis === 'ready') started.resolve(version);
   };
   const onExit = (code: number | null, by: NodeJS.Signals | null): void =>
-    started.reject(new Error(`the new program ended: ${by ?? `exit code ${code ?? '?'}`}`));
-  const onAbort = (): void => started.reject(new Error('the gateway was told to end meanwhile'));
+    started.reject(new Error(`the new process exited: ${by ?? `exit code ${code ?? '?'}`}`));
+  const onAbort = (): void => started.reject(new Error('the gateway was told to stop in the meantime'));
   child.on('message', onMessage);
   child.on('exit', onExit);
   child.on('error', (error) => {
@@ -84,7 +84,7 @@ export async function startSuccessor({
     if (child.pid === undefined) started.reject(new Error(`${file} cannot be started: ${error.message}`));
   });
   const late = setTimeout(
-    () => started.reject(new Error(`the new program was not ready within ${timeoutMs / 1_000} s`)),
+    () => started.reject(new Error(`the new process was not ready within ${timeoutMs / 1_000} s`)),
     timeoutMs,
   );
   if (signal.aborted) onAbort();

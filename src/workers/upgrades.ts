@@ -51,14 +51,14 @@ export class Upgrades {
    * @throws Error saying why there is no new program; this one goes on then
    */
   async begin(give: () => Omit<Inheritance, 'upgrades'>): Promise<Successor> {
-    if (this.attempt !== undefined) throw new Error('an upgrade is under way already');
+    if (this.attempt !== undefined) throw new Error('another upgrade is in progress');
     const stop = new AbortController();
     const { promise: over, resolve } = Promise.withResolvers<void>();
     this.attempt = { over, stop };
     const { log } = this.options;
     try {
       const program = this.startable();
-      log.info('upgrade: the new program starts', { program: program.file });
+      log.info('Upgrade started', { program: program.file });
       const inheritance = { ...give(), upgrades: { success: this.success, failure: this.failure } };
       const successor = await startSuccessor({
         program,
@@ -68,12 +68,12 @@ export class Upgrades {
         signal: stop.signal,
       });
       this.success++;
-      log.info('upgrade: the new program serves', { pid: successor.pid, version: successor.version });
+      log.info('Upgrade: the new process serves', { pid: successor.pid, version: successor.version });
       return successor;
     } catch (error) {
       this.failure++;
       const problem = messageOf(error);
-      log.error('upgrade failed, this program goes on', { problem });
+      log.error('Upgrade failed; this process continues', { problem });
       throw error;
     } finally {
       this.attempt = undefined;
@@ -89,9 +89,11 @@ export class Upgrades {
   private startable(): Program {
     const { program } = this.options;
     if (program === undefined)
-      throw new Error('an upgrade takes a gateway that was started by `portcullis run`');
+      throw new Error('an upgrade requires a gateway that was started by `portcullis run`');
     if (process.pid === 1)
-      throw new Error('an upgrade ends process 1, and with it the container: replace the container instead');
+      throw new Error(
+        'an upgrade would end process 1, and the container with it: replace the container instead',
+      );
     return program;
   }
 }

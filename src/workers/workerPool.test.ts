@@ -47,6 +47,6 @@ test('a place that waits for its next try is no worker that hangs', async (t) =>
   // They are looked at in this order.
   while (killed.length === 0) await delay(5);
   assert.deepEqual([...new Set(killed)], [2]);
-  assert.match(destination.text, /a worker hangs and is killed worker=2 pid=2 silentMs=\d+/);
+  assert.match(destination.text, /Worker unresponsive; killed worker=2 pid=2 silentMs=\d+/);
   assert.doesNotMatch(destination.text, /worker=1/);
 });

@@ -147,7 +147,7 @@ export class WorkerPool {
       const { pid } = process;
       const how = await process.ended;
       if (this.ending) return;
-      log.error('a worker has ended: its connections are lost, another one takes its place', {
+      log.error('Worker ended: its connections are lost, a replacement starts', {
         worker,
         pid,
         how,
@@ -157,7 +157,8 @@ export class WorkerPool {
       this.lendSockets();
       void this.announcePeers();
       for (;;) {
-        if (wait > 0) log.warn('a worker has died again soon after its start', { worker, nextTryMs: wait });
+        if (wait > 0)
+          log.warn('Worker ended soon after its start; delaying the next start', { worker, nextTryMs: wait });
         if (!(await this.pause(wait))) return;
         try {
           await this.launch(slot);
@@ -169,7 +170,7 @@ export class WorkerPool {
         }
       }
       this.returnSockets(slot);
-      log.info('a worker has taken its place', { worker, pid: slot.process?.pid });
+      log.info('Worker replaced', { worker, pid: slot.process?.pid });
     }
   }
 
@@ -179,7 +180,7 @@ export class WorkerPool {
    */
   private async launch(slot: WorkerSlot): Promise<void> {
     while (this.held !== undefined) await this.held;
-    if (this.ending) throw new Error('the gateway ends');
+    if (this.ending) throw new Error('the gateway is shutting down');
     const launched = this.startWorker(slot);
     this.launching.add(launched);
     try {
@@ -212,7 +213,7 @@ export class WorkerPool {
       process.kill();
       const how = await process.ended;
       const reason = error instanceof Error && error.name !== 'LinkClosed' ? error.message : how;
-      throw new Error(`a worker could not be started: ${reason}`, { cause: error });
+      throw new Error(`worker could not be started: ${reason}`, { cause: error });
     }
     process.settled();
     slot.state = 'serving';
@@ -268,7 +269,7 @@ export class WorkerPool {
       if (asleep) process.seenAt = now;
       const silentMs = now - process.seenAt;
       if (silentMs > (process.busy ? pace.busyMs : pace.hangMs)) {
-        log.error('a worker hangs and is killed', {
+        log.error('Worker unresponsive; killed', {
           worker,
           pid: process.pid,
           silentMs: Math.round(silentMs),

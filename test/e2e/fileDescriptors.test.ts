@@ -44,7 +44,7 @@ test('out of file descriptors it neither spins nor stops, and serves again as so
       clients.push(client);
     }
     await until('every descriptor is in use', () => openDescriptors(gateway.pid) >= openFiles - 1);
-    await until('it says so', () => gateway.log().includes('no file descriptor is left'));
+    await until('it says so', () => gateway.log().includes('No file descriptors left'));
     await until('somebody is told', () => answers.some((text) => text.startsWith('HTTP/1.1 503')));
     // New clients are turned away by the system, or by the cap; none of them costs a line.
     for (let n = 0; n < 50; n++) {

@@ -46,7 +46,7 @@ const answerTo = (sent: ClientRequest, body?: string): Promise<Answer> =>
       response.on('error', reject).on('end', () => {
         if (response.complete)
           resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text });
-        else reject(new Error('the answer broke off'));
+        else reject(new Error('the response was cut off'));
       });
     });
     sent.on('error', reject).end(body);

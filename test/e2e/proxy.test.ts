@@ -93,7 +93,7 @@ test('a proxy serves what its controller says, follows it, and leaves it in good
   move(controller, 'a', [two]);
   await until('the other address', async () => (await ask(url)).body === 'two');
   await until('the line', () => gateway.log().includes('addresses taken lists=1'));
-  assert.equal(gateway.log().match(/configuration taken/g), null);
+  assert.equal(gateway.log().match(/Configuration loaded/g), null);
 
   say(controller, on(port, modelWith([routeNamed('a', '/only')])), [two]);
   await until('the other route', async () => (await ask(url)).status === 404);
@@ -196,7 +196,7 @@ test('a proxy that starts while no controller is there serves with the model of 
   writeFileSync(join(cache, 'model.portcullis'), kept);
   const third = new Program(flags(...keeping, '--admin=off', '--stats=off', '--readiness=127.0.0.1:0'));
   t.after(() => third.child.kill('SIGKILL'));
-  await third.saw(/what was kept of the last time cannot be used/);
+  await third.saw(/Cached model ignored/);
   const [, readiness = ''] = await third.saw(/waiting for a model.* readiness=(\S+)/);
   assert.equal((await fetch(`${readiness}/healthz/ready`)).status, 503);
   third.child.kill('SIGTERM');

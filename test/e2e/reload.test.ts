@@ -86,7 +86,7 @@ test('a file that breaks and is mended under load, again and again, fails no req
     await load.stop();
   }
   assert.deepEqual(load.failures, []);
-  assert.match(gateway.log(), /ERROR configuration refused, the last good one stays/);
+  assert.match(gateway.log(), /ERROR Configuration rejected; the previous configuration stays in use/);
   // All this time the session was there, with its child and its running call.
   assert.equal(resultText(await session.call('pid')), pid);
   await session.call('release');

@@ -166,7 +166,7 @@ export async function reloadUnderLoad(options: ReloadsOptions): Promise<ReloadsR
   const held = workers === 1 ? await hold(`${gateway.url}/mcp`) : undefined;
 
   const times: number[] = [];
-  const taken = (): number => gateway.log().split('configuration taken').length - 1;
+  const taken = (): number => gateway.log().split('Configuration loaded').length - 1;
   /** So many reloads under load; at rest again afterwards. */
   const run = async (count: number, hear?: (done: number) => void): Promise<Load> => {
     const load = startLoads(gateway.url, ports[1], ca.cert);

@@ -322,10 +322,10 @@ test('a session goes on at the program that takes over in an upgrade', async () 
   gateway.signal('SIGUSR2');
   const next = await until(
     'the new program',
-    () => /the new program serves pid=(\d+)/.exec(gateway.log())?.[1],
+    () => /the new process serves pid=(\d+)/.exec(gateway.log())?.[1],
   );
   await until('the end of the old one', () =>
-    gateway.log().includes('the program before this one has ended'),
+    gateway.log().includes('Upgrade completed: the previous process has exited'),
   );
   assert.match(resultText(await session.call('echo', { message: 'after' })), /Echo: after/);
   assert.equal(server.sessions(), 1);

@@ -104,7 +104,7 @@ test(
     const before = gateway.pid;
     gateway.rewrite(config(1, { requestHeaderModifier: { set: { 'x-later': '$LATER' } } }));
     await until('the reload', async () => (await inherited(gateway, 'LATER')) === '(unset)');
-    const taken = (): number => gateway.log().split('configuration taken').length - 1;
+    const taken = (): number => gateway.log().split('Configuration loaded').length - 1;
     const count = taken();
     gateway.rewrite(config(1, { requestHeaderModifier: { set: { 'x-later': 'plain' } } }));
     await until('the next one', () => taken() > count);
@@ -126,11 +126,11 @@ test('a new program takes the place of the old one without the secrets in its bl
   await using gateway = await startGateway(config(1), { env });
   gateway.signal('SIGUSR2');
   const pid = await until('the new program', () => {
-    const found = /the new program serves pid=(\d+)/.exec(gateway.log())?.[1];
+    const found = /the new process serves pid=(\d+)/.exec(gateway.log())?.[1];
     return found === undefined ? undefined : Number(found);
   });
   await until('the end of the old one', () =>
-    gateway.log().includes('the program before this one has ended'),
+    gateway.log().includes('Upgrade completed: the previous process has exited'),
   );
   for (const name of names) assert.ok(!block(pid).includes(`\0${name}=`), name);
   const key = await fetch(`${gateway.url}/b`, { headers: { authorization: `Bearer ${env.API_KEY}` } });

@@ -66,7 +66,7 @@ test('a connection that carries nothing any more is given up by both ends, and a
       .slice(beforeThere)
       .some(
         ({ message, fields }) =>
-          message === 'a proxy is gone' && /heard|again/.test(String(fields['reason'])),
+          message === 'Proxy disconnected' && /heard|again/.test(String(fields['reason'])),
       ),
   );
   await proxy.synchronized();

@@ -157,7 +157,7 @@ const walks: Readonly<Record<string, (t: TestContext) => Promise<void>>> = {
     socket.write(block);
     assert.equal(await text(socket), 'db');
     await until('the line', () =>
-      gateway.log().includes('connections without a sound PROXY header are closed'),
+      gateway.log().includes('Connections closed: missing or invalid PROXY header'),
     );
   },
   'udp.yaml': async (t) => {

@@ -40,7 +40,7 @@ function folderOf(t: TestContext): string {
 
 /** The processes that reported to serve in the place of another, in their order. */
 const successors = (gateway: GatewayProcess): readonly number[] =>
-  [...gateway.log().matchAll(/the new program serves pid=(\d+)/g)].map(([, pid]) => Number(pid));
+  [...gateway.log().matchAll(/the new process serves pid=(\d+)/g)].map(([, pid]) => Number(pid));
 
 /** Also one that nobody has asked for its exit code. */
 function isGone(pid: number): boolean {
@@ -53,7 +53,7 @@ function isGone(pid: number): boolean {
 
 const count = (text: string, part: string): number => text.split(part).length - 1;
 
-const failures = (gateway: GatewayProcess): number => count(gateway.log(), 'upgrade failed');
+const failures = (gateway: GatewayProcess): number => count(gateway.log(), 'Upgrade failed');
 
 /** Has the process upgraded and waits until it has ended. @returns the one that serves now */
 async function upgraded(gateway: GatewayProcess, pid: number): Promise<number> {
@@ -62,7 +62,7 @@ async function upgraded(gateway: GatewayProcess, pid: number): Promise<number> {
   const next = await until('the new program', () => successors(gateway)[before]);
   await until(
     'the end of the old one',
-    () => count(gateway.log(), 'the program before this one has ended') > before,
+    () => count(gateway.log(), 'Upgrade completed: the previous process has exited') > before,
   );
   await until('its process to be gone', () => isGone(pid));
   return next;
@@ -155,7 +155,7 @@ for (const workers of [1, 2])
     holder.release();
     assert.equal((await waiting).body, 'at last');
     await until('the end of the old one', () =>
-      gateway.log().includes('the program before this one has ended'),
+      gateway.log().includes('Upgrade completed: the previous process has exited'),
     );
     await until('its process to be gone', () => isGone(gateway.pid));
     await traffic.goesOn();
@@ -244,18 +244,18 @@ test('a new version that does not start leaves everything as it was, and says wh
   program('process.exit(7)');
   const crashed = await upgrade();
   assert.equal(crashed.code, 3);
-  assert.match(crashed.err, /no upgrade: the new program ended: exit code 7/);
+  assert.match(crashed.err, /upgrade failed: the new process exited: exit code 7/);
 
   turn('/nowhere');
-  assert.match((await upgrade()).err, /no upgrade: the new program ended: exit code 1/);
+  assert.match((await upgrade()).err, /upgrade failed: the new process exited: exit code 1/);
 
   // The program is fine and the configuration is not.
   turn(launcher);
   gateway.rewrite(saying('broken', '{ workers: many }'));
-  await until('the refusal', () => gateway.log().includes('configuration refused'));
+  await until('the refusal', () => gateway.log().includes('Configuration rejected'));
   const refused = await upgrade();
   assert.equal(refused.code, 3);
-  assert.match(refused.err, /no upgrade: .*config\.yaml:2:\d+.*workers/);
+  assert.match(refused.err, /upgrade failed: .*config\.yaml:2:\d+.*workers/);
   // A port that somebody else has is found out late, when the ports of the old program are open in the new one.
   const { port, close } = await listenOnLoopback(createServer());
   gateway.rewrite(`${saying('taken')}- port: ${port}\n  listeners: [{ routes: [] }]\n`);
@@ -284,10 +284,10 @@ test('SIGTERM during an upgrade ends the old program and the new one', async (t)
   gateway.signal('SIGUSR2');
   await until('the start of the new one', () => existsSync(join(folder, 'started')));
   // A second one does not begin meanwhile.
-  assert.match((await run(['upgrade', '--admin', gateway.admin])).err, /an upgrade is under way already/);
+  assert.match((await run(['upgrade', '--admin', gateway.admin])).err, /another upgrade is in progress/);
   assert.equal(gateway.children().length, 1);
   await gateway.stop();
-  assert.match(gateway.log(), /upgrade failed.*the gateway was told to end meanwhile/);
+  assert.match(gateway.log(), /upgrade failed.*the gateway was told to stop in the meantime/);
 });
 
 test('the file of the process id follows the upgrades, and goes with the last program', async (t) => {
@@ -301,7 +301,7 @@ test('the file of the process id follows the upgrades, and goes with the last pr
   assert.equal(told.code, 0, told.err);
   const next = await until('the new program', () => successors(gateway)[0]);
   await until('the end of the old one', () =>
-    gateway.log().includes('the program before this one has ended'),
+    gateway.log().includes('Upgrade completed: the previous process has exited'),
   );
   assert.equal(read(), next);
   // A reader of the log that stalls must stall the new program as little as the old one, whose end puts pipes back.

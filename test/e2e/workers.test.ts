@@ -113,14 +113,14 @@ test('a new configuration reaches every worker; one that is refused reaches none
   await using gateway = await startGateway(saying('old'));
   assert.deepEqual(await bodies(gateway.url), new Set(['old']));
   gateway.rewrite(saying('new'));
-  await until('the new configuration', () => gateway.log().includes('configuration taken'));
+  await until('the new configuration', () => gateway.log().includes('Configuration loaded'));
   assert.deepEqual(await bodies(gateway.url), new Set(['new']));
 
   // A port that somebody else has: it is found out only when the ports are opened.
   const { port, close } = await listenOnLoopback(createServer());
   try {
     gateway.rewrite(saying('refused', [0, port]));
-    await until('the refusal', () => gateway.log().includes('configuration refused'));
+    await until('the refusal', () => gateway.log().includes('Configuration rejected'));
     assert.deepEqual(await bodies(gateway.url), new Set(['new']));
     const ready = await fetch(`${gateway.readiness}/readyz`);
     assert.equal(ready.status, 200);
@@ -131,7 +131,7 @@ test('a new configuration reaches every worker; one that is refused reaches none
     await close();
   }
   // An error that only the workers themselves find is no different.
-  const refusals = () => gateway.log().split('configuration refused').length;
+  const refusals = () => gateway.log().split('Configuration rejected').length;
   const before = refusals();
   gateway.rewrite(`${saying('refused')}
 - port: 0
@@ -140,11 +140,11 @@ test('a new configuration reaches every worker; one that is refused reaches none
     udpRoutes: [{ backends: [{ host: '127.0.0.1:9' }] }]
 `);
   await until('the second refusal', () => refusals() > before);
-  assert.match(gateway.log(), /port 0 cannot be shared by several workers for UDP/);
+  assert.match(gateway.log(), /UDP port 0 cannot be shared by several workers/);
   assert.deepEqual(await bodies(gateway.url), new Set(['new']));
 
   gateway.rewrite(saying('last', [0, 0]));
-  await until('the last one', () => said(gateway, 'configuration taken') === 2);
+  await until('the last one', () => said(gateway, 'Configuration loaded') === 2);
   const ports = (await gateway.configDump()).binds.map((bind) => bind.port);
   assert.equal(ports.length, 2);
   for (const port of ports) assert.deepEqual(await bodies(`http://127.0.0.1:${port}`), new Set(['last']));
@@ -152,8 +152,8 @@ test('a new configuration reaches every worker; one that is refused reaches none
   await portClosed(ports[1]);
 });
 
-const preparing = 'the workers prepare a configuration';
-const refused = 'configuration refused';
+const preparing = 'Workers are preparing a configuration';
+const refused = 'Configuration rejected';
 
 test('a worker that dies while it prepares a configuration leaves the old one in use, in all of them', async () => {
   await using gateway = await startGateway(saying('old'));
@@ -172,7 +172,7 @@ test('a worker that dies while it prepares a configuration leaves the old one in
   await allServe(gateway);
   assert.deepEqual(await bodies(gateway.url), new Set(['old']));
   gateway.rewrite(saying('newer'));
-  await until('the newer configuration', () => gateway.log().includes('configuration taken'));
+  await until('the newer configuration', () => gateway.log().includes('Configuration loaded'));
   assert.deepEqual(await bodies(gateway.url), new Set(['newer']));
   assert.equal(said(gateway, preparing), 3);
 });
@@ -185,7 +185,7 @@ test('a configuration that was refused because a worker happened to die is taken
   await until('the workers to be asked', () => gateway.log().includes(preparing));
   process.kill(one, 'SIGKILL');
   await until('the refusal', () => gateway.log().includes(refused));
-  await until('the second try', () => gateway.log().includes('configuration taken'));
+  await until('the second try', () => gateway.log().includes('Configuration loaded'));
   assert.deepEqual(await bodies(gateway.url), new Set(['new']));
   assert.equal((await gateway.configDump()).config.synchronized, true);
   assert.deepEqual([said(gateway, preparing), said(gateway, refused)], [2, 1]);
@@ -208,13 +208,13 @@ test('a configuration of many routes reaches every worker under load, also after
   await until('the workers to be asked', () => gateway.log().includes(preparing));
   process.kill(one, 'SIGKILL');
   await until('the refusal', () => gateway.log().includes(refused));
-  await until('the second try', () => gateway.log().includes('configuration taken'));
+  await until('the second try', () => gateway.log().includes('Configuration loaded'));
   assert.deepEqual(await bodies(`${gateway.url}/last`), new Set(['new']));
 
   const load = startLoad(gateway.url, 4, (status, body) => status === 200 && /^new(?:er)?$/.test(body));
   await until('some load', () => load.served > 50);
   gateway.rewrite(manySaying('newer'));
-  await until('the newer configuration', () => said(gateway, 'configuration taken') === 2);
+  await until('the newer configuration', () => said(gateway, 'Configuration loaded') === 2);
   const servedThen = load.served;
   await until('some more load', () => load.served > servedThen + 50);
   await load.stop();
@@ -241,7 +241,7 @@ test('a worker killed under load costs the requests that it had, and another one
   assert.equal(await gateway.metric('portcullis_workers'), 2);
   const after = (await gateway.metric('portcullis_requests_total', { status: '200' })) ?? 0;
   assert.ok(after >= counted + 200, `a counter fell: ${counted}, then ${after}`);
-  assert.match(gateway.log(), /a worker has ended: .* worker=1 .*how=SIGKILL/);
+  assert.match(gateway.log(), /Worker ended: .* worker=1 .*how=SIGKILL/);
 });
 
 test('while a place is empty its connections are taken by a neighbour, however often the worker dies', async () => {
@@ -465,7 +465,7 @@ binds:
   );
 
   gateway.rewrite(limited('after', 3));
-  await until('the new configuration', () => gateway.log().includes('configuration taken'));
+  await until('the new configuration', () => gateway.log().includes('Configuration loaded'));
   const third = await burst('c', 10);
   assert.equal(allowed(third).length, 10);
   assert.equal(third[0]?.body, 'after');

@@ -51,7 +51,7 @@ export async function startControllerProcess(
   let log = '';
   child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
   const address = (name: string): string | undefined =>
-    new RegExp(`following the cluster.* ${name}=(http://\\S+)`).exec(log)?.[1];
+    new RegExp(`Watching the cluster.* ${name}=(http://\\S+)`).exec(log)?.[1];
   await until('it says where it listens', () => {
     if (child.exitCode !== null) throw new Error(`the controller has ended: ${log}`);
     return address('readiness') !== undefined;

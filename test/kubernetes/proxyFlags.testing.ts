@@ -9,7 +9,7 @@ const audience = 'portcullis.dev/controller';
 const serverName = 'portcullis-controller.default.svc';
 
 const modelsPort = (controller: ControllerProcess): string =>
-  /following the cluster.* models=(\d+)/.exec(controller.log())?.[1] ?? '';
+  /Watching the cluster.* models=(\d+)/.exec(controller.log())?.[1] ?? '';
 
 /** A token of a ServiceAccount of `default`. */
 export const accountToken = async (cluster: Cluster, account: string, of = audience): Promise<string> =>

@@ -116,7 +116,7 @@ describe('a watch of a real API server', needsCluster, () => {
     await until('everything is listed again', () => changes.length === 5);
     assert.deepEqual(changes.slice(2), ['updated b', 'added c', 'deleted a']);
     assert.deepEqual(names(followed), ['b', 'c']);
-    assert.ok(lines.some(({ message }) => message.includes('forgotten')));
+    assert.ok(lines.some(({ message }) => message.includes('Watch expired')));
     await stage.cluster.apply(configMap('d'));
     await until('the watch goes on', () => informer.objects.size === 3);
   });

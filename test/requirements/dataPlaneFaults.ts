@@ -180,7 +180,7 @@ export const dataPlaneFaults: readonly Requirement[] = [
     ],
     [
       'descriptors',
-      'no file descriptor is left',
+      'No file descriptors left',
       page,
       [
         'test/e2e/fileDescriptors.test.ts',

@@ -120,6 +120,6 @@ test('a server that another authority vouches for gets no token', async (t) => {
 test('a context that does not exist is an error at once', async (t) => {
   const bench = await setUp(t);
   bench.write('first');
-  await assert.rejects(kubeAccess({ file: bench.file, context: 'other' }), /names no cluster/);
+  await assert.rejects(kubeAccess({ file: bench.file, context: 'other' }), /has no cluster/);
   await assert.rejects(kubeAccess({ file: `${bench.file}.not` }), /ENOENT/);
 });

@@ -55,7 +55,7 @@ class KubeAccess implements Access {
     this.#load = load;
     this.#config = load();
     const cluster = this.#config.getCurrentCluster();
-    if (cluster === null) throw new Error('the kubeconfig names no cluster in its current context');
+    if (cluster === null) throw new Error('the current context of the kubeconfig has no cluster');
     this.server = new URL(cluster.server);
     this.namespace = this.#config.getContextObject(this.#config.getCurrentContext())?.namespace;
   }

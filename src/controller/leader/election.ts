@@ -90,7 +90,7 @@ export class Election {
         await this.#tryOnce(signal);
       } catch (error) {
         if (!signal.aborted)
-          log.warn('the lease cannot be read or written', {
+          log.warn('Lease could not be read or written', {
             lease: this.#options.name,
             leading: this.#leading,
             reason: messageOf(error),
@@ -180,7 +180,7 @@ export class Election {
     if (this.#leading && this.#overdue()) await this.#stop();
     if (this.#leading || this.#overdue() || this.#ended.signal.aborted) return;
     this.#leading = true;
-    log.info('this process leads', { lease: name, identity });
+    log.info('Leader lease acquired', { lease: name, identity });
     await this.#guarded(onStartedLeading);
   }
 
@@ -188,7 +188,7 @@ export class Election {
     if (!this.#leading) return;
     const { log, name, identity, onStoppedLeading } = this.#options;
     this.#leading = false;
-    log.info('this process leads no more', { lease: name, identity });
+    log.info('Leader lease given up', { lease: name, identity });
     await this.#guarded(onStoppedLeading);
   }
 
@@ -197,7 +197,7 @@ export class Election {
     try {
       await call();
     } catch (error) {
-      this.#options.log.error('a reaction to a change of the leader failed', {
+      this.#options.log.error('Leader change handler failed', {
         reason: stackOf(error),
       });
     }
@@ -219,7 +219,7 @@ export class Election {
       };
       await this.#file.write(spec, seen, AbortSignal.timeout(2_000));
     } catch (error) {
-      this.#options.log.warn('the lease was not given back; it runs out', {
+      this.#options.log.warn('Leader lease could not be released; it expires by itself', {
         lease: this.#options.name,
         reason: messageOf(error),
       });

@@ -27,7 +27,7 @@ export class Fleet {
         apiVersion: 'gateway.networking.k8s.io/v1',
         kind: 'Gateway',
         queue: 'proxies',
-        failureMessage: 'an object of a Gateway cannot be made',
+        failureMessage: 'Object of a Gateway could not be created',
         field: 'gateway',
         nameOf: ({ metadata }) => proxyName(metadata.name),
         statusOf: infrastructureOf,

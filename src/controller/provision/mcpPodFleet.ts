@@ -20,7 +20,7 @@ export class McpPodFleet {
         apiVersion: 'portcullis.dev/v1alpha1',
         kind: 'McpBackend',
         queue: 'mcp-pods',
-        failureMessage: 'an object of an McpBackend cannot be made',
+        failureMessage: 'Object of an McpBackend could not be created',
         field: 'mcpBackend',
         nameOf: ({ metadata }) => mcpPodName(controllerName, metadata.name),
         statusOf: (_, provisioned) => podInfrastructureOf(provisioned),

@@ -45,7 +45,7 @@ export class CertificateFiles {
       ) as [string, string, string];
       this.onIdentity({ cert, key }, trust);
     } catch (error) {
-      this.log.error('the certificate for proxies cannot be read', {
+      this.log.error('Certificate for proxies could not be read', {
         reason: messageOf(error),
       });
     }

@@ -188,7 +188,7 @@ export class ModelServer {
     try {
       this.server.useCertificate(identity);
     } catch (error) {
-      this.options.log.error('the certificate for proxies cannot be used', {
+      this.options.log.error('Certificate for proxies rejected', {
         reason: messageOf(error),
       });
       return;

@@ -38,7 +38,7 @@ export class OwnCertificate {
       ...options,
       poll: async (signal) => await this.poll(signal),
       mayWait: (failed) => this.material !== undefined && !failed,
-      failureMessage: 'the Secret of the controller cannot be read or written',
+      failureMessage: 'Controller Secret could not be read or written',
       fields: { secret: `${namespace}/${secretName}` },
     });
   }
@@ -52,14 +52,14 @@ export class OwnCertificate {
     const secret = await this.secret.read(signal);
     const found = materialIn(secret);
     if (secret !== undefined && found === undefined)
-      log.warn('the Secret of the controller cannot be used', { leader: mayWrite() });
+      log.warn('Controller Secret rejected', { leader: mayWrite() });
     let material = found;
     if (mayWrite()) {
       const wanted = maintained(found, names, now());
       if (wanted !== found) {
         // Another writer came first: the next look decides.
         if (!(await this.secret.write(dataOf(wanted), secret, signal))) return;
-        log.info('the certificate of the controller is new', {
+        log.info('Controller certificate issued', {
           authority: wanted.authority !== found?.authority,
         });
         material = wanted;

@@ -36,7 +36,7 @@ export class ServiceAddress {
       ...options,
       poll: async (signal) => await this.poll(signal),
       mayWait: () => this.looked,
-      failureMessage: 'the Service of the controller cannot be read',
+      failureMessage: 'Controller Service could not be read',
       fields: { service: `${namespace}/${name}` },
     });
   }

@@ -61,7 +61,7 @@ test('while the API server is away, and where the Secret cannot be written, keys
   const before = leader.key();
   kube.away = true;
   await until('it says so', () =>
-    leader.lines.some(({ message }) => message.includes('cannot be read or written')),
+    leader.lines.some(({ message }) => message.includes('could not be read or written')),
   );
   assert.equal(leader.key(), before);
   const stored = (kube.secrets.get(secretName)?.['data'] as Record<string, string>)['seed'] ?? '';

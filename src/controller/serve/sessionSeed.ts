@@ -35,7 +35,7 @@ export class SessionSeed {
       ...options,
       poll: async (signal) => await this.poll(signal),
       mayWait: () => this.seed !== undefined,
-      failureMessage: 'the Secret of the session keys cannot be read or written',
+      failureMessage: 'Session key Secret could not be read or written',
       fields: { secret: `${namespace}/${secretName}` },
     });
   }
@@ -75,7 +75,7 @@ export class SessionSeed {
       this.seed = undefined;
       const data = { [entry]: randomBytes(seedBytes).toString('base64') };
       if (await this.secret.write(data, secret, signal))
-        log.info('the seed of the session keys is made anew', { secret: `${namespace}/${secretName}` });
+        log.info('Session key seed created', { secret: `${namespace}/${secretName}` });
       return;
     }
     if (this.seed?.equals(found) === true) return;

@@ -41,7 +41,7 @@ export class Informer<T extends KubeObject> {
     this.resource = resource;
     this.synced = new Promise((resolve) => (this.#settle = resolve));
     this.#store = new Store<T>((error) =>
-      log.error('what follows from a change failed', {
+      log.error('Change handler failed', {
         resource: resourceName(resource),
         reason: stackOf(error),
       }),

@@ -284,7 +284,7 @@ test('a listener that throws does not end the watch', async (t) => {
     throw new Error('broken');
   });
   await until('both are told', () => changes.length === 2);
-  assert.equal(lines.filter(({ message }) => message === 'what follows from a change failed').length, 2);
+  assert.equal(lines.filter(({ message }) => message === 'Change handler failed').length, 2);
 });
 
 test('the end does not wait for a server that does not answer', async (t) => {

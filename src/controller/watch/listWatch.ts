@@ -188,7 +188,7 @@ export class ListWatch<T extends KubeObject> {
     this.#inOnePiece = false;
     this.#version = version;
     store.replace(objects, this.#namespace);
-    log.debug('listed', {
+    log.debug('Objects listed', {
       resource: resourceName(resource),
       objects: objects.length,
       reason: this.#listReason,
@@ -276,8 +276,7 @@ export class ListWatch<T extends KubeObject> {
     const reason = messageOf(error);
     const fields = { resource: resourceName(resource), namespace: this.#namespace, reason };
     if (isNotFound(error)) {
-      if (this.#state !== 'missing')
-        log.warn('a kind is not installed in the cluster; it is looked for again', fields);
+      if (this.#state !== 'missing') log.warn('Kind not installed in the cluster; retrying', fields);
       this.#startOver('installed');
       store.replace([], this.#namespace);
       this.#become('missing');
@@ -285,7 +284,7 @@ export class ListWatch<T extends KubeObject> {
     }
     if (error instanceof ApiError && error.status === 403) {
       // Known objects stay in use: a right that was taken away by mistake must not take down running proxies.
-      if (this.#state !== 'denied') log.error('the API server does not let us see a kind', fields);
+      if (this.#state !== 'denied') log.error('Kind not visible: the API server denied permission', fields);
       this.#become('denied');
       return jittered(pace.absentMs, random);
     }
@@ -297,7 +296,7 @@ export class ListWatch<T extends KubeObject> {
     const asked = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
     const pauseMs = Math.round(Math.max(asked, backoffMs(this.#failures, pace.backoff, random)));
     if (cause === 'expired') {
-      log.info('the last version is forgotten by the API server, everything is listed again', fields);
+      log.info('Watch expired; listing all objects again', fields);
       this.#inOnePiece = this.#version === undefined;
       this.#startOver('expired');
       return this.#failures === 1 ? 0 : pauseMs;
@@ -332,7 +331,7 @@ export class ListWatch<T extends KubeObject> {
     const before = this.#state;
     this.#state = state;
     if (before !== 'starting')
-      this.#options.log.info('the watch of a kind is in another state', {
+      this.#options.log.info('Watch state changed', {
         resource: resourceName(this.#options.resource),
         before,
         state,

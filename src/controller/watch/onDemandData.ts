@@ -168,7 +168,7 @@ export class OnDemandData {
     const { log, retryMs = 2_000 } = this.#options;
     this.#failed.add(key);
     this.#resting.add(key);
-    log.warn('the data of an object could not be read, it is tried again', {
+    log.warn('Object data could not be read; retrying', {
       object: key,
       reason: messageOf(error),
     });
@@ -193,7 +193,7 @@ export class OnDemandData {
       (item) => void found.push(trim(readItem(item, resource))),
     );
     const [object] = found;
-    if (object?.metadata.name !== name) throw new Error('it is not there any more');
+    if (object?.metadata.name !== name) throw new Error('the object no longer exists');
     // The watch may have brought a newer object meanwhile, which has its data.
     if (informer.objects.get(namespace, name)?.['withheld'] !== undefined) informer.swap(object);
   }

@@ -92,7 +92,7 @@ export class Coalescer {
     try {
       await run();
     } catch (error) {
-      log.error('a run that changes asked for failed', {
+      log.error('Run triggered by changes failed', {
         reason: stackOf(error),
       });
     }

@@ -184,7 +184,7 @@ export class WorkQueue {
       if (!signal.aborted) {
         this.#count('failed');
         const pauseMs = this.#failed(key, error);
-        log.warn('work failed, it is tried again', {
+        log.warn('Work item failed; retrying', {
           queue: name,
           key,
           pauseMs,

@@ -104,7 +104,7 @@ export class Provisioner {
       applied?.hash === hash &&
       this.#options.isOfAnother?.(known, object) === true
     ) {
-      log.warn('another installation of the same controller name has taken over an object', { object: key });
+      log.warn('Object taken over by another installation with the same controller name', { object: key });
       return undefined;
     }
     // An object without our label is in no store: the first time, the server is asked whether the name is taken.
@@ -122,7 +122,7 @@ export class Provisioner {
       });
       this.#applied.set(key, { hash, ...markOf(answer as KubeObject) });
       this.#writes.add({ kind: object.kind, result: 'applied' });
-      log.info('applied', { object: key });
+      log.info('Object applied', { object: key });
       return undefined;
     } catch (error) {
       this.#writes.add({ kind: object.kind, result: 'failed' });
@@ -154,7 +154,7 @@ export class Provisioner {
             body: { preconditions: { uid: object.metadata.uid }, propagationPolicy: 'Background' },
             ...(signal === undefined ? {} : { signal }),
           });
-          log.info('deleted what is not wanted any more', { object: key });
+          log.info('Unwanted object deleted', { object: key });
           this.#writes.add({ kind: object.kind, result: 'deleted' });
         } catch (error) {
           if (!isNotFound(error) && !isConflict(error)) throw error;

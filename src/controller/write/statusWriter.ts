@@ -164,7 +164,7 @@ export class StatusWriter {
       const result = stale ? 'stale' : isNotFound(error) ? 'gone' : 'failed';
       this.#writes.add({ kind, result });
       if (result === 'failed') throw error;
-      log.debug('a status was not written', { object: key, result });
+      log.debug('Status not written', { object: key, result });
       this.#settled(key, update);
       if (stale) onStale();
       return;

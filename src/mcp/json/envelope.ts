@@ -91,7 +91,7 @@ export function envelopeOf(text: string, found: FoundMembers | undefined): Envel
 export function edited(message: Envelope, edits: readonly Edit[]): Envelope {
   if (edits.length === 0) return message;
   const changed = readEnvelope(splice(message.text, edits));
-  if (typeof changed === 'string') throw new Error(`a change made no message of a message: ${changed}`);
+  if (typeof changed === 'string') throw new Error(`an edit broke the message: ${changed}`);
   return changed;
 }
 

@@ -45,7 +45,7 @@ export class Budget {
 
   constructor(limits: BudgetLimits, log: Logger) {
     this.limits = limits;
-    this.refusals = new ThrottledLog(log, `refused: too many ${limits.what}`);
+    this.refusals = new ThrottledLog(log, `Request refused: too many ${limits.what}`);
   }
 
   /** The number that a holder has. */

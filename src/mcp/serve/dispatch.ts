@@ -66,7 +66,7 @@ export function prepareMessage(x: Dispatch, message: Envelope): () => void {
   const fate = fateOfNotification(message.method, session.protocolVersion, x.itemRules !== undefined);
   if (fate === 'refused') throw invalid(`${message.method.slice(0, maxShown)} without an id`);
   if (fate === 'forwarded') return () => session.notify(message, x.itemRules);
-  return () => session.log.debug('a notification that the revision does not know was dropped');
+  return () => session.log.debug('Notification dropped: the protocol version does not define it');
 }
 
 /** Sends a request to the target that serves it, unless a rule hides what it asks for. */

@@ -68,7 +68,7 @@ async function readLarge(body: Buffer, limits: JsonLimits): Promise<Post> {
   await turns.next();
   const text = outline.hasSeparators ? await escaped(compacted) : compacted.toString();
   // The gateway judges what stands at the places, and the server reads the text.
-  if (text.length !== outline.length) throw new Error('the places of a message are not those of its text');
+  if (text.length !== outline.length) throw new Error('the spans of a message do not match its text');
   await turns.next();
   return largePost(text, outline);
 }

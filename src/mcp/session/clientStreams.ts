@@ -47,7 +47,7 @@ export class ClientStreams implements PostResponseHost {
   ) {
     this.gauge = gauge;
     this.store = new JournalStore(room, before);
-    this.dropped = new ThrottledLog(log, 'messages to a client without a stream were dropped');
+    this.dropped = new ThrottledLog(log, 'Messages dropped: the client has no open stream');
     this.outbox = new Outbox(room, (held) => {
       this.dropped.warn({});
       if (held.askedId !== undefined) onUndeliverable(held.askedId);

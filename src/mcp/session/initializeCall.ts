@@ -56,7 +56,7 @@ export class InitializeCall implements Waiter {
   failed(error: GatewayError): void {
     this.over = true;
     this.answer.headers = [];
-    this.session.log.warn('initialize failed', { reason: error.message, detail: error.detail });
+    this.session.log.warn('Initialize failed', { reason: error.message, detail: error.detail });
     void this.session.end(0);
     this.call.failed(error);
   }

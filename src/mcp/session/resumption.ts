@@ -99,7 +99,7 @@ export class Resumption {
       // Its backend may have gone meanwhile, or the gateway may be about to.
       if (session.ended) throw new GatewayError('mcp_target_failed', { message: 'it was left meanwhile' });
       take();
-      session.log.info('the session goes on here');
+      session.log.info('Session resumed');
       onOutcome('resumed');
       return session;
     } catch (error) {
@@ -112,7 +112,7 @@ export class Resumption {
         throw error;
       }
       onOutcome('failed');
-      session.log.warn('the session cannot be resumed now', { reason: message, detail });
+      session.log.warn('Session could not be resumed', { reason: message, detail });
       throw new GatewayError('mcp_resume_failed', { detail: message, retryAfter });
     } finally {
       this.pending.delete(session.id);

@@ -289,8 +289,7 @@ export class Session implements TargetListener, Evictable {
   notify(message: Envelope, itemRules: ItemRules | undefined): void {
     for (const target of this.targets.values()) {
       const edits = this.tasks.fromClient(message, this.readerOf(target), itemRules);
-      if (edits === undefined)
-        this.log.debug('a notification about a task that is not the caller’s was dropped');
+      if (edits === undefined) this.log.debug('Notification dropped: the task belongs to another caller');
       else if (message.method === 'notifications/cancelled') this.cancel(target, message, edits);
       else target.send(splice(message.text, edits), message.method);
     }
@@ -302,7 +301,7 @@ export class Session implements TargetListener, Evictable {
     const target = asked === undefined ? undefined : this.targets.get(asked.target);
     if (target !== undefined) this.hold(target);
     if (asked === undefined || target === undefined || target.generation !== asked.generation) {
-      this.log.debug('the client answered a request that does not wait', { id: String(message.id) });
+      this.log.debug('Client response ignored: no request is pending', { id: String(message.id) });
       return;
     }
     this.streams.answered(message.id!);
@@ -338,7 +337,7 @@ export class Session implements TargetListener, Evictable {
     const own = origin instanceof Call ? origin.answer : undefined;
     const told = this.tasks.fromServer(said, this.readerOf(target));
     if (told === undefined) {
-      this.log.debug('a message about a task that is not the caller’s was dropped', { method: said.method });
+      this.log.debug('Message dropped: the task belongs to another caller', { method: said.method });
       const error = new GatewayError('mcp_unknown_task');
       if (said.kind === 'request') target.send(errorResponse(error, cut(said.text, said.idSpan)));
       return;
@@ -441,7 +440,7 @@ export class Session implements TargetListener, Evictable {
   }
 
   onGone(): void {
-    this.log.info('the server does not know the session any more: it ends');
+    this.log.info('Session ended: the server no longer knows it');
     this.onGoneHere(this);
     void this.end(0);
   }

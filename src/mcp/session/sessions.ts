@@ -222,7 +222,7 @@ export class Sessions {
       if (now - session.lastUsedAt < this.options.ttlMs) continue;
       if (session.attached) session.touch();
       else {
-        session.log.debug('the session was idle for its time to live');
+        session.log.debug('Session expired');
         this.abandon(session);
       }
     }

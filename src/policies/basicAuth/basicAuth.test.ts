@@ -168,12 +168,15 @@ test('unknown names have decoys of all users, each name always the same one', ()
   assert.deepEqual([...chosen].toSorted(), [...users.values()]);
 });
 
-test('a user database that mixes schemes or costs is warned about, without a hash in the warning', () => {
+test('a user database that mixes hash schemes or costs is warned about, without a hash in the warning', () => {
   const tools = toolsWith([]);
   opened.push(prepared(basicAuth, { htpasswd: `a:${hashSync('pw', 4)}\nb:${hashSync('pw', 4)}` }, tools));
   assert.deepEqual(tools.lines, []);
   opened.push(prepared(basicAuth, { htpasswd: `a:${hashSync('pw', 4)}\nb:${hashSync('pw', 5)}` }, tools));
-  assert.match(JSON.stringify(tools.lines), /mixes schemes or costs.*bcrypt of cost 4; bcrypt of cost 5/);
+  assert.match(
+    JSON.stringify(tools.lines),
+    /mixes hash schemes or costs.*bcrypt of cost 4; bcrypt of cost 5/,
+  );
   assert.doesNotMatch(JSON.stringify(tools.lines), /\$2/);
 });
 

@@ -26,7 +26,7 @@ export const basicAuth: Policy<BasicAuthSettings> = {
       const kinds = [...new Set(Array.from(users.values(), hashKind))];
       if (kinds.length > 1)
         log.warn(
-          'basicAuth: the user database mixes schemes or costs, so the time of an answer tells them apart: use one',
+          'basicAuth: the user database mixes hash schemes or costs, so response times differ between users; use one scheme and one cost',
           { kinds: kinds.toSorted().join('; ') },
         );
       return { hashOf: (user) => users.get(user), decoyFor: decoysOf(users) };

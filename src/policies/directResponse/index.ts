@@ -43,7 +43,7 @@ export const directResponse: Policy<DirectResponseSettings> = {
       if (now() - told < TELL_EVERY_MS) return;
       told = now();
       for (const { name, why } of left)
-        log.warn('directResponse: a header was left out of the answer', { header: name, problem: why });
+        log.warn('directResponse: header omitted from the response', { header: name, problem: why });
     }
 
     return {

@@ -20,7 +20,10 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
   prepare(settings, tools) {
     const { issuer, audiences, jwks, jwtValidationOptions, mode } = settings;
     if (audiences.length === 0)
-      tools.log.warn('mcpAuthentication accepts tokens for any audience: MCP demands the check', { issuer });
+      tools.log.warn(
+        'mcpAuthentication: tokens for any audience are accepted, but MCP requires the audience check',
+        { issuer },
+      );
     const rules = prepareRules(settings.authorization?.rules ?? [], itemAttributes);
     const authenticator = createAuthenticator(
       {

@@ -68,7 +68,7 @@ export class WatchedText<T> {
       this.current = { value: read(readRegularText(file)) };
     } catch (error) {
       this.failure = messageOf(error);
-      log.error('a file of a policy cannot be used', {
+      log.error('Policy file rejected', {
         policy: name,
         file,
         problem: this.failure,

@@ -219,11 +219,11 @@ test('files are read anew when they change; what cannot be read leaves the last 
   assert.equal((await asked(gateway)).answer.body.toString(), 'old');
 
   renew('rubbish');
-  await until('the complaint', () => gateway.log.some(({ message }) => message.includes('cannot be used')));
+  await until('the complaint', () => gateway.log.some(({ message }) => message.includes('files rejected')));
   assert.equal((await asked(gateway)).answer.body.toString(), 'old');
 
   renew(next.cert);
-  await until('the new files', () => gateway.log.some(({ message }) => message.includes('read anew')));
+  await until('the new files', () => gateway.log.some(({ message }) => message.includes('files reloaded')));
   // The idle connection that was checked against the old authority is gone, and its session is not resumed.
   await refusal(gateway, /UNABLE_TO_VERIFY|SELF_SIGNED/);
   old.server.setSecureContext(next.issue({ names: ['shop.test'] }));

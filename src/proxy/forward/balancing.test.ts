@@ -108,7 +108,7 @@ test('a name is served at all its addresses, and follows them as they change', a
 
   await names.become(new Error('ENOTFOUND'));
   assert.deepEqual(new Set(await answers(gateway, 10)), new Set(['127.0.0.3']));
-  assert.equal(gateway.log.filter(({ message }) => message.includes('cannot be found')).length, 1);
+  assert.equal(gateway.log.filter(({ message }) => message.includes('could not be resolved')).length, 1);
   await names.become(['127.0.0.1']);
   assert.deepEqual(new Set(await answers(gateway, 10)), new Set(['127.0.0.1']));
 });
@@ -281,8 +281,8 @@ test('health checks find out who works, before requests do', async (t) => {
   bad.behave = undefined;
   await until('it is back', () => ready(gateway).length === 2);
   const messages = gateway.log.map(({ message }) => message);
-  assert.ok(messages.includes('an address of a backend is not healthy'));
-  assert.ok(messages.includes('an address of a backend is healthy again'));
+  assert.ok(messages.includes('Backend address unhealthy'));
+  assert.ok(messages.includes('Backend address healthy again'));
 });
 
 test('a half-open address, which accepts and never answers, fails its checks; with none left the answer is 503', async (t) => {

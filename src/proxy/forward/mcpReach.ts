@@ -62,7 +62,7 @@ function reachOf(
     const request = new TargetRequest(x, path);
     // They change the request and nothing else (`ofTargets`).
     for (const step of steps)
-      if (step.onRequest?.(request) !== undefined) throw new Error('a policy of a target has answered');
+      if (step.onRequest?.(request) !== undefined) throw new Error('a policy of a target must not answer');
     const { forwardTarget, forwardHost, requestHeaders } = request;
     const reach = { destination, path: forwardTarget, headers: requestHeaders.lines, callTimeoutMs };
     return forwardHost?.kind === 'full' ? { ...reach, authority: forwardHost.authority } : reach;

@@ -75,7 +75,7 @@ export class Http2Response {
         this.pending = Buffer.from(bytes.subarray(from, end));
         return true;
       }
-      if (result !== COMPLETE) throw new Error(`our own answer cannot be read: ${head.problem}`);
+      if (result !== COMPLETE) throw new Error(`the generated response is invalid: ${head.problem}`);
       const { status } = head;
       const at = from;
       from += head.length;
@@ -125,7 +125,7 @@ export class Http2Response {
       if (end > start) more = stream.send(chunk, start, end, false);
     });
     release?.();
-    if (taken < 0) throw new Error('our own answer cannot be read: bad chunk');
+    if (taken < 0) throw new Error('the generated response is invalid: bad chunk');
     if (!body.done) return more;
     this.done = true;
     if (body.trailers === '') return stream.send(EMPTY, 0, 0, true);

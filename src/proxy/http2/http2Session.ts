@@ -213,7 +213,7 @@ export class Http2Session implements ConnectionOwner, RequestQueue {
   }
 
   failed(code: number, reason: string): void {
-    this.port.log.debug('connection of HTTP/2 ended', {
+    this.port.log.debug('HTTP/2 connection closed', {
       client: this.remoteAddress,
       reason: `${reason} (${code})`,
     });
@@ -309,7 +309,7 @@ export class Http2Session implements ConnectionOwner, RequestQueue {
       stream.evict();
       ended++;
     }
-    this.port.log.debug('streams of HTTP/2 ended: limits.maxUnreadBytesPerConnection', {
+    this.port.log.debug('HTTP/2 streams reset: limits.maxUnreadBytesPerConnection exceeded', {
       client: this.remoteAddress,
       ended,
     });
@@ -366,7 +366,7 @@ export class Http2Session implements ConnectionOwner, RequestQueue {
   private calm(reason: string): void {
     if (this.gone || this.endsAt !== undefined) return;
     this.port.ended('flood');
-    this.port.log.warn('connection of HTTP/2 ended', { client: this.remoteAddress, reason });
+    this.port.log.warn('HTTP/2 connection closed', { client: this.remoteAddress, reason });
     this.codec.fail(CODE.enhanceYourCalm, reason);
   }
 

@@ -29,14 +29,14 @@ export function withinOpenFiles(limits: Limits, openFiles: number | undefined, l
   const flows = Math.max(1, Math.floor(openFiles / 4));
   const kept = { ...limits, maxUdpFlows: Math.min(limits.maxUdpFlows, flows) };
   if (kept.maxUdpFlows < limits.maxUdpFlows && limits.maxUdpFlows !== defaults.limits.maxUdpFlows)
-    log.warn('limits.maxUdpFlows lowered: the process may not open as many files', {
+    log.warn('limits.maxUdpFlows lowered: the limit of open files is too low', {
       maxUdpFlows: limits.maxUdpFlows,
       openFiles,
       inUse: flows,
     });
   if (limits.maxConnections <= most) return kept;
   const fields = { maxConnections: limits.maxConnections, openFiles, inUse: most };
-  const message = 'limits.maxConnections lowered: the process may not open as many files';
+  const message = 'limits.maxConnections lowered: the limit of open files is too low';
   // The default was not set by the operator, and thousands of connections are left: worth an info line, not a
   // warning.
   if (limits.maxConnections === defaults.limits.maxConnections && most >= FEW) log.info(message, fields);

@@ -88,11 +88,13 @@ export class Overload {
       lagMs: Math.round(this.load.lagMs),
       memory: Math.round(this.load.memory * 100) / 100,
     };
-    if (level === 'shed') this.log.error('overloaded: new requests are refused', fields);
+    if (level === 'shed') this.log.error('Overloaded: new requests are refused', fields);
     else if (reason === 'files' && level === 'close')
-      this.log.error('no file descriptor is left: connections are lost, others end after their request');
-    else if (level === 'close') this.log.warn('overloaded: connections end after their request', fields);
-    else this.log.info('no longer overloaded', fields);
+      this.log.error(
+        'No file descriptors left: new connections are lost, open connections close after their request',
+      );
+    else if (level === 'close') this.log.warn('Overloaded: connections close after their request', fields);
+    else this.log.info('Overload ended', fields);
   }
 }
 

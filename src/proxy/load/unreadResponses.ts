@@ -99,15 +99,12 @@ export class UnreadResponses {
       for (const stream of largest.longestIdle) stream.evict();
     }
     if (ended > 0 && this.endedLog.take())
-      this.log.warn(
-        'Streams of HTTP/2 ended: more than limits.maxUnreadBytes of answers waited for clients',
-        {
-          held,
-          limit,
-          holder,
-          ended,
-        },
-      );
+      this.log.warn('HTTP/2 streams reset: unread responses exceed limits.maxUnreadBytes', {
+        held,
+        limit,
+        holder,
+        ended,
+      });
   }
 
   broken(error: unknown): void {

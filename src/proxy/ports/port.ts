@@ -240,7 +240,7 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
   proxyHeader(result: ProxyHeaderResult, problem?: string): void {
     this.tools.raw.noteProxyHeader(result);
     if (problem === undefined || !this.proxyLog.take()) return;
-    this.log.warn('connections without a sound PROXY header are closed', { bind: this.key, problem });
+    this.log.warn('Connections closed: missing or invalid PROXY header', { bind: this.key, problem });
   }
 
   routesTcp(listener: string, serverName: string | undefined, handshake: boolean): boolean {
@@ -398,7 +398,7 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
     this.tools.wire.acceptFailures++;
     this.acceptFailures++;
     if (!this.acceptLog.take()) return;
-    this.log.error('connections could not be accepted', {
+    this.log.error('Connections could not be accepted', {
       bind: this.key,
       problem: error.message,
       failures: this.acceptFailures,

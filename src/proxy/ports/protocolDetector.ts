@@ -275,7 +275,7 @@ export class ProtocolDetector implements Handshaking {
     this.socket.on('error', () => undefined);
     this.socket.destroy();
     if (reason !== '')
-      this.port.log.debug('connection refused before its first request', {
+      this.port.log.debug('Connection refused before its first request', {
         bind: this.port.key,
         client: this.reported?.address ?? peerOf(this.socket),
         reason,

@@ -83,7 +83,7 @@ export class ServerIdentity {
   /** Reads the files again where they changed. Never rejects. */
   async look(): Promise<void> {
     if ((await this.files.changed()) && this.load())
-      this.log.info('certificate was read anew', { certificate: this.name });
+      this.log.info('Certificate reloaded', { certificate: this.name });
   }
 
   /** From now on tickets are made, and read, with keys of this secret. */
@@ -164,8 +164,8 @@ export class ServerIdentity {
       this.problem = messageOf(error);
       this.log.error(
         this.server === undefined
-          ? 'certificate of a listener cannot be used: its connections are refused'
-          : 'certificate of a listener cannot be used; the last good one stays in use',
+          ? 'Listener certificate rejected; its connections are refused'
+          : 'Listener certificate rejected; the previous certificate stays in use',
         { certificate: this.name, problem: this.problem },
       );
       return false;

@@ -404,7 +404,9 @@ test('renewed files serve new connections and leave open ones alone; broken ones
   await until('that is noticed', () => plane.plane.certificates[0]?.state === 'stale');
   assert.equal((await ask(plane, 'app.test')).peer, 'second');
   assert.equal(status(await open.ask(get('/'))), 200);
-  assert.ok(plane.log.some(({ level, message }) => level === 'error' && /last good one/.test(message)));
+  assert.ok(
+    plane.log.some(({ level, message }) => level === 'error' && /previous certificate/.test(message)),
+  );
   open.close();
 });
 

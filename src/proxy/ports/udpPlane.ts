@@ -186,7 +186,7 @@ export class UdpPlane {
     const others = this.tools.datagrams();
     // Each process would get another one.
     if (others === 'shared' && bind.port === 0)
-      throw new Error('port 0 cannot be shared by several workers for UDP: give it a number');
+      throw new Error('UDP port 0 cannot be shared by several workers: set a port number');
     const port = new UdpPort(key, route, limits, { ...this.tools, flows: this.flows });
     try {
       await port.listen(bind.port, bind.address, others);

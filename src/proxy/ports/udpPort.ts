@@ -257,7 +257,7 @@ export class UdpPort implements FlowOwner {
 
   private failed(error: Error): void {
     if (!this.errorLog.take()) return;
-    this.tools.log.error('datagrams could not be passed on', { bind: this.key, problem: error.message });
+    this.tools.log.error('Datagrams could not be forwarded', { bind: this.key, problem: error.message });
   }
 }
 

@@ -87,9 +87,9 @@ test('an end while a model is prepared leaves no port open', async () => {
   const plane = await TestPlane.start({ routes: [] });
   const applied = plane.apply({ routes: [], ports: [one, two] });
   plane.plane.close();
-  await assert.rejects(applied, /the gateway ends/);
+  await assert.rejects(applied, /the gateway is shutting down/);
   for (const port of [one, two]) await assert.rejects(RawClient.connect(port), /ECONNREFUSED/);
-  await assert.rejects(plane.apply({ routes: [] }), /the gateway ends/);
+  await assert.rejects(plane.apply({ routes: [] }), /the gateway is shutting down/);
   plane.close();
 });
 

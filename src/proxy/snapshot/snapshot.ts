@@ -292,7 +292,7 @@ class Compiler {
   private closed(bind: string, listener: string, of: Route | undefined, error: unknown): CompiledRoute {
     const name = of?.name ?? '';
     const broken = messageOf(error);
-    this.tools.log.error('route closed: it could not be prepared', {
+    this.tools.log.error('Route closed: it could not be prepared', {
       listener,
       route: name,
       problem: broken,

@@ -174,7 +174,7 @@ export class TcpConnection implements TunnelClient, ExchangeHandler, Waiter {
   }
 
   onAnswer(): boolean {
-    throw new Error('a backend of a TCP route was read as one of HTTP');
+    throw new Error('a backend of a TCP route was handled as an HTTP backend');
   }
 
   onBody(): boolean {

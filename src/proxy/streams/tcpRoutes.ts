@@ -86,7 +86,7 @@ function compileRoute(
     return { ...base, draw: draw ?? (() => none), closed };
   } catch (error) {
     const problem = messageOf(error);
-    tools.log.error('route closed: it could not be prepared', { listener, route: name, problem });
+    tools.log.error('Route closed: it could not be prepared', { listener, route: name, problem });
     const refused: NoBackend = { code: 'route_broken', detail: problem };
     return { ...base, draw: () => refused, closed: true, broken: problem };
   }

@@ -47,7 +47,7 @@ class Desk {
 
   private hear({ secret, open, close, draw }: ToCounter): void {
     if (!this.trusted) {
-      if (secret === undefined || !equal(secret, this.secret)) throw new Error('a stranger');
+      if (secret === undefined || !equal(secret, this.secret)) throw new Error('invalid secret');
       this.trusted = true;
     }
     if (open !== undefined) {

@@ -79,11 +79,11 @@ export class SharedTokens implements TokenStore {
     clearTimeout(this.retry);
     clearInterval(this.looking);
     this.socket?.destroy();
-    this.refuse(() => true, 'the gateway ends');
+    this.refuse(() => true, 'the gateway is shutting down');
   }
 
   private draw(id: number, keys: readonly string[]): Promise<RateLimitState> {
-    if (this.closed) return Promise.reject(unavailable('the gateway ends'));
+    if (this.closed) return Promise.reject(unavailable('the gateway is shutting down'));
     if ((this.socket?.writableLength ?? 0) > tooMuch)
       return Promise.reject(unavailable('the counter is behind'));
     if (this.unsent.length >= mostUnsent) return Promise.reject(unavailable('the counter is not there'));
@@ -144,7 +144,7 @@ export class SharedTokens implements TokenStore {
           this.waiting.get(question)?.resolve({ allowed, most, left, fillMs });
           this.waiting.delete(question);
         }
-        if (this.failing) this.options.log.info('the counter of rate limits answers again');
+        if (this.failing) this.options.log.info('Rate limit counter available again');
         this.failing = false;
       },
     );
@@ -185,7 +185,7 @@ export class SharedTokens implements TokenStore {
     }
     if (refused === 0 || this.failing || this.closed) return;
     this.failing = true;
-    this.options.log.error('the counter of rate limits does not answer: requests under a limit are refused', {
+    this.options.log.error('Rate limit counter unavailable: requests with a rate limit are refused', {
       why,
     });
   }

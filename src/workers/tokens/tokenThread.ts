@@ -47,13 +47,11 @@ export class TokenThread {
 
   private async start(): Promise<void> {
     const { path, secret, log } = this.options;
-    if (this.closed) throw new Error('the gateway ends');
+    if (this.closed) throw new Error('the gateway is shutting down');
     const thread = new Worker(program, { workerData: { path, secret }, name: 'tokens' });
     this.thread = thread;
     thread.unref();
-    thread.on('error', (error: Error) =>
-      log.error('the counter of rate limits has failed', { problem: error.message }),
-    );
+    thread.on('error', (error: Error) => log.error('Rate limit counter failed', { problem: error.message }));
     thread.on('exit', () => {
       // The next question starts another thread, with full buckets.
       this.listening = undefined;

@@ -125,7 +125,7 @@ test('nobody passes uncounted: a counter that does not answer is a refusal, and 
   t.after(() => deaf.close());
   const draws = worker(50).open('here', [limit]);
   await assert.rejects(async () => draws.draw(['']), isUnavailable);
-  assert.match(lines(), /the counter of rate limits does not answer: requests under a limit are refused/);
+  assert.match(lines(), /Rate limit counter unavailable: requests with a rate limit are refused/);
 
   const patient = worker(60_000).open('here', [limit]);
   await assert.rejects(async () => patient.draw(['']), isUnavailable);
@@ -193,7 +193,7 @@ test('a counter that cannot listen is an error each time, until it can', async (
   const counter = new TokenThread({ path: join(missing, 'tokens.sock'), secret, log });
   t.after(() => counter.close());
   await assert.rejects(counter.where());
-  assert.match(lines(), /the counter of rate limits has failed problem=.*(?:EACCES|ENOENT)/);
+  assert.match(lines(), /Rate limit counter failed problem=.*(?:EACCES|ENOENT)/);
   await assert.rejects(counter.where());
   mkdirSync(missing);
   await counter.where();
@@ -207,5 +207,5 @@ test('the counter is a thread that is started when it is asked for, and again wh
   assert.deepEqual(await Promise.all([counter.where(), counter.where()]), [path, path]);
   assert.equal((await worker().open('here', [limit]).draw([''])).left, 9);
   await counter.close();
-  await assert.rejects(counter.where(), /the gateway ends/);
+  await assert.rejects(counter.where(), /the gateway is shutting down/);
 });

@@ -45,7 +45,7 @@ export class ControllerProgram {
   }
 
   get modelsPort(): string {
-    return /following the cluster.* models=(\d+)/.exec(this.log)?.[1] ?? '';
+    return /Watching the cluster.* models=(\d+)/.exec(this.log)?.[1] ?? '';
   }
 
   /** The largest its resident memory ever was, in bytes. */
@@ -69,7 +69,7 @@ export class ControllerProgram {
   }
 
   async figures(): Promise<Figures> {
-    const stats = /following the cluster.* stats=(http:\S+)/.exec(this.log)?.[1];
+    const stats = /Watching the cluster.* stats=(http:\S+)/.exec(this.log)?.[1];
     return new Figures(await (await fetch(new URL('/metrics', stats))).text());
   }
 

@@ -37,10 +37,7 @@ export class MessageReader {
 
   constructor(receiver: MessageReceiver) {
     this.receiver = receiver;
-    this.garbage = new ThrottledLog(
-      receiver.log,
-      'the target wrote something that is no MCP message; skipped',
-    );
+    this.garbage = new ThrottledLog(receiver.log, 'Output of the target skipped: not an MCP message');
   }
 
   /** @param wireId the call on whose stream the text came; 0 where the transport does not say */
@@ -53,7 +50,7 @@ export class MessageReader {
       } catch (error) {
         // A defect must not take every other session down with it.
         const stack = stackOf(error);
-        this.receiver.log.error('a message of the target could not be handled', { stack });
+        this.receiver.log.error('Message of the target could not be handled', { stack });
       }
     }
   }
@@ -69,7 +66,7 @@ export class MessageReader {
     // JSON-RPC 2.0 §5: the id of a response "MUST be the same as the value of the id member in the Request".
     const meant = typeof message.id === 'string' ? wireIdOf(message.id) : undefined;
     if (meant === undefined || !this.fail(meant, 'answered with its id as a string'))
-      receiver.log.debug('the target answered a call that does not wait', { id: String(message.id) });
+      receiver.log.debug('Target response ignored: no call is pending', { id: String(message.id) });
   }
 
   private refuse({ text, fault, what, ids, isAnswer }: InvalidMessage, wireId: number): void {

@@ -31,7 +31,7 @@ test('the next server gets the initialize of the client as it was, under another
   assert.equal(replay.beginning(7), initialize.text.replace('"mine"', '7'));
   assert.throws(
     () => new SessionReplay(new RetainedMemory(new RetainedMemoryPool(), '')).beginning(1),
-    /begins with initialize/,
+    /must be initialize/,
   );
 });
 

@@ -47,7 +47,7 @@ export class SessionReplay {
 
   /** The first request of the client again, under another id. */
   beginning(wireId: number): string {
-    if (this.initialize === undefined) throw new Error('a server begins with initialize');
+    if (this.initialize === undefined) throw new Error('the first message to a server must be initialize');
     return renderOutgoing({ envelope: this.initialize, token: undefined, edits: [] }, wireId);
   }
 

@@ -39,12 +39,12 @@ export function endSession(
         // 405: the server ends sessions by itself.
         onHead: ({ status }) => {
           if (status >= 400 && status !== 404 && status !== 405)
-            log.debug('the target keeps its session', { status });
+            log.debug('Session could not be deleted at the target', { status });
         },
         onBytes: () => undefined,
         onEnd: () => done(),
         onFailure: (code, detail) => {
-          log.debug('the target could not be told that its session is over', { code, detail });
+          log.debug('Session end could not be sent to the target', { code, detail });
           done();
         },
       },

@@ -68,7 +68,7 @@ export class HttpTransport implements RequestHost, MessageReceiver {
       () => this.limits.maxMcpCallTimeMs,
       (wireId, limit) => owner.late(wireId, limit),
     );
-    this.trouble = new ThrottledLog(options.log, 'the target could not do its part');
+    this.trouble = new ThrottledLog(options.log, 'Request to the target failed');
   }
 
   get limits(): Limits {

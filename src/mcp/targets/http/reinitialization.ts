@@ -77,7 +77,7 @@ export class Reinitialization {
     owner.state = 'restarting';
     owner.session = newPinnedSession();
     this.timer.stop();
-    this.log.warn(`the target ${why}; its session is begun again`);
+    this.log.warn(`Session reinitializing: the target ${why}`);
     this.standaloneStream.stop();
     owner.down();
     this.afterFailure();
@@ -116,7 +116,7 @@ export class Reinitialization {
     const error = targetError('mcp_target_failed', transport.name, `keeps failing: it ${this.lastError}`);
     if (delay === undefined) {
       owner.state = 'failed';
-      this.log.error('the target keeps failing; given up until it is called again', {
+      this.log.error('Target failed repeatedly; no restart until the next call', {
         reason: this.lastError,
       });
       transport.failAll(error);
@@ -163,7 +163,7 @@ export class Reinitialization {
     this.timer.stop();
     owner.session = newPinnedSession();
     this.lastError = why;
-    log.warn(`the target ${why}`);
+    log.warn(`Reinitialization failed: the target ${why}`);
     transport.leave(session);
     void endSession(transport.reach, session, 0, log);
     this.standaloneStream.stop();
@@ -172,7 +172,7 @@ export class Reinitialization {
 
   private done(): void {
     this.timer.stop();
-    this.log.info('the session with the target was begun again', { restarts: this.restarts });
+    this.log.info('Session with the target reinitialized', { restarts: this.restarts });
     this.owner.state = 'ready';
     this.owner.release();
   }

@@ -166,7 +166,7 @@ test('events that are no messages are passed over', async (t) => {
   };
   const client = await open();
   assert.equal(await client.call('odd'), 'odd');
-  assert.match(warnings(), /something that is no MCP message; skipped.*not json/);
+  assert.match(warnings(), /skipped: not an MCP message.*not json/);
 });
 
 test('a call that takes longer than the target may is given up, and the server is told', async (t) => {

@@ -102,7 +102,7 @@ export class Reaper {
     if (helper.pid !== undefined) return;
     // Too few descriptors or processes may be a thing of the moment.
     this.impossible = error.code === 'ENOENT' || error.code === 'EACCES';
-    this.log.warn('children would outlive a gateway that is killed: their supervisor could not be started', {
+    this.log.warn('Supervisor could not be started: child processes would outlive a killed gateway', {
       problem: error.message,
     });
   }

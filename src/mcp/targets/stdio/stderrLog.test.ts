@@ -25,7 +25,7 @@ test('a long line is kept by its beginning, and lines left out are counted in th
   assert.deepEqual(
     lines.slice(100).map(({ level, message, fields }) => [level, message, fields]),
     [
-      ['warn', 'stderr lines were left out', { count: 30 }],
+      ['warn', 'stderr lines dropped', { count: 30 }],
       ['info', 'stderr', { line: 'calm' }],
     ],
   );

@@ -21,7 +21,7 @@ export class StderrLog {
     const second = Math.floor(performance.now() / 1_000);
     if (second !== this.second) {
       if (this.count > linesPerSecond)
-        this.log.warn('stderr lines were left out', { count: this.count - linesPerSecond });
+        this.log.warn('stderr lines dropped', { count: this.count - linesPerSecond });
       this.second = second;
       this.count = 0;
     }

@@ -381,7 +381,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
     this.child = child;
     this.leaving = child.gone;
     if (this.paused) child.pause();
-    this.options.log.debug('target started', { pid: child.pid });
+    this.options.log.debug('Target started', { pid: child.pid });
     return undefined;
   }
 
@@ -401,7 +401,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
   }
 
   private onTooLong(head: string, tail: string, bytes: number): void {
-    this.options.log.warn('the target wrote a line over limits.maxMcpMessageBytes; skipped', { bytes });
+    this.options.log.warn('Line of the target skipped: longer than limits.maxMcpMessageBytes', { bytes });
     // With a single call in flight, the line can hardly be about anything else.
     const wireId = idOfLongLine(head, tail) ?? this.calling.sole;
     if (wireId === undefined) return;
@@ -426,7 +426,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
       stderr,
     });
     this.lastTold = told;
-    this.options.log.warn(`the target ${reason}`, { failure: entry, pid, detail, hint, stderr });
+    this.options.log.warn(`Target ${reason}`, { failure: entry, pid, detail, hint, stderr });
     return targetError(code, this.name, told, detail);
   }
 
@@ -454,7 +454,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
     if (delay === undefined) {
       this.state = 'failed';
       this.freeSlot();
-      this.options.log.error('the target keeps failing; given up until it is called again', {
+      this.options.log.error('Target failed repeatedly; no restart until the next call', {
         reason: this.lastError,
       });
       return;
@@ -501,7 +501,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
   }
 
   private restarted(): void {
-    this.options.log.info('the target was restarted', { pid: this.child?.pid, restarts: this.restarts });
+    this.options.log.info('Target restarted', { pid: this.child?.pid, restarts: this.restarts });
     if (this.replay.initialized !== undefined) this.writeNow(this.replay.initialized);
     this.say(this.replay.requests(() => this.calling.nextId(), this.options.listener.canSeeResource(this)));
     this.ready();

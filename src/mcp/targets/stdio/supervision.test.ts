@@ -230,7 +230,9 @@ test('garbage on stdout is skipped and logged', async () => {
   const harness = await start();
   const client = await connect(harness);
   assert.equal(await client.call('garbage'), 'after garbage');
-  assert.ok(harness.log.some((entry) => entry.level === 'warn' && entry.message.includes('no MCP message')));
+  assert.ok(
+    harness.log.some((entry) => entry.level === 'warn' && entry.message.includes('not an MCP message')),
+  );
 });
 
 test('a response with broken JSON fails its call instead of leaving it without an answer', async () => {
