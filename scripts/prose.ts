@@ -1,11 +1,21 @@
 /**
- * Checks that the English stays plain (part of `npm run check`). It measures the share of comments that begin with a
- * headless clause, and the share of sentences in the documents with more than 30 words. Each share has a limit in
- * `proseLimits.json`, which may only shrink. `--list` names the offenders; `--list PATH` only those of a path.
+ * Checks that the English stays plain (part of `npm run check`). It measures the share of comments and test names that
+ * begin with a headless clause, of log messages that do not begin with the event, and of sentences in the documents with
+ * more than 30 words. Each share has a limit in `proseLimits.json`, which may only shrink. `--list` names the offenders;
+ * `--list PATH` only those of a path.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { commentsOf, isHeadless, longestSentence, sentencesOf, wordsIn } from './proseCount.ts';
+import {
+  commentsOf,
+  isHeadless,
+  isWithoutEvent,
+  logMessagesOf,
+  longestSentence,
+  sentencesOf,
+  testNamesOf,
+  wordsIn,
+} from './proseCount.ts';
 import type { Passage } from './proseCount.ts';
 
 interface Kind {
@@ -25,6 +35,16 @@ const kinds: Readonly<Record<string, Kind>> = {
   'headless comments elsewhere': {
     ...comments,
     files: ['scripts/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts'],
+  },
+  'headless test names': {
+    passages: testNamesOf,
+    weight: (text) => Number(isHeadless(text)),
+    files: ['{src,apps,test}/**/*.{test,cluster,node,guide}.ts'],
+  },
+  'log messages that do not begin with the event': {
+    passages: logMessagesOf,
+    weight: (text) => Number(isWithoutEvent(text)),
+    files: ['src/**/!(*.test|*.testing).ts'],
   },
   'long sentences in documents': {
     ...sentences,

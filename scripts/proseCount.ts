@@ -1,4 +1,4 @@
-/** Measures how plain the English is: headless comments in TypeScript, and long sentences in Markdown. */
+/** Measures how plain the English is: comments, test names and log messages in TypeScript, and sentences in Markdown. */
 
 /** A comment or a sentence, with the line where it begins. */
 export interface Passage {
@@ -52,6 +52,29 @@ export const commentsOf = (source: string): Passage[] => {
     .map(({ line, text }) => ({ line, text: text.replaceAll(/\s+/g, ' ').trim() }))
     .filter(({ text }) => /\p{L}/u.test(text) && !directive.test(text));
 };
+
+/** The first argument of the calls that a pattern finds, if it is a text. */
+const firstArguments =
+  (call: RegExp) =>
+  (source: string): Passage[] =>
+    Array.from(source.matchAll(call), ({ index, groups }) => ({
+      line: source.slice(0, index).split('\n').length,
+      text: groups?.['text'] ?? '',
+    }));
+
+/** The names of the tests in a TypeScript file. */
+export const testNamesOf = firstArguments(
+  /\b(?:test|it)\(\s*(?<quote>['"`])(?<text>(?:\\.|(?!\k<quote>).)+)\k<quote>/g,
+);
+
+/** The messages that a TypeScript file logs. */
+export const logMessagesOf = firstArguments(
+  /\blog\s*\.(?:info|warn|error|debug)\(\s*(?<quote>['"`])(?<text>(?:\\.|(?!\k<quote>).)+)\k<quote>/g,
+);
+
+/** Whether a log message names no event first: it begins with a headless clause, an article or a pronoun. */
+export const isWithoutEvent = (message: string): boolean =>
+  isHeadless(message) || /^(?:an?|the|this|it|its|there|we|us|our)\b/i.test(message);
 
 /** Reduces Markdown to words: a code span and an image are one word each, a link is its text. */
 const inline = (text: string): string =>

@@ -27,7 +27,7 @@ test('an object of anything is kept whole, one of texts says so', () => {
   });
 });
 
-test('what a structural schema cannot say is no CRD, and the error says where', () => {
+test('a schema that is not structural is rejected, and the error says where', () => {
   assert.throws(
     () => of(z.object({ a: z.union([z.string(), z.boolean()]) })),
     /^Error: \.a: only an integer/,

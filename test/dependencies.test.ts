@@ -66,7 +66,7 @@ test('every package is pinned and has a hash, and none comes from elsewhere than
   }
 });
 
-test('what runs in the gateway is under a permissive licence', () => {
+test('the runtime dependencies have permissive licences', () => {
   const others = packages.filter(([, { dev, license }]) => dev !== true && !allowed(license ?? 'none'));
   assert.deepEqual(
     others.map(([place, { license }]) => `${place}: ${license ?? 'none'}`),

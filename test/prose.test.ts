@@ -1,7 +1,15 @@
 /** The counting behind the check of plain English. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { commentsOf, isHeadless, sentencesOf, wordsIn } from '../scripts/proseCount.ts';
+import {
+  commentsOf,
+  isHeadless,
+  isWithoutEvent,
+  logMessagesOf,
+  sentencesOf,
+  testNamesOf,
+  wordsIn,
+} from '../scripts/proseCount.ts';
 
 test('a comment that begins with a headless clause is found, a question is not', () => {
   assert.ok(isHeadless('What the client is told.'));
@@ -31,6 +39,33 @@ test('comments of all forms are found with the line where they begin', () => {
     { line: 3, text: 'third goes on' },
     { line: 5, text: 'Fourth goes on.' },
   ]);
+});
+
+test('the names of tests and the messages of the log are found', () => {
+  const source = [
+    "test('a client reads', () => {",
+    '  test(`a ${name} reads`, () => undefined);',
+    '});',
+    "this.log.info('Leader lease acquired', { lease });",
+    'log.warn(',
+    "  'the lease is lost',",
+    ');',
+    'log.warn(message);',
+  ].join('\n');
+  assert.deepEqual(testNamesOf(source), [
+    { line: 1, text: 'a client reads' },
+    { line: 2, text: 'a ${name} reads' },
+  ]);
+  assert.deepEqual(logMessagesOf(source), [
+    { line: 4, text: 'Leader lease acquired' },
+    { line: 5, text: 'the lease is lost' },
+  ]);
+});
+
+test('a log message begins with the event', () => {
+  assert.ok(!isWithoutEvent('Leader lease acquired'));
+  assert.ok(isWithoutEvent('the lease is lost'));
+  assert.ok(isWithoutEvent('what was kept cannot be used'));
 });
 
 test('sentences are read from paragraphs, items and long cells, not from headings and code', () => {

@@ -41,7 +41,7 @@ test('values that stand where secrets stand are replaced', () => {
   }
 });
 
-test('what is no secret stays', () => {
+test('the dump keeps fields that are not secret', () => {
   const model = {
     fixed: { sessionTtlMs: 1_800_000, sessionKey: undefined },
     routes: [

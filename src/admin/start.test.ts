@@ -94,7 +94,7 @@ const change = async (admin: string | undefined, path: string): Promise<Response
   return await fetch(`${admin}${path}`, { method: 'POST', headers: { authorization: `Bearer ${secret}` } });
 };
 
-test('the configuration dump shows what runs, without its secrets', async (t) => {
+test('the configuration dump shows the running configuration without secrets', async (t) => {
   const { admin } = await start(t);
   const response = await fetch(`${admin}/config_dump`);
   assert.equal(response.status, 200);
@@ -163,7 +163,7 @@ test('the secret is in a file that only its user can read, and goes with the gat
   await assert.rejects(stat(file));
 });
 
-test('the secret goes neither into a folder of others nor through a planted link', async (t) => {
+test('the secret is not written into a folder of another user or through a planted link', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'secret-'));
   t.after(async () => await rm(directory, { recursive: true }));
   const env = { XDG_RUNTIME_DIR: directory };
@@ -224,7 +224,7 @@ test('it is alive in every state, as long as it answers', async (t) => {
   }
 });
 
-test('where others write the configuration, the readiness port says whether, and the admin port what is wrong', async (t) => {
+test('with a controller, the readiness port shows only the state, and the admin port shows the problem', async (t) => {
   const { now, admin, readiness } = await start(t, {}, { isShared: true });
   now.config = { ...now.config, synchronized: false, problems: ['keys of https://10.0.0.1/: not reachable'] };
   const status = async (url = ''): Promise<number> => (await fetch(`${url}/readyz`)).status;
@@ -291,7 +291,7 @@ test('the admin port refuses a foreign Host: DNS rebinding', async (t) => {
     assert.equal(await ask(`${admin}/config_dump`, { host }), 200, host);
 });
 
-test('the admin port refuses what a page of another site sends', async (t) => {
+test('the admin port refuses requests of pages of other sites', async (t) => {
   const { admin = '', now } = await start(t);
   const hostile: readonly Record<string, string>[] = [
     { origin: 'https://evil.example' },

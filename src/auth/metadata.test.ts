@@ -17,7 +17,7 @@ test('a challenge without a token says no error, one with a token says what RFC 
   );
 });
 
-test('nothing in a challenge can end its quoted text or its line', () => {
+test('values in a challenge cannot end its quoted string or its line', () => {
   assert.equal(
     bearerChallenge({ scope: 'a"b\\c\r\nset-cookie: x\u0000é' }),
     'Bearer scope="a\\"b\\\\cset-cookie: x"',
@@ -115,7 +115,7 @@ test('an issuer that is not an address has no metadata', () => {
   ]);
 });
 
-test('the token cache keeps what is asked for and never more than two generations', () => {
+test('the token cache keeps used tokens, and never more than two generations', () => {
   const cache = new TokenCache<number>(10, 1_000);
   for (let i = 0; i < 100; i += 1) {
     cache.set(`token-${i}`, i);

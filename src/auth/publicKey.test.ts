@@ -110,7 +110,7 @@ test('points that are not on the curve or of another length are skipped', () => 
   assert.match(reason({ ...ec, crv: 'P-384' }), /48 bytes/);
 });
 
-test('for Ed25519 points of small order nobody can make up signatures', () => {
+test('Ed25519 signatures cannot be forged with points of small order', () => {
   // By the bare equations of RFC 8032 one of these signatures fits every text, or every eighth.
   const zero = '00'.repeat(32);
   const one = `01${'00'.repeat(31)}`;

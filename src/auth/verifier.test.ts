@@ -359,7 +359,7 @@ test('before any key is there nothing can be said', () => {
   assert.equal(judge('not.a.token', { keys }), 'malformed');
 });
 
-test('of several issuers the claim iss chooses, and the keys of one do not vouch for another', () => {
+test('the claim iss selects the issuer, and keys of another issuer verify nothing', () => {
   const other = makeKey('RSA', 'RSA');
   const base = { audiences: [], requiredClaims: [], leewayMs: 0 };
   const check = createVerifier(

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { problem, program, run } from './expressions.testing.ts';
 import { newMeter, toCel } from './index.ts';
 
-test('rules about claims, requests and addresses come to what they say', () => {
+test('rules about claims, requests and addresses evaluate as written', () => {
   const rules: [string, unknown][] = [
     ['"admins" in auth.claims.groups', true],
     ['"admins" in jwt.groups', true],
@@ -92,7 +92,7 @@ test('a problem says where it is', () => {
   }
 });
 
-test('what the format knows and this program does not is refused by name', () => {
+test('known features that are not supported are rejected by name', () => {
   const known = ['request.body == "x"', 'jwt.rawToken == "x"', 'jwt["rawToken"] == "x"'].concat([
     'flatten(jwt)',
     'flattenRecursive(jwt)',

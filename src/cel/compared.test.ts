@@ -18,7 +18,7 @@ test('texts that a variable is compared with are found wherever they stand', () 
     assert.deepEqual(of(source), texts, source);
 });
 
-test('other comparisons, and what is no comparison with a text, are left alone', () => {
+test('other comparisons and other expressions stay unchanged', () => {
   for (const source of [
     'a.b == "x"',
     'a.b.c.e == "x"',

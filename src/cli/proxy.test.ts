@@ -23,7 +23,7 @@ test('everything that says where models come from is needed, as a flag or a vari
   }
 });
 
-test('what is given wrongly is said before anything is started', async () => {
+test('the command reports wrong flags before it starts anything', async () => {
   const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
     [['--controller=http://c:1'], 2, /http:\/\/c:1: expected host:port/],
     [['--controller=c:1,d:x'], 2, /d:x: expected host:port/],
@@ -51,7 +51,7 @@ test('a flag wins over its variable', async () => {
   assert.doesNotMatch(err, /STATS_ADDR|namespace/);
 });
 
-test('the certificate of a controller goes with its key and with what it is trusted by', async () => {
+test('the certificate of a controller requires its key and its authority', async () => {
   for (const flags of [['--models-cert=/c'], ['--models-cert=/c', '--models-key=/k'], ['--models-ca=/a']]) {
     const { code, err } = await run(['controller', ...flags]);
     assert.equal(code, 2);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { reasonOf } from './reason.ts';
 
-test('the reason is told where an error has it in its cause, or in those of several addresses', () => {
+test('the reason includes the cause of an error, and the causes of several addresses', () => {
   const refused = ['127.0.0.1:80', '::1:80'].map((where) => new Error(`connect ECONNREFUSED ${where}`));
   // As Node has it for a name with two addresses: the message is empty.
   const both = new AggregateError(refused);

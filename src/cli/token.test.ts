@@ -82,7 +82,7 @@ test('metadata is also found where RFC 8414 puts it', async (t) => {
   assert.equal(requests.length, 4);
 });
 
-test('what the issuer says against it is shown and the exit code is 3', async (t) => {
+test('the command prints the refusal of the issuer and exits with code 3', async (t) => {
   const { url } = await issuer(t, '', (self) => ({
     'GET /.well-known/openid-configuration': { body: { issuer: self, token_endpoint: `${self}/token` } },
     'POST /token': { status: 401, body: { error: 'invalid_client', error_description: 'wrong secret' } },

@@ -256,7 +256,7 @@ test('a file that the configuration names is followed too', async (t) => {
   assert.equal(await followed.next(), 'port 3001');
 });
 
-test('where nothing reports changes, looking at the file from time to time finds them', async (t) => {
+test('polling finds changes of a file when the system reports none', async (t) => {
   const directory = folder(t);
   const file = join(directory, 'later', 'config.yaml');
   const followed = new Followed(t, file, 5);

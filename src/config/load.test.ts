@@ -122,7 +122,7 @@ test('a file that cannot be read is a problem with the reason', (t) => {
   );
 });
 
-test('whatever the text is, loading answers with a model or with problems that have a place in it', () => {
+test('loading any text returns a model, or problems with their positions', () => {
   const word = fc.constantFrom(
     ...[
       'binds',

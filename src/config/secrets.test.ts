@@ -214,7 +214,7 @@ test('a secret that stands in the file in clear is known by its value as well', 
   assert.deepEqual(ordinary.secrets, { variables: [], values: [] });
 });
 
-test('variables that every program needs are withheld from nobody', () => {
+test('variables that every program needs are never withheld', () => {
   const names = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TMPDIR', 'TZ', 'XDG_RUNTIME_DIR'];
   const env = Object.fromEntries(names.map((name) => [name, '/some/where']));
   const { secrets } = loaded(stdio({ args: names.map((name) => `$${name}`), env: { A: '$PATH' } }), env);

@@ -12,7 +12,7 @@ const trimmed = (kind: 'ConfigMap' | 'Secret', data: Record<string, string>, lab
 
 const base64 = (bytes: number): string => Buffer.alloc(bytes, 'x').toString('base64');
 
-test('of Secrets and ConfigMaps no entry is kept that is larger than its limit, and it is named', () => {
+test('oversized entries of Secrets and ConfigMaps are dropped, and their names kept', () => {
   const secret = trimmed('Secret', {
     'tls.crt': base64(65_537),
     'tls.key': base64(65_536),

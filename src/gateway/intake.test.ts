@@ -42,7 +42,7 @@ function stage(free = (): Promise<void> | undefined => undefined) {
 /** Lets everything happen that needs no answer. */
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('of configurations that come while another one is taken, the newest follows it', async () => {
+test('the newest of several waiting configurations is applied next', async () => {
   const { intake, asked, last } = stage();
   intake.begin(model(1), []);
   intake.offer(model(2), []);
@@ -60,7 +60,7 @@ test('of configurations that come while another one is taken, the newest follows
   assert.deepEqual([intake.model, intake.state.warnings], [model(4), ['a warning']]);
 });
 
-test('one that is refused leaves the one before it, and its problem until another one is taken', async () => {
+test('a rejected configuration leaves the previous one in use, and its problem until the next one is applied', async () => {
   const { intake, last, log } = stage();
   intake.begin(model(1), []);
   intake.offer(model(2), []);
@@ -87,7 +87,7 @@ test('the one in use that comes again is taken without a change', async () => {
   assert.deepEqual(intake.state.problems, []);
 });
 
-test('what comes while the first one comes into use is taken after it, or its problem stays', async () => {
+test('a configuration that arrives during the first one is applied after it, or its problem is reported', async () => {
   const { intake, asked, last } = stage();
   intake.offer(model(2), []);
   await turn();
@@ -105,7 +105,7 @@ test('what comes while the first one comes into use is taken after it, or its pr
   assert.deepEqual(other.intake.state.problems, ['gateway.yaml:1:1: unknown field']);
 });
 
-test('what is wrong with the newest stays said while one before it comes into use, or is refused', async () => {
+test('the problem of the newest configuration stays reported while an older one is applied or rejected', async () => {
   const { intake, last, log } = stage();
   const broken = 'gateway.yaml:1:1: unknown field';
   intake.begin(model(1), []);
@@ -124,7 +124,7 @@ test('what is wrong with the newest stays said while one before it comes into us
   assert.match(log().at(-1) ?? '', /port 80 cannot be bound/);
 });
 
-test('one of which a worker has ended is refused, and tried once more when all serve again', async () => {
+test('a configuration that ends a worker is rejected, and retried once when all workers serve again', async () => {
   const { intake, asked, last, log } = stage();
   intake.begin(model(1), []);
   intake.offer(model(2), []);
@@ -154,7 +154,7 @@ test('one of which a worker has ended is refused, and tried once more when all s
   assert.deepEqual([intake.model, intake.state.problems], [model(2), []]);
 });
 
-test('one that is not the newest any more has no second try, and neither has any after the end', async () => {
+test('an outdated configuration is not retried, and nothing is retried after shutdown', async () => {
   const afterwards: readonly ((intake: Intake) => void)[] = [
     (intake) => intake.offer(model(3), []),
     (intake) => intake.refuse(['gateway.yaml:1:1: unknown field']),
@@ -175,7 +175,7 @@ test('one that is not the newest any more has no second try, and neither has any
   }
 });
 
-test('nothing is taken while it is not free to, nor after the end', async () => {
+test('no configuration is applied while the intake is held, or after shutdown', async () => {
   const busy = Promise.withResolvers<void>();
   const { intake, asked, last, log } = stage(() => busy.promise);
   intake.begin(model(1), []);

@@ -11,7 +11,7 @@ const settings = (fixed: Partial<FixedSettings>, zone?: string): ProcessSettings
 const modelOf = (process: ProcessSettings): Model => ({ process, binds: [] });
 const [common, own] = ['ab'.repeat(32), 'cd'.repeat(32)];
 
-test('what is read at start, and the zone, are of the process, whatever the controller says', () => {
+test('startup settings and the zone come from the process, not from the controller', () => {
   const told = modelOf(settings({ workers: 7, sessionTtlMs: 1 }, 'theirs'));
   const mine = settings({ workers: 2 }, 'mine');
   assert.deepEqual(withOwnSettings(told, mine).process, mine);

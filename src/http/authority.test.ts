@@ -21,7 +21,7 @@ test('host and port are read from the forms that RFC 3986 and real clients use',
   }
 });
 
-test('anything that two readers could take for two hosts is refused', () => {
+test('an ambiguous host is rejected', () => {
   for (const text of [
     '',
     ' ',

@@ -60,7 +60,7 @@ test('a body until close takes everything and never says it is done', () => {
   assert.equal(body.done, false);
 });
 
-test('chunks give their payload, and what follows stays', () => {
+test('chunks give their payload, and following bytes stay unread', () => {
   const text = '5\r\nhello\r\n00A;x=y;z="\xe9"\r\n 123456789\r\n0\r\n\r\nGET /';
   const result = chunked(text);
   assert.deepEqual(result, { payload: 'hello 123456789', taken: text.length - 5, done: true });

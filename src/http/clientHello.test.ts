@@ -70,7 +70,7 @@ test('a hello is read however it is cut, and never before it is whole', async ()
     assert.equal(readClientHello(records.subarray(0, length)), 'incomplete', String(length));
 });
 
-test('what is no sound hello is refused', () => {
+test('an invalid ClientHello is rejected', () => {
   assert.deepEqual(readClientHello(record(message(serverName('a.test')))), {
     serverName: 'a.test',
     protocols: [],

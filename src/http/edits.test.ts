@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { HeaderEdits } from './edits.ts';
 
-test('nothing noted, nothing dropped', () => {
+test('without edits every header is kept', () => {
   const edits = new HeaderEdits();
   assert.equal(edits.empty, true);
   assert.equal(edits.drops, false);
@@ -40,7 +40,7 @@ test('add appends and leaves the lines of the peer', () => {
   ]);
 });
 
-test('remove takes back what was set or added before, but not what comes after', () => {
+test('remove drops earlier edits of a field, but not later ones', () => {
   const edits = new HeaderEdits();
   edits.set('a', '1');
   edits.add('a', '2');

@@ -37,7 +37,7 @@ test('events are the same however the bytes come, and whatever ends a line', () 
   }
 });
 
-test('what the writing side makes is read back', () => {
+test('the reader reads events as the writer formats them', () => {
   const messages = ['{"a":1}', 'b\nc', '{"d":"\u2028"}'];
   const stream = messages
     .map(
@@ -86,7 +86,7 @@ test('an event over the limit is skipped with its ends told, and the next one is
     }
 });
 
-test('after stop nothing is told, not even what was there already', () => {
+test('after stop no event is reported, not even a buffered one', () => {
   const events: string[] = [];
   const reader: EventReader = new EventReader(
     {

@@ -5,7 +5,7 @@ import { FairShare, longestIdleOfLargest, type Held } from './fairShare.ts';
 const held = (remoteAddress: string, count: number, idleSince: number | undefined): Held[] =>
   Array.from({ length: count }, () => ({ remoteAddress, idleSince }));
 
-test('whoever holds most loses its longest idle ones first', () => {
+test('the largest holder loses its longest idle connections first', () => {
   const old = { remoteAddress: '192.0.2.1', idleSince: 1 };
   const all = [...held('192.0.2.1', 5, 9), ...held('192.0.2.2', 3, 0), old];
   assert.deepEqual(longestIdleOfLargest(all, 1)?.longestIdle, [old]);
@@ -20,7 +20,7 @@ test('the largest come down to the level of the next ones, and then they take tu
   assert.equal(taken.filter(({ remoteAddress }) => remoteAddress === '192.0.2.2').length, 1);
 });
 
-test('what is under way is never taken, and nobody loses its last one', () => {
+test('busy connections are never taken, and each holder keeps its last one', () => {
   assert.equal(longestIdleOfLargest(held('192.0.2.1', 9, undefined), 3), undefined);
   assert.equal(longestIdleOfLargest([...held('192.0.2.1', 1, 0), ...held('192.0.2.2', 1, 0)], 2), undefined);
   assert.equal(longestIdleOfLargest(held('192.0.2.1', 4, 0), 9)?.longestIdle.length, 3);
@@ -39,7 +39,7 @@ test('all addresses of one /64 are one holder', () => {
   assert.match(taken.longestIdle[0]?.remoteAddress ?? '', /^2001:db8:0:1:/);
 });
 
-test('nothing is looked at below 80 % of the limit, and rarely above it', () => {
+test('connections are not examined below 80 % of the limit, and rarely above it', () => {
   let looks = 0;
   const share = new FairShare(() => {
     looks++;

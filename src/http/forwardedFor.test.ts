@@ -17,7 +17,7 @@ test('the client is the first address from the end that is no trusted proxy', ()
   assert.equal(read('10.0.0.3,10.0.0.2').address, '10.0.0.3', 'where all are trusted, the first of them');
 });
 
-test('what stands before the client is dropped: it wrote that itself', () => {
+test('entries that the client wrote itself are dropped', () => {
   assert.deepEqual(read('127.0.0.1, 192.0.2.7, 10.0.0.9').chain, '192.0.2.7, 10.0.0.9, 10.0.0.1');
   assert.equal(read('10.0.0.5, 192.0.2.7').address, '192.0.2.7');
 });
@@ -34,7 +34,7 @@ test('ports and brackets are read, and one address has one form', () => {
   assert.equal(read('::ffff:192.0.2.7').address, '192.0.2.7');
 });
 
-test('what is no address ends the walk: the proxy that sent it counts', () => {
+test('an entry that is not an address ends the walk, and the proxy that sent it is the client', () => {
   for (const value of [
     'unknown',
     '_hidden',

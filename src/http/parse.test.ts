@@ -365,7 +365,7 @@ test('Connection is read as a list over all its lines', () => {
   assert.equal(noBreakSpace.close, false);
 });
 
-test('Connection may not name what has to arrive', () => {
+test('Connection must not name end-to-end fields that the gateway needs', () => {
   for (const name of [
     'Host',
     'Content-Length',

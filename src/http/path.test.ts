@@ -90,7 +90,7 @@ const piece = fc.constantFrom(
   ],
 );
 
-test('whatever comes out is normal, and stays below the root for every reader', () => {
+test('a normalized path stays below the root for every reader', () => {
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
       const normal = normalizePath(`/${pieces.join('')}`);

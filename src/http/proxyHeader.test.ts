@@ -91,7 +91,7 @@ test('a block names both ends', () => {
   });
 });
 
-test('where a proxy speaks for itself, or of no address of IP and TCP, it says nothing', () => {
+test('a LOCAL header, or one without IP and TCP addresses, reports no client', () => {
   const unix = Buffer.alloc(216, '/run/app.sock');
   for (const parts of [
     { command: 0x20 },
@@ -153,7 +153,7 @@ for (const [what, bytes] of [
     assert.notEqual(problem(bytes), undefined);
   });
 
-test('anything else is no header, as soon as that can be told', () => {
+test('other bytes are recognized as no header as early as possible', () => {
   for (const text of [
     'GET / HTTP/1.1\r\n',
     'P0',

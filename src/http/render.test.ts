@@ -85,7 +85,7 @@ test('a value cannot begin a line of its own, not even by a character that latin
   ]);
 });
 
-test('names and values are told from what may not stand in a head', () => {
+test('invalid header names and values are recognized', () => {
   for (const name of ['a', 'X-Y_z', "!#$%&'*+.^_`|~0"]) assert.equal(isHeaderName(name), true, name);
   for (const name of ['', 'a b', 'a:', 'a\r', 'é', 'a\u010a', '(a)'])
     assert.equal(isHeaderName(name), false, name);

@@ -19,7 +19,7 @@ test('durations are read in every unit and in sums of them', () => {
   for (const [text, ms] of cases) assert.equal(parseDuration(text), ms, text);
 });
 
-test('what is not a duration is undefined, not a guess', () => {
+test('an invalid duration is undefined', () => {
   for (const text of [
     '',
     '10',

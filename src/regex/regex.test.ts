@@ -96,7 +96,7 @@ test('a budget that is spent stops a match before its slow part', () => {
   assert.throws(() => exploding.whole(noise(8000), spend), /spent/);
 });
 
-test('each replacement costs what its search may look at', () => {
+test('each replacement costs as much as its search', () => {
   const regex = compileRegex('a*b|');
   const units = unitsOf((spend) => regex.replaceAll('a'.repeat(1000), '', spend));
   assert.ok(units > (1000 * 1000) / 2, `${units}`);
@@ -104,7 +104,7 @@ test('each replacement costs what its search may look at', () => {
   assert.ok(unitsOf((spend) => copying.replaceAll('b'.repeat(1000), "$'", spend)) > (1000 * 1000) / 2);
 });
 
-test('what expressions keep to match faster is bounded, for each and for the process', () => {
+test('the caches of regular expressions are bounded, for each expression and for the process', () => {
   const text = noise(8000);
   for (let i = 0; i < 400; i += 1) {
     const regex = compileRegex(`.*a.{12}c${i}`);

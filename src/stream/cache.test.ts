@@ -37,7 +37,7 @@ function stage(t: TestContext, parent = tmpdir()) {
   return { folder, keyFile, file: join(folder, 'model.portcullis') };
 }
 
-test('what is kept is found again, sealed and for nobody else to read', async (t) => {
+test('the cache returns what was written, sealed and readable only by its user', async (t) => {
   const { folder, keyFile, file } = stage(t);
   const cache = new Cache({ folder, keyFile, gateway });
   assert.equal(await cache.read(), undefined);
@@ -76,7 +76,7 @@ test('a file that is cut off, or of which any bit is another, is not taken', asy
   assert.deepEqual(await cache.read(), kept());
 });
 
-test('a file that others may write is not taken', async (t) => {
+test('a cache file that other users can write is ignored', async (t) => {
   const { folder, keyFile, file } = stage(t);
   const cache = new Cache({ folder, keyFile, gateway });
   await cache.write(kept());
@@ -111,7 +111,7 @@ test('in memory it is kept without a key', { skip: !existsSync('/dev/shm') }, as
   }
 });
 
-test('a write that fails leaves what was there, and no draft', async (t) => {
+test('a failed write leaves the previous file, and no temporary file', async (t) => {
   const { folder, keyFile, file } = stage(t);
   const cache = new Cache({ folder, keyFile, gateway });
   await cache.write(kept());

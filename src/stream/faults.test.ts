@@ -88,7 +88,7 @@ test('a proxy that was cut off in the middle of a line goes on with the parts th
   assert.equal(parts.length, 50);
 });
 
-test('what makes no sense ends the stream, changes nothing, and is asked for again from the beginning', async (t) => {
+test('an invalid message ends the stream without a change, and the proxy asks again from the start', async (t) => {
   const good = linesOf(['a']);
   const other = nameOfText('something else');
   const nonsense: readonly (readonly [string, RegExp])[] = [
@@ -209,7 +209,7 @@ test('only the stream of a Gateway can be asked for, and only with a bearer toke
   }
 });
 
-test('a proxy that says what cannot be understood, or too much, is cut off and costs nothing more', async (t) => {
+test('a proxy that sends invalid or too many messages is disconnected', async (t) => {
   const folder = new Folder(t);
   const { server, url, lines } = await startController(t, folder);
   server.publish(new Map([['ns/gw', { model: modelWith([]), endpoints: new Set() }]]), new Map());
@@ -244,7 +244,7 @@ test('a proxy that says what cannot be understood, or too much, is cut off and c
   await until('nobody is left', () => server.proxies.length === 0);
 });
 
-test('a proxy that does not say what it has, or does not answer, is cut off', async (t) => {
+test('a proxy that does not list its parts or does not answer is disconnected', async (t) => {
   const folder = new Folder(t);
   const { server, url, lines } = await startController(t, folder, { pace: { answerMs: 50 } });
   server.publish(new Map([['ns/gw', { model: modelWith([]), endpoints: new Set() }]]), new Map());
@@ -262,7 +262,7 @@ test('a proxy that does not say what it has, or does not answer, is cut off', as
   assert.deepEqual(reasons(), ['the proxy does not answer', 'the proxy does not answer']);
 });
 
-test('a proxy that does not read is cut off, and what waits for it meanwhile is little', async (t) => {
+test('a proxy that does not read is disconnected, with little memory in use for it', async (t) => {
   const folder = new Folder(t);
   const { server, url, lines } = await startController(t, folder, { pace: { beatMs: 250 } });
   const model = modelWith(names(20_000).map((name) => routeNamed(name)));
@@ -307,7 +307,7 @@ test('connections that prove nothing keep no proxy out, and their own address lo
   assert.match(await exposed(), /stream_requests_total\{result="crowded"\} 50/);
 });
 
-test('where connections of many addresses prove nothing, those that have most lose theirs', async (t) => {
+test('with too many unproven connections, the addresses that hold most lose theirs', async (t) => {
   const folder = new Folder(t);
   const limits = { perAddress: 50, waitingPerAddress: 10, waiting: 15 };
   const { url } = await startController(t, folder, { limits });

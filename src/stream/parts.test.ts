@@ -55,7 +55,7 @@ test('the names of equal models are equal, and of others not', () => {
   assert.notEqual(partsOf(one).root, partsOf(modelWith([routeNamed('b'), routeNamed('a')])).root);
 });
 
-test('one route of thousands that changes, comes or goes changes little', () => {
+test('a change of one route among thousands changes few parts', () => {
   const routes = names(5_000).map((name) => routeNamed(name));
   const before = modelWith(routes);
   const all = [...partsOf(before).texts.values()].reduce((sum, text) => sum + text.length, 0);
@@ -82,7 +82,7 @@ test('no page is longer than another side would take, whatever the names are', (
   }
 });
 
-test('what is missing, or is not what it ought to be, is no model', () => {
+test('missing or wrong parts make no model', () => {
   const parts = partsOf(modelWith(names(100).map((name) => routeNamed(name))));
   for (const name of parts.texts.keys()) {
     const others = parsed(parts);

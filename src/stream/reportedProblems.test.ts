@@ -10,7 +10,7 @@ const published = (name: string) =>
 
 const told = { refused: ['port 80 cannot be bound'], broken: [], closed: [] };
 
-test('what a proxy refuses, or cannot serve of what it takes, is known until it is well again', async (t) => {
+test('problems that a proxy reports are known until it reports success', async (t) => {
   const folder = new Folder(t);
   let changes = 0;
   const { server, url } = await startController(t, folder, { onTroubles: () => changes++ });

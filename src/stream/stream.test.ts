@@ -124,7 +124,7 @@ test('a change of addresses sends that list and nothing else, and no model is ta
   assert.equal(await sentLines(controller), before + 2);
 });
 
-test('a change of one route sends that route and what holds it', async (t) => {
+test('a change of one route sends that route and its parents', async (t) => {
   const { controller, proxy } = await stage(t);
   const routes = names(2_000).map((name) => routeNamed(name));
   controller.server.publish(published(modelWith(routes)), tableOf(routes));
@@ -214,7 +214,7 @@ test('a model that is refused is told, the one before stays, and the next one is
   assert.deepEqual(one.source.problems, []);
 });
 
-test('what was refused is tried again after a while, without anybody changing anything', async (t) => {
+test('a rejected model is retried after a while without a change', async (t) => {
   const { controller, proxy } = await stage(t);
   controller.server.publish(published(modelWith([routeNamed('a')])), new Map());
   const one = await proxy({ pace: { retryMs: 20 } });
@@ -225,7 +225,7 @@ test('what was refused is tried again after a while, without anybody changing an
   await one.synchronized();
 });
 
-test('what changes while a proxy is busy comes as one, the newest', async (t) => {
+test('changes during a busy proxy arrive as one, the newest', async (t) => {
   const { controller, proxy } = await stage(t);
   const one = await proxy();
   const release = Promise.withResolvers<void>();
@@ -239,7 +239,7 @@ test('what changes while a proxy is busy comes as one, the newest', async (t) =>
   assert.equal(one.models.length, 2);
 });
 
-test('a proxy waits where its Gateway is not there yet, and keeps what it has when it goes', async (t) => {
+test('a proxy waits for its Gateway, and keeps the model when the Gateway is deleted', async (t) => {
   const { controller, proxy } = await stage(t);
   controller.server.publish(new Map(), new Map());
   const one = await proxy();
@@ -277,7 +277,7 @@ test('a proxy gets nothing of another Gateway, and nothing without a token that 
   assert.ok(controller.lines.some(({ message }) => /denied the model/.test(message)));
 });
 
-test('a token that is wanted by nobody can be checked again later', async (t) => {
+test('a check of a token that the caller abandoned can be repeated later', async (t) => {
   let away = true;
   const { controller, proxy } = await stage(t, { away: () => away });
   const routes = [routeNamed('a')];
@@ -310,7 +310,7 @@ test('a stream ends with its token, and the next one begins with the token that 
   assert.equal(one.models.length, 1);
 });
 
-test('a controller whose certificate nobody vouches for, or that is for another name, is not believed', async (t) => {
+test('a proxy rejects a controller with an untrusted certificate, or one for another name', async (t) => {
   const { folder, controller, proxy } = await stage(t);
   controller.server.publish(published(modelWith([])), new Map());
   const stranger = new Folder(t);

@@ -47,7 +47,7 @@ test('every message is read as it was written', () => {
   });
 });
 
-test('what is not understood is refused', () => {
+test('unknown messages are rejected', () => {
   const long = 'x'.repeat(2_000);
   const wrong: readonly unknown[] = [
     null,
@@ -91,7 +91,7 @@ test('what is not understood is refused', () => {
   for (const value of fromProxy) assert.throws(() => readToController(JSON.stringify(value)), WireError);
 });
 
-test('what a proxy complains of fits into a message', () => {
+test('the problems that a proxy reports fit into a message', () => {
   const problems = bounded(Array.from({ length: 50 }, () => 'x'.repeat(5_000)));
   assert.ok(readToController(written({ type: 'refused', version: name, problems })));
   const problem = 'x'.repeat(5_000);

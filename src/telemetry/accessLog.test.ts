@@ -48,7 +48,7 @@ const full: AccessRecord = {
   extra: { tool: 'echo', items: 3 },
 };
 
-test('a JSON line holds what is known and nothing else', () => {
+test('a JSON line has exactly the known fields', () => {
   assert.deepEqual(JSON.parse(write('json', record)[0] ?? ''), {
     time: '2026-11-21T10:00:00.007Z',
     status: 200,
@@ -93,7 +93,7 @@ test('a text line reads from left to right', () => {
   ]);
 });
 
-test('nothing a client sends can break or forge a line', () => {
+test('a client cannot break or forge an access log line', () => {
   const nasty = 'a"b\\c\n\r\t\u0000\u001b[2J\u007f\u0085\u2028 x=y \ud800 é 漢';
   const hostile = { ...full, path: nasty, requestId: nasty, extra: { [nasty]: nasty } };
   const [jsonLine = '', ...noMore] = write('json', hostile);

@@ -66,7 +66,7 @@ test('a reader that throws is counted and hides nothing else', async () => {
   assert.match(text, /^portcullis_metric_read_failures_total\{metric="portcullis_broken"\} [12]$/m);
 });
 
-test('one name is one metric: the same again, or an error', () => {
+test('a metric name is registered once: the same metric again, or an error', () => {
   const metrics = bare();
   assert.equal(metrics.counter('n_total', 'N.', ['a']), metrics.counter('n_total', 'N.', ['a']));
   assert.throws(() => metrics.gauge('n_total', 'N.', ['a']), /already a counter/);

@@ -35,7 +35,7 @@ test('counters and histograms of several processes are added up, gauges by the r
     assert.ok(text.split('\n').includes(line), `${line} is missing in\n${text}`);
 });
 
-test('of a process that is gone the counts stay and its gauges go', async () => {
+test('the counts of an ended process stay, and its gauges go', async () => {
   const gone = countsOf(await processOf(3, 1));
   const kept = await addUp([gone, countsOf(await processOf(2, 1))]);
   const text = await exposeSum([await processOf(4, 5), kept]);

@@ -43,7 +43,7 @@ test('a destination that fails does not end the process', async () => {
   sink.close();
 });
 
-test('a full pipe blocks neither the process nor its end, and what was taken comes whole and in order', async () => {
+test('a full pipe blocks neither the process nor its end, and written lines arrive whole and in order', async () => {
   const script = `
     import { Sink } from ${JSON.stringify(new URL('sink.ts', import.meta.url).href)};
     import { writeSync } from 'node:fs';

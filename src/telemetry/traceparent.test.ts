@@ -20,7 +20,7 @@ test('a later version may say more behind a dash', () => {
   assert.equal(parseTraceparent(`cc-${trace}-${parent}-01-what-comes`)?.traceId, trace);
 });
 
-test('what Trace Context says to ignore is ignored', () => {
+test('values that Trace Context says to ignore are ignored', () => {
   for (const bad of [
     '',
     `00-${trace}-${parent}`,

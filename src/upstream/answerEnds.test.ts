@@ -10,7 +10,7 @@ test('connections are watched until the backend has said the length of an answer
   assert.equal(ends.watch, false);
 });
 
-test('one answer without a length has every later connection watched, whatever the next answers say', () => {
+test('a response without a length has every later connection watched, whatever the next responses are', () => {
   const ends = new AnswerEnds();
   ends.saidLength();
   ends.endedWithConnection();

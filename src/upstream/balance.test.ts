@@ -49,7 +49,7 @@ test('the less busy of two addresses gets the request', async (t) => {
   assert.equal(pick([]), undefined);
 });
 
-test('of several addresses alike every one is drawn', async (t) => {
+test('each of several equal addresses is chosen', async (t) => {
   const all = await endpoints(t, [0, 0, 0, 0]);
   const drawn = new Set(Array.from({ length: 300 }, () => pick(all)));
   assert.deepEqual(drawn, new Set(all));

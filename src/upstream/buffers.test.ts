@@ -15,7 +15,7 @@ const step = fc.oneof(
   fc.record({ written: fc.nat(7) }),
 );
 
-test('bytes that are lent are read over by nobody before they are given back', () => {
+test('lent bytes are not overwritten before they are returned', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const sockets = Array.from({ length: 4 }, () => new ReadBuffers());

@@ -86,7 +86,7 @@ export class Asker implements ExchangeHandler {
   status = 0;
   body = '';
   readonly interim: number[] = [];
-  /** How often the connection told it that it takes bytes again. */
+  /** The number of times that the connection became writable again. */
   writable = 0;
   connected = false;
   readonly patient: boolean;

@@ -55,7 +55,7 @@ test('it stays where too many are out already, and goes as soon as that changes'
   assert.ok(health.isEjected(Date.now()));
 });
 
-test('what cannot be connected to cools down, twice as long each time, until it could be', (t) => {
+test('an unreachable address cools down twice as long each time until a connection succeeds', (t) => {
   t.mock.timers.enable({ apis: ['Date'], now: 1_000_000 });
   const health = new Health(
     undefined,

@@ -51,7 +51,7 @@ test('a session that was left ends with the last request that has a place, also 
 
 interface Exchange {
   readonly channel: Http2Channel;
-  /** What the channel has been read of, as HTTP/1.1. */
+  /** The bytes read from the channel, as HTTP/1.1. */
   readonly text: () => string;
   readonly error: () => Error | undefined;
 }

@@ -49,7 +49,7 @@ async function start(
   return { sessions, there };
 }
 
-/** How a waiter hears of its session: `ready`, or the error. */
+/** The result for a waiter: `ready`, or the error. */
 const outcome = (shared: SharedSession, of: 'waiting' | 'settling' = 'waiting'): Promise<string> =>
   new Promise((resolve) => {
     shared[of].add({ ready: () => resolve('ready'), failed: ({ message }) => resolve(message) });

@@ -34,7 +34,7 @@ function write(name: string, text: string): string {
   return file;
 }
 
-/** What a handshake with these settings comes to: the reason why it failed, or `trusted`. */
+/** The result of a handshake with these settings: the reason of its failure, or `trusted`. */
 async function handshake(t: TestContext, tls: TlsMaterial, identity: Identity): Promise<string> {
   const { port } = await startRaw(t, { tls: identity });
   const socket: TLSSocket = connect({
@@ -83,7 +83,7 @@ test('another name or URI of the certificate counts where the settings list it',
     );
 });
 
-test('where only the listed names count, the host proves nothing', async (t) => {
+test('with a list of names, the host name proves nothing', async (t) => {
   const settings = { subjectAltNames: ['spiffe://cluster/ns/app'], subjectAltNamesOnly: true } as const;
   assert.equal(
     await handshake(t, material(settings), ca.issue({ names: ['app.test'] })),

@@ -29,7 +29,7 @@ test('a question gets its own answer, however many are under way', async () => {
   assert.deepEqual(await Promise.all([1, 2, 3].map((n) => asker.ask('double', n))), [2, 4, 6]);
 });
 
-test('what fails on the other side fails here, with its words', async () => {
+test('a failure on the other side fails here with its message', async () => {
   const { asker } = pair();
   await assert.rejects(asker.ask('double', -1), /too small/);
 });
@@ -45,7 +45,7 @@ test('a socket goes along with a question', async () => {
   ]);
 });
 
-test('a question to somebody who goes away, or is gone, fails as that', async () => {
+test('a question to a process that has exited fails with LinkClosed', async () => {
   const { asker, cut } = pair();
   const waiting = assert.rejects(asker.ask('never', undefined), LinkClosed);
   cut();

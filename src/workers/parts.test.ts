@@ -38,7 +38,7 @@ const viewOf = (part: Partial<PlaneView>): PlaneView => ({
   ...part,
 });
 
-test('of several workers connections are added up, and the worst of keys and certificates is shown', () => {
+test('merged views add up connections and show the worst state of keys and certificates', () => {
   const certificate = (state: 'ready' | 'stale'): PlaneView['certificates'][number] => ({
     certificate: 'a.pem',
     state,

@@ -40,7 +40,7 @@ test('the folder is for its user alone, and goes with all that is in it', async 
   assert.equal(existsSync(folder.path), false);
 });
 
-test('where there is no place for it the error says what to do', (t) => {
+test('the error says what to do when no folder can be made', (t) => {
   const parent = parentOf(t);
   const missing = join(parent, 'missing');
   const long = join(parent, 'x'.repeat(90));
@@ -53,7 +53,7 @@ test('where there is no place for it the error says what to do', (t) => {
   assert.equal(dirname(new PrivateFolder([missing, long, parent]).path), parent);
 });
 
-test('what a killed gateway left is removed, and nothing else', async (t) => {
+test('only folders of killed gateways are removed', async (t) => {
   const parent = parentOf(t);
   const later = Date.now() + 11 * 60_000;
   const [dead, alive, foreign] = [

@@ -19,7 +19,7 @@ test('a worker that hangs is killed and replaced; the other one is left alone', 
   for (let i = 0; i < 8; i++) assert.equal(await ask(), 'old');
 });
 
-test('what a hanging worker has counted stays in the sum, and asking goes on without it', async (t) => {
+test('the counts of a hanging worker stay in the sum', async (t) => {
   const { tree, ask, signal } = await start(t, 60_000);
   for (let i = 0; i < 16; i++) await ask();
   const served = /^portcullis_requests_total\{.*route="route".*\} 16$/m;

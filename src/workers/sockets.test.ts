@@ -14,7 +14,7 @@ const modelOf = (...ports: readonly number[]): Model => ({
 /** The handles of one worker, by the key of their bind. */
 const handles = (sockets: Sockets, worker: number) => new Map(sockets.of(worker));
 
-test('a port that the system chooses is the same for every worker, and a client reaches whoever listens', async () => {
+test('a port that the system chooses is the same for every worker, and clients reach any listening one', async () => {
   const sockets = new Sockets(3);
   sockets.open(modelOf(0));
   const [view] = sockets.ports;
@@ -29,7 +29,7 @@ test('a port that the system chooses is the same for every worker, and a client 
   sockets.close();
 });
 
-test('a port on which somebody listens is refused by its number, and nothing stays bound', async () => {
+test('a port in use is reported by its number, and no port stays bound', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   const { port } = other.address() as AddressInfo;
@@ -44,7 +44,7 @@ test('a port on which somebody listens is refused by its number, and nothing sta
   other.close();
 });
 
-test('an optional port on which somebody listens is marked as closed, and opened with a later model', async () => {
+test('an optional port in use is marked as closed, and opened with a later model', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   const { port } = other.address() as AddressInfo;

@@ -41,7 +41,7 @@ test('messages that are none of ours count for nothing', async () => {
   await assert.rejects(start('process.send({ hello: 1 }, () => process.exit(4))'), /exited: exit code 4/);
 });
 
-test('what the program says of its failure is passed on', async () => {
+test('the failure of the new program is passed on', async () => {
   await assert.rejects(
     start(`process.send({ portcullis: 'failed', problem: 'no luck' }); ${stays}`),
     /^Error: no luck$/,

@@ -57,7 +57,7 @@ describe('the chart', { skip: 'missing' in found && found.missing }, () => {
     await run(helm, ['lint', '--strict', '--kube-version=1.36.0', chartFolder]);
   });
 
-  test('install.yaml is what it becomes', async () => {
+  test('install.yaml equals the rendered chart', async () => {
     const namespace = 'apiVersion: v1\nkind: Namespace\nmetadata:\n  name: portcullis-system\n';
     const head = '# Rendered from deploy/chart; see test/deploy/chart.test.ts.\n---\n';
     const text = head + namespace + (await rendered(helm, '--include-crds'));
@@ -73,7 +73,7 @@ describe('the chart', { skip: 'missing' in found && found.missing }, () => {
     assert.deepEqual([chart['version'], chart['appVersion']], [version, version]);
   });
 
-  test('the controller may follow what it follows and make what it makes, and nothing else', async () => {
+  test('the controller has exactly the permissions for the objects that it watches and writes', async () => {
     const rules = allowed(documentsOf(await rendered(helm)), 'ClusterRole');
     const wanted = new Set<string>();
     for (const resource of [...watchedKinds.map((kind) => kind.resource), crdResource])

@@ -51,7 +51,7 @@ describe('the image', { skip }, () => {
     return await json(manifests[0]);
   };
 
-  test('everything in the archive is what its name says', async () => {
+  test('each entry of the archive matches its digest', async () => {
     const { config, layers } = await manifest();
     const { rootfs } = await json<Config>(config);
     assert.equal(layers.length, 2);
@@ -65,7 +65,7 @@ describe('the image', { skip }, () => {
     }
   });
 
-  test('it runs as nobody in particular, with no shell, no sources and no tests', async () => {
+  test('the image runs as any user, with no shell, no sources and no tests', async () => {
     const { config, layers } = await manifest();
     assert.equal((await json<Config>(config)).config.User, '65532:65532');
     const files: string[] = [];

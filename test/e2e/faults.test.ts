@@ -125,7 +125,7 @@ test('a backend that does not answer is given up in time, and let go', async () 
   await until('the backend to be left', () => open.size === 0);
 });
 
-test('clients that send their heads drop by drop are told to go, and stand in nobody’s way', async () => {
+test('clients that send their heads slowly are refused, and do not disturb others', async () => {
   const sockets = await Promise.all(Array.from({ length: 50 }, dial));
   const answers = sockets.map(readAll);
   for (const socket of sockets) socket.write('GET /ok HTTP/1.1\r\nhost: x\r\n');
@@ -149,7 +149,7 @@ test('a client that begins a body and stops is told to go', async () => {
   assert.match(await answer, /^HTTP\/1\.1 408 /);
 });
 
-test('what a crowd has taken comes back: descriptors, children, and memory', async () => {
+test('descriptors, child processes and memory are released after a load peak', async () => {
   const crowd = async (): Promise<void> => {
     const requests = Array.from({ length: 100 }, async (_, index) => {
       const leaving = new AbortController();

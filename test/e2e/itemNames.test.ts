@@ -141,7 +141,7 @@ for (const { name, program, skip, known } of servers)
         );
     });
 
-    test('what the rules allow is served as it was asked for', async () => {
+    test('items that the rules allow are served unchanged', async () => {
       const uri = 'demo://resource/static/open';
       for (const route of ['free', 'allowing', 'denying'] as const) {
         assert.match((await ask(route, 'resources/read', { uri })).text, /OPEN/);
@@ -164,7 +164,7 @@ for (const { name, program, skip, known } of servers)
           }
     });
 
-    test('lists name what the rules allow and nothing else', async () => {
+    test('lists contain exactly the items that the rules allow', async () => {
       for (const route of ['allowing', 'denying'] as const)
         for (const method of ['tools/list', 'prompts/list', 'resources/list', 'resources/templates/list']) {
           const { text, message } = await ask(route, method, {});

@@ -117,7 +117,7 @@ describe('the access log', () => {
   });
 });
 
-test('no secret is in any log, even at debug level, nor in what the operator’s pages show', async () => {
+test('no log, even at debug level, and no admin page contains a secret', async () => {
   await using gateway = await start({ level: 'debug', accessLog: 'json' });
   await gateway.keysReady();
   await visit(gateway);
@@ -156,7 +156,7 @@ test('the log level is changed while it runs', async () => {
   await until('a line at debug level', () => / DEBUG /.test(gateway.log()));
 });
 
-test('metrics count every request by route and status, and what MCP clients call', async () => {
+test('metrics count requests by route and status, and MCP calls by method and target', async () => {
   await using gateway = await start({ accessLog: 'none' });
   await gateway.keysReady();
   await visit(gateway);

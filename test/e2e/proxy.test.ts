@@ -78,7 +78,7 @@ const problems = async (gateway: GatewayProcess): Promise<readonly string[]> =>
 const synchronized = async (gateway: GatewayProcess): Promise<boolean> =>
   (await gateway.metric('portcullis_config_synchronized')) === 1;
 
-test('a proxy serves what its controller says, follows it, and leaves it in good order', async (t) => {
+test('a proxy serves the model of its controller, follows changes, and disconnects cleanly', async (t) => {
   const { controller, start } = await stage(t);
   const [one, two] = [await app(t, 'one'), await app(t, 'two')];
   const [port = 0] = await freePorts(1);
@@ -233,7 +233,7 @@ test('several workers take models and addresses alike, those that start later, t
   assert.equal(await bodies(), 'two');
 });
 
-test('what cannot be kept safely is an error at the start', async (t) => {
+test('an unsafe cache folder is an error at the start', async (t) => {
   const { folder, flags } = await stage(t);
   const short = folder.write('short', 'x');
   const program = new Program(

@@ -142,7 +142,7 @@ describe('two gateways with one key', () => {
     }
   });
 
-  test('what the server asks is answered, though the answer goes by the other gateway', async () => {
+  test('a request of the server is answered through the other gateway', async () => {
     for (let turn = 0; turn < 2; turn++) {
       const sample = await session.client.callTool({
         name: 'trigger-sampling-request',
@@ -155,7 +155,7 @@ describe('two gateways with one key', () => {
     }
   });
 
-  test('what the server says by itself arrives, whichever gateway has the stream', async () => {
+  test('messages of the server arrive at the gateway that has the stream', async () => {
     await until('one of them has the stream', async () =>
       (await Promise.all(gateways.map(held))).flat().some(({ streams }) => streams === 1),
     );

@@ -113,7 +113,7 @@ test(
   },
 );
 
-test('what a child prints of a known secret does not reach the log', { skip }, async () => {
+test('known secrets in the output of a child process are not logged', { skip }, async () => {
   const shown = inline(['-e', 'console.error(process.env.OWN)']);
   await using gateway = await startGateway(config(1).replace(inline([rogue]), shown), { env });
   await assert.rejects(openSession(`${gateway.url}/asked`));

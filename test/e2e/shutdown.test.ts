@@ -21,7 +21,7 @@ binds:
 `;
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
-  test(`${signal} under load lets what runs finish, takes nothing new, and ends with 0`, async () => {
+  test(`${signal} under load finishes running requests, accepts no new ones, and exits with 0`, async () => {
     await using holder = await startHolder();
     await using gateway = await startGateway(configuration(holder.port, '60s'));
     const load = startLoad(`${gateway.url}/`, 4, (status, body) => status === 200 && body === 'at once');
@@ -48,7 +48,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const)
     idle.destroy();
   });
 
-test('what does not finish within the deadline is cut, and the exit code is still 0', async () => {
+test('requests beyond the deadline are cut, and the exit code is still 0', async () => {
   await using holder = await startHolder();
   await using gateway = await startGateway(configuration(holder.port, '200ms'));
   const waiting = assert.rejects(fetch(`${gateway.url}/held`));

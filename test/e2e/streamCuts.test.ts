@@ -32,7 +32,7 @@ async function stage(t: TestContext, options: ControllerOptions = {}) {
   return { controller, line, proxy, at };
 }
 
-test('after a cut everything goes on from what is there, and nothing is taken twice', async (t) => {
+test('after a cut the proxy continues from its parts, and applies nothing twice', async (t) => {
   const { controller, line, proxy, at } = await stage(t);
   const sent = async (): Promise<string | undefined> =>
     /stream_lines_sent_total (\d+)/.exec(await controller.exposed())?.[1];

@@ -193,7 +193,7 @@ test('an upgrade takes another number of workers into use, more and fewer, under
 });
 
 for (const workers of [1, 2])
-  test(`a new program with workers: ${workers} begins with its keys: nobody is refused meanwhile`, async () => {
+  test(`a new program with workers: ${workers} has its keys from the start and refuses no request`, async () => {
     await using guarded = await startGuarded(startGateway, workers);
     const { gateway, statuses, held } = guarded;
     guarded.hold();

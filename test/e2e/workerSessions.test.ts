@@ -127,7 +127,7 @@ ${mcpRoute({ idp, path: '/mcp', target: { cmd: node, args: [rogue] } })}
     await endAll(held);
   });
 
-  test('what the server says by itself arrives on a stream that came in anywhere', async () => {
+  test('messages of the server arrive on a stream of any worker', async () => {
     const held = await holdSeveral();
     await Promise.all(
       held.map(async ({ session }) => {

@@ -65,7 +65,7 @@ const bodies = async (url: string, count = 24): Promise<ReadonlySet<string>> =>
 /** The number of times that the log says so. */
 const said = (gateway: GatewayProcess, what: string): number => gateway.log().split(what).length - 1;
 
-test('the workers share one port, whatever the system chose, and what they count adds up', async () => {
+test('the workers share one port, also one that the system chose, and their counts add up', async () => {
   await using gateway = await startGateway(saying('hello'));
   const pids = await pidsOf(gateway);
   const before = pids.map(openDescriptors);
@@ -259,7 +259,7 @@ test('while a place is empty its connections are taken by a neighbour, however o
   assert.deepEqual(await bodies(gateway.url, 32), new Set(['hello']));
 });
 
-test('a worker that takes the place of a dead one begins with its keys: nobody is refused meanwhile', async () => {
+test('a replacement worker has its keys from the start and refuses no request', async () => {
   await using guarded = await startGuarded(startGateway, 2);
   const { gateway, statuses, held } = guarded;
   assert.deepEqual(await statuses(), new Set([200]));
@@ -317,7 +317,7 @@ const openMcp = (url: string): Promise<Answer> =>
 const childrenOf = (gateway: GatewayProcess): number =>
   gateway.children().filter(({ command }) => command.includes(rogue)).length;
 
-test('a worker that is killed takes the children of its sessions along, those of others live on', async () => {
+test('the children of a killed worker end with it, and those of other workers continue', async () => {
   await using holder = await startHolder();
   await using gateway = await startGateway(withChildren(holder.port));
   const pids = await pidsOf(gateway);

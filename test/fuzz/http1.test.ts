@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { compareReaders } from './http1.ts';
 
-test('whatever our reader of HTTP/1.1 accepts, llhttp understands in the same way', async () => {
+test('llhttp reads every accepted HTTP/1.1 message in the same way', async () => {
   // Always the same messages: `npm run fuzz` looks for new ones.
   const outcome = await compareReaders(20_261_121, 20_000);
   assert.deepEqual(outcome.differences.slice(0, 3), []);

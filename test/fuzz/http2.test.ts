@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { tryHttp2 } from './http2.ts';
 
-test('whatever frames come, in whatever pieces, the codec of HTTP/2 neither throws nor loses its step', () => {
+test('the HTTP/2 codec neither throws nor loses its state on random frames', () => {
   // Always the same sessions: `npm run fuzz` looks for new ones.
   const { cases, ended, sound, problems } = tryHttp2(20_261_122, 4_000);
   assert.deepEqual(problems.slice(0, 3), []);

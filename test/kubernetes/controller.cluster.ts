@@ -139,7 +139,7 @@ describe('portcullis controller', needsCluster, () => {
     await controller.end('SIGTERM');
   });
 
-  test('one of two writes; when it ends, the other goes on', async (t) => {
+  test('a single replica writes; when it ends, another continues', async (t) => {
     const first = await start(t);
     await first.ready();
     while (!(await first.isLeader())) await pause(50);

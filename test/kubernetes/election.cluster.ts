@@ -46,7 +46,7 @@ describe('leader election by a real Lease', needsCluster, () => {
     return (JSON.parse(text) as { readonly spec: Record<string, unknown> }).spec;
   };
 
-  test('one of several leads, and a leader that goes hands over at once', async (t) => {
+  test('a single replica leads, and a leader that ends hands over at once', async (t) => {
     const seen: string[] = [];
     const elections: Election[] = [];
     for (const identity of ['a', 'b', 'c'])

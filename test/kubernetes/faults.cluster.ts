@@ -158,7 +158,7 @@ describe('faults of objects', needsCluster, () => {
     await stage.cluster.kubectl(['delete', 'httproute/shared', 'gateway/shared', 'gateway/second']);
   });
 
-  test('what another controller says of a route of ours stays, and is no reason to write', async (t) => {
+  test('status entries of another controller stay, and cause no write', async (t) => {
     const controller = await start(t, stage, 'default', false);
     await stage.cluster.apply([gateway('mixed'), route('mixed', 'mixed')].join('\n---\n'));
     const names = async (): Promise<readonly string[]> =>

@@ -321,7 +321,7 @@ describe('McpBackend', needsCluster, () => {
     assert.equal((await get('service', name))?.spec['clusterIP'] === 'None', false);
   });
 
-  test('what is deleted is a reference that leads nowhere', async (t) => {
+  test('a deleted object becomes an unresolved reference', async (t) => {
     await start(t);
     await stage.cluster.apply(parameters('gone', { mcp: { stdio: 'Same' } }));
     await stage.cluster.apply(

@@ -101,7 +101,7 @@ describe('the program of an McpBackend with a pod of its own', { skip }, () => {
     }
   });
 
-  test('nobody gets to it but the proxies, wherever they come from', async () => {
+  test('only the proxies reach the pod', async () => {
     const pod = ['get', 'pods', '-l', 'app.kubernetes.io/component=mcp', '-o'];
     const url = `http://${await kubectl(...pod, 'jsonpath={.items[0].status.podIP}')}:8080/mcp`;
     assert.match(await post(url, initialize), /^HTTP\/1\.1 401 /);

@@ -135,7 +135,7 @@ describe('the stream of models', needsCluster, () => {
     await stage.cluster.startApiServer();
   });
 
-  test('what is made for a Gateway is all that its proxies need: account, trust and arguments', async (t) => {
+  test('the objects of a Gateway contain all that its proxies need: account, trust and arguments', async (t) => {
     const controller = await startControllerProcess(t, stage.cluster.kubeconfig, [
       '--proxy-image=portcullis:test',
     ]);

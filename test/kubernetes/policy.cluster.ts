@@ -143,7 +143,7 @@ describe('GatewayPolicies on a cluster', needsCluster, () => {
     await answers('jwt.test', 200);
   });
 
-  test('what a Gateway hands down holds until something closer says otherwise, and comes back when that is gone', async () => {
+  test('a policy of a Gateway applies until a closer one overrides it, and again after that', async () => {
     await stage.cluster.apply(
       [
         route('plain', 'plain.test', 'answer'),
@@ -309,7 +309,7 @@ describe('GatewayPolicies on a cluster', needsCluster, () => {
     assert.doesNotMatch(controller?.log() ?? 'open-sesame', /open-sesame|another-word/);
   });
 
-  test('of two policies for one thing the older one counts; targets that are not there, and expressions that are wrong, are told', async () => {
+  test('the older of two conflicting policies counts; missing targets and wrong expressions are reported', async () => {
     await stage.cluster.apply(route('twice', 'twice.test', 'answer'));
     await stage.cluster.apply(policy('older', marked('older'), target('HTTPRoute', 'twice')));
     // The times of creation are in seconds.

@@ -113,7 +113,7 @@ describe('the proxies of Gateways', needsCluster, () => {
     await eventually('gateway', 'one', programmed('False', 'Pending', 'no proxy is available'));
   });
 
-  test('what was changed or deleted by others is put back', async (t) => {
+  test('objects that others changed or deleted are restored', async (t) => {
     await start(t);
     await stage.cluster.apply(gateway('two'));
     const first = await eventually('service', 'two', there);
@@ -127,7 +127,7 @@ describe('the proxies of Gateways', needsCluster, () => {
     await eventually('deployment', 'two', (one) => Number(one?.spec['replicas']) === 1);
   });
 
-  test('where an autoscaler is asked for, the number of replicas is its own', async (t) => {
+  test('the autoscaler owns the number of replicas', async (t) => {
     await start(t);
     await stage.cluster.apply(parameters('scaled', { autoscaling: { minReplicas: 2, maxReplicas: 9 } }));
     await stage.cluster.apply(gateway('three', { parameters: 'scaled' }));
@@ -199,7 +199,7 @@ describe('the proxies of Gateways', needsCluster, () => {
     assert.match(done?.status?.addresses?.[0]?.value ?? '', /^198\.18\./);
   });
 
-  test('what the server refuses is said in the status, and mended when the parameters are', async (t) => {
+  test('a refusal of the API server is in the status until the parameters are fixed', async (t) => {
     await start(t);
     await stage.cluster.apply(
       parameters('mad', {

@@ -263,7 +263,7 @@ describe('writing to a real API server', needsCluster, () => {
     assert.equal((await get('gateways.example.test', 's2'))?.['status'], undefined);
   });
 
-  test('what is written is not written again while its result is on the way', async (t) => {
+  test('a status is not written twice while its result is pending', async (t) => {
     const connection = await stage.connect();
     const { writer } = write(t, connection);
     const made = await makeOwner('s3');
@@ -313,7 +313,7 @@ describe('writing to a real API server', needsCluster, () => {
     );
   });
 
-  test('who does not lead writes no status', async (t) => {
+  test('only the leader writes statuses', async (t) => {
     const connection = await stage.connect();
     const { writer, role } = write(t, connection);
     const made = await makeOwner('s6');
@@ -324,7 +324,7 @@ describe('writing to a real API server', needsCluster, () => {
   });
 
   // The cluster's garbage collector looks for new kinds twice a minute only.
-  test('what belongs to an owner goes with it', async (t) => {
+  test('objects of an owner are deleted with it', async (t) => {
     const { provisioner, settled, informers } = await provision(t);
     const owner = await makeOwner('eight');
     await provisioner.reconcile(owner, [config('eight', {})]);

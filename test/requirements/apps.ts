@@ -96,7 +96,7 @@ export const apps: readonly Requirement[] = [
       'loopback',
       'it refuses to listen beyond loopback unless forced',
       idp,
-      [server, 'it refuses a host that others can reach, unless forced and configured'],
+      [server, 'the server refuses a public host, unless forced and configured'],
     ],
     [
       'rebinding',

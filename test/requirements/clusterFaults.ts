@@ -58,7 +58,7 @@ export const clusterFaults: readonly Requirement[] = [
       ],
       [
         'src/stream/reportedProblems.test.ts',
-        'what a proxy refuses, or cannot serve of what it takes, is known until it is well again',
+        'problems that a proxy reports are known until it reports success',
       ],
       [
         'src/stream/reportedProblems.test.ts',
@@ -70,10 +70,7 @@ export const clusterFaults: readonly Requirement[] = [
       'a Secret is broken and mended',
       page,
       [models, 'a Secret that is broken takes no certificate away, and one that is mended is shown at once'],
-      [
-        'src/controller/translate/pem.test.ts',
-        'what a Secret held before it was broken is remembered, however often it is broken',
-      ],
+      ['src/controller/translate/pem.test.ts', 'the last valid key pair of a broken Secret stays in use'],
     ],
     [
       'class-deleted',
@@ -97,12 +94,9 @@ export const clusterFaults: readonly Requirement[] = [
       'another-controller',
       'another controller writes into the status of the same object',
       gatewayApi('reference/spec/#routestatus'),
-      [objects, 'what another controller says of a route of ours stays, and is no reason to write'],
-      ['src/controller/translate/conditions.test.ts', 'entries of others keep their places, and ours theirs'],
-      [
-        'src/controller/write/conflictBackoff.test.ts',
-        'what is put back again and again waits longer each time, whenever it changed',
-      ],
+      [objects, 'status entries of another controller stay, and cause no write'],
+      ['src/controller/translate/conditions.test.ts', 'entries of all controllers keep their places'],
+      ['src/controller/write/conflictBackoff.test.ts', 'contested writes wait longer each time'],
       [controller, 'leaves what is not its own alone'],
       [controller, 'puts back a status that somebody overwrote, then rests'],
     ],

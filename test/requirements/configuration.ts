@@ -99,7 +99,7 @@ export const configuration: readonly Requirement[] = [
       'arbitrary',
       'no text makes loading throw or lose its place',
       page,
-      [load, 'whatever the text is, loading answers with a model or with problems that have a place in it'],
+      [load, 'loading any text returns a model, or problems with their positions'],
     ],
     [
       'schema',
@@ -130,7 +130,7 @@ export const configuration: readonly Requirement[] = [
       'poll',
       'it is followed where the system reports no changes',
       page,
-      [fileSource, 'where nothing reports changes, looking at the file from time to time finds them'],
+      [fileSource, 'polling finds changes of a file when the system reports none'],
     ],
     [
       'keep-last',

@@ -41,7 +41,10 @@ export const dataPlaneFaults: readonly Requirement[] = [
       [tlsEnds, '${version}: an answer that ends with TCP alone is cut off, and looks it'],
       [tlsEnds, '${version}: an answer that ends with TLS is whole, however late its client reads it'],
       [tlsEnds, 'a backend that says lengths and then does not is asked again where that does no harm'],
-      [tlsEnds, 'what cannot be asked again fails rather than be taken for whole, once'],
+      [
+        tlsEnds,
+        'a request that cannot be repeated fails once, so that a truncated response is not taken as complete',
+      ],
       [tlsEnds, 'the truth is told also after lengths were'],
     ],
     [
@@ -135,7 +138,7 @@ export const dataPlaneFaults: readonly Requirement[] = [
       [client, 'a backend that stops taking a body is given up with 504'],
       [
         'src/proxy/exchange/limits.test.ts',
-        'a client is not blamed for the time in which nobody takes its body',
+        'the body timeout does not count time in which the backend reads nothing',
       ],
     ],
   ]),
@@ -146,7 +149,7 @@ export const dataPlaneFaults: readonly Requirement[] = [
       page,
       [
         'src/proxy/ports/certificateRotation.test.ts',
-        'renewed certificates of a listener reach every new connection, and cost nobody a handshake or a request',
+        'renewed certificates of a listener reach every new connection without a failed handshake or request',
       ],
       [
         'src/proxy/ports/tlsListeners.test.ts',

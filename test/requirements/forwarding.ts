@@ -77,7 +77,7 @@ export const forwarding: readonly Requirement[] = [
       'forwarded',
       'the backend learns who asked, and nobody can forge it',
       page,
-      [crossing, 'the backend learns who asked, and for what'],
+      [crossing, 'the backend gets the client address, the host and the scheme'],
       [crossing, 'earlier proxies stay in X-Forwarded-For, the rest cannot be forged'],
     ],
     [
@@ -102,7 +102,7 @@ export const forwarding: readonly Requirement[] = [
       'absolute-form',
       'the absolute form is sent on in origin form',
       rfc(9112, '3.2.2'),
-      [crossing, 'the absolute form is served as what it names, and sent on in origin form'],
+      [crossing, 'the absolute form selects the route by its authority, and is forwarded in origin form'],
     ],
     [
       'paths',
@@ -129,7 +129,12 @@ export const forwarding: readonly Requirement[] = [
       rfc(9112, '9.6'),
       [crossing, 'a client that says close gets its answer and the end'],
     ],
-    ['not-found', 'what nobody serves is 404', page, [crossing, 'requests that nobody serves are told so']],
+    [
+      'not-found',
+      'what nobody serves is 404',
+      page,
+      [crossing, 'requests without a matching route get an error'],
+    ],
     [
       'weights',
       'backends share by weight',
@@ -140,7 +145,7 @@ export const forwarding: readonly Requirement[] = [
       'seen',
       'what happened is in the access log and the metrics',
       ours('docs/observability.md'),
-      [crossing, 'what happened is in the access log and in the metrics'],
+      [crossing, 'the access log and the metrics record each request'],
     ],
     [
       'expect',
@@ -220,7 +225,7 @@ export const forwarding: readonly Requirement[] = [
       'invalid',
       'what is no answer is 502',
       rfc(9110, '15.6.3'),
-      [backend, 'what is no answer is 502, and never the client’s to see'],
+      [backend, 'an invalid response of a backend becomes 502 and never reaches the client'],
     ],
     [
       'splitting',
@@ -263,11 +268,8 @@ export const forwarding: readonly Requirement[] = [
       'smuggling',
       'what two readers could read in two ways is not passed on, in either direction and from HTTP/2',
       rfc(9112, '11.2'),
-      [
-        corpus,
-        'what is smuggled is refused, what is sound is passed on, and nothing that can be read in two ways',
-      ],
-      [corpus, 'the readers tell apart what servers have told apart'],
+      [corpus, 'smuggled requests are refused, sound ones forwarded, and ambiguous ones never'],
+      [corpus, 'the readers distinguish requests as servers have done'],
     ],
     [
       'unread',
@@ -280,9 +282,9 @@ export const forwarding: readonly Requirement[] = [
     ],
     [
       'no-request',
-      'what is no request is answered with its status, and nothing after it is read',
+      'an invalid request gets its status, and the gateway reads nothing after it',
       rfc(9112, '2.2'),
-      [client, 'what is no request is answered with its status, and nothing after it is read'],
+      [client, 'an invalid request gets its status, and the gateway reads nothing after it'],
       [client, 'after a bad chunk nothing on the connection is taken for a request any more'],
     ],
     [
@@ -358,7 +360,7 @@ export const forwarding: readonly Requirement[] = [
       'ports',
       'ports come and go',
       design,
-      [reload, 'ports come and go with the model; what is open on a removed one ends in order'],
+      [reload, 'ports open and close with the model; connections of a removed port drain'],
     ],
     [
       'all-or-nothing',
@@ -370,7 +372,10 @@ export const forwarding: readonly Requirement[] = [
       'drain',
       'a drain lets answers end and takes nobody new',
       ours('docs/observability.md'),
-      [reload, 'a drain lets answers end and says close, takes nobody new, and settles when all are gone'],
+      [
+        reload,
+        'a drain finishes responses with close, accepts no connection, and resolves when all are closed',
+      ],
     ],
   ]),
   ...area('upgrade', [
@@ -412,7 +417,7 @@ export const forwarding: readonly Requirement[] = [
       'asked',
       'a server switches only to what was asked for',
       rfc(9110, '7.8'),
-      [upgrade, 'a 101 that nobody asked for, or to another protocol, is 502'],
+      [upgrade, 'an unexpected 101, or one to another protocol, is 502'],
     ],
     [
       'no-http',
@@ -448,7 +453,7 @@ export const forwarding: readonly Requirement[] = [
         'the server name chooses the certificate and the listener: exact, wildcard, the one for every host',
       ],
       [tls, 'a name that no listener has ends before any certificate is shown'],
-      ['src/http/clientHello.test.ts', 'what is no sound hello is refused'],
+      ['src/http/clientHello.test.ts', 'an invalid ClientHello is rejected'],
       ['src/http/clientHello.test.ts', 'a hello is read however it is cut, and never before it is whole'],
     ],
     [
@@ -476,7 +481,7 @@ export const forwarding: readonly Requirement[] = [
       'renewed files are used, broken ones leave the last good pair',
       ours('docs/tls.md'),
       [tls, 'renewed files serve new connections and leave open ones alone; broken ones change nothing'],
-      [tls, 'a listener whose files were never good lets nobody in, and opens when they are'],
+      [tls, 'a listener without valid files refuses connections, and opens when the files are valid'],
       [tls, 'a new configuration changes listeners and certificates under open connections'],
     ],
     [
@@ -527,7 +532,7 @@ export const forwarding: readonly Requirement[] = [
       [http2, 'errors of ours, redirects and limits are answered as over HTTP/1.1'],
       [
         'src/http/http2/requestHead.test.ts',
-        'whatever the fields of a stream are, the text made of them holds these and no others',
+        'the text of a request contains exactly the fields of its stream',
       ],
     ],
     [
@@ -553,17 +558,14 @@ export const forwarding: readonly Requirement[] = [
       rfc(9113, '5.4'),
       [http2Codec, 'the connection ends for ${what}'],
       [http2Codec, 'the stream ends, and no other, for ${what}'],
-      [
-        'test/fuzz/http2.test.ts',
-        'whatever frames come, in whatever pieces, the codec of HTTP/2 neither throws nor loses its step',
-      ],
+      ['test/fuzz/http2.test.ts', 'the HTTP/2 codec neither throws nor loses its state on random frames'],
     ],
     [
       'hpack',
       'heads are decoded as RFC 7541 says, within bounds',
       rfc(7541, '6'),
       ['src/http/hpack/decoder.test.ts', 'the examples of RFC 7541 ${name} are read as it says'],
-      ['src/http/hpack/decoder.test.ts', 'what is no sound encoding is broken'],
+      ['src/http/hpack/decoder.test.ts', 'an invalid encoding is an error'],
       [
         'src/http/http2/interop.test.ts',
         'heads, bodies and trailers cross as they are, in pieces of ${pieceBytes}',
@@ -582,7 +584,7 @@ export const forwarding: readonly Requirement[] = [
       'a drain says GOAWAY',
       rfc(9113, '6.8'),
       [http2, 'a drain lets streams end, says GOAWAY and closes'],
-      [http2Codec, 'an end in two steps serves what was on its way, and takes nothing behind it'],
+      [http2Codec, 'a GOAWAY in two steps serves requests on their way, and refuses later ones'],
     ],
     [
       'websocket',
@@ -615,7 +617,7 @@ export const forwarding: readonly Requirement[] = [
           'empty DATA (CVE-2019-9518)',
         ] as const
       ).map((row): Proof => [floods, 'a flood ends its connection: ${name}', row]),
-      [floods, 'what a busy client sends is no flood'],
+      [floods, 'the traffic of a busy client is not a flood'],
     ],
   ]),
   ...area('grpc', [

@@ -29,10 +29,7 @@ export const modelContextProtocol: readonly Requirement[] = [
       'negotiation',
       'a revision that nobody speaks is negotiated',
       mcp(revision, 'basic/lifecycle#version-negotiation'),
-      [
-        beginning,
-        'the revision ${JSON.stringify(asked)}, which nobody speaks, is negotiated and never echoed',
-      ],
+      [beginning, 'the unknown revision ${JSON.stringify(asked)} is negotiated and never echoed'],
     ],
     [
       'stale-session',
@@ -133,10 +130,7 @@ export const modelContextProtocol: readonly Requirement[] = [
       'one-stream',
       'a message goes on one stream only',
       transports,
-      [
-        conversation,
-        'of several GET streams the newest gets a message, once; when it closes, the one before',
-      ],
+      [conversation, 'the newest GET stream gets each message once; after it closes, the one before it does'],
       [conversation, 'more GET streams than four are refused with 409'],
     ],
     [

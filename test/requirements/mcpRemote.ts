@@ -53,10 +53,7 @@ export const mcpRemote: readonly Requirement[] = [
       'news',
       'what the server says by itself reaches the client',
       transport,
-      [
-        traffic,
-        'what the server says by itself comes on the stream that the client opened, questions included',
-      ],
+      [traffic, 'messages and requests of the server arrive on the stream that the client opened'],
       [sessions, 'the stream of news is opened again behind its last event'],
     ],
     [
@@ -95,7 +92,7 @@ export const mcpRemote: readonly Requirement[] = [
       'a session that the server forgot is begun again',
       transport,
       [sessions, 'a server that forgot the session is told everything again, and the client does not notice'],
-      [sessions, 'what a forgetful server had asked is called off'],
+      [sessions, 'requests of a server that lost its session are cancelled'],
       [
         sessions,
         'a server that keeps forgetting is given up with its reason, and tried again at the next call',
@@ -111,9 +108,9 @@ export const mcpRemote: readonly Requirement[] = [
       [growth, 'a client that is initialized again and again is one request at a time'],
       [growth, 'a receipt that never ends is not waited for'],
       [growth, 'a call that is answered on the stream of another keeps no stream of its own'],
-      [growth, 'what a server refused is not remembered for the next one'],
+      [growth, 'requests that a server refused are not replayed after a restart'],
       [growth, 'a new server is told of many subscriptions a few at a time'],
-      [growth, 'what a session keeps of its beginning is small, however long a client makes it'],
+      [growth, 'a session keeps a bounded part of its initialize request'],
     ],
     [
       'ended',
@@ -134,7 +131,7 @@ export const mcpRemote: readonly Requirement[] = [
       security,
       [reach, 'without a policy nothing of the client goes to the server, its verified token included'],
       [reach, 'the token that was verified goes on where a policy says so, and no other'],
-      [traffic, 'nothing that a client says of itself goes on'],
+      [traffic, 'headers of the client are not forwarded to the server'],
       [e2e, 'tokens are checked and rules hold as for children, and a token goes on only where that is said'],
     ],
     [

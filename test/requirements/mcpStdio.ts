@@ -21,7 +21,7 @@ export const mcpStdio: readonly Requirement[] = [
       'every request has a time-out, of which the server is told by a cancellation',
       mcp('2025-11-25', 'basic/lifecycle#timeouts'),
       [timeouts, 'a call that a stdio server does not answer in time fails, and the server is told'],
-      [timeouts, 'the time-out of ${what} counts before what is said further away', 'config.limits'],
+      [timeouts, 'the timeout of ${what} overrides less specific ones', 'config.limits'],
       [timeouts, 'the same holds for a server over the network: time-out of a tool, progress, questions'],
     ],
     [
@@ -45,13 +45,13 @@ export const mcpStdio: readonly Requirement[] = [
       'budgets',
       'one principal cannot use up MCP for the others',
       promises,
-      [budgets, 'one principal gets no more children than its budget, and others still get theirs'],
+      [budgets, 'a principal gets child processes up to its budget, without affecting other principals'],
       [
         budgets,
         'after the grace an abandoned session gives its child up to the next session of its principal',
       ],
-      [budgets, 'one principal has no more calls under way than its budget, and those of others go on'],
-      [budgets, 'one principal has no more event streams than its budget, and those of others go on'],
+      [budgets, 'a principal has calls in progress up to its budget, without affecting other principals'],
+      [budgets, 'a principal has event streams up to its budget, without affecting other principals'],
     ],
   ]),
   ...area('mcp.stdio', [
@@ -174,7 +174,7 @@ export const mcpStdio: readonly Requirement[] = [
       'a child inherits the environment, never the gateway’s secrets',
       page,
       [environment, 'a child inherits the environment less the secrets of the gateway'],
-      [environment, 'clearEnv leaves only what the target sets'],
+      [environment, 'clearEnv leaves only the variables of the target'],
     ],
     [
       'backoff',
@@ -189,7 +189,7 @@ export const mcpStdio: readonly Requirement[] = [
       'stderr',
       'stderr is kept and a flood does not reach the log',
       page,
-      [stderr, 'of stderr the last twenty lines are kept, and a flood is not written to the log'],
+      [stderr, 'the last twenty lines of stderr are kept, and a flood is not logged'],
     ],
   ]),
 ];

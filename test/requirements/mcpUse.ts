@@ -33,7 +33,7 @@ export const mcpUse: readonly Requirement[] = [
       'idle',
       'an idle session ends, its child with it',
       page,
-      [sessions, 'a session that nobody uses ends after its time to live, its child with it'],
+      [sessions, 'an idle session ends with its child process after its time to live'],
       [sessions, 'an open stream or a call in flight keeps a session alive'],
     ],
     [
@@ -50,7 +50,7 @@ export const mcpUse: readonly Requirement[] = [
       'a client that reads slowly holds its own session back only',
       promises,
       [sink, 'a client that reads too slowly holds its session back until it has caught up'],
-      [sink, 'one that takes nothing at all between two ticks is cut, and its session goes on'],
+      [sink, 'a stream whose client reads nothing between two ticks is cut, and its session continues'],
     ],
     [
       'keep-alive',
@@ -62,7 +62,7 @@ export const mcpUse: readonly Requirement[] = [
       'resume',
       'a lost stream is resumed with Last-Event-ID, that stream only',
       mcp('2025-11-25', 'basic/transports#resumability-and-redelivery'),
-      [journal, 'a client that lost the stream of a call comes back for what it missed and for the response'],
+      [journal, 'a client that lost the stream of a call resumes it and gets missed events and the response'],
       [journal, 'a resumed stream replays that stream only'],
       [journal, 'events are forgotten oldest first, by number and by size'],
     ],
@@ -70,7 +70,7 @@ export const mcpUse: readonly Requirement[] = [
       'sealed',
       'an id can be neither read nor made up',
       promises,
-      [parts, 'a session id says nothing to those without the key and cannot be altered'],
+      [parts, 'a session id is opaque without the key and cannot be altered'],
     ],
     [
       'label',
@@ -86,9 +86,9 @@ export const mcpUse: readonly Requirement[] = [
     ],
     [
       'filtered',
-      'a filtered list keeps the bytes of what stays',
+      'a filtered list keeps the bytes of its remaining items',
       ours('ARCHITECTURE.md'),
-      [parts, 'a filtered list keeps the bytes of what stays'],
+      [parts, 'a filtered list keeps the bytes of its remaining items'],
     ],
   ]),
   ...area('mcp.access', [
@@ -132,7 +132,7 @@ export const mcpUse: readonly Requirement[] = [
       'live',
       'a change of the rules takes effect in open sessions',
       page,
-      [rules, 'rules are those of the request, so a change takes effect in a session that is open'],
+      [rules, 'each request uses its own rules, so a change applies to open sessions'],
     ],
     [
       'login',

@@ -22,10 +22,10 @@ export const operation: readonly Requirement[] = [
       'share',
       'several processes serve one port, and what they count adds up',
       workersPage,
-      [workers, 'the workers share one port, whatever the system chose, and what they count adds up'],
+      [workers, 'the workers share one port, also one that the system chose, and their counts add up'],
       [
         'src/workers/sockets.test.ts',
-        'a port that the system chooses is the same for every worker, and a client reaches whoever listens',
+        'a port that the system chooses is the same for every worker, and clients reach any listening one',
       ],
     ],
     [
@@ -73,7 +73,7 @@ export const operation: readonly Requirement[] = [
       workersPage,
       [workers, 'SIGTERM drains every worker, and leaves no process behind'],
       [workers, 'when the main process is killed the workers and their children end by themselves'],
-      [workers, 'a worker that is killed takes the children of its sessions along, those of others live on'],
+      [workers, 'the children of a killed worker end with it, and those of other workers continue'],
     ],
     [
       'lines',
@@ -104,11 +104,11 @@ export const operation: readonly Requirement[] = [
       [workers, 'a rate limit holds for all workers together, over a reload and the death of a worker'],
       [
         'src/workers/tokens/tokens.test.ts',
-        'what several workers draw at the same time adds up to the limit exactly',
+        'tokens that several workers draw at the same time add up to the limit exactly',
       ],
       [
         'src/workers/tokens/tokens.test.ts',
-        'nobody passes uncounted: a counter that does not answer is a refusal, and so is one that goes away',
+        'requests are refused while the counter does not answer, or after it has gone',
       ],
     ],
     [
@@ -116,11 +116,11 @@ export const operation: readonly Requirement[] = [
       'an MCP session is reached by any connection, as if there were one worker',
       workersPage,
       [sessions, 'every call of a session reaches its server, whatever connection it comes by'],
-      [sessions, 'what the server says by itself arrives on a stream that came in anywhere'],
+      [sessions, 'messages of the server arrive on a stream of any worker'],
       [sessions, 'DELETE ends the session wherever it comes in'],
       [sessions, 'each request is in the log and the metrics once'],
       [relay, 'the client looks the same from there as from here: addresses, handshake, version'],
-      [relay, 'who reads slowly here slows down there'],
+      [relay, 'a slow client slows down the relayed response'],
     ],
     [
       'session-guards',
@@ -129,7 +129,7 @@ export const operation: readonly Requirement[] = [
       [sessions, 'the token is checked and the caller compared where the session is'],
       [sessions, 'the sockets between the workers are for this user alone'],
       [relay, 'every policy runs once, where the session is, and so do log and metrics'],
-      [relay, 'nobody comes in at the side who does not know the secret, or says nothing'],
+      [relay, 'the relay port refuses connections without the secret'],
     ],
     [
       'session-loss',
@@ -174,7 +174,7 @@ export const operation: readonly Requirement[] = [
       'json',
       'one JSON line per request with what is known',
       page,
-      [accessLog, 'a JSON line holds what is known and nothing else'],
+      [accessLog, 'a JSON line has exactly the known fields'],
     ],
     ['text', 'one text line per request', page, [accessLog, 'a text line reads from left to right']],
     ['none', 'the access log can be switched off', page, [accessLog, 'the kind none writes nothing']],
@@ -188,7 +188,7 @@ export const operation: readonly Requirement[] = [
       'forgery',
       'nothing a client sends breaks or forges a line',
       promises,
-      [accessLog, 'nothing a client sends can break or forge a line'],
+      [accessLog, 'a client cannot break or forge an access log line'],
     ],
     [
       'bounded',
@@ -197,7 +197,7 @@ export const operation: readonly Requirement[] = [
       [sink, 'a destination that takes nothing costs lines, not memory, and the loss is reported'],
       [
         sink,
-        'a full pipe blocks neither the process nor its end, and what was taken comes whole and in order',
+        'a full pipe blocks neither the process nor its end, and written lines arrive whole and in order',
       ],
     ],
   ]),
@@ -218,7 +218,7 @@ export const operation: readonly Requirement[] = [
       'invalid',
       'an invalid traceparent is ignored',
       traceContext('traceparent-header'),
-      ['src/telemetry/traceparent.test.ts', 'what Trace Context says to ignore is ignored'],
+      ['src/telemetry/traceparent.test.ts', 'values that Trace Context says to ignore are ignored'],
     ],
   ]),
   ...area('log', [
@@ -296,7 +296,7 @@ export const operation: readonly Requirement[] = [
       'dump',
       'the dump shows what runs, without secrets',
       page,
-      [admin, 'the configuration dump shows what runs, without its secrets'],
+      [admin, 'the configuration dump shows the running configuration without secrets'],
       [
         operator,
         'no secret of the configuration shows in the dump, the readiness details, the metrics or the logs',
@@ -313,7 +313,7 @@ export const operation: readonly Requirement[] = [
       'cross-site',
       'requests of a page of another site are refused',
       promises,
-      [admin, 'the admin port refuses what a page of another site sends'],
+      [admin, 'the admin port refuses requests of pages of other sites'],
     ],
     [
       'quit',

@@ -75,7 +75,7 @@ export const policies: readonly Requirement[] = [
       'request',
       'request headers are added, set and removed, in this order',
       page,
-      [headers, 'request headers are added to, then set, then removed, so that what is removed is gone'],
+      [headers, 'request headers are added, then set, then removed'],
     ],
     [
       'response',
@@ -93,7 +93,7 @@ export const policies: readonly Requirement[] = [
       'injection',
       'no value begins another header',
       rfc(9110, '5.5'),
-      [headers, 'what could begin another header or another message is no name and no value'],
+      [headers, 'names and values that could start another header or message are rejected'],
     ],
   ]),
   ...area('direct-response', [
@@ -101,7 +101,7 @@ export const policies: readonly Requirement[] = [
       'fixed',
       'a route may answer by itself',
       page,
-      [direct, 'a fixed body is sent as text, or as what its header says'],
+      [direct, 'a fixed body is sent as text, or with the type of its header'],
     ],
     [
       'expressions',
@@ -115,10 +115,7 @@ export const policies: readonly Requirement[] = [
       'settings',
       'limits are what is written',
       page,
-      [
-        'src/policies/timeout/timeout.test.ts',
-        'limits are set in milliseconds, and only those that are written',
-      ],
+      ['src/policies/timeout/timeout.test.ts', 'only configured limits are set, in milliseconds'],
       [
         'src/policies/timeout/timeout.test.ts',
         'a timeout of nothing, of another form or under another name is refused',
@@ -233,7 +230,7 @@ export const policies: readonly Requirement[] = [
       rfc(6585, '4'),
       [
         'src/policies/localRateLimit/localRateLimit.test.ts',
-        'a bucket lets through what it holds, then 429, and every answer says where the client stands',
+        'a bucket allows its tokens, then 429, and each response reports the remaining tokens',
       ],
     ],
     [
@@ -302,7 +299,7 @@ export const policies: readonly Requirement[] = [
       gatewayApi('reference/api-spec/main/spec/#httprequestmirrorfilter'),
       [
         'src/proxy/forward/mirror.test.ts',
-        'a copy with head and body goes to the mirror, and its answer to nobody',
+        'a copy with head and body goes to the mirror, and its response is ignored',
       ],
     ],
     [
@@ -311,7 +308,7 @@ export const policies: readonly Requirement[] = [
       gatewayApi('reference/api-spec/main/spec/#httprequestmirrorfilter'),
       [
         'src/proxy/forward/mirror.test.ts',
-        'a mirror that takes nothing slows nobody down, and gets no more than it may keep waiting',
+        'a stalled mirror does not slow requests down, and its queue is bounded',
       ],
     ],
   ]),

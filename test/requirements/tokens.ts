@@ -111,14 +111,14 @@ export const tokens: readonly Requirement[] = [
       'issuers',
       'the keys of one issuer do not vouch for another',
       rfc(9700, '4.4'),
-      [verifier, 'of several issuers the claim iss chooses, and the keys of one do not vouch for another'],
+      [verifier, 'the claim iss selects the issuer, and keys of another issuer verify nothing'],
     ],
     [
       'cache',
       'a remembered token ends with its exp and with its keys',
       promises,
       [verifier, 'a remembered token dies at its exp and when the keys change'],
-      [metadata, 'the token cache keeps what is asked for and never more than two generations'],
+      [metadata, 'the token cache keeps used tokens, and never more than two generations'],
     ],
     [
       'passthrough',
@@ -235,7 +235,7 @@ export const tokens: readonly Requirement[] = [
       'quoting',
       'nothing can break out of the challenge',
       rfc(9110, '11.2'),
-      [metadata, 'nothing in a challenge can end its quoted text or its line'],
+      [metadata, 'values in a challenge cannot end its quoted string or its line'],
     ],
     [
       'resource-metadata',
@@ -273,7 +273,7 @@ export const tokens: readonly Requirement[] = [
       'modes',
       'strict, optional and permissive differ as documented',
       page,
-      [jwt, 'the modes differ in what they do without a token and with a bad one'],
+      [jwt, 'the modes differ for a missing and for an invalid token'],
       [tokensE2e, 'optional lets callers without a token pass and refuses bad tokens'],
       [tokensE2e, 'permissive refuses nobody'],
     ],
@@ -297,7 +297,7 @@ export const tokens: readonly Requirement[] = [
       'group',
       'a group in a list lets in, anything else does not',
       page,
-      [rules, 'a group rule lets in whoever has the group in a list, and nobody else'],
+      [rules, 'a group rule allows only callers with the group in a list claim'],
       [cel, 'membership never matches a part of a string, and a missing claim is an error, not a match'],
     ],
     [
@@ -329,7 +329,7 @@ export const tokens: readonly Requirement[] = [
       'items',
       'a rule about items hides them',
       page,
-      [rules, 'rules about items show what they allow and hide the rest'],
+      [rules, 'rules about items show allowed items and hide the rest'],
       [rules, 'items are never more open than by the rules taken one by one'],
     ],
     [
@@ -345,7 +345,7 @@ export const tokens: readonly Requirement[] = [
       [attributes, 'rules see the port, the listener and the route that a request took'],
       [attributes, 'the name of the TLS handshake is the host that was asked for, whatever Host says'],
       [attributes, 'a further try may depend on the backend, on how long it took, and on the status of gRPC'],
-      [declared, 'what a route or gateway does not have is not there'],
+      [declared, 'attributes that a route or gateway lacks are absent'],
       [declared, 'the backend is known where one is chosen, and not before'],
       [
         declared,

@@ -44,8 +44,8 @@ export const upstream: readonly Requirement[] = [
       'rotation',
       'files are read anew, and what cannot be used leaves the last good ones in use',
       page,
-      [tls, 'files are read anew when they change; what cannot be read leaves the last good ones in use'],
-      [tls, 'a route whose files cannot be read is closed and says so; the others are served'],
+      [tls, 'files are reloaded when they change; unreadable ones leave the previous files in use'],
+      [tls, 'a route with unreadable files is closed and reported; other routes are served'],
     ],
     [
       'pooled',
@@ -69,7 +69,7 @@ export const upstream: readonly Requirement[] = [
       page,
       [balancing, 'a name is served at all its addresses, and follows them as they change'],
       [balancing, 'a request under way at an address that is gone comes to its end'],
-      [balancing, 'a reload that changes the addresses keeps what is known of those that stay'],
+      [balancing, 'a reload that changes the addresses keeps the state of those that stay'],
       [balancing, 'backends of one model that differ by their addresses are apart'],
     ],
     [
@@ -79,7 +79,7 @@ export const upstream: readonly Requirement[] = [
       [hedge, 'an answer that is late is raced by a second try at another address; the loser is cancelled'],
       [hedge, 'an answer in time is not raced, and without a hedge nothing is'],
       [hedge, 'the first try may still win; its hedge is cancelled'],
-      [hedge, 'what may not be done twice is not raced, whatever a precondition says'],
+      [hedge, 'requests that must not be repeated are not hedged, whatever a precondition says'],
       [hedge, 'the budget of retries holds for races, too'],
       [hedge, 'a client that leaves ends every try'],
     ],
@@ -134,7 +134,7 @@ export const upstream: readonly Requirement[] = [
       page,
       [balancing, 'a request that cannot be sent to one address goes to another, with its body'],
       [balancing, 'a request that is forwarded by a plan goes to another address, too'],
-      [balancing, 'where no address can be connected to the answer is 503, after three tries'],
+      [balancing, 'the gateway answers 503 after three failed connection attempts'],
       [balancing, 'no request fails while addresses come and go'],
     ],
     [

@@ -83,7 +83,7 @@ export const wire: readonly Requirement[] = [
       'valid',
       'a host that two readers could take for two is refused',
       rfc(3986, '3.2'),
-      [authority, 'anything that two readers could take for two hosts is refused'],
+      [authority, 'an ambiguous host is rejected'],
       [authority, 'host and port are read from the forms that RFC 3986 and real clients use'],
     ],
   ]),
@@ -114,7 +114,7 @@ export const wire: readonly Requirement[] = [
       'hop-by-hop fields and what Connection names are removed',
       rfc(9110, '7.6.1'),
       [render, 'hop-by-hop fields go wherever they stand, and so does what Connection names'],
-      [parse, 'Connection may not name what has to arrive'],
+      [parse, 'Connection must not name end-to-end fields that the gateway needs'],
     ],
     [
       'injection',
@@ -218,7 +218,7 @@ export const wire: readonly Requirement[] = [
       'a path that climbs or hides something is refused',
       promises,
       [path, 'a path that climbs, is malformed or hides something is refused'],
-      [path, 'whatever comes out is normal, and stays below the root for every reader'],
+      [path, 'a normalized path stays below the root for every reader'],
     ],
   ]),
   ...area('match', [
@@ -253,7 +253,7 @@ export const wire: readonly Requirement[] = [
       'rules are tried in the order of the Gateway API',
       spec,
       [router, 'rules are tried in the order of the Gateway API'],
-      [router, 'of hosts the exact one wins, then the longest wildcard, then the one for all'],
+      [router, 'the exact host wins, then the longest wildcard, then the catch-all'],
     ],
   ]),
 ];

@@ -63,7 +63,7 @@ test('an old key leaves the set when its time is over', async () => {
   }
 });
 
-test('made-to-order tokens are what was ordered, and signed with the current key', async () => {
+test('custom tokens contain the requested claims and are signed with the current key', async () => {
   const expired = await idp.issueToken({ expiresIn: -300 });
   const { exp = 0, iat = 0 } = decodeJwt(expired);
   assert.ok(exp < Date.now() / 1000 - 200 && iat < exp);

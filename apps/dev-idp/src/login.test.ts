@@ -151,7 +151,7 @@ test('a user with a password needs it', async () => {
   assert.ok(new URL((await logIn({ user: 'bob <b>', password: 'bob & co' })).url).searchParams.get('code'));
 });
 
-test('what a client sends cannot put markup on the page', async () => {
+test('a client cannot inject markup into the page', async () => {
   const { body } = await openBrowser(idp.url).get(
     authorizeUrl({ redirect_uri: 'http://127.0.0.1/callback?"><script>' }),
   );

@@ -97,7 +97,7 @@ test('admin rotates keys and makes tokens, for programs on this machine only', a
   assert.equal(await statusOf('/admin/rotate', { host: 'evil.example' }, 'POST'), 403);
 });
 
-test('admin refuses whoever does not know the secret of this start, as through a gateway in front', async () => {
+test('the admin page refuses requests without the secret of this start, also through a gateway', async () => {
   // A request as a gateway forwards it: from loopback, for a local name, with no trace of the web page or machine behind it.
   for (const path of ['/admin/token', '/admin/rotate', '/admin/nothing'])
     for (const headers of [{}, { authorization: 'Bearer wrong' }, { authorization: idp.adminSecret }])
@@ -113,7 +113,7 @@ test('it goes down and comes up again on its port with the keys it had', async (
   assert.deepEqual(await metadata(`${idp.issuer}/v1/keys`), keys);
 });
 
-test('it refuses a host that others can reach, unless forced and configured', async () => {
+test('the server refuses a public host, unless forced and configured', async () => {
   await assert.rejects(startDevIdp({ port: 0, host: '0.0.0.0' }), /--force-public/);
   await assert.rejects(
     startDevIdp({ port: 0, host: '0.0.0.0', forcePublic: true }),
@@ -184,7 +184,7 @@ test('the program reads a YAML file, prints the issuer and stops on SIGTERM with
   assert.deepEqual(await once(child, 'exit'), [0, null]);
 });
 
-test('the program answers wrong usage with 2 and what cannot start with 1', async () => {
+test('the program exits with 2 after wrong usage, and with 1 when it cannot start', async () => {
   for (const [args, code, said] of [
     [['--prot', '1'], 2, /--prot/],
     [['--port', 'x'], 2, /not a port/],

@@ -48,7 +48,7 @@ function theirs(source: string, context: Context): unknown {
   return isCelError(value) ? new Error(value.message) : value;
 }
 
-test('random expressions about random data come to what the library makes of them', () => {
+test('random expressions evaluate to the same result as in the library', () => {
   const outcomes = new Map<string, number>();
   fc.assert(
     fc.property(source, data, (text, given) => {
@@ -141,7 +141,7 @@ test('a key that holds null is there, as the language says and the library does 
   assert.equal(theirs('has(m.nothing)', context), false);
 });
 
-test('what no list has as an index is a failure that an or absorbs', () => {
+test('an invalid list index is an error that an `or` absorbs', () => {
   for (const source of [
     'm.list[true] == 1',
     'm.list[0.5] == 1',
@@ -153,7 +153,7 @@ test('what no list has as an index is a failure that an or absorbs', () => {
   }
 });
 
-test('what every object inherits is neither a variable nor a member', () => {
+test('inherited JavaScript properties are neither variables nor members', () => {
   for (const source of ['toString', 'constructor', 'm.constructor', 'm["__proto__"]', 'hasOwnProperty.a'])
     assert.equal(shown(ours(source, context)), 'failure', source);
 });

@@ -1,7 +1,7 @@
 import { test } from 'node:test';
 import { allFail, allRefused, allTrue } from '../expressions.testing.ts';
 
-test('each view of the header fields shows what it says', () => {
+test('each view of the header fields shows its own form', () => {
   allTrue(
     'request.headers["x-two"] == ["a,b", "c"]',
     'request.headers.raw()["X-Two"] == ["a,b", "c"] && request.headers.raw()["x-one"] == ["1"]',
@@ -10,7 +10,7 @@ test('each view of the header fields shows what it says', () => {
   );
 });
 
-test('of several views the last one counts, whatever stands between', () => {
+test('the last value of several views counts', () => {
   allTrue(
     'request.headers.join().raw()["x-two"] == ["a,b", "c"]',
     'request.headers.split().redacted().join()["x-two"] == "a,b,c"',
@@ -19,7 +19,7 @@ test('of several views the last one counts, whatever stands between', () => {
   );
 });
 
-test('credentials can be kept out of what is logged', () => {
+test('credentials can be removed from logged values', () => {
   allTrue(
     'request.headers.redacted().authorization == "<redacted>"',
     'request.headers.redacted().Cookie == "<redacted>"',

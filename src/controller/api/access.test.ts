@@ -81,7 +81,7 @@ async function setUp(t: TestContext): Promise<Bench> {
 
 const call = { path: '/api/v1/x' };
 
-test('a kubeconfig says where the server is, whom to trust and who we are', async (t) => {
+test('a kubeconfig gives the server, its authorities and the credentials', async (t) => {
   const bench = await setUp(t);
   bench.write('first');
   const api = await bench.api();

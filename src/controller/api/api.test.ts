@@ -21,7 +21,7 @@ async function setUp(
   };
 }
 
-test('a request carries its query, its body and what it is', async (t) => {
+test('a request carries its query, its body and its content type', async (t) => {
   let seen: unknown;
   const { api, exposed } = await setUp(t, (request, response) => {
     let body = '';

@@ -33,7 +33,7 @@ test('the items of a list come one by one, however the text is cut into pieces',
       }
 });
 
-test('what is no list is told as it is, and nothing of it grows without a bound', () => {
+test('the reader reports a response that is not a list, within bounded memory', () => {
   assert.deepEqual(read('{"items":"[{}]","metadata":{}}', 5).envelope, { items: '[{}]', metadata: {} });
   assert.throws(() => read('{"items":[{"a":1}', 4), ListBroken);
   for (const item of ['1', '"a"', '[{}]', 'null'])

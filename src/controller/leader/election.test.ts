@@ -116,7 +116,7 @@ test('a lease that changes is not taken, whatever times stand in it', async (t) 
   }
 });
 
-test('a leader that slept is no leader when it wakes, before anybody told it', async (t) => {
+test('a leader whose lease expired while it slept does not lead when it wakes', async (t) => {
   const bench = await setUp(t);
   const clock = new ManualClock();
   const seen: string[] = [];

@@ -50,7 +50,7 @@ test('without a load balancer they are those of the Service, of both families', 
   );
 });
 
-test('what was asked for and not given is named; an address without a value asks for nothing', () => {
+test('the status names requested addresses that were not assigned', () => {
   const asking = gateway({ type: 'IPAddress' }, { value: '198.19.0.10' }, { value: '203.0.113.1' });
   const given = service(balanced, { ip: '198.19.0.10' });
   const parts = { deployment: available, problems: [] };
@@ -63,7 +63,7 @@ test('what was asked for and not given is named; an address without a value asks
   ]);
 });
 
-test('it waits for a proxy that is available, and says what is in the way', () => {
+test('the Gateway waits for an available proxy, and its status gives the reason', () => {
   const pending = (deployed: KubeObject | undefined): string | undefined =>
     infrastructureOf(gateway(), { deployment: deployed, service: service(balanced), problems: [] }).pending;
   assert.equal(pending(undefined), 'proxies are being set up');
@@ -81,7 +81,7 @@ test('it waits for a proxy that is available, and says what is in the way', () =
   assert.equal(pending(deployment({ observedGeneration: 1, availableReplicas: 1 })), undefined);
 });
 
-test('what could not be made comes before everything else', () => {
+test('an object that could not be created is reported first', () => {
   const problem = { object: 'Deployment a/http', message: 'image is wrong' };
   const { pending } = infrastructureOf(gateway(), {
     deployment: available,

@@ -17,7 +17,7 @@ const service: KubeObject = {
   metadata: { name: 'one', namespace: 'default' },
 };
 
-test('it is known what is just being made for the first time', async (t) => {
+test('the reconciler knows which objects are being created for the first time', async (t) => {
   const asked = Promise.withResolvers<void>();
   const may = Promise.withResolvers<void>();
   const access = await accessTo(t, (request, response) => {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { proxyName } from './names.ts';
 import { chosenParameters } from './parameters.ts';
 
-test('what a Gateway says counts more than what its class says, field by field', () => {
+test('parameters of a Gateway override those of its class, field by field', () => {
   assert.deepEqual(
     chosenParameters(
       { image: 'a', logLevel: 'warn', service: { type: 'NodePort', annotations: { a: '1' } } },
@@ -27,7 +27,7 @@ test('a number of replicas replaces an autoscaler, and the other way round', () 
   assert.deepEqual(chosenParameters(scaled, {}).autoscaling, { maxReplicas: 3 });
 });
 
-test('overlays come one after the other, so that a null of the second takes out what the first did not set', () => {
+test('overlays apply in order, so that a null in the second removes a default', () => {
   const overlay = (spec: object) => ({ overlays: { deployment: { spec: { ...spec } } } });
   const [first, second] = [overlay({ a: 1 }), overlay({ b: null })];
   assert.deepEqual(chosenParameters(first, second).overlays, [first.overlays, second.overlays]);

@@ -8,7 +8,7 @@ test('fields are set, nested ones too, and null takes one out', () => {
   assert.deepEqual(target, { a: { b: 1, c: 2 }, d: 3 });
 });
 
-test('what is no object is replaced, whole', () => {
+test('a patch replaces values that are not objects', () => {
   assert.deepEqual(patched({ a: 1 }, { a: { b: null, c: 2 } }), { a: { c: 2 } });
   assert.deepEqual(patched({ a: [1, 2] }, { a: [3] }), { a: [3] });
   assert.deepEqual(patched({ tolerations: [{ key: 'x' }] }, { tolerations: [{ key: 'y' }] }), {
@@ -48,7 +48,7 @@ test('mounts are told apart by where they are, since several may be of one volum
   ]);
 });
 
-test('a patch cannot reach the prototype of what it is merged into', () => {
+test('a patch cannot reach the prototype of its target', () => {
   const result = patched({}, JSON.parse('{"__proto__":{"polluted":true},"a":1}')) as Record<string, unknown>;
   assert.deepEqual(Object.keys(result), ['a']);
   assert.equal(result['polluted'], undefined);

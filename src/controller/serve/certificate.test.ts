@@ -29,7 +29,7 @@ async function believed(t: TestContext, server: Identity, ca: string, servername
   });
 }
 
-test('a certificate is what it was asked to be', () => {
+test('a certificate has the requested properties', () => {
   const authority = newAuthority('an authority', lifetime);
   const server = newServer(names, authority, lifetime);
   const [of, by] = [new X509Certificate(server.cert), new X509Certificate(authority.cert)];
@@ -64,7 +64,7 @@ test('no two have one serial number, or one key', () => {
   );
 });
 
-test('what is made is believed by those who trust it, for its names, and by nobody else', async (t) => {
+test('clients that trust the authority accept the certificate for its names only', async (t) => {
   const material = maintained(undefined, names, new Date());
   const trust = trustOf(material);
   assert.equal(await believed(t, material.server, trust, 'controller.ns.svc'), true);
@@ -73,7 +73,7 @@ test('what is made is believed by those who trust it, for its names, and by nobo
   assert.equal(await believed(t, material.server, trustOf(other), 'controller.ns.svc'), false);
 });
 
-test('nothing is made anew while nothing is old', () => {
+test('no certificate is renewed before its time', () => {
   const first = maintained(undefined, names, at(0));
   for (const ms of [0, day, 59 * day]) assert.equal(maintained(first, names, at(ms)), first);
 });
@@ -89,7 +89,7 @@ test('a certificate is renewed after two thirds of its life, and where names are
   assert.ok(isFor(renamed.server.cert, ['elsewhere']));
 });
 
-test('over many years, what is shown is signed by what was trusted a day before, and nothing runs out', () => {
+test('over many years, each certificate is signed by an authority trusted a day before, and none expires', () => {
   let material = maintained(undefined, names, at(0));
   let authorities = 1;
   /** The authorities that proxies trusted, by day. */
@@ -111,7 +111,7 @@ test('over many years, what is shown is signed by what was trusted a day before,
   assert.ok(authorities >= 5 && authorities <= 7, String(authorities));
 });
 
-test('what a proxy trusted before an authority changed is good for what is shown after it', async (t) => {
+test('the trust bundle of a proxy stays valid across a change of the authority', async (t) => {
   const now = new Date();
   const ago = (days: number): Date => new Date(now.getTime() - days * day);
   const first = maintained(undefined, names, ago(4 * 365));
@@ -126,7 +126,7 @@ test('what a proxy trusted before an authority changed is good for what is shown
   assert.equal(await believed(t, changed.server, trustOf(first), 'controller.ns.svc'), false);
 });
 
-test('what cannot be used any more is made anew', () => {
+test('unusable material is replaced', () => {
   const good = maintained(undefined, names, at(0));
   const other = maintained(undefined, names, at(0));
   const broken: readonly Material[] = [

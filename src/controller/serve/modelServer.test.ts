@@ -149,7 +149,7 @@ test('the pod of an McpBackend reads its own model, and no Gateway has an accoun
   await pod.source.close();
 });
 
-test('what proxies show to a pod is another for each McpBackend, and known once the seed is', async (t) => {
+test('each McpBackend has its own pod credential, derived from the seed', async (t) => {
   const kube = await startKubeServer(t);
   let told = false;
   const stage = await start(t, kube, { onSessionKeys: () => (told = true) });
@@ -198,7 +198,7 @@ test('proxies wait until the leader has made a certificate', async (t) => {
   assert.deepEqual(stage.trusts, [stage.server.trust]);
 });
 
-test('a certificate of somebody else is shown instead, and followed', async (t) => {
+test('a configured certificate is shown instead, and reloaded after changes', async (t) => {
   const kube = await startKubeServer(t);
   const folder = new Folder(t);
   const write = (of: Folder): { cert: string; key: string; ca: string } => {

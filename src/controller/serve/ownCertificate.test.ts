@@ -44,7 +44,7 @@ function replica(
 
 const has = (one: Replica): boolean => one.seen.length > 0;
 
-test('the leader makes what is not there, and everybody else finds it', async (t) => {
+test('the leader creates the missing Secret, and the other replicas find it', async (t) => {
   const kube = await startKubeServer(t);
   const follower = replica(t, kube, false);
   await until('it has looked', () => kube.requests.length > 2);
@@ -84,7 +84,7 @@ test('two that think they lead end up with the same', async (t) => {
   assert.deepEqual(both[0]?.seen, both[1]?.seen);
 });
 
-test('a Secret that is deleted or damaged is made anew by the leader; others go on with what they have', async (t) => {
+test('the leader recreates a deleted or damaged Secret; other replicas keep the old material', async (t) => {
   const kube = await startKubeServer(t);
   const leader = replica(t, kube, true);
   const follower = replica(t, kube, false);
@@ -125,7 +125,7 @@ test('an API server that is away is tried again, and complained of once', async 
   assert.equal(one.lines.filter(({ level }) => level === 'warn').length, 1);
 });
 
-test('what is old is renewed while everybody looks on', async (t) => {
+test('replicas follow the renewal of an old certificate', async (t) => {
   const kube = await startKubeServer(t);
   let now = new Date();
   const leader = replica(t, kube, true, { now: () => now });

@@ -13,7 +13,7 @@ export interface PollerOptions extends PollerPace {
   readonly poll: (signal: AbortSignal) => Promise<void>;
   /** Whether the next look has time. */
   readonly mayWait: (failed: boolean) => boolean;
-  /** What the log says of a failure, and of what. */
+  /** The log message for a failure, and its fields. */
   readonly failureMessage: string;
   readonly fields: Fields;
   readonly log: Logger;

@@ -42,7 +42,7 @@ test('the leader makes the seed, and every replica derives the same keys of it',
   assert.equal(leader.changes(), 1);
 });
 
-test('what is damaged is made anew, and everybody hears of it', async (t) => {
+test('a damaged seed is replaced, and every replica gets the new one', async (t) => {
   const kube = await startKubeServer(t);
   const [leader, follower] = [replica(t, kube, true), replica(t, kube, false)];
   await until('both have it', () => leader.key() !== undefined && follower.key() !== undefined);

@@ -24,7 +24,7 @@ test('a good token says which ServiceAccount, which pod, and until when', async 
   assert.ok(Math.abs((found?.expiresAt ?? 0) - Date.now() - 600_000) < 5_000);
 });
 
-test('tokens that are not for us, are over, or are no tokens are refused without asking anybody', async (t) => {
+test('foreign, expired and malformed tokens are refused without a TokenReview', async (t) => {
   const kube = await startKubeServer(t);
   const tokens = [
     tokenFor('https://kubernetes.default.svc'),
@@ -41,7 +41,7 @@ test('tokens that are not for us, are over, or are no tokens are refused without
   assert.deepEqual(kube.requests, []);
 });
 
-test('what the API server does not vouch for, or says of somebody else, is refused', async (t) => {
+test('tokens that the API server rejects or assigns to another account are refused', async (t) => {
   const kube = await startKubeServer(t);
   const asked = reviewer(kube);
   const unknown = tokenFor(audience, 600, 'unknown');
@@ -65,7 +65,7 @@ test('what the API server does not vouch for, or says of somebody else, is refus
   assert.equal(kube.requests.length, others.length + 2);
 });
 
-test('a server that does not say for whom a token is, is not believed', async (t) => {
+test('a TokenReview without audiences is rejected', async (t) => {
   const kube = await startKubeServer(t);
   const api = {
     request: async () =>
@@ -99,7 +99,7 @@ test('an answer holds for a while, a bad one shorter, and many who ask at once a
   assert.equal(await asked.review(good, from), undefined);
 });
 
-test('while the API server is away nobody is refused, and nothing of it is remembered', async (t) => {
+test('while the API server is unreachable no token is refused, and no failure is cached', async (t) => {
   const kube = await startKubeServer(t);
   const asked = reviewer(kube);
   const token = tokenFor(audience);
@@ -128,7 +128,7 @@ test('the API server is not asked more often than it may be, and remembering has
   assert.equal(kube.requests.length, 6);
 });
 
-test('tokens that one address makes up take no turn from others, and good ones cost it nothing', async (t) => {
+test('invalid tokens of an address do not delay other addresses, and valid ones are free', async (t) => {
   const kube = await startKubeServer(t);
   const asked = reviewer(kube, { clock: new ManualClock() });
   const made = Array.from({ length: 600 }, (_, i) => tokenFor(audience, 600, `made up ${i}`));

@@ -205,7 +205,7 @@ test('the rules of a route have a budget in common', () => {
   );
 });
 
-test('of the addresses of a Service no more are used than a line can carry', () => {
+test('the number of addresses of a Service is limited to what one line holds', () => {
   const { objects, options } = readObjects(gate + route('app', 1));
   const slices = Array.from({ length: 300 }, (_, slice) => ({
     metadata: { name: `s${slice}`, namespace: 'default', labels: { 'kubernetes.io/service-name': 'app' } },

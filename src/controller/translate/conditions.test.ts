@@ -33,12 +33,12 @@ test('a condition keeps its time as long as its status stays, and its place', ()
   ]);
 });
 
-test('conditions of others stay; ours that are not said any more go', () => {
+test('conditions of other controllers stay; outdated ones of this controller are removed', () => {
   const merged = mergeConditions([old('example.com/Theirs'), old('Sometimes')], [], stamp, ['Sometimes']);
   assert.deepEqual(merged, [old('example.com/Theirs')]);
 });
 
-test('what was said of a later generation is not taken back by somebody who has not seen it', () => {
+test('a status about a newer generation is not overwritten with an older one', () => {
   const later = old('A', { observedGeneration: 5 });
   assert.deepEqual(mergeConditions([later], [verdict('A', problem('No', 'no'))], stamp), [later]);
 });
@@ -65,7 +65,7 @@ test('data is the same in any order of its fields, and never where one has more'
     assert.equal(sameData(a, b), false, JSON.stringify([a, b]));
 });
 
-test('entries of others keep their places, and ours theirs', () => {
+test('entries of all controllers keep their places', () => {
   const entry = (controllerName: string, name: string) => ({ controllerName, name });
   const [a, b, c] = [entry('ours', 'a'), entry('ours', 'b'), entry('ours', 'c')];
   const [x, y] = [entry('theirs', 'x'), entry('others', 'y')];

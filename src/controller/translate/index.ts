@@ -61,7 +61,7 @@ export interface Part {
   /** By `namespace/name`. */
   readonly gateways: ReadonlySet<string>;
   readonly routes: Routes;
-  /** How the other Gateways use the objects that Gateways share. */
+  /** The uses of shared objects by the other Gateways. */
   readonly uses: Uses;
   /** The keys of addresses that the models of the other Gateways name. */
   readonly endpoints: readonly string[];
@@ -71,8 +71,8 @@ export type Routes = Pick<KubeObjects, 'httpRoutes' | 'grpcRoutes' | 'tlsRoutes'
 
 export interface Traced {
   /**
-   * Of a part: the models of its Gateways, and the status of them, of its routes, and of whatever Gateways share. The
-   * addresses are those of all models.
+   * A partial translation has the models of its Gateways, and the statuses of these Gateways, of their routes, and of
+   * shared objects. The addresses are those of all models.
    */
   readonly translation: Translation;
   readonly asked: AskedBy;

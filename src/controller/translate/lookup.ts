@@ -14,9 +14,9 @@ export interface Asked extends Readonly<Record<(typeof askedFields)[number], Set
   readonly mcpBackends: Set<string>;
   /** GatewayPolicies that an `ExtensionRef` names. */
   readonly gatewayPolicies: Set<string>;
-  /** What a GatewayPolicy can be for: `group/kind namespace/name`. */
+  /** A possible target of a GatewayPolicy: `group/kind namespace/name`. */
   readonly policyTargets: Set<string>;
-  /** What a ReferenceGrant can allow: `pairOf` the two parties. */
+  /** A pair that a ReferenceGrant can allow: `pairOf` the two parties. */
   readonly references: Set<string>;
 }
 

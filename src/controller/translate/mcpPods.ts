@@ -55,7 +55,7 @@ export class McpPods {
   private model(key: string, field: string, { uses }: McpState): GatewayModel | undefined {
     const { process, pods } = this.options;
     const secret = pods?.key(key);
-    // What a program needs does not depend on the Gateway that allows it.
+    // The needs of a program do not depend on the Gateway that allows it.
     const [program] = [...uses.values()].flatMap((use) => use.program ?? []);
     if (program === undefined || secret === undefined) return undefined;
     const known = modelled.get(program);

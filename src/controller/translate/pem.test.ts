@@ -23,7 +23,7 @@ const sound = (uid = 'u'): [Secret, string] => {
   return [secret({ 'tls.crt': cert, 'tls.key': key }, uid), cert];
 };
 
-test('what a Secret held before it was broken is remembered, however often it is broken', () => {
+test('the last valid key pair of a broken Secret stays in use', () => {
   const [first, cert] = sound();
   const broken = secret({ 'tls.crt': 'rubbish', 'tls.key': 'rubbish' });
   noteReplaced(first, broken);
@@ -36,7 +36,7 @@ test('what a Secret held before it was broken is remembered, however often it is
   assert.equal(lastKeyPairOf(worse)?.cert, cert);
 });
 
-test('one that is mended, or another of the same name, has nothing before it', () => {
+test('a repaired or recreated Secret has no previous key pair', () => {
   const [first] = sound();
   const [second] = sound();
   noteReplaced(first, second);

@@ -44,7 +44,7 @@ const ruleIn = ({ models }: Translation) => {
   return rule;
 };
 
-test('what was read of a policy is read again when its Secret is another, and not when it is the same', () => {
+test('a policy is read again only when its Secret has changed', () => {
   const { objects } = readObjects(base());
   const key = (text: string): Secret => ({
     metadata: { name: 'key', namespace: 'default' },
@@ -62,7 +62,7 @@ test('what was read of a policy is read again when its Secret is another, and no
   assert.equal(settings([first]) === undefined, false);
 });
 
-test('a policy on which the translation breaks closes what it is for, and is named', () => {
+test('a policy that breaks the translation closes its targets and is named', () => {
   const { objects } = readObjects(base());
   const trapped = Object.defineProperty({}, 'rules', {
     enumerable: true,
@@ -83,7 +83,7 @@ test('a policy on which the translation breaks closes what it is for, and is nam
   assert.equal(ancestorsIn(translation)[0]?.conditions?.[0]?.reason, 'Invalid');
 });
 
-test('of the status the entries of other controllers stay, and there are never more than the API takes', () => {
+test('a status keeps the entries of other controllers and stays within the limit of the API', () => {
   const gateways = Array.from({ length: 20 }, (_, index) => `gate-${String(index).padStart(2, '0')}`);
   const { objects } = readObjects(base(gateways));
   const theirs: PolicyAncestorStatus = {
@@ -104,7 +104,7 @@ test('of the status the entries of other controllers stay, and there are never m
   );
 });
 
-test('nothing of a Secret gets into a status, whatever is wrong with it', () => {
+test('a status never contains data of a Secret', () => {
   const { objects } = readObjects(base());
   const secret = (name: string, entry: string, text: string): Secret => ({
     metadata: { name, namespace: 'default' },

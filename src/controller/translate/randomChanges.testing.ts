@@ -65,7 +65,7 @@ const fleeting = [
 ] as const;
 type Fleeting = (typeof fleeting)[number];
 
-/** What policies can be for, by kind. */
+/** Possible targets of policies, by kind. */
 const targets: Readonly<Record<string, keyof KubeObjects>> = {
   Gateway: 'gateways',
   ListenerSet: 'listenerSets',

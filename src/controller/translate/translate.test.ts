@@ -48,7 +48,7 @@ for (const slot of [
   'secrets',
   'configMaps',
 ] as const)
-  test(`${slot} of a form that no API server lets through harm nobody but themselves`, () => {
+  test(`malformed ${slot} affect only their own object`, () => {
     const { objects, options } = golden('sampleApp');
     const mad = [
       { metadata: { name: 'mad', namespace: 'default' } },
@@ -67,7 +67,7 @@ for (const slot of [
     );
   });
 
-test('of the order in which objects come nothing depends', () => {
+test('the translation does not depend on the order of the objects', () => {
   for (const name of ['listenerSets', 'httpRules', 'grpc', 'backendTls', 'streams', 'policies']) {
     const { objects, options } = golden(name);
     const reversed = Object.fromEntries(
@@ -95,7 +95,7 @@ test('addresses can be found anew without anything else', () => {
   assert.deepEqual([...none.table(['default/app:80/TCP', 'gone/gone:1/TCP']).values()], [[], []]);
 });
 
-test('a class of ours names every feature it claims, sorted, and nobody else’s class is touched', () => {
+test('a GatewayClass of this controller lists its features, and other classes stay unchanged', () => {
   const { objects, options } = golden('attachment');
   const classes = translate(objects, options).report.filter(({ kind }) => kind === 'GatewayClass');
   assert.deepEqual(
@@ -108,7 +108,7 @@ test('a class of ours names every feature it claims, sorted, and nobody else’s
   assert.ok(names.includes('HTTPRoute') && names.includes('GatewayHTTPListenerIsolation'));
 });
 
-test('nothing of a key or certificate gets into a status', () => {
+test('a status never contains a key or certificate', () => {
   for (const name of ['certificates', 'backendTls', 'listenerSets']) {
     const { objects, options } = golden(name);
     const text = JSON.stringify(translate(objects, options).report);
@@ -118,7 +118,7 @@ test('nothing of a key or certificate gets into a status', () => {
   }
 });
 
-test('while nobody knows what lets proxies into pods, Gateways that use one keep the model they have', () => {
+test('while the pod credentials are unknown, Gateways with pods keep their model', () => {
   const { objects, options } = golden('mcpPods');
   const { pods } = options;
   assert.ok(pods !== undefined);

@@ -14,10 +14,10 @@ export interface Shared {
   readonly mcp: McpBackends;
 }
 
-/** What was noted of an object, by `namespace/name` of the object and of the Gateway that uses it. */
+/** The notes on an object, by `namespace/name` of the object and of the Gateway that uses it. */
 type Noted<Note> = ReadonlyMap<string, ReadonlyMap<string, Note>>;
 
-/** How Gateways use the objects that they share. It depends on nothing but the Gateway and what it asked for. */
+/** The uses of shared objects by Gateways. They depend only on the Gateway and on its look-ups. */
 export interface Uses {
   readonly backendTls: Noted<true>;
   readonly policies: Noted<readonly Problem[]>;

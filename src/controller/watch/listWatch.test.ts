@@ -79,7 +79,7 @@ test('a list comes in pages, then a watch goes on where it ended', async (t) => 
   assert.equal(informer.state, 'current');
 });
 
-test('what nobody reads of an object is not kept, and what it is stands in it', async (t) => {
+test('trimmed objects keep their identity and lose unread fields', async (t) => {
   const server = await scriptedServer(t);
   const { metadata, data } = configMap('a', 1) as Record<string, unknown>;
   server.answers.list = [page([{ metadata, data }], 1)];
@@ -131,7 +131,7 @@ for (const [what, line] of [
   ['has no version', event('ADDED', { metadata: { name: 'x', namespace: 'default' } })],
   ['is longer than allowed', event('ADDED', { ...configMap('x', 11), data: { much: 'x'.repeat(20 << 20) } })],
 ] as const)
-  test(`an event that ${what} is an error, and the third time everything is listed again`, async (t) => {
+  test(`an event that ${what} is an error, and the third one triggers a new list`, async (t) => {
     const server = await scriptedServer(t);
     server.answers.list = [page([], 10), page([configMap('x', 11)], 12)];
     server.answers.watch = [watch(line), watch(line), watch(line), watch('')];
@@ -149,7 +149,7 @@ for (const [what, line] of [
     assert.match(text, /kube_watch_restarts_total\{resource="configmaps",cause="unreadable"\} 3/);
   });
 
-test('what an unreadable line says does not reach the log', async (t) => {
+test('the content of an unreadable line is not logged', async (t) => {
   const server = await scriptedServer(t);
   server.answers.list = [page([], 10)];
   server.answers.watch = [watch('{"data": "c2VjcmV0"\n')];

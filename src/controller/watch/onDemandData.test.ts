@@ -88,7 +88,7 @@ async function start(
   };
 }
 
-test('nothing is kept of what nobody asked for, and what is asked for is read then', async (t) => {
+test('data is read on demand, and data without a reader is not kept', async (t) => {
   const maps = Array.from({ length: 400 }, (_, i) => map('ns', `m${i}`, 50_000));
   const { want, reads, bytesIn, changes } = await start(t, maps);
   for (let i = 0; i < 400; i++) assert.equal(bytesIn(`ns/m${i}`), 'unread');
@@ -119,7 +119,7 @@ test('changes of what is asked for are kept as they come, and of others only tha
   assert.deepEqual([bytesIn('ns/a'), bytesIn('ns/b')], [20, 'unread']);
 });
 
-test('what a namespace has in memory stops at its budget, by name, and takes nothing from another one', async (t) => {
+test('the data of each namespace stays within its own budget', async (t) => {
   const maps = ['a', 'b', 'c'].map((name) => map('greedy', name, 400)).concat(map('other', 'z', 900));
   const { want, bytesIn, changes, tell } = await start(t, maps, { budget: 1_000 });
   const names = ['greedy/c', 'greedy/b', 'greedy/a', 'other/z'];
@@ -145,7 +145,7 @@ test('what a namespace has in memory stops at its budget, by name, and takes not
   assert.deepEqual(names.map(bytesIn), ['overBudget', 'overBudget', 700, 900]);
 });
 
-test('what cannot be read keeps nobody waiting for long, and is tried again', async (t) => {
+test('an unreadable object delays the translation briefly and is retried', async (t) => {
   let away = true;
   const { want, bytesIn, changes } = await start(t, [map('ns', 'a', 10)], { fails: () => away });
   assert.equal(want('ns/a'), false);

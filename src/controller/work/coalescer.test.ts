@@ -43,7 +43,7 @@ test('changes that never stop do not put the run off for ever', async () => {
   await coalescer.close();
 });
 
-test('what can wait is gathered for longer, and comes along with what cannot', async () => {
+test('deferred changes wait longer, and join an urgent run', async () => {
   const clock = new ManualClock();
   const at: number[] = [];
   const run = (): void => void at.push(clock.now());

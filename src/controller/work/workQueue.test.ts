@@ -89,7 +89,7 @@ test('no more keys are worked on at once than are allowed', async () => {
   await queue.idle();
 });
 
-test('how many are worked on at once may change', async () => {
+test('the concurrency of the queue can change', async () => {
   const work = slowWork();
   let most = 1;
   const { queue, clock } = setUp({ handle: work.handle, maxInFlight: () => most });
@@ -121,7 +121,7 @@ test('keys that go first overtake those that wait, each kind in the order it cam
   assert.deepEqual(work.started, ['a', 'first-1', 'first-2', 'b']);
 });
 
-test('it is told what is worked on, or about to be, and what only waits for its time', async () => {
+test('the queue tells running and due work from delayed work', async () => {
   const work = slowWork();
   const { queue, clock } = setUp({ handle: work.handle, maxInFlight: 1 });
   queue.addAfter('later', 100);
@@ -235,7 +235,7 @@ test('a forgotten key is not worked on', async () => {
   assert.deepEqual(seen, ['b']);
 });
 
-test('the end waits for what runs, tells it so, and leaves no timer behind', async () => {
+test('closing aborts and awaits running work, and leaves no timer', async () => {
   const told: boolean[] = [];
   const { queue, clock } = setUp({
     handle: async (_key, signal) =>

@@ -7,7 +7,7 @@ const status = (says: string, time = 'now') => ({
   conditions: [{ type: 'Accepted', status: says, lastTransitionTime: time }],
 });
 
-test('what is put back again and again waits longer each time, whenever it changed', async () => {
+test('contested writes wait longer each time', async () => {
   const clock = new ManualClock();
   const contested = new ConflictBackoff(clock);
   const pauses: number[] = [];
@@ -23,7 +23,7 @@ test('what is put back again and again waits longer each time, whenever it chang
   assert.equal(contested.pauseFor('b', status('True')), 0);
 });
 
-test('something new never waits, and a fight that is over is forgotten', async () => {
+test('a new status is written at once, and an old conflict is forgotten', async () => {
   const clock = new ManualClock();
   const contested = new ConflictBackoff(clock);
   for (let turn = 0; turn < 6; turn++) contested.note('a', status('True'));

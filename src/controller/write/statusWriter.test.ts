@@ -59,7 +59,7 @@ const update = (kind: StatusKind, name: string, status: object = {}): StatusUpda
 const routes = (count: number): StatusUpdate[] =>
   Array.from({ length: count }, (_, index) => update('HTTPRoute', `route-${String(index)}`));
 
-test('what routes hang on is written before the routes that still wait', async () => {
+test('statuses of Gateways are written before those of waiting routes', async () => {
   const { writer, clock, sent, finish } = setUp();
   const before = routes(20);
   writer.submit(before);
@@ -73,7 +73,7 @@ test('what routes hang on is written before the routes that still wait', async (
   await writer.idle();
 });
 
-test('statuses leave the API server to what traffic waits for, and take it again when that is done', async () => {
+test('statuses wait for writes that traffic depends on', async () => {
   let making = true;
   const { writer, clock, sent, finish } = setUp({ givesWay: () => making });
   writer.submit(routes(30));
@@ -90,7 +90,7 @@ test('statuses leave the API server to what traffic waits for, and take it again
   assert.equal(sent.length, 30);
 });
 
-test('the status of what is just being made is written once, when there is more to say of it', async () => {
+test('the status of an object in creation is written once, when it is complete', async () => {
   let making = true;
   const { writer, clock, sent, finish } = setUp({ isUnsettled: ({ kind }) => making && kind === 'Gateway' });
   writer.submit([update('Gateway', 'gateway', { addresses: [] }), ...routes(1)]);

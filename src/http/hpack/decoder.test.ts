@@ -100,7 +100,7 @@ for (const [name, [heads, encoded]] of Object.entries(vectors))
       assert.deepEqual(decode(decoder, hex(text)), { result: DECODED, lines: heads[i] });
   });
 
-test('what is no sound encoding is broken', () => {
+test('an invalid encoding is an error', () => {
   const broken: Readonly<Record<string, string>> = {
     'index 0': '80',
     'an index that nothing has': 'be',

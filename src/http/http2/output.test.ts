@@ -38,7 +38,7 @@ class Waiting implements Sink {
   }
 }
 
-test('what waits for a client that reads nothing takes no more room than it has bytes, but for a page', () => {
+test('bytes that wait for a slow client use at most one page of extra memory', () => {
   const sink = new Waiting();
   const output = new Output(() => undefined);
   const bytes = Buffer.alloc(8);
@@ -55,7 +55,7 @@ test('what waits for a client that reads nothing takes no more room than it has 
   );
 });
 
-test('a page that waits is given to nobody else', () => {
+test('a waiting page is not reused', () => {
   const sink = new Waiting();
   const [one, other] = [new Output(() => undefined), new Output(() => undefined)];
   const body = Buffer.alloc(16_384, 'a');

@@ -102,7 +102,7 @@ test('no value of a pseudo-header makes another request', () => {
       }
 });
 
-test('whatever the fields of a stream are, the text made of them holds these and no others', () => {
+test('the text of a request contains exactly the fields of its stream', () => {
   const odd = fc.constantFrom(
     '\r',
     '\n',

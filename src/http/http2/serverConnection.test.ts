@@ -303,7 +303,7 @@ test('the client may send more as bytes are taken, and not before', () => {
   );
 });
 
-test('what comes for a stream that we ended counts for the connection, and is given back', () => {
+test('data for a stream that the gateway reset counts against the connection window and is returned', () => {
   const connection = begun({ connectionWindow: WINDOW_DEFAULT });
   connection.take(frame(FRAME.headers, WHOLE, 1, head('POST')));
   connection.streams[0]?.stream.reset(CODE.cancel);
@@ -367,7 +367,7 @@ test('streams with much to send take turns', () => {
   );
 });
 
-test('what the connection does not take waits in its stream', () => {
+test('data beyond the connection window waits in its stream', () => {
   const connection = begun();
   connection.take(settings([4, 10_000_000]), frame(FRAME.windowUpdate, 0, 0, number(10_000_000)));
   const stream = answering(connection);
@@ -448,7 +448,7 @@ test('a head that is longer than a frame goes out in several', () => {
   );
 });
 
-test('an end in two steps serves what was on its way, and takes nothing behind it', () => {
+test('a GOAWAY in two steps serves requests on their way, and refuses later ones', () => {
   const connection = begun();
   connection.take(get(1));
   connection.codec.announceEnd();
@@ -484,7 +484,7 @@ test('an error behind the last stream that is taken does not say that others wer
   );
 });
 
-test('a PING is answered, types that nobody knows mean nothing, and so do late frames', () => {
+test('PING is answered, unknown frame types and late frames are ignored', () => {
   const connection = begun();
   connection.take(
     frame(FRAME.ping, 0, 0, Buffer.from('12345678')),

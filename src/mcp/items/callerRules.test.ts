@@ -101,7 +101,7 @@ test('a hidden tool is counted as denied', () => {
   assert.ok((harness.metrics().get(name) ?? 0) >= 1);
 });
 
-test('rules are those of the request, so a change takes effect in a session that is open', async () => {
+test('each request uses its own rules, so a change applies to open sessions', async () => {
   hidden.add('echo');
   assert.equal((await client.post(client.tool('echo'))).json.error?.message, 'Unknown tool: echo');
   hidden.delete('echo');

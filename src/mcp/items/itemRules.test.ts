@@ -161,7 +161,7 @@ test('a completion neither asks for hidden resources by the values of a template
   assert.equal(server.of('completion/complete').length, 2);
 });
 
-test('what a server read under another URI is judged by that one', async (t) => {
+test('contents that a server read under another URI are checked by that URI', async (t) => {
   const { server, open } = await stage(t, {}, { caller: () => ({ principal: undefined, mayUse }) });
   let uris = ['file:///a', 'file:///b', 'FILE:///b'];
   server.methods['resources/read'] = (x) =>
@@ -197,7 +197,7 @@ test('news of a hidden resource goes on no stream, at once or after it waited', 
   await late.cancel();
 });
 
-test('a stream that is resumed is judged again: what was said before may be hidden now', async () => {
+test('a resumed stream is filtered again by the current rules', async () => {
   ruled = false;
   const resuming = new RawClient(harness.url);
   await resuming.initialize();
@@ -323,7 +323,7 @@ test('every request that MCP knows names no item, or is judged by the item that 
   }
 });
 
-test('only ItemRules asks the rules about an item, since it knows all readings of a name', () => {
+test('only ItemRules asks the rules about an item, because it checks every reading of a name', () => {
   const room = new URL('../', import.meta.url);
   const asking = readdirSync(room, { recursive: true, encoding: 'utf8' }).filter(
     (file) =>

@@ -40,7 +40,7 @@ const texts = [
 ];
 
 for (const slice of [1, 2, 3, Infinity])
-  test(`what JSON.parse takes is valid, and nothing else, ${slice} bytes at a time`, () => {
+  test(`the check accepts exactly what JSON.parse accepts, ${slice} bytes at a time`, () => {
     for (const text of texts)
       assert.equal(check(text, wide, slice), isJson(text) ? 'valid' : 'invalid', JSON.stringify(text));
   });

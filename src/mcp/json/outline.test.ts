@@ -105,7 +105,7 @@ const message = fc.tuple(value, extra, fc.boolean(), fc.boolean()).map(([inside,
   return first ? `{${begin}:${inside}${rest},${own}}` : `{${own},${begin}:${inside}${rest}}`;
 });
 
-test('what is found in a message on the way is what a search finds in its text', () => {
+test('the outline of a message finds the same members as a search of its text', () => {
   fc.assert(
     fc.property(
       fc.oneof({ weight: 6, arbitrary: message }, other),
@@ -154,7 +154,7 @@ test('the messages of a batch have their places, and those within them count fro
     for (const slice of [1, 5, Infinity]) {
       const { messages, isBatch } = outline(text, slice);
       assert.ok(isBatch);
-      // One more than it takes, which shows that there are too many.
+      // The outline records one message more than the limit, which shows that there are too many.
       assert.deepEqual(messages.map(bare), expected.slice(0, 4));
       for (const { start, end, members } of messages.slice(0, 3)) {
         const own = line.slice(start, end);

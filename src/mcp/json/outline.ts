@@ -61,7 +61,7 @@ export class Outline {
   private nested = 0;
   private inString = false;
   private expectsKey = false;
-  /** Where the key begins that the walk is in; -1 in other strings. */
+  /** The start of the key that the walk is in; -1 in other strings. */
   private keyAt = -1;
   private root: FoundMembers | undefined;
 
@@ -207,7 +207,7 @@ const newLevel = (parent: Level | undefined, watched: WatchedMembers | undefined
   base,
   found: new Map([...(watched?.keys() ?? [])].map((name) => [name, undefined])),
   name: undefined,
-  // Of a list: behind its bracket.
+  // In a list, the first value begins behind the bracket.
   valueAt: 1,
   inner: undefined,
 });

@@ -58,7 +58,7 @@ function refused({ status, headers, json }: Answered, expected: number, limit: s
   assert.match(json.error.message, new RegExp(`\\(limits\\.${limit}\\)$`));
 }
 
-test('one principal gets no more children than its budget, and others still get theirs', async () => {
+test('a principal gets child processes up to its budget, without affecting other principals', async () => {
   const harness = await start({ maxChildrenPerPrincipal: 2 });
   await connect(harness, 'ada');
   await connect(harness, 'ada');
@@ -198,7 +198,7 @@ function stubborn(): string[] {
   return [...stdioTarget().args, 'stubborn'];
 }
 
-test('one principal gets no more sessions than its budget; idle ones end for it, the unused first', async (t) => {
+test('a principal gets sessions up to its budget; its idle sessions end first, unused ones before others', async (t) => {
   now = 1_000_000;
   const { harness } = await stage(
     t,
@@ -243,7 +243,7 @@ test('when all sessions are taken, an idle one of the heaviest principal ends fo
   assert.equal(await light.call('echo', { text: 'mine' }), 'mine');
 });
 
-test('one principal has no more calls under way than its budget, and those of others go on', async () => {
+test('a principal has calls in progress up to its budget, without affecting other principals', async () => {
   const harness = await start({ maxMcpCallsPerPrincipal: 2 });
   const ada = await connect(harness, 'ada');
   const bob = await connect(harness, 'bob');
@@ -274,7 +274,7 @@ test('a call whose client has left gives way to the next call of its principal',
   assert.equal(await ada.call('echo', { text: 'next' }), 'next');
 });
 
-test('one principal has no more event streams than its budget, and those of others go on', async () => {
+test('a principal has event streams up to its budget, without affecting other principals', async () => {
   const harness = await start({ maxMcpStreamsPerPrincipal: 1 });
   const ada = await connect(harness, 'ada');
   const bob = await connect(harness, 'bob');

@@ -88,7 +88,7 @@ test('while the server waits for the client no time passes, for calls from befor
   ]);
 });
 
-test('a question that nobody answers stops the clocks no longer than a call may take', (t) => {
+test('an unanswered request of the server stops the timeouts no longer than a call may take', (t) => {
   const { clocks, late, pass } = stage(t, 1_000);
   clocks.start(1, { ms: 100 });
   clocks.hold(true);
@@ -107,7 +107,7 @@ test('a limit above the longest time of a call counts as it is', (t) => {
   assert.deepEqual(late, [[1, 100]]);
 });
 
-test('nothing is given up after the end', (t) => {
+test('no call times out after the connection has ended', (t) => {
   const { clocks, late, pass } = stage(t, 1_000);
   clocks.start(1, { ms: 100 });
   clocks.clear();

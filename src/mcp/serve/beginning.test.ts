@@ -52,7 +52,7 @@ test('initialize with the id of a session that is over, or is no session of the 
 });
 
 for (const asked of ['2099-01-01', '2024-10-07', 'latest', ''])
-  test(`the revision ${JSON.stringify(asked)}, which nobody speaks, is negotiated and never echoed`, async (t) => {
+  test(`the unknown revision ${JSON.stringify(asked)} is negotiated and never echoed`, async (t) => {
     const { server, open, harness } = await stage(t);
     const client = new RawClient(harness.url, {
       'mcp-protocol-version': asked === '' ? '2025-11-25' : asked,

@@ -114,7 +114,7 @@ test('list_changed goes on the GET stream, and the call stays plain JSON', async
   await events.cancel();
 });
 
-test('what comes while no stream is open waits for the GET stream', async () => {
+test('a message without an open stream waits for the GET stream', async () => {
   const client = await open({ roots: {} });
   assert.equal(await client.call('askLater'), 'soon');
   await until('the question has arrived', () => viewOf(client).held > 0);
@@ -224,7 +224,7 @@ test('a cancellation of nothing is ignored', async () => {
     );
 });
 
-test('of several GET streams the newest gets a message, once; when it closes, the one before', async () => {
+test('the newest GET stream gets each message once; after it closes, the one before it does', async () => {
   const client = await open();
   const first = await client.get();
   const second = await client.get();

@@ -105,7 +105,7 @@ for (const [what, large] of [
     assert.equal(answer.json.error?.message, 'invalid request: a member is repeated');
   });
 
-test('a name or method that nobody could read at once is refused', async () => {
+test('an overlong name or method is refused', async () => {
   const long = `"${'x'.repeat(1_100_000)}"`;
   const named = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":${long}}}`;
   const answer = await client.post(named);
@@ -137,7 +137,7 @@ test('a large batch is cut into its messages, and refused where there are too ma
   );
 });
 
-test('while large messages are read, others have their turn after each piece', async () => {
+test('while large messages are read, other work runs after each piece', async () => {
   const body = Buffer.from(call(`"${'x'.repeat(8_000_000)}"`));
   let turns = 0;
   let reading = true;

@@ -48,7 +48,7 @@ for (const [what, target, caller, limits] of [
   ['the target', { callTimeoutMs: 301, toolTimeoutsMs: { echo: 1 } }, 60_000, 60_000],
   ['config.limits', {}, undefined, 301],
 ] as const)
-  test(`the time-out of ${what} counts before what is said further away`, async () => {
+  test(`the timeout of ${what} overrides less specific ones`, async () => {
     const { client } = await connect(target, {
       caller: () => ({
         principal: undefined,

@@ -55,7 +55,7 @@ test('a client that reads too slowly holds its session back until it has caught 
   assert.equal(held.count, 0);
 });
 
-test('one that takes nothing at all between two ticks is cut, and its session goes on', () => {
+test('a stream whose client reads nothing between two ticks is cut, and its session continues', () => {
   const { state, held, sink } = slowClient();
   sink.send('x'.repeat(4_000_000));
   sink.tick(0);

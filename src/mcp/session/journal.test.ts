@@ -24,7 +24,7 @@ const viewOf = (client: RawClient) =>
 const progress = (client: RawClient): object =>
   client.tool('progressAndHold', {}, { _meta: { progressToken: 't' } });
 
-test('a client that lost the stream of a call comes back for what it missed and for the response', async () => {
+test('a client that lost the stream of a call resumes it and gets missed events and the response', async () => {
   const client = await open();
   const leave = new AbortController();
   const events = await client.stream(progress(client), {}, leave.signal);
@@ -39,7 +39,7 @@ test('a client that lost the stream of a call comes back for what it missed and 
   assert.equal(await resumed.next(), undefined, 'with its response the stream is over');
 });
 
-test('a response that came while nobody read is replayed', async () => {
+test('a response without an open stream is replayed', async () => {
   const client = await open();
   const leave = new AbortController();
   const events = await client.stream(progress(client), {}, leave.signal);
@@ -76,7 +76,7 @@ test('a resumed stream replays that stream only', async () => {
   await resumed.cancel();
 });
 
-test('an id that nobody gave opens a fresh stream', async () => {
+test('an unknown event id opens a new stream', async () => {
   const client = await open();
   for (const id of ['nonsense', '999-1', '1']) {
     const events = await client.get({ 'last-event-id': id });

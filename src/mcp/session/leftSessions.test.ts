@@ -8,7 +8,7 @@ import { RemoteServer } from '../remoteServer.testing.ts';
 import { Session } from './session.ts';
 import { until } from '../../until.testing.ts';
 
-test('of a session that was left nothing stays in memory but what ends it', async () => {
+test('a detached session keeps in memory only what is needed to end it', async () => {
   let now = 1_000_000;
   const server = await RemoteServer.start();
   const harness = await startHarness({
@@ -31,7 +31,7 @@ test('of a session that was left nothing stays in memory but what ends it', asyn
   }
 });
 
-test('one holder that leaves session after session does not push out those of others', () => {
+test('a holder with many detached sessions does not evict those of other holders', () => {
   const left = new DetachedSessions();
   const ended: string[] = [];
   const leave = (id: string, holder: string): void =>

@@ -162,7 +162,7 @@ test('an id is good for so long after the beginning and no longer, and a session
   assert.equal(await statusOf(client), 200);
 });
 
-test('where nothing is to be resumed ids say nothing of a session', async (t) => {
+test('without resumption, session ids carry no state', async (t) => {
   const { server, here, there } = await pair(t, { runtime: { sessionResumableMs: 0 } });
   const client = await open({ here });
   assert.equal(await statusOf(moved(client, there)), 404);
@@ -304,7 +304,7 @@ test('children and their sessions stay where they are', async (t) => {
 
 const textOf = ({ events, json }: Answered): unknown => (events.at(-1) ?? json).result;
 
-test('what a server asks on the stream of a call may be answered by way of another process', async (t) => {
+test('a client may answer a request of the server through another process', async (t) => {
   const { server, here, there } = await pair(t);
   const client = await open({ here });
   const other = moved(client, there);
@@ -335,7 +335,7 @@ test('what a server asks on the stream of a call may be answered by way of anoth
   assert.deepEqual(answers, [{ by: 'numbered' }, { by: 'named' }]);
 });
 
-test('an answer that nobody asked for goes nowhere where it cannot be one', async (t) => {
+test('a response without a pending request is dropped', async (t) => {
   const { server, here, there } = await pair(t);
   const other = moved(await open({ here }), there);
   const before = server.seen.length;
@@ -440,7 +440,7 @@ test('notifications/initialized may come to another process than initialize', as
   assert.equal(await client.call('echo', { text: 'x' }), 'x');
 });
 
-test('a server that forgot a session which others may hold ends it for all, and the client begins anew', async (t) => {
+test('a server that lost a shared session ends it for all processes, and the client initializes again', async (t) => {
   const { server, here, there } = await pair(t);
   const client = await open({ here });
   const other = moved(client, there);
@@ -454,7 +454,7 @@ test('a server that forgot a session which others may hold ends it for all, and 
   assert.deepEqual([...here.runtime.view().sessions, ...there.runtime.view().sessions], []);
 });
 
-test('where a client listens, its session is begun again by the process that began it', async (t) => {
+test('the process that began a session reinitializes it while a client listens', async (t) => {
   const { server, here } = await pair(t);
   const client = await open({ here });
   const events = await client.get();
@@ -479,7 +479,7 @@ test('a stream that has begun when its session turns out to be gone ends with th
   assert.equal((await stream.next())?.error?.code, -32001);
 });
 
-test('a session that is idle here is left to those who may use it, and ends when nobody can resume it', async (t) => {
+test('an idle session is detached for other processes, and ends when none can resume it', async (t) => {
   let now = 1_000_000;
   const runtime = { now: () => now, sessionTtlMs: 1_000, sessionResumableMs: 10_000 };
   const { server, here, there } = await pair(t, { runtime });
@@ -500,7 +500,7 @@ test('a session that is idle here is left to those who may use it, and ends when
   await until('the server knows', () => server.deleted.length === 1);
 });
 
-test('a gateway that ends leaves sessions to those who come after, and ends them where nobody can', async (t) => {
+test('a gateway that shuts down leaves sessions to others, or ends them if none can resume them', async (t) => {
   const server = await RemoteServer.start();
   t.after(() => server.close());
   for (const [keyHolders, ended] of [
@@ -526,7 +526,7 @@ test('a gateway that ends leaves sessions to those who come after, and ends them
   assert.equal(await moved(client, next).delete(), 204);
 });
 
-test('without a key that others have, an id of our own that ended stays ended', async (t) => {
+test('without a shared session key, an ended session id stays ended', async (t) => {
   let now = 1_000_000;
   const server = await RemoteServer.start();
   server.stateful = false;
@@ -596,7 +596,7 @@ test('two questions under one id of a server are two to the client', async (t) =
   for (const stream of streams) await stream.cancel();
 });
 
-test('a gateway that ends tells the servers of sessions that it had left where nobody comes after', async (t) => {
+test('a gateway that shuts down ends detached sessions that no process can resume', async (t) => {
   let now = 1_000_000;
   const server = await RemoteServer.start();
   t.after(() => server.close());
@@ -668,7 +668,7 @@ test('a session that one of several addresses knows is looked for when they are 
   assert.equal(other.of('ping').length, 0, 'nobody else is asked');
 });
 
-test('sessions that are asked about count, are of their caller, and hold up nobody at the end', async (t) => {
+test('sessions under resumption count for their caller and do not delay shutdown', async (t) => {
   const { server, here, there } = await pair(t, { limits: { maxMcpSessions: 2 } });
   const ada = { 'x-principal': 'ada' };
   const clients = [await open({ here }, ada), await open({ here }, ada)] as const;

@@ -101,7 +101,7 @@ test('with dnsRebindingProtection Host and Origin must both be local, on any add
   assert.equal(allowed({ host: 'localhost', origin: 'https://app.example.com', local }, true), false);
 });
 
-test('a session id says nothing to those without the key and cannot be altered', () => {
+test('a session id is opaque without the key and cannot be altered', () => {
   const seal = new SessionSeal('ab'.repeat(32));
   const id = seal.seal('backend');
   assert.match(id, /^[\w-]+$/);
@@ -202,7 +202,7 @@ test('no message within a string is a line of its own, whatever a server takes f
   assert.deepEqual(JSON.parse(message!.text), sent);
 });
 
-test('a filtered list keeps the bytes of what stays', () => {
+test('a filtered list keeps the bytes of its remaining items', () => {
   const text =
     '{"jsonrpc":"2.0","id":1,"result":{"tools":[ {"name":"a", "n":1.0} ,{"name":"b"},{"x":{}},{"name":"c","u":"é"}],"nextCursor":"z"}}';
   const viewList = (json: string, more: Partial<ListFilterStart>): string | undefined => {

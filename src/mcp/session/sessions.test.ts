@@ -90,7 +90,7 @@ test('when a backend vanishes its sessions end, and those of others stay', async
   await until('its child is gone', () => harness.runtime.view().children === 1);
 });
 
-test('a session that nobody uses ends after its time to live, its child with it', async () => {
+test('an idle session ends with its child process after its time to live', async () => {
   let now = 0;
   const harness = await start({ runtime: { now: () => now, sessionTtlMs: 1_000 } });
   const client = new RawClient(harness.url);
@@ -149,7 +149,7 @@ for (const limits of [{ maxMcpSessions: 2 }, { maxChildren: 2 }])
     assert.equal((await clients[2].initialize()).status, 200);
   });
 
-test('what waits for a client without a stream is bounded, and a question that falls out is answered', async () => {
+test('messages for a client without a stream are bounded, and a dropped request gets an error', async () => {
   const harness = await start();
   const client = new RawClient(harness.url);
   await client.initialize();

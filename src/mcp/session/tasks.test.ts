@@ -136,7 +136,7 @@ test('a task is as hidden as the tool that made it', async (t) => {
   assert.deepEqual(await listed(alice), [handle, other]);
 });
 
-test('news of a task goes to its principal, under the handle, and to nobody else', async (t) => {
+test('a notification about a task reaches only its principal, under the handle', async (t) => {
   const { server, user } = await scene(t);
   const clients = [await user('alice'), await user('bob')] as const;
   const handle = await begin(clients[0], 'payroll');
@@ -269,7 +269,7 @@ test('an id that fits into no handle fails the call that made it', async (t) => 
   }
 });
 
-test('what is remembered of tasks is bounded, and an owner of many makes no other’s forgotten', () => {
+test('remembered tasks are bounded for each owner', () => {
   const book = new TaskRegistry(new SessionSeal());
   const owner = (principal: string, server = 's'): TaskOwner => ({ server, principal, session: 'x' });
   const small = book.bind(owner('small'), 'task', { kind: 'tool', name: 'a' });

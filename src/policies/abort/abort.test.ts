@@ -12,7 +12,7 @@ test('a request is answered with the status, and the log tells it from a real fa
   assert.deepEqual(x.annotations, { fault: 'abort' });
 });
 
-test('a share of the requests is answered so, the others go on', () => {
+test('the gateway aborts a share of the requests and forwards the others', () => {
   const answered = (percentage: number): number => {
     const steps = prepared(abort, { status: 500, percentage });
     return Array.from({ length: 2_000 }, () => steps.onRequest?.(new FakeExchange())).filter(
@@ -25,7 +25,7 @@ test('a share of the requests is answered so, the others go on', () => {
   assert.ok(half > 800 && half < 1_200, String(half));
 });
 
-test('what is no status and no share is refused', () => {
+test('an invalid status or share is rejected', () => {
   for (const settings of [
     {},
     { status: 100 },

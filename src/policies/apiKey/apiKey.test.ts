@@ -41,7 +41,7 @@ test('holders can be told apart by an id that gives nothing of the key away', ()
   assert.ok(!sha256('key-of-alice-0001').includes(id('key-of-alice-0001')));
 });
 
-test('the modes differ in what they do without a key and with an unknown one', () => {
+test('the modes differ for a missing and for an unknown key', () => {
   const unknown = [
     bearer('key-of-alice-0002'),
     bearer(''),
@@ -82,7 +82,7 @@ test('a key may stand in another header or in a cookie', () => {
   );
 });
 
-test('a key in the query is taken out of what is forwarded, and two of them count as none', () => {
+test('a key in the query is removed before forwarding, and two keys count as none', () => {
   const query = { keys, location: { queryParameter: { name: 'api key' } } };
   const rows: [string, string][] = [
     ['/p?a=1&api%20key=key-of-alice-0001&b=%41', '/p?a=1&b=%41'],

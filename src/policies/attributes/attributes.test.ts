@@ -40,7 +40,7 @@ test('expressions see by which port, gateway, listener and route a request is se
   assert.deepEqual(value('proxy.route', { passage }), passage.route);
 });
 
-test('what a route or gateway does not have is not there', () => {
+test('attributes that a route or gateway lacks are absent', () => {
   assert.equal(value('has(proxy.gateway)'), false);
   assert.equal(value('has(proxy.route.rule) || has(proxy.route.namespace)'), false);
   assert.equal(value('proxy.route.name'), 'route0');

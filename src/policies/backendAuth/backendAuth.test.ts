@@ -26,7 +26,7 @@ function sent(
   return { headers: x.requestHeaders.apply(x.request.headerLines()), target: x.forwardTarget };
 }
 
-test('a key is sent as a bearer token, in place of what the client sent there', () => {
+test('a key is sent as a bearer token, in place of the client credentials', () => {
   const client: FakeRequest = {
     headers: [
       ['Authorization', 'Bearer mine'],
@@ -134,7 +134,7 @@ test('a dump of the settings shows no secret', () => {
   );
 });
 
-test('what cannot be sent, is ambiguous or not built is refused', () => {
+test('credentials that cannot be sent, are ambiguous or unsupported are rejected', () => {
   const messages = (settings: object): string =>
     (backendAuth.schema.safeParse(settings).error?.issues ?? [])
       .map((issue) => JSON.stringify(issue))

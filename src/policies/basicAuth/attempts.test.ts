@@ -7,7 +7,7 @@ const emptied = (attempts: Attempts, client: string, user: string): number => {
   return 100;
 };
 
-test('one client may try ten passwords for one user, and one more every six seconds', () => {
+test('a client may try ten passwords for a user, and one more every six seconds', () => {
   let now = 0;
   const attempts = new Attempts(() => now);
   assert.equal(emptied(attempts, 'a', 'alice'), 10);

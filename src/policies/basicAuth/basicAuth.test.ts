@@ -88,7 +88,7 @@ test('wrong passwords, unknown users and malformed credentials are refused alike
   }
 });
 
-test('who brings no credentials passes in optional mode only; other schemes are not ours', async () => {
+test('a request without credentials passes in optional mode only; other schemes are ignored', async () => {
   for (const headers of [[], [['authorization', 'Bearer abc']]] as HeaderLine[][]) {
     const optional = await call(open({ htpasswd }), headers);
     assert.equal(optional.error, undefined);
@@ -106,7 +106,7 @@ test('many requests at once with one password wait for one check', async () => {
   assert.ok(outcomes.every(({ x }) => x.user === 'alice'));
 });
 
-test('a client that guesses is limited for that user, and nobody else is', async () => {
+test('a client that guesses passwords is limited for that user only', async () => {
   const steps = open({ htpasswd: `alice:${hashSync('pw', 4)}\nbob:${hashSync('pw', 4)}` });
   assert.equal((await call(steps, basic('bob:pw'), '198.51.100.1')).x.user, 'bob');
   for (const user of ['alice', 'bob', 'stranger']) {
@@ -197,7 +197,7 @@ test('users from a file change with the file; a changed password ends the old on
   rmSync(folder, { recursive: true });
 });
 
-test('a file that cannot be used lets nobody in, in optional mode neither', async () => {
+test('an unusable file refuses every user, also in optional mode', async () => {
   const { error } = await call(open({ htpasswd: { file: '/nowhere/users' } }), []);
   assert.equal(error?.code, 'policy_failed');
 });

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { prepared } from '../tools.testing.ts';
 import { buffer } from './index.ts';
 
-test('what is gathered is a plan for the data plane', () => {
+test('the buffer settings are a plan for the data plane', () => {
   assert.deepEqual(
     prepared(buffer, { request: { maxBytes: 1024 }, response: { failureMode: 'failOpen' } }).forwarding,
     {

@@ -109,7 +109,7 @@ test('the policy, not the backend, says what an origin may read', () => {
   ]);
 });
 
-test('* allows any origin by echoing it, and * for methods and headers echoes what was asked', () => {
+test('* allows any origin by echoing it, and * for methods and headers echoes the request', () => {
   const open = { allowOrigins: ['*'], allowMethods: ['*'], allowHeaders: ['*'] };
   const headers = preflight(open, 'https://any.test', [
     'Access-Control-Request-Headers',

@@ -42,7 +42,7 @@ test('a number is a number of milliseconds, written down or computed', async () 
   );
 });
 
-test('nobody can ask for more than an hour, or for less than nothing', async () => {
+test('the delay is clamped to between zero and one hour', async () => {
   assert.deepEqual(await waits({ duration: 'duration("48h")' }), [3_600_000]);
   assert.deepEqual(await waits({ duration: 'duration("-5s")' }), []);
 });
@@ -70,7 +70,7 @@ test('a share of the requests is held', async () => {
   assert.ok(held > 800 && held < 1_200, String(held));
 });
 
-test('what is no duration is refused when it is loaded', () => {
+test('an invalid duration is rejected at load', () => {
   for (const settings of [
     {},
     { duration: '' },

@@ -12,7 +12,7 @@ function answer(settings: object, request: FakeRequest = {}): Reply {
   return reply;
 }
 
-test('a fixed body is sent as text, or as what its header says', () => {
+test('a fixed body is sent as text, or with the type of its header', () => {
   assert.deepEqual(answer({ status: 418, body: 'teapot' }), {
     status: 418,
     headers: [['content-type', 'text/plain; charset=utf-8']],
@@ -95,7 +95,7 @@ test('a header whose expression fails, or makes no header value, is left out, an
   assert.equal(tools.lines.length, 6);
 });
 
-test('what cannot work is refused when it is loaded', () => {
+test('settings that cannot work are rejected at load', () => {
   const problems = (settings: object) => directResponse.schema.safeParse(settings).error?.issues ?? [];
   assert.equal(problems({ body: 'x' }).length, 1);
   assert.equal(problems({ status: 99 }).length, 1);

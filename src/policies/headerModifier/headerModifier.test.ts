@@ -25,7 +25,7 @@ const changed: HeaderLine[] = [
   ['x-both', '1'],
 ];
 
-test('request headers are added to, then set, then removed, so that what is removed is gone', () => {
+test('request headers are added, then set, then removed', () => {
   const x = new FakeExchange();
   assert.equal(prepared(requestHeaderModifier, settings).onRequest?.(x), undefined);
   assert.deepEqual(x.requestHeaders.apply(before), changed);
@@ -82,7 +82,7 @@ test('the host can be set, by either of its names, and to nothing else than a ho
   assert.equal(requestHeaderModifier.schema.safeParse(twice).success, false);
 });
 
-test('what could begin another header or another message is no name and no value', () => {
+test('names and values that could start another header or message are rejected', () => {
   for (const value of ['a\r\nb: c', 'a\nb', 'a\rb', 'a\u0000b', ' a', 'a ', '\ta', 'é'])
     assert.equal(
       requestHeaderModifier.schema.safeParse({ set: { a: value } }).success,

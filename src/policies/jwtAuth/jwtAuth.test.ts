@@ -51,7 +51,7 @@ test('a cached token is judged without a promise', () => {
     assert.equal(steps.onRequest?.(new FakeExchange({ headers: bearer(good) })), undefined);
 });
 
-test('the modes differ in what they do without a token and with a bad one', async () => {
+test('the modes differ for a missing and for an invalid token', async () => {
   const rows: [string, HeaderLine[], string | undefined][] = [
     ['strict', [], 'token_missing'],
     ['strict', bearer(expired), 'token_invalid'],
@@ -93,7 +93,7 @@ test('a Basic credential that is not ours goes on to the backend, a bad token do
   assert.deepEqual(bad.x.requestHeaders.apply(bad.x.request.headerLines()), []);
 });
 
-test('the challenge says what was wrong only where a token was presented; the log says why', async () => {
+test('the challenge names an error only for a presented token; the log has the reason', async () => {
   assert.equal(challenge(await call({ ...written, mode: 'strict' }, [])), 'Bearer');
   const late = await call({ ...written, mode: 'strict' }, bearer(expired));
   assert.equal(challenge(late), 'Bearer error="invalid_token", error_description="The access token expired"');

@@ -54,7 +54,7 @@ function limiter(settings: unknown) {
 
 const from = (client: string): FakeRequest => ({ headers: [['x-client', client]] });
 
-test('a bucket lets through what it holds, then 429, and every answer says where the client stands', () => {
+test('a bucket allows its tokens, then 429, and each response reports the remaining tokens', () => {
   const { ask, pass } = limiter([{ maxTokens: 2, tokensPerFill: 1, fillInterval: '10s' }]);
   const base = { limit: '2', reset: '10', retryAfter: undefined };
   assert.deepEqual(ask(), { ...base, allowed: true, remaining: '1' });
@@ -63,7 +63,7 @@ test('a bucket lets through what it holds, then 429, and every answer says where
   assert.deepEqual(ask(), { ...base, allowed: false, remaining: '0', reset: '7', retryAfter: '7' });
 });
 
-test('each interval fills the bucket by what is written, up to what it holds', () => {
+test('each interval adds the configured tokens, up to the maximum', () => {
   const { allowed, ask, pass } = limiter([{ maxTokens: 3, tokensPerFill: 2, fillInterval: '1s' }]);
   for (let i = 0; i < 3; i++) assert.equal(allowed(), true);
   pass(999);
@@ -178,7 +178,7 @@ test('a limit with the same numbers beside another one is a limit of its own', (
   assert.equal(ask().remaining, '0');
 });
 
-test('what would allow nothing or everything, and what is not built, is refused', () => {
+test('limits that allow nothing or everything, and unsupported settings, are rejected', () => {
   const good = { maxTokens: 1, tokensPerFill: 1, fillInterval: '1s' };
   const issues = (settings: unknown) => localRateLimit.schema.safeParse(settings).error?.issues ?? [];
   for (const settings of [

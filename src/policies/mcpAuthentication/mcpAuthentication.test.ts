@@ -243,7 +243,7 @@ test('an issuer whose metadata cannot be had gives 503', async (t) => {
   steps.close?.();
 });
 
-test('where no key set is named the metadata of the issuer names it, or else the usual place of the provider', () => {
+test('without a configured key set, the issuer metadata names it, or the default path of the provider is used', () => {
   const source = (settings: object): unknown =>
     (mcpAuthentication.schema.parse({ audiences: [], ...settings }) as { jwks: unknown }).jwks;
   const issuer = 'https://idp.test/realms/r';
@@ -265,7 +265,7 @@ test('where no key set is named the metadata of the issuer names it, or else the
   );
 });
 
-test('what is not built is refused by name', () => {
+test('unsupported settings are rejected by name', () => {
   const issues = (settings: object) =>
     mcpAuthentication.schema.safeParse({ ...written, ...settings }).error?.issues ?? [];
   const refused = [{ clientId: 'a' }, { clientSecret: 'b' }, { provider: { entra: {} } }]

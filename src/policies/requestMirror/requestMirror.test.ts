@@ -5,7 +5,7 @@ import { requestMirror } from './index.ts';
 
 const mirrors = (settings: unknown) => prepared(requestMirror, settings).forwarding?.mirrors;
 
-test('one mirror or several are plans for the data plane', () => {
+test('a plan for the data plane has one or several mirrors', () => {
   assert.deepEqual(mirrors({ backend: { host: 'Shadow.internal:8000' }, percentage: 0.25 }), [
     { host: 'shadow.internal', port: 8000, share: 0.25 },
   ]);
@@ -18,7 +18,7 @@ test('one mirror or several are plans for the data plane', () => {
   );
 });
 
-test('what is no HTTP backend and no share is refused', () => {
+test('a mirror without an HTTP backend or with an invalid share is rejected', () => {
   const messages = (settings: unknown): string =>
     JSON.stringify(requestMirror.schema.safeParse(settings).error?.issues ?? []);
   for (const host of ['a', 'a:0', 'a:65536', 'https://a:1', 'http://a/path', 'a b:1', '-a:1', ''])

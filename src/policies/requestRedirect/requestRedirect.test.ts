@@ -78,7 +78,7 @@ test('without a host the address is relative, and never one of another host', ()
   assert.equal(to({ status: 301 }, { target: '//evil.test/a' }), 'http://gateway.test//evil.test/a');
 });
 
-test('what cannot be an address, or is no redirect, is refused when it is loaded', () => {
+test('an invalid address or a status that is not a redirect is rejected at load', () => {
   const refused = [
     { status: 200 },
     { status: 304 },

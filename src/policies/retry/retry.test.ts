@@ -15,7 +15,7 @@ function plan(settings: object): RetryPlan {
 const answer = (status: number, ...lines: HeaderLine[]): AnswerHead => ({ status, lines: () => lines });
 const ask = (method: string): FakeExchange => new FakeExchange({ method });
 
-test('the plan has what is written, and careful defaults for the rest', () => {
+test('the plan has the configured values, and careful defaults for the rest', () => {
   const { attempts, backoffMs, maxBodyBytes } = plan({ codes: [503], attempts: 3, backoff: '50ms' });
   assert.deepEqual([attempts, backoffMs, maxBodyBytes], [3, 50, 65_536]);
   const bare = plan({ codes: [503] });
@@ -91,7 +91,7 @@ test('a budget of nothing allows nothing', () => {
   assert.equal(budget.take(), false);
 });
 
-test('what cannot work is refused', () => {
+test('settings that cannot work are rejected', () => {
   const good = { codes: [503], attempts: 2 };
   for (const settings of [
     {},

@@ -37,7 +37,7 @@ test('no rules let everybody in and cost nothing', () => {
   assert.deepEqual(Object.keys(prepared(authorization, { rules: [] })), []);
 });
 
-test('a group rule lets in whoever has the group in a list, and nobody else', () => {
+test('a group rule allows only callers with the group in a list claim', () => {
   const rules = [{ if: '"admins" in auth.claims.groups' }];
   assert.equal(enters(rules, { groups: ['staff', 'admins'] }), true);
   assert.equal(enters(rules, { groups: ['staff'] }), false);
@@ -197,7 +197,7 @@ test('answers about names of any length are right, and long names are not kept i
   assert.equal(steps.allowMcpItem?.(x, tool('yes')), true);
 });
 
-test('rules about items show what they allow and hide the rest', () => {
+test('rules about items show allowed items and hide the rest', () => {
   const items = [tool('echo'), tool('add'), prompt];
   assert.deepEqual(seen(['mcp.tool.name == "echo"'], items), ['echo']);
   assert.deepEqual(seen(['mcp.tool.name == "echo"', 'mcp.prompt.name == "hello"'], items), ['echo', 'hello']);
@@ -337,7 +337,7 @@ test('the rules of a request share one budget over all its items', () => {
   assert.equal(allowMcpItem?.(large(), tool('tool0')), true, 'another request has a budget of its own');
 });
 
-test('what a request without work left was told is not remembered for the next one', () => {
+test('a verdict of a request with an exhausted budget is not cached', () => {
   for (const rule of [
     { deny: 'mcp.tool.name == "hidden"' },
     { allow: 'jwt.a == 1 && mcp.tool.name == "shown"' },

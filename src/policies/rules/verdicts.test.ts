@@ -25,7 +25,7 @@ test('answers of all tokens together are bounded in bytes', () => {
   assert.ok(most > mostVerdictBytes / 2 && most <= mostVerdictBytes, `${most}`);
 });
 
-test('the answers that were begun longest ago make room, and whoever lost them gets them again', () => {
+test('the oldest cached verdicts are evicted and computed again', () => {
   const first = new Verdicts();
   first.add('a', true);
   const others: Verdicts[] = [];

@@ -7,7 +7,7 @@ import { sessionAffinitySchema } from './facts.ts';
 const keyOf = (source: string, request: FakeRequest): unknown =>
   affinityKey(sessionAffinitySchema.parse({ source }).source)(new FakeExchange(request));
 
-test('the key is what the expression comes to: address, header, cookie, anything', () => {
+test('the key is the value of the expression: address, header, cookie, anything', () => {
   const request: FakeRequest = {
     remoteAddress: '192.0.2.1',
     headers: [

@@ -8,7 +8,7 @@ import { sessionPersistenceSchema } from './facts.ts';
 const plan = (written: object): PersistencePlan | undefined =>
   prepared(sessionPersistence, written).forwarding?.persistence;
 
-test('the plan has what is written; a cookie of the session of the browser is the usual one', () => {
+test('the plan has the configured values; the default is a session cookie', () => {
   assert.deepEqual(plan({}), {
     name: undefined,
     cookie: { permanent: false, sameSite: 'Lax' },
@@ -32,7 +32,7 @@ test('the plan has what is written; a cookie of the session of the browser is th
   assert.equal(plan({ type: 'Header', sessionName: 'x-session' })?.cookie, undefined);
 });
 
-test('what cannot work is refused, with its place', () => {
+test('settings that cannot work are rejected with their position', () => {
   const cases: [written: object, path: string, message: RegExp][] = [
     [{ cookieConfig: { lifetimeType: 'Permanent' } }, 'cookieConfig.lifetimeType', /needs absoluteTimeout/],
     [{ type: 'Header', cookieConfig: {} }, 'cookieConfig', /belongs to type: Cookie/],

@@ -53,7 +53,7 @@ test('a file is read again when it changes, and a bad change leaves the last goo
   assert.equal(lines.length, 1);
 });
 
-test('until a file can be used nobody passes, and then it is used', async () => {
+test('requests are refused until the file is usable', async () => {
   const file = join(folder, 'late');
   const { options, next } = words();
   const watched = new WatchedText({ kind: 'file', file }, options);

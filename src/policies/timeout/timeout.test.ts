@@ -4,7 +4,7 @@ import { FakeExchange } from '../exchange.testing.ts';
 import { prepared } from '../tools.testing.ts';
 import { timeout } from './index.ts';
 
-test('limits are set in milliseconds, and only those that are written', () => {
+test('only configured limits are set, in milliseconds', () => {
   const both = new FakeExchange();
   void prepared(timeout, { requestTimeout: '1m30s', backendRequestTimeout: '500ms' }).onRequest?.(both);
   assert.deepEqual([both.requestLimit, both.backendLimit], [90_000, 500]);

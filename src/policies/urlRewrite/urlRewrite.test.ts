@@ -37,7 +37,7 @@ test('the host is noted for the time when the backend is known', () => {
   assert.deepEqual(noted('none'), { kind: 'none' });
 });
 
-test('what is no host and no path is refused when it is loaded', () => {
+test('an invalid host or path is rejected at load', () => {
   for (const settings of [
     { authority: 'self' },
     { authority: { full: 'http://a' } },

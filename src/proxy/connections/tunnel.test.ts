@@ -56,7 +56,7 @@ test('a connection writes large reads of the backend where they lie, and gives t
   await until('all are given back', () => lent.now === 0);
 });
 
-test('a stream of HTTP/2 gives back what it was lent: when the client has taken it, and when the stream ends before', () => {
+test('an HTTP/2 stream returns lent buffers after the client has read them, or when the stream ends', () => {
   const connection = new MemoryConnection();
   // Windows of 16 KiB: most of what is lent has to wait. A small rest would be copied, and nothing kept lent.
   const settings = frame(4, 0, 0, Buffer.from([0, 4, 0, 0, 0x40, 0]));

@@ -102,7 +102,7 @@ test('a body that trickles is 408, though it never pauses', async () => {
   });
 });
 
-test('a client is not blamed for the time in which nobody takes its body', async () => {
+test('the body timeout does not count time in which the backend reads nothing', async () => {
   const limits = { minBodyRate: 1_000_000, minBodyRateWindowMs: 50 };
   let backendSide: BackendConnection | undefined;
   const script: BackendScript = {

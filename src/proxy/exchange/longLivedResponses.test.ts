@@ -91,7 +91,7 @@ for (const [what, next, lives] of cases)
     plane.close();
   });
 
-test('what has ended by itself is not ended again, and a snapshot nobody listens on is let go', async () => {
+test('a finished stream is not ended again, and a snapshot without streams is released', async () => {
   const plane = await TestPlane.start(model(route()));
   const client = await listen(plane);
   client.close();

@@ -72,7 +72,7 @@ test('a request on an address that goes ends there in peace', async (t) => {
   assert.equal((await client.ask(get())).body.toString(), '127.0.0.2');
 });
 
-test('what is known of the health of an address outlives the tls of others', async (t) => {
+test('the health of an address survives changes of other addresses', async (t) => {
   const [bad, good] = (await startApps(t, '127.0.0.1', '127.0.0.2')) as [App, App];
   bad.behave = (_request, response) => void response.writeHead(503).end();
   const eviction = { consecutiveFailures: 1, durationMs: 60_000, maxEjectedPercent: 100 };

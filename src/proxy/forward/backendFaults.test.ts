@@ -163,7 +163,7 @@ const garbage: readonly string[] = [
   `HTTP/1.1 200 OK\r\nX: ${'y'.repeat(70_000)}\r\n\r\n`,
 ];
 
-test('what is no answer is 502, and never the client’s to see', async () => {
+test('an invalid response of a backend becomes 502 and never reaches the client', async () => {
   let answer = '';
   await withBackend(
     { onRequest: (_request, connection) => connection.send(answer) },

@@ -206,7 +206,7 @@ test('large bodies cross both ways', async (t) => {
   assert.equal(received.length, 1);
 });
 
-test('files are read anew when they change; what cannot be read leaves the last good ones in use', async (t) => {
+test('files are reloaded when they change; unreadable ones leave the previous files in use', async (t) => {
   const file = join(folder, 'root.pem');
   const renew = (text: string): void => {
     writeFileSync(`${file}.new`, text);
@@ -230,7 +230,7 @@ test('files are read anew when they change; what cannot be read leaves the last 
   assert.equal((await asked(gateway)).answer.body.toString(), 'old');
 });
 
-test('a route whose files cannot be read is closed and says so; the others are served', async (t) => {
+test('a route with unreadable files is closed and reported; other routes are served', async (t) => {
   const { port } = await backend(t, certificate());
   const file = join(folder, 'absent.pem');
   const gateway = await TestPlane.start({
@@ -263,7 +263,7 @@ test('a connection that was not verified is never used by a route that verifies'
   assert.equal(status(await client.ask(get('/'))), 503);
 });
 
-test('where only the alternative names count, the host name chooses the certificate and proves nothing', async (t) => {
+test('with subjectAltNames, the host name selects the certificate and proves nothing', async (t) => {
   const root = { inline: ca.cert };
   const { port } = await backend(t, ca.issue({ names: ['shop.test', 'spiffe://cluster/ns/shop'] }));
   const only = (...subjectAltNames: string[]): BackendTls => ({

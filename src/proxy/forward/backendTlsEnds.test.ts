@@ -157,7 +157,7 @@ test('a backend that says lengths and then does not is asked again where that do
   assert.deepEqual([...new Set(plane.access.map(({ error }) => error))], [undefined]);
 });
 
-test('what cannot be asked again fails rather than be taken for whole, once', async (t) => {
+test('a request that cannot be repeated fails once, so that a truncated response is not taken as complete', async (t) => {
   const backend = await start(t, mixed(endInOrder));
   const plane = await planeFor(t, backend);
   await plane.ask(get('/length'));

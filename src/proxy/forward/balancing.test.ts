@@ -202,7 +202,7 @@ test('a request that is forwarded by a plan goes to another address, too', async
     }
 });
 
-test('where no address can be connected to the answer is 503, after three tries', async (t) => {
+test('the gateway answers 503 after three failed connection attempts', async (t) => {
   const ports = await freePorts(5);
   const addresses = ports.map((port) => ({ host: '127.0.0.1', port }));
   const gateway = await plane(t, { host: 'app.test', port: 80, addresses });
@@ -394,7 +394,7 @@ test('a request that waits for a backend without a route any more is refused in 
   assert.equal(status(await waiting), 503);
 });
 
-test('a reload that changes the addresses keeps what is known of those that stay', async (t) => {
+test('a reload that changes the addresses keeps the state of those that stay', async (t) => {
   const apps = await startApps(t, '127.0.0.1', '127.0.0.2', '127.0.0.3');
   const [one, two, three] = apps as [App, App, App];
   const gateway = await plane(t, listed([one, two]));
@@ -480,7 +480,7 @@ test('no request fails while addresses come and go', async (t) => {
   );
 });
 
-test('what the metrics say of backends is in the documents, and each series comes once', async (t) => {
+test('the metrics of backends are documented, and each series appears once', async (t) => {
   const apps = await startApps(t, '127.0.0.1', '127.0.0.2');
   const target = listed(apps);
   const tls = { insecure: true, insecureHost: false, subjectAltNames: [] };

@@ -239,7 +239,7 @@ test('fields of one connection stop at the gateway, in both directions', async (
   assert.equal(field(reply, 'proxy-authenticate'), 'Basic');
 });
 
-test('the backend learns who asked, and for what', async () => {
+test('the backend gets the client address, the host and the scheme', async () => {
   const { seen } = await exchange(get('/'));
   assert.equal(field(seen, 'x-forwarded-for'), '127.0.0.1');
   assert.equal(field(seen, 'x-forwarded-proto'), 'http');
@@ -344,7 +344,7 @@ test('policies have the last word over the fields the gateway adds', async () =>
   edited.close();
 });
 
-test('the absolute form is served as what it names, and sent on in origin form', async () => {
+test('the absolute form selects the route by its authority, and is forwarded in origin form', async () => {
   const { seen } = await exchange('GET http://Other.test:81/a?b HTTP/1.1\r\nhost: app.test\r\n\r\n');
   assert.equal(seen.start, 'GET /a?b HTTP/1.1');
   assert.equal(field(seen, 'host'), 'other.test:81');
@@ -434,7 +434,7 @@ test('a client that says close gets its answer and the end', async () => {
   assert.equal(await client.closed(), 'fin');
 });
 
-test('requests that nobody serves are told so', async () => {
+test('requests without a matching route get an error', async () => {
   const hosts = await TestPlane.start({
     hostname: '*.example.com',
     routes: [
@@ -492,7 +492,7 @@ test('weighted backends share the requests, weight 0 gets none', async () => {
   await unused.close();
 });
 
-test('what happened is in the access log and in the metrics', async () => {
+test('the access log and the metrics record each request', async () => {
   script = undefined;
   const before = plane.access.length;
   await plane.ask(

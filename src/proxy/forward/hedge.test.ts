@@ -117,7 +117,7 @@ test('the first try may still win; its hedge is cancelled', async (t) => {
   assert.deepEqual(await counts(plane), ['0', '1']);
 });
 
-test('what may not be done twice is not raced, whatever a precondition says', async (t) => {
+test('requests that must not be repeated are not hedged, whatever a precondition says', async (t) => {
   const { plane, pending } = await stage(t, {
     slow: first,
     retry: { precondition: 'request.method == "POST" || request.method == "PUT"' },

@@ -142,7 +142,7 @@ test('a tunnel that breaks at one side breaks at the other', async (t) => {
   await until('the backend is told', () => second?.destroyed === true);
 });
 
-test('what the backend answers in place of a tunnel goes to the client, and the connection goes on', async (t) => {
+test('a refusal of a tunnel by the backend reaches the client, and the connection continues', async (t) => {
   const plane = await start(t, (stream, headers) => {
     if (headers[':method'] === 'CONNECT') {
       stream.respond({ ':status': 403, 'content-type': 'text/plain' });

@@ -36,7 +36,7 @@ async function planeTo(
 
 const at = (port: number, percentage = 1) => ({ backend: { host: `127.0.0.1:${port}` }, percentage });
 
-test('a copy with head and body goes to the mirror, and its answer to nobody', async () => {
+test('a copy with head and body goes to the mirror, and its response is ignored', async () => {
   const real = await backendOf(answer);
   const mirror = await backendOf({
     onRequest: (_request, connection) =>
@@ -86,7 +86,7 @@ test('a mirror that is not there, breaks off or talks nonsense changes nothing a
   assert.match(text, /portcullis_mirrored_requests_total\{[^}]*result="failed"[^}]*\} 9/);
 });
 
-test('a mirror that takes nothing slows nobody down, and gets no more than it may keep waiting', async () => {
+test('a stalled mirror does not slow requests down, and its queue is bounded', async () => {
   const real = await backendOf(answer);
   const stuck = await backendOf({ onConnection: (connection) => void connection.socket.pause() });
   const plane = await planeTo(real, at(stuck.port));

@@ -55,7 +55,7 @@ test('no more idle connections are kept than the pool may hold', async () => {
   });
 });
 
-test('connections that nobody needs for a while are closed', async () => {
+test('idle connections are closed after a while', async () => {
   await withHeldBackend({ poolIdleTimeoutMs: 50 }, async (plane, backend, release) => {
     await burst(plane, backend, release, 3);
     await backend.until('all are closed', () => backend.connections.size === 0);

@@ -152,7 +152,7 @@ test('no tunnel is asked for that could carry HTTP past the rules, nor where the
   );
 });
 
-test('a 101 that nobody asked for, or to another protocol, is 502', async () => {
+test('an unexpected 101, or one to another protocol, is 502', async () => {
   const answers = [
     switching('other'),
     switching('raw, other'),

@@ -19,7 +19,7 @@ const wrong: readonly (readonly [text: string, code: number])[] = [
   ['\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400],
 ];
 
-test('what is no request is answered with its status, and nothing after it is read', async () => {
+test('an invalid request gets its status, and the gateway reads nothing after it', async () => {
   await withPlane(echo, {}, async (plane, backend) => {
     for (const [text, code] of wrong) {
       const client = await plane.client();

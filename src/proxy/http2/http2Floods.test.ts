@@ -39,7 +39,7 @@ for (const [name, round] of Object.entries(floods))
     assert.equal(status(await plane.ask(get())), 200);
   });
 
-test('what a busy client sends is no flood', async (t) => {
+test('the traffic of a busy client is not a flood', async (t) => {
   const plane = await start(t);
   const client = await plane.client();
   client.socket.write(preface);

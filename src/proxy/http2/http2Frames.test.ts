@@ -263,7 +263,7 @@ test('frames that come a byte at a time are the same frames', async (t) => {
   await until('both are answered', () => plane.access.length === 2);
 });
 
-test('what is left of a request that was answered early is read for a moment, and then reset', async (t) => {
+test('the rest of a request that was answered early is read briefly, then the stream is reset', async (t) => {
   const plane = await start(t, {
     onHead: (connection) => connection.send('HTTP/1.1 403 Forbidden\r\ncontent-length: 2\r\n\r\nno'),
   });

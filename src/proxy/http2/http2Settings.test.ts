@@ -43,7 +43,7 @@ async function answered(stream: ClientHttp2Stream): Promise<{ status: unknown; b
   return { status: headers[':status'], body };
 }
 
-test('clients are told what the configuration says', async (t) => {
+test('the settings frame has the configured values', async (t) => {
   const { session } = await stage(t, {
     maxStreams: 7,
     streamWindow: 200_000,
@@ -106,7 +106,7 @@ test('a client that answers no ping is given up; one that does stays', async (t)
   assert.equal(ended, '1');
 });
 
-test('without the setting nobody is pinged', async (t) => {
+test('without the setting the gateway sends no PING', async (t) => {
   const { plane, session } = await stage(t, {});
   const asking = await stage(t, { keepaliveIntervalMs: 1 });
   let pings = 0;
@@ -138,7 +138,7 @@ test('a body that trickles over HTTP/2 is 408, the other streams go on', async (
   assert.equal((await answered(session.request({ ':path': '/' }))).status, 200);
 });
 
-test('calls of gRPC may trickle, and so may what the backend does not take', async (t) => {
+test('gRPC calls may trickle, and so may bodies that the backend does not read', async (t) => {
   const { app, session } = await stage(t, {}, slow);
   app.behave = (request, response) => {
     if (request.url === '/paused') {

@@ -69,7 +69,7 @@ test('connections that wait take turns, one request each', () => {
   assert.equal(bench.begun.slice(10).join(''), 'ababababab');
 });
 
-test('whoever comes while others wait does not come before them', () => {
+test('a new request does not overtake waiting requests', () => {
   const bench = new Bench();
   bench.arrive('a', 12);
   bench.turn();

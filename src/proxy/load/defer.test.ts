@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { defer, type DeferredTask } from './defer.ts';
 
-test('who breaks at the end of a turn is told, and the others have their turn', async () => {
+test('a task that throws is told, and the other tasks still run', async () => {
   const said: string[] = [];
   const user = (name: string): DeferredTask => ({
     runDeferred: () => void said.push(name),

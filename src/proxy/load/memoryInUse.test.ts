@@ -17,7 +17,7 @@ test('while nothing was freed all of the resident set is in use', () => {
   assert.equal(after([80, 30], [300, 250], [806, 750]), 806);
 });
 
-test('what was freed since the peak is not in use, though it stays resident', () => {
+test('memory freed since the peak does not count as in use, though it stays resident', () => {
   assert.equal(after([80, 30], [806, 750], [806, 31]), 87);
   assert.equal(after([80, 30], [806, 750], [806, 400], [806, 31], [806, 300]), 356);
 });

@@ -70,7 +70,7 @@ test('a stalled stream holds one read, and gives it back when it ends', async (t
   assert.equal(await held(plane), 0);
 });
 
-test('what one connection leaves unread is bounded: the streams that took nothing for longest end', async (t) => {
+test('unread responses of a connection are bounded: the longest stalled streams end', async (t) => {
   const most = 6 * READ;
   const plane = await start(t, { maxUnreadBytesPerConnection: most });
   const session = stalled(t, plane);
@@ -86,7 +86,7 @@ test('what one connection leaves unread is bounded: the streams that took nothin
   assert.match(String(plane.access[0]?.reason), /limits\.maxUnreadBytes/);
 });
 
-test('what all leave unread is bounded: whoever holds most gives way, and others are not touched', async (t) => {
+test('unread responses of all connections are bounded: the largest holder loses streams', async (t) => {
   const most = 8 * READ;
   const plane = await start(t, { maxUnreadBytes: most });
   const small = ask(stalled(t, plane, '127.0.0.3'), 2);

@@ -57,7 +57,7 @@ class Load {
   }
 }
 
-test('renewed certificates of a listener reach every new connection, and cost nobody a handshake or a request', async (t) => {
+test('renewed certificates of a listener reach every new connection without a failed handshake or request', async (t) => {
   const ca = authority();
   const identity = (name: string): Identity => ca.issue({ names: ['app.test'], name });
   const first = identity('first');

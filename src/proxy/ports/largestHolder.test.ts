@@ -112,7 +112,7 @@ test('idle tunnels of one address on a TCP listener keep no other one out', asyn
   assert.equal(other.ending, 'open');
 });
 
-test('requests under way are not cut short, and whoever holds less keeps what it has', async (t) => {
+test('requests in progress are not cut, and smaller holders keep their connections', async (t) => {
   const { plane, backend } = await start(t, { maxConnections: 10 }, undefined, {});
   const busy = await plane.client(undefined, ATTACKER);
   busy.send(get('/busy'));
@@ -124,7 +124,7 @@ test('requests under way are not cut short, and whoever holds less keeps what it
   assert.equal(small.ending, 'open');
 });
 
-test('below 80 % of the limit nothing is ended, whoever holds it', async (t) => {
+test('below 80 % of the limit no connection is ended', async (t) => {
   const { plane } = await start(t, { maxConnections: 100 });
   const clients: RawClient[] = [];
   for (let i = 0; i < 80; i++) clients.push(await plane.client(undefined, ATTACKER));

@@ -119,7 +119,7 @@ test('limits by address go by that of the client', async (t) => {
   assert.deepEqual([await ask('192.0.2.1'), await ask('192.0.2.1'), await ask('192.0.2.2')], [200, 429, 200]);
 });
 
-test('what a proxy says for itself leaves the connection with its own address', async (t) => {
+test('a LOCAL PROXY header leaves the address of the connection unchanged', async (t) => {
   const app = await startApp(t);
   const plane = await start(t, strict, [webListener(app.port)]);
   for (const header of [
@@ -199,7 +199,7 @@ test('a second header is part of the request, and none of it', async (t) => {
   assert.equal(app.requests.length, 0);
 });
 
-test('where it is optional, connections without a header are served under their own address', async (t) => {
+test('with an optional header, connections without one keep their own address', async (t) => {
   const app = await startApp(t);
   const plane = await start(t, optional, [webListener(app.port)]);
   assert.equal(status(await plane.ask(get())), 200);

@@ -190,7 +190,7 @@ test('plain HTTP on a TLS port is told so, anything else is closed', async (t) =
   await until('all are gone', () => plane.connections === 0);
 });
 
-test('who speaks HTTP to a TLS port is not listened to for ever, whatever he goes on sending', async (t) => {
+test('a plain HTTP client of a TLS port is cut off, whatever it sends', async (t) => {
   const plane = await start(t, { listeners: [listener('tls', identityOf('app.test'))] });
   const client = await plane.client();
   const talking = setInterval(() => client.send('x-more: of it\r\n'), 20);
@@ -410,7 +410,7 @@ test('renewed files serve new connections and leave open ones alone; broken ones
   open.close();
 });
 
-test('a listener whose files were never good lets nobody in, and opens when they are', async (t) => {
+test('a listener without valid files refuses connections, and opens when the files are valid', async (t) => {
   const identity = ca.issue({ names: ['app.test'] });
   const { tls, cert } = onDisk({ ...identity, cert: 'nothing' });
   const plane = await start(t, { listeners: [listener('plain'), listener('tls', tls)] });
@@ -488,7 +488,7 @@ test('a drain lets connections under TLS end in order', async (t) => {
   assert.equal(await idle.closed(), 'fin');
 });
 
-test('of several certificates of a listener the one is shown that fits the name best', async (t) => {
+test('a listener with several certificates shows the one that fits the name best', async (t) => {
   const pair = (...names: string[]) => {
     const { cert, key } = ca.issue({ names, name: names[0] ?? '' });
     return { cert: { inline: cert }, key: { inline: key } };
@@ -505,7 +505,7 @@ test('of several certificates of a listener the one is shown that fits the name 
     assert.equal((await ask(plane, name, { rejectUnauthorized: false })).peer, shown, name);
 });
 
-test('further certificates do not weaken what is asked of clients', async (t) => {
+test('further certificates do not weaken client authentication', async (t) => {
   const { cert, key } = ca.issue({ names: ['b.test'], name: 'b.test' });
   const tls: ServerTls = {
     ...identityOf('a.test'),
@@ -518,7 +518,7 @@ test('further certificates do not weaken what is asked of clients', async (t) =>
   assert.equal((await ask(plane, 'b.test', { ca: ca.cert, ...client })).status, 200);
 });
 
-test('where client certificates are optional everybody comes in, and only a signed one says who it is', async (t) => {
+test('with optional client certificates every client is served, and only a signed certificate identifies one', async (t) => {
   const tls: ServerTls = { ...identityOf('app.test'), root: { inline: ca.cert }, rootOptional: true };
   const who: LocalHandler = (request, reply) =>
     reply.send({ status: 200, body: request.clientCertificate?.subjectCn ?? 'nobody' });

@@ -200,7 +200,7 @@ test('the version is that of each request, also where a client changes it on one
   await until('nothing is left of it there', () => there.connections === 0);
 });
 
-test('what a proxy in front has told holds there, too', async (t) => {
+test('a relayed request keeps the client address that a proxy in front reported', async (t) => {
   const proxied = described.map((model) => ({
     ...model,
     proxyProtocol: { version: 'all', mode: 'strict' } as const,
@@ -241,7 +241,7 @@ test('a stream comes piece by piece, and ends there when the client leaves here'
   assert.equal(two.here.access.length, 0);
 });
 
-test('who reads slowly here slows down there', async (t) => {
+test('a slow client slows down the relayed response', async (t) => {
   let stream: ReplyStream | undefined;
   const { here } = await TwoWorkers.start(
     t,
@@ -345,7 +345,7 @@ test('an answer that is cut off there is cut off here', async (t) => {
   );
 });
 
-test('where the worker is gone the request is served here, by the rules, with its body', async (t) => {
+test('the receiving worker serves a request whose worker is gone, with its policies and body', async (t) => {
   const two = await TwoWorkers.start(t, both(echoing));
   two.there.plane.relays?.close();
   const client = await two.here.client();
@@ -382,7 +382,7 @@ test('a worker that ends in the middle of a request leaves an answer that says s
   assert.match(await two.here.metricsText(), /^portcullis_requests_in_flight 0$/m);
 });
 
-test('what is refused here for its size or slowness is counted here, once', async (t) => {
+test('the receiving worker counts a request that it refuses, once', async (t) => {
   const two = await TwoWorkers.start(
     t,
     only(echoing('there'), { limits: { maxBodyBytes: 1_000, bodyTimeoutMs: 700 } }),
@@ -434,7 +434,7 @@ test('the end waits for requests that others have brought', async (t) => {
   await drained;
 });
 
-test('many clients at once get each the answer to what they asked', async (t) => {
+test('many concurrent clients each get their own response', async (t) => {
   const { here, there } = await TwoWorkers.start(
     t,
     both((who) => (request, reply) => reply.send({ status: 200, body: `${who} ${request.header('x-n')}` })),
@@ -455,7 +455,7 @@ test('many clients at once get each the answer to what they asked', async (t) =>
   await until('all is logged', () => there.access.length === 200);
 });
 
-test('nobody comes in at the side who does not know the secret, or says nothing', async (t) => {
+test('the relay port refuses connections without the secret', async (t) => {
   const two = await TwoWorkers.start(t, both(echoing));
   const path = two.peers[1]?.path ?? '';
   const header = {

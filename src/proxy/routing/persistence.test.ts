@@ -107,7 +107,7 @@ test('the cookie says nothing of the address, and a forged, altered or foreign o
   assert.deepEqual(fields(both, 'set-cookie'), []);
 });
 
-test('cookies of the backend pass beside that of the gateway, and the backend gets what the client sent', async (t) => {
+test('cookies of the backend pass beside that of the gateway, in both directions', async (t) => {
   const app = await startApp(t);
   let got: string | undefined;
   app.behave = (request, response) => {
@@ -252,7 +252,7 @@ test('a session ends at its age, and when it was idle for too long', async (t) =
   assert.match(await plane.metricsText(), /session_persistence_total\{[^}]*result="begun"\} 3/, 'idle');
 });
 
-test('one session of a full address goes elsewhere once, and still belongs there', async (t) => {
+test('a request whose session address is full goes to another address once, and keeps its session', async (t) => {
   const [first, second] = (await startApps(t, '127.0.0.1', '127.0.0.2')) as [App, App];
   const connections = { maxConnections: 1, maxPendingRequests: 10 };
   const plane = await start(t, [

@@ -40,7 +40,7 @@ function routerOf(
     )?.route;
 }
 
-test('of hosts the exact one wins, then the longest wildcard, then the one for all', () => {
+test('the exact host wins, then the longest wildcard, then the catch-all', () => {
   const table = new HostTable([
     [undefined, 'all'],
     ['*.example.com', 'wild'],

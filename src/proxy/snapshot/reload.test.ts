@@ -77,7 +77,7 @@ test('warm backend connections outlive a reload', async () => {
   await backend.close();
 });
 
-test('ports come and go with the model; what is open on a removed one ends in order', async () => {
+test('ports open and close with the model; connections of a removed port drain', async () => {
   const waiting: BackendConnection[] = [];
   const backend = await RawBackend.start({
     onRequest: (request, connection) => {
@@ -186,7 +186,7 @@ test('limits of a new model hold for connections that are open already', async (
   await backend.close();
 });
 
-test('a drain lets answers end and says close, takes nobody new, and settles when all are gone', async () => {
+test('a drain finishes responses with close, accepts no connection, and resolves when all are closed', async () => {
   const waiting: BackendConnection[] = [];
   const backend = await RawBackend.start({
     onRequest: (request, connection) => {

@@ -69,7 +69,7 @@ test('bytes pass both ways, and a server that speaks first is heard first', asyn
   assert.equal(await metric(plane, /^portcullis_tcp_connections\{.*\} (\d+)$/m), 0);
 });
 
-test('each side ends for itself: who has said everything still hears the other', async (t) => {
+test('each side ends separately: after its own end it still receives bytes', async (t) => {
   const server = await startRaw(t);
   const plane = await start(t, [tcpRoute([tcpBackend(server.port)])]);
   const client = await plane.client();
@@ -95,7 +95,7 @@ test('each side ends for itself: who has said everything still hears the other',
   assert.equal(await ended(plane, 'ok'), 2);
 });
 
-test('who reads slowly slows the other side down, both ways, and nothing is lost', async (t) => {
+test('a slow reader slows the other side down in both directions, and no byte is lost', async (t) => {
   const size = 24 * 1_048_576;
   const bytes = randomBytes(1_048_576);
   const whole = createHash('sha256');
@@ -221,7 +221,7 @@ for (const [what, routes] of [
     await until('it is gone', () => plane.connections === 0);
   });
 
-test('of several routes the first takes every connection', async (t) => {
+test('the first of several routes takes every connection', async (t) => {
   const first = await startRaw(t, { name: 'first' });
   const second = await startRaw(t, { name: 'second' });
   const plane = await start(t, [
@@ -271,7 +271,7 @@ test('a backend that cannot be connected to closes the connection and says so in
   assert.equal(await ended(plane, 'refused'), 1);
 });
 
-test('who breaks off is seen to have broken off on the other side', async (t) => {
+test('a reset of one side reaches the other side', async (t) => {
   const server = await startRaw(t);
   const plane = await start(t, [tcpRoute([tcpBackend(server.port)])]);
   const leaving = await plane.client();
@@ -408,7 +408,7 @@ test('a new configuration leaves open connections alone, also those of routes an
   await client.closed();
 });
 
-test('a drain waits for open connections, and what is left at its end is broken off', async (t) => {
+test('a drain waits for open connections, and resets the rest at its end', async (t) => {
   const server = await startRaw(t, { name: 'hi' });
   const plane = await start(t, [tcpRoute([tcpBackend(server.port)])]);
   const client = await plane.client();

@@ -135,7 +135,7 @@ test('a server name of no route, and of no listener, is closed before any handsh
   assert.equal(await handshakes(plane, 'no_listener'), 3);
 });
 
-test('where there is no backend to be had, the connection is closed', async (t) => {
+test('the gateway closes a connection without a usable backend', async (t) => {
   const identity = serverTls(t, ca.issue({ names: ['t.example.com'] }));
   const plane = await start(t, [
     passthrough([tcpRoute([invalidBackend()])], 'p.example.com'),
@@ -155,7 +155,7 @@ test('where there is no backend to be had, the connection is closed', async (t) 
   assert.equal(await handshakes(plane, 'no_route'), 1);
 });
 
-test('a listener with a certificate of its own decrypts what it passes on, and offers no protocol', async (t) => {
+test('a listener with a certificate decrypts forwarded bytes, and offers no protocol', async (t) => {
   const server = await startRaw(t, { name: 'plain' });
   const plane = await start(t, [
     {
@@ -256,7 +256,7 @@ test('HTTPS, TLS passed on, TLS that ends here and plain HTTP share a port', asy
   assert.equal(status(await browser.ask(request('a.example'))), 200);
 });
 
-test('what is no TLS, or never becomes a hello, is closed', async (t) => {
+test('the gateway closes a connection that is not TLS or sends no complete hello', async (t) => {
   const port = await secureServer(t, 'a', 'a.example.com');
   const plane = await start(t, [passthrough([tcpRoute([tcpBackend(port)])])], { handshakeTimeoutMs: 100 });
   const stranger = await plane.client();

@@ -57,7 +57,7 @@ const closed = (server: Server): Promise<unknown> => {
 const isUnavailable = (error: unknown): boolean =>
   error instanceof GatewayError && error.code === 'rate_limit_unavailable';
 
-test('what several workers draw at the same time adds up to the limit exactly', async (t) => {
+test('tokens that several workers draw at the same time add up to the limit exactly', async (t) => {
   const { serve, worker } = stage(t);
   await serve();
   const workers = Array.from({ length: 4 }, () => worker().open('here', [limit]));
@@ -109,7 +109,7 @@ test('the death of a worker leaves the buckets as they are', async (t) => {
   assert.equal((await worker().open('here', [limit]).draw([''])).allowed, false);
 });
 
-test('nobody passes uncounted: a counter that does not answer is a refusal, and so is one that goes away', async (t) => {
+test('requests are refused while the counter does not answer, or after it has gone', async (t) => {
   const { path, worker, lines } = stage(t);
   const heard: { readonly socket: Socket; said: string }[] = [];
   const deaf = createServer((socket) => {
@@ -132,7 +132,7 @@ test('nobody passes uncounted: a counter that does not answer is a refusal, and 
   for (const { socket } of heard) socket.destroy();
 });
 
-test('a counter that comes later, or again, serves those who wait', async (t) => {
+test('a counter that starts late or restarts serves waiting requests', async (t) => {
   const { serve, worker } = stage(t);
   const draws = worker().open('here', [limit]);
   const early = draws.draw(['']);
@@ -150,7 +150,7 @@ test('a counter that comes later, or again, serves those who wait', async (t) =>
   }
 });
 
-test('while the counter is away so many may wait; all others are refused at once, until those have given up', async (t) => {
+test('while the counter is unavailable, a limited number of requests wait, and others are refused at once', async (t) => {
   const { serve, worker } = stage(t);
   const draws = worker(300).open('here', [limit]);
   const refusal = async (): Promise<string | undefined> => {
@@ -172,7 +172,7 @@ test('while the counter is away so many may wait; all others are refused at once
   assert.match(said ?? '', /^[1-9] left$/, 'who has given up takes nothing');
 });
 
-test('who does not know the secret is shown the door', async (t) => {
+test('the counter refuses connections without the secret', async (t) => {
   const { path, serve } = stage(t);
   await serve();
   const draw = '{"open":[1,"here",[]],"draw":[[1,1,[""]]]}\n';

@@ -22,7 +22,7 @@ test('the language itself and the strings extension pass', () => {
   assert.deepEqual(gateway('comparisons', 'conversions', 'string'), { passed: 494, of: 494 });
 });
 
-test('a failure that nobody explained and an explanation that is stale both count', () => {
+test('an unexplained failure and a stale explanation both count', () => {
   const made = (id: string, failure: string | undefined): Result => {
     return { side: 'engine', file: 'f', id, failure };
   };

@@ -12,7 +12,7 @@ const output = `
 --- FAIL: TestGatewayAPI (32.73s)
 `;
 
-test('tests that were run are read from what the suite prints', () => {
+test('the tests that were run are read from the output of the suite', () => {
   assert.deepEqual(readResults(output), [
     { id: 'One', passed: true },
     { id: 'Two', passed: false },
@@ -24,7 +24,7 @@ test('a test that fails and is not on the list is told', () => {
   assert.deepEqual([passed, total, unexpected], [1, 2, ['Two']]);
 });
 
-test('a Gateway gets the address that it asks for, keeps what it has, and hears of what it cannot have', () => {
+test('a Gateway gets its requested address, keeps assigned ones, and reports unavailable ones', () => {
   const gateway = (name: string, ...addresses: readonly string[]) => ({
     metadata: { name, namespace: 'a' },
     spec: { gatewayClassName: 'c', listeners: [], addresses: addresses.map((value) => ({ value })) },

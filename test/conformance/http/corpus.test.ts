@@ -11,7 +11,7 @@ import { runCases, withOwnLanes } from './suite.ts';
 const STEP = 4;
 const some = <T>(cases: readonly T[]): readonly T[] => cases.filter((_case, i) => i % STEP === 0);
 
-test('what is smuggled is refused, what is sound is passed on, and nothing that can be read in two ways', async () => {
+test('smuggled requests are refused, sound ones forwarded, and ambiguous ones never', async () => {
   const cases = { requests: some(requestCases), answers: some(answerCases), streams: some(streamCases) };
   const verdicts = await withOwnLanes(4, (lanes) => runCases(lanes, cases));
   assert.deepEqual(
@@ -27,7 +27,7 @@ test('what is smuggled is refused, what is sound is passed on, and nothing that 
 
 const post = (lines: string, body: string): string => `POST / HTTP/1.1\r\nHost: a\r\n${lines}\r\n${body}`;
 
-test('the readers tell apart what servers have told apart', () => {
+test('the readers distinguish requests as servers have done', () => {
   const doubtful: Readonly<Record<string, string>> = {
     'two lengths': post('Content-Length: 5\r\nContent-Length: 0\r\n', 'hello'),
     'a length and a coding': post('Content-Length: 5\r\nTransfer-Encoding: chunked\r\n', '0\r\n\r\n'),

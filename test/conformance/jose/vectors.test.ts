@@ -26,7 +26,7 @@ test('a vector that comes out as the file says is right, any other is named', ()
   assert.deepEqual(judge(file('acceptable'), 'ES256'), { ...nothing, undecided: 1 });
 });
 
-test('of a file for another algorithm only the listed signatures are good', () => {
+test('for files of another algorithm, only the listed signatures are valid', () => {
   assert.deepEqual(judge(file('valid'), 'ES256', []).falseAccepts, ['1 one']);
   assert.equal(judge(file('invalid'), 'ES256', [1]).right, 1);
   assert.equal(judge(file('valid'), 'ES384', []).right, 1);

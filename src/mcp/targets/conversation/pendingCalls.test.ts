@@ -101,7 +101,7 @@ test('a waiter that fails and calls again at once does not fail a second time', 
   assert.equal(calls.get(2), again);
 });
 
-test('of the calls whose client left the oldest is given up, one at a time', () => {
+test('the oldest call without a client is abandoned first, one at a time', () => {
   const { calls, waiters } = sent(3);
   assert.equal(calls.dropAbandoned(), undefined);
   for (const waiter of waiters.slice(1)) waiter.abandoned = true;

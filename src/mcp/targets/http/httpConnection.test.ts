@@ -27,7 +27,7 @@ const echo = (text: string) => tool('echo', { text });
 /** A server, and a connection whose session is not begun yet. */
 async function start(t: TestContext, options: Partial<HttpOptions> = {}) {
   const { server, reach, log, lines, connections } = await startServer(t);
-  /** What the session hears of the server. */
+  /** The messages that the session gets from the server. */
   const heard: string[] = [];
   const origins: MessageOrigin[] = [];
   const connection = new HttpConnection(remoteTarget(server.url), {
@@ -183,7 +183,7 @@ test('a session of which others may know is not begun again: it is gone', async 
   assert.equal(server.of('initialize').length, 1);
 });
 
-test('where others may know of the session, the stream of news is there only while a client listens', async (t) => {
+test('the standalone stream of a shared session is open only while a client listens', async (t) => {
   const { server, connection, begin, call } = await start(t, { shared: () => true });
   await begin();
   await call().settled;

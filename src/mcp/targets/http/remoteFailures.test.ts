@@ -92,7 +92,7 @@ for (const [status, headers, message] of refusals)
     assert.equal(await client.call('echo', { text: 'on' }), 'on');
   });
 
-test('a server that repeats what it was sent puts no credential into the log', async (t) => {
+test('a server that echoes its request does not put a credential into the log', async (t) => {
   const headers = () => [
     ['authorization', 'Bearer top-secret-1'] as const,
     ['cookie', 'k=top-secret-2'] as const,

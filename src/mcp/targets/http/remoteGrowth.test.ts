@@ -101,7 +101,7 @@ test('a call that is answered on the stream of another keeps no stream of its ow
   });
 });
 
-test('what a server refused is not remembered for the next one', async (t) => {
+test('requests that a server refused are not replayed after a restart', async (t) => {
   const { server, open } = await stage(t);
   const client = await open();
   await until('the news stream is open', () => server.news.size === 1);
@@ -145,7 +145,7 @@ test('a new server is told of many subscriptions a few at a time', async (t) => 
   assert.ok(most <= 8, `${most} at a time`);
 });
 
-test('what a session keeps of its beginning is small, however long a client makes it', async (t) => {
+test('a session keeps a bounded part of its initialize request', async (t) => {
   const { server, open, harness } = await stage(t);
   const long = 'x'.repeat(100_000);
   const client = new RawClient(harness.url);

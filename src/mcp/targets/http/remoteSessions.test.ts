@@ -135,7 +135,7 @@ test('a server that forgot the session is told everything again, and the client 
   );
 });
 
-test('what a forgetful server had asked is called off', async (t) => {
+test('requests of a server that lost its session are cancelled', async (t) => {
   const { server, open } = await stage(t);
   const client = await open();
   await until('the news stream is open', () => server.news.size === 1);

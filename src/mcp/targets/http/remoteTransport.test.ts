@@ -31,7 +31,7 @@ test('every message is a POST of its own with the session and the revision that 
   }
 });
 
-test('nothing that a client says of itself goes on', async (t) => {
+test('headers of the client are not forwarded to the server', async (t) => {
   const { server, open } = await stage(t);
   const client = await open();
   const secret = { authorization: 'Bearer secret', cookie: 'a=secret', 'x-forwarded-for': 'secret' };
@@ -39,7 +39,7 @@ test('nothing that a client says of itself goes on', async (t) => {
   assert.doesNotMatch(JSON.stringify(server.seen.map(({ headers }) => headers)), /secret/);
 });
 
-test('what policies put into requests is in all of them, but for what says what the message is', async (t) => {
+test('headers of policies are in every request, except those that describe the message', async (t) => {
   const headers = [
     ['authorization', 'Bearer ours'],
     ['user-agent', 'me'],
@@ -122,7 +122,7 @@ test('a question inside a call goes on its stream, and the answer is posted unde
   assert.equal(textOf(await events.next()), 'thanks');
 });
 
-test('what the server says by itself comes on the stream that the client opened, questions included', async (t) => {
+test('messages and requests of the server arrive on the stream that the client opened', async (t) => {
   const { server, open } = await stage(t);
   const client = await open();
   await until('the news stream is open', () => server.news.size === 1);

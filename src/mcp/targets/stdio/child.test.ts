@@ -86,7 +86,7 @@ test('a second stop can only shorten the grace', async (t) => {
   assert.deepEqual(down, ['was ended by SIGKILL']);
 });
 
-test('what a child started in its group does not outlive it, and its last words are heard', async (t) => {
+test('processes that a child started end with it, and its last output is read', async (t) => {
   const { child, lines, down } = start(t, 'sleep 300 & echo $!; echo last words; exit 7');
   await child.gone;
   assert.deepEqual(down, ['ended with exit code 7']);

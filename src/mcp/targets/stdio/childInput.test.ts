@@ -66,7 +66,7 @@ test('no piece ends within a pair of surrogates', async () => {
   }
 });
 
-test('the end writes what is left of a long line, and what is queued behind it', async () => {
+test('closing writes the rest of a long line and the queued lines', async () => {
   const pipe = new SlowPipe();
   const input = new ChildInput(pipe);
   const long = 'x'.repeat(1_000_000);

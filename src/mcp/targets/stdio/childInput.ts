@@ -71,7 +71,7 @@ export class ChildInput {
   };
 }
 
-/** Where a piece ends: never within a pair of surrogates, which are one character. */
+/** The end of a piece, which never splits a surrogate pair. */
 function pieceEnd(text: string, at: number): number {
   const end = at + pieceLength;
   if (end >= text.length) return text.length;

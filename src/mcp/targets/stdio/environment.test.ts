@@ -11,12 +11,12 @@ test('a child inherits the environment less the secrets of the gateway', () => {
   assert.deepEqual(env, { PATH: '/bin', A: '1' });
 });
 
-test('clearEnv leaves only what the target sets', () => {
+test('clearEnv leaves only the variables of the target', () => {
   const env = childEnvironment(stdioTarget({ clearEnv: true, env: { A: '1' } }), new Set(), { PATH: '/bin' });
   assert.deepEqual(env, { A: '1' });
 });
 
-test('what the operator sets at the target counts, even under the name of a secret', () => {
+test('variables of the target are set, even under the name of a secret', () => {
   const secrets = new Set(['TOKEN']);
   const env = childEnvironment(stdioTarget({ env: { TOKEN: 'its own' } }), secrets, {
     TOKEN: 'of the gateway',

@@ -68,7 +68,7 @@ test('a line of exactly the limit passes', () => {
   assert.equal(seen.long.length, 1);
 });
 
-test('what stands after the last line break is a line when the stream ends', () => {
+test('the rest after the last line break is a line when the stream ends', () => {
   const seen = splitter();
   seen.push(Buffer.from('last'));
   seen.end();

@@ -17,7 +17,7 @@ export async function startGroup(
     try {
       process.kill(-pid, 'SIGKILL');
     } catch {
-      // Nothing is left of it.
+      // The process group is gone.
     }
   });
   return Object.assign(child, { pid });

@@ -29,7 +29,7 @@ const supervisorsOf = (parent: number): number[] =>
 
 const linux = { skip: process.platform !== 'linux' && 'needs /proc' };
 
-test('one supervisor serves all children, and is gone after close', linux, async (t) => {
+test('a single supervisor serves all children, and exits after close', linux, async (t) => {
   const { log, lines } = recordingLog();
   const reaper = new Reaper(log);
   const groups = await Promise.all([startGroup(t, 'sleep 300'), startGroup(t, 'sleep 300')]);

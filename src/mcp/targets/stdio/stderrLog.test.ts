@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { recordingLog } from '../../harness.testing.ts';
 import { StderrLog } from './stderrLog.ts';
 
-test('of stderr the last twenty lines are kept, and a flood is not written to the log', () => {
+test('the last twenty lines of stderr are kept, and a flood is not logged', () => {
   const { log, lines } = recordingLog();
   const stderr = new StderrLog(log);
   for (let i = 0; i < 10_000; i++) stderr.line(`line ${i}`);

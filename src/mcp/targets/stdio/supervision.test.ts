@@ -301,7 +301,7 @@ test('a child that does not read its stdin gets calls up to a bound, and then th
   await Promise.allSettled(calls);
 });
 
-test('calls that nobody waits for any more make room for others', async () => {
+test('abandoned calls make room for others', async () => {
   const harness = await start();
   const client = await connect(harness);
   for (let round = 0; round < 11; round++) {
