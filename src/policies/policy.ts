@@ -146,11 +146,11 @@ export interface RetryPlan {
   /** Larger bodies are not kept, so their requests are not repeated. */
   readonly maxBodyBytes: number;
   /** May this request be repeated at all? Asked before the first try. */
-  applies(x: Exchange): boolean;
+  applies(exchange: Exchange): boolean;
   /** May it be repeated where the backend may have acted on it without answering? */
-  repeatable(x: Exchange): boolean;
+  repeatable(exchange: Exchange): boolean;
   /** Is this answer a reason to try again? */
-  wants(x: Exchange, answer: AnswerHead): boolean;
+  wants(exchange: Exchange, answer: AnswerHead): boolean;
   /** Notes a first try. */
   noteRequest(): void;
   /** @returns false where there were too many repetitions lately */
@@ -165,7 +165,7 @@ export interface HedgePlan {
   readonly delayMs: number;
   /** At most so many beside the first. */
   readonly further: number;
-  applies(x: Exchange): boolean;
+  applies(exchange: Exchange): boolean;
   /** @returns false where there were too many repetitions lately */
   take(): boolean;
 }
@@ -199,20 +199,20 @@ export interface BodyLimit {
 /** Steps that are left out cost nothing. A step that need not wait returns its value, not a promise. */
 export interface Steps {
   /** Answer early, or carry on. Throwing answers with the catalogue's entry. */
-  onRequest?(x: Exchange): Reply | undefined | Promise<Reply | undefined>;
+  onRequest?(exchange: Exchange): Reply | undefined | Promise<Reply | undefined>;
   /**
    * Answers a request for a document that belongs to this route but lies outside its matches
    * (`/.well-known/<name>` + `resourcePath`); undefined where the policy has none of that name.
    */
   onWellKnown?(
-    x: Exchange,
+    exchange: Exchange,
     name: string,
     resourcePath: string,
   ): Reply | undefined | Promise<Reply | undefined>;
   /** May this caller see and use the item? Asked for lists and for calls; false hides it. */
-  allowMcpItem?(x: Exchange, item: McpItem): boolean;
+  allowMcpItem?(exchange: Exchange, item: McpItem): boolean;
   /** Runs when the head of the answer is known (upstream's or our own), before it is written. */
-  onResponse?(x: Exchange, status: number): void;
+  onResponse?(exchange: Exchange, status: number): void;
   readonly forwarding?: Forwarding;
   /** The reason why the policy cannot work right now, such as a missing file; undefined if it can. */
   problem?(): string | undefined;

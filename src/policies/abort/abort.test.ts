@@ -5,11 +5,11 @@ import { prepared } from '../tools.testing.ts';
 import { abort } from './index.ts';
 
 test('a request is answered with the status, and the log tells it from a real failure', () => {
-  const x = new FakeExchange();
-  const reply = prepared(abort, { status: 503 }).onRequest?.(x);
+  const exchange = new FakeExchange();
+  const reply = prepared(abort, { status: 503 }).onRequest?.(exchange);
   assert.ok(reply !== undefined && !(reply instanceof Promise));
   assert.equal(reply.status, 503);
-  assert.deepEqual(x.annotations, { fault: 'abort' });
+  assert.deepEqual(exchange.annotations, { fault: 'abort' });
 });
 
 test('the gateway aborts a share of the requests and forwards the others', () => {

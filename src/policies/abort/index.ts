@@ -5,9 +5,9 @@ import { abortSchema, type AbortSettings } from './facts.ts';
 export const abort: Policy<AbortSettings> = {
   schema: abortSchema,
   prepare: ({ status, percentage }) => ({
-    onRequest(x) {
+    onRequest(exchange) {
       if (!drawn(percentage)) return undefined;
-      x.request.annotate('fault', 'abort');
+      exchange.request.annotate('fault', 'abort');
       return {
         status,
         headers: [['content-type', 'text/plain; charset=utf-8']],

@@ -13,14 +13,17 @@ const keys = [
   { key: 'key-of-nobody-003' },
 ];
 
-function call(settings: object, request: FakeRequest): { x: FakeExchange; error: GatewayError | undefined } {
-  const x = new FakeExchange(request);
+function call(
+  settings: object,
+  request: FakeRequest,
+): { exchange: FakeExchange; error: GatewayError | undefined } {
+  const exchange = new FakeExchange(request);
   try {
-    assert.equal(prepared(apiKey, settings).onRequest?.(x), undefined);
-    return { x, error: undefined };
+    assert.equal(prepared(apiKey, settings).onRequest?.(exchange), undefined);
+    return { exchange, error: undefined };
   } catch (error) {
     assert.ok(error instanceof GatewayError);
-    return { x, error };
+    return { exchange, error };
   }
 }
 const bearer = (key: string): FakeRequest => ({ headers: [['Authorization', `Bearer ${key}`]] });
@@ -28,14 +31,14 @@ const bearer = (key: string): FakeRequest => ({ headers: [['Authorization', `Bea
 test('a key that is written or given by its digest lets its holder in, and the backend does not get it', () => {
   const alice = call({ keys, mode: 'strict' }, bearer('key-of-alice-0001'));
   assert.equal(alice.error, undefined);
-  assert.deepEqual(alice.x.apiKey?.metadata, { team: 'a', level: 3 });
-  assert.deepEqual(alice.x.requestHeaders.apply(alice.x.request.headerLines()), []);
-  assert.deepEqual(call({ keys }, bearer('key-of-bob-000002')).x.apiKey?.metadata, { team: 'b' });
-  assert.deepEqual(call({ keys }, bearer('key-of-nobody-003')).x.apiKey?.metadata, {});
+  assert.deepEqual(alice.exchange.apiKey?.metadata, { team: 'a', level: 3 });
+  assert.deepEqual(alice.exchange.requestHeaders.apply(alice.exchange.request.headerLines()), []);
+  assert.deepEqual(call({ keys }, bearer('key-of-bob-000002')).exchange.apiKey?.metadata, { team: 'b' });
+  assert.deepEqual(call({ keys }, bearer('key-of-nobody-003')).exchange.apiKey?.metadata, {});
 });
 
 test('holders can be told apart by an id that gives nothing of the key away', () => {
-  const id = (key: string) => call({ keys }, bearer(key)).x.apiKey?.id ?? '';
+  const id = (key: string) => call({ keys }, bearer(key)).exchange.apiKey?.id ?? '';
   assert.notEqual(id('key-of-alice-0001'), id('key-of-bob-000002'));
   assert.equal(id('key-of-alice-0001'), id('key-of-alice-0001'));
   assert.ok(!sha256('key-of-alice-0001').includes(id('key-of-alice-0001')));
@@ -50,15 +53,15 @@ test('the modes differ for a missing and for an unknown key', () => {
   ];
   for (const request of unknown) {
     for (const mode of ['strict', 'optional']) {
-      const { error, x } = call({ keys, mode }, request);
+      const { error, exchange } = call({ keys, mode }, request);
       assert.equal(error?.code, 'credentials_invalid', JSON.stringify(request).slice(0, 80));
       assert.deepEqual(error.headers, [['www-authenticate', 'Bearer']]);
-      assert.deepEqual(x.annotations, { credentials: 'unknown API key' });
+      assert.deepEqual(exchange.annotations, { credentials: 'unknown API key' });
     }
     const permissive = call({ keys, mode: 'permissive' }, request);
     assert.equal(permissive.error, undefined);
-    assert.equal(permissive.x.apiKey, undefined);
-    assert.deepEqual(permissive.x.requestHeaders.apply(permissive.x.request.headerLines()), []);
+    assert.equal(permissive.exchange.apiKey, undefined);
+    assert.deepEqual(permissive.exchange.requestHeaders.apply(permissive.exchange.request.headerLines()), []);
   }
   const missing = call({ keys, mode: 'strict' }, {}).error;
   assert.equal(missing?.code, 'credentials_missing');
@@ -70,14 +73,14 @@ test('the modes differ for a missing and for an unknown key', () => {
 test('a key may stand in another header or in a cookie', () => {
   const header = { keys, mode: 'strict', location: { header: { name: 'X-Api-Key' } } };
   const found = call(header, { headers: [['x-api-key', 'key-of-alice-0001']] });
-  assert.equal(found.x.apiKey?.metadata['team'], 'a');
-  assert.deepEqual(found.x.requestHeaders.apply(found.x.request.headerLines()), []);
+  assert.equal(found.exchange.apiKey?.metadata['team'], 'a');
+  assert.deepEqual(found.exchange.requestHeaders.apply(found.exchange.request.headerLines()), []);
   assert.deepEqual(call(header, bearer('key-of-alice-0001')).error?.headers, [
     ['www-authenticate', 'ApiKey'],
   ]);
   const cookie = { keys, location: { cookie: { name: 'key' } } };
   assert.equal(
-    call(cookie, { headers: [['cookie', 'key=key-of-alice-0001']] }).x.apiKey?.metadata['team'],
+    call(cookie, { headers: [['cookie', 'key=key-of-alice-0001']] }).exchange.apiKey?.metadata['team'],
     'a',
   );
 });
@@ -90,14 +93,14 @@ test('a key in the query is removed before forwarding, and two keys count as non
     ['/p?api+key=key%2Dof-alice-0001&c', '/p?c'],
   ];
   for (const [target, forwarded] of rows) {
-    const { x, error } = call(query, { target });
+    const { exchange, error } = call(query, { target });
     assert.equal(error, undefined, target);
-    assert.equal(x.apiKey?.metadata['team'], 'a');
-    assert.equal(x.forwardTarget, forwarded);
+    assert.equal(exchange.apiKey?.metadata['team'], 'a');
+    assert.equal(exchange.forwardTarget, forwarded);
   }
   const twice = call(query, { target: '/p?api+key=key-of-alice-0001&api+key=x' });
   assert.equal(twice.error?.code, 'credentials_invalid');
-  assert.equal(call(query, { target: '/p?apikey=key-of-alice-0001' }).x.apiKey, undefined);
+  assert.equal(call(query, { target: '/p?apikey=key-of-alice-0001' }).exchange.apiKey, undefined);
 });
 
 test('checked settings hold no key', () => {

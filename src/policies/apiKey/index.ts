@@ -17,22 +17,23 @@ export const apiKey: Policy<ApiKeySettings> = {
       location.kind === 'header' && location.prefix.toLowerCase() === 'bearer ' ? 'Bearer' : 'ApiKey';
     const headers = [['www-authenticate', scheme]] as const;
 
-    function refused(x: Exchange, reason: string): GatewayError {
-      x.request.annotate('credentials', reason);
+    function refused(exchange: Exchange, reason: string): GatewayError {
+      exchange.request.annotate('credentials', reason);
       return new GatewayError('credentials_invalid', { headers, detail: reason });
     }
 
     return {
-      onRequest(x) {
-        const presented = credential.read(x);
+      onRequest(exchange) {
+        const presented = credential.read(exchange);
         if (presented === undefined) {
           if (mode === 'strict')
             throw new GatewayError('credentials_missing', { headers, detail: 'apiKey, mode strict' });
           return undefined;
         }
-        credential.strip(x);
-        x.apiKey = presented.length > maxKeyLength ? undefined : holderOf(presented);
-        if (x.apiKey === undefined && mode !== 'permissive') throw refused(x, 'unknown API key');
+        credential.strip(exchange);
+        exchange.apiKey = presented.length > maxKeyLength ? undefined : holderOf(presented);
+        if (exchange.apiKey === undefined && mode !== 'permissive')
+          throw refused(exchange, 'unknown API key');
         return undefined;
       },
     };

@@ -14,10 +14,10 @@ function value(
 ): unknown {
   const program = compile(source, attributes);
   if (isProblem(program)) return program.message;
-  const x = new FakeExchange(fake);
-  const context = contextFor([program])(x);
-  const response = answer && answerContext({ status: answer.status, lines: () => answer.lines }, x);
-  const result = program.run(response === undefined ? context : { ...context, response }, x);
+  const exchange = new FakeExchange(fake);
+  const context = contextFor([program])(exchange);
+  const response = answer && answerContext({ status: answer.status, lines: () => answer.lines }, exchange);
+  const result = program.run(response === undefined ? context : { ...context, response }, exchange);
   return result instanceof Error ? `failed: ${result.message}` : fromCel(result);
 }
 

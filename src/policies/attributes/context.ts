@@ -4,52 +4,52 @@ import { networkOf, type HeaderLine } from '../../http/index.ts';
 import type { AnswerHead, ApiKeyHolder, Exchange, Identity } from '../policy.ts';
 
 type Value = CelContext[string];
-type Reader = (x: Exchange) => Value | undefined;
+type Reader = (exchange: Exchange) => Value | undefined;
 
 /** Reads each declared attribute of a request; `declared.ts` lists them. */
 const readers: Readonly<Record<string, Readonly<Record<string, Reader>>>> = {
   request: {
-    method: (x) => x.request.method,
-    uri: (x) => `${x.request.scheme}://${x.request.authority}${x.request.target}`,
-    host: (x) => x.request.host,
-    scheme: (x) => x.request.scheme,
-    path: (x) => x.request.path,
-    pathAndQuery: (x) => x.request.target,
-    version: (x) => x.request.version,
-    headers: (x) => headerMap(x),
-    startTime: (x) => new Date(x.request.startedAt).toISOString(),
+    method: (exchange) => exchange.request.method,
+    uri: (exchange) => `${exchange.request.scheme}://${exchange.request.authority}${exchange.request.target}`,
+    host: (exchange) => exchange.request.host,
+    scheme: (exchange) => exchange.request.scheme,
+    path: (exchange) => exchange.request.path,
+    pathAndQuery: (exchange) => exchange.request.target,
+    version: (exchange) => exchange.request.version,
+    headers: (exchange) => headerMap(exchange),
+    startTime: (exchange) => new Date(exchange.request.startedAt).toISOString(),
   },
   source: {
-    address: (x) => x.request.remoteAddress,
-    network: (x) => networkOf(x.request.remoteAddress),
-    port: (x) => BigInt(x.request.remotePort),
-    rawAddress: (x) => x.request.peer?.address ?? x.request.remoteAddress,
-    rawPort: (x) => BigInt(x.request.peer?.port ?? x.request.remotePort),
-    spiffeId: (x) => spiffeIdOf(x),
-    identity: (x) => identityOf(spiffeIdOf(x)),
-    subjectAltNames: (x) => alternativeNames(x),
-    issuer: (x) => x.request.clientCertificate?.issuer,
-    subject: (x) => x.request.clientCertificate?.subject,
-    subjectCn: (x) => x.request.clientCertificate?.subjectCn,
-    certificate: (x) => x.request.clientCertificate?.pem,
+    address: (exchange) => exchange.request.remoteAddress,
+    network: (exchange) => networkOf(exchange.request.remoteAddress),
+    port: (exchange) => BigInt(exchange.request.remotePort),
+    rawAddress: (exchange) => exchange.request.peer?.address ?? exchange.request.remoteAddress,
+    rawPort: (exchange) => BigInt(exchange.request.peer?.port ?? exchange.request.remotePort),
+    spiffeId: (exchange) => spiffeIdOf(exchange),
+    identity: (exchange) => identityOf(spiffeIdOf(exchange)),
+    subjectAltNames: (exchange) => alternativeNames(exchange),
+    issuer: (exchange) => exchange.request.clientCertificate?.issuer,
+    subject: (exchange) => exchange.request.clientCertificate?.subject,
+    subjectCn: (exchange) => exchange.request.clientCertificate?.subjectCn,
+    certificate: (exchange) => exchange.request.clientCertificate?.pem,
   },
   destination: {
-    address: (x) => x.request.localAddress,
-    port: (x) => BigInt(x.request.localPort),
+    address: (exchange) => exchange.request.localAddress,
+    port: (exchange) => BigInt(exchange.request.localPort),
     hostname: ({ request }) => request.serverName ?? (request.scheme === 'http' ? request.host : undefined),
   },
   proxy: {
-    bind: (x) => x.passage.bind,
-    gateway: (x) => named(x.passage.gateway),
-    listener: (x) => named({ name: x.passage.listener }),
-    route: (x) => named(x.passage.route),
+    bind: (exchange) => exchange.passage.bind,
+    gateway: (exchange) => named(exchange.passage.gateway),
+    listener: (exchange) => named({ name: exchange.passage.listener }),
+    route: (exchange) => named(exchange.passage.route),
     requestProcessingDuration: ({ timing }) => timing && celDuration(timing.requestMs),
     upstreamDuration: ({ timing }) => timing && celDuration(timing.upstreamMs),
   },
   backend: {
-    name: (x) => x.chosen?.name,
-    type: (x) => x.chosen?.type,
-    protocol: (x) => x.chosen?.protocol,
+    name: (exchange) => exchange.chosen?.name,
+    type: (exchange) => exchange.chosen?.type,
+    protocol: (exchange) => exchange.chosen?.protocol,
   },
   env: {
     podName: () => process.env.POD_NAME,
@@ -58,8 +58,8 @@ const readers: Readonly<Record<string, Readonly<Record<string, Reader>>>> = {
   },
 };
 
-const spiffeIdOf = (x: Exchange): string | undefined =>
-  x.request.clientCertificate?.subjectAltNames.find((name) => name.startsWith('spiffe://'));
+const spiffeIdOf = (exchange: Exchange): string | undefined =>
+  exchange.request.clientCertificate?.subjectAltNames.find((name) => name.startsWith('spiffe://'));
 
 /** Parts of a workload's name in the form that service meshes give it. */
 function identityOf(spiffeId: string | undefined): Value | undefined {
@@ -78,7 +78,7 @@ function named(members: object | undefined): Value | undefined {
 }
 
 /** Makes what one run of a program sees. `item` is set where an MCP item is judged. */
-export type ContextOf = (x: Exchange, item?: McpItem) => CelContext;
+export type ContextOf = (exchange: Exchange, item?: McpItem) => CelContext;
 
 /** Reads only what the programs use. */
 export function contextFor(programs: readonly Program[]): ContextOf {
@@ -96,38 +96,38 @@ export function contextFor(programs: readonly Program[]): ContextOf {
   /** The part of the context that is the same for every item of a request. */
   const shared = new WeakMap<Exchange, CelContext>();
 
-  return (x, item) => {
-    if (item === undefined) return ofRequest(x);
-    let request = shared.get(x);
-    if (request === undefined) shared.set(x, (request = ofRequest(x)));
-    draw(x, contextUnits);
+  return (exchange, item) => {
+    if (item === undefined) return ofRequest(exchange);
+    let request = shared.get(exchange);
+    if (request === undefined) shared.set(exchange, (request = ofRequest(exchange)));
+    draw(exchange, contextUnits);
     return mcp ? { ...request, mcp: itemMap(item) } : request;
   };
 
-  function ofRequest(x: Exchange): CelContext {
+  function ofRequest(exchange: Exchange): CelContext {
     const context: Record<string, Value> = {};
-    draw(x, contextUnits);
+    draw(exchange, contextUnits);
     for (const { group, members } of groups) {
       const values = new Map<string, Value>();
       for (const [name, read] of members) {
-        const value = read(x);
+        const value = read(exchange);
         if (value !== undefined) values.set(name, value);
       }
       context[group] = values;
     }
-    if (claims && x.identity !== undefined) {
-      const jwt = claimsOf(x.identity);
+    if (claims && exchange.identity !== undefined) {
+      const jwt = claimsOf(exchange.identity);
       context.jwt = jwt;
       context.auth = new Map([['claims', jwt]]);
     }
-    if (apiKey && x.apiKey !== undefined) context.apiKey = metadataOf(x.apiKey);
-    if (basicAuth && x.user !== undefined) context.basicAuth = new Map([['username', x.user]]);
+    if (apiKey && exchange.apiKey !== undefined) context.apiKey = metadataOf(exchange.apiKey);
+    if (basicAuth && exchange.user !== undefined) context.basicAuth = new Map([['username', exchange.user]]);
     return context;
   }
 }
 
-function alternativeNames(x: Exchange): Value | undefined {
-  const names = x.request.clientCertificate?.subjectAltNames;
+function alternativeNames(exchange: Exchange): Value | undefined {
+  const names = exchange.request.clientCertificate?.subjectAltNames;
   return names === undefined ? undefined : toCel([...names]);
 }
 
@@ -144,8 +144,8 @@ export const usesPath = (programs: readonly Program[]): boolean =>
 const ofPath = ['path', 'pathAndQuery', 'uri'] as const;
 
 /** The same context, for another reading of the path. */
-export function withPath(context: CelContext, x: Exchange, path: string): CelContext {
-  const { scheme, authority, target } = x.request;
+export function withPath(context: CelContext, exchange: Exchange, path: string): CelContext {
+  const { scheme, authority, target } = exchange.request;
   const mark = target.indexOf('?');
   const pathAndQuery = mark < 0 ? path : path + target.slice(mark);
   const request = new Map(context.request as ReadonlyMap<string, Value>);
@@ -181,11 +181,11 @@ const claimsOf = (identity: Identity): Value => convertedOnce(identity, identity
 const metadataOf = (holder: ApiKeyHolder): Value => convertedOnce(holder, holder.metadata);
 
 /** `response`, where an answer is judged. */
-export function answerContext(answer: AnswerHead, x: Exchange): Value {
+export function answerContext(answer: AnswerHead, exchange: Exchange): Value {
   const lines = answer.lines();
   const response = new Map<string, Value>([
     ['code', BigInt(answer.status)],
-    ['headers', linesMap(lines, x)],
+    ['headers', linesMap(lines, exchange)],
   ]);
   // An answer of gRPC without a message has its status in the head.
   const [, status = ''] = lines.find(([name]) => name === 'grpc-status') ?? [];
@@ -193,15 +193,15 @@ export function answerContext(answer: AnswerHead, x: Exchange): Value {
   return response;
 }
 
-const headerMap = (x: Exchange): Value => linesMap(x.request.headerLines(), x);
+const headerMap = (exchange: Exchange): Value => linesMap(exchange.request.headerLines(), exchange);
 
 /** Units of work of gathering the attributes for a run, and of one line of a head. */
 const contextUnits = 30;
 const lineUnits = 20;
 
 /** A single line gives a string, several give a list. */
-function linesMap(lines: readonly HeaderLine[], x: Exchange): Value {
-  draw(x, lineUnits * lines.length);
+function linesMap(lines: readonly HeaderLine[], exchange: Exchange): Value {
+  draw(exchange, lineUnits * lines.length);
   const map = new Map<string, string | string[]>();
   for (const [name, value] of lines) {
     const known = map.get(name);

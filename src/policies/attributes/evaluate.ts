@@ -9,9 +9,9 @@ export const expressionWork: number = celLimits.work;
  * that spent the rest of it.
  * @param what names the expression to the operator
  */
-export function evaluate(program: Program, context: CelContext, x: Exchange, what: string): unknown {
-  const value = program.run(context, x);
+export function evaluate(program: Program, context: CelContext, exchange: Exchange, what: string): unknown {
+  const value = program.run(context, exchange);
   if (value instanceof WorkSpent && value.first)
-    x.request.annotate('expressionLimit', `${what}: ${value.message}`);
+    exchange.request.annotate('expressionLimit', `${what}: ${value.message}`);
   return value;
 }

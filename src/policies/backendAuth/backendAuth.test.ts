@@ -18,12 +18,15 @@ function sent(
   request: FakeRequest = {},
   token?: string,
 ): { headers: HeaderLine[]; target: string } {
-  const x = new FakeExchange(request);
-  x.token = token;
+  const exchange = new FakeExchange(request);
+  exchange.token = token;
   const steps = prepared(backendAuth, settings);
-  assert.equal(steps.onRequest?.(x), undefined);
+  assert.equal(steps.onRequest?.(exchange), undefined);
   steps.close?.();
-  return { headers: x.requestHeaders.apply(x.request.headerLines()), target: x.forwardTarget };
+  return {
+    headers: exchange.requestHeaders.apply(exchange.request.headerLines()),
+    target: exchange.forwardTarget,
+  };
 }
 
 test('a key is sent as a bearer token, in place of the client credentials', () => {
@@ -114,10 +117,10 @@ test('the token that goes on is the one that was verified, and no other', () => 
   const verify = prepared(jwtAuth, settings, tools);
   const forward = prepared(backendAuth, { passthrough: {} }, tools);
   const outcome = (token: string): HeaderLine[] => {
-    const x = new FakeExchange({ headers: [['authorization', `Bearer ${token}`]] });
-    void verify.onRequest?.(x);
-    void forward.onRequest?.(x);
-    return x.requestHeaders.apply(x.request.headerLines());
+    const exchange = new FakeExchange({ headers: [['authorization', `Bearer ${token}`]] });
+    void verify.onRequest?.(exchange);
+    void forward.onRequest?.(exchange);
+    return exchange.requestHeaders.apply(exchange.request.headerLines());
   };
   assert.deepEqual(outcome(good), [['authorization', `Bearer ${good}`]]);
   assert.deepEqual(outcome(`${good}x`), []);

@@ -9,8 +9,8 @@ export const backendAuth: Policy<BackendAuthSettings> = {
   prepare({ credentials }, tools) {
     const senders = credentials.map((credential) => senderOf(credential, tools));
     return {
-      onRequest(x) {
-        for (const { send } of senders) send(x);
+      onRequest(exchange) {
+        for (const { send } of senders) send(exchange);
         return undefined;
       },
       problem: () => senders.map(({ problem }) => problem()).find((problem) => problem !== undefined),
@@ -22,7 +22,7 @@ export const backendAuth: Policy<BackendAuthSettings> = {
 };
 
 interface Sender {
-  readonly send: (x: Exchange) => void;
+  readonly send: (exchange: Exchange) => void;
   readonly problem: () => string | undefined;
   readonly close: () => void;
 }
@@ -37,7 +37,15 @@ function knownSecret(text: string): string {
 function senderOf(credential: BackendCredential, { log }: PolicyTools): Sender {
   const place = placeOf(credential.location);
   if (credential.kind === 'passthrough')
-    return { send: (x) => place(x, x.token), problem: () => undefined, close: () => undefined };
+    return {
+      send: (exchange) => place(exchange, exchange.token),
+      problem: () => undefined,
+      close: () => undefined,
+    };
   const text = new WatchedText(credential.secret, { name: 'backendAuth.key', read: knownSecret, log });
-  return { send: (x) => place(x, text.value), problem: () => text.problem, close: () => text.close() };
+  return {
+    send: (exchange) => place(exchange, text.value),
+    problem: () => text.problem,
+    close: () => text.close(),
+  };
 }

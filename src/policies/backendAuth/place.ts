@@ -2,16 +2,16 @@ import type { Exchange } from '../policy.ts';
 import type { Location } from '../token/schema.ts';
 
 /** Puts a credential into the request for the backend, or takes out what stands at its place. */
-export type Place = (x: Exchange, credential: string | undefined) => void;
+export type Place = (exchange: Exchange, credential: string | undefined) => void;
 
 /** The client's own text at the place is never forwarded: the backend may rely on it. */
 export function placeOf(location: Location): Place {
   const { name } = location;
   if (location.kind === 'header') {
     const { prefix } = location;
-    return (x, credential) => {
-      if (credential === undefined) x.requestHeaders.remove(name);
-      else x.requestHeaders.set(name, prefix + credential);
+    return (exchange, credential) => {
+      if (credential === undefined) exchange.requestHeaders.remove(name);
+      else exchange.requestHeaders.set(name, prefix + credential);
     };
   }
   return location.kind === 'cookie' ? cookiePlace(name) : queryPlace(name);
@@ -19,10 +19,11 @@ export function placeOf(location: Location): Place {
 
 const cookiePlace =
   (name: string): Place =>
-  (x, credential) => {
-    const { requestHeaders } = x;
+  (exchange, credential) => {
+    const { requestHeaders } = exchange;
     const edited = requestHeaders.lines.find(([known]) => known === 'cookie')?.[1];
-    const sent = edited ?? (requestHeaders.dropsName('cookie') ? '' : (x.request.header('cookie') ?? ''));
+    const sent =
+      edited ?? (requestHeaders.dropsName('cookie') ? '' : (exchange.request.header('cookie') ?? ''));
     const pairs = sent
       .split(/[;,]/)
       .map((pair) => pair.trim())
@@ -34,13 +35,13 @@ const cookiePlace =
 
 const queryPlace =
   (name: string): Place =>
-  (x, credential) => {
-    if (x.forwardTarget === '*') return;
-    const mark = x.forwardTarget.indexOf('?');
-    const path = mark < 0 ? x.forwardTarget : x.forwardTarget.slice(0, mark);
-    const pairs = (mark < 0 ? '' : x.forwardTarget.slice(mark + 1))
+  (exchange, credential) => {
+    if (exchange.forwardTarget === '*') return;
+    const mark = exchange.forwardTarget.indexOf('?');
+    const path = mark < 0 ? exchange.forwardTarget : exchange.forwardTarget.slice(0, mark);
+    const pairs = (mark < 0 ? '' : exchange.forwardTarget.slice(mark + 1))
       .split('&')
       .filter((pair) => pair !== '' && !new URLSearchParams(pair).has(name));
     if (credential !== undefined) pairs.push(`${encodeURIComponent(name)}=${encodeURIComponent(credential)}`);
-    x.forwardTarget = pairs.length === 0 ? path : `${path}?${pairs.join('&')}`;
+    exchange.forwardTarget = pairs.length === 0 ? path : `${path}?${pairs.join('&')}`;
   };

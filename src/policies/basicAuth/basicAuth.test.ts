@@ -29,35 +29,35 @@ const encoded = (pair: string): string => Buffer.from(pair).toString('base64');
 const basic = (pair: string): HeaderLine[] => [['Authorization', `Basic ${encoded(pair)}`]];
 
 interface Outcome {
-  readonly x: FakeExchange;
+  readonly exchange: FakeExchange;
   readonly error: GatewayError | undefined;
 }
 async function call(steps: Steps, headers: HeaderLine[], remoteAddress = '192.0.2.7'): Promise<Outcome> {
-  const x = new FakeExchange({ headers, remoteAddress });
+  const exchange = new FakeExchange({ headers, remoteAddress });
   try {
-    assert.equal(await steps.onRequest?.(x), undefined);
-    return { x, error: undefined };
+    assert.equal(await steps.onRequest?.(exchange), undefined);
+    return { exchange, error: undefined };
   } catch (error) {
     assert.ok(error instanceof GatewayError);
-    return { x, error };
+    return { exchange, error };
   }
 }
 
 test('a user with the right password comes in, and the backend does not get the password', async () => {
   const steps = open({ htpasswd, mode: 'strict' });
-  const { x, error } = await call(steps, [...basic('alice:wonder land:1'), ['x-other', '1']]);
+  const { exchange, error } = await call(steps, [...basic('alice:wonder land:1'), ['x-other', '1']]);
   assert.equal(error, undefined);
-  assert.equal(x.user, 'alice');
-  assert.deepEqual(x.requestHeaders.apply(x.request.headerLines()), [['x-other', '1']]);
-  assert.equal((await call(steps, basic('bob:password'))).x.user, 'bob');
+  assert.equal(exchange.user, 'alice');
+  assert.deepEqual(exchange.requestHeaders.apply(exchange.request.headerLines()), [['x-other', '1']]);
+  assert.equal((await call(steps, basic('bob:password'))).exchange.user, 'bob');
 });
 
 test('a password that was right is judged without a promise from then on', async () => {
   const steps = open({ htpasswd });
   await call(steps, basic('alice:wonder land:1'));
-  const x = new FakeExchange({ headers: basic('alice:wonder land:1') });
-  assert.equal(steps.onRequest?.(x), undefined);
-  assert.equal(x.user, 'alice');
+  const exchange = new FakeExchange({ headers: basic('alice:wonder land:1') });
+  assert.equal(steps.onRequest?.(exchange), undefined);
+  assert.equal(exchange.user, 'alice');
 });
 
 test('wrong passwords, unknown users and malformed credentials are refused alike', async () => {
@@ -79,11 +79,11 @@ test('wrong passwords, unknown users and malformed credentials are refused alike
   ];
   for (const headers of refused) {
     for (let again = 0; again < 2; again++) {
-      const { x, error } = await call(steps, headers);
+      const { exchange, error } = await call(steps, headers);
       assert.equal(error?.code, 'credentials_invalid', JSON.stringify(headers));
-      assert.equal(x.user, undefined);
+      assert.equal(exchange.user, undefined);
       assert.deepEqual(error.headers, [['www-authenticate', 'Basic realm="Team only", charset="UTF-8"']]);
-      assert.doesNotMatch(JSON.stringify([error.detail, x.annotations]), /alice|bob|nobody|wonder/);
+      assert.doesNotMatch(JSON.stringify([error.detail, exchange.annotations]), /alice|bob|nobody|wonder/);
     }
   }
 });
@@ -92,7 +92,7 @@ test('a request without credentials passes in optional mode only; other schemes 
   for (const headers of [[], [['authorization', 'Bearer abc']]] as HeaderLine[][]) {
     const optional = await call(open({ htpasswd }), headers);
     assert.equal(optional.error, undefined);
-    assert.ok(optional.x.requestHeaders.empty);
+    assert.ok(optional.exchange.requestHeaders.empty);
     const strict = await call(open({ htpasswd, mode: 'strict' }), headers);
     assert.equal(strict.error?.code, 'credentials_missing');
     assert.equal(strict.error.detail, 'basicAuth, mode strict', 'the log names the policy that refused');
@@ -103,12 +103,12 @@ test('a request without credentials passes in optional mode only; other schemes 
 test('many requests at once with one password wait for one check', async () => {
   const steps = open({ htpasswd: `alice:${hashSync('pw', 10)}` });
   const outcomes = await Promise.all(Array.from({ length: 300 }, () => call(steps, basic('alice:pw'))));
-  assert.ok(outcomes.every(({ x }) => x.user === 'alice'));
+  assert.ok(outcomes.every(({ exchange }) => exchange.user === 'alice'));
 });
 
 test('a client that guesses passwords is limited for that user only', async () => {
   const steps = open({ htpasswd: `alice:${hashSync('pw', 4)}\nbob:${hashSync('pw', 4)}` });
-  assert.equal((await call(steps, basic('bob:pw'), '198.51.100.1')).x.user, 'bob');
+  assert.equal((await call(steps, basic('bob:pw'), '198.51.100.1')).exchange.user, 'bob');
   for (const user of ['alice', 'bob', 'stranger']) {
     for (let i = 0; i < 10; i++) {
       const { error } = await call(steps, basic(`${user}:guess ${String(i)}`), '198.51.100.1');
@@ -119,11 +119,15 @@ test('a client that guesses passwords is limited for that user only', async () =
     assert.match(error.headers?.[0]?.join(': ') ?? '', /^retry-after: \d$/);
   }
   assert.equal(
-    (await call(steps, basic('bob:pw'), '198.51.100.1')).x.user,
+    (await call(steps, basic('bob:pw'), '198.51.100.1')).exchange.user,
     'bob',
     'a pair that was right before',
   );
-  assert.equal((await call(steps, basic('alice:pw'), '198.51.100.2')).x.user, 'alice', 'another client');
+  assert.equal(
+    (await call(steps, basic('alice:pw'), '198.51.100.2')).exchange.user,
+    'alice',
+    'another client',
+  );
 });
 
 test('all addresses of one IPv6 /64 are one client', async () => {
@@ -143,8 +147,8 @@ test('a client that fills its share of the queue is sent away, and a right passw
     const { error } = await call(steps, basic(`name ${String(i)}:guess`), '198.51.100.3');
     order.push(error?.code ?? 'let in');
   });
-  const right = call(steps, basic('alice:pw'), '198.51.100.4').then(({ x }) =>
-    order.push(x.user ?? 'refused'),
+  const right = call(steps, basic('alice:pw'), '198.51.100.4').then(({ exchange }) =>
+    order.push(exchange.user ?? 'refused'),
   );
   await Promise.all([...guesses, right]);
   const refused = order.filter((code) => code === 'overloaded');
@@ -185,12 +189,13 @@ test('users from a file change with the file; a changed password ends the old on
   const file = join(folder, 'users');
   writeFileSync(file, `alice:${hashSync('old', 4)}`);
   const steps = open({ htpasswd: { file }, mode: 'strict' });
-  assert.equal((await call(steps, basic('alice:old'))).x.user, 'alice');
+  assert.equal((await call(steps, basic('alice:old'))).exchange.user, 'alice');
   writeFileSync(`${file}.new`, `alice:${hashSync('new', 4)}`);
   renameSync(`${file}.new`, file);
   // Each look comes from another client, so that none tries too often.
   for (let looks = 1; ; looks++) {
-    if ((await call(steps, basic('alice:new'), `203.0.113.${String(looks % 256)}`)).x.user === 'alice') break;
+    if ((await call(steps, basic('alice:new'), `203.0.113.${String(looks % 256)}`)).exchange.user === 'alice')
+      break;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   assert.equal((await call(steps, basic('alice:old'))).error?.code, 'credentials_invalid');
@@ -204,11 +209,11 @@ test('an unusable file refuses every user, also in optional mode', async () => {
 
 test('the credentials may stand in another header or in a cookie', async () => {
   const header = open({ htpasswd, authorizationLocation: { header: { name: 'X-Login', prefix: 'Basic ' } } });
-  assert.equal((await call(header, [['x-login', `Basic ${encoded('bob:password')}`]])).x.user, 'bob');
+  assert.equal((await call(header, [['x-login', `Basic ${encoded('bob:password')}`]])).exchange.user, 'bob');
   const cookie = open({ htpasswd, authorizationLocation: { cookie: { name: 'login' } } });
-  const { x } = await call(cookie, [['cookie', `a=1; login=${encoded('bob:password')}`]]);
-  assert.equal(x.user, 'bob');
-  assert.deepEqual(x.requestHeaders.apply(x.request.headerLines()), [['cookie', 'a=1']]);
+  const { exchange } = await call(cookie, [['cookie', `a=1; login=${encoded('bob:password')}`]]);
+  assert.equal(exchange.user, 'bob');
+  assert.deepEqual(exchange.requestHeaders.apply(exchange.request.headerLines()), [['cookie', 'a=1']]);
 });
 
 test('a dump of the settings shows no hash', () => {

@@ -37,40 +37,40 @@ export const basicAuth: Policy<BasicAuthSettings> = {
     const headers = [['www-authenticate', `Basic realm="${realm}", charset="UTF-8"`]] as const;
     passwordChecker.open();
 
-    function settle(x: Exchange, user: string, right: boolean): undefined {
-      if (!right) throw refused(x, 'unknown user or wrong password');
-      x.user = user;
+    function settle(exchange: Exchange, user: string, right: boolean): undefined {
+      if (!right) throw refused(exchange, 'unknown user or wrong password');
+      exchange.user = user;
       return undefined;
     }
     /**
      * The answer does not tell which of the two was wrong; the name is not logged, it may be a mistyped password.
      */
-    function refused(x: Exchange, reason: string): GatewayError {
-      x.request.annotate('credentials', reason);
+    function refused(exchange: Exchange, reason: string): GatewayError {
+      exchange.request.annotate('credentials', reason);
       return new GatewayError('credentials_invalid', { headers, detail: reason });
     }
 
     return {
-      onRequest(x) {
+      onRequest(exchange) {
         const known = users.value;
-        const presented = credential.read(x);
+        const presented = credential.read(exchange);
         if (presented === undefined) {
           if (mode === 'strict')
             throw new GatewayError('credentials_missing', { headers, detail: 'basicAuth, mode strict' });
           return undefined;
         }
-        credential.strip(x);
+        credential.strip(exchange);
         const pair = readCredentials(presented);
-        if (pair === undefined) throw refused(x, 'malformed credentials');
+        if (pair === undefined) throw refused(exchange, 'malformed credentials');
         const right = verifier.verify({
           ...pair,
           hash: known.hashOf(pair.user),
           decoy: known.decoyFor(pair.user),
-          client: networkOf(x.request.remoteAddress),
+          client: networkOf(exchange.request.remoteAddress),
           place,
         });
-        if (typeof right === 'boolean') return settle(x, pair.user, right);
-        return right.then((answer) => settle(x, pair.user, answer));
+        if (typeof right === 'boolean') return settle(exchange, pair.user, right);
+        return right.then((answer) => settle(exchange, pair.user, answer));
       },
       problem: () => users.problem,
       close() {

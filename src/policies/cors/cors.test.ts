@@ -9,11 +9,11 @@ function ask(
   settings: object,
   method: string,
   headers: HeaderLine[],
-): { reply: Reply | undefined; x: FakeExchange } {
-  const x = new FakeExchange({ method, headers });
-  const reply = prepared(cors, settings).onRequest?.(x);
+): { reply: Reply | undefined; exchange: FakeExchange } {
+  const exchange = new FakeExchange({ method, headers });
+  const reply = prepared(cors, settings).onRequest?.(exchange);
   assert.ok(!(reply instanceof Promise));
-  return { reply, x };
+  return { reply, exchange };
 }
 
 const preflight = (settings: object, origin: string, ...more: HeaderLine[]) => {
@@ -27,7 +27,7 @@ const preflight = (settings: object, origin: string, ...more: HeaderLine[]) => {
 };
 
 const simple = (settings: object, origin: string) =>
-  Object.fromEntries(ask(settings, 'GET', [['Origin', origin]]).x.responseHeaders.lines);
+  Object.fromEntries(ask(settings, 'GET', [['Origin', origin]]).exchange.responseHeaders.lines);
 
 const full = {
   allowOrigins: ['https://app.test'],
@@ -97,13 +97,13 @@ test('an answer to an allowed origin is marked, one to another is not, and both 
 });
 
 test('the policy, not the backend, says what an origin may read', () => {
-  const { x } = ask(full, 'GET', [['Origin', 'https://evil.test']]);
+  const { exchange } = ask(full, 'GET', [['Origin', 'https://evil.test']]);
   const backend: HeaderLine[] = [
     ['access-control-allow-origin', '*'],
     ['access-control-allow-credentials', 'true'],
     ['vary', 'accept'],
   ];
-  assert.deepEqual(x.responseHeaders.apply(backend), [
+  assert.deepEqual(exchange.responseHeaders.apply(backend), [
     ['vary', 'accept'],
     ['vary', 'Origin'],
   ]);

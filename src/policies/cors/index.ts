@@ -14,8 +14,8 @@ export const cors: Policy<CorsSettings> = {
     const expose = settings.exposeHeaders.join(', ');
 
     /** Marks the answer, errors of later policies included, so that the page can read it. */
-    function mark(x: Exchange, origin: string | undefined): void {
-      const { responseHeaders } = x;
+    function mark(exchange: Exchange, origin: string | undefined): void {
+      const { responseHeaders } = exchange;
       responseHeaders.add('vary', 'Origin');
       // The policy decides for the route: what the backend says about other origins is not passed on.
       responseHeaders.remove('access-control-allow-origin');
@@ -27,15 +27,15 @@ export const cors: Policy<CorsSettings> = {
     }
 
     return {
-      onRequest(x) {
-        const origin = x.request.header('origin');
-        if (x.request.method === 'OPTIONS' && origin !== undefined) {
-          const method = x.request.header('access-control-request-method');
+      onRequest(exchange) {
+        const origin = exchange.request.header('origin');
+        if (exchange.request.method === 'OPTIONS' && origin !== undefined) {
+          const method = exchange.request.header('access-control-request-method');
           // As in the format: an allowed origin is told what it may do, also where it does not ask for a method.
-          if (allowed(origin.toLowerCase())) return preflight(x, settings, origin, method);
+          if (allowed(origin.toLowerCase())) return preflight(exchange, settings, origin, method);
           if (method !== undefined) return refusedPreflight;
         }
-        mark(x, origin);
+        mark(exchange, origin);
         return undefined;
       },
     };
@@ -45,12 +45,17 @@ export const cors: Policy<CorsSettings> = {
 /** As other gateways do: 200 without a word about the origin; the browser draws the conclusion. */
 const refusedPreflight: Reply = { status: 200, headers: [['vary', preflightVary]] };
 
-function preflight(x: Exchange, settings: CorsSettings, origin: string, method: string | undefined): Reply {
+function preflight(
+  exchange: Exchange,
+  settings: CorsSettings,
+  origin: string,
+  method: string | undefined,
+): Reply {
   const headers: HeaderLine[] = [
     ['access-control-allow-origin', origin],
     ['vary', preflightVary],
   ];
-  const asked = x.request.header('access-control-request-headers') ?? '';
+  const asked = exchange.request.header('access-control-request-headers') ?? '';
   const methods = settings.allowMethods.includes('*') ? [method ?? ''] : settings.allowMethods;
   const names = settings.allowHeaders.includes('*') ? asked.split(',') : settings.allowHeaders;
   // The echoed text comes from the client: only tokens go back.

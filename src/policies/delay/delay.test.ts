@@ -6,16 +6,16 @@ import { prepared } from '../tools.testing.ts';
 import { delay } from './index.ts';
 
 async function waits(settings: object, request: FakeRequest = {}): Promise<readonly number[]> {
-  const x = new FakeExchange(request);
-  assert.equal(await prepared(delay, settings).onRequest?.(x), undefined);
-  return x.waits;
+  const exchange = new FakeExchange(request);
+  assert.equal(await prepared(delay, settings).onRequest?.(exchange), undefined);
+  return exchange.waits;
 }
 
 test('a request is held for a fixed time, and the log says so', async () => {
   assert.deepEqual(await waits({ duration: '1s500ms' }), [1_500]);
-  const x = new FakeExchange();
-  await prepared(delay, { duration: '20ms' }).onRequest?.(x);
-  assert.deepEqual(x.annotations, { delayMs: 20 });
+  const exchange = new FakeExchange();
+  await prepared(delay, { duration: '20ms' }).onRequest?.(exchange);
+  assert.deepEqual(exchange.annotations, { delayMs: 20 });
 });
 
 test('an expression decides for each request how long, and for nothing it does not even wait', async () => {
@@ -63,9 +63,9 @@ test('a share of the requests is held', async () => {
   const steps = prepared(delay, { duration: '1s', percentage: 0.5 });
   let held = 0;
   for (let i = 0; i < 2_000; i++) {
-    const x = new FakeExchange();
-    await steps.onRequest?.(x);
-    held += x.waits.length;
+    const exchange = new FakeExchange();
+    await steps.onRequest?.(exchange);
+    held += exchange.waits.length;
   }
   assert.ok(held > 800 && held < 1_200, String(held));
 });

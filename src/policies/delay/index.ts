@@ -13,12 +13,12 @@ export const delay: Policy<DelaySettings> = {
   prepare({ duration, percentage }) {
     const length = lengthOf(duration);
     return {
-      onRequest(x) {
+      onRequest(exchange) {
         if (!drawn(percentage)) return undefined;
-        const ms = length(x);
+        const ms = length(exchange);
         if (ms <= 0) return undefined;
-        x.request.annotate('delayMs', Math.round(ms));
-        return x.wait(ms).then(() => undefined);
+        exchange.request.annotate('delayMs', Math.round(ms));
+        return exchange.wait(ms).then(() => undefined);
       },
     };
   },
@@ -33,13 +33,13 @@ function msOf(value: unknown): number | undefined {
 }
 
 /** @throws Error for an expression that does not compile */
-function lengthOf(duration: Delay): (x: Exchange) => number {
+function lengthOf(duration: Delay): (exchange: Exchange) => number {
   if (duration.kind === 'fixed') return () => duration.ms;
   const program = compile(duration.source, requestAttributes);
   if (isProblem(program)) throw new Error(`delay.duration: ${program.message}`);
   const context = contextFor([program]);
-  return (x) => {
-    const value = evaluate(program, context(x), x, 'delay');
+  return (exchange) => {
+    const value = evaluate(program, context(exchange), exchange, 'delay');
     const ms = msOf(value);
     if (ms !== undefined) return Math.min(ms, maxDelayMs);
     const problem =

@@ -69,14 +69,14 @@ test('a header whose expression fails, or makes no header value, is left out, an
     tools,
   );
   const ask = (): FakeExchange => {
-    const x = new FakeExchange({ target: '/a%0d%0ax:1' });
-    const reply = steps.onRequest?.(x) as Reply;
+    const exchange = new FakeExchange({ target: '/a%0d%0ax:1' });
+    const reply = steps.onRequest?.(exchange) as Reply;
     assert.equal(reply.status, 200);
     assert.deepEqual(reply.headers, [
       ['content-type', 'text/plain; charset=utf-8'],
       ['x-good', '1'],
     ]);
-    return x;
+    return exchange;
   };
   assert.deepEqual(ask().annotations, { headersLeftOut: 'x-missing, x-list, x-split' });
   assert.deepEqual(

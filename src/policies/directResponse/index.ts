@@ -38,8 +38,8 @@ export const directResponse: Policy<DirectResponseSettings> = {
     let told = -Infinity;
 
     /** A client can cause it with every request: the access log has each, the log only one from time to time. */
-    function tell(x: Exchange, left: readonly LeftOut[]): void {
-      x.request.annotate('headersLeftOut', left.map(({ name }) => name).join(', '));
+    function tell(exchange: Exchange, left: readonly LeftOut[]): void {
+      exchange.request.annotate('headersLeftOut', left.map(({ name }) => name).join(', '));
       if (now() - told < TELL_EVERY_MS) return;
       told = now();
       for (const { name, why } of left)
@@ -47,17 +47,17 @@ export const directResponse: Policy<DirectResponseSettings> = {
     }
 
     return {
-      onRequest(x) {
-        const values = context(x);
+      onRequest(exchange) {
+        const values = context(exchange);
         const lines: HeaderLine[] = [];
         const left: LeftOut[] = [];
         for (const [name, one] of headers) {
-          const made = headerValue(one, values, x);
+          const made = headerValue(one, values, exchange);
           if ('text' in made) lines.push([name, made.text]);
           else left.push({ name, why: made.why });
         }
-        if (left.length > 0) tell(x, left);
-        const made = bodyProgram === undefined ? fixed : bodyOf(bodyProgram, values, x);
+        if (left.length > 0) tell(exchange, left);
+        const made = bodyProgram === undefined ? fixed : bodyOf(bodyProgram, values, exchange);
         if (made === undefined) return { status, headers: lines };
         const typed = lines.some(([name]) => name === 'content-type');
         const all: HeaderLine[] = typed ? lines : [['content-type', made.type], ...lines];
@@ -80,9 +80,9 @@ const failure = (one: Program, problem: string): GatewayError =>
 function headerValue(
   one: Program,
   values: CelContext,
-  x: Exchange,
+  exchange: Exchange,
 ): { readonly text: string } | { readonly why: string } {
-  const value = evaluate(one, values, x, 'directResponse');
+  const value = evaluate(one, values, exchange, 'directResponse');
   if (value instanceof Error) return { why: `${one.source}: ${value.message}` };
   const text = ['string', 'boolean', 'bigint', 'number'].includes(typeof value) ? String(value) : undefined;
   if (text === undefined)
@@ -91,8 +91,8 @@ function headerValue(
   return valuePattern.test(text) ? { text } : { why: `${one.source}: not a header value` };
 }
 
-function bodyOf(one: Program, values: CelContext, x: Exchange): Body {
-  const value = evaluate(one, values, x, 'directResponse');
+function bodyOf(one: Program, values: CelContext, exchange: Exchange): Body {
+  const value = evaluate(one, values, exchange, 'directResponse');
   if (value instanceof Error) throw failure(one, value.message);
   if (typeof value === 'string') return { type: 'text/plain; charset=utf-8', body: value };
   if (value instanceof Uint8Array) return { type: 'application/octet-stream', body: Buffer.from(value) };

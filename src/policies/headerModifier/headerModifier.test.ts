@@ -26,19 +26,19 @@ const changed: HeaderLine[] = [
 ];
 
 test('request headers are added, then set, then removed', () => {
-  const x = new FakeExchange();
-  assert.equal(prepared(requestHeaderModifier, settings).onRequest?.(x), undefined);
-  assert.deepEqual(x.requestHeaders.apply(before), changed);
-  assert.ok(x.responseHeaders.empty);
+  const exchange = new FakeExchange();
+  assert.equal(prepared(requestHeaderModifier, settings).onRequest?.(exchange), undefined);
+  assert.deepEqual(exchange.requestHeaders.apply(before), changed);
+  assert.ok(exchange.responseHeaders.empty);
 });
 
 test('response headers are changed when the answer is known', () => {
-  const x = new FakeExchange();
+  const exchange = new FakeExchange();
   const steps = prepared(responseHeaderModifier, settings);
   assert.equal(steps.onRequest, undefined);
-  steps.onResponse?.(x, 500);
-  assert.deepEqual(x.responseHeaders.apply(before), changed);
-  assert.ok(x.requestHeaders.empty);
+  steps.onResponse?.(exchange, 500);
+  assert.deepEqual(exchange.responseHeaders.apply(before), changed);
+  assert.ok(exchange.requestHeaders.empty);
 });
 
 test('fields that frame the message or belong to a connection cannot be touched', () => {
@@ -70,11 +70,11 @@ test('the host can be set, by either of its names, and to nothing else than a ho
     ['Host', 'App.Test:8443', 'app.test:8443'],
     [':authority', '[::1]:80', '[::1]:80'],
   ] as const) {
-    const x = new FakeExchange();
+    const exchange = new FakeExchange();
     const steps = prepared(requestHeaderModifier, { set: { [name]: value, 'x-a': '1' } });
-    assert.equal(steps.onRequest?.(x), undefined);
-    assert.deepEqual(x.forwardHost, { kind: 'full', authority });
-    assert.deepEqual(x.requestHeaders.lines, [['x-a', '1']]);
+    assert.equal(steps.onRequest?.(exchange), undefined);
+    assert.deepEqual(exchange.forwardHost, { kind: 'full', authority });
+    assert.deepEqual(exchange.requestHeaders.lines, [['x-a', '1']]);
   }
   for (const value of ['', 'a b', 'user@a', 'a:b', 'a/b', 'a,b', 'a:99999'])
     assert.equal(requestHeaderModifier.schema.safeParse({ set: { host: value } }).success, false, value);

@@ -31,9 +31,9 @@ export const requestHeaderModifier: Policy<HeaderModifierSettings> = {
     const edit = editor(settings);
     const authority = authorityOf(settings);
     return {
-      onRequest(x) {
-        edit(x.requestHeaders);
-        if (authority !== undefined) x.forwardHost = authority;
+      onRequest(exchange) {
+        edit(exchange.requestHeaders);
+        if (authority !== undefined) exchange.forwardHost = authority;
         return undefined;
       },
     };
@@ -45,8 +45,8 @@ export const responseHeaderModifier: Policy<HeaderModifierSettings> = {
   prepare(settings) {
     const edit = editor(settings);
     return {
-      onResponse(x) {
-        edit(x.responseHeaders);
+      onResponse(exchange) {
+        edit(exchange.responseHeaders);
       },
     };
   },

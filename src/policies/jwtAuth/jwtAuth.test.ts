@@ -14,7 +14,7 @@ const expired = makeToken('ES256', key, { claims: { exp: nowSeconds - 60 } });
 const written = { issuer: issuerName, audiences: ['api://test'], jwks: { url: 'http://idp.test/keys' } };
 
 interface Outcome {
-  readonly x: FakeExchange;
+  readonly exchange: FakeExchange;
   readonly error: GatewayError | undefined;
 }
 
@@ -23,14 +23,14 @@ async function call(
   headers: HeaderLine[],
   tools: PolicyTools = toolsWith([key]),
 ): Promise<Outcome> {
-  const x = new FakeExchange({ headers });
+  const exchange = new FakeExchange({ headers });
   try {
-    const reply = await prepared(jwtAuth, settings, tools).onRequest?.(x);
+    const reply = await prepared(jwtAuth, settings, tools).onRequest?.(exchange);
     assert.equal(reply, undefined);
-    return { x, error: undefined };
+    return { exchange, error: undefined };
   } catch (error) {
     assert.ok(error instanceof GatewayError);
-    return { x, error };
+    return { exchange, error };
   }
 }
 
@@ -38,11 +38,11 @@ const bearer = (token: string): HeaderLine[] => [['Authorization', `Bearer ${tok
 const challenge = ({ error }: Outcome): string | undefined => error?.headers?.[0]?.[1];
 
 test('a good token gives the caller an identity, and the backend does not get the token', async () => {
-  const { x, error } = await call(written, [...bearer(good), ['x-other', '1']]);
+  const { exchange, error } = await call(written, [...bearer(good), ['x-other', '1']]);
   assert.equal(error, undefined);
-  assert.equal(x.identity?.subject, 'alice');
-  assert.equal(x.identity.issuer, issuerName);
-  assert.deepEqual(x.requestHeaders.apply(x.request.headerLines()), [['x-other', '1']]);
+  assert.equal(exchange.identity?.subject, 'alice');
+  assert.equal(exchange.identity.issuer, issuerName);
+  assert.deepEqual(exchange.requestHeaders.apply(exchange.request.headerLines()), [['x-other', '1']]);
 });
 
 test('a cached token is judged without a promise', () => {
@@ -69,9 +69,9 @@ test('the modes differ for a missing and for an invalid token', async () => {
     ['permissive', bearer('rubbish'), undefined],
   ];
   for (const [mode, headers, code] of rows) {
-    const { x, error } = await call({ ...written, mode }, headers);
+    const { exchange, error } = await call({ ...written, mode }, headers);
     assert.equal(error?.code, code, `${mode} ${JSON.stringify(headers).slice(0, 60)}`);
-    assert.equal(x.identity, undefined);
+    assert.equal(exchange.identity, undefined);
   }
   assert.equal((await call(written, [])).error, undefined, 'optional is the default');
   const missing = (await call({ ...written, mode: 'strict' }, [])).error;
@@ -81,16 +81,16 @@ test('the modes differ for a missing and for an invalid token', async () => {
 test('the scheme is known in any case', async () => {
   for (const scheme of ['bearer', 'BEARER', 'Bearer '])
     assert.equal(
-      (await call(written, [['authorization', `${scheme} ${good}`]])).x.identity?.subject,
+      (await call(written, [['authorization', `${scheme} ${good}`]])).exchange.identity?.subject,
       'alice',
     );
 });
 
 test('a Basic credential that is not ours goes on to the backend, a bad token does not', async () => {
   const basic = await call(written, [['authorization', 'Basic YTpi']]);
-  assert.ok(basic.x.requestHeaders.empty);
+  assert.ok(basic.exchange.requestHeaders.empty);
   const bad = await call({ ...written, mode: 'permissive' }, bearer('rubbish'));
-  assert.deepEqual(bad.x.requestHeaders.apply(bad.x.request.headerLines()), []);
+  assert.deepEqual(bad.exchange.requestHeaders.apply(bad.exchange.request.headerLines()), []);
 });
 
 test('the challenge names an error only for a presented token; the log has the reason', async () => {
@@ -98,7 +98,7 @@ test('the challenge names an error only for a presented token; the log has the r
   const late = await call({ ...written, mode: 'strict' }, bearer(expired));
   assert.equal(challenge(late), 'Bearer error="invalid_token", error_description="The access token expired"');
   assert.equal(late.error?.detail, 'expired');
-  assert.deepEqual(late.x.annotations, { token: 'expired (exp)' });
+  assert.deepEqual(late.exchange.annotations, { token: 'expired (exp)' });
 });
 
 test('without keys a token cannot be judged: 503 with a time to come back, but not in permissive mode', async () => {
@@ -108,7 +108,7 @@ test('without keys a token cannot be judged: 503 with a time to come back, but n
   assert.equal(error.retryAfter, 5);
   const permissive = await call({ ...written, mode: 'permissive' }, bearer(good), waiting);
   assert.equal(permissive.error, undefined);
-  assert.equal(permissive.x.identity, undefined);
+  assert.equal(permissive.exchange.identity, undefined);
   assert.equal((await call({ ...written, mode: 'strict' }, [], waiting)).error?.code, 'token_missing');
 });
 
@@ -123,17 +123,17 @@ test('a missing key file answers 500 to tokens, since coming back later does not
 test('a token may stand in another header or in a cookie, which the backend does not get either', async () => {
   const header = { ...written, location: { header: { name: 'X-Token' } } };
   const inHeader = await call(header, [['x-token', good]]);
-  assert.equal(inHeader.x.identity?.subject, 'alice');
-  assert.deepEqual(inHeader.x.requestHeaders.apply([['x-token', good]]), []);
+  assert.equal(inHeader.exchange.identity?.subject, 'alice');
+  assert.deepEqual(inHeader.exchange.requestHeaders.apply([['x-token', good]]), []);
 
   const cookie = { ...written, location: { cookie: { name: 'session' } } };
   const inCookie = await call(cookie, [['cookie', `a=1; session=${good}; b=2`]]);
-  assert.equal(inCookie.x.identity?.subject, 'alice');
-  assert.deepEqual(inCookie.x.requestHeaders.apply([['cookie', 'x']]), [['cookie', 'a=1; b=2']]);
+  assert.equal(inCookie.exchange.identity?.subject, 'alice');
+  assert.deepEqual(inCookie.exchange.requestHeaders.apply([['cookie', 'x']]), [['cookie', 'a=1; b=2']]);
   const only = await call(cookie, [['cookie', `session=${good}`]]);
-  assert.deepEqual(only.x.requestHeaders.apply([['cookie', 'x']]), []);
+  assert.deepEqual(only.exchange.requestHeaders.apply([['cookie', 'x']]), []);
   assert.equal((await call(cookie, [['cookie', `session=${good}; session=x`]])).error?.code, 'token_invalid');
-  assert.equal((await call(cookie, bearer(good))).x.identity, undefined);
+  assert.equal((await call(cookie, bearer(good))).exchange.identity, undefined);
 });
 
 test('with several providers the issuer of the token chooses', async () => {
@@ -141,7 +141,7 @@ test('with several providers the issuer of the token chooses', async () => {
     { issuer: 'https://other.test', jwks: { url: 'http://other.test/keys' } },
     { issuer: issuerName, jwks: { url: 'http://idp.test/keys' } },
   ];
-  assert.equal((await call({ providers }, bearer(good))).x.identity?.issuer, issuerName);
+  assert.equal((await call({ providers }, bearer(good))).exchange.identity?.issuer, issuerName);
   const stranger = makeToken('ES256', key, { claims: { iss: 'https://third.test' } });
   assert.equal((await call({ providers }, bearer(stranger))).error?.detail, 'issuer');
 });
@@ -150,7 +150,10 @@ test('keys may be written into the configuration', async () => {
   const tools = realTools();
   const jwks = JSON.stringify({ keys: [key.jwk] });
   for (const form of [jwks, { inline: jwks }])
-    assert.equal((await call({ ...written, jwks: form }, bearer(good), tools)).x.identity?.subject, 'alice');
+    assert.equal(
+      (await call({ ...written, jwks: form }, bearer(good), tools)).exchange.identity?.subject,
+      'alice',
+    );
   tools.keySets.close();
 });
 

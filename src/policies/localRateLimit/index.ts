@@ -9,10 +9,10 @@ export const localRateLimit: Policy<LocalRateLimitSettings> = {
     const keys = keysOf(limits);
     const draws = tokens.open(place, limits);
     return {
-      onRequest(x) {
-        const state = draws.draw(keys(x));
-        if (!(state instanceof Promise)) return tell(x, state);
-        return state.then((told) => tell(x, told));
+      onRequest(exchange) {
+        const state = draws.draw(keys(exchange));
+        if (!(state instanceof Promise)) return tell(exchange, state);
+        return state.then((told) => tell(exchange, told));
       },
       close: () => draws.close(),
     };
@@ -20,9 +20,9 @@ export const localRateLimit: Policy<LocalRateLimitSettings> = {
 };
 
 /** Allowed or not, the client learns where it stands. @throws GatewayError rate_limited */
-function tell(x: Exchange, { allowed, most, left, fillMs }: RateLimitState): undefined {
+function tell(exchange: Exchange, { allowed, most, left, fillMs }: RateLimitState): undefined {
   const seconds = String(Math.max(1, Math.ceil(fillMs / 1000)));
-  const { responseHeaders } = x;
+  const { responseHeaders } = exchange;
   responseHeaders.set('x-ratelimit-limit', String(most));
   responseHeaders.set('x-ratelimit-remaining', String(left));
   responseHeaders.set('x-ratelimit-reset', seconds);

@@ -13,21 +13,21 @@ const maxKeyLength = 64;
  * Finds the key of the bucket that a request draws from, for each limit.
  * @throws Error for a key that does not compile
  */
-export function keysOf(limits: readonly Limit[]): (x: Exchange) => readonly string[] {
+export function keysOf(limits: readonly Limit[]): (exchange: Exchange) => readonly string[] {
   const all = limits.map(keyOf);
   if (limits.every(({ key }) => key === undefined)) {
     const none = limits.map(() => '');
     return () => none;
   }
-  return (x) => all.map((key) => key(x));
+  return (exchange) => all.map((key) => key(exchange));
 }
 
-function keyOf({ key }: Limit): (x: Exchange) => string {
+function keyOf({ key }: Limit): (exchange: Exchange) => string {
   if (key === undefined) return () => '';
   const program = compile(key, requestAttributes);
   if (isProblem(program)) throw new Error(`localRateLimit.key: ${program.message}`);
   const context = contextFor([program]);
-  return (x) => keyText(evaluate(program, context(x), x, 'localRateLimit.key'));
+  return (exchange) => keyText(evaluate(program, context(exchange), exchange, 'localRateLimit.key'));
 }
 
 /** Requests without a key (a header that is not there) share one bucket, so that leaving it out gives nothing. */

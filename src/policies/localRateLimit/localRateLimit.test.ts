@@ -21,15 +21,15 @@ function limiter(settings: unknown) {
   const prepare = (written: unknown) => prepared(localRateLimit, written, { ...toolsWith([]), tokens });
   let steps = prepare(settings);
   const ask = (request: FakeRequest = {}): Answer => {
-    const x = new FakeExchange(request);
+    const exchange = new FakeExchange(request);
     let error: GatewayError | undefined;
     try {
-      assert.equal(steps.onRequest?.(x), undefined);
+      assert.equal(steps.onRequest?.(exchange), undefined);
     } catch (thrown) {
       assert.ok(thrown instanceof GatewayError && thrown.code === 'rate_limited');
       error = thrown;
     }
-    const headers = Object.fromEntries(x.responseHeaders.lines);
+    const headers = Object.fromEntries(exchange.responseHeaders.lines);
     return {
       allowed: error === undefined,
       limit: headers['x-ratelimit-limit'],

@@ -17,10 +17,10 @@ export interface ResourcePlace {
  * The origin under which clients reach the route: of the configured `resource` where there is one, otherwise what this
  * request was sent to. Anybody can write `Host`, so the answer is for the client that wrote it, and no cache keeps it.
  */
-export function originOf(x: Exchange, configured: unknown): string {
+export function originOf(exchange: Exchange, configured: unknown): string {
   const resource = typeof configured === 'string' ? URL.parse(configured) : null;
   if (resource !== null) return resource.origin;
-  return `${x.request.shownScheme}://${x.request.authority}`;
+  return `${exchange.request.shownScheme}://${exchange.request.authority}`;
 }
 
 /** RFC 9728 §3.1: the well-known part stands before the path of the resource. */
@@ -53,8 +53,8 @@ const noStore = ['cache-control', 'no-store'] as const;
 const open = [['access-control-allow-origin', '*']] as const;
 
 /** GET and HEAD pass; a preflight is answered, anything else is refused. */
-export function unlessRead(x: Exchange): Reply | undefined {
-  switch (x.request.method) {
+export function unlessRead(exchange: Exchange): Reply | undefined {
+  switch (exchange.request.method) {
     case 'GET':
     case 'HEAD':
       return undefined;

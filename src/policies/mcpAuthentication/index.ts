@@ -30,7 +30,7 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
         mode,
         location: settings.authorizationLocation,
         providers: [{ issuer, audiences, jwks, jwtValidationOptions }],
-        refuse: (x, refused) => unauthorized(x, settings, refused),
+        refuse: (exchange, refused) => unauthorized(exchange, settings, refused),
       },
       tools,
     );
@@ -38,21 +38,25 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
     const { allowsItem } = rules;
 
     return {
-      onRequest(x) {
-        const pending = authenticator.authenticate(x);
+      onRequest(exchange) {
+        const pending = authenticator.authenticate(exchange);
         if (pending instanceof Promise)
           return pending.then(() => {
-            passGate(rules, x);
+            passGate(rules, exchange);
             return undefined;
           });
-        passGate(rules, x);
+        passGate(rules, exchange);
         return undefined;
       },
-      onWellKnown(x, name, resourcePath) {
-        const place = { origin: originOf(x, settings.resourceMetadata.resource), path: bare(resourcePath) };
+      onWellKnown(exchange, name, resourcePath) {
+        const place = {
+          origin: originOf(exchange, settings.resourceMetadata.resource),
+          path: bare(resourcePath),
+        };
         if (name === 'oauth-protected-resource')
-          return unlessRead(x) ?? resourceDocument(place, issuer, settings.resourceMetadata);
-        if (name === 'oauth-authorization-server') return unlessRead(x) ?? issuerDocument(metadata, settings);
+          return unlessRead(exchange) ?? resourceDocument(place, issuer, settings.resourceMetadata);
+        if (name === 'oauth-authorization-server')
+          return unlessRead(exchange) ?? issuerDocument(metadata, settings);
         return undefined;
       },
       ...(allowsItem === undefined ? {} : { allowMcpItem: allowsItem }),
@@ -69,15 +73,15 @@ const bare = (path: string): string => (path === '/' ? '' : path);
 
 /** RFC 6750 §3: the reason is told only to whoever presented a token. */
 function unauthorized(
-  x: Exchange,
+  exchange: Exchange,
   settings: McpAuthenticationSettings,
   refused: TokenReason | undefined,
 ): GatewayError {
   const { resource, scopesSupported, scopes_supported } = settings.resourceMetadata;
-  const path = typeof resource === 'string' ? (URL.parse(resource)?.pathname ?? '') : x.request.path;
+  const path = typeof resource === 'string' ? (URL.parse(resource)?.pathname ?? '') : exchange.request.path;
   const challenge = bearerChallenge({
     ...(refused === undefined ? {} : { refused }),
-    resourceMetadata: metadataUrl({ origin: originOf(x, resource), path: bare(path) }),
+    resourceMetadata: metadataUrl({ origin: originOf(exchange, resource), path: bare(path) }),
     ...scopeOf(scopesSupported ?? scopes_supported),
   });
   const code = refused === undefined ? 'token_missing' : 'token_invalid';

@@ -15,9 +15,9 @@ const written = { issuer: issuerName, audiences: ['api://test'], jwks: { url: `$
 const bearer = (token: string): HeaderLine[] => [['authorization', `Bearer ${token}`]];
 
 async function refusal(settings: object, request: FakeRequest, tools: PolicyTools = toolsWith([key])) {
-  const x = new FakeExchange({ target: '/mcp', ...request });
+  const exchange = new FakeExchange({ target: '/mcp', ...request });
   try {
-    await prepared(mcpAuthentication, settings, tools).onRequest?.(x);
+    await prepared(mcpAuthentication, settings, tools).onRequest?.(exchange);
     return undefined;
   } catch (error) {
     assert.ok(error instanceof GatewayError);
@@ -154,10 +154,10 @@ test('rules about tools in the same place decide about items', () => {
     authorization: { rules: ['mcp.tool.name == "echo" && jwt.sub == "alice"'] },
   };
   const steps = prepared(mcpAuthentication, settings, toolsWith([key]));
-  const x = new FakeExchange({ headers: bearer(tokenWith()) });
-  assert.equal(steps.onRequest?.(x), undefined);
-  assert.equal(steps.allowMcpItem?.(x, { kind: 'tool', target: 't', name: 'echo' }), true);
-  assert.equal(steps.allowMcpItem?.(x, { kind: 'tool', target: 't', name: 'add' }), false);
+  const exchange = new FakeExchange({ headers: bearer(tokenWith()) });
+  assert.equal(steps.onRequest?.(exchange), undefined);
+  assert.equal(steps.allowMcpItem?.(exchange, { kind: 'tool', target: 't', name: 'echo' }), true);
+  assert.equal(steps.allowMcpItem?.(exchange, { kind: 'tool', target: 't', name: 'add' }), false);
   assert.equal(prepared(mcpAuthentication, written, toolsWith([key])).allowMcpItem, undefined);
 });
 
@@ -167,8 +167,8 @@ async function wellKnown(
   path: string,
   request: FakeRequest = {},
 ): Promise<Reply> {
-  const x = new FakeExchange({ target: `/.well-known/${name}${path}`, ...request });
-  return (await steps.onWellKnown?.(x, name, path)) ?? assert.fail('no document');
+  const exchange = new FakeExchange({ target: `/.well-known/${name}${path}`, ...request });
+  return (await steps.onWellKnown?.(exchange, name, path)) ?? assert.fail('no document');
 }
 
 const body = (reply: Reply): Record<string, unknown> =>

@@ -8,10 +8,10 @@ const usualPort: Readonly<Record<string, string>> = { http: '80', https: '443' }
 export const requestRedirect: Policy<RequestRedirectSettings> = {
   schema: requestRedirectSchema,
   prepare: ({ scheme, authority, path, status }) => ({
-    onRequest(x) {
-      const { request } = x;
-      const target = withQuery(rewrittenPath(path, x), request.query);
-      const host = hostOf(x, scheme, authority);
+    onRequest(exchange) {
+      const { request } = exchange;
+      const target = withQuery(rewrittenPath(path, exchange), request.query);
+      const host = hostOf(exchange, scheme, authority);
       const base = host === '' ? '' : `${scheme ?? request.scheme}://${host}`;
       // A path of two slashes would be read as the name of another host.
       const location = base === '' ? target.replace(/^\/{2,}/, '/') : base + target;
@@ -21,14 +21,18 @@ export const requestRedirect: Policy<RequestRedirectSettings> = {
 };
 
 /** Host and, where it is not the usual one of the scheme, port of the new address; empty where nobody named a host. */
-function hostOf(x: Exchange, scheme: string | undefined, rewrite: AuthorityRewrite | undefined): string {
-  const given = rewrite?.kind === 'full' ? rewrite.authority : x.request.authority;
+function hostOf(
+  exchange: Exchange,
+  scheme: string | undefined,
+  rewrite: AuthorityRewrite | undefined,
+): string {
+  const given = rewrite?.kind === 'full' ? rewrite.authority : exchange.request.authority;
   const [, name = '', portGiven = ''] = /^(\[[^\]]*\]|[^:]*)(?::(\d*))?$/.exec(given) ?? [];
   const host = rewrite?.kind === 'host' ? rewrite.host : name;
   if (host === '') return '';
-  const next = scheme ?? x.request.scheme;
+  const next = scheme ?? exchange.request.scheme;
   // The port belongs to the scheme: with another scheme the old port answers with something else.
-  const keepsPort = rewrite?.kind === 'full' || next === x.request.scheme;
+  const keepsPort = rewrite?.kind === 'full' || next === exchange.request.scheme;
   const port = rewrite?.kind === 'port' ? String(rewrite.port) : keepsPort ? portGiven : '';
   return port === '' || port === usualPort[next] ? host : `${host}:${port}`;
 }

@@ -22,10 +22,11 @@ export const retry: Policy<RetrySettings> = {
           attempts,
           backoffMs: backoff,
           maxBodyBytes,
-          applies: (x) => (attempts > 1 || hedge !== undefined) && (mayBe === undefined || mayBe(x)),
+          applies: (exchange) =>
+            (attempts > 1 || hedge !== undefined) && (mayBe === undefined || mayBe(exchange)),
           // A precondition names the requests that may be sent twice.
-          repeatable: (x) => mayBe !== undefined || idempotentMethods.has(x.request.method),
-          wants: (x, answer) => codes.has(answer.status) || shouldBe?.(x, answer) === true,
+          repeatable: (exchange) => mayBe !== undefined || idempotentMethods.has(exchange.request.method),
+          wants: (exchange, answer) => codes.has(answer.status) || shouldBe?.(exchange, answer) === true,
           noteRequest: () => budget.noteRequest(),
           takeRetry: () => budget.take(),
           ...(hedge === undefined
@@ -35,7 +36,7 @@ export const retry: Policy<RetrySettings> = {
                   delayMs: hedge.delay,
                   further: hedge.maxAttempts - 1,
                   // Both tries may come to their end at the backend, whatever a precondition says.
-                  applies: (x) => idempotentMethods.has(x.request.method),
+                  applies: (exchange) => idempotentMethods.has(exchange.request.method),
                   take: () => budget.take(),
                 },
               }),
@@ -52,15 +53,20 @@ function compiled(source: string, attributes: Members): Program {
 }
 
 /** An expression that fails is false: nothing is sent twice by mistake. */
-function requestTest(source: string): (x: Exchange) => boolean {
+function requestTest(source: string): (exchange: Exchange) => boolean {
   const program = compiled(source, forwardAttributes);
   const context = contextFor([program]);
-  return (x) => evaluate(program, context(x), x, 'retry.precondition') === true;
+  return (exchange) => evaluate(program, context(exchange), exchange, 'retry.precondition') === true;
 }
 
-function answerTest(source: string): (x: Exchange, answer: AnswerHead) => boolean {
+function answerTest(source: string): (exchange: Exchange, answer: AnswerHead) => boolean {
   const program = compiled(source, answerAttributes);
   const context = contextFor([program]);
-  return (x, answer) =>
-    evaluate(program, { ...context(x), response: answerContext(answer, x) }, x, 'retry.condition') === true;
+  return (exchange, answer) =>
+    evaluate(
+      program,
+      { ...context(exchange), response: answerContext(answer, exchange) },
+      exchange,
+      'retry.condition',
+    ) === true;
 }

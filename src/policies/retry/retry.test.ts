@@ -29,17 +29,17 @@ test('codes and the condition are reasons to try again; a condition that fails i
     attempts: 2,
     condition: 'response.headers["x-again"] == "yes"',
   });
-  const x = ask('GET');
-  assert.equal(wants(x, answer(503)), true);
-  assert.equal(wants(x, answer(500)), false);
-  assert.equal(wants(x, answer(200, ['x-again', 'yes'])), true);
-  assert.equal(wants(x, answer(200, ['x-again', 'no'])), false);
+  const exchange = ask('GET');
+  assert.equal(wants(exchange, answer(503)), true);
+  assert.equal(wants(exchange, answer(500)), false);
+  assert.equal(wants(exchange, answer(200, ['x-again', 'yes'])), true);
+  assert.equal(wants(exchange, answer(200, ['x-again', 'no'])), false);
   const both = plan({
     codes: [503],
     attempts: 2,
     condition: 'response.code == 404 && request.method == "GET"',
   });
-  assert.equal(both.wants(x, answer(404)), true);
+  assert.equal(both.wants(exchange, answer(404)), true);
   assert.equal(both.wants(ask('POST'), answer(404)), false);
 });
 

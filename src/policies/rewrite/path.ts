@@ -7,16 +7,16 @@ import type { PathRewrite } from './schema.ts';
  *
  * @throws GatewayError policy_failed where a prefix is to be replaced and the route was chosen by another kind of match
  */
-export function rewrittenPath(rewrite: PathRewrite | undefined, x: Exchange): string {
-  const { path } = x.request;
+export function rewrittenPath(rewrite: PathRewrite | undefined, exchange: Exchange): string {
+  const { path } = exchange.request;
   if (rewrite === undefined) return path;
   if (rewrite.kind === 'full') return rewrite.value;
-  if (x.matchedPrefix === undefined)
+  if (exchange.matchedPrefix === undefined)
     throw new GatewayError('policy_failed', {
       detail: 'path.prefix: the route was not matched by a path prefix',
     });
   // Gateway API, ReplacePrefixMatch: one slash between the new prefix and the rest, however both are written.
-  const rest = path.slice(x.matchedPrefix.length);
+  const rest = path.slice(exchange.matchedPrefix.length);
   const prefix = rewrite.value.replace(/\/+$/, '');
   return `${prefix}${rest}` || '/';
 }

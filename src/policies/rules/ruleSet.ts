@@ -23,9 +23,9 @@ export interface RuleSet {
    * Judges the request as a whole; names the rule that refuses, and the limit where it ran into one, or undefined.
    * Absent where every rule is about items.
    */
-  readonly gate?: (x: Exchange) => string | undefined;
+  readonly gate?: (exchange: Exchange) => string | undefined;
   /** Judges one MCP item with all rules; absent where none is about items. */
-  readonly allowsItem?: (x: Exchange, item: McpItem) => boolean;
+  readonly allowsItem?: (exchange: Exchange, item: McpItem) => boolean;
 }
 
 interface Prepared {
@@ -99,24 +99,25 @@ const onlyClaims = (rules: readonly Prepared[]): boolean =>
       !program.isVolatile && program.variables.every((path) => /^(?:jwt|auth|env|mcp)(?:\.|$)/.test(path)),
   );
 
-function gateOf(rules: readonly Prepared[]): (x: Exchange) => string | undefined {
+function gateOf(rules: readonly Prepared[]): (exchange: Exchange) => string | undefined {
   const context = contextFor(rules.map((rule) => rule.program));
   const byPath = usesPath(rules.map((rule) => rule.program));
-  const judge = (x: Exchange): string | undefined => {
-    const values = context(x);
-    const refused = refusal(rules, (rule) => evaluate(rule.program, values, x, rule.label));
-    if (byPath && refused === undefined && x.pathReadings.length > 0) judgeReadings(rules, values, x);
+  const judge = (exchange: Exchange): string | undefined => {
+    const values = context(exchange);
+    const refused = refusal(rules, (rule) => evaluate(rule.program, values, exchange, rule.label));
+    if (byPath && refused === undefined && exchange.pathReadings.length > 0)
+      judgeReadings(rules, values, exchange);
     return refused;
   };
   if (!onlyClaims(rules)) return judge;
   const answers = new WeakMap<Identity, string | null>();
-  return (x) => {
-    const caller = x.identity ?? anonymous;
+  return (exchange) => {
+    const caller = exchange.identity ?? anonymous;
     let answer = answers.get(caller);
     if (answer === undefined) {
-      answer = judge(x) ?? null;
+      answer = judge(exchange) ?? null;
       // A request that has no work left says nothing about the caller's next one.
-      if (x.workLeft >= 0) answers.set(caller, answer);
+      if (exchange.workLeft >= 0) answers.set(caller, answer);
     }
     return answer ?? undefined;
   };
@@ -126,47 +127,54 @@ function gateOf(rules: readonly Prepared[]): (x: Exchange) => string | undefined
  * A caller who is let in with the path as it is written must be let in with every other reading of it.
  * @throws GatewayError ambiguous_path
  */
-function judgeReadings(rules: readonly Prepared[], context: CelContext, x: Exchange): void {
-  for (const path of x.pathReadings) {
-    const values = withPath(context, x, path);
-    const refused = refusal(rules, (rule) => evaluate(rule.program, values, x, rule.label));
+function judgeReadings(rules: readonly Prepared[], context: CelContext, exchange: Exchange): void {
+  for (const path of exchange.pathReadings) {
+    const values = withPath(context, exchange, path);
+    const refused = refusal(rules, (rule) => evaluate(rule.program, values, exchange, rule.label));
     if (refused !== undefined)
       throw new GatewayError('ambiguous_path', { detail: `rule for ${path}: ${refused}` });
   }
 }
 
-function itemJudge(rules: readonly Prepared[]): (x: Exchange, item: McpItem) => boolean {
+function itemJudge(rules: readonly Prepared[]): (exchange: Exchange, item: McpItem) => boolean {
   const context = contextFor(rules.map((rule) => rule.program));
-  if (!onlyClaims(rules)) return (x, item) => allows(rules, context, x, item);
+  if (!onlyClaims(rules)) return (exchange, item) => allows(rules, context, exchange, item);
   const answers = new WeakMap<Identity, Verdicts>();
-  return (x, item) => {
-    const caller = x.identity ?? anonymous;
+  return (exchange, item) => {
+    const caller = exchange.identity ?? anonymous;
     let known = answers.get(caller);
     if (known === undefined) answers.set(caller, (known = new Verdicts()));
     const id = `${item.kind}\n${item.target}\n${item.name}`;
     let answer = known.get(id);
     if (answer === undefined) {
-      answer = allows(rules, context, x, item);
-      if (x.workLeft >= 0) known.add(id, answer);
+      answer = allows(rules, context, exchange, item);
+      if (exchange.workLeft >= 0) known.add(id, answer);
     }
     return answer;
   };
 }
 
-function allows(rules: readonly Prepared[], context: ContextOf, x: Exchange, item: McpItem): boolean {
-  const values = context(x, item);
-  if (!allowsWith(rules, values, x, item)) return false;
-  if (x.pathReadings.length === 0 || values.request === undefined) return true;
-  return x.pathReadings.every((path) => allowsWith(rules, withPath(values, x, path), x, item));
+function allows(rules: readonly Prepared[], context: ContextOf, exchange: Exchange, item: McpItem): boolean {
+  const values = context(exchange, item);
+  if (!allowsWith(rules, values, exchange, item)) return false;
+  if (exchange.pathReadings.length === 0 || values.request === undefined) return true;
+  return exchange.pathReadings.every((path) =>
+    allowsWith(rules, withPath(values, exchange, path), exchange, item),
+  );
 }
 
-function allowsWith(rules: readonly Prepared[], values: CelContext, x: Exchange, item: McpItem): boolean {
+function allowsWith(
+  rules: readonly Prepared[],
+  values: CelContext,
+  exchange: Exchange,
+  item: McpItem,
+): boolean {
   const refused = refusal(rules, (rule) => {
-    const value = evaluate(rule.program, values, x, rule.label);
+    const value = evaluate(rule.program, values, exchange, rule.label);
     if (rule.effect !== 'deny' || !(value instanceof Error)) return value;
     // A deny that names a tool has nothing to say about a prompt: it must not hide all prompts because `mcp.tool`
     // is not there. With every kind present only real failures are left.
-    const again = evaluate(rule.program, withEveryKind(values, item), x, rule.label);
+    const again = evaluate(rule.program, withEveryKind(values, item), exchange, rule.label);
     return again instanceof Error ? again : false;
   });
   return refused === undefined;

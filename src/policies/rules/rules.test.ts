@@ -21,9 +21,9 @@ function enters(
   policy: Policy<never> | typeof authorization = authorization,
 ) {
   const steps = prepared(policy as typeof authorization, { rules });
-  const x = new FakeExchange(claims === undefined ? {} : { identity: who(claims) });
+  const exchange = new FakeExchange(claims === undefined ? {} : { identity: who(claims) });
   try {
-    assert.equal(steps.onRequest?.(x), undefined);
+    assert.equal(steps.onRequest?.(exchange), undefined);
     return true;
   } catch (error) {
     assert.ok(error instanceof GatewayError && error.code === 'authorization_denied');
@@ -52,11 +52,11 @@ test('a group rule allows only callers with the group in a list claim', () => {
 test('rules see the metadata of an API key and the name of a user, but not the key', () => {
   const rules = ['apiKey.team == "a"', 'basicAuth.username == "alice"'];
   const judge = (apiKey: FakeExchange['apiKey'], user: string | undefined): boolean => {
-    const x = new FakeExchange();
-    x.apiKey = apiKey;
-    x.user = user;
+    const exchange = new FakeExchange();
+    exchange.apiKey = apiKey;
+    exchange.user = user;
     try {
-      void prepared(authorization, { rules }).onRequest?.(x);
+      void prepared(authorization, { rules }).onRequest?.(exchange);
       return true;
     } catch {
       return false;
@@ -120,9 +120,9 @@ test('rules see the request', () => {
       'cidr("192.0.2.0/24").containsIP(source.address) && request.host == "in.test"',
     ],
   });
-  const passes = (x: FakeExchange): boolean => {
+  const passes = (exchange: FakeExchange): boolean => {
     try {
-      void onRequest?.(x);
+      void onRequest?.(exchange);
       return true;
     } catch {
       return false;
@@ -163,12 +163,12 @@ test('the log learns the rule that refused', () => {
 /** Which of the items are seen with these rules? */
 function seen(rules: unknown[], items: McpItem[], claims: Record<string, unknown> = {}): string[] {
   const steps = prepared(mcpAuthorization, { rules });
-  const x = new FakeExchange({ identity: who(claims) });
-  void steps.onRequest?.(x);
+  const exchange = new FakeExchange({ identity: who(claims) });
+  void steps.onRequest?.(exchange);
   const allows = steps.allowMcpItem ?? (() => true);
-  const once = items.filter((item) => allows(x, item)).map((item) => item.name);
+  const once = items.filter((item) => allows(exchange, item)).map((item) => item.name);
   assert.deepEqual(
-    items.filter((item) => allows(x, item)).map((item) => item.name),
+    items.filter((item) => allows(exchange, item)).map((item) => item.name),
     once,
   );
   return once;
@@ -176,15 +176,15 @@ function seen(rules: unknown[], items: McpItem[], claims: Record<string, unknown
 
 test('answers about names of any length are right, and long names are not kept in memory', async () => {
   const steps = prepared(mcpAuthorization, { rules: ['mcp.tool.name.endsWith("yes")'] });
-  const x = new FakeExchange({ identity: who({}) });
+  const exchange = new FakeExchange({ identity: who({}) });
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   collect();
   const start = process.memoryUsage().heapUsed;
   for (let i = 0; i < 50; i += 1) {
     const name = Buffer.alloc(500_000, 'x').toString('latin1') + String(i);
-    assert.equal(steps.allowMcpItem?.(x, tool(`${name} yes`)), true);
-    assert.equal(steps.allowMcpItem?.(x, tool(`${name} no`)), false);
+    assert.equal(steps.allowMcpItem?.(exchange, tool(`${name} yes`)), true);
+    assert.equal(steps.allowMcpItem?.(exchange, tool(`${name} no`)), false);
   }
   // Swept in the background: what is garbage may count for a moment longer.
   const end = performance.now() + 10_000;
@@ -194,7 +194,7 @@ test('answers about names of any length are right, and long names are not kept i
   };
   while (grown() > 10_000_000 && performance.now() < end) await new Promise(setImmediate);
   assert.ok(grown() < 10_000_000, `${grown()} bytes are kept of 50 MB`);
-  assert.equal(steps.allowMcpItem?.(x, tool('yes')), true);
+  assert.equal(steps.allowMcpItem?.(exchange, tool('yes')), true);
 });
 
 test('rules about items show allowed items and hide the rest', () => {
@@ -305,10 +305,10 @@ const large = (): FakeExchange =>
 
 test('a rule that spends the budget of its request does not allow, denies, and is named with the limit', () => {
   for (const rule of [{ allow: dear }, { deny: `!(${dear})` }, { require: dear }]) {
-    const x = large();
+    const exchange = large();
     const { onRequest } = prepared(authorization, { rules: [{ ...rule, name: 'dear' }] });
     assert.throws(
-      () => onRequest?.(x),
+      () => onRequest?.(exchange),
       (error) =>
         error instanceof GatewayError &&
         error.code === 'authorization_denied' &&
@@ -316,24 +316,24 @@ test('a rule that spends the budget of its request does not allow, denies, and i
           error.detail ?? '',
         ),
     );
-    assert.match(String(x.annotations.expressionLimit), /^dear: the expressions of one request/);
+    assert.match(String(exchange.annotations.expressionLimit), /^dear: the expressions of one request/);
   }
 });
 
 test('the rules of a request share one budget over all its items', () => {
   const rules = ['mcp.tool.name != "" && request.headers["x-list"].split(",").size() > 0'];
   const { allowMcpItem } = prepared(mcpAuthorization, { rules });
-  const x = large();
-  const first = allowMcpItem?.(x, tool('tool0'));
+  const exchange = large();
+  const first = allowMcpItem?.(exchange, tool('tool0'));
   assert.equal(first, true);
-  const before = x.workLeft;
-  const shown = Array.from({ length: 5000 }, (_, i) => allowMcpItem?.(x, tool(`tool${i}`)));
-  assert.ok(x.workLeft < 0 && before > 0);
+  const before = exchange.workLeft;
+  const shown = Array.from({ length: 5000 }, (_, i) => allowMcpItem?.(exchange, tool(`tool${i}`)));
+  assert.ok(exchange.workLeft < 0 && before > 0);
   assert.ok(
     shown.lastIndexOf(true) < shown.indexOf(false),
     'all that come after the budget is spent are hidden',
   );
-  assert.match(String(x.annotations.expressionLimit), /units of work/);
+  assert.match(String(exchange.annotations.expressionLimit), /units of work/);
   assert.equal(allowMcpItem?.(large(), tool('tool0')), true, 'another request has a budget of its own');
 });
 

@@ -3,8 +3,8 @@ import type { Exchange, Steps } from '../policy.ts';
 import type { RuleSet } from './ruleSet.ts';
 
 /** Refuses with 403 when the gate of the rules does. The rule is for the log only. */
-export function passGate(rules: RuleSet, x: Exchange): void {
-  const refused = rules.gate?.(x);
+export function passGate(rules: RuleSet, exchange: Exchange): void {
+  const refused = rules.gate?.(exchange);
   if (refused === undefined) return;
   throw new GatewayError('authorization_denied', {
     detail: `rule: ${refused}`,
@@ -19,8 +19,8 @@ export function ruleSteps(rules: RuleSet): Steps {
     ...(gate === undefined
       ? {}
       : {
-          onRequest(x: Exchange) {
-            passGate(rules, x);
+          onRequest(exchange: Exchange) {
+            passGate(rules, exchange);
             return undefined;
           },
         }),

@@ -15,10 +15,10 @@ test('answers of all tokens together are bounded in bytes', () => {
   // 40 tokens of one subject, 1 000 names of a kilobyte each: 80 MB of names.
   for (let token = 0; token < 40; token += 1) {
     const identity = { issuer: 'i', subject: 's', claims: { jti: String(token) } };
-    const x = (): FakeExchange => new FakeExchange({ identity });
+    const exchange = (): FakeExchange => new FakeExchange({ identity });
     for (let i = 0; i < 1000; i += 1) {
-      assert.equal(allowMcpItem?.(x(), named(`${padding}${i}yes`)), true);
-      assert.equal(allowMcpItem?.(x(), named(`${padding}${i}no`)), false);
+      assert.equal(allowMcpItem?.(exchange(), named(`${padding}${i}yes`)), true);
+      assert.equal(allowMcpItem?.(exchange(), named(`${padding}${i}no`)), false);
       most = Math.max(most, verdictBytes());
     }
   }

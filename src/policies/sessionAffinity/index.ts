@@ -5,15 +5,15 @@ import { evaluate } from '../attributes/evaluate.ts';
 import type { Exchange } from '../policy.ts';
 
 /** The key that tells requests apart; undefined if there is none, and the request may go anywhere. */
-export type AffinityKey = (x: Exchange) => string | Uint8Array | undefined;
+export type AffinityKey = (exchange: Exchange) => string | Uint8Array | undefined;
 
 /** @throws Error for an expression that does not compile */
 export function affinityKey(source: string): AffinityKey {
   const program = compile(source, requestAttributes);
   if (isProblem(program)) throw new Error(`sessionAffinity.source: ${program.message}`);
   const context = contextFor([program]);
-  return (x) => {
-    const value = evaluate(program, context(x), x, 'sessionAffinity.source');
+  return (exchange) => {
+    const value = evaluate(program, context(exchange), exchange, 'sessionAffinity.source');
     if (typeof value !== 'string' && !(value instanceof Uint8Array)) return undefined;
     return value.length === 0 ? undefined : value;
   };

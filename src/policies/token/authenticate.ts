@@ -17,12 +17,12 @@ export interface AuthenticationSettings {
   readonly location: Location | undefined;
   readonly providers: readonly Provider[];
   /** The error for a refused caller; `refused` is absent if no token was presented. */
-  readonly refuse: (x: Exchange, refused: TokenReason | undefined) => GatewayError;
+  readonly refuse: (exchange: Exchange, refused: TokenReason | undefined) => GatewayError;
 }
 
 export interface Authenticator {
-  /** Sets `x.identity`, or throws the refusal. Waits only where a key has to be fetched for this token. */
-  authenticate(x: Exchange): void | Promise<void>;
+  /** Sets `exchange.identity`, or throws the refusal. Waits only where a key has to be fetched for this token. */
+  authenticate(exchange: Exchange): void | Promise<void>;
   /** Names a file of keys that was never usable. */
   problem(): string | undefined;
   close(): void;
@@ -47,16 +47,16 @@ export function createAuthenticator(settings: AuthenticationSettings, tools: Pol
   const credential = credentialReader(settings.location ?? bearer);
   const { mode, refuse } = settings;
 
-  function settle(x: Exchange, token: string, verdict: Verdict): void {
+  function settle(exchange: Exchange, token: string, verdict: Verdict): void {
     if (verdict.kind === 'verified') {
-      x.identity = verdict.token;
-      x.token = token;
+      exchange.identity = verdict.token;
+      exchange.token = token;
       return;
     }
     if (verdict.kind === 'refused') {
       const reason = verdict.claim === undefined ? verdict.reason : `${verdict.reason} (${verdict.claim})`;
-      x.request.annotate('token', reason);
-      if (mode !== 'permissive') throw refuse(x, verdict.reason);
+      exchange.request.annotate('token', reason);
+      if (mode !== 'permissive') throw refuse(exchange, verdict.reason);
     } else if (mode !== 'permissive') {
       throw withoutKeys(verdict.issuer);
     }
@@ -79,16 +79,16 @@ export function createAuthenticator(settings: AuthenticationSettings, tools: Pol
   }
 
   return {
-    authenticate(x) {
-      const token = credential.read(x);
+    authenticate(exchange) {
+      const token = credential.read(exchange);
       if (token === undefined) {
-        if (mode === 'strict') throw refuse(x, undefined);
+        if (mode === 'strict') throw refuse(exchange, undefined);
         return undefined;
       }
-      credential.strip(x);
+      credential.strip(exchange);
       const verdict = verifier.verify(token);
-      if (verdict instanceof Promise) return verdict.then((late) => settle(x, token, late));
-      return settle(x, token, verdict);
+      if (verdict instanceof Promise) return verdict.then((late) => settle(exchange, token, late));
+      return settle(exchange, token, verdict);
     },
     problem() {
       return settings.providers.map((_, at) => fileProblem(at)).find((problem) => problem !== undefined);

@@ -5,9 +5,9 @@ import { prepared } from '../tools.testing.ts';
 import { urlRewrite } from './index.ts';
 
 function rewritten(settings: object, request: FakeRequest = {}): FakeExchange {
-  const x = new FakeExchange(request);
-  assert.equal(prepared(urlRewrite, settings).onRequest?.(x), undefined);
-  return x;
+  const exchange = new FakeExchange(request);
+  assert.equal(prepared(urlRewrite, settings).onRequest?.(exchange), undefined);
+  return exchange;
 }
 
 test('the path is replaced as a whole or by its prefix, and the query stays', () => {
@@ -18,10 +18,10 @@ test('the path is replaced as a whole or by its prefix, and the query stays', ()
 });
 
 test('a query that an earlier policy changed stays changed', () => {
-  const x = new FakeExchange({ target: '/a?key=secret&b=1' });
-  x.forwardTarget = '/a?b=1';
-  void prepared(urlRewrite, { path: { full: '/x' } }).onRequest?.(x);
-  assert.equal(x.forwardTarget, '/x?b=1');
+  const exchange = new FakeExchange({ target: '/a?key=secret&b=1' });
+  exchange.forwardTarget = '/a?b=1';
+  void prepared(urlRewrite, { path: { full: '/x' } }).onRequest?.(exchange);
+  assert.equal(exchange.forwardTarget, '/x?b=1');
 });
 
 test('the question about the server itself has no path to rewrite', () => {

@@ -3,29 +3,29 @@ import type { AccessRecord } from '../../telemetry/index.ts';
 import type { LiveExchange } from './liveExchange.ts';
 
 /** The access log record of a finished exchange. */
-export function exchangeRecord(x: LiveExchange, bind: string, durationMs: number): AccessRecord {
-  const { route } = x;
+export function exchangeRecord(exchange: LiveExchange, bind: string, durationMs: number): AccessRecord {
+  const { route } = exchange;
   return {
-    time: x.startedAt,
+    time: exchange.startedAt,
     durationMs,
-    method: x.method,
-    host: x.authority,
-    path: x.path,
-    status: x.status,
-    requestBytes: x.requestBytes,
-    responseBytes: x.responseBytes,
-    client: x.remoteAddress,
-    requestId: x.id,
-    traceparent: x.head.get('traceparent'),
+    method: exchange.method,
+    host: exchange.authority,
+    path: exchange.path,
+    status: exchange.status,
+    requestBytes: exchange.requestBytes,
+    responseBytes: exchange.responseBytes,
+    client: exchange.remoteAddress,
+    requestId: exchange.id,
+    traceparent: exchange.head.get('traceparent'),
     bind,
-    listener: x.listener?.name,
+    listener: exchange.listener?.name,
     route: route === undefined || route.name === '' ? undefined : route.name,
-    backend: x.backend,
-    upstreamMs: x.upstreamMs,
-    subject: x.identity?.subject ?? x.user,
-    error: x.error,
-    reason: x.reason,
-    extra: x.extra,
+    backend: exchange.backend,
+    upstreamMs: exchange.upstreamMs,
+    subject: exchange.identity?.subject ?? exchange.user,
+    error: exchange.error,
+    reason: exchange.reason,
+    extra: exchange.extra,
   };
 }
 

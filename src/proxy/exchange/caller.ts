@@ -5,25 +5,25 @@ import { expressionWork } from '../../policies/index.ts';
 import type { LiveExchange } from './liveExchange.ts';
 
 /** The owner of the session, the items that the route's rules allow, and the time until the access ends. */
-export function callerOf(x: LiveExchange): Caller {
-  const rules = x.route?.allowMcpItem ?? [];
-  const expiresAt = x.identity?.acceptedUntil;
+export function callerOf(exchange: LiveExchange): Caller {
+  const rules = exchange.route?.allowMcpItem ?? [];
+  const expiresAt = exchange.identity?.acceptedUntil;
   return {
-    principal: principalOf(x),
-    holder: budgetHolderOf(x),
+    principal: principalOf(exchange),
+    holder: budgetHolderOf(exchange),
     ...(expiresAt === undefined ? {} : { expiresAt }),
-    ...(rules.length === 0 ? {} : { mayUse: (item: McpItem) => mayUse(x, item) }),
+    ...(rules.length === 0 ? {} : { mayUse: (item: McpItem) => mayUse(exchange, item) }),
     // Other requests end by themselves.
-    ...(x.method === 'GET'
-      ? { whileAllowed: (end: () => void) => x.connection.port.keepLongLived(x, end) }
+    ...(exchange.method === 'GET'
+      ? { whileAllowed: (end: () => void) => exchange.connection.port.keepLongLived(exchange, end) }
       : {}),
   };
 }
 
 /** A stream of news goes on for hours: each of its items is judged on a budget of its own. */
-function mayUse(x: LiveExchange, item: McpItem): boolean {
-  if (x.method === 'GET') x.workLeft = expressionWork;
-  return x.route?.allowMcpItem.every((rule) => rule(x, item)) ?? true;
+function mayUse(exchange: LiveExchange, item: McpItem): boolean {
+  if (exchange.method === 'GET') exchange.workLeft = expressionWork;
+  return exchange.route?.allowMcpItem.every((rule) => rule(exchange, item)) ?? true;
 }
 
 /** Everything that was proven about the caller; undefined for an anonymous one. */

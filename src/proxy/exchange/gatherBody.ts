@@ -3,18 +3,18 @@ import type { LiveExchange } from './liveExchange.ts';
 import { WholeBody } from './wholeBody.ts';
 
 /** The whole request body. @throws GatewayError where it is larger than the limit, broken, or cut off */
-export function gatherBody(x: LiveExchange, limitBytes: number): Promise<Buffer> {
-  const known = x.head.contentLength;
+export function gatherBody(exchange: LiveExchange, limitBytes: number): Promise<Buffer> {
+  const known = exchange.head.contentLength;
   if (known > limitBytes) return Promise.reject(new GatewayError('body_too_large'));
   return new Promise((resolve, reject) => {
     const gathered = new WholeBody(known);
     let refused = false;
     let whole = false;
     // Runs at the end of every exchange: an error, with its stack, is made only for a body that was cut off.
-    x.onClose(() => {
+    exchange.onClose(() => {
       if (!whole) reject(new GatewayError('bad_request', { detail: 'the client left' }));
     });
-    x.connection.consume(x, {
+    exchange.connection.consume(exchange, {
       raw: false,
       take(bytes, from, to, done) {
         if (gathered.length + to - from > limitBytes) {

@@ -27,8 +27,8 @@ const codes: ReadonlyMap<number, number> = new Map([
 ]);
 
 /** gRPC is spoken over HTTP/2 only; gRPC-Web is another protocol. */
-export const isGrpc = (x: LiveExchange): boolean =>
-  x.connection.http2 && /^application\/grpc(?:[+;]|$)/.test(x.header('content-type') ?? '');
+export const isGrpc = (exchange: LiveExchange): boolean =>
+  exchange.connection.http2 && /^application\/grpc(?:[+;]|$)/.test(exchange.header('content-type') ?? '');
 
 /** An answer without a message is its trailers alone; the status of HTTP is always 200. */
 export const grpcHeaders = (status: number, message: string): HeaderLine[] => [

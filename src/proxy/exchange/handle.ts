@@ -17,47 +17,49 @@ import { wellKnownRoute } from './wellKnown.ts';
  *
  * All of it is synchronous unless a policy has to wait (for a key set, say).
  */
-export function handle(x: LiveExchange, bind: string): void {
-  const { tls } = x.connection;
-  const listener = x.snapshot.bind(bind, tls !== undefined)?.find(x.host);
+export function handle(exchange: LiveExchange, bind: string): void {
+  const { tls } = exchange.connection;
+  const listener = exchange.snapshot.bind(bind, tls !== undefined)?.find(exchange.host);
   if (listener === undefined) {
-    x.fail(new GatewayError('listener_not_found'));
+    exchange.fail(new GatewayError('listener_not_found'));
     return;
   }
   // Another listener may ask for client certificates that this connection was never asked for, or not speak HTTP.
   if ((tls !== undefined && tls.listener !== listener.name) || listener.router === undefined) {
-    x.fail(new GatewayError('misdirected', { detail: `${tls?.listener ?? ''} is not ${listener.name}` }));
+    exchange.fail(
+      new GatewayError('misdirected', { detail: `${tls?.listener ?? ''} is not ${listener.name}` }),
+    );
     return;
   }
-  x.listener = listener;
-  if (x.path.startsWith('/.well-known/')) {
+  exchange.listener = listener;
+  if (exchange.path.startsWith('/.well-known/')) {
     let document: ReturnType<typeof wellKnownRoute>;
     try {
-      document = wellKnownRoute(x, listener);
+      document = wellKnownRoute(exchange, listener);
     } catch (error) {
-      x.fail(error);
+      exchange.fail(error);
       return;
     }
     if (document !== undefined) {
-      x.route = document.route;
-      settle(x, document.answer, () => runPolicies(x, document.route));
+      exchange.route = document.route;
+      settle(exchange, document.answer, () => runPolicies(exchange, document.route));
       return;
     }
   }
   let found: ReturnType<typeof listener.router.find>;
   try {
-    found = listener.router.find(x, x.host, x.path);
-    if (found !== undefined) checkPathReadings(x, listener.router, found.route);
+    found = listener.router.find(exchange, exchange.host, exchange.path);
+    if (found !== undefined) checkPathReadings(exchange, listener.router, found.route);
   } catch (error) {
-    x.fail(error);
+    exchange.fail(error);
     return;
   }
   const route = found === undefined ? listener.unrouted : found.route;
-  x.rule = found?.rule;
-  x.route = route;
-  if (route.relays?.take(x, () => runPolicies(x, route)) === true) return;
-  runPolicies(x, route);
+  exchange.rule = found?.rule;
+  exchange.route = route;
+  if (route.relays?.take(exchange, () => runPolicies(exchange, route)) === true) return;
+  runPolicies(exchange, route);
 }
 
-const runPolicies = (x: LiveExchange, { onRequest, serve }: CompiledRoute): void =>
-  runSteps(x, onRequest, 0, serve);
+const runPolicies = (exchange: LiveExchange, { onRequest, serve }: CompiledRoute): void =>
+  runSteps(exchange, onRequest, 0, serve);

@@ -50,9 +50,9 @@ export interface ExchangePort {
   /** The reason to refuse a request that has just entered, if there is too much to do; counted. */
   tooMuch(): string | undefined;
   /** An answer that `end` ends when a new configuration might not let it go on. @returns what takes that back */
-  keepLongLived(x: LiveExchange, end: () => void): () => void;
+  keepLongLived(exchange: LiveExchange, end: () => void): () => void;
   /** An exchange is over: counted and logged. */
-  finished(x: LiveExchange): void;
+  finished(exchange: LiveExchange): void;
 }
 
 /**
@@ -83,16 +83,22 @@ export interface ClientSide extends ClientEnd {
   /** The same for bytes that belong to somebody else, who gets them back when they are written. */
   writeLent(bytes: Buffer, release: () => void): boolean;
   /** Gives the request body to `consumer`, from its first byte. */
-  consume(x: LiveExchange, consumer: BodyConsumer): void;
+  consume(exchange: LiveExchange, consumer: BodyConsumer): void;
   /** The consumer cannot take more for now. */
   pauseBody(): void;
-  resumeBody(x: LiveExchange): void;
+  resumeBody(exchange: LiveExchange): void;
   /** The answer to the present request is complete. */
-  answered(x: LiveExchange): void;
+  answered(exchange: LiveExchange): void;
   /** Is more of the request to come than we would read to keep the connection? Asked when the answer begins. */
-  restIsTooMuch(x: LiveExchange): boolean;
+  restIsTooMuch(exchange: LiveExchange): boolean;
   /** The exchange has switched protocols: from here on the bytes of both sides pass as they are. */
-  tunnelTo(x: LiveExchange, upstream: UpstreamConnection, bytes: Buffer, from: number, to: number): void;
+  tunnelTo(
+    exchange: LiveExchange,
+    upstream: UpstreamConnection,
+    bytes: Buffer,
+    from: number,
+    to: number,
+  ): void;
   /** Ends it so that the client sees that the answer is not all there. */
   destroy(): void;
   /** A defect of ours: it ends this and nothing else. */
@@ -105,7 +111,7 @@ export interface RelayRouter {
    * Takes a request on, where its session is another worker's.
    * @param serveHere what is done with it where that worker turns out to be gone
    */
-  take(x: LiveExchange, serveHere: () => void): boolean;
+  take(exchange: LiveExchange, serveHere: () => void): boolean;
 }
 
 /** A route ready to serve; what each request looks at stands first. */
@@ -116,7 +122,7 @@ export interface CompiledRoute {
   /** The relay to other workers where sessions of the route may live. */
   readonly relays: RelayRouter | undefined;
   /** Hands the request to a backend. */
-  readonly serve: (x: LiveExchange) => void;
+  readonly serve: (exchange: LiveExchange) => void;
   readonly stats: RouteStats;
   readonly name: string;
   readonly listener: string;

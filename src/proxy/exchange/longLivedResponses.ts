@@ -13,41 +13,42 @@ export class LongLivedResponses {
   private current: Compiled | undefined;
 
   /** @returns what takes it back */
-  add(x: LiveExchange, end: () => void): () => void {
+  add(exchange: LiveExchange, end: () => void): () => void {
     const { current } = this;
-    this.streams.set(x, end);
+    this.streams.set(exchange, end);
     // Its policies may have waited for something (keys, say) while the configuration changed.
-    if (current !== undefined && current !== x.snapshot) this.check(x, end, current, new Verdicts());
-    return () => void this.streams.delete(x);
+    if (current !== undefined && current !== exchange.snapshot)
+      this.check(exchange, end, current, new Verdicts());
+    return () => void this.streams.delete(exchange);
   }
 
   /** Ends what would not be served in the same way, by the same rules, under the snapshot that has just been taken. */
   review(next: Compiled): void {
     this.current = next;
     const same = new Verdicts();
-    for (const [x, end] of [...this.streams]) this.check(x, end, next, same);
+    for (const [exchange, end] of [...this.streams]) this.check(exchange, end, next, same);
   }
 
-  private check(x: LiveExchange, end: () => void, next: Compiled, same: Verdicts): void {
-    if (servedTheSame(x, next, same)) return;
-    this.streams.delete(x);
+  private check(exchange: LiveExchange, end: () => void, next: Compiled, same: Verdicts): void {
+    if (servedTheSame(exchange, next, same)) return;
+    this.streams.delete(exchange);
     try {
       end();
     } catch (error) {
-      x.connection.broken(error);
+      exchange.connection.broken(error);
     }
   }
 }
 
-function servedTheSame(x: LiveExchange, next: Compiled, same: Verdicts): boolean {
-  const { listener, route, backend } = x;
+function servedTheSame(exchange: LiveExchange, next: Compiled, same: Verdicts): boolean {
+  const { listener, route, backend } = exchange;
   if (listener === undefined || route === undefined) return false;
-  const now = next.bind(listener.bind, x.connection.tls !== undefined)?.find(x.host);
+  const now = next.bind(listener.bind, exchange.connection.tls !== undefined)?.find(exchange.host);
   if (now?.router === undefined || now.name !== listener.name) return false;
   let found: CompiledRoute | undefined;
   try {
-    found = now.router.find(x, x.host, x.path)?.route;
-    if (found !== undefined) checkPathReadings(x, now.router, found);
+    found = now.router.find(exchange, exchange.host, exchange.path)?.route;
+    if (found !== undefined) checkPathReadings(exchange, now.router, found);
   } catch {
     // The new configuration has no route for it within its limits, or several.
     return false;

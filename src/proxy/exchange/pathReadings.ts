@@ -12,26 +12,26 @@ import type { Router } from '../routing/router.ts';
  * @throws GatewayError ambiguous_path, route_work_limit
  */
 export function checkPathReadings(
-  x: LiveExchange,
+  exchange: LiveExchange,
   router: Router<CompiledRoute>,
   route: CompiledRoute,
 ): void {
-  const readings = otherReadings(x.path);
+  const readings = otherReadings(exchange.path);
   if (readings === undefined)
     throw new GatewayError('ambiguous_path', { detail: 'a reading leaves the root' });
   if (readings.length === 0) return;
   for (const path of readings)
-    if (router.findAgain(readAs(x, path), x.host, path)?.route !== route)
+    if (router.findAgain(readAs(exchange, path), exchange.host, path)?.route !== route)
       throw new GatewayError('ambiguous_path', { detail: `another route for ${path}` });
-  x.pathReadings = readings;
+  exchange.pathReadings = readings;
 }
 
 /** The request, with another path. */
-const readAs = (x: LiveExchange, path: string): Matchable => ({
-  method: x.method,
+const readAs = (exchange: LiveExchange, path: string): Matchable => ({
+  method: exchange.method,
   path,
-  query: x.query,
-  authority: x.authority,
-  scheme: x.scheme,
-  header: (name) => x.header(name),
+  query: exchange.query,
+  authority: exchange.authority,
+  scheme: exchange.scheme,
+  header: (name) => exchange.header(name),
 });

@@ -16,16 +16,16 @@ export const TOGETHER = 16_384;
 const wireOwned = new Set(['content-length', 'transfer-encoding', 'connection', 'date', 'keep-alive']);
 
 /** Writes a complete answer of our own. */
-export function sendReply(x: LiveExchange, reply: Reply): void {
+export function sendReply(exchange: LiveExchange, reply: Reply): void {
   const { status } = reply;
-  if (!x.begin(status)) return;
+  if (!exchange.begin(status)) return;
   const body = hasNoBody(status) ? undefined : reply.body;
   const length = body === undefined ? 0 : typeof body === 'string' ? Buffer.byteLength(body) : body.length;
   const framing = hasNoBody(status) ? '' : `content-length: ${length}\r\n`;
-  const head = localHead(x, status, reply.headers ?? [], framing);
-  x.responseBytes = head.length + length;
-  const { connection } = x;
-  if (body === undefined || length === 0 || x.method === 'HEAD') connection.write(head);
+  const head = localHead(exchange, status, reply.headers ?? [], framing);
+  exchange.responseBytes = head.length + length;
+  const { connection } = exchange;
+  if (body === undefined || length === 0 || exchange.method === 'HEAD') connection.write(head);
   else if (length <= TOGETHER) {
     // The head is ASCII or latin1 and the body any bytes: one buffer, one write.
     const out = Buffer.allocUnsafe(head.length + length);
@@ -39,7 +39,7 @@ export function sendReply(x: LiveExchange, reply: Reply): void {
     connection.write(typeof body === 'string' ? Buffer.from(body) : body);
     connection.socket.uncork();
   }
-  x.finish();
+  exchange.finish();
 }
 
 /** An answer to what is no request: nothing that follows on its connection can be trusted. */
@@ -54,16 +54,16 @@ export function bareAnswer(code: ErrorCode): string {
 
 /** Head of an answer that does not come from a backend. */
 export function localHead(
-  x: LiveExchange,
+  exchange: LiveExchange,
   status: number,
   headers: readonly HeaderLine[],
   framing: string,
 ): string {
-  const edits = x.pendingResponseEdits;
+  const edits = exchange.pendingResponseEdits;
   const edited = edits === undefined || edits.empty ? headers : edits.apply(headers);
   const lines = edited.filter(([name]) => !wireOwned.has(name.toLowerCase()));
   const server =
-    x.snapshot.settings.headers.server &&
+    exchange.snapshot.settings.headers.server &&
     edits?.dropsName('server') !== true &&
     !lines.some(([name]) => name.toLowerCase() === 'server');
   return (
@@ -72,14 +72,14 @@ export function localHead(
     framing +
     `date: ${httpDate(Date.now())}\r\n` +
     (server ? 'server: portcullis\r\n' : '') +
-    connectionLine(x) +
+    connectionLine(exchange) +
     '\r\n'
   );
 }
 
 /** Says whether the connection stays open, where the version's default does not say it (RFC 9112 §9.3). */
-export function connectionLine(x: LiveExchange): string {
-  if (x.connection.draining || x.connection.restIsTooMuch(x)) x.keepAlive = false;
-  if (!x.keepAlive) return 'connection: close\r\n';
-  return x.head.http10 ? 'connection: keep-alive\r\n' : '';
+export function connectionLine(exchange: LiveExchange): string {
+  if (exchange.connection.draining || exchange.connection.restIsTooMuch(exchange)) exchange.keepAlive = false;
+  if (!exchange.keepAlive) return 'connection: close\r\n';
+  return exchange.head.http10 ? 'connection: keep-alive\r\n' : '';
 }

@@ -11,7 +11,7 @@ const RETRY_AFTER = 1;
  * The one place where an error becomes an HTTP answer. Policies may have said with `headers` what else it carries
  * (a challenge); the body is text, or JSON where the error brings a `jsonBody`.
  */
-export function sendError(x: LiveExchange, thrown: unknown): void {
+export function sendError(exchange: LiveExchange, thrown: unknown): void {
   const error =
     thrown instanceof GatewayError
       ? thrown
@@ -19,19 +19,23 @@ export function sendError(x: LiveExchange, thrown: unknown): void {
           cause: thrown,
           detail: stackOf(thrown),
         });
-  x.noteError(error);
+  exchange.noteError(error);
   if (error.code === 'internal_error') {
-    x.connection.port.log.error('internal error', { requestId: x.id, path: x.path, stack: error.detail });
+    exchange.connection.port.log.error('internal error', {
+      requestId: exchange.id,
+      path: exchange.path,
+      stack: error.detail,
+    });
   }
-  if (x.closed) return;
-  if (x.started) {
-    x.connection.destroy();
+  if (exchange.closed) return;
+  if (exchange.started) {
+    exchange.connection.destroy();
     return;
   }
   const { status, retry } = catalogue[error.code];
-  if (isGrpc(x)) {
+  if (isGrpc(exchange)) {
     // For an HTTP 500, gRPC says UNAVAILABLE (Gateway API, GRPCRouteRule "backendRefs").
-    x.send({
+    exchange.send({
       status: 200,
       headers: [
         ...grpcHeaders(error.code === 'no_backend' ? 503 : status, error.message),
@@ -47,5 +51,5 @@ export function sendError(x: LiveExchange, thrown: unknown): void {
   if (status === 503 && retry !== 'no')
     headers.push(['retry-after', String(error.retryAfter ?? RETRY_AFTER)]);
   const body = error.jsonBody === undefined ? `${error.message}\n` : JSON.stringify(error.jsonBody);
-  x.send({ status, headers, body });
+  exchange.send({ status, headers, body });
 }

@@ -17,27 +17,27 @@ export function pickSteps<Of extends StepName>(all: readonly Steps[], name: Of):
 
 /** Runs what looks at a request, from a place of the list on; hands it to `serve` where nothing answers it. */
 export function runSteps(
-  x: LiveExchange,
+  exchange: LiveExchange,
   steps: readonly Step<'onRequest'>[],
   from: number,
-  serve: (x: LiveExchange) => void,
+  serve: (exchange: LiveExchange) => void,
 ): void {
   for (let i = from; i < steps.length; i++) {
     let result: Reply | undefined | Promise<Reply | undefined>;
     try {
-      result = (steps[i] as Step<'onRequest'>)(x);
+      result = (steps[i] as Step<'onRequest'>)(exchange);
     } catch (error) {
-      x.fail(error);
+      exchange.fail(error);
       return;
     }
     if (result === undefined) continue;
-    settle(x, result, () => runSteps(x, steps, i + 1, serve));
+    settle(exchange, result, () => runSteps(exchange, steps, i + 1, serve));
     return;
   }
   try {
-    serve(x);
+    serve(exchange);
   } catch (error) {
-    x.fail(error);
+    exchange.fail(error);
   }
 }
 
@@ -46,20 +46,20 @@ export function runSteps(
  * @param goOn does not throw
  */
 export function settle(
-  x: LiveExchange,
+  exchange: LiveExchange,
   result: Reply | undefined | Promise<Reply | undefined>,
   goOn: () => void,
 ): void {
   if (result === undefined) goOn();
-  else if (!(result instanceof Promise)) x.send(result);
+  else if (!(result instanceof Promise)) exchange.send(result);
   else {
     result.then(
       (reply) => {
-        if (x.closed) return;
+        if (exchange.closed) return;
         if (reply === undefined) goOn();
-        else x.send(reply);
+        else exchange.send(reply);
       },
-      (error: unknown) => x.fail(error),
+      (error: unknown) => exchange.fail(error),
     );
   }
 }

@@ -9,12 +9,12 @@ type Answer = Reply | Promise<Reply | undefined>;
  * well-known path itself by more than a catch-all keeps it.
  */
 export function wellKnownRoute(
-  x: LiveExchange,
+  exchange: LiveExchange,
   listener: CompiledListener,
 ): { route: CompiledRoute; answer: Answer } | undefined {
-  const [, name, rest] = /^\/\.well-known\/([\w-]+)(\/.*)?$/.exec(x.path) ?? [];
+  const [, name, rest] = /^\/\.well-known\/([\w-]+)(\/.*)?$/.exec(exchange.path) ?? [];
   if (name === undefined) return undefined;
-  const explicit = listener.router.find(x, x.host, x.path);
+  const explicit = listener.router.find(exchange, exchange.host, exchange.path);
   if (explicit?.rule.written.startsWith('/.well-known/') === true && explicit.route.onWellKnown.length === 0)
     return undefined;
   let answer: Answer | undefined;
@@ -24,14 +24,14 @@ export function wellKnownRoute(
     if (route === asked || route.onWellKnown.length === 0) return false;
     asked = route;
     for (const step of route.onWellKnown) {
-      answer = step(x, name, rest ?? '');
+      answer = step(exchange, name, rest ?? '');
       if (answer !== undefined) return true;
     }
     return false;
   };
   const route =
     rest === undefined || rest === '/'
-      ? listener.router.findAny(x.host, answers)
-      : listener.router.findByPath(x.host, rest, answers);
+      ? listener.router.findAny(exchange.host, answers)
+      : listener.router.findByPath(exchange.host, rest, answers);
   return route === undefined || answer === undefined ? undefined : { route, answer };
 }

@@ -2,7 +2,7 @@ import type { Steps } from '../../policies/index.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
 import { pickSteps, runSteps } from '../exchange/steps.ts';
 
-type Serve = (x: LiveExchange) => void;
+type Serve = (exchange: LiveExchange) => void;
 
 /**
  * The policies of one backend: they run when it has been chosen, after those of the route.
@@ -14,8 +14,8 @@ export function withSteps(all: readonly Steps[], serve: Serve): Serve {
     throw new Error('a policy of a backend can stand on a route only');
   const onRequest = pickSteps(all, 'onRequest');
   const onResponse = pickSteps(all, 'onResponse');
-  return (x) => {
-    x.backendOnResponse = onResponse.length === 0 ? undefined : onResponse;
-    runSteps(x, onRequest, 0, serve);
+  return (exchange) => {
+    exchange.backendOnResponse = onResponse.length === 0 ? undefined : onResponse;
+    runSteps(exchange, onRequest, 0, serve);
   };
 }

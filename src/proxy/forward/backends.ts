@@ -23,7 +23,7 @@ import { compilePlan, type Plan } from './plan.ts';
 import { PlannedForward } from './plannedForward.ts';
 import { AffinityRouting } from '../routing/affinityRouting.ts';
 
-type Serve = (x: LiveExchange) => void;
+type Serve = (exchange: LiveExchange) => void;
 type Ready = Omit<CompiledBackend, 'backend'>;
 
 /** Prepares policies of backends. */
@@ -60,7 +60,8 @@ export function compileBackends(
   });
   const live = all.filter(({ backend }) => backend.weight > 0);
   const [only] = live;
-  if (only === undefined && persistence === undefined) return (x) => x.fail(new GatewayError('no_backend'));
+  if (only === undefined && persistence === undefined)
+    return (exchange) => exchange.fail(new GatewayError('no_backend'));
   if (only !== undefined && live.length === 1 && persistence === undefined) return only.serve;
   const source = commonSource(live);
   let choice: Choice = source === undefined ? byWeight(live) : byKey(live, affinityKey(source));
@@ -69,10 +70,10 @@ export function compileBackends(
     const homes = all.map(({ backend: { key }, destination }) => destination && { key, destination });
     choice = bySession(all, new Persistence(persistence, sessionKey, place, homes), choice);
   }
-  return (x) => {
-    const chosen = choice(x);
-    if (chosen === undefined) x.fail(new GatewayError('no_backend'));
-    else chosen.serve(x);
+  return (exchange) => {
+    const chosen = choice(exchange);
+    if (chosen === undefined) exchange.fail(new GatewayError('no_backend'));
+    else chosen.serve(exchange);
   };
 }
 
@@ -93,7 +94,9 @@ function compileHttp(
   const destination = endpoints.use(targetOf(backend), settings.upstream, settings.limits);
   uses.destinations.add(destination);
   let serve: Serve =
-    plan === undefined ? forwardTo(destination) : (x) => new PlannedForward(x, destination, plan).start();
+    plan === undefined
+      ? forwardTo(destination)
+      : (exchange) => new PlannedForward(exchange, destination, plan).start();
   if (backend.requestTimeoutMs !== undefined) serve = withTimeout(backend.requestTimeoutMs, serve);
   return {
     destination,
@@ -103,9 +106,9 @@ function compileHttp(
 
 const withTimeout =
   (ms: number, forward: Serve): Serve =>
-  (x) => {
-    x.limitBackend(ms);
-    forward(x);
+  (exchange) => {
+    exchange.limitBackend(ms);
+    forward(exchange);
   };
 
 /**
@@ -114,7 +117,7 @@ const withTimeout =
 function forwardTo(destination: Destination): Serve {
   let serve = forwards.get(destination);
   if (serve === undefined) {
-    serve = (x) => new Forward(x, destination).start();
+    serve = (exchange) => new Forward(exchange, destination).start();
     forwards.set(destination, serve);
   }
   return serve;
@@ -125,15 +128,15 @@ const forwards = new WeakMap<Destination, Serve>();
 /** Notes what the request is told apart by, before it is forwarded. */
 function withAffinity({ source, loadFactor }: Affinity, forward: Serve): Serve {
   const keyOf = affinityKey(source);
-  return (x) => {
+  return (exchange) => {
     // The choice of the backend may have gone by it already.
-    const key = x.affinity?.key ?? hashed(keyOf(x));
+    const key = exchange.affinity?.key ?? hashed(keyOf(exchange));
     if (key !== undefined) {
-      const affinity = (x.affinity ??= new AffinityRouting());
+      const affinity = (exchange.affinity ??= new AffinityRouting());
       affinity.key = key;
       affinity.loadFactor = loadFactor;
     }
-    forward(x);
+    forward(exchange);
   };
 }
 
@@ -143,19 +146,19 @@ const hashed = (key: ReturnType<AffinityKey>): number | undefined =>
 function compileMcp(
   backend: McpBackend,
   { mcp, uses }: BackendTools,
-  reachFor: (x: LiveExchange) => Pick<Caller, 'reach'>,
+  reachFor: (exchange: LiveExchange) => Pick<Caller, 'reach'>,
 ): Ready {
   const handler: McpHandler = mcp.backend(backend);
   uses.mcp.add(backend.key);
   return {
     destination: undefined,
-    serve: (x) => {
+    serve: (exchange) => {
       // A stream may stay open for long, and a call has a clock of its own, which stops while the client is asked.
-      const callTimeoutMs = x.liftLimits();
-      x.backendChosen(backend.key);
-      handler.serve(x, x, {
-        ...callerOf(x),
-        ...reachFor(x),
+      const callTimeoutMs = exchange.liftLimits();
+      exchange.backendChosen(backend.key);
+      handler.serve(exchange, exchange, {
+        ...callerOf(exchange),
+        ...reachFor(exchange),
         ...(callTimeoutMs === undefined ? {} : { callTimeoutMs }),
       });
     },
@@ -166,6 +169,6 @@ function compileMcp(
 function compileInvalid({ problem }: InvalidBackend): Ready {
   return {
     destination: undefined,
-    serve: (x) => x.fail(new GatewayError('no_backend', { detail: problem })),
+    serve: (exchange) => exchange.fail(new GatewayError('no_backend', { detail: problem })),
   };
 }

@@ -11,11 +11,11 @@ export interface CompiledBackend {
   readonly backend: Backend;
   /** Absent for those that have no addresses. */
   readonly destination: Destination | undefined;
-  readonly serve: (x: LiveExchange) => void;
+  readonly serve: (exchange: LiveExchange) => void;
 }
 
 /** Chooses the backend of a request; undefined if there is none. */
-export type Choice = (x: LiveExchange) => CompiledBackend | undefined;
+export type Choice = (exchange: LiveExchange) => CompiledBackend | undefined;
 
 /** Drawn by lot, in proportion to the weights. */
 export function byWeight(all: readonly CompiledBackend[]): Choice {
@@ -31,10 +31,10 @@ export function byKey(all: readonly CompiledBackend[], keyOf: AffinityKey): Choi
     one.backend.weight > 0 ? [{ one, weight: one.backend.weight, hash: hashOf(one.backend.key) }] : [],
   );
   const otherwise = byWeight(all);
-  return (x) => {
-    const key = keyOf(x);
-    if (key === undefined) return otherwise(x);
-    const affinity = (x.affinity ??= new AffinityRouting());
+  return (exchange) => {
+    const key = keyOf(exchange);
+    if (key === undefined) return otherwise(exchange);
+    const affinity = (exchange.affinity ??= new AffinityRouting());
     affinity.key = hashOf(key);
     let best: CompiledBackend | undefined;
     let highest = -1;
@@ -58,13 +58,13 @@ export function bySession(
   otherwise: Choice,
 ): Choice {
   const places = new Map(all.map((one, index) => [one, index]));
-  return (x) => {
-    const session = persistence.find(x);
-    const affinity = (x.affinity = new AffinityRouting(persistence, session));
+  return (exchange) => {
+    const session = persistence.find(exchange);
+    const affinity = (exchange.affinity = new AffinityRouting(persistence, session));
     const home = session === undefined ? undefined : all[session.backend];
     const stays =
       session?.endpoint !== undefined || (home !== undefined && home.backend.weight > 0 && isUp(home));
-    const chosen = stays ? home : otherwise(x);
+    const chosen = stays ? home : otherwise(exchange);
     if (chosen !== undefined) affinity.backend = places.get(chosen) ?? 0;
     return chosen;
   };

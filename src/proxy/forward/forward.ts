@@ -35,7 +35,7 @@ const seen = (head: Head, kind: number): boolean => (head.seen & (1 << kind)) !=
 export class Forward implements ExchangeHandler, Waiter, BodyConsumer {
   /** The body crosses with its framing. */
   readonly raw = true;
-  readonly x: LiveExchange;
+  readonly exchange: LiveExchange;
   readonly destination: Destination;
   /** Not there while the request waits for a connection. */
   protected upstream!: UpstreamConnection;
@@ -52,18 +52,18 @@ export class Forward implements ExchangeHandler, Waiter, BodyConsumer {
   private mode: (bytes: Buffer, from: number, to: number, done: boolean) => boolean = () => true;
   private dechunker: Body | undefined;
 
-  constructor(x: LiveExchange, destination: Destination) {
-    this.x = x;
+  constructor(exchange: LiveExchange, destination: Destination) {
+    this.exchange = exchange;
     this.destination = destination;
-    this.bodyless = x.body.done;
-    this.upgrade = x.head.upgrade ? wantedUpgrade(x) : undefined;
+    this.bodyless = exchange.body.done;
+    this.upgrade = exchange.head.upgrade ? wantedUpgrade(exchange) : undefined;
   }
 
   start(): void {
-    const { x } = this;
-    x.backendChosen(this.destination.name);
-    x.cancel = (why) => this.cancel(why);
-    x.drained = () => {
+    const { exchange } = this;
+    exchange.backendChosen(this.destination.name);
+    exchange.cancel = (why) => this.cancel(why);
+    exchange.drained = () => {
       if (!this.queued) this.upstream.resume();
     };
     this.connect(false);
@@ -81,7 +81,7 @@ export class Forward implements ExchangeHandler, Waiter, BodyConsumer {
 
   /** A connection to use at once, to the address where the request belongs. */
   protected choose(fresh: boolean): UpstreamConnection | undefined {
-    const { affinity } = this.x;
+    const { affinity } = this.exchange;
     return affinity === undefined ? this.destination.take(fresh) : affinity.take(this.destination, fresh);
   }
 
@@ -102,22 +102,22 @@ export class Forward implements ExchangeHandler, Waiter, BodyConsumer {
   }
 
   onRefused(code: ErrorCode, detail: string): void {
-    this.x.abort(new GatewayError(code, { detail }));
+    this.exchange.abort(new GatewayError(code, { detail }));
   }
 
   protected send(upstream: UpstreamConnection): void {
-    const { x } = this;
+    const { exchange } = this;
     this.upstream = upstream;
-    upstream.begin(this, x.method === 'HEAD', this.upgrade !== undefined);
-    const head = requestHead(x, this.destination, this.upgrade);
+    upstream.begin(this, exchange.method === 'HEAD', this.upgrade !== undefined);
+    const head = requestHead(exchange, this.destination, this.upgrade);
     if (this.bodyless) {
       upstream.write(head);
       upstream.sent();
-      x.upstreamTick = performance.now();
+      exchange.upstreamTick = performance.now();
       return;
     }
     this.waiting = head;
-    x.upstreamTick = performance.now();
+    exchange.upstreamTick = performance.now();
     // The body is not touched before there is a connection: where there will be none, another address can have it.
     if (upstream.connected) this.sendBody(upstream);
   }
@@ -132,10 +132,10 @@ export class Forward implements ExchangeHandler, Waiter, BodyConsumer {
   }
 
   private sendBody(upstream: UpstreamConnection): void {
-    const { x } = this;
-    x.connection.consume(x, this);
+    const { exchange } = this;
+    exchange.connection.consume(exchange, this);
     // No byte of the body is here yet: the head does not wait for it.
-    if (this.waiting !== undefined && !x.closed && !x.started) {
+    if (this.waiting !== undefined && !exchange.closed && !exchange.started) {
       upstream.write(this.waiting);
       this.waiting = undefined;
     }
@@ -144,34 +144,34 @@ export class Forward implements ExchangeHandler, Waiter, BodyConsumer {
   // BodyConsumer: the request body
 
   take(bytes: Buffer, from: number, to: number, done: boolean): void {
-    const { x, upstream, waiting } = this;
+    const { exchange, upstream, waiting } = this;
     this.waiting = undefined;
     const more = sendPiece(upstream, waiting, bytes, from, to);
     if (done) upstream.sent();
-    else if (!more) x.connection.pauseBody();
+    else if (!more) exchange.connection.pauseBody();
   }
 
   fail(error: GatewayError): void {
-    this.x.abort(error);
+    this.exchange.abort(error);
   }
 
   // ExchangeHandler: the answer
 
   onWritable(): void {
-    this.x.connection.resumeBody(this.x);
+    this.exchange.connection.resumeBody(this.exchange);
   }
 
   onInformational(head: Head): void {
     // The Expect field was ours to answer, so a 100 is, too; HTTP/1.0 knows no interim answers (RFC 9110 §15.2).
-    if (head.status === 100 || this.x.head.http10) return;
-    this.x.connection.write(
-      `${statusLine(head.status)}${renderFields(head, this.x.snapshot.drop.responseNewFraming, undefined)}\r\n`,
+    if (head.status === 100 || this.exchange.head.http10) return;
+    this.exchange.connection.write(
+      `${statusLine(head.status)}${renderFields(head, this.exchange.snapshot.drop.responseNewFraming, undefined)}\r\n`,
     );
   }
 
   onSwitch(head: Head, bytes: Buffer, from: number, to: number): void {
-    this.x.upstreamMs = performance.now() - this.x.upstreamTick;
-    switchProtocols(this.x, this.upstream, this.upgrade ?? '', { head, bytes, from, to });
+    this.exchange.upstreamMs = performance.now() - this.exchange.upstreamTick;
+    switchProtocols(this.exchange, this.upstream, this.upgrade ?? '', { head, bytes, from, to });
   }
 
   onAnswer(head: Head, bytes: Buffer, from: number, to: number, body: Body): boolean {
@@ -187,22 +187,22 @@ export class Forward implements ExchangeHandler, Waiter, BodyConsumer {
     kind: number,
     done: boolean,
   ): boolean {
-    const { x } = this;
-    const { drop, settings } = x.snapshot;
-    x.upstreamMs = performance.now() - x.upstreamTick;
-    if (!x.begin(head.status)) return true;
-    x.affinity?.answered(x, this.upstream.endpoint);
+    const { exchange } = this;
+    const { drop, settings } = exchange.snapshot;
+    exchange.upstreamMs = performance.now() - exchange.upstreamTick;
+    if (!exchange.begin(head.status)) return true;
+    exchange.affinity?.answered(exchange, this.upstream.endpoint);
     let table = drop.response;
     let framing = '';
-    if (kind === FRAMING.close && !x.head.http10) {
+    if (kind === FRAMING.close && !exchange.head.http10) {
       table = drop.responseNewFraming;
       framing = 'transfer-encoding: chunked\r\n';
       this.mode = this.writeChunk;
-    } else if (x.head.http10 && (kind === FRAMING.chunked || kind === FRAMING.close)) {
+    } else if (exchange.head.http10 && (kind === FRAMING.chunked || kind === FRAMING.close)) {
       // An HTTP/1.0 client finds the end of such a body by the end of the connection.
       table = drop.responseNewFraming;
-      x.keepAlive = false;
-      x.connection.untilClose = true;
+      exchange.keepAlive = false;
+      exchange.connection.untilClose = true;
       if (kind === FRAMING.chunked) {
         this.dechunker = new Body();
         this.dechunker.startChunked();
@@ -211,69 +211,69 @@ export class Forward implements ExchangeHandler, Waiter, BodyConsumer {
     } else {
       this.mode = this.writeRaw;
       // 204 has no framing fields (RFC 9110 §8.6, RFC 9112 §6.1), and 1.0 knows no chunks, not even for HEAD.
-      if (head.status === 204 || (x.head.http10 && head.chunked)) table = drop.responseNewFraming;
+      if (head.status === 204 || (exchange.head.http10 && head.chunked)) table = drop.responseNewFraming;
     }
-    const edits = x.pendingResponseEdits;
+    const edits = exchange.pendingResponseEdits;
     const out =
       answerLine(head) +
       renderFields(head, table, edits) +
       framing +
       (settings.headers.upstreamServiceTime && edits?.dropsName('x-envoy-upstream-service-time') !== true
-        ? `x-envoy-upstream-service-time: ${Math.round(x.upstreamMs)}\r\n`
+        ? `x-envoy-upstream-service-time: ${Math.round(exchange.upstreamMs)}\r\n`
         : '') +
       (settings.headers.server && !seen(head, KIND.server) && edits?.touches('server') !== true
         ? 'server: portcullis\r\n'
         : '') +
       (seen(head, KIND.date) ? '' : `date: ${httpDate(Date.now())}\r\n`) +
       (seen(head, KIND.upgrade) ? neededUpgrade(head) : '') +
-      connectionLine(x) +
+      connectionLine(exchange) +
       '\r\n';
-    const { connection } = x;
-    x.responseBytes = out.length;
+    const { connection } = exchange;
+    exchange.responseBytes = out.length;
     let more: boolean;
     if (this.mode === this.writeRaw) {
-      x.responseBytes += to - from;
+      exchange.responseBytes += to - from;
       more = writeFirst(connection, out, bytes, from, to);
-      if (done) x.finish();
+      if (done) exchange.finish();
       return more;
     }
     connection.socket.cork();
     connection.write(out);
     more = this.mode(bytes, from, to, done);
     connection.socket.uncork();
-    if (done) x.finish();
+    if (done) exchange.finish();
     return more;
   }
 
   onBody(bytes: Buffer, from: number, to: number, done: boolean): boolean {
     const more = this.mode(bytes, from, to, done);
-    if (done) this.x.finish();
+    if (done) this.exchange.finish();
     return more;
   }
 
   onFailure(code: ErrorCode, detail: string, fresh: boolean): void {
-    const { x, upstream } = this;
+    const { exchange, upstream } = this;
     if (!upstream.connected && this.moveOn(upstream)) return;
     // A kept-alive connection that died before it answered says nothing about the backend: once, another is tried.
     const stale = fresh && upstream.reused && !this.retried && code === 'upstream_reset';
-    if (stale && this.bodyless && idempotentMethods.has(x.method) && !x.closed) {
+    if (stale && this.bodyless && idempotentMethods.has(exchange.method) && !exchange.closed) {
       this.retried = true;
       this.connect(true);
       return;
     }
     upstream.endpoint.stats.failed++;
-    x.abort(new GatewayError(code, { detail: `${upstream.endpoint.name}: ${detail}` }));
+    exchange.abort(new GatewayError(code, { detail: `${upstream.endpoint.name}: ${detail}` }));
   }
 
   /** gRPC has deadlines of its own, and servers that send the head of an answer with its first message. */
   get patient(): boolean {
-    const { x } = this;
-    return x.limited || x.backendMs !== undefined || isGrpc(x);
+    const { exchange } = this;
+    return exchange.limited || exchange.backendMs !== undefined || isGrpc(exchange);
   }
 
   /** Moves the request to another address. It was not sent yet, so this is safe with or without a body. */
   private moveOn(failed: UpstreamConnection): boolean {
-    if (this.x.closed) return false;
+    if (this.exchange.closed) return false;
     const other = this.other(failed);
     if (other === undefined) return false;
     this.send(other);
@@ -283,7 +283,7 @@ export class Forward implements ExchangeHandler, Waiter, BodyConsumer {
   /** A connection to where this request has not yet failed to connect to. */
   protected other(failed: UpstreamConnection): UpstreamConnection | undefined {
     (this.tried ??= []).push(failed.endpoint);
-    const { affinity } = this.x;
+    const { affinity } = this.exchange;
     if (affinity !== undefined) return affinity.takeOther(this.destination, this.tried);
     return this.destination.takeOther(this.tried);
   }
@@ -291,8 +291,8 @@ export class Forward implements ExchangeHandler, Waiter, BodyConsumer {
   // Ways to write the answer's body
 
   private writeRaw(bytes: Buffer, from: number, to: number): boolean {
-    this.x.responseBytes += to - from;
-    return writePiece(this.x.connection, this.upstream, bytes, from, to);
+    this.exchange.responseBytes += to - from;
+    return writePiece(this.exchange.connection, this.upstream, bytes, from, to);
   }
 
   private writePayload(bytes: Buffer, from: number, to: number): boolean {
@@ -304,7 +304,7 @@ export class Forward implements ExchangeHandler, Waiter, BodyConsumer {
   }
 
   private writeChunk(bytes: Buffer, from: number, to: number, done: boolean): boolean {
-    const { connection } = this.x;
+    const { connection } = this.exchange;
     connection.socket.cork();
     let more = true;
     if (to > from) {
@@ -326,30 +326,36 @@ function answerLine(head: Head): string {
 }
 
 /** The request head as the backend gets it; what a policy said about a field goes before our own line. */
-export function requestHead(x: LiveExchange, destination: Destination, upgrade: string | undefined): string {
-  const { head, snapshot } = x;
+export function requestHead(
+  exchange: LiveExchange,
+  destination: Destination,
+  upgrade: string | undefined,
+): string {
+  const { head, snapshot } = exchange;
   const { headers } = snapshot.settings;
-  const edits = x.pendingRequestEdits;
-  const rewritten = x.forwardTarget !== head.target;
+  const edits = exchange.pendingRequestEdits;
+  const rewritten = exchange.forwardTarget !== head.target;
   const line =
     rewritten || head.http10
-      ? `${x.method} ${x.forwardTarget} HTTP/1.1\r\n`
+      ? `${exchange.method} ${exchange.forwardTarget} HTTP/1.1\r\n`
       : head.text.substring(0, head.lineEnd);
-  const rewrite = x.forwardHost ?? (destination.target.ownHost === true ? ownHost : undefined);
-  const addHost = x.targetNamesHost || head.host === -1 || rewrite !== undefined;
+  const rewrite = exchange.forwardHost ?? (destination.target.ownHost === true ? ownHost : undefined);
+  const addHost = exchange.targetNamesHost || head.host === -1 || rewrite !== undefined;
   return (
     line +
     renderFields(head, addHost ? snapshot.drop.requestNewHost : snapshot.drop.request, edits) +
     // Only HTTP/1.0 does without a host; its request is about the backend itself.
-    (addHost ? `host: ${hostFor(rewrite, x.authority, destination)}\r\n` : '') +
-    (headers.forwardedFor && edits?.dropsName('x-forwarded-for') !== true ? forwardedFor(x) : '') +
+    (addHost ? `host: ${hostFor(rewrite, exchange.authority, destination)}\r\n` : '') +
+    (headers.forwardedFor && edits?.dropsName('x-forwarded-for') !== true ? forwardedFor(exchange) : '') +
     (headers.forwardedProto && edits?.dropsName('x-forwarded-proto') !== true
-      ? `x-forwarded-proto: ${x.scheme}\r\n`
+      ? `x-forwarded-proto: ${exchange.scheme}\r\n`
       : '') +
-    (headers.forwardedHost && x.authority !== '' && edits?.dropsName('x-forwarded-host') !== true
-      ? `x-forwarded-host: ${x.authority}\r\n`
+    (headers.forwardedHost && exchange.authority !== '' && edits?.dropsName('x-forwarded-host') !== true
+      ? `x-forwarded-host: ${exchange.authority}\r\n`
       : '') +
-    (headers.requestId && edits?.dropsName('x-request-id') !== true ? `x-request-id: ${x.id}\r\n` : '') +
+    (headers.requestId && edits?.dropsName('x-request-id') !== true
+      ? `x-request-id: ${exchange.id}\r\n`
+      : '') +
     (upgrade === undefined ? '\r\n' : `${upgradeFields(upgrade)}\r\n`)
   );
 }
@@ -366,9 +372,9 @@ function hostFor(rewrite: HostRewrite | undefined, authority: string, destinatio
  * The client's address, behind those that earlier proxies noted. Where the configuration names the proxies that are
  * trusted, nothing of what others wrote crosses.
  */
-function forwardedFor(x: LiveExchange): string {
-  const { head, forwarded } = x;
-  const { forwardedFor: client, port } = x.connection;
+function forwardedFor(exchange: LiveExchange): string {
+  const { head, forwarded } = exchange;
+  const { forwardedFor: client, port } = exchange.connection;
   if (forwarded !== undefined) return `x-forwarded-for: ${forwarded.chain}\r\n`;
   if (port.trustedProxies !== undefined) return `x-forwarded-for: ${client}`;
   if (!seen(head, KIND.forwardedFor)) return `x-forwarded-for: ${client}`;

@@ -7,7 +7,7 @@ import { requestHead } from './forward.ts';
 
 /** The request that further tries are made of while the first is still under way. */
 export interface Hedged extends ExchangeHandler {
-  readonly x: LiveExchange;
+  readonly exchange: LiveExchange;
   readonly destination: Destination;
   /** The address of the hedge's own try; undefined while there is none. */
   readonly trying: Endpoint | undefined;
@@ -67,24 +67,24 @@ export class Hedges {
   won(one: HedgedTry): void {
     this.owner.adopt(one.upstream, one.begunAt, one.timer);
     this.stop(one);
-    const stats = this.owner.x.route?.stats;
+    const stats = this.owner.exchange.route?.stats;
     if (stats !== undefined) stats.hedgesWon++;
   }
 
   private arm(): void {
-    if (this.left > 0) this.timer = this.owner.x.after(this.plan.delayMs, () => this.begin());
+    if (this.left > 0) this.timer = this.owner.exchange.after(this.plan.delayMs, () => this.begin());
   }
 
   private begin(): void {
-    const { x, destination, trying, wholeBody } = this.owner;
-    if (x.started || x.closed) return;
+    const { exchange, destination, trying, wholeBody } = this.owner;
+    if (exchange.started || exchange.closed) return;
     if (wholeBody !== undefined && (trying !== undefined || this.underWay))
-      this.launch(x, destination, wholeBody);
+      this.launch(exchange, destination, wholeBody);
     this.arm();
   }
 
-  private launch(x: LiveExchange, destination: Destination, body: Buffer): void {
-    const stats = x.route?.stats;
+  private launch(exchange: LiveExchange, destination: Destination, body: Buffer): void {
+    const stats = exchange.route?.stats;
     if (!this.plan.take()) {
       this.left = 0;
       if (stats !== undefined) stats.retriesRefused++;
@@ -116,18 +116,19 @@ class HedgedTry implements ExchangeHandler {
   }
 
   constructor(hedges: Hedges, owner: Hedged, upstream: UpstreamConnection) {
-    const { x } = owner;
+    const { exchange } = owner;
     this.hedges = hedges;
     this.owner = owner;
     this.upstream = upstream;
-    this.timer = x.backendMs === undefined ? undefined : x.after(x.backendMs, () => this.expired());
+    this.timer =
+      exchange.backendMs === undefined ? undefined : exchange.after(exchange.backendMs, () => this.expired());
   }
 
   send(body: Buffer): void {
     const { owner, upstream } = this;
-    upstream.begin(this, owner.x.method === 'HEAD', false);
+    upstream.begin(this, owner.exchange.method === 'HEAD', false);
     upstream.cork();
-    upstream.write(requestHead(owner.x, owner.destination, undefined));
+    upstream.write(requestHead(owner.exchange, owner.destination, undefined));
     if (body.length > 0) upstream.write(body);
     upstream.uncork();
     upstream.sent();

@@ -41,9 +41,9 @@ function reached(t: TestContext, { target = {}, around = [], request = {}, token
   const reachFor = compileReach(backend, around, defaults, { endpoints, uses: { destinations } }, (uses) =>
     uses.map(({ name, settings }) => policyTable.get(name)!.prepare(settings, toolsWith([]))),
   );
-  const x = new FakeExchange(request);
-  x.token = token;
-  const reach = reachFor(x).reach?.('far');
+  const exchange = new FakeExchange(request);
+  exchange.token = token;
+  const reach = reachFor(exchange).reach?.('far');
   assert.ok(reach !== undefined && destinations.has(reach.destination));
   return reach;
 }

@@ -24,13 +24,13 @@ export function compileReach(
   settings: ProcessSettings,
   tools: ReachTools,
   stepsOf: (uses: readonly PolicyUse[]) => readonly Steps[],
-): (x: Exchange) => Pick<Caller, 'reach'> {
-  const reaches = new Map<string, (x: Exchange) => Reach>();
+): (exchange: Exchange) => Pick<Caller, 'reach'> {
+  const reaches = new Map<string, (exchange: Exchange) => Reach>();
   for (const target of backend.targets)
     if (isOverNetwork(target))
       reaches.set(target.name, reachOf(target, usesOf(target, around), settings, tools, stepsOf));
   if (reaches.size === 0) return () => ({});
-  return (x) => ({ reach: (name) => reaches.get(name)?.(x) });
+  return (exchange) => ({ reach: (name) => reaches.get(name)?.(exchange) });
 }
 
 /** The policy closest to the server wins. */
@@ -49,7 +49,7 @@ function reachOf(
   settings: ProcessSettings,
   { endpoints, uses: used }: ReachTools,
   stepsOf: (uses: readonly PolicyUse[]) => readonly Steps[],
-): (x: Exchange) => Reach {
+): (exchange: Exchange) => Reach {
   const { path, requestTimeoutMs: callTimeoutMs } = target;
   const destination = endpoints.use(targetOf(target), settings.upstream, settings.limits);
   used.destinations.add(destination);
@@ -58,8 +58,8 @@ function reachOf(
     const always: Reach = { destination, path, headers: [], callTimeoutMs };
     return () => always;
   }
-  return (x) => {
-    const request = new TargetRequest(x, path);
+  return (exchange) => {
+    const request = new TargetRequest(exchange, path);
     // They change the request and nothing else (`ofTargets`).
     for (const step of steps)
       if (step.onRequest?.(request) !== undefined) throw new Error('a policy of a target must not answer');
@@ -89,45 +89,45 @@ class TargetRequest implements Exchange {
   token: Exchange['token'];
   user: Exchange['user'];
   apiKey: Exchange['apiKey'];
-  private readonly x: Exchange;
+  private readonly exchange: Exchange;
 
-  constructor(x: Exchange, path: string) {
-    this.x = x;
+  constructor(exchange: Exchange, path: string) {
+    this.exchange = exchange;
     this.forwardTarget = path;
-    this.request = x.request;
-    this.passage = x.passage;
-    this.chosen = x.chosen;
-    this.timing = x.timing;
-    this.identity = x.identity;
-    this.token = x.token;
-    this.user = x.user;
-    this.apiKey = x.apiKey;
+    this.request = exchange.request;
+    this.passage = exchange.passage;
+    this.chosen = exchange.chosen;
+    this.timing = exchange.timing;
+    this.identity = exchange.identity;
+    this.token = exchange.token;
+    this.user = exchange.user;
+    this.apiKey = exchange.apiKey;
     // There are no client cookies to which a cookie could be added.
     this.requestHeaders.remove('cookie');
   }
 
   /** Expressions of a target draw on the budget of the client's request. */
   get workLeft(): number {
-    return this.x.workLeft;
+    return this.exchange.workLeft;
   }
 
   set workLeft(units: number) {
-    this.x.workLeft = units;
+    this.exchange.workLeft = units;
   }
 
   limitRequest(ms: number): void {
-    this.x.limitRequest(ms);
+    this.exchange.limitRequest(ms);
   }
 
   limitBackend(ms: number): void {
-    this.x.limitBackend(ms);
+    this.exchange.limitBackend(ms);
   }
 
   onClose(listener: () => void): void {
-    this.x.onClose(listener);
+    this.exchange.onClose(listener);
   }
 
   wait(ms: number): Promise<void> {
-    return this.x.wait(ms);
+    return this.exchange.wait(ms);
   }
 }

@@ -23,7 +23,7 @@ export class Mirror {
   }
 
   /** Begins a copy of the request; undefined where the mirror has enough to do. */
-  begin(x: LiveExchange, stats: RouteStats): MirroredRequest | undefined {
+  begin(exchange: LiveExchange, stats: RouteStats): MirroredRequest | undefined {
     if (this.underWay >= UNDER_WAY_MOST) {
       stats.mirrorsFailed++;
       return undefined;
@@ -34,7 +34,7 @@ export class Mirror {
       return undefined;
     }
     this.underWay++;
-    return new MirroredRequest(x, this.destination, upstream, (delivered) => {
+    return new MirroredRequest(exchange, this.destination, upstream, (delivered) => {
       this.underWay--;
       if (delivered) stats.mirrored++;
       else stats.mirrorsFailed++;
@@ -54,7 +54,7 @@ export class MirroredRequest implements ExchangeHandler {
   private over = false;
 
   constructor(
-    x: LiveExchange,
+    exchange: LiveExchange,
     destination: Destination,
     upstream: UpstreamConnection,
     ended: (delivered: boolean) => void,
@@ -63,11 +63,11 @@ export class MirroredRequest implements ExchangeHandler {
     this.timer = setTimeout(() => this.giveUp(), LIMIT_MS);
     this.timer.unref();
     this.upstream = upstream;
-    this.upstream.begin(this, x.method === 'HEAD', false);
-    this.upstream.write(requestHead(x, destination, undefined));
-    if (x.body.done) this.sent();
+    this.upstream.begin(this, exchange.method === 'HEAD', false);
+    this.upstream.write(requestHead(exchange, destination, undefined));
+    if (exchange.body.done) this.sent();
     // A client that leaves, or is answered early, leaves a copy that cannot be completed.
-    else x.onClose(() => this.giveUpUnlessComplete());
+    else exchange.onClose(() => this.giveUpUnlessComplete());
   }
 
   /** The next part of the request body, framing included. */

@@ -46,38 +46,38 @@ export class PlannedForward extends Forward implements Hedged {
   private hedges: Hedges | undefined;
   private copies: MirroredRequest[] = [];
 
-  constructor(x: LiveExchange, destination: Destination, plan: Plan) {
-    super(x, destination);
+  constructor(exchange: LiveExchange, destination: Destination, plan: Plan) {
+    super(exchange, destination);
     this.plan = plan;
     this.complete = this.bodyless;
   }
 
   override start(): void {
-    const { x, plan } = this;
+    const { exchange, plan } = this;
     const { name, target } = this.destination;
-    x.backend = name;
-    x.chosen = { name, type: target.endpoints === undefined ? 'static' : 'service', protocol: 'http' };
-    x.cancel = (why) => {
+    exchange.backend = name;
+    exchange.chosen = { name, type: target.endpoints === undefined ? 'static' : 'service', protocol: 'http' };
+    exchange.cancel = (why) => {
       this.hedges?.stop();
       if (this.pending !== undefined) this.leaveQueue();
       if (this.between) return;
       if (why?.code === 'upstream_timeout') this.upstream.tooSlow();
       this.upstream.abandon();
     };
-    x.drained = () => {
+    exchange.drained = () => {
       if (!this.between) this.upstream.resume();
     };
     const hold = this.bodyless || this.upgrade !== undefined ? undefined : plan.request;
-    if (hold !== undefined && x.head.contentLength > hold.maxBytes && !hold.failOpen) {
-      x.fail(new GatewayError('body_too_large', { detail: 'buffer.request.maxBytes' }));
+    if (hold !== undefined && exchange.head.contentLength > hold.maxBytes && !hold.failOpen) {
+      exchange.fail(new GatewayError('body_too_large', { detail: 'buffer.request.maxBytes' }));
       return;
     }
     if (plan.retry !== undefined) this.prepareRetry(plan.retry);
     this.beginCopies();
-    if (hold !== undefined && x.head.contentLength <= hold.maxBytes) {
+    if (hold !== undefined && exchange.head.contentLength <= hold.maxBytes) {
       this.holding = true;
-      this.kept = new WholeBody(x.head.contentLength);
-      x.connection.consume(x, this);
+      this.kept = new WholeBody(exchange.head.contentLength);
+      exchange.connection.consume(exchange, this);
       return;
     }
     if (this.retry !== undefined) this.kept = new WholeBody(-1);
@@ -86,17 +86,17 @@ export class PlannedForward extends Forward implements Hedged {
 
   private prepareRetry(retry: RetryPlan): void {
     retry.noteRequest();
-    if (!retry.applies(this.x)) return;
+    if (!retry.applies(this.exchange)) return;
     this.retry = retry;
     this.triesLeft = retry.attempts - 1;
   }
 
   private beginCopies(): void {
-    const { x } = this;
+    const { exchange } = this;
     if (this.upgrade !== undefined) return;
     for (const { share, mirror } of this.plan.mirrors) {
       if (share < 1 && Math.random() >= share) continue;
-      const copy = x.route === undefined ? undefined : mirror.begin(x, x.route.stats);
+      const copy = exchange.route === undefined ? undefined : mirror.begin(exchange, exchange.route.stats);
       if (copy !== undefined) this.copies.push(copy);
     }
   }
@@ -106,9 +106,10 @@ export class PlannedForward extends Forward implements Hedged {
    * @param send what it begins with
    */
   private begin(upstream: UpstreamConnection | undefined, send: () => void): void {
-    const { x } = this;
+    const { exchange } = this;
     this.tries++;
-    if (x.backendMs !== undefined) this.tryTimer = x.after(x.backendMs, () => this.expired());
+    if (exchange.backendMs !== undefined)
+      this.tryTimer = exchange.after(exchange.backendMs, () => this.expired());
     if (upstream !== undefined) {
       this.go(upstream, send);
       return;
@@ -144,11 +145,11 @@ export class PlannedForward extends Forward implements Hedged {
   }
 
   private beginHedges(): void {
-    const { x } = this;
+    const { exchange } = this;
     const hedge = this.retry?.hedge;
     // A request that belongs to an address has no business at another one.
-    if (hedge === undefined || x.affinity?.bound === true || this.upgrade !== undefined) return;
-    if (hedge.applies(x)) this.hedges ??= new Hedges(this, hedge);
+    if (hedge === undefined || exchange.affinity?.bound === true || this.upgrade !== undefined) return;
+    if (hedge.applies(exchange)) this.hedges ??= new Hedges(this, hedge);
   }
 
   // Hedged
@@ -162,7 +163,7 @@ export class PlannedForward extends Forward implements Hedged {
   }
 
   wants(head: Head): boolean {
-    return this.retry?.wants(this.x, head) === true;
+    return this.retry?.wants(this.exchange, head) === true;
   }
 
   adopt(upstream: UpstreamConnection, begunAt: number, timer: NodeJS.Timeout | undefined): void {
@@ -171,7 +172,7 @@ export class PlannedForward extends Forward implements Hedged {
     this.tryTimer = timer;
     this.upstream = upstream;
     this.between = false;
-    this.x.upstreamTick = begunAt;
+    this.exchange.upstreamTick = begunAt;
   }
 
   // The request body
@@ -188,7 +189,7 @@ export class PlannedForward extends Forward implements Hedged {
     if (!this.between) {
       super.take(bytes, from, to, done);
       if (done) this.beginHedges();
-    } else if (!done) this.x.connection.pauseBody();
+    } else if (!done) this.exchange.connection.pauseBody();
   }
 
   private keep(kept: WholeBody, bytes: Buffer, from: number, to: number): void {
@@ -200,18 +201,19 @@ export class PlannedForward extends Forward implements Hedged {
     // Too large to be sent again.
     this.kept = undefined;
     this.retry = undefined;
-    if (this.between && this.lastFailure !== undefined) this.x.abort(this.lastFailure);
+    if (this.between && this.lastFailure !== undefined) this.exchange.abort(this.lastFailure);
   }
 
   private hold(limit: BufferLimit, bytes: Buffer, from: number, to: number, done: boolean): void {
-    const { x } = this;
+    const { exchange } = this;
     const kept = this.kept as WholeBody;
     kept.add(bytes, from, to);
-    const tooLarge = x.body.payload > limit.maxBytes || kept.length > 2 * limit.maxBytes + FRAMING_MOST;
+    const tooLarge =
+      exchange.body.payload > limit.maxBytes || kept.length > 2 * limit.maxBytes + FRAMING_MOST;
     if (tooLarge && !limit.failOpen) {
       this.holding = false;
       this.kept = undefined;
-      x.fail(new GatewayError('body_too_large', { detail: 'buffer.request.maxBytes' }));
+      exchange.fail(new GatewayError('body_too_large', { detail: 'buffer.request.maxBytes' }));
       return;
     }
     if (!done && !tooLarge) return;
@@ -224,22 +226,22 @@ export class PlannedForward extends Forward implements Hedged {
         this.retry = undefined;
       }
     });
-    if (!done && this.pending !== undefined) x.connection.pauseBody();
+    if (!done && this.pending !== undefined) exchange.connection.pauseBody();
   }
 
   /** Sends the head and as much of the body as there is. */
   private replay(): void {
-    const { x, upstream } = this;
-    upstream.begin(this, x.method === 'HEAD', this.upgrade !== undefined);
+    const { exchange, upstream } = this;
+    upstream.begin(this, exchange.method === 'HEAD', this.upgrade !== undefined);
     const body = this.kept?.finish(EMPTY, 0, 0) ?? EMPTY;
-    x.upstreamTick = performance.now();
+    exchange.upstreamTick = performance.now();
     upstream.cork();
-    upstream.write(requestHead(x, this.destination, this.upgrade));
+    upstream.write(requestHead(exchange, this.destination, this.upgrade));
     const more = body.length === 0 || upstream.write(body);
     upstream.uncork();
     if (this.complete) upstream.sent();
-    else if (more) x.connection.resumeBody(x);
-    else x.connection.pauseBody();
+    else if (more) exchange.connection.resumeBody(exchange);
+    else exchange.connection.pauseBody();
   }
 
   override fail(error: GatewayError): void {
@@ -296,7 +298,7 @@ export class PlannedForward extends Forward implements Hedged {
     this.held = undefined;
     this.endTry();
     this.upstream.abandon();
-    this.x.abort(new GatewayError('upstream_too_large', { detail: 'buffer.response.maxBytes' }));
+    this.exchange.abort(new GatewayError('upstream_too_large', { detail: 'buffer.response.maxBytes' }));
     return true;
   }
 
@@ -304,21 +306,21 @@ export class PlannedForward extends Forward implements Hedged {
   private deliver(head: Head, bytes: Buffer, from: number, to: number, kind: number, done: boolean): boolean {
     this.retry = undefined;
     this.kept = undefined;
-    if (this.tries > 1) this.x.annotate('tries', this.tries);
+    if (this.tries > 1) this.exchange.annotate('tries', this.tries);
     return this.answer(head, bytes, from, to, kind, done);
   }
 
   // Failures
 
   override onFailure(code: ErrorCode, detail: string, fresh: boolean): void {
-    const { x, upstream } = this;
+    const { exchange, upstream } = this;
     this.endTry();
     this.held = undefined;
     const { endpoint } = upstream;
     // A kept-alive connection that died before it answered says nothing about the backend: such a try is free.
     const kept = fresh && upstream.reused && code === 'upstream_reset';
-    const stale = kept && !this.staleRetried && this.bodyless && idempotentMethods.has(x.method);
-    if (stale && !x.started && !x.closed) {
+    const stale = kept && !this.staleRetried && this.bodyless && idempotentMethods.has(exchange.method);
+    if (stale && !exchange.started && !exchange.closed) {
       this.staleRetried = true;
       this.tries--;
       this.again(true);
@@ -327,8 +329,8 @@ export class PlannedForward extends Forward implements Hedged {
     // A request that was not sent may go to another address without counting as a try.
     if (
       !upstream.connected &&
-      !x.started &&
-      !x.closed &&
+      !exchange.started &&
+      !exchange.closed &&
       (this.bodyless || this.untouched || this.kept !== undefined)
     ) {
       const other = this.other(upstream);
@@ -344,15 +346,15 @@ export class PlannedForward extends Forward implements Hedged {
 
   /** Handles a try that took too long. */
   expired(): void {
-    const { x } = this;
+    const { exchange } = this;
     if (this.pending !== undefined) {
       this.leaveQueue();
       this.failed('upstream_timeout', 'timeout.backendRequestTimeout');
       return;
     }
     if (this.between) return;
-    if (x.started) {
-      x.abort(new GatewayError('upstream_timeout', { detail: 'timeout.backendRequestTimeout' }));
+    if (exchange.started) {
+      exchange.abort(new GatewayError('upstream_timeout', { detail: 'timeout.backendRequestTimeout' }));
       return;
     }
     this.endTry();
@@ -363,17 +365,17 @@ export class PlannedForward extends Forward implements Hedged {
   }
 
   failed(code: ErrorCode, detail: string): void {
-    const { x, retry } = this;
+    const { exchange, retry } = this;
     const error = new GatewayError(code, { detail });
     const harmless =
       code === 'upstream_connect_failed' || code === 'upstream_tls_failed' || refused.has(code);
     const worthIt = catalogue[code].retry !== 'no';
-    if (retry !== undefined && worthIt && (harmless || retry.repeatable(x)) && this.mayTryAgain()) {
+    if (retry !== undefined && worthIt && (harmless || retry.repeatable(exchange)) && this.mayTryAgain()) {
       this.tryLater(retry, error);
       return;
     }
-    if (this.tries > 1) x.annotate('tries', this.tries);
-    x.abort(error);
+    if (this.tries > 1) exchange.annotate('tries', this.tries);
+    exchange.abort(error);
   }
 
   private endTry(): void {
@@ -382,9 +384,9 @@ export class PlannedForward extends Forward implements Hedged {
   }
 
   private mayTryAgain(): boolean {
-    const { x, retry } = this;
-    if (retry === undefined || this.triesLeft === 0 || x.started || x.closed) return false;
-    const stats = x.route?.stats;
+    const { exchange, retry } = this;
+    if (retry === undefined || this.triesLeft === 0 || exchange.started || exchange.closed) return false;
+    const stats = exchange.route?.stats;
     if (!retry.takeRetry()) {
       if (stats !== undefined) stats.retriesRefused++;
       return false;
@@ -396,13 +398,13 @@ export class PlannedForward extends Forward implements Hedged {
 
   private tryLater({ backoffMs }: RetryPlan, why: GatewayError): void {
     this.lastFailure = why;
-    if (!this.complete) this.x.connection.pauseBody();
-    this.x.after(backoffMs, () => this.again(false));
+    if (!this.complete) this.exchange.connection.pauseBody();
+    this.exchange.after(backoffMs, () => this.again(false));
   }
 
   private again(fresh: boolean): void {
-    const { x } = this;
-    if (x.closed || x.started) return;
+    const { exchange } = this;
+    if (exchange.closed || exchange.started) return;
     this.begin(this.choose(fresh), () => this.resend());
   }
 

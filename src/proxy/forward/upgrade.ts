@@ -14,9 +14,9 @@ const protocol = /^[!#$%&'*+.^_`|~0-9a-z-]+(?:\/[!#$%&'*+.^_`|~0-9a-z-]+)?$/i;
  * The protocols a request asks for in place of HTTP/1.1 (RFC 9110 §7.8), as the backend is asked for them; undefined
  * where it asks for none that may pass. A request with a body keeps to HTTP, as the RFC leaves it to us.
  */
-export function wantedUpgrade(x: LiveExchange): string | undefined {
-  const { head } = x;
-  if (!head.upgrade || head.http10 || !x.body.done) return undefined;
+export function wantedUpgrade(exchange: LiveExchange): string | undefined {
+  const { head } = exchange;
+  if (!head.upgrade || head.http10 || !exchange.body.done) return undefined;
   const wanted = protocolsOf(head).filter((name) => protocol.test(name) && !refused.test(name.toLowerCase()));
   return wanted.length === 0 ? undefined : wanted.join(', ');
 }
@@ -36,7 +36,7 @@ export function neededUpgrade(head: Head): string {
  * counted and logged when that ends.
  */
 export function switchProtocols(
-  x: LiveExchange,
+  exchange: LiveExchange,
   upstream: UpstreamConnection,
   wanted: string,
   answer: { readonly head: Head; readonly bytes: Buffer; readonly from: number; readonly to: number },
@@ -46,23 +46,23 @@ export function switchProtocols(
   const asked = wanted.toLowerCase().split(', ');
   if (chosen.length === 0 || chosen.some((name) => !asked.includes(name.toLowerCase()))) {
     upstream.abandon();
-    x.abort(
+    exchange.abort(
       new GatewayError('upstream_protocol', {
         detail: `${upstream.endpoint.name}: an upgrade to what nobody asked for`,
       }),
     );
     return;
   }
-  if (!x.begin(101)) return;
-  x.affinity?.answered(x, upstream.endpoint);
+  if (!exchange.begin(101)) return;
+  exchange.affinity?.answered(exchange, upstream.endpoint);
   const out =
     statusLine(101) +
-    renderFields(head, x.snapshot.drop.responseNewFraming, x.pendingResponseEdits) +
+    renderFields(head, exchange.snapshot.drop.responseNewFraming, exchange.pendingResponseEdits) +
     upgradeFields(chosen.join(', ')) +
     '\r\n';
-  x.responseBytes = out.length;
-  x.connection.write(out);
-  x.connection.tunnelTo(x, upstream, bytes, from, to);
+  exchange.responseBytes = out.length;
+  exchange.connection.write(out);
+  exchange.connection.tunnelTo(exchange, upstream, bytes, from, to);
 }
 
 const protocolsOf = (head: Head): string[] =>

@@ -39,21 +39,21 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
   private tunnel: Tunnel | undefined;
 
   /** Gives the request body to `consumer`, from its first byte. */
-  consume(x: LiveExchange, consumer: BodyConsumer): void {
-    if (this.gone || x !== this.exchange) return;
-    x.consumer = consumer;
-    if (x.body.done) {
+  consume(exchange: LiveExchange, consumer: BodyConsumer): void {
+    if (this.gone || exchange !== this.exchange) return;
+    exchange.consumer = consumer;
+    if (exchange.body.done) {
       consumer.take(EMPTY, 0, 0, true);
       return;
     }
     const pending = this.unread.take();
     if (pending !== undefined) {
       this.deadline.phase = PHASE.body;
-      this.feed(x, consumer, pending);
+      this.feed(exchange, consumer, pending);
       // The consumer may have refused the body, which ends the connection, or be full.
-      if (this.deadline.phase !== PHASE.body || x.consumer !== consumer) return;
-    } else if (x.head.expectContinue && !x.started) this.write('HTTP/1.1 100 Continue\r\n\r\n');
-    if (x.body.done) return;
+      if (this.deadline.phase !== PHASE.body || exchange.consumer !== consumer) return;
+    } else if (exchange.head.expectContinue && !exchange.started) this.write('HTTP/1.1 100 Continue\r\n\r\n');
+    if (exchange.body.done) return;
     this.deadline.expect(PHASE.body, this.port.limits.bodyTimeoutMs);
     this.socket.resume();
   }
@@ -64,36 +64,42 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
     this.deadline.expect(PHASE.blocked, this.port.limits.bodyTimeoutMs);
   }
 
-  resumeBody(x: LiveExchange): void {
-    if (x.body.done || this.gone) return;
+  resumeBody(exchange: LiveExchange): void {
+    if (exchange.body.done || this.gone) return;
     this.deadline.expect(PHASE.body, this.port.limits.bodyTimeoutMs);
     this.socket.resume();
   }
 
   /** The answer to the present request is complete. */
-  answered(x: LiveExchange): void {
+  answered(exchange: LiveExchange): void {
     if (this.gone) return;
-    if (!x.keepAlive) this.closeGracefully();
-    else if (x.body.done) this.next();
-    else this.consume(x, this.discard);
+    if (!exchange.keepAlive) this.closeGracefully();
+    else if (exchange.body.done) this.next();
+    else this.consume(exchange, this.discard);
   }
 
   /** Is more of the request to come than we would read to keep the connection? Asked when the answer begins. */
-  restIsTooMuch(x: LiveExchange): boolean {
-    if (x.body.done) return false;
+  restIsTooMuch(exchange: LiveExchange): boolean {
+    if (exchange.body.done) return false;
     // A client that waits for leave to send a body may or may not send it still.
-    if (x.head.expectContinue && x.consumer === undefined) return true;
-    return x.body.remaining > LINGER_BYTES;
+    if (exchange.head.expectContinue && exchange.consumer === undefined) return true;
+    return exchange.body.remaining > LINGER_BYTES;
   }
 
   /** The exchange has switched protocols: from here on the bytes of both sides pass as they are. */
-  tunnelTo(x: LiveExchange, upstream: UpstreamConnection, bytes: Buffer, from: number, to: number): void {
+  tunnelTo(
+    exchange: LiveExchange,
+    upstream: UpstreamConnection,
+    bytes: Buffer,
+    from: number,
+    to: number,
+  ): void {
     if (this.gone) return;
     const tunnel = new Tunnel(this, upstream, this.port.limits.bodyTimeoutMs);
     this.tunnel = tunnel;
     this.untilClose = true;
     this.port.tunnelOpened();
-    x.tunnelled(tunnel);
+    exchange.tunnelled(tunnel);
     this.deadline.phase = PHASE.tunnel;
     this.touch();
     if (!tunnel.onBytes(bytes, from, to)) upstream.pause();
@@ -132,9 +138,10 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
 
   private checkRate(now: number): void {
     const { minBodyRate, minBodyRateWindowMs } = this.port.limits;
-    const x = this.exchange;
-    if (minBodyRate === 0 || x === undefined || x.consumer === undefined || x.body.done) return;
-    if (!this.deadline.isTooSlow(now, x.requestBytes, minBodyRate, minBodyRateWindowMs)) return;
+    const { exchange } = this;
+    if (minBodyRate === 0 || exchange === undefined || exchange.consumer === undefined || exchange.body.done)
+      return;
+    if (!this.deadline.isTooSlow(now, exchange.requestBytes, minBodyRate, minBodyRateWindowMs)) return;
     this.port.ended('rate');
     this.giveUp(
       new GatewayError('request_timeout', { detail: 'the body came at less than limits.minBodyRate' }),
@@ -217,19 +224,20 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
 
   /** The request cannot be read to its end. */
   private giveUp(error: GatewayError): void {
-    const x = this.exchange;
-    if (x !== undefined) {
-      x.keepAlive = false;
-      x.abort(error);
+    const { exchange } = this;
+    if (exchange !== undefined) {
+      exchange.keepAlive = false;
+      exchange.abort(error);
     }
     this.closeGracefully();
   }
 
   protected override onData(bytes: Buffer): void {
-    const x = this.exchange;
-    if (x === undefined) {
+    const { exchange } = this;
+    if (exchange === undefined) {
       if (this.unread.gather(bytes, this.port.limits.maxHeadBytes)) this.run();
-    } else if (x.consumer !== undefined && !x.body.done) this.feed(x, x.consumer, bytes);
+    } else if (exchange.consumer !== undefined && !exchange.body.done)
+      this.feed(exchange, exchange.consumer, bytes);
     else if (this.tunnel !== undefined) this.tunnel.fromClient(bytes);
     else {
       this.unread.append(bytes);
@@ -289,35 +297,35 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
   }
 
   private begin(head: Head): void {
-    const x = openExchange(this, head);
-    if (!(x instanceof LiveExchange)) {
-      this.refuse(x.code, x.detail);
+    const exchange = openExchange(this, head);
+    if (!(exchange instanceof LiveExchange)) {
+      this.refuse(exchange.code, exchange.detail);
       return;
     }
-    this.exchange = x;
+    this.exchange = exchange;
     this.deadline.lift();
     const last = this.port.lastRequest(++this.served);
     if (last !== undefined && !this.draining) {
       this.port.ended(last);
       this.draining = true;
     }
-    serveExchange(x);
+    serveExchange(exchange);
   }
 
-  private feed(x: LiveExchange, consumer: BodyConsumer, bytes: Buffer): void {
-    const { body } = x;
+  private feed(exchange: LiveExchange, consumer: BodyConsumer, bytes: Buffer): void {
+    const { body } = exchange;
     const payloadOnly = !consumer.raw && body.kind === FRAMING.chunked;
     const to = payloadOnly
       ? body.take(bytes, 0, bytes.length, (chunk, start, end) => consumer.take(chunk, start, end, false))
       : body.take(bytes, 0, bytes.length);
     if (to < 0) {
-      this.endBody(x, consumer, new GatewayError('bad_chunk'));
+      this.endBody(exchange, consumer, new GatewayError('bad_chunk'));
       return;
     }
-    x.requestBytes += to;
+    exchange.requestBytes += to;
     const { maxBodyBytes, bodyTimeoutMs } = this.port.limits;
     if (maxBodyBytes !== 0 && body.payload > maxBodyBytes && consumer !== this.discard) {
-      this.endBody(x, consumer, new GatewayError('body_too_large'));
+      this.endBody(exchange, consumer, new GatewayError('body_too_large'));
       return;
     }
     if (body.done) {
@@ -330,11 +338,11 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
   }
 
   /** The body cannot be read to its end: whatever follows on this connection cannot be trusted either. */
-  private endBody(x: LiveExchange, consumer: BodyConsumer, error: GatewayError): void {
-    x.keepAlive = false;
-    x.noteError(error);
+  private endBody(exchange: LiveExchange, consumer: BodyConsumer, error: GatewayError): void {
+    exchange.keepAlive = false;
+    exchange.noteError(error);
     consumer.fail(error);
-    if (x.started && !x.closed) this.destroy();
+    if (exchange.started && !exchange.closed) this.destroy();
   }
 
   /** Reads the rest of a request that was answered early, within bounds. */
@@ -375,7 +383,7 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
 
   protected override onDrain(): void {
     if (!this.full && this.tunnel === undefined) return;
-    const x = this.exchange;
+    const { exchange } = this;
     this.full = false;
     if (this.held) {
       this.held = false;
@@ -385,10 +393,10 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
     if (this.deadline.phase === PHASE.stalled) {
       this.deadline.phase = PHASE.body;
       this.deadline.lift();
-      if (x !== undefined && x.consumer !== undefined && !x.body.done)
+      if (exchange !== undefined && exchange.consumer !== undefined && !exchange.body.done)
         this.deadline.expect(PHASE.body, this.port.limits.bodyTimeoutMs);
     }
-    x?.drained?.();
+    exchange?.drained?.();
   }
 
   /** An answer to something that is no request; nothing after it on this connection can be trusted. */

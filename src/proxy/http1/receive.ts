@@ -27,21 +27,22 @@ export function openExchange(side: ClientSide, head: Head): LiveExchange | Refus
     host: authority?.host ?? '',
     authority: authority?.authority ?? '',
   };
-  const x = new ServedExchange(side, head, side.port.enter(), place);
-  if (head.chunked) x.body.startChunked();
-  else x.body.startLength(Math.max(0, head.contentLength));
-  return x;
+  const exchange = new ServedExchange(side, head, side.port.enter(), place);
+  if (head.chunked) exchange.body.startChunked();
+  else exchange.body.startLength(Math.max(0, head.contentLength));
+  return exchange;
 }
 
 /** Serves an exchange from its beginning. */
-export function serveExchange(x: LiveExchange): void {
-  const { port } = x.connection;
+export function serveExchange(exchange: LiveExchange): void {
+  const { port } = exchange.connection;
   const tooMuch = port.tooMuch();
   if (tooMuch !== undefined) {
-    x.fail(new GatewayError('overloaded', { detail: tooMuch }));
+    exchange.fail(new GatewayError('overloaded', { detail: tooMuch }));
     return;
   }
   const { maxBodyBytes } = port.limits;
-  if (maxBodyBytes !== 0 && x.head.contentLength > maxBodyBytes) x.fail(new GatewayError('body_too_large'));
-  else handle(x, port.key);
+  if (maxBodyBytes !== 0 && exchange.head.contentLength > maxBodyBytes)
+    exchange.fail(new GatewayError('body_too_large'));
+  else handle(exchange, port.key);
 }

@@ -120,8 +120,8 @@ export class Http2Stream extends Http2ClientSide implements ClientSide, StreamUs
     return more;
   }
 
-  answered(x: LiveExchange): void {
-    if (x !== this.exchange) return;
+  answered(exchange: LiveExchange): void {
+    if (exchange !== this.exchange) return;
     this.exchange = undefined;
     this.releaseHead();
     if (this.stream.closed) this.lost();
@@ -146,15 +146,15 @@ export class Http2Stream extends Http2ClientSide implements ClientSide, StreamUs
 
   // The request body
 
-  consume(x: LiveExchange, consumer: BodyConsumer): void {
-    if (this.gone || x !== this.exchange) return;
-    x.consumer = consumer;
-    if (x.body.done) {
+  consume(exchange: LiveExchange, consumer: BodyConsumer): void {
+    if (this.gone || exchange !== this.exchange) return;
+    exchange.consumer = consumer;
+    if (exchange.body.done) {
       consumer.take(EMPTY, 0, 0, true);
       return;
     }
-    if (x.head.expectContinue && !x.started) this.stream.respondStatus(100);
-    this.call = isGrpc(x);
+    if (exchange.head.expectContinue && !exchange.started) this.stream.respondStatus(100);
+    this.call = isGrpc(exchange);
     this.rateSince = 0;
     this.expectBody();
     this.reading = true;
@@ -166,8 +166,8 @@ export class Http2Stream extends Http2ClientSide implements ClientSide, StreamUs
     this.wait();
   }
 
-  resumeBody(x: LiveExchange): void {
-    if (x.body.done || this.gone) return;
+  resumeBody(exchange: LiveExchange): void {
+    if (exchange.body.done || this.gone) return;
     this.rateSince = 0;
     this.expectBody();
     this.stream.inbound.resume();
@@ -188,25 +188,32 @@ export class Http2Stream extends Http2ClientSide implements ClientSide, StreamUs
   /** As for connections of HTTP/1.1: a body may come slowly, but not a byte at a time for hours. */
   private checkRate(now: number): void {
     const { minBodyRate, minBodyRateWindowMs } = this.port.limits;
-    const x = this.exchange;
-    if (minBodyRate === 0 || x === undefined || x.body.done || this.stream.inbound.paused) return;
+    const { exchange } = this;
+    if (minBodyRate === 0 || exchange === undefined || exchange.body.done || this.stream.inbound.paused)
+      return;
     if (this.rateSince !== 0) {
       const ms = now - this.rateSince;
       if (ms < minBodyRateWindowMs) return;
-      if ((x.requestBytes - this.rateFrom) * 1_000 < minBodyRate * ms) {
-        x.abort(
+      if ((exchange.requestBytes - this.rateFrom) * 1_000 < minBodyRate * ms) {
+        exchange.abort(
           new GatewayError('request_timeout', { detail: 'the body came at less than limits.minBodyRate' }),
         );
         return;
       }
     }
     this.rateSince = now;
-    this.rateFrom = x.requestBytes;
+    this.rateFrom = exchange.requestBytes;
   }
 
   // A tunnel (RFC 8441)
 
-  tunnelTo(x: LiveExchange, upstream: UpstreamConnection, bytes: Buffer, from: number, to: number): void {
+  tunnelTo(
+    exchange: LiveExchange,
+    upstream: UpstreamConnection,
+    bytes: Buffer,
+    from: number,
+    to: number,
+  ): void {
     if (this.gone) return;
     const tunnel = new Tunnel(
       { socket: new Http2Tunnel(this.stream), touch: () => this.touch(), cut: (error) => this.cut(error) },
@@ -215,7 +222,7 @@ export class Http2Stream extends Http2ClientSide implements ClientSide, StreamUs
     );
     this.tunnel = tunnel;
     this.port.tunnelOpened();
-    x.tunnelled(tunnel);
+    exchange.tunnelled(tunnel);
     this.touch();
     if (!tunnel.onBytes(bytes, from, to)) upstream.pause();
     this.stream.inbound.resume();
@@ -249,17 +256,17 @@ export class Http2Stream extends Http2ClientSide implements ClientSide, StreamUs
 
   /** Time is up for what the stream was doing. */
   expire(): void {
-    const x = this.exchange;
+    const { exchange } = this;
     if (this.lingering && this.stream.pending === 0) this.session.notWanted(this.stream);
     else if (this.tunnel !== undefined) {
-      x?.noteReason('the tunnel was idle');
+      exchange?.noteReason('the tunnel was idle');
       this.destroy();
-    } else if (x === undefined || x.started) {
-      x?.noteError(new GatewayError('request_timeout', { detail: 'the answer was not read' }));
+    } else if (exchange === undefined || exchange.started) {
+      exchange?.noteError(new GatewayError('request_timeout', { detail: 'the answer was not read' }));
       this.destroy();
     } else if (this.stream.inbound.paused)
-      x.abort(new GatewayError('upstream_timeout', { detail: 'the body was not taken' }));
-    else x.abort(new GatewayError('request_timeout', { detail: 'body' }));
+      exchange.abort(new GatewayError('upstream_timeout', { detail: 'the body was not taken' }));
+    else exchange.abort(new GatewayError('request_timeout', { detail: 'body' }));
   }
 
   private begin(request: RequestText, bodyless: boolean): void {
@@ -270,16 +277,16 @@ export class Http2Stream extends Http2ClientSide implements ClientSide, StreamUs
       this.refuse(problem);
       return;
     }
-    const x = openExchange(this, head);
-    if (!(x instanceof LiveExchange)) {
-      this.refuse(x);
+    const exchange = openExchange(this, head);
+    if (!(exchange instanceof LiveExchange)) {
+      this.refuse(exchange);
       return;
     }
-    this.exchange = x;
+    this.exchange = exchange;
     // The bytes of a WebSocket are no body; a request with a length has a body, and is no WebSocket.
     const expected = request.webSocket && head.contentLength === 0 ? -1 : head.contentLength;
     if (expected >= 0 && !this.stream.inbound.expect(expected)) return;
-    if (bodyless || head.contentLength !== 0) serveExchange(x);
+    if (bodyless || head.contentLength !== 0) serveExchange(exchange);
     else {
       // Bytes beyond the length make the request malformed (RFC 9113 §8.1.1).
       this.awaiting = true;
@@ -331,37 +338,37 @@ export class Http2Stream extends Http2ClientSide implements ClientSide, StreamUs
       if (this.lingered > LINGER_BYTES) this.session.notWanted(this.stream);
       return;
     }
-    const x = this.exchange;
-    const consumer = x?.consumer;
-    if (x === undefined || consumer === undefined || x.body.done) return;
-    this.feed(x, consumer, this.chunked ? asChunk(bytes) : bytes);
+    const { exchange } = this;
+    const consumer = exchange?.consumer;
+    if (exchange === undefined || consumer === undefined || exchange.body.done) return;
+    this.feed(exchange, consumer, this.chunked ? asChunk(bytes) : bytes);
   }
 
   private endOfBody(trailers: Http2Trailers): void {
-    const x = this.exchange;
-    if (x === undefined) return;
+    const { exchange } = this;
+    if (exchange === undefined) return;
     if (this.awaiting) {
       this.awaiting = false;
       this.deadline = Number.POSITIVE_INFINITY;
-      serveExchange(x);
-    } else if (x.consumer !== undefined && !x.body.done && this.chunked)
-      this.feed(x, x.consumer, Buffer.from(lastChunk(trailers), 'latin1'));
+      serveExchange(exchange);
+    } else if (exchange.consumer !== undefined && !exchange.body.done && this.chunked)
+      this.feed(exchange, exchange.consumer, Buffer.from(lastChunk(trailers), 'latin1'));
   }
 
-  private feed(x: LiveExchange, consumer: BodyConsumer, bytes: Buffer): void {
-    const { body } = x;
+  private feed(exchange: LiveExchange, consumer: BodyConsumer, bytes: Buffer): void {
+    const { body } = exchange;
     const payloadOnly = !consumer.raw && this.chunked;
     const to = payloadOnly
       ? body.take(bytes, 0, bytes.length, (chunk, start, end) => consumer.take(chunk, start, end, false))
       : body.take(bytes, 0, bytes.length);
     if (to < bytes.length) {
-      this.endBody(x, consumer, new GatewayError('bad_chunk'));
+      this.endBody(exchange, consumer, new GatewayError('bad_chunk'));
       return;
     }
-    x.requestBytes += to;
+    exchange.requestBytes += to;
     const { maxBodyBytes } = this.port.limits;
     if (maxBodyBytes !== 0 && body.payload > maxBodyBytes) {
-      this.endBody(x, consumer, new GatewayError('body_too_large'));
+      this.endBody(exchange, consumer, new GatewayError('body_too_large'));
       return;
     }
     if (body.done) this.deadline = Number.POSITIVE_INFINITY;
@@ -370,10 +377,10 @@ export class Http2Stream extends Http2ClientSide implements ClientSide, StreamUs
     else if (body.done) consumer.take(EMPTY, 0, 0, true);
   }
 
-  private endBody(x: LiveExchange, consumer: BodyConsumer, error: GatewayError): void {
-    x.noteError(error);
+  private endBody(exchange: LiveExchange, consumer: BodyConsumer, error: GatewayError): void {
+    exchange.noteError(error);
     consumer.fail(error);
-    if (x.started && !x.closed) this.destroy();
+    if (exchange.started && !exchange.closed) this.destroy();
   }
 
   private drained(): void {
@@ -382,9 +389,10 @@ export class Http2Stream extends Http2ClientSide implements ClientSide, StreamUs
       return;
     }
     if (this.tunnel === undefined) this.deadline = Number.POSITIVE_INFINITY;
-    const x = this.exchange;
-    if (x?.consumer !== undefined && !x.body.done && this.tunnel === undefined) this.expectBody();
-    x?.drained?.();
+    const { exchange } = this;
+    if (exchange?.consumer !== undefined && !exchange.body.done && this.tunnel === undefined)
+      this.expectBody();
+    exchange?.drained?.();
   }
 
   /** Starts the clock for the client. */

@@ -156,8 +156,8 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
     return this.tools.live.enter();
   }
 
-  keepLongLived(x: LiveExchange, end: () => void): () => void {
-    return this.tools.live.longLived.add(x, end);
+  keepLongLived(exchange: LiveExchange, end: () => void): () => void {
+    return this.tools.live.longLived.add(exchange, end);
   }
 
   tooMuch(): string | undefined {
@@ -282,16 +282,21 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
     this.tools.wire.tunnels--;
   }
 
-  finished(x: LiveExchange): void {
+  finished(exchange: LiveExchange): void {
     this.left();
-    if (x.relayed) {
-      if (x.error !== undefined) this.count(x.error);
+    if (exchange.relayed) {
+      if (exchange.error !== undefined) this.count(exchange.error);
       return;
     }
-    const ms = performance.now() - x.startedTick;
-    (x.route?.stats ?? this.tools.unrouted).note(x.status, ms, x.requestBytes, x.responseBytes);
-    if (x.error !== undefined) this.count(x.error);
-    this.tools.accessLog()?.write(exchangeRecord(x, this.key, ms));
+    const ms = performance.now() - exchange.startedTick;
+    (exchange.route?.stats ?? this.tools.unrouted).note(
+      exchange.status,
+      ms,
+      exchange.requestBytes,
+      exchange.responseBytes,
+    );
+    if (exchange.error !== undefined) this.count(exchange.error);
+    this.tools.accessLog()?.write(exchangeRecord(exchange, this.key, ms));
   }
 
   refused(

@@ -29,7 +29,7 @@ export class Relay implements ExchangeHandler, BodyConsumer {
   readonly raw = true;
   /** The other worker keeps the time. */
   readonly patient = true;
-  private readonly x: LiveExchange;
+  private readonly exchange: LiveExchange;
   private readonly line: Endpoint;
   private readonly header: () => Buffer;
   private readonly serveHere: () => void;
@@ -47,41 +47,41 @@ export class Relay implements ExchangeHandler, BodyConsumer {
    * @param over how it went; called once
    */
   constructor(
-    x: LiveExchange,
+    exchange: LiveExchange,
     line: Endpoint,
     header: () => Buffer,
     serveHere: () => void,
     over: (outcome: RelayOutcome) => void,
   ) {
-    this.x = x;
+    this.exchange = exchange;
     this.line = line;
     this.header = header;
     this.serveHere = serveHere;
     this.over = once(over);
-    this.bodyless = x.body.done;
+    this.bodyless = exchange.body.done;
   }
 
   start(): void {
-    const { x } = this;
-    x.cancel = () => {
+    const { exchange } = this;
+    exchange.cancel = () => {
       this.upstream.abandon();
       this.over('cancelled');
     };
-    x.drained = () => this.upstream.resume();
+    exchange.drained = () => this.upstream.resume();
     this.send(this.line.take());
   }
 
   private send(upstream: UpstreamConnection): void {
-    const { x } = this;
+    const { exchange } = this;
     this.upstream = upstream;
-    upstream.begin(this, x.method === 'HEAD', false);
+    upstream.begin(this, exchange.method === 'HEAD', false);
     if (!upstream.reused) upstream.write(this.header());
     if (this.bodyless) {
-      upstream.write(headOf(x));
+      upstream.write(headOf(exchange));
       upstream.sent();
       return;
     }
-    this.waiting = headOf(x);
+    this.waiting = headOf(exchange);
     // The body is not touched before somebody is there to take it.
     if (upstream.connected) this.sendBody();
   }
@@ -91,10 +91,10 @@ export class Relay implements ExchangeHandler, BodyConsumer {
   }
 
   private sendBody(): void {
-    const { x, upstream } = this;
+    const { exchange, upstream } = this;
     // Whether the client gets leave to send it is for the other worker to say.
-    if (!x.head.expectContinue) x.connection.consume(x, this);
-    if (this.waiting === undefined || x.closed || x.started) return;
+    if (!exchange.head.expectContinue) exchange.connection.consume(exchange, this);
+    if (this.waiting === undefined || exchange.closed || exchange.started) return;
     upstream.write(this.waiting);
     this.waiting = undefined;
   }
@@ -102,43 +102,43 @@ export class Relay implements ExchangeHandler, BodyConsumer {
   // BodyConsumer: the request body
 
   take(bytes: Buffer, from: number, to: number, done: boolean): void {
-    const { x, upstream, waiting } = this;
+    const { exchange, upstream, waiting } = this;
     this.waiting = undefined;
     const more = sendPiece(upstream, waiting, bytes, from, to);
     if (done) upstream.sent();
-    else if (!more) x.connection.pauseBody();
+    else if (!more) exchange.connection.pauseBody();
   }
 
   fail(error: GatewayError): void {
-    this.x.abort(error);
+    this.exchange.abort(error);
   }
 
   // ExchangeHandler: the answer
 
   onWritable(): void {
-    this.x.connection.resumeBody(this.x);
+    this.exchange.connection.resumeBody(this.exchange);
   }
 
   onInformational(head: Head): void {
-    const { x } = this;
-    if (head.status === 100 && x.head.expectContinue && x.consumer === undefined)
-      x.connection.consume(x, this);
+    const { exchange } = this;
+    if (head.status === 100 && exchange.head.expectContinue && exchange.consumer === undefined)
+      exchange.connection.consume(exchange, this);
   }
 
   onAnswer(head: Head, bytes: Buffer, from: number, to: number, body: Body): boolean {
-    const { x } = this;
-    x.started = true;
-    x.status = head.status;
-    x.relayed = true;
-    if (x.head.http10 && body.kind === FRAMING.chunked) {
+    const { exchange } = this;
+    exchange.started = true;
+    exchange.status = head.status;
+    exchange.relayed = true;
+    if (exchange.head.http10 && body.kind === FRAMING.chunked) {
       // Such a client finds the end of the body by the end of the connection.
-      x.keepAlive = false;
-      x.connection.untilClose = true;
+      exchange.keepAlive = false;
+      exchange.connection.untilClose = true;
       this.dechunker = new Body();
       this.dechunker.startChunked();
     }
     const table = this.dechunker === undefined ? ownLines : ownFraming;
-    const out = `${head.text.substring(0, head.lineEnd)}${renderFields(head, table, undefined)}${connectionLine(x)}\r\n`;
+    const out = `${head.text.substring(0, head.lineEnd)}${renderFields(head, table, undefined)}${connectionLine(exchange)}\r\n`;
     return this.pass(out, bytes, from, to, body.done);
   }
 
@@ -147,8 +147,8 @@ export class Relay implements ExchangeHandler, BodyConsumer {
   }
 
   private pass(head: string, bytes: Buffer, from: number, to: number, done: boolean): boolean {
-    const { x, dechunker, upstream } = this;
-    const { connection } = x;
+    const { exchange, dechunker, upstream } = this;
+    const { connection } = exchange;
     let more = true;
     if (dechunker !== undefined) {
       connection.write(head);
@@ -159,21 +159,21 @@ export class Relay implements ExchangeHandler, BodyConsumer {
     else more = writeFirst(connection, head, bytes, from, to);
     if (done) {
       this.over('answered');
-      x.finish();
+      exchange.finish();
     }
     return more;
   }
 
   onFailure(code: ErrorCode, detail: string, fresh: boolean): void {
-    const { x, upstream, line } = this;
-    if (!upstream.connected && !x.closed) {
+    const { exchange, upstream, line } = this;
+    if (!upstream.connected && !exchange.closed) {
       this.leave();
       this.over('unreachable');
       this.serveHere();
       return;
     }
     const stale = fresh && upstream.reused && !this.retried && code === 'upstream_reset';
-    if (stale && this.bodyless && idempotentMethods.has(x.method) && !x.closed) {
+    if (stale && this.bodyless && idempotentMethods.has(exchange.method) && !exchange.closed) {
       this.retried = true;
       this.send(line.take(true));
       return;
@@ -181,17 +181,17 @@ export class Relay implements ExchangeHandler, BodyConsumer {
     this.leave();
     this.over('lost');
     // The other worker is gone and cannot be told.
-    x.relayed = false;
+    exchange.relayed = false;
     const error = new GatewayError('mcp_owner_lost', { detail: `${line.host}: ${detail}` });
-    x.noteError(error);
-    if (x.started) x.abort(error);
-    else sendError(x, error);
+    exchange.noteError(error);
+    if (exchange.started) exchange.abort(error);
+    else sendError(exchange, error);
   }
 
   private leave(): void {
-    const { x } = this;
-    x.cancel = undefined;
-    x.drained = undefined;
+    const { exchange } = this;
+    exchange.cancel = undefined;
+    exchange.drained = undefined;
   }
 }
 

@@ -50,10 +50,10 @@ export class RelayPort extends Port {
     // The worker that has the client counts it.
   }
 
-  override finished(x: LiveExchange): void {
+  override finished(exchange: LiveExchange): void {
     // Without an answer of ours the other worker had one of its own, or its client left.
-    if (x.status === 0) this.left();
-    else super.finished(x);
+    if (exchange.status === 0) this.left();
+    else super.finished(exchange);
   }
 }
 

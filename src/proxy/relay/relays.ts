@@ -71,8 +71,8 @@ export class Relays implements RelayRouter {
     }
   }
 
-  take(x: LiveExchange, serveHere: () => void): boolean {
-    const { connection, head } = x;
+  take(exchange: LiveExchange, serveHere: () => void): boolean {
+    const { connection, head } = exchange;
     if (connection.port.inner) return false;
     const session = head.get('mcp-session-id');
     if (session === undefined) return false;
@@ -82,11 +82,17 @@ export class Relays implements RelayRouter {
     if (peer === undefined || head.upgrade || (head.http10 && head.host === -1)) return false;
     const { wire } = this.tools;
     wire.relays++;
-    const header = (): Buffer => writeRelayHeader(this.options.secret, headerOf(x));
-    new Relay(x, connection.lines.to(peer, x.version, this.limits), header, serveHere, (outcome) => {
-      wire.relays--;
-      increment(wire.relayed, outcome);
-    }).start();
+    const header = (): Buffer => writeRelayHeader(this.options.secret, headerOf(exchange));
+    new Relay(
+      exchange,
+      connection.lines.to(peer, exchange.version, this.limits),
+      header,
+      serveHere,
+      (outcome) => {
+        wire.relays--;
+        increment(wire.relayed, outcome);
+      },
+    ).start();
     return true;
   }
 
@@ -128,18 +134,18 @@ export class Relays implements RelayRouter {
   }
 }
 
-function headerOf(x: LiveExchange): RelayHeader {
+function headerOf(exchange: LiveExchange): RelayHeader {
   // The connection's own end: the worker there reads for itself what proxies say of the client of each request.
-  const { tls, clientCertificate, port, remoteAddress, reported } = x.connection;
-  const { serverName } = x;
+  const { tls, clientCertificate, port, remoteAddress, reported } = exchange.connection;
+  const { serverName } = exchange;
   const peer = reported?.peer;
   return {
     bind: port.key,
-    version: x.version,
+    version: exchange.version,
     address: remoteAddress,
-    port: x.connectionPort,
-    localAddress: x.localAddress,
-    localPort: x.localPort,
+    port: exchange.connectionPort,
+    localAddress: exchange.localAddress,
+    localPort: exchange.localPort,
     ...(peer && { peer }),
     ...(tls && {
       tls: {

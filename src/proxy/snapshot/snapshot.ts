@@ -301,7 +301,7 @@ class Compiler {
       onRequest: [],
       onResponse: undefined,
       relays: undefined,
-      serve: (x) => x.fail(new GatewayError('route_broken', { detail: broken })),
+      serve: (exchange) => exchange.fail(new GatewayError('route_broken', { detail: broken })),
       stats: this.tools.stats(bind, listener, name),
       name,
       listener,
@@ -315,7 +315,7 @@ class Compiler {
   }
 }
 
-const notFound: CompiledRoute['serve'] = (x) => x.fail(new GatewayError('route_not_found'));
+const notFound: CompiledRoute['serve'] = (exchange) => exchange.fail(new GatewayError('route_not_found'));
 
 /** Joins the forwarding plans of all policies; undefined if there is none. */
 function planOf(all: readonly Steps[]): Forwarding | undefined {
