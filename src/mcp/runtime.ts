@@ -70,7 +70,7 @@ export class McpRuntime {
   private readonly seal: SessionSeal;
   private readonly mcpMetrics: McpMetrics;
   private readonly timer: NodeJS.Timeout;
-  private passedOn = false;
+  private handedOver = false;
 
   constructor(options: McpRuntimeOptions) {
     this.options = options;
@@ -97,11 +97,11 @@ export class McpRuntime {
       now,
       budget: budgets.sessions,
       connect: (target, session, caller) => targets.connect(target, useOf(target, session, caller)),
-      takeUp: (target, session, caller, place) =>
+      resumeAt: (target, session, caller, place) =>
         targets.takeUp(target, useOf(target, session, caller), place),
       resumableMs: options.sessionResumableMs,
-      lasting: () => this.lasting,
-      alone: () => !this.lasting && options.keyHolders === undefined,
+      mayOutlive: () => this.mayOutlive,
+      isOnlyHolder: () => !this.mayOutlive && options.keyHolders === undefined,
       onResumption: (outcome) => this.mcpMetrics.resumption(outcome),
     });
     this.budgets = budgets;
@@ -123,12 +123,12 @@ export class McpRuntime {
   }
 
   /** Another program goes on with the key of this one: sessions that it can take up are left to it. */
-  passOn(): void {
-    this.passedOn = true;
+  handOver(): void {
+    this.handedOver = true;
   }
 
-  private get lasting(): boolean {
-    return this.passedOn || this.options.keyHolders === 'others';
+  private get mayOutlive(): boolean {
+    return this.handedOver || this.options.keyHolders === 'others';
   }
 
   /** The process that holds a session, where it is another one than this; undefined for what is no id of ours, too. */

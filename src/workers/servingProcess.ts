@@ -185,7 +185,7 @@ export class ServingProcess implements Plane {
   }
 
   async drain(patienceMs = 0, followed = false): Promise<void> {
-    if (followed) this.mcp.passOn();
+    if (followed) this.mcp.handOver();
     const served = this.dataPlane.drain(patienceMs);
     this.mcp.drain();
     await served;

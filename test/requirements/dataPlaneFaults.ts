@@ -3,7 +3,7 @@ import { area, ours, rfc, type Requirement } from './requirement.ts';
 const page = ours('docs/faults.md');
 const backend = 'src/proxy/forward/backendFaults.test.ts';
 const client = 'src/proxy/http1/clientFaults.test.ts';
-const vanished = 'src/proxy/ports/vanished.test.ts';
+const vanished = 'src/proxy/ports/vanishedPeers.test.ts';
 const bodies = 'src/proxy/forward/bigBodies.test.ts';
 const balancing = 'src/proxy/forward/balancing.test.ts';
 const flapping = 'src/proxy/forward/flapping.test.ts';

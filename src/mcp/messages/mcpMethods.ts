@@ -48,19 +48,19 @@ export const serverNotifications: ReadonlySet<string> = new Set([
 /** Revisions are dates, which compare as texts. */
 const assumedRevision = '2025-03-26';
 
-/** The fate of a client's message that has a method and no id. */
-export type NotificationFate = 'forwarded' | 'dropped' | 'refused';
+/** The handling of a client's message that has a method and no id. */
+export type NotificationHandling = 'forwarded' | 'dropped' | 'refused';
 
 /**
  * A server may carry out a request that has no id, past every rule about its item: only notifications pass. Where rules
  * about items stand, a notification that the revision does not know is answered and dropped, because a server may take
  * it for anything and clients take a refusal for a broken transport.
  */
-export function fateOfNotification(
+export function handlingOf(
   method: string,
   revision = assumedRevision,
   underItemRules = false,
-): NotificationFate {
+): NotificationHandling {
   const since = clientNotifications.get(method);
   if (since !== undefined && since <= revision) return 'forwarded';
   if (!method.startsWith('notifications/')) return 'refused';

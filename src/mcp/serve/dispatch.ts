@@ -13,7 +13,7 @@ import type { Edit } from '../json/scan.ts';
 import type { ItemRules } from '../items/itemRules.ts';
 import { ListFilter } from '../items/listFilter.ts';
 import type { McpMetrics } from '../session/mcpMetrics.ts';
-import { clientRequests, fateOfNotification } from '../messages/mcpMethods.ts';
+import { clientRequests, handlingOf } from '../messages/mcpMethods.ts';
 import { errorResponse } from '../messages/rpcError.ts';
 import type { Session } from '../session/session.ts';
 import type { TargetConnection } from '../targets/kind/target.ts';
@@ -63,9 +63,9 @@ export function prepareMessage(x: Dispatch, message: Envelope): () => void {
   if (message.kind === 'response') return () => session.respond(message, x.itemRules);
   x.http.annotate('mcp.method', message.method.slice(0, maxShown));
   if (message.kind === 'request') return prepareRequest(x, message);
-  const fate = fateOfNotification(message.method, session.protocolVersion, x.itemRules !== undefined);
-  if (fate === 'refused') throw invalid(`${message.method.slice(0, maxShown)} without an id`);
-  if (fate === 'forwarded') return () => session.notify(message, x.itemRules);
+  const handling = handlingOf(message.method, session.protocolVersion, x.itemRules !== undefined);
+  if (handling === 'refused') throw invalid(`${message.method.slice(0, maxShown)} without an id`);
+  if (handling === 'forwarded') return () => session.notify(message, x.itemRules);
   return () => session.log.debug('Notification dropped: the protocol version does not define it');
 }
 
@@ -123,7 +123,7 @@ function prepareRequest(x: Dispatch, request: Envelope): () => void {
     session.send(
       target,
       out,
-      new Call({ answer, request, cell, tokenText, filter: seen, ask, tally, session }),
+      new Call({ answer, request, stats: cell, tokenText, filter: seen, ask, tally, session }),
     );
   };
 }

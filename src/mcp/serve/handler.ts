@@ -114,7 +114,9 @@ export class StreamableHttp implements McpHandler {
   private delete(client: ClientRequest): void {
     if (!versionAccepted(client)) return;
     this.withSession(client, (session) => {
-      void this.options.sessions.quit(session, deleteGraceMs).then(() => client.reply.send({ status: 204 }));
+      void this.options.sessions
+        .endSession(session, deleteGraceMs)
+        .then(() => client.reply.send({ status: 204 }));
     });
   }
 
@@ -132,11 +134,11 @@ export class StreamableHttp implements McpHandler {
       request.annotate('mcp.session', session.label);
       session.touch();
       if (!session.follow(settings)) {
-        void sessions.quit(session, deleteGraceMs);
+        void sessions.endSession(session, deleteGraceMs);
         const detail = 'the configuration does not name its target any more';
         throw new GatewayError('mcp_session_unknown', { detail });
       }
-      session.attend(caller);
+      session.attachCaller(caller);
       // The configuration may name another server by now, with which the session cannot continue.
       if (session.ended) throw new GatewayError('mcp_session_unknown', { detail: 'ended meanwhile' });
       then(session);

@@ -48,7 +48,7 @@ export function initialize(
     const call = new Call({
       answer,
       request: message,
-      cell,
+      stats: cell,
       tokenText: undefined,
       filter: undefined,
       tally,

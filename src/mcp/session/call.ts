@@ -11,7 +11,7 @@ import { unfiltered, type ResponseFilter } from '../items/responseFilter.ts';
 export interface CallStart {
   readonly answer: PostResponse;
   readonly request: Envelope;
-  readonly cell: CallStats;
+  readonly stats: CallStats;
   /** The progress token as the client wrote it. */
   readonly tokenText: string | undefined;
   /** The caller's view of the response; undefined if it is forwarded as it came. */
@@ -44,7 +44,7 @@ export class Call implements Waiter {
   readonly idText: string;
   readonly method: string;
   readonly tokenText: string | undefined;
-  private readonly cell: CallStats;
+  private readonly stats: CallStats;
   private readonly filter: ResponseFilter | undefined;
   private readonly ask: CallStart['ask'];
   /** Pages of a list that were hidden whole. */
@@ -60,7 +60,7 @@ export class Call implements Waiter {
     this.idText = cut(text, idSpan);
     this.method = method;
     this.tokenText = start.tokenText;
-    this.cell = start.cell;
+    this.stats = start.stats;
     this.filter = start.filter;
     this.ask = start.ask;
     this.tally = start.tally;
@@ -76,7 +76,7 @@ export class Call implements Waiter {
     const shown = this.filter === undefined || isError ? unfiltered : this.filter.filter(response);
     if (!(shown instanceof GatewayError) && shown.next !== undefined && this.goesOn(shown.next)) return;
     this.over();
-    this.cell.ended(isError ? 'error' : 'ok', performance.now() - this.since);
+    this.stats.ended(isError ? 'error' : 'ok', performance.now() - this.since);
     if (shown instanceof GatewayError) this.answer.respond(errorResponse(shown, this.idText));
     else if (shown.edits.length > 0)
       this.answer.respond(splice(text, [...shown.edits, { ...idSpan, replacement: this.idText }]));
@@ -92,7 +92,7 @@ export class Call implements Waiter {
 
   failed(error: GatewayError): void {
     this.over();
-    this.cell.ended('failed', performance.now() - this.since);
+    this.stats.ended('failed', performance.now() - this.since);
     if (refusesAll.has(error.code) && this.answer.refuse(error, this.idText)) return;
     this.answer.respond(errorResponse(error, this.idText));
   }
@@ -100,7 +100,7 @@ export class Call implements Waiter {
   /** The client takes its request back; a response that still comes is dropped. */
   cancelled(error: GatewayError): void {
     this.over();
-    this.cell.ended('cancelled', performance.now() - this.since);
+    this.stats.ended('cancelled', performance.now() - this.since);
     this.answer.skip(errorResponse(error, this.idText));
   }
 

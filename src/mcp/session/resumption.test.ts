@@ -517,7 +517,7 @@ test('a gateway that shuts down leaves sessions to others, or ends them if none 
   }
   const passing = await startHarness({ backend: mcpBackend({ targets: [remoteTarget(server.url)] }) });
   const client = await open({ here: passing });
-  passing.runtime.passOn();
+  passing.runtime.handOver();
   await passing.close();
   assert.equal(server.deleted.length, 1);
   const next = await startHarness({ backend: mcpBackend({ targets: [remoteTarget(server.url)] }) });

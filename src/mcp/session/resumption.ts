@@ -12,7 +12,7 @@ export interface ResumptionOptions {
   /** The time after its beginning in which a session may be resumed, in milliseconds; 0: never. */
   readonly resumableMs: number;
   readonly now: () => number;
-  readonly lasting: () => boolean;
+  readonly mayOutlive: () => boolean;
   /** Sessions that ended here, by what is random in their ids. */
   readonly ended: { has(local: string): boolean; add(local: string): void };
   readonly onOutcome: (outcome: ResumptionOutcome) => void;
@@ -60,14 +60,14 @@ export class Resumption {
     settings: McpBackend,
     { principal }: Pick<Caller, 'principal'>,
   ): { readonly target: McpTarget; readonly carried: CarriedState } | string {
-    const { seal, resumableMs, now, lasting, ended } = this.options;
+    const { seal, resumableMs, now, mayOutlive, ended } = this.options;
     const { carried, owner, local } = ticket;
     if (!seal.isOf(ticket, settings.key)) return 'the session belongs to another backend';
     if (carried === undefined || resumableMs === 0) return 'ended';
     if (!sameMark(carried.principal, principalMark(principal)))
       return 'the session belongs to another caller';
     // A session that began here and is not here any more has ended, unless other processes may hold it.
-    if (ended.has(local) || (owner === seal.owner && !lasting())) return 'ended';
+    if (ended.has(local) || (owner === seal.owner && !mayOutlive())) return 'ended';
     if (now() - carried.beganAt >= resumableMs) return 'the session began too long ago to be resumed';
     const target = resumableTarget(settings);
     if (target === undefined || !sameMark(carried.server, serverMark(target)))

@@ -77,7 +77,7 @@ export interface SessionStart {
   readonly log: Logger;
   readonly now: () => number;
   /** May other processes open its id, now or later? */
-  readonly lasting: () => boolean;
+  readonly mayOutlive: () => boolean;
   /** When it began, in milliseconds since the epoch, where another process began it. */
   readonly resumedFrom?: number;
   /** Runs once, when the session is over. */
@@ -87,8 +87,8 @@ export interface SessionStart {
 }
 
 /** Keeps ids that another process counted apart from those of a resumed session. */
-const foreign = 1_000_000;
-const mostCounted = 900_000_000;
+const resumedIdOffset = 1_000_000;
+const maxIdOffset = 900_000_000;
 
 /** Progress of a task outlives the call that made it; so many tokens are remembered for it. */
 const maxTaskTokens = 256;
@@ -121,7 +121,7 @@ export class Session implements TargetListener, Evictable {
   ended = false;
   /** Its id says what it takes to go on with it. */
   private carried: boolean;
-  private readonly lasting: () => boolean;
+  private readonly mayOutlive: () => boolean;
   private readonly onGoneHere: (session: Session) => void;
   private readonly asked: ServerRequests;
   private readonly taskTokens = new Map<number, string>();
@@ -140,9 +140,9 @@ export class Session implements TargetListener, Evictable {
     this.label = start.label;
     this.resumed = start.resumedFrom !== undefined;
     this.carried = this.resumed;
-    this.lasting = start.lasting;
+    this.mayOutlive = start.mayOutlive;
     this.onGoneHere = start.onGone;
-    const before = this.resumed ? randomInt(foreign, mostCounted) : 0;
+    const before = this.resumed ? randomInt(resumedIdOffset, maxIdOffset) : 0;
     this.asked = new ServerRequests(before);
     this.backendKey = start.backendKey;
     this.principal = start.principal;
@@ -168,7 +168,7 @@ export class Session implements TargetListener, Evictable {
   }
 
   /** The client knows it by this id, by which others can go on with it. */
-  carry(id: string): void {
+  makeResumable(id: string): void {
     this.id = id;
     this.carried = true;
   }
@@ -181,7 +181,7 @@ export class Session implements TargetListener, Evictable {
 
   /** Other processes may hold it as well. */
   get shared(): boolean {
-    return this.carried && (this.resumed || this.lasting());
+    return this.carried && (this.resumed || this.mayOutlive());
   }
 
   /** A server of the session, from its beginning on. */
@@ -246,7 +246,7 @@ export class Session implements TargetListener, Evictable {
   }
 
   /** A request of the session is being served: notes how targets are reached for its caller, and what the caller may know. */
-  attend(caller: Caller): void {
+  attachCaller(caller: Caller): void {
     const { reach } = caller;
     const itemRules = ItemRules.of(caller);
     this.ruled = itemRules !== undefined;

@@ -25,13 +25,13 @@ export interface SessionsOptions {
   readonly now: () => number;
   readonly connect: (target: McpTarget, session: Session, caller: Caller) => TargetConnection;
   /** The same for a session that another process began. */
-  readonly takeUp: (target: McpTarget, session: Session, caller: Caller, place: TargetPlace) => TakenUp;
+  readonly resumeAt: (target: McpTarget, session: Session, caller: Caller, place: TargetPlace) => TakenUp;
   /** The time after its beginning in which another process may resume a session, in milliseconds; 0: never. */
   readonly resumableMs: number;
   /** May others open ids with our key, when this process has ended too? */
-  readonly lasting: () => boolean;
+  readonly mayOutlive: () => boolean;
   /** May others open ids with our key while this process runs? */
-  readonly alone: () => boolean;
+  readonly isOnlyHolder: () => boolean;
   readonly onResumption: (outcome: ResumptionOutcome) => void;
 }
 
@@ -94,7 +94,7 @@ export class Sessions {
     });
     if (id === undefined) return;
     this.live.delete(session.id);
-    session.carry(id);
+    session.makeResumable(id);
     this.live.set(id, session);
   }
 
@@ -130,7 +130,7 @@ export class Sessions {
     this.makeRoom(caller);
     const session = this.make(id, ticket, settings, caller, carried.beganAt);
     session.agree(carried.version);
-    const { connection, ready } = this.options.takeUp(target, session, caller, carried);
+    const { connection, ready } = this.options.resumeAt(target, session, caller, carried);
     session.join(target, connection);
     return this.resumption.begin(session, ticket.local, ready, () => {
       this.detached.forget(id);
@@ -145,7 +145,7 @@ export class Sessions {
     caller: Caller,
     resumedFrom?: number,
   ): Session {
-    const { log, now, lasting, budget, limits } = this.options;
+    const { log, now, mayOutlive, budget, limits } = this.options;
     return new Session({
       id,
       label: sessionLabel(ticket),
@@ -157,7 +157,7 @@ export class Sessions {
       graceMs: () => limits().mcpSessionGraceMs,
       log: log.child({ backend: settings.key }),
       now,
-      lasting,
+      mayOutlive,
       ...(resumedFrom === undefined ? {} : { resumedFrom }),
       onEnd: (ended) => this.live.delete(ended.id),
       onGone: () => this.ended.add(ticket.local),
@@ -191,7 +191,7 @@ export class Sessions {
    * that, wherever it may be, has to find it ended.
    * @param graceMs what the targets get to leave, in milliseconds
    */
-  async quit(session: Session, graceMs: number): Promise<void> {
+  async endSession(session: Session, graceMs: number): Promise<void> {
     const ticket = this.options.seal.open(session.id);
     if (ticket?.carried !== undefined) this.ended.add(ticket.local);
     const { shared } = session;
@@ -230,7 +230,7 @@ export class Sessions {
 
   /** Ends a session that nobody uses here. */
   private abandon(session: Session): void {
-    if (session.shared && !this.options.alone()) this.leave(session);
+    if (session.shared && !this.options.isOnlyHolder()) this.leave(session);
     else void this.end(session, endGraceMs);
   }
 
@@ -238,12 +238,12 @@ export class Sessions {
   async close(graceMs: number): Promise<void> {
     this.closing = true;
     for (const session of [...this.resumption]) session.leave();
-    const lasting = this.options.lasting();
+    const mayOutlive = this.options.mayOutlive();
     for (const session of [...this.live.values()]) {
-      if (session.shared && lasting) session.leave();
+      if (session.shared && mayOutlive) session.leave();
       else void this.end(session, graceMs);
     }
-    await Promise.all([...this.ending, lasting ? undefined : this.detached.endAll()]);
+    await Promise.all([...this.ending, mayOutlive ? undefined : this.detached.endAll()]);
   }
 
   private end(session: Session, graceMs: number): Promise<void> {

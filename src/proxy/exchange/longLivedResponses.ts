@@ -18,18 +18,18 @@ export class LongLivedResponses {
     this.streams.set(exchange, end);
     // Its policies may have waited for something (keys, say) while the configuration changed.
     if (current !== undefined && current !== exchange.snapshot)
-      this.check(exchange, end, current, new Verdicts());
+      this.check(exchange, end, current, new RuleComparisons());
     return () => void this.streams.delete(exchange);
   }
 
   /** Ends what would not be served in the same way, by the same rules, under the snapshot that has just been taken. */
   review(next: Compiled): void {
     this.current = next;
-    const same = new Verdicts();
+    const same = new RuleComparisons();
     for (const [exchange, end] of [...this.streams]) this.check(exchange, end, next, same);
   }
 
-  private check(exchange: LiveExchange, end: () => void, next: Compiled, same: Verdicts): void {
+  private check(exchange: LiveExchange, end: () => void, next: Compiled, same: RuleComparisons): void {
     if (servedTheSame(exchange, next, same)) return;
     this.streams.delete(exchange);
     try {
@@ -40,7 +40,7 @@ export class LongLivedResponses {
   }
 }
 
-function servedTheSame(exchange: LiveExchange, next: Compiled, same: Verdicts): boolean {
+function servedTheSame(exchange: LiveExchange, next: Compiled, same: RuleComparisons): boolean {
   const { listener, route, backend } = exchange;
   if (listener === undefined || route === undefined) return false;
   const now = next.bind(listener.bind, exchange.connection.tls !== undefined)?.find(exchange.host);
@@ -61,13 +61,13 @@ function servedTheSame(exchange: LiveExchange, next: Compiled, same: Verdicts): 
   );
 }
 
-type Place = readonly [listener: CompiledListener, route: CompiledRoute];
+type RoutePlace = readonly [listener: CompiledListener, route: CompiledRoute];
 
 /** Do two routes have the same rules? Many streams share their routes: each pair is compared once. */
-class Verdicts {
+class RuleComparisons {
   private readonly known = new Map<CompiledRoute, Map<CompiledRoute, boolean>>();
 
-  of(before: Place, now: Place): boolean {
+  of(before: RoutePlace, now: RoutePlace): boolean {
     const [, route] = before;
     const [, found] = now;
     let known = this.known.get(route);
@@ -79,7 +79,7 @@ class Verdicts {
 }
 
 /** All that decides who is let in: the policies, and what expressions may read of the route. */
-const rulesOf = ([listener, route]: Place): unknown => [
+const rulesOf = ([listener, route]: RoutePlace): unknown => [
   listener.gateway,
   withoutPlaces(listener.policies),
   route.name,

@@ -37,8 +37,8 @@ export interface TransportOptions {
 }
 
 /** Ids on the wire must not be used twice in a session: what another process takes up begins somewhere above. */
-const firstForeign = 2 ** 32;
-const lastForeign = 2 ** 47;
+const minResumedId = 2 ** 32;
+const maxResumedId = 2 ** 47;
 /** The number of restored messages that are on their way at a time: each may take a connection. */
 const sendAtOnce = 8;
 
@@ -60,7 +60,7 @@ export class HttpTransport implements RequestHost, MessageReceiver {
     this.name = name;
     this.reach = reach;
     this.log = options.log;
-    this.calling = new PendingCalls(options.resumed ? randomInt(firstForeign, lastForeign) : 0);
+    this.calling = new PendingCalls(options.resumed ? randomInt(minResumedId, maxResumedId) : 0);
     this.owner = owner;
     this.options = options;
     this.reader = new MessageReader(this);

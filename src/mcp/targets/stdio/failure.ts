@@ -7,7 +7,7 @@ export interface Failure {
   /** Names the log entry. */
   readonly entry: string;
   /** The message for the client, behind the name of the target. */
-  readonly told: string;
+  readonly clientMessage: string;
   readonly hint: string | undefined;
 }
 
@@ -32,7 +32,7 @@ export function failureOf(
   const advice = hint === undefined ? '' : `; ${hint}`;
   return {
     entry,
-    told: `${reason}${doing}, at ${time}; see the log entry of the gateway with failure=${entry}${advice}`,
+    clientMessage: `${reason}${doing}, at ${time}; see the log entry of the gateway with failure=${entry}${advice}`,
     hint,
   };
 }

@@ -73,7 +73,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
   private restarts = 0;
   private lastError: string | undefined;
   /** The same for clients, with the time and the log entry. */
-  private lastTold = '';
+  private lastFailureMessage = '';
   private timer: NodeJS.Timeout | undefined;
   private paused = false;
   /** The right to have a child; absent where the child was taken, failed for good, or has yet to be made room for. */
@@ -168,7 +168,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
       return targetError(
         'mcp_target_failed',
         this.name,
-        `keeps failing: it ${this.lastTold}; try again later`,
+        `keeps failing: it ${this.lastFailureMessage}; try again later`,
       );
     if (this.calling.size >= maxPending && !this.dropAbandoned())
       return targetError('mcp_target_failed', this.name, 'has too many calls waiting');
@@ -420,14 +420,14 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
   ): GatewayError {
     const starting = this.state === 'starting' || this.state === 'restarting';
     const stderr = this.stderr.last();
-    const { entry, told, hint } = failureOf(this.target, reason, {
+    const { entry, clientMessage, hint } = failureOf(this.target, reason, {
       starting,
       now: this.options.now(),
       stderr,
     });
-    this.lastTold = told;
+    this.lastFailureMessage = clientMessage;
     this.options.log.warn(`Target ${reason}`, { failure: entry, pid, detail, hint, stderr });
-    return targetError(code, this.name, told, detail);
+    return targetError(code, this.name, clientMessage, detail);
   }
 
   private onDown(reason: string, detail?: string): void {
@@ -450,7 +450,9 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
     const delay = this.backoff.failure();
     const impatient = this.calling.delayedFor > this.target.startTimeoutMs;
     if (delay === undefined || impatient)
-      this.calling.failAll(targetError('mcp_target_failed', this.name, `keeps failing: it ${this.lastTold}`));
+      this.calling.failAll(
+        targetError('mcp_target_failed', this.name, `keeps failing: it ${this.lastFailureMessage}`),
+      );
     if (delay === undefined) {
       this.state = 'failed';
       this.freeSlot();
