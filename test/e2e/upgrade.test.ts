@@ -259,7 +259,7 @@ test('a new version that does not start leaves everything as it was, and says wh
   // A port that somebody else has is found out late, when the ports of the old program are open in the new one.
   const { port, close } = await listenOnLoopback(createServer());
   gateway.rewrite(`${saying('taken')}- port: ${port}\n  listeners: [{ routes: [] }]\n`);
-  assert.match((await upgrade()).err, new RegExp(`no upgrade: port ${port} cannot be bound: EADDRINUSE`));
+  assert.match((await upgrade()).err, new RegExp(`upgrade failed: port ${port} cannot be bound: EADDRINUSE`));
   await close();
 
   await until('four lines', () => failures(gateway) >= 4);
@@ -287,7 +287,7 @@ test('SIGTERM during an upgrade ends the old program and the new one', async (t)
   assert.match((await run(['upgrade', '--admin', gateway.admin])).err, /another upgrade is in progress/);
   assert.equal(gateway.children().length, 1);
   await gateway.stop();
-  assert.match(gateway.log(), /upgrade failed.*the gateway was told to stop in the meantime/);
+  assert.match(gateway.log(), /Upgrade failed.*the gateway was told to stop in the meantime/);
 });
 
 test('the file of the process id follows the upgrades, and goes with the last program', async (t) => {
