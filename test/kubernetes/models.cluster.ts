@@ -251,7 +251,7 @@ describe('the stream of models', needsCluster, () => {
     await hold(first?.cert, first?.key);
     await stage.cluster.apply([secureGateway(port, secure), route('sealed')].join('\n---\n'));
     await using proxy = await startGateway('', { args: await flags(t, [controller]) });
-    await until('the route is served', async () => /another key/.test((await redirected()) ?? ''));
+    await until('the route is served', async () => /sealed/.test((await redirected()) ?? ''));
     /** The certificate that a client is shown now; undefined where there is none. */
     const shown = async (): Promise<string | undefined> => {
       const socket = connect({ port: secure, host: '127.0.0.1', ca: ca.cert, servername: 'a.example.test' });
