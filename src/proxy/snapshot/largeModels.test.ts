@@ -30,6 +30,6 @@ test('a plane that ends while a model is compiled takes nothing of it into use',
   const plane = await TestPlane.start({ routes: [] });
   const prepared = plane.prepare({ routes });
   plane.close();
-  await assert.rejects(prepared, /ends/);
+  await assert.rejects(prepared, /shutting down/);
   assert.equal(plane.plane.binds.length, 0);
 });
