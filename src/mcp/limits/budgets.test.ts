@@ -69,7 +69,7 @@ test('a principal gets child processes up to its budget, without affecting other
   assert.ok(
     harness.log.some(
       ({ message, fields }) =>
-        message.startsWith('refused') &&
+        message.startsWith('Request refused') &&
         fields['limit'] === 'limits.maxChildrenPerPrincipal' &&
         fields['holder'] === 'ada',
     ),
