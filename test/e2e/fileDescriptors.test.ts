@@ -55,7 +55,7 @@ test('out of file descriptors it neither spins nor stops, and serves again as so
     }
     const lines = gateway.log().split('\n').length;
     assert.ok(lines < 60, `${lines} lines`);
-    assert.ok(held.length > 0);
+    await until('a request is at the backend', () => held.length > 0);
     // The requests under way end well.
     released = true;
     for (const response of held) response.end('held');
