@@ -92,7 +92,7 @@ test('a proxy serves the model of its controller, follows changes, and disconnec
 
   move(controller, 'a', [two]);
   await until('the other address', async () => (await ask(url)).body === 'two');
-  await until('the line', () => gateway.log().includes('addresses taken lists=1'));
+  await until('the line', () => gateway.log().includes('Addresses updated lists=1'));
   assert.equal(gateway.log().match(/Configuration loaded/g), null);
 
   say(controller, on(port, modelWith([routeNamed('a', '/only')])), [two]);
