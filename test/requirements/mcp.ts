@@ -214,6 +214,16 @@ export const modelContextProtocol: readonly Requirement[] = [
         'the gateway changes the outcome of no conformance check, with the server over ${way}',
       ],
     ],
+    [
+      'differential',
+      'a client sees the same directly and through the gateway',
+      ours('docs/conformance.md'),
+      [
+        'test/differential/differential.testing.ts',
+        'behaves the same ${place} behind the gateway, in revision ${revision}',
+      ],
+      ['test/differential/differential.testing.ts', 'needs every exception'],
+    ],
   ]),
   ...area('mcp.feature', [
     [

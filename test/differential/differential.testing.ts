@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { compare, withoutPages } from './compare.ts';
+import { revisions } from './course.ts';
+import { exceptions, type Exception, type Family } from './exceptions.ts';
+import { Runs } from './runs.ts';
+import type { Subject } from './subject.ts';
+import type { Transcript } from './transcript.ts';
+
+/** The places in which subjects are compared. */
+const placed: readonly string[] = ['alone'];
+
+/** Compares each subject directly and through the gateway, in each revision and place. */
+export function testSubjects(
+  family: Family,
+  subjects: readonly Subject[],
+  skip: string | false = false,
+): void {
+  const used = new Set<Exception>();
+  for (const subject of subjects)
+    describe(subject.name, { skip, concurrency: true }, () => {
+      const runs = new Runs(subject);
+      const direct = new Map<string, Promise<Transcript>>();
+      before(() => runs.start(revisions, placed));
+      after(() => runs[Symbol.asyncDispose]());
+
+      for (const revision of revisions)
+        for (const place of placed)
+          test(`behaves the same ${place} behind the gateway, in revision ${revision}`, async () => {
+            const left = direct.get(revision) ?? runs.direct(revision);
+            direct.set(revision, left);
+            const [one, two] = await Promise.all([left, runs.through(place, revision)]);
+            const list = exceptions[family].filter(
+              (each) =>
+                subject.name.startsWith(each.subject ?? '') &&
+                (each.place === undefined || each.place === place),
+            );
+            const whole = place === 'federated' ? withoutPages : (seen: Transcript) => seen;
+            const { differences, used: some } = compare(whole(one), whole(two), list);
+            for (const each of some) used.add(each);
+            assert.deepEqual(differences, []);
+          });
+    });
+  test('needs every exception', { skip }, () => {
+    const stale = exceptions[family].filter((each) => !used.has(each)).map(({ reason }) => reason);
+    assert.deepEqual(stale, []);
+  });
+}

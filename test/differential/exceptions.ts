@@ -1,0 +1,124 @@
+/**
+ * Everything that may differ between what a client sees directly and through the gateway, each with its reason. An
+ * exception that changes no line fails the suite, so the lists only shrink.
+ */
+
+export interface Exception {
+  /** Begins the names of the subjects that it is for; all of the family where absent. */
+  readonly subject?: string;
+  /** The place of the gateway that it is for; all where absent. */
+  readonly place?: string;
+  /** Begins the labels of the lines that it is for; all where absent. */
+  readonly label?: string;
+  readonly pattern: RegExp;
+  /** Takes the place of the match on both sides. Where absent, a line that matches is left out on both. */
+  readonly as?: string;
+  readonly reason: string;
+}
+
+export type Family = 'everything' | 'sdk2' | 'files' | 'fastmcp';
+
+const deleted: Exception = {
+  label: 'DELETE',
+  pattern: /^20[04]/,
+  as: '2xx',
+  reason: 'The specification leaves the status to the server: SDKs answer 200, the gateway 204.',
+};
+const times: Exception = {
+  pattern: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g,
+  as: '<time>',
+  reason: 'Times differ between any two runs.',
+};
+const cancelled: Exception = {
+  label: 'notifications/progress cancelled',
+  pattern: /"progress":(?!1,|0,)/,
+  reason: 'The server goes on after a cancellation. The gateway forwards nothing more of a cancelled call.',
+};
+
+export const exceptions: Readonly<Record<Family, readonly Exception[]>> = {
+  everything: [
+    deleted,
+    times,
+    cancelled,
+    {
+      pattern: /created at \d+:\d\d:\d\d [AP]M/g,
+      as: 'created at <time>',
+      reason: 'Times differ between any two runs.',
+    },
+    {
+      pattern: /(?<="blob":"UmVzb3VyY2U)[^"]+/g,
+      as: '<with a time>',
+      reason: 'The resource is a text with the time, in base64.',
+    },
+    {
+      label: 'tools/call get-env',
+      pattern: /(?<="text":).*(?=\}\]\})/,
+      as: '<environment>',
+      reason: 'The gateway is another parent with other variables.',
+    },
+    {
+      pattern: /[Ss]ession(?:Id)? [0-9a-f-]{36}/g,
+      as: 'session <id>',
+      reason: 'The server tells its own id of the session, which differs between any two sessions.',
+    },
+    {
+      label: 'notifications/message',
+      pattern: /"level":"\w+","data":"\w+[- ]level[- ]message/,
+      as: '<random level>',
+      reason: 'The server chooses the level of a simulated message at random.',
+    },
+    {
+      label: 'notifications/tasks/status',
+      pattern: /"Gathering sources\.\.\."/,
+      reason:
+        'The server tells of a task before its response has announced it. Until then no caller owns the task, and the gateway tells nobody.',
+    },
+    {
+      label: 'tasks/get',
+      pattern: /MCP error -32602: Failed to retrieve task: Task not found|Unknown task/,
+      as: '<unknown task>',
+      reason: 'Task ids are sealed to their owner, so the gateway itself refuses an id that it did not make.',
+    },
+    {
+      subject: 'server-everything over HTTP',
+      label: 'notifications/tools/list_changed',
+      pattern: /./,
+      reason:
+        'The server sends these when it gets `initialized`. The gateway opens its GET stream after that, as SDK clients do.',
+    },
+  ],
+  sdk2: [
+    deleted,
+    {
+      label: 'tools/call',
+      pattern: /(?<="type":"text","text":")(?:seven|\d+)(?="\}\])/,
+      as: '<token>',
+      reason: 'The tool tells the token of its progress. The gateway gives servers tokens of its own.',
+    },
+  ],
+  files: [
+    {
+      label: 'tools/call get_file_info',
+      pattern: /\w{3} \w{3} \d\d \d{4} \d\d:\d\d:\d\d GMT[^\\]*\([^)]*\)/g,
+      as: '<time>',
+      reason: 'Each run has files of its own.',
+    },
+  ],
+  fastmcp: [
+    deleted,
+    {
+      subject: 'fastmcp over HTTP',
+      label: 'tools/call, cancelled',
+      pattern: /^200 .*"Request cancelled".*$/,
+      as: 'no answer',
+      reason:
+        'The server answers a cancelled call. The specification says that it should not, and the gateway forwards nothing.',
+    },
+    {
+      label: 'wrong no/such/method',
+      pattern: /,"data":"no\/such\/method"/,
+      as: '',
+      reason: 'Where rules hide items, the gateway itself refuses methods that it does not know.',
+    },
+  ],
+};

@@ -1,0 +1,80 @@
+/** The names of items as clients of a gateway know them, and back. */
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** The one place that knows how a gateway shows the names of a server. */
+export interface Names {
+  /** Changes the parameters of a request from the server's names to the client's. */
+  shown(method: string, params: object | undefined): object | undefined;
+  /** Changes a message for the client to the server's names, without the items of other servers. */
+  own(message: object): object;
+}
+
+export const sameNames: Names = { shown: (_, params) => params, own: (message) => message };
+
+/** Members of a message that hold data of a tool or a log line, whose strings are not names of items. */
+const data = new Set([
+  'structuredContent',
+  'data',
+  'inputSchema',
+  'outputSchema',
+  'requestedSchema',
+  'roots',
+]);
+const uriMembers = new Set(['uri', 'uriTemplate', 'resourceUri']);
+/** Lists of items, and the member that names their owner. */
+const lists: Readonly<Record<string, string>> = {
+  tools: 'name',
+  prompts: 'name',
+  resources: 'uri',
+  resourceTemplates: 'uriTemplate',
+};
+/** MCP Apps demand this scheme, so the target stands behind it. */
+const appScheme = 'ui://';
+
+/** The names behind an endpoint of several targets: `target_name`, `target+uri` and `ui://target+path`. */
+export function federatedNames(target: string): Names {
+  const shownName = (name: unknown): unknown => (typeof name === 'string' ? `${target}_${name}` : name);
+  const shownUri = (uri: unknown): unknown => {
+    if (typeof uri !== 'string') return uri;
+    return uri.startsWith(appScheme) ? uri.replace(appScheme, `${appScheme}${target}+`) : `${target}+${uri}`;
+  };
+  /** The server's own name or URI; undefined for one of another server. */
+  const ownOf = (text: string, member: string): string | undefined => {
+    if (member === 'name') return text.startsWith(`${target}_`) ? text.slice(target.length + 1) : undefined;
+    const scheme = text.startsWith(appScheme) ? appScheme : '';
+    const rest = text.slice(scheme.length);
+    return rest.startsWith(`${target}+`) ? scheme + rest.slice(target.length + 1) : undefined;
+  };
+  const ownItems = (items: readonly unknown[], member: string): unknown[] =>
+    items.flatMap((item) => {
+      const name = ownOf(String((item as Json)[member]), member);
+      return name === undefined ? [] : [{ ...(own(item) as Json), [member]: name }];
+    });
+  const own = (value: unknown, key = ''): unknown => {
+    if (data.has(key)) return value;
+    const member = lists[key];
+    if (Array.isArray(value))
+      return member === undefined ? value.map((item) => own(item)) : ownItems(value, member);
+    // A name without its prefix must not pass for the server's own.
+    if (uriMembers.has(key)) return ownOf(String(value), key) ?? `not of ${target}: ${String(value)}`;
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([inner, each]) => [inner, own(each, inner)]));
+  };
+
+  return {
+    shown(method, params) {
+      if (params === undefined) return params;
+      const { name, uri, ref } = params as Json;
+      if (method === 'tools/call' || method === 'prompts/get') return { ...params, name: shownName(name) };
+      if (method.startsWith('resources/') && uri !== undefined) return { ...params, uri: shownUri(uri) };
+      if (method !== 'completion/complete') return params;
+      const changed = Object.entries(ref as Json).map(([key, value]) => [
+        key,
+        key === 'name' ? shownName(value) : key === 'uri' ? shownUri(value) : value,
+      ]);
+      return { ...params, ref: Object.fromEntries(changed) as object };
+    },
+    own: (message) => own(message) as object,
+  };
+}

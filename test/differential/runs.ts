@@ -1,0 +1,128 @@
+/** The runs of a subject: directly, and behind a gateway alone and as one of two targets. */
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { startGateway, type GatewayProcess } from '../e2e/gateway.testing.ts';
+import { authentication, group, startIdp } from '../e2e/stage.testing.ts';
+import { walk, type Revision } from './course.ts';
+import { startHttpServer } from './httpServer.ts';
+import { httpWire } from './httpWire.ts';
+import { federatedNames, sameNames, type Names } from './names.ts';
+import { Peer } from './peer.ts';
+import { stdioWire } from './stdioWire.ts';
+import type { Subject } from './subject.ts';
+import type { Transcript } from './transcript.ts';
+import type { Program, Receive, Wire } from './wire.ts';
+
+/** Name of the target that stands for the subject. */
+const target = 'one';
+const other = {
+  name: 'two',
+  stdio: {
+    cmd: process.execPath,
+    args: [fileURLToPath(new URL('../e2e/fixtures/sdk2Items.ts', import.meta.url))],
+  },
+};
+
+/** The ways in which a gateway shows a server: the targets beside it, and the names that follow. */
+export const places: Readonly<Record<string, { readonly others: readonly object[]; readonly names: Names }>> =
+  {
+    alone: { others: [], names: sameNames },
+    federated: { others: [other], names: federatedNames(target) },
+  };
+
+/** The rules of the routes. A rule about tools reads every name, also where it hides nothing. */
+const rules: Readonly<Record<Revision, readonly object[]>> = {
+  '2025-11-25': [{ if: `"${group}" in auth.claims.groups` }, { deny: 'mcp.tool.name == "hidden"' }],
+  '2025-06-18': [{ if: `"${group}" in auth.claims.groups` }],
+};
+
+/** A server of the subject for one run, over HTTP or as a program that the client or the gateway starts. */
+type Started = { readonly url: string } | { readonly program: Program };
+
+export class Runs implements AsyncDisposable {
+  private readonly subject: Subject;
+  private readonly stack = new AsyncDisposableStack();
+  private readonly folder: string;
+  private gateway: GatewayProcess | undefined;
+  private token = '';
+  private readonly folders = new Map<string, string>();
+
+  constructor(subject: Subject) {
+    this.subject = subject;
+    this.folder = mkdtempSync(join(tmpdir(), 'differential-'));
+    this.stack.defer(() => rmSync(this.folder, { recursive: true, force: true }));
+  }
+
+  /** Starts a gateway with a route for each revision and place. */
+  async start(revisions: readonly Revision[], placed: readonly string[]): Promise<void> {
+    const idp = this.stack.use(await startIdp());
+    const routes: object[] = [];
+    for (const revision of revisions)
+      for (const place of placed) {
+        const name = `${place}-${revision}`;
+        const started = await this.serve(name);
+        const served = 'url' in started ? { mcp: { host: started.url } } : { stdio: started.program };
+        routes.push({
+          name,
+          matches: [{ path: { exact: `/${name}` } }],
+          policies: { mcpAuthentication: authentication(idp, { authorization: { rules: rules[revision] } }) },
+          backends: [{ mcp: { targets: [{ name: target, ...served }, ...places[place]!.others] } }],
+        });
+      }
+    const gateway = await startGateway(JSON.stringify({ binds: [{ port: 0, listeners: [{ routes }] }] }));
+    this.stack.use(gateway);
+    await gateway.keysReady();
+    this.gateway = gateway;
+    this.token = await idp.issueToken({ user: 'alice' });
+  }
+
+  /** Walks the course without a gateway. */
+  async direct(revision: Revision): Promise<Transcript> {
+    const started = await this.serve(`direct-${revision}`);
+    const wire = (receive: Receive): Wire =>
+      'url' in started ? httpWire(started.url, { revision }, receive) : stdioWire(started.program, receive);
+    return await this.walk(wire, `direct-${revision}`, sameNames, revision);
+  }
+
+  /** Walks the course through the gateway. */
+  async through(place: string, revision: Revision): Promise<Transcript> {
+    const name = `${place}-${revision}`;
+    const wire = (receive: Receive): Wire =>
+      httpWire(`${this.gateway!.url}/${name}`, { revision, token: this.token }, receive);
+    return await this.walk(wire, name, places[place]!.names, revision);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stack.disposeAsync();
+  }
+
+  private async walk(
+    wire: (receive: Receive) => Wire,
+    run: string,
+    names: Names,
+    revision: Revision,
+  ): Promise<Transcript> {
+    const peer = new Peer(wire, { folder: this.folders.get(run)!, names, roots: this.subject.roots ?? [] });
+    try {
+      await walk(peer, this.subject, revision);
+      return peer.transcript;
+    } finally {
+      await peer.close();
+    }
+  }
+
+  /** Runs have servers and folders of their own, so that none sees the traces of another. */
+  private async serve(run: string): Promise<Started> {
+    const folder = join(this.folder, run);
+    mkdirSync(folder);
+    this.folders.set(run, folder);
+    this.subject.prepare?.(folder);
+    const program = this.subject.program(folder);
+    if (this.subject.over === 'stdio') return { program };
+    const server = await startHttpServer(program);
+    this.stack.defer(() => server.close());
+    return { url: server.url };
+  }
+}
