@@ -10,6 +10,8 @@ const journal = 'src/mcp/session/journal.test.ts';
 const rules = 'src/mcp/items/callerRules.test.ts';
 const tokens = 'test/e2e/tokens.test.ts';
 const login = 'test/e2e/login.test.ts';
+const clients = 'test/clients/clients.testing.ts';
+const everyStep = 'takes every step with ${endpoint.name}';
 
 /** The owner of a session, the rights of its caller, and the clients that were tried. */
 export const mcpUse: readonly Requirement[] = [
@@ -148,15 +150,15 @@ export const mcpUse: readonly Requirement[] = [
       'inspector',
       'the Inspector works with a bearer header',
       page,
-      ['test/e2e/inspector.test.ts', 'the Inspector lists tools and calls one with a bearer header'],
-      ['test/e2e/inspector.test.ts', 'the Inspector is refused without the group'],
+      [clients, everyStep],
+      ['test/clients/bundled.test.ts', 'the Inspector is refused without the group'],
     ],
     [
       'sdk2',
       'the SDK 2 client falls back to the session era',
       page,
       ['src/mcp/serve/sdk.test.ts', 'the 2.x client works (${mode}), over ${kind}'],
-      ['test/e2e/sdk2.test.ts', 'a client that first tries the stateless era finds the session era'],
+      [clients, everyStep],
     ],
     [
       'python',
