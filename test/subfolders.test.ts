@@ -35,7 +35,7 @@ const rows: Readonly<Record<string, Rows>> = {
     'targets/kind': ['json', 'limits', 'messages'],
     'targets/conversation': ['json', 'limits', 'messages', 'targets/kind'],
     'targets/stdio': ['json', 'limits', 'messages', 'targets/kind', 'targets/conversation'],
-    'targets/http': ['json', 'limits', 'messages', 'targets/kind', 'targets/conversation'],
+    'targets/http': ['messages', 'targets/kind', 'targets/conversation'],
     targets: ['targets/kind', 'targets/stdio', 'targets/http'],
     session: ['json', 'limits', 'messages', 'items', 'targets/kind', 'targets'],
     serve: [

@@ -1,25 +1,36 @@
 /** The messages that clients may send to servers, by revision of the protocol. */
 
+/**
+ * Requests that MCP knows, and whether a server may carry out the request twice without harm: calls of tools and the
+ * messages to tasks may not be sent again after a broken connection.
+ */
+const requests: Readonly<Record<string, 'repeatable' | 'once'>> = {
+  initialize: 'repeatable',
+  ping: 'repeatable',
+  'tools/list': 'repeatable',
+  'tools/call': 'once',
+  'prompts/list': 'repeatable',
+  'prompts/get': 'repeatable',
+  'resources/list': 'repeatable',
+  'resources/templates/list': 'repeatable',
+  'resources/read': 'repeatable',
+  'resources/subscribe': 'repeatable',
+  'resources/unsubscribe': 'repeatable',
+  'completion/complete': 'repeatable',
+  'logging/setLevel': 'repeatable',
+  'tasks/get': 'repeatable',
+  'tasks/result': 'once',
+  'tasks/cancel': 'once',
+  'tasks/list': 'repeatable',
+};
+
 /** Requests that MCP knows. */
-export const clientRequests: ReadonlySet<string> = new Set([
-  'initialize',
-  'ping',
-  'tools/list',
-  'tools/call',
-  'prompts/list',
-  'prompts/get',
-  'resources/list',
-  'resources/templates/list',
-  'resources/read',
-  'resources/subscribe',
-  'resources/unsubscribe',
-  'completion/complete',
-  'logging/setLevel',
-  'tasks/get',
-  'tasks/result',
-  'tasks/cancel',
-  'tasks/list',
-]);
+export const clientRequests: ReadonlySet<string> = new Set(Object.keys(requests));
+
+/** May a message be sent again when nobody knows whether the server got it? */
+export const isRepeatable = (method: string): boolean =>
+  method === 'notifications/initialized' ||
+  (Object.hasOwn(requests, method) && requests[method] === 'repeatable');
 
 const everyRevision = '2024-11-05';
 

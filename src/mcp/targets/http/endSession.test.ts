@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { until } from '../../../until.testing.ts';
 import { endMs, endSession, within } from './endSession.ts';
-import { sessionOf, reachOf, startServer } from './http.testing.ts';
+import { sessionOf, reachOf, startServer } from '../conversation/server.testing.ts';
 import { closedPort } from '../../../upstream/endpoint.testing.ts';
 
 test('the server is told the end of the session that it knows', async (t) => {

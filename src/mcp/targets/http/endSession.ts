@@ -1,8 +1,8 @@
 import type { Logger } from '../../../telemetry/index.ts';
 import type { Reach } from '../../contract.ts';
-import { ServerExchange } from './serverExchange.ts';
-import { requestHead } from './serverRequestHead.ts';
-import type { PinnedSession } from './pinnedSession.ts';
+import { ServerExchange } from '../conversation/serverExchange.ts';
+import { requestHead } from '../conversation/serverRequestHead.ts';
+import type { PinnedSession } from '../conversation/pinnedSession.ts';
 
 /** The least and the most time for a server to take note of the end, in milliseconds. */
 const leastMs = 500;

@@ -1,36 +1,30 @@
 import type { RemoteTarget } from '../../../model/index.ts';
+import { networkFacts, networkTarget } from '../kind/networkFacts.ts';
+import { hostInCluster, serviceInCluster } from '../kind/remoteInCluster.ts';
+import { remoteServer } from '../kind/remoteServer.ts';
 import { fileForm, type TargetFacts } from '../kind/targetFacts.ts';
-import { httpInCluster } from './clusterForms.ts';
-import { remoteServer } from './remoteServer.ts';
+
+const usualPath = '/mcp';
+const inCluster = {
+  usualPath,
+  transport: 'Streamable HTTP',
+  make: (target: Omit<RemoteTarget, 'kind'>): RemoteTarget => ({ kind: 'http', ...target }),
+};
 
 /** An MCP server that is spoken to over Streamable HTTP. */
 export const httpFacts = {
+  ...networkFacts,
   over: 'network',
   resumable: true,
-  identity: ({ host, port, path, endpoints, tls }) => [
-    host,
-    port,
-    path,
-    endpoints ?? null,
-    tls !== undefined,
-  ],
-  explain: (target, { url, calls }) => {
-    const policies = (target.policies ?? []).map(({ name }) => name).join(', ');
-    return { server: url(target), details: [...(policies === '' ? [] : [policies]), ...calls] };
-  },
   file: fileForm({
     field: 'mcp',
     description: 'An MCP server that is spoken to over Streamable HTTP.',
-    schema: remoteServer,
+    schema: remoteServer(usualPath),
     namesBackend: 'backend',
-    build: ({ at, backend, path }, { name, timeouts, policies, connection }): RemoteTarget => ({
-      kind: 'http',
-      name,
-      path,
-      ...connection(at, backend),
-      ...timeouts,
-      ...(policies.length === 0 ? {} : { policies }),
-    }),
+    build: (settings, around): RemoteTarget => ({ kind: 'http', ...networkTarget(settings, around) }),
   }),
-  cluster: httpInCluster,
+  cluster: [
+    serviceInCluster({ field: 'service', ...inCluster }),
+    hostInCluster({ field: 'host', ...inCluster }),
+  ],
 } as const satisfies TargetFacts<RemoteTarget>;

@@ -8,7 +8,7 @@ import { RemoteServer, type Incoming } from '../../remoteServer.testing.ts';
 import type { MessageOrigin } from '../kind/target.ts';
 import { message, Waits } from '../kind/waiter.testing.ts';
 import { HttpConnection, type HttpOptions } from './httpConnection.ts';
-import { reachOf, startServer } from './http.testing.ts';
+import { reachOf, startServer } from '../conversation/server.testing.ts';
 
 const quick = { firstDelayMs: 1, maxDelayMs: 4, maxFailures: 3, windowMs: 60_000, coolDownMs: 0 };
 const initialize = {

@@ -1,92 +1,20 @@
-import { randomInt } from 'node:crypto';
 import type { GatewayError } from '../../../errors.ts';
-import type { Limits } from '../../../model/index.ts';
-import { ThrottledLog, type Logger } from '../../../telemetry/index.ts';
-import type { Reach } from '../../contract.ts';
-import { CallTimeouts, type CallLimit } from '../../limits/callTimeouts.ts';
-import { PendingCalls } from '../conversation/pendingCalls.ts';
-import { MessageReader, type MessageReceiver } from '../conversation/messageReader.ts';
-import type { Envelope } from '../../json/envelope.ts';
+import type { PinnedSession } from '../conversation/pinnedSession.ts';
+import { ServerTransport, type PostListener } from '../conversation/serverTransport.ts';
 import { targetError } from '../../messages/rpcError.ts';
 import type { MessageOrigin } from '../kind/target.ts';
-import type { InFlightRequest, RequestHost, StreamPlace } from './inFlightRequest.ts';
-import type { PinnedSession } from './pinnedSession.ts';
-import { InFlightRequests } from './inFlightRequests.ts';
-import { ServerStream } from './serverStream.ts';
 import { Post } from './post.ts';
+import { ServerStream } from './serverStream.ts';
+import type { StreamHost, StreamPlace } from './streamHost.ts';
 
-/** The session that the requests are made for. */
-export interface TransportOwner {
-  /** The server of requests that begin now. */
-  readonly session: PinnedSession;
-  /** Failures are told in the log by somebody else. */
-  readonly beginning: boolean;
-  /** A request or notification of the server. */
-  onMessage(message: Envelope, origin: MessageOrigin): void;
-  lost: RequestHost['lost'];
-  /** A call was not answered in time. */
-  late(wireId: number, limit: CallLimit): void;
-}
-
-export interface TransportOptions {
-  /** Another process has begun the session. */
-  readonly resumed: boolean;
-  readonly limits: () => Limits;
-  readonly log: Logger;
-  readonly now: () => number;
-}
-
-/** Ids on the wire must not be used twice in a session: what another process takes up begins somewhere above. */
-const minResumedId = 2 ** 32;
-const maxResumedId = 2 ** 47;
-/** The number of restored messages that are on their way at a time: each may take a connection. */
-const sendAtOnce = 8;
-
-/** Everything that is under way between a session and its server: calls, the requests that carry them, what comes back. */
-export class HttpTransport implements RequestHost, MessageReceiver {
-  readonly name: string;
-  reach: Reach;
-  paused = false;
-  readonly log: Logger;
-  readonly calling: PendingCalls;
-  readonly inFlight = new InFlightRequests();
-  private readonly owner: TransportOwner;
-  private readonly options: TransportOptions;
-  private readonly clocks: CallTimeouts;
-  private readonly reader: MessageReader;
-  private readonly trouble: ThrottledLog;
-
-  constructor(name: string, reach: Reach, owner: TransportOwner, options: TransportOptions) {
-    this.name = name;
-    this.reach = reach;
-    this.log = options.log;
-    this.calling = new PendingCalls(options.resumed ? randomInt(minResumedId, maxResumedId) : 0);
-    this.owner = owner;
-    this.options = options;
-    this.reader = new MessageReader(this);
-    this.clocks = new CallTimeouts(
-      () => this.limits.maxMcpCallTimeMs,
-      (wireId, limit) => owner.late(wireId, limit),
-    );
-    this.trouble = new ThrottledLog(options.log, 'Request to the target failed');
-  }
-
-  get limits(): Limits {
-    return this.options.limits();
-  }
-
-  /** @param done hears of the end of a notification or response, and of a call that failed */
-  post(
-    text: string,
-    method: string,
-    wireId: number,
-    more: { readonly begun?: () => void; readonly done?: (error?: GatewayError) => void } = {},
-  ): Post {
+/** Streamable HTTP towards a server: each message is a POST of its own, whose answer may be a stream. */
+export class HttpTransport extends ServerTransport implements StreamHost {
+  override post(text: string, method: string, wireId: number, listener: PostListener = {}): Post {
     const done = (error?: GatewayError): void => {
       if (error !== undefined && wireId === 0) this.warn(error.message, error.detail);
-      more.done?.(error);
+      listener.done?.(error);
     };
-    const post = new Post({ session: this.owner.session, text, method, wireId, ...more, done }, this);
+    const post = new Post({ session: this.owner.session, text, method, wireId, ...listener, done }, this);
     this.inFlight.add(post);
     post.begin();
     return post;
@@ -105,135 +33,14 @@ export class HttpTransport implements RequestHost, MessageReceiver {
     return listening;
   }
 
-  warn(reason: string, detail?: string): void {
-    this.trouble.warn({ reason, detail });
+  protected override originOf(wireId: number): MessageOrigin {
+    return this.calling.get(wireId) ?? 'aside';
   }
 
-  /** A call begins. */
-  limit(wireId: number, limit: CallLimit): void {
-    this.clocks.start(wireId, limit);
-  }
-
-  progressed(wireId: number): void {
-    this.clocks.progress(wireId);
-  }
-
-  hold(waits: boolean): void {
-    this.clocks.hold(waits);
-  }
-
-  isLimited(wireId: number): boolean {
-    return this.clocks.has(wireId);
-  }
-
-  forget(wireId: number): void {
-    this.calling.forget(wireId);
-    this.clocks.settled(wireId);
-    this.inFlight.of(wireId)?.abandon();
-  }
-
-  /** Takes back everything that was begun for a session, calls included: nobody waits for it any more. */
-  leave(session: PinnedSession): void {
-    for (const request of this.inFlight.in(session)) {
-      if (request.wireId !== 0) this.forget(request.wireId);
-      request.abandon();
-    }
-  }
-
-  /**
-   * Sends requests of the gateway's own, a few at a time, and waits for all.
-   * @param going is it still wanted?
-   * @param then whether they succeeded or not: what fails is for the client to find out, such as a subscription to
-   *   something that is gone
-   */
-  sendAll(
-    requests: readonly (readonly [wireId: number, text: string])[],
-    going: () => boolean,
-    then: () => void,
-  ): void {
-    let begun = 0;
-    let settled = 0;
-    let sending = false;
-    const more = (): void => {
-      if (!going()) return;
-      sending = true;
-      for (; begun < requests.length && begun - settled < sendAtOnce; begun++) {
-        const [wireId, text] = requests[begun]!;
-        this.calling.add(wireId, { answered: one, failed: one });
-        this.post(text, '', wireId);
-      }
-      sending = false;
-      if (settled === requests.length) then();
-    };
-    const one = (): void => {
-      settled++;
-      // A request that fails at once does so inside of the loop.
-      if (!sending) more();
-    };
-    more();
-  }
-
-  /** Fails the calls that wait for the next session. */
-  failDelayed(error: GatewayError): void {
-    this.calling.failDelayed(error, (wireId) => this.clocks.settled(wireId));
-  }
-
-  failAll(error: GatewayError): void {
-    this.clocks.clear();
-    this.calling.failAll(error);
-  }
-
-  pause(): void {
-    this.paused = true;
-    this.inFlight.pause();
-  }
-
-  resume(): void {
-    this.paused = false;
-    this.inFlight.resume();
-  }
-
-  // RequestHost
-
-  receive(text: string, wireId: number): void {
-    // In JSON text a line break can only be white space.
-    this.reader.take(/[\r\n]/.test(text) ? text.replaceAll(/[\r\n]/g, ' ') : text, wireId);
-  }
-
-  // MessageReceiver
-
-  onMessage(message: Envelope, wireId: number): void {
-    this.owner.onMessage(message, this.calling.get(wireId) ?? 'aside');
-  }
-
-  settled(wireId: number): void {
-    this.clocks.settled(wireId);
-  }
-
-  waits(wireId: number): boolean {
-    return this.calling.get(wireId) !== undefined;
-  }
-
-  failed(wireId: number, error: GatewayError): void {
-    this.clocks.settled(wireId);
-    const waiter = this.calling.take(wireId);
-    // The server did not accept it: nothing of it is to be said again.
-    this.calling.forget(wireId);
-    if (waiter === undefined) return;
-    if (!this.owner.beginning) this.warn(error.message, error.detail);
-    waiter.failed(error);
-  }
-
-  lost(session: PinnedSession, why: string, wireId: number, text?: string): void {
-    this.owner.lost(session, why, wireId, text);
-  }
+  // StreamHost
 
   broken(session: PinnedSession, wireId: number, { lastId, retryMs }: StreamPlace): void {
     if (session === this.owner.session) this.listen(wireId, session, { lastId, retryMs });
     else this.failed(wireId, targetError('mcp_target_failed', this.name, 'lost the session of the call'));
-  }
-
-  over(request: InFlightRequest): void {
-    this.inFlight.remove(request);
   }
 }

@@ -4,8 +4,8 @@ import type { GatewayError } from '../../../errors.ts';
 import type { Limits } from '../../../model/index.ts';
 import { until } from '../../../until.testing.ts';
 import type { Incoming } from '../../remoteServer.testing.ts';
-import { sessionOf, Host, startServer } from './http.testing.ts';
-import type { PinnedSession } from './pinnedSession.ts';
+import { sessionOf, Host, startServer } from '../conversation/server.testing.ts';
+import type { PinnedSession } from '../conversation/pinnedSession.ts';
 import { Post } from './post.ts';
 
 interface PostInShort {

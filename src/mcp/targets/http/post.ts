@@ -2,15 +2,17 @@ import type { ErrorCode, GatewayError } from '../../../errors.ts';
 import { EventReader, type EventHandler, type Head } from '../../../http/index.ts';
 import type { ResponseHandler, Endpoint } from '../../../upstream/index.ts';
 import { isJson } from '../../messages/accept.ts';
+import { isRepeatable } from '../../messages/mcpMethods.ts';
 import type { Reach } from '../../contract.ts';
 import { idOfLongLine } from '../conversation/longLine.ts';
 import { readMessages } from '../conversation/readMessages.ts';
 import { targetError } from '../../messages/rpcError.ts';
-import { lingerMs, type InFlightRequest, type RequestHost } from './inFlightRequest.ts';
-import type { PinnedSession } from './pinnedSession.ts';
-import { ServerExchange } from './serverExchange.ts';
-import { connectionError, statusError, withoutSecrets } from './failures.ts';
-import { requestHead } from './serverRequestHead.ts';
+import type { InFlightRequest } from '../conversation/inFlightRequest.ts';
+import { lingerMs, type StreamHost } from './streamHost.ts';
+import type { PinnedSession } from '../conversation/pinnedSession.ts';
+import { ServerExchange } from '../conversation/serverExchange.ts';
+import { connectionError, statusError, withoutSecrets } from '../conversation/failures.ts';
+import { requestHead } from '../conversation/serverRequestHead.ts';
 
 export interface PostStart {
   readonly session: PinnedSession;
@@ -24,25 +26,6 @@ export interface PostStart {
   /** Hears of the end of a notification or response. */
   readonly done?: (error?: GatewayError) => void;
 }
-
-/** Requests that a server may carry out twice without harm. */
-const repeatable: ReadonlySet<string> = new Set([
-  'initialize',
-  'ping',
-  'tools/list',
-  'prompts/list',
-  'prompts/get',
-  'resources/list',
-  'resources/templates/list',
-  'resources/read',
-  'resources/subscribe',
-  'resources/unsubscribe',
-  'completion/complete',
-  'logging/setLevel',
-  'tasks/get',
-  'tasks/list',
-  'notifications/initialized',
-]);
 
 /** The bytes that are read of an answer that is a failure. */
 const maxProblemBytes = 16_384;
@@ -60,7 +43,7 @@ type Mode = 'events' | 'json' | 'problem' | 'ignored';
 export class Post implements ResponseHandler, EventHandler, InFlightRequest {
   readonly wireId: number;
   readonly session: PinnedSession;
-  private readonly host: RequestHost;
+  private readonly host: StreamHost;
   private readonly start: PostStart;
   private readonly exchange: ServerExchange;
   /** The reach with which it was sent. */
@@ -78,7 +61,7 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
   private settledAt = 0;
   private ended = false;
 
-  constructor(start: PostStart, host: RequestHost) {
+  constructor(start: PostStart, host: StreamHost) {
     this.start = start;
     this.host = host;
     this.wireId = start.wireId;
@@ -97,7 +80,7 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
         session,
         head: requestHead('POST', host.reach, session, lines),
         body,
-        repeatable: repeatable.has(method),
+        repeatable: isRepeatable(method),
         // A limit of the call's own takes the place of the general one.
         patient: wireId !== 0 && (host.reach.callTimeoutMs !== undefined || host.isLimited(wireId)),
       },

@@ -4,8 +4,8 @@ import type { Limits } from '../../../model/index.ts';
 import { still } from '../../../upstream/endpoint.testing.ts';
 import { until } from '../../../until.testing.ts';
 import type { Incoming } from '../../remoteServer.testing.ts';
-import type { StreamPlace } from './inFlightRequest.ts';
-import { sessionOf, Host, startServer } from './http.testing.ts';
+import type { StreamPlace } from './streamHost.ts';
+import { sessionOf, Host, startServer } from '../conversation/server.testing.ts';
 import { ServerStream } from './serverStream.ts';
 
 const nowhere: StreamPlace = { lastId: undefined, retryMs: undefined };

@@ -4,11 +4,12 @@ import { EventReader, type EventHandler, type Head } from '../../../http/index.t
 import { Backoff } from '../conversation/backoff.ts';
 import { idOfLongLine } from '../conversation/longLine.ts';
 import { targetError } from '../../messages/rpcError.ts';
-import { lingerMs, type InFlightRequest, type RequestHost, type StreamPlace } from './inFlightRequest.ts';
-import type { PinnedSession } from './pinnedSession.ts';
-import { ServerExchange } from './serverExchange.ts';
-import { connectionError, statusError } from './failures.ts';
-import { requestHead } from './serverRequestHead.ts';
+import type { InFlightRequest } from '../conversation/inFlightRequest.ts';
+import { lingerMs, type StreamHost, type StreamPlace } from './streamHost.ts';
+import type { PinnedSession } from '../conversation/pinnedSession.ts';
+import { ServerExchange } from '../conversation/serverExchange.ts';
+import { connectionError, statusError } from '../conversation/failures.ts';
+import { requestHead } from '../conversation/serverRequestHead.ts';
 import type { RestartPolicy } from '../kind/targetRuntime.ts';
 
 /** The delay before a stream that ended is reopened, in milliseconds, unless the server says otherwise. */
@@ -61,7 +62,7 @@ export interface ServerStreamStart {
 export class ServerStream implements ResponseHandler, EventHandler, InFlightRequest {
   readonly wireId: number;
   readonly session: PinnedSession;
-  private readonly host: RequestHost;
+  private readonly host: StreamHost;
   private readonly start: ServerStreamStart;
   private readonly backoff: Backoff;
   private exchange: ServerExchange | undefined;
@@ -76,7 +77,7 @@ export class ServerStream implements ResponseHandler, EventHandler, InFlightRequ
   private givenUp = false;
   private ended = false;
 
-  constructor(start: ServerStreamStart, host: RequestHost) {
+  constructor(start: ServerStreamStart, host: StreamHost) {
     this.start = start;
     this.host = host;
     this.wireId = start.wireId;

@@ -1,5 +1,5 @@
-import type { StreamPlace } from './inFlightRequest.ts';
-import type { PinnedSession } from './pinnedSession.ts';
+import type { StreamPlace } from './streamHost.ts';
+import type { PinnedSession } from '../conversation/pinnedSession.ts';
 import type { ServerStream } from './serverStream.ts';
 import type { HttpTransport } from './httpTransport.ts';
 

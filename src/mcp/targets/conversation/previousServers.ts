@@ -1,12 +1,10 @@
-import type { Logger } from '../../../telemetry/index.ts';
 import type { Reach } from '../../contract.ts';
 import type { PinnedSession } from './pinnedSession.ts';
 import type { InFlightRequests } from './inFlightRequests.ts';
-import { endSession } from './endSession.ts';
 
-interface PreviousServer {
+interface PreviousServer<Session> {
   readonly reach: Reach;
-  readonly session: PinnedSession;
+  readonly session: Session;
   /** Calls may take so long, as `performance.now()` tells it. */
   readonly until: number;
 }
@@ -16,20 +14,21 @@ const patienceMs = 60_000;
 /** Configurations change more slowly than that. */
 const most = 4;
 
-/** Sessions with servers that the configuration named before: each is told of its end when the calls there are done. */
-export class PreviousServers {
+/** Sessions with servers that the configuration named before: each is ended when the calls there are done. */
+export class PreviousServers<Session extends PinnedSession> {
   private readonly inFlight: InFlightRequests;
-  private readonly log: Logger;
-  private waiting: PreviousServer[] = [];
+  private readonly end: (reach: Reach, session: Session) => void;
+  private waiting: PreviousServer<Session>[] = [];
 
-  constructor(inFlight: InFlightRequests, log: Logger) {
+  /** @param end ends a session at its server */
+  constructor(inFlight: InFlightRequests, end: (reach: Reach, session: Session) => void) {
     this.inFlight = inFlight;
-    this.log = log;
+    this.end = end;
   }
 
-  add(reach: Reach, session: PinnedSession): void {
+  add(reach: Reach, session: Session): void {
     this.waiting.push({ reach, session, until: performance.now() + patienceMs });
-    if (this.waiting.length > most) this.end(this.waiting.shift()!);
+    if (this.waiting.length > most) this.endOne(this.waiting.shift()!);
     this.tick(performance.now());
   }
 
@@ -38,19 +37,19 @@ export class PreviousServers {
     if (this.waiting.length === 0) return;
     const over = this.waiting.filter((one) => now >= one.until || !this.isBusy(one));
     this.waiting = this.waiting.filter((one) => !over.includes(one));
-    for (const one of over) this.end(one);
+    for (const one of over) this.endOne(one);
   }
 
   /** Ends them all. */
   close(): void {
-    for (const one of this.waiting.splice(0)) this.end(one);
+    for (const one of this.waiting.splice(0)) this.endOne(one);
   }
 
-  private isBusy({ session }: PreviousServer): boolean {
+  private isBusy({ session }: PreviousServer<Session>): boolean {
     return this.inFlight.in(session).some(({ wireId }) => wireId !== 0);
   }
 
-  private end({ reach, session }: PreviousServer): void {
-    void endSession(reach, session, 0, this.log);
+  private endOne({ reach, session }: PreviousServer<Session>): void {
+    this.end(reach, session);
   }
 }

@@ -1,4 +1,4 @@
-/** The failures of an HTTP server, as the client of the session hears them. */
+/** The failures of a server over the network, as the client of the session hears them. */
 
 import { type ErrorCode, type GatewayError } from '../../../errors.ts';
 import type { Reach } from '../../contract.ts';

@@ -1,28 +1,34 @@
 import type { GatewayError } from '../../../errors.ts';
+import type { Reach } from '../../contract.ts';
 import { targetError } from '../../messages/rpcError.ts';
-import type { HttpTransport } from './httpTransport.ts';
 
 /** From initialize to its response, in milliseconds, where the target has no limit of its own. */
 const startTimeoutMs = 60_000;
 
+/** The server that is waited for. */
+interface AwaitedServer {
+  readonly name: string;
+  readonly reach: Reach;
+}
+
 /** The steps that the beginning of a session with a server waits for, one after the other. */
 export class StartTimer {
-  private readonly transport: HttpTransport;
+  private readonly server: AwaitedServer;
   private timer: NodeJS.Timeout | undefined;
 
-  constructor(transport: HttpTransport) {
-    this.transport = transport;
+  constructor(server: AwaitedServer) {
+    this.server = server;
   }
 
   /** The time for each step, in milliseconds. */
   get ms(): number {
-    return this.transport.reach.callTimeoutMs ?? startTimeoutMs;
+    return this.server.reach.callTimeoutMs ?? startTimeoutMs;
   }
 
   /** The error for a step that took too long. */
   get error(): GatewayError {
     const what = `did not answer initialize within ${this.ms} ms`;
-    return targetError('mcp_target_timeout', this.transport.name, what);
+    return targetError('mcp_target_timeout', this.server.name, what);
   }
 
   /** @param late runs when the server takes longer than that */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InFlightRequest } from './inFlightRequest.ts';
 import { InFlightRequests } from './inFlightRequests.ts';
-import { sessionOf } from './http.testing.ts';
+import { sessionOf } from './server.testing.ts';
 import type { PinnedSession } from './pinnedSession.ts';
 
 /** A request that notes what it is told, and ends when it is abandoned. */

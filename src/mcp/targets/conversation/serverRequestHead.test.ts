@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Reach } from '../../contract.ts';
-import { reachOf } from './http.testing.ts';
+import { reachOf } from './server.testing.ts';
 import { requestHead } from './serverRequestHead.ts';
 
 const nobody = { id: undefined, version: undefined };

@@ -1,21 +1,23 @@
 import type { GatewayError } from '../../../errors.ts';
 import type { Logger } from '../../../telemetry/index.ts';
-import { Backoff } from '../conversation/backoff.ts';
 import type { RetainedMemory } from '../../limits/retainedMemory.ts';
-import { SessionReplay } from '../conversation/sessionReplay.ts';
 import { targetError } from '../../messages/rpcError.ts';
 import type { CanSeeResource, TargetState } from '../kind/target.ts';
-import { endSession } from './endSession.ts';
-import { agree, newPinnedSession, type PinnedSession } from './pinnedSession.ts';
-import type { StandaloneStream } from './standaloneStream.ts';
-import type { StartTimer } from './startTimer.ts';
-import type { HttpTransport } from './httpTransport.ts';
 import type { RestartPolicy } from '../kind/targetRuntime.ts';
+import { Backoff } from './backoff.ts';
+import { agree, type PinnedSession } from './pinnedSession.ts';
+import type { ServerTransport } from './serverTransport.ts';
+import { SessionReplay } from './sessionReplay.ts';
+import type { StartTimer } from './startTimer.ts';
 
 /** The connection whose session it is. */
-export interface ReinitializedConnection {
-  session: PinnedSession;
+export interface ReinitializedConnection<Session extends PinnedSession> {
+  session: Session;
   state: TargetState;
+  /** A session that the server does not know yet. */
+  newSession(): Session;
+  /** Ends a session that could not be begun. */
+  endSession(session: Session): void;
   /** The session is over, and what the server had asked in it is void. */
   down(): void;
   /** Another one begins. */
@@ -36,30 +38,27 @@ export interface ReinitializationOptions {
 }
 
 /** Reinitializes the session with a server that has lost it, and restores the state of the session there. */
-export class Reinitialization {
+export class Reinitialization<Session extends PinnedSession> {
   /** The state to restore at the server. */
   readonly replay: SessionReplay;
   restarts = 0;
   /** The last error of the server. */
   lastError: string | undefined;
-  private readonly owner: ReinitializedConnection;
-  private readonly transport: HttpTransport;
-  private readonly standaloneStream: StandaloneStream;
+  private readonly owner: ReinitializedConnection<Session>;
+  private readonly transport: ServerTransport;
   private readonly timer: StartTimer;
   private readonly backoff: Backoff;
   private readonly log: Logger;
 
   constructor(
-    owner: ReinitializedConnection,
-    transport: HttpTransport,
-    standaloneStream: StandaloneStream,
+    owner: ReinitializedConnection<Session>,
+    transport: ServerTransport,
     timer: StartTimer,
     { restart, log, now, keep }: ReinitializationOptions,
   ) {
     this.replay = new SessionReplay(keep);
     this.owner = owner;
     this.transport = transport;
-    this.standaloneStream = standaloneStream;
     this.timer = timer;
     this.backoff = new Backoff(restart, now);
     this.log = log;
@@ -75,10 +74,9 @@ export class Reinitialization {
     const { owner } = this;
     this.lastError = why;
     owner.state = 'restarting';
-    owner.session = newPinnedSession();
+    owner.session = owner.newSession();
     this.timer.stop();
     this.log.warn(`Session reinitializing: the target ${why}`);
-    this.standaloneStream.stop();
     owner.down();
     this.afterFailure();
   }
@@ -89,7 +87,7 @@ export class Reinitialization {
     owner.state = 'restarting';
     this.restarts++;
     owner.again();
-    const session = newPinnedSession();
+    const session = owner.newSession();
     owner.session = session;
     const wireId = transport.calling.nextId();
     transport.calling.add(wireId, {
@@ -126,7 +124,7 @@ export class Reinitialization {
     this.timer.after(delay, () => this.retry());
   }
 
-  private restoreState(session: PinnedSession): void {
+  private restoreState(session: Session): void {
     const { owner, transport } = this;
     const { initialized } = this.replay;
     if (initialized === undefined) {
@@ -157,16 +155,16 @@ export class Reinitialization {
     );
   }
 
-  private failed(session: PinnedSession, why: string): void {
+  /** The new session, or its restoration, failed. */
+  failed(session: Session, why: string): void {
     const { owner, transport, log } = this;
     if (session !== owner.session || owner.state !== 'restarting') return;
     this.timer.stop();
-    owner.session = newPinnedSession();
+    owner.session = owner.newSession();
     this.lastError = why;
     log.warn(`Reinitialization failed: the target ${why}`);
     transport.leave(session);
-    void endSession(transport.reach, session, 0, log);
-    this.standaloneStream.stop();
+    owner.endSession(session);
     this.afterFailure();
   }
 

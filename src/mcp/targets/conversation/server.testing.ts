@@ -7,7 +7,8 @@ import { Endpoints, type Target } from '../../../upstream/index.ts';
 import type { Reach } from '../../contract.ts';
 import { recordingLog } from '../../harness.testing.ts';
 import { RemoteServer } from '../../remoteServer.testing.ts';
-import type { InFlightRequest, RequestHost, StreamPlace } from './inFlightRequest.ts';
+import type { StreamHost, StreamPlace } from '../http/streamHost.ts';
+import type { InFlightRequest } from './inFlightRequest.ts';
 import { newPinnedSession, type PinnedSession } from './pinnedSession.ts';
 
 /** The way to a target, for as long as the test runs; `connections` counts what is open to it. */
@@ -36,7 +37,7 @@ export async function startServer(t: TestContext, more: Partial<Reach> = {}) {
 export const sessionOf = (id: string | undefined): PinnedSession => ({ ...newPinnedSession(), id });
 
 /** Records what requests report, and knows which calls wait. */
-export class Host implements RequestHost {
+export class Host implements StreamHost {
   readonly name = 'remote';
   readonly reach: Reach;
   readonly limits: Limits;

@@ -42,17 +42,6 @@ export interface RequestHost {
    * @param text of a call that it did not carry out: it may be said again
    */
   lost(session: PinnedSession, why: string, wireId: number, text?: string): void;
-  /** The stream of a call broke and can be taken up again behind an event. */
-  broken(session: PinnedSession, wireId: number, place: StreamPlace): void;
   /** Records that a request has ended. */
   over(request: InFlightRequest): void;
 }
-
-/** The place and the time at which a stream is resumed. */
-export interface StreamPlace {
-  readonly lastId: string | undefined;
-  readonly retryMs: number | undefined;
-}
-
-/** Streams that go on after their response are cut, in milliseconds: their connection is worth more. */
-export const lingerMs = 5_000;
