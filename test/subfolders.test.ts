@@ -36,7 +36,8 @@ const rows: Readonly<Record<string, Rows>> = {
     'targets/conversation': ['json', 'limits', 'messages', 'targets/kind'],
     'targets/stdio': ['json', 'limits', 'messages', 'targets/kind', 'targets/conversation'],
     'targets/http': ['messages', 'targets/kind', 'targets/conversation'],
-    targets: ['targets/kind', 'targets/stdio', 'targets/http'],
+    'targets/sse': ['messages', 'targets/kind', 'targets/conversation'],
+    targets: ['targets/kind', 'targets/stdio', 'targets/http', 'targets/sse'],
     session: ['json', 'limits', 'messages', 'items', 'targets/kind', 'targets'],
     serve: [
       'json',

@@ -102,3 +102,20 @@ test('after stop no event is reported, not even a buffered one', () => {
   reader.take(bytes, 0, bytes.length);
   assert.deepEqual(events, ['1']);
 });
+
+test('events of other types are told apart by a reader that asks for them', () => {
+  const told: string[] = [];
+  const reader = new EventReader(
+    {
+      onEvent: (data) => void told.push(`message: ${data}`),
+      onTooLong: () => void told.push('too long'),
+      onTyped: (type, data) => void told.push(`${type}: ${data}`),
+    },
+    100,
+  );
+  const bytes = Buffer.from(
+    'event: endpoint\ndata: /a\n\ndata: b\n\nevent: message\ndata: c\n\nevent: end\n\n',
+  );
+  reader.take(bytes, 0, bytes.length);
+  assert.deepEqual(told, ['endpoint: /a', 'message: b', 'message: c', 'end: ']);
+});

@@ -6,6 +6,8 @@ export interface EventHandler {
   onEvent(data: string): void;
   /** Takes an event over the limit: the first and the last characters of its data, and their total number. */
   onTooLong(head: string, tail: string, length: number): void;
+  /** Takes an event of another type, with data or without; absent: such events are passed over. */
+  onTyped?(type: string, data: string): void;
 }
 
 /** The characters that are kept at either end of a skipped event. */
@@ -159,8 +161,8 @@ export class EventReader {
       this.taker.onTooLong(skipped.head, skipped.tail, length);
       return;
     }
-    if (type !== '' && type !== 'message') return;
     const text = data.length === 1 ? data[0]! : data.join('\n');
-    if (text !== '') this.taker.onEvent(text);
+    if (type !== '' && type !== 'message') this.taker.onTyped?.(type, text);
+    else if (text !== '') this.taker.onEvent(text);
   }
 }

@@ -10,6 +10,7 @@ import {
   type Limits,
   type McpBackend,
   type RemoteTarget,
+  type SseTarget,
   type StdioTarget,
 } from '../model/index.ts';
 import type { Fields, Logger, Metrics, Sample } from '../telemetry/index.ts';
@@ -17,6 +18,7 @@ import { Endpoints, targetOf, type LookupTools } from '../upstream/index.ts';
 import type { Caller, Reach } from './contract.ts';
 import { sessionLabel, SessionSeal } from './session/sessionId.ts';
 import { McpRuntime, type McpRuntimeOptions } from './runtime.ts';
+import { isOverNetwork } from './targets/facts.ts';
 
 export const everything = fileURLToPath(
   new URL('../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url),
@@ -36,12 +38,26 @@ export function stdioTarget(settings: Partial<StdioTarget> = {}): StdioTarget {
   };
 }
 
-/** A server at a URL. */
-export function remoteTarget(url: string, settings: Partial<RemoteTarget> = {}): RemoteTarget {
+const at = (url: string): Pick<RemoteTarget, 'host' | 'port' | 'path'> => {
   const { hostname, port, pathname, search } = new URL(url);
-  const path = pathname + search;
-  return { kind: 'http', name: 'remote', host: hostname, port: Number(port), path, ...settings };
-}
+  return { host: hostname, port: Number(port), path: pathname + search };
+};
+
+/** A server at a URL. */
+export const remoteTarget = (url: string, settings: Partial<RemoteTarget> = {}): RemoteTarget => ({
+  kind: 'http',
+  name: 'remote',
+  ...at(url),
+  ...settings,
+});
+
+/** A server whose event stream is at a URL. */
+export const sseTarget = (url: string, settings: Partial<SseTarget> = {}): SseTarget => ({
+  kind: 'sse',
+  name: 'old',
+  ...at(url),
+  ...settings,
+});
 
 export function mcpBackend(settings: Partial<McpBackend> = {}): McpBackend {
   return {
@@ -166,7 +182,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   let handler = runtime.backend(backend);
   const reach = (name: string, request: HttpRequest): Reach | undefined => {
     const target = backend.targets.find((one) => one.name === name);
-    if (target?.kind !== 'http') return undefined;
+    if (target === undefined || !isOverNetwork(target)) return undefined;
     return {
       destination: endpoints.use(targetOf(target), defaults.upstream, limits),
       path: target.path,

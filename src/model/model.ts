@@ -338,6 +338,7 @@ export interface McpBackend extends BackendBase {
 export interface McpTargets {
   readonly stdio: StdioTarget;
   readonly http: RemoteTarget;
+  readonly sse: SseTarget;
 }
 
 export type McpTarget = McpTargets[keyof McpTargets];
@@ -364,6 +365,11 @@ export interface NetworkTarget
 /** An MCP server that is spoken to over Streamable HTTP. */
 export interface RemoteTarget extends NetworkTarget {
   readonly kind: 'http';
+}
+
+/** An MCP server that is spoken to over HTTP+SSE (MCP 2024-11-05); `path` is that of its event stream. */
+export interface SseTarget extends NetworkTarget {
+  readonly kind: 'sse';
 }
 
 /** An MCP server that runs as a child process and speaks over stdin/stdout. */

@@ -9,6 +9,7 @@ import { startDevIdp, type DevIdp } from '../../apps/dev-idp/src/index.ts';
 import { loadConfig } from '../../apps/dev-idp/src/config.ts';
 import { startEcho, type Echo } from '../../apps/echo/src/index.ts';
 import { RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
+import { SseServer } from '../../src/mcp/targets/sse/sseServer.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { ask as askHost } from './http.testing.ts';
 import { policyWalks } from './policyWalks.testing.ts';
@@ -26,6 +27,8 @@ interface Stage {
   another(): Promise<GatewayProcess>;
   /** The MCP server over the network. */
   readonly remote: RemoteServer;
+  /** The same over HTTP+SSE. */
+  readonly old: SseServer;
   /** Tokens of a member of the group, and of somebody else. */
   readonly member: string;
   readonly guest: string;
@@ -151,6 +154,14 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
       assert.equal(headers.authorization, undefined);
     }
   },
+  'examples/mcp/sse.yaml': async ({ gateway, old }) => {
+    const session = await openSession(`${gateway.url}/mcp`);
+    assert.equal(resultText(await session.call('echo', { text: 'from 2024' })), 'from 2024');
+    const { left } = old.stream;
+    await session.close();
+    await left;
+    for (const { headers } of old.seen) assert.equal(headers['x-api-key'], 'a-key-of-the-gateway');
+  },
   'examples/mcp/replicas.yaml': async ({ gateway, another, guest, remote }) => {
     const session = await openSession(`${gateway.url}/mcp`, guest);
     await using second = await another();
@@ -203,6 +214,8 @@ describe('the example', { concurrency: 2 }, () => {
       t.after(() => rmSync(folder, { recursive: true }));
       const remote = await RemoteServer.start();
       t.after(() => remote.close());
+      const old = await SseServer.start();
+      t.after(() => old.close());
       const start = (): Promise<GatewayProcess> =>
         startGateway('', {
           args: ['-f', root + file],
@@ -212,6 +225,7 @@ describe('the example', { concurrency: 2 }, () => {
             ECHO_HOST: `127.0.0.1:${echo.port}`,
             MIRROR_HOST: `127.0.0.1:${echo.port}`,
             MCP_URL: remote.url,
+            MCP_SSE_URL: old.url,
             MCP_SESSION_KEY: 'e5'.repeat(32),
             TMPDIR: folder,
           },
@@ -223,6 +237,7 @@ describe('the example', { concurrency: 2 }, () => {
         another: start,
         folder,
         remote,
+        old,
         member,
         guest,
         ask: (path, { token, headers, ...init } = {}) =>

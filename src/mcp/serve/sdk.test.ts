@@ -11,10 +11,12 @@ import {
   ResourceUpdatedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import { startEverything } from '../everythingServer.testing.ts';
+import { startEverythingSse } from '../everythingSse.testing.ts';
 import {
   everything,
   mcpBackend,
   remoteTarget,
+  sseTarget,
   startHarness,
   stdioTarget,
   type Harness,
@@ -23,15 +25,18 @@ import { until } from '../../until.testing.ts';
 
 /** Real clients, and the server that exercises every part of the protocol: as a child, and over the network. */
 const remote = await startEverything();
+const old = await startEverythingSse();
 const places = {
   stdio: await startHarness({
     backend: mcpBackend({ targets: [stdioTarget({ name: 'everything', args: [everything, 'stdio'] })] }),
   }),
   'Streamable HTTP': await startHarness({ backend: mcpBackend({ targets: [remoteTarget(remote.url)] }) }),
+  'HTTP+SSE': await startHarness({ backend: mcpBackend({ targets: [sseTarget(old.url)] }) }),
 };
 after(async () => {
   for (const harness of Object.values(places)) await harness.close();
   await remote.close();
+  await old.close();
 });
 
 interface Opened {
@@ -197,7 +202,6 @@ for (const [kind, harness] of Object.entries(places)) {
     });
 }
 
-test('every session that was ended is ended at the server over the network, too', async () => {
-  await until('no session is left', () => remote.sessions() === 0);
-  assert.equal(remote.sessions(), 0);
+test('every session that was ended is ended at the servers over the network, too', async () => {
+  for (const server of [remote, old]) await until('no session is left', () => server.sessions() === 0);
 });

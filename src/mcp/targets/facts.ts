@@ -3,6 +3,7 @@ import type { McpTarget, McpTargets, NetworkTarget } from '../../model/index.ts'
 import { notBuilt } from '../../schema/index.ts';
 import type { ClusterRight, ClusterTarget } from './kind/clusterTarget.ts';
 import { httpFacts } from './http/facts.ts';
+import { sseFacts } from './sse/facts.ts';
 import { stdioFacts } from './stdio/facts.ts';
 import type {
   ExplanationWords,
@@ -20,11 +21,11 @@ type TargetKind = keyof McpTargets;
 const table = {
   stdio: stdioFacts,
   http: httpFacts,
+  sse: sseFacts,
 } as const satisfies { readonly [Kind in TargetKind]: TargetFacts<McpTargets[Kind]> };
 
 /** Kinds that the format has and this version refuses by the name of their field, with a hint for the user. */
 const unbuiltFields: Readonly<Record<string, string | undefined>> = {
-  sse: 'the transport of 2024-11-05; a server that speaks Streamable HTTP is written as `mcp`',
   openapi: undefined,
 };
 
@@ -129,9 +130,11 @@ export function clusterTargetOf(target: WrittenInCluster): ClusterTarget | undef
 }
 
 /** The rights that PortcullisParameters give McpBackends. */
-export const clusterRights: readonly ClusterRight[] = formsInCluster.flatMap(({ right, pod }) =>
-  [right, pod?.right].filter((one) => one !== undefined),
-);
+export const clusterRights: readonly ClusterRight[] = [
+  ...new Set(
+    formsInCluster.flatMap(({ right, pod }) => [right, pod?.right].filter((one) => one !== undefined)),
+  ),
+];
 
 export type {
   ClusterRight,
