@@ -30,7 +30,7 @@ interface PooledConnection {
   /** It will tell whether TLS was ended in order. */
   readonly watched: boolean;
   close(): void;
-  /** One look of the coarse clock. @param most ticks that the head of an answer may take */
+  /** Runs with each tick of the coarse clock. @param most ticks that the head of an answer may take */
   look(most: number): void;
 }
 

@@ -189,7 +189,7 @@ export class UpstreamConnection implements ResponseReaderHost, PausedReader {
   }
 
   /**
-   * One look of the coarse clock: was the head of an answer waited for too long?
+   * Runs with each tick of the coarse clock: it fails the request whose response has not begun in time.
    * @param most ticks of the clock that it may take
    */
   look(most: number): void {

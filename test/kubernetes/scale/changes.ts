@@ -40,26 +40,47 @@ const rest = async (): Promise<void> => await pause(50 + Math.random() * 300);
 
 let version = 0;
 
-/** A filter of the route is another one. */
-export async function filterChanges(
-  name: string,
-  { api, client }: Scene,
-  count: number,
-): Promise<ChangeTimes> {
+/** One change, from the object that is written to the answer and the status that obey it. */
+interface Change {
+  readonly write: () => Promise<unknown>;
+  readonly untilTraffic: () => Promise<unknown>;
+  /** Absent where the object has no status. */
+  readonly untilStatus?: () => Promise<void>;
+}
+
+/** Makes changes one after the other, and measures each. @param change the change of a turn, counted from 0 */
+async function changes(name: string, count: number, change: (turn: number) => Change): Promise<ChangeTimes> {
   const toTraffic: number[] = [];
   const toStatus: number[] = [];
   for (let turn = 0; turn < count; turn++) {
-    const wanted = `v${String(++version)}`;
+    const { write, untilTraffic, untilStatus } = change(turn);
     const begun = performance.now();
-    await apply(api, realRoute(wanted, realApp));
-    await client.until(`the route sets ${wanted}`, (answer) => answer.version === wanted);
+    await write();
+    await untilTraffic();
     toTraffic.push(performance.now() - begun);
-    await statusSeen(api, 'gateway.networking.k8s.io/v1', 'httproutes');
-    toStatus.push(performance.now() - begun);
+    if (untilStatus !== undefined) {
+      await untilStatus();
+      toStatus.push(performance.now() - begun);
+    }
     await rest();
   }
   return { name, toTraffic, toStatus };
 }
+
+/** A filter of the route is another one. */
+export const filterChanges = async (
+  name: string,
+  { api, client }: Scene,
+  count: number,
+): Promise<ChangeTimes> =>
+  await changes(name, count, () => {
+    const wanted = `v${String(++version)}`;
+    return {
+      write: () => apply(api, realRoute(wanted, realApp)),
+      untilTraffic: () => client.until(`the route sets ${wanted}`, (answer) => answer.version === wanted),
+      untilStatus: () => statusSeen(api, 'gateway.networking.k8s.io/v1', 'httproutes'),
+    };
+  });
 
 interface Entry {
   readonly conditions: readonly { readonly observedGeneration: number }[];
@@ -88,56 +109,40 @@ async function statusSeen(api: KubeApi, version: string, plural: string): Promis
 const ownApi = 'portcullis.dev/v1alpha1';
 
 /** A GatewayPolicy of the route sets another header. */
-export async function policyChanges(
+export const policyChanges = async (
   name: string,
   { api, client }: Scene,
   count: number,
-): Promise<ChangeTimes> {
-  const toTraffic: number[] = [];
-  const toStatus: number[] = [];
-  for (let turn = 0; turn < count; turn++) {
+): Promise<ChangeTimes> =>
+  await changes(name, count, () => {
     const wanted = `p${String(++version)}`;
-    const begun = performance.now();
-    await apply(api, realPolicy(wanted));
-    await client.until(`the policy sets ${wanted}`, (answer) => answer.policy === wanted);
-    toTraffic.push(performance.now() - begun);
-    await statusSeen(api, ownApi, 'gatewaypolicies');
-    toStatus.push(performance.now() - begun);
-    await rest();
-  }
-  return { name, toTraffic, toStatus };
-}
+    return {
+      write: () => apply(api, realPolicy(wanted)),
+      untilTraffic: () => client.until(`the policy sets ${wanted}`, (answer) => answer.policy === wanted),
+      untilStatus: () => statusSeen(api, ownApi, 'gatewaypolicies'),
+    };
+  });
 
 /** An McpBackend leads to the other of two MCP servers. */
-export async function mcpChanges({ api, tools }: Scene, count: number): Promise<ChangeTimes> {
-  const toTraffic: number[] = [];
-  const toStatus: number[] = [];
-  for (let turn = 0; turn < count; turn++) {
+export const mcpChanges = async ({ api, tools }: Scene, count: number): Promise<ChangeTimes> =>
+  await changes('Service of an McpBackend', count, (turn) => {
     const server = turn % 2 === 0 ? `${realTools}-b` : realTools;
-    const begun = performance.now();
-    await apply(api, realMcpBackend(server));
-    await tools.until(server);
-    toTraffic.push(performance.now() - begun);
-    await statusSeen(api, ownApi, 'mcpbackends');
-    toStatus.push(performance.now() - begun);
-    await rest();
-  }
-  return { name: 'Service of an McpBackend', toTraffic, toStatus };
-}
+    return {
+      write: () => apply(api, realMcpBackend(server)),
+      untilTraffic: () => tools.until(server),
+      untilStatus: () => statusSeen(api, ownApi, 'mcpbackends'),
+    };
+  });
 
 /** The route goes to the other of two apps. */
-export async function backendChanges({ api, client }: Scene, count: number): Promise<ChangeTimes> {
-  const toTraffic: number[] = [];
-  for (let turn = 0; turn < count; turn++) {
+export const backendChanges = async ({ api, client }: Scene, count: number): Promise<ChangeTimes> =>
+  await changes('backend of a route', count, (turn) => {
     const app = turn % 2 === 0 ? 'b' : 'a';
-    const begun = performance.now();
-    await apply(api, realRoute(`v${String(++version)}`, app === 'a' ? realApp : `${realApp}-b`));
-    await client.until(`the route goes to ${app}`, (answer) => answer.app === app);
-    toTraffic.push(performance.now() - begun);
-    await rest();
-  }
-  return { name: 'backend of a route', toTraffic, toStatus: [] };
-}
+    return {
+      write: () => apply(api, realRoute(`v${String(++version)}`, app === 'a' ? realApp : `${realApp}-b`)),
+      untilTraffic: () => client.until(`the route goes to ${app}`, (answer) => answer.app === app),
+    };
+  });
 
 /** The Service that the route goes to has another pod. */
 export async function endpointChanges(
@@ -145,21 +150,19 @@ export async function endpointChanges(
   count: number,
 ): Promise<ChangeTimes> {
   await apply(api, realRoute(`v${String(++version)}`, realApp));
-  const toTraffic: number[] = [];
-  for (let turn = 0; turn < count; turn++) {
+  const times = await changes('addresses of a Service', count, (turn) => {
     const other = (turn + 1) % 2;
     const app = other === 0 ? 'a' : 'b';
-    const begun = performance.now();
-    await apply(api, realSlice(realApp, address, apps[other as 0 | 1].port));
-    await client.until(`requests go to ${app}`, (answer) => answer.app === app);
-    toTraffic.push(performance.now() - begun);
-    await rest();
-  }
+    return {
+      write: () => apply(api, realSlice(realApp, address, apps[other as 0 | 1].port)),
+      untilTraffic: () => client.until(`requests go to ${app}`, (answer) => answer.app === app),
+    };
+  });
   await apply(api, realSlice(realApp, address, apps[0].port));
-  return { name: 'addresses of a Service', toTraffic, toStatus: [] };
+  return times;
 }
 
-/** What `churn` changes each second. */
+/** The objects that `churn` changes each second. */
 export const churned = '20 EndpointSlices, 2 other routes, a policy and an McpBackend';
 
 /** Objects of other Gateways change, until it is ended. */

@@ -136,7 +136,7 @@ const policyObject = (name: string, target: PolicyTarget, policies: object): Kub
 
 const onRoute = (name: string): PolicyTarget => ({ group: gatewayGroup, kind: 'HTTPRoute', name });
 
-/** Of ten policies six are for a route, two for a Service, one for an McpBackend and one for a Gateway. */
+/** A GatewayPolicy. Six of ten are for a route, two for a Service, one for an McpBackend and one for a Gateway. */
 export function policy(index: number, shape: Shape, turn = 0): KubeObject {
   const name = `policy-${String(index)}`;
   const [ten, one] = [Math.floor(index / 10), index % 10];
