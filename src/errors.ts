@@ -481,6 +481,14 @@ export const catalogue = {
     'The task does not exist, belongs to another caller, or was created by a tool that the rules now hide from this caller.',
     -32602,
   ),
+  mcp_invalid_params: entry(
+    'client',
+    200,
+    'no',
+    'invalid params',
+    'The params of the request cannot be used: for example, the cursor of a list is none of the gateway.',
+    -32602,
+  ),
   mcp_unknown_method: entry(
     'client',
     200,

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from './errorText.ts';
+import { version } from './version.ts';
 import { startAdmin, type Admin, type AdminViews, type Readiness } from './admin/index.ts';
 import {
   FileSource,
@@ -37,11 +37,6 @@ export { StartError, type Gateway, type GatewayOptions };
 const CHILD_GRACE_MS = 2_000;
 /** The time to answer questions to the operator's ports when a new program has these ports. */
 const ANSWER_MS = 3_000;
-
-export const packageVersion = (): string => {
-  const file = new URL('../package.json', import.meta.url);
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
-};
 
 /**
  * Puts the gateway together and starts it: the one place that knows every room. Sources produce models, the data
@@ -80,7 +75,7 @@ class Assembly implements Gateway {
   constructor(options: GatewayOptions) {
     this.options = options;
     this.sourceName = nameOf(options.source);
-    this.version = options.version ?? packageVersion();
+    this.version = options.version ?? version();
     this.closed = new Promise((resolve) => (this.ended = resolve));
   }
 

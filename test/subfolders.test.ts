@@ -39,6 +39,7 @@ const rows: Readonly<Record<string, Rows>> = {
     'targets/sse': ['messages', 'targets/kind', 'targets/conversation'],
     targets: ['targets/kind', 'targets/stdio', 'targets/http', 'targets/sse'],
     session: ['json', 'limits', 'messages', 'items', 'targets/kind', 'targets'],
+    federation: ['json', 'limits', 'messages', 'items', 'targets/kind', 'targets', 'session'],
     serve: [
       'json',
       'limits',
@@ -48,8 +49,18 @@ const rows: Readonly<Record<string, Rows>> = {
       'targets/conversation',
       'targets',
       'session',
+      'federation',
     ],
-    '': ['limits', 'messages', 'targets/kind', 'targets/conversation', 'targets', 'session', 'serve'],
+    '': [
+      'limits',
+      'messages',
+      'targets/kind',
+      'targets/conversation',
+      'targets',
+      'session',
+      'federation',
+      'serve',
+    ],
   },
 };
 

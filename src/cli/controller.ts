@@ -5,7 +5,7 @@ import { logLevels } from '../model/index.ts';
 import { UsageError, type Command, type Flags } from './command.ts';
 import { exitCode } from './exitCode.ts';
 import { Stopping } from './stopping.ts';
-import { version } from './version.ts';
+import { version } from '../version.ts';
 
 const formats = ['text', 'json'] as const;
 const pullPolicies = ['Always', 'IfNotPresent', 'Never'] as const;

@@ -14,7 +14,7 @@ import { run } from './run.ts';
 import { schema } from './schema.ts';
 import { token } from './token.ts';
 import { upgrade } from './upgrade.ts';
-import { version } from './version.ts';
+import { version } from '../version.ts';
 
 const commands: Readonly<Record<string, Command>> = {
   run,

@@ -6,7 +6,7 @@ import type { Terminal } from './command.ts';
 import { exitCode } from './exitCode.ts';
 import { PidFile } from './pidFile.ts';
 import { Stopping } from './stopping.ts';
-import { version } from './version.ts';
+import { version } from '../version.ts';
 
 export interface ServeOptions extends Omit<GatewayOptions, 'inheritance'> {
   /** Says which process is the gateway. */

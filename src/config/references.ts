@@ -327,9 +327,31 @@ const requestsOnly = policiesOn('backend').filter((name) => aboutForwarding.has(
 
 /** MCP servers that are named among the backends. */
 function checkTargets(mcp: Node, named: readonly Node[], names: readonly string[], report: Report): void {
-  for (const target of items(field(mcp, 'targets')))
+  const targets = items(field(mcp, 'targets'));
+  unique(targets, 'name', 'another target has this name', report);
+  for (const target of targets)
     for (const [form, member] of backendReferences)
       checkServer(field(field(target, form), member), named, names, report);
+  checkView(field(mcp, 'view'), targets, report);
+}
+
+/** Entries of a view name targets of the backend. */
+function checkView(view: Node, targets: readonly Node[], report: Report): void {
+  const names = targets
+    .map((target) => field(target, 'name').value)
+    .filter((name) => typeof name === 'string');
+  for (const list of ['tools', 'prompts', 'resources'])
+    for (const entry of items(field(view, list))) {
+      const { value, path } = field(entry, 'target');
+      if (typeof value === 'string' && !names.includes(value))
+        report(path, 'value', `there is no target ${JSON.stringify(value)}`, suggestion(value, names));
+      if (value === undefined && names.length > 1 && field(entry, 'as').value !== undefined)
+        report(
+          field(entry, 'as').path,
+          'value',
+          'with several targets, a new name needs the `target` of its item',
+        );
+    }
 }
 
 function checkServer(

@@ -165,7 +165,12 @@ export class RemoteServer {
     }
     if (message.id === undefined || message.method === undefined) return x.status(202);
     if (message.method === 'tools/call') return this.tools[String(message.params?.['name'])]!(x);
-    return x.json({ jsonrpc: '2.0', id: x.id, result: {} });
+    const result = message.method === 'tools/list' ? { tools: this.listed } : {};
+    return x.json({ jsonrpc: '2.0', id: x.id, result });
+  }
+
+  private get listed(): readonly object[] {
+    return Object.keys(this.tools).map((name) => ({ name, inputSchema: { type: 'object' } }));
   }
 
   private open(x: Incoming): void | Promise<void> {

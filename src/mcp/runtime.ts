@@ -4,6 +4,9 @@ import { createBudgets, type Budgets } from './limits/budgets.ts';
 import { StreamableHttp, type McpHandler } from './serve/handler.ts';
 import type { Caller } from './contract.ts';
 import { McpMetrics } from './session/mcpMetrics.ts';
+import { Circuits } from './federation/circuits.ts';
+import { Federation } from './federation/federation.ts';
+import { NameOwners, type HiddenItem } from './federation/nameOwners.ts';
 import type { Session, SessionView } from './session/session.ts';
 import { SessionSeal } from './session/sessionId.ts';
 import { Sessions } from './session/sessions.ts';
@@ -14,6 +17,8 @@ import type { RestartPolicy, TargetUse } from './targets/kind/targetRuntime.ts';
 export interface McpRuntimeOptions {
   /** 64 hex digits; absent: a random key, and session ids die with the process. */
   readonly sessionKey?: string;
+  /** The version of this program, as clients of several targets see it. */
+  readonly version?: string;
   /** Names this process in session ids: 16 hex digits, random unless given. */
   readonly owner?: string;
   /**
@@ -42,6 +47,8 @@ export interface McpView {
   readonly sessions: readonly SessionView[];
   /** Child processes, those on their way out included. */
   readonly children: number;
+  /** Items that no client can reach, because an item of another target has their name. */
+  readonly hidden: readonly HiddenItem[];
 }
 
 /** The use of a target by a session, for the caller that the session begins or goes on with. */
@@ -65,6 +72,7 @@ const tickMs = 5_000;
 export class McpRuntime {
   private readonly options: McpRuntimeOptions;
   private readonly budgets: Budgets;
+  private readonly owners: NameOwners;
   private readonly targets: Targets;
   private readonly sessions: Sessions;
   private readonly seal: SessionSeal;
@@ -88,6 +96,8 @@ export class McpRuntime {
       onRestart: (name) => this.mcpMetrics.restarted(name),
       onTaken: (name) => this.mcpMetrics.taken(name),
     });
+    const circuits = new Circuits(now);
+    const owners = new NameOwners(options.log, ({ target }) => this.mcpMetrics.hidden(target));
     const seal = new SessionSeal(options.sessionKey, options.owner);
     const sessions = new Sessions({
       seal,
@@ -97,6 +107,16 @@ export class McpRuntime {
       now,
       budget: budgets.sessions,
       connect: (target, session, caller) => targets.connect(target, useOf(target, session, caller)),
+      federate: (session, settings, caller) =>
+        new Federation({
+          session,
+          settings,
+          caller,
+          circuits,
+          owners,
+          onFailure: (target) => this.mcpMetrics.targetFailed(target),
+          connect: (target, of) => targets.connect(target, useOf(target, session, of)),
+        }),
       resumeAt: (target, session, caller, place) =>
         targets.takeUp(target, useOf(target, session, caller), place),
       resumableMs: options.sessionResumableMs,
@@ -105,6 +125,7 @@ export class McpRuntime {
       onResumption: (outcome) => this.mcpMetrics.resumption(outcome),
     });
     this.budgets = budgets;
+    this.owners = owners;
     this.targets = targets;
     this.sessions = sessions;
     this.seal = seal;
@@ -118,8 +139,8 @@ export class McpRuntime {
   /** A handler for one backend; cheap. Sessions are kept by `settings.key`, so the next snapshot finds them. */
   backend(settings: McpBackend): McpHandler {
     const { sessions, mcpMetrics, budgets } = this;
-    const { limits, now = Date.now } = this.options;
-    return new StreamableHttp({ settings, sessions, mcpMetrics, budgets, limits, now });
+    const { limits, now = Date.now, version = '0' } = this.options;
+    return new StreamableHttp({ settings, sessions, mcpMetrics, budgets, limits, now, version });
   }
 
   /** Another program goes on with the key of this one: sessions that it can take up are left to it. */
@@ -154,7 +175,11 @@ export class McpRuntime {
   }
 
   view(): McpView {
-    return { sessions: [...this.sessions].map((session) => session.view()), children: this.targets.children };
+    return {
+      sessions: [...this.sessions].map((session) => session.view()),
+      children: this.targets.children,
+      hidden: [...this.owners.all],
+    };
   }
 
   /** The gateway is about to end: streams that only wait for news end now; calls in flight go on. */

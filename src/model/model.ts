@@ -330,8 +330,38 @@ export interface McpBackend extends BackendBase {
   readonly kind: 'mcp';
   readonly targets: readonly McpTarget[];
   readonly prefixMode: 'conditional' | 'always' | 'never';
+  /** Stands between the name of a target and the name of its tool or prompt; `_` where absent. */
+  readonly prefixSeparator?: string;
+  /** The targets that work are served while others fail. Absent: a target that fails fails the request. */
+  readonly failOpen?: true;
+  /** Under `failOpen`, the time that a request to all targets waits for slow ones, in milliseconds; 5 s where absent. */
+  readonly targetWaitMs?: number;
+  /** The items that clients see, where that is not all of them. */
+  readonly view?: McpItemView;
   /** When true, Host and Origin must name the local machine. */
   readonly dnsRebindingProtection: boolean;
+}
+
+/** A choice of the items of the targets, and how clients see them. A kind without a list is shown whole. */
+export interface McpItemView {
+  /** Items that no entry names. */
+  readonly rest: 'hide' | 'show';
+  readonly tools?: readonly ViewEntry[];
+  readonly prompts?: readonly ViewEntry[];
+  readonly resources?: readonly ViewEntry[];
+}
+
+/** The first entry that matches an item decides about it. */
+export interface ViewEntry {
+  /** Absent: every target. */
+  readonly target?: string;
+  /** The target's own name, or its URI or template; `*` stands for any characters. */
+  readonly name: string;
+  readonly hide?: true;
+  /** Another name for clients. */
+  readonly as?: string;
+  readonly title?: string;
+  readonly description?: string;
 }
 
 /** The kinds of MCP target by name. The facts about each kind are in `mcp/targets/facts.ts`. */

@@ -69,7 +69,12 @@ export interface PlaneView {
   readonly brokenRoutes: DataPlane['broken'];
   readonly certificates: DataPlane['certificates'];
   readonly keySets: readonly KeySetView[];
-  readonly mcp: { readonly sessions: readonly object[]; readonly children: number };
+  readonly mcp: {
+    readonly sessions: readonly object[];
+    readonly children: number;
+    /** Items that no client can reach, because an item of another target has their name. */
+    readonly hidden: readonly object[];
+  };
   /** Empty where there is no process but this one. */
   readonly workers: readonly WorkerView[];
 }

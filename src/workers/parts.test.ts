@@ -33,7 +33,7 @@ const viewOf = (part: Partial<PlaneView>): PlaneView => ({
   brokenRoutes: [],
   certificates: [],
   keySets: [],
-  mcp: { sessions: [], children: 0 },
+  mcp: { sessions: [], children: 0, hidden: [] },
   workers: [],
   ...part,
 });
@@ -60,7 +60,7 @@ test('merged views add up connections and show the worst state of keys and certi
           brokenRoutes: [{ route: 'a', problem: 'x' }],
           certificates: [certificate('ready')],
           keySets: [keys('ready', 3)],
-          mcp: { sessions: [{ id: 'one' }], children: 1 },
+          mcp: { sessions: [{ id: 'one' }], children: 1, hidden: [{ name: 'a' }] },
         }),
       ],
       [
@@ -70,7 +70,7 @@ test('merged views add up connections and show the worst state of keys and certi
           brokenRoutes: [{ route: 'a', problem: 'x' }],
           certificates: [certificate('stale')],
           keySets: [keys('waiting', 0)],
-          mcp: { sessions: [{ id: 'two' }], children: 2 },
+          mcp: { sessions: [{ id: 'two' }], children: 2, hidden: [{ name: 'a' }] },
         }),
       ],
     ],
@@ -89,6 +89,7 @@ test('merged views add up connections and show the worst state of keys and certi
         { worker: 2, id: 'two' },
       ],
       children: 3,
+      hidden: [{ name: 'a' }],
     },
   });
 });

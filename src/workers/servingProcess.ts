@@ -1,4 +1,5 @@
 import { createKeySets } from '../auth/index.ts';
+import { version } from '../version.ts';
 import { McpRuntime } from '../mcp/index.ts';
 import { defaults, type AddressLists, type FixedSettings, type Model } from '../model/index.ts';
 import { LocalTokens, type TokenStore } from '../policies/index.ts';
@@ -75,6 +76,7 @@ export class ServingProcess implements Plane {
       ...(options.owner === undefined ? {} : { owner: options.owner }),
       ...(options.onGroup && { onGroup: options.onGroup }),
       ...keyHolders(fixed.sessionKey !== undefined && options.madeKey !== true, worker),
+      version: version(),
       sessionTtlMs: fixed.sessionTtlMs,
       sessionResumableMs: fixed.sessionResumableMs,
       limits: () => (this.ready ? this.dataPlane.limits : defaults.limits),

@@ -22,9 +22,15 @@ export function mergeViews(
     mcp: {
       sessions: views.flatMap(([worker, { mcp }]) => mcp.sessions.map((session) => ({ worker, ...session }))),
       children: all('mcp').reduce((sum, { children }) => sum + children, 0),
+      hidden: distinct(all('mcp').flatMap(({ hidden }) => hidden)),
     },
   };
 }
+
+/** Equal entries of several workers are one. */
+const distinct = (entries: readonly object[]): readonly object[] => [
+  ...new Map(entries.map((entry) => [JSON.stringify(entry), entry])).values(),
+];
 
 /** The best comes first. */
 const states = ['ready', 'stale', 'waiting', 'broken'];

@@ -34,7 +34,7 @@ interface Stage {
   readonly guest: string;
   ask(path: string, init?: RequestInit & { token?: string }): Promise<Response>;
   /** Opens a session and lists its tools. */
-  tools(token: string): Promise<string[]>;
+  tools(token?: string): Promise<string[]>;
 }
 
 const statusOf = async (asked: Promise<Response>): Promise<number> => {
@@ -161,6 +161,22 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     await session.close();
     await left;
     for (const { headers } of old.seen) assert.equal(headers['x-api-key'], 'a-key-of-the-gateway');
+  },
+  'examples/mcp/federation.yaml': async ({ gateway, tools }) => {
+    assert.deepEqual(await tools(), ['local_echo', 'local_get-sum', 'remote_echo']);
+    const session = await openSession(`${gateway.url}/mcp`);
+    assert.equal(resultText(await session.call('local_echo', { message: 'near' })), 'Echo: near');
+    assert.equal(resultText(await session.call('remote_echo', { text: 'far' })), 'far');
+    assert.equal((await session.call('local_get-env')).error?.message, 'Unknown tool: local_get-env');
+    await session.close();
+  },
+  'examples/mcp/view.yaml': async ({ gateway, tools }) => {
+    assert.deepEqual(await tools(), ['add', 'say']);
+    const session = await openSession(`${gateway.url}/mcp`);
+    assert.equal(resultText(await session.call('add', { a: 1, b: 2 })), 'The sum of 1 and 2 is 3.');
+    assert.equal(resultText(await session.call('say', { text: 'far' })), 'far');
+    assert.equal((await session.call('local_echo')).error?.message, 'Unknown tool: local_echo');
+    await session.close();
   },
   'examples/mcp/replicas.yaml': async ({ gateway, another, guest, remote }) => {
     const session = await openSession(`${gateway.url}/mcp`, guest);

@@ -1,10 +1,11 @@
 import { targetOfFile, type ConnectionSettings } from '../../mcp/targets/facts.ts';
-import type { McpBackend, McpTarget } from '../../model/index.ts';
+import type { McpBackend, McpItemView, McpTarget, ViewEntry } from '../../model/index.ts';
 import { policiesOn } from '../../policies/facts.ts';
 import type { HostAndPort } from '../../schema/index.ts';
 import type { Path } from '../path.ts';
 import type { BackendPolicySettings, TargetPolicySettings } from '../schema/backendPolicies.ts';
 import type { McpSettings } from '../schema/mcp.ts';
+import type { McpViewSettings } from '../schema/mcpView.ts';
 import type { Surroundings } from './surroundings.ts';
 import { buildPolicies } from './policies.ts';
 import { buildTarget, ownHostOf } from './target.ts';
@@ -18,7 +19,7 @@ type TargetSettings = McpSettings['targets'][number];
  * @param ofRoute policies of the route that are about its backends
  */
 export function buildMcp(
-  settings: Omit<McpSettings, 'statefulMode' | 'failureMode'>,
+  settings: Omit<McpSettings, 'statefulMode'>,
   path: Path,
   around: Surroundings,
   ofRoute: BackendPolicySettings,
@@ -29,9 +30,35 @@ export function buildMcp(
       buildMcpTarget(target, [...path, 'targets', index], around, ofRoute),
     ),
     prefixMode: settings.prefixMode ?? 'conditional',
+    ...(settings.prefixSeparator !== undefined && { prefixSeparator: settings.prefixSeparator }),
+    ...(settings.failureMode === 'failOpen' && { failOpen: true as const }),
+    ...(settings.targetWait !== undefined && { targetWaitMs: settings.targetWait }),
+    ...(settings.view !== undefined && { view: buildView(settings.view) }),
     dnsRebindingProtection: settings.dnsRebindingProtection ?? false,
   };
 }
+
+function buildView({ rest = 'hide', tools, prompts, resources }: McpViewSettings): McpItemView {
+  return {
+    rest,
+    ...(tools && { tools: tools.map(buildEntry) }),
+    ...(prompts && { prompts: prompts.map(buildEntry) }),
+    ...(resources && {
+      resources: resources.map(({ uri, ...entry }) => buildEntry({ name: uri, ...entry })),
+    }),
+  };
+}
+
+type WrittenEntry = NonNullable<McpViewSettings['tools']>[number];
+
+const buildEntry = ({ target, name, hide, as, title, description }: WrittenEntry): ViewEntry => ({
+  name,
+  ...(target !== undefined && { target }),
+  ...(hide === true && { hide }),
+  ...(as !== undefined && { as }),
+  ...(title !== undefined && { title }),
+  ...(description !== undefined && { description }),
+});
 
 function buildMcpTarget(
   { name, policies = {}, resume = true, callTimeout, toolTimeouts, ...written }: TargetSettings,

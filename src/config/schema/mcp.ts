@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { fileFieldNames, fileFields, isWrittenAsChild } from '../../mcp/targets/facts.ts';
 import { choice, duration, fields, oneOf, parsed } from '../../schema/index.ts';
 import { targetPolicies } from './backendPolicies.ts';
+import { mcpView } from './mcpView.ts';
 
 const target = oneOf(
   fields({
@@ -55,21 +56,32 @@ export const usualMcpPort = 3000;
 export const mcpFields = {
   targets: z
     .array(target)
-    .min(1, { error: 'expected one target' })
-    // Not `max`: that would keep silent about everything else that is wrong with the targets.
-    .refine((targets) => targets.length <= 1, {
-      error: 'several targets are known, but not built yet in this version; they come with federation',
-    })
-    .describe('The MCP server to serve; exactly one in this version.'),
+    .min(1, { error: 'expected at least one target' })
+    .describe('The MCP servers to serve, behind one endpoint.'),
   statefulMode: choice(['stateful'], ['stateless']).optional().describe('Sessions are kept; the default.'),
   prefixMode: choice(['conditional', 'always', 'never'])
     .optional()
     .describe(
       'When names of tools and prompts carry the name of their target; conditional (with several targets) by default.',
     ),
-  failureMode: choice(['failClosed'], ['failOpen'])
+  prefixSeparator: parsed('one to eight letters, digits, dots, dashes or underscores', (text) =>
+    /^[A-Za-z0-9._-]{1,8}$/.test(text) ? text : undefined,
+  )
     .optional()
-    .describe('A target that fails fails the request; failOpen comes with several targets.'),
+    .describe('Stands between the name of a target and the name of its tool or prompt; _ by default.'),
+  failureMode: choice(['failClosed', 'failOpen'])
+    .optional()
+    .describe(
+      'failClosed: a target that fails fails requests to all targets; the default. failOpen: the other targets are served.',
+    ),
+  targetWait: duration
+    .optional()
+    .describe(
+      'Under failOpen, the time that initialize and lists wait for slow targets; 5s by default. Slow targets join later.',
+    ),
+  view: mcpView
+    .optional()
+    .describe('The tools, prompts and resources that clients see, under names and descriptions of your own.'),
   dnsRebindingProtection: z
     .boolean()
     .optional()

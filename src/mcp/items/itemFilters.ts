@@ -6,6 +6,7 @@ import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
 import { Elements, type Edit } from '../json/scan.ts';
 import type { ItemRules } from './itemRules.ts';
 import { filterList } from './listFilter.ts';
+import type { Naming } from './naming.ts';
 import { targetError } from '../messages/rpcError.ts';
 import { unfiltered, type FilteredResponse, type ResponseFilter } from './responseFilter.ts';
 
@@ -23,16 +24,18 @@ export class ContentsFilter implements ResponseFilter {
   private readonly item: NamedItem;
   private readonly target: string;
   private readonly itemRules: ItemRules;
+  private readonly naming: Naming;
 
-  constructor(item: NamedItem, target: string, itemRules: ItemRules) {
+  constructor(item: NamedItem, target: string, itemRules: ItemRules, naming: Naming) {
     this.item = item;
     this.target = target;
     this.itemRules = itemRules;
+    this.naming = naming;
   }
 
   filter(response: Envelope): FilteredResponse | GatewayError {
     const { text, body } = response;
-    const { target, itemRules } = this;
+    const { target, itemRules, naming } = this;
     let left = 0;
     let hidden = 0;
     // A result without contents says nothing of any resource.
@@ -43,7 +46,11 @@ export class ContentsFilter implements ResponseFilter {
       const allowed = name !== undefined && itemRules.allows({ kind: 'resource', target, name });
       if (allowed) left++;
       else hidden++;
-      return allowed ? 'as written' : undefined;
+      if (!allowed) return undefined;
+      const uri = naming.shownUri(target, name);
+      return uri === name || typeof place !== 'object'
+        ? 'as written'
+        : { ...place, replacement: JSON.stringify(uri) };
     });
     return left === 0 && hidden > 0 ? unknownItemError(this.item) : shown;
   }

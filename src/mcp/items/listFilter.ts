@@ -1,17 +1,18 @@
 import type { GatewayError } from '../../errors.ts';
-import type { ListShape } from './items.ts';
+import type { ItemKind, ListShape } from './items.ts';
 import { memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
-import { Elements } from '../json/scan.ts';
+import { Elements, splice, type Edit } from '../json/scan.ts';
 import type { ItemRules } from './itemRules.ts';
+import type { Naming } from './naming.ts';
 import { targetError } from '../messages/rpcError.ts';
+import { appUriEdits } from './resourceUris.ts';
 import { unfiltered, type FilteredResponse, type ResponseFilter } from './responseFilter.ts';
 
 export interface ListFilterStart {
   readonly shape: ListShape;
   /** The target's name today. */
   readonly target: string;
-  /** Put before each name; empty for none. */
-  readonly prefix: string;
+  readonly naming: Naming;
   readonly itemRules: ItemRules | undefined;
 }
 
@@ -24,7 +25,7 @@ export class ListFilter implements ResponseFilter {
   }
 
   filter(response: Envelope): FilteredResponse | GatewayError {
-    const { shape, target, prefix, itemRules } = this.start;
+    const { shape, target, naming, itemRules } = this.start;
     const { text } = response;
     return filterList(response, shape.list, target, itemRules !== undefined, (item) => {
       const place = memberOf(text, item, shape.member);
@@ -35,15 +36,40 @@ export class ListFilter implements ResponseFilter {
         const { kind, template = false } = shape;
         if (!itemRules.allows({ kind, target, name, template })) return undefined;
       }
-      if (prefix === '' || name === undefined || typeof place !== 'object') return 'as written';
-      return { ...place, replacement: JSON.stringify(prefix + name) };
+      if (name === undefined || typeof place !== 'object')
+        return naming.view === undefined ? 'as written' : undefined;
+      if (naming.view?.hides(shape.kind, target, name, shape.template) === true) return undefined;
+      return shownEdits(text, item, { naming, kind: shape.kind, target, name, place });
     });
   }
 }
 
-/** The shown part of an item: nothing, all of it, or one place changed. */
-type ShownItem =
-  undefined | 'as written' | { readonly start: number; readonly end: number; readonly replacement: string };
+/** The shown part of an item: nothing, all of it, or all of it with changes. */
+type ShownItem = undefined | 'as written' | Edit | readonly Edit[];
+
+/** An item of a list by its name. */
+export interface ItemToShow {
+  readonly naming: Naming;
+  readonly kind: ItemKind;
+  readonly target: string;
+  readonly name: string;
+  /** Of the name. */
+  readonly place: Span;
+}
+
+/** The edits by which an item of a list becomes the one that clients see. @param item its place in the text */
+export function shownEdits(
+  text: string,
+  item: Span,
+  { naming, kind, target, name, place }: ItemToShow,
+): readonly Edit[] {
+  const edits: Edit[] = [];
+  const shown = naming.shown(kind, target, name);
+  if (shown !== name) edits.push({ start: place.start, end: place.end, replacement: JSON.stringify(shown) });
+  if (naming.view !== undefined) edits.push(...naming.view.descriptionEdits(kind, target, name, text, item));
+  if (naming.federated) edits.push(...appUriEdits(text, item, (uri) => naming.shownUri(target, uri)));
+  return edits;
+}
 
 /**
  * The list response with the items that `each` shows.
@@ -67,10 +93,12 @@ export function filterList(
   while (elements.next()) {
     const { start, end } = elements;
     const shown = each({ start, end });
-    if (shown !== 'as written') changed = true;
-    if (shown === 'as written') items.push(text.slice(start, end));
-    else if (shown !== undefined)
-      items.push(text.slice(start, shown.start) + shown.replacement + text.slice(shown.end, end));
+    if (shown === 'as written' || (Array.isArray(shown) && shown.length === 0)) {
+      items.push(text.slice(start, end));
+      continue;
+    }
+    changed = true;
+    if (shown !== undefined) items.push(spliced(text, start, end, Array.isArray(shown) ? shown : [shown]));
   }
   if (elements.broken) return noList();
   const next = refill && items.length === 0 ? cursorOf(response) : undefined;
@@ -78,6 +106,13 @@ export function filterList(
   const edits = changed ? [{ ...list, replacement: `[${items.join(',')}]` }] : [];
   return next === undefined ? { edits } : { edits, next };
 }
+
+/** A part of the text with edits, which have their places in the whole. */
+const spliced = (text: string, start: number, end: number, edits: readonly Edit[]): string =>
+  splice(
+    text.slice(start, end),
+    edits.map((edit) => ({ ...edit, start: edit.start - start, end: edit.end - start })),
+  );
 
 function cursorOf({ text, body }: Envelope): string | undefined {
   const place = memberOf(text, body, 'nextCursor');

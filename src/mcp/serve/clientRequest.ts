@@ -12,6 +12,8 @@ export interface HandlerOptions {
   readonly mcpMetrics: McpMetrics;
   readonly budgets: Budgets;
   readonly limits: () => Limits;
+  /** Of this program. */
+  readonly version: string;
   /** Milliseconds since the epoch; the clock that tokens are judged by. */
   readonly now: () => number;
 }

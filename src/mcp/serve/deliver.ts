@@ -1,5 +1,6 @@
 import { GatewayError } from '../../errors.ts';
 import { ItemRules } from '../items/itemRules.ts';
+import { namingOf } from '../items/naming.ts';
 import type { Tally } from '../limits/budget.ts';
 import { holderOf } from '../limits/budgets.ts';
 import type { Accepted } from '../messages/accept.ts';
@@ -36,7 +37,8 @@ export function deliver(
   const ofRoute = caller.callTimeoutMs;
   const callLimit =
     ofRoute === undefined ? { ms: options.limits().mcpCallTimeoutMs } : { ms: ofRoute, ofRoute: true };
-  const x = { settings, session, answer, itemRules, http: request, mcpMetrics, enter, callLimit };
+  const naming = namingOf(settings);
+  const x = { settings, naming, session, answer, itemRules, http: request, mcpMetrics, enter, callLimit };
   const verdicts = post.messages.map((message) => prepareMessage(x, message));
   for (const carryOut of verdicts) carryOut();
   if (post.requests > 0) {

@@ -133,6 +133,7 @@ export class StreamableHttp implements McpHandler {
     const use = (session: Session): void => {
       request.annotate('mcp.session', session.label);
       session.touch();
+      sessions.extend(session, settings, caller);
       if (!session.follow(settings)) {
         void sessions.endSession(session, deleteGraceMs);
         const detail = 'the configuration does not name its target any more';

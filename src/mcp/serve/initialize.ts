@@ -3,9 +3,12 @@ import { edited, memberOf, stringValue, type Envelope } from '../json/envelope.t
 import { holderOf } from '../limits/budgets.ts';
 import type { Accepted } from '../messages/accept.ts';
 import { isSupportedVersion, supportedVersions } from '../messages/versions.ts';
+import { Federation } from '../federation/federation.ts';
+import { initializeAll } from '../federation/initializeAll.ts';
 import { Call } from '../session/call.ts';
 import { InitializeCall } from '../session/initializeCall.ts';
 import { PostResponse } from '../session/postResponse.ts';
+import type { Session } from '../session/session.ts';
 import { maxKept } from '../targets/conversation/sessionReplay.ts';
 import { checkCalls, type ClientRequest, type HandlerOptions } from './clientRequest.ts';
 import type { Post } from './readPost.ts';
@@ -20,7 +23,7 @@ export function initialize(
   accepted: Accepted,
   post: Post,
 ): void {
-  const { settings, sessions, mcpMetrics, budgets } = options;
+  const { settings, sessions } = options;
   const { request, reply, caller } = client;
   request.annotate('mcp.method', 'initialize');
   // "The initialize request MUST NOT be part of a JSON-RPC batch" (2025-03-26, Lifecycle).
@@ -41,25 +44,43 @@ export function initialize(
   const session = sessions.open(settings, caller);
   request.annotate('mcp.session', session.label);
   const answer = new PostResponse(reply, accepted, 1, false, session.streams);
+  const { federation } = session;
+  if (federation instanceof Federation) {
+    const names = settings.targets.map(({ name }) => name).join(', ');
+    const opening = openingCall(options, client, session, message, answer, names);
+    initializeAll(federation, message, options.version, opening);
+    session.streams.expect(answer);
+    return;
+  }
   for (const target of session.targets.values()) {
     request.annotate('mcp.target', target.name);
-    const cell = mcpMetrics.cell(target.name, 'initialize');
-    const tally = budgets.calls.enter(holderOf(caller));
-    const call = new Call({
-      answer,
-      request: message,
-      stats: cell,
-      tokenText: undefined,
-      filter: undefined,
-      tally,
-      session,
-    });
-    const carry = (): void => sessions.carry(session, settings);
-    const opening = new InitializeCall(session, call, target.name, carry);
-    reply.onClose(() => opening.closed());
+    const opening = openingCall(options, client, session, message, answer, target.name);
     target.open({ envelope: message, token: undefined, edits: [] }, opening);
     session.streams.expect(answer);
   }
+}
+
+/** The call that decides whether the session comes to be. @param target the target, or all of them */
+function openingCall(
+  { settings, sessions, mcpMetrics, budgets }: HandlerOptions,
+  { reply, caller }: ClientRequest,
+  session: Session,
+  request: Envelope,
+  answer: PostResponse,
+  target: string,
+): InitializeCall {
+  const call = new Call({
+    answer,
+    request,
+    stats: mcpMetrics.cell(target, 'initialize'),
+    tokenText: undefined,
+    filter: undefined,
+    tally: budgets.calls.enter(holderOf(caller)),
+    session,
+  });
+  const opening = new InitializeCall(session, call, request, target, () => sessions.carry(session, settings));
+  reply.onClose(() => opening.closed());
+  return opening;
 }
 
 /**

@@ -7,17 +7,22 @@ import { targetError } from '../messages/rpcError.ts';
 import type { Waiter } from '../targets/kind/target.ts';
 import { isSupportedVersion } from '../messages/versions.ts';
 
+/** Characters of an answer to initialize that is kept for targets that join later. */
+const maxKeptResponse = 16_384;
+
 /** The initialize of a session: its outcome decides whether the session comes to be. */
 export class InitializeCall implements Waiter {
   private readonly session: Session;
   private readonly call: Call;
   private readonly answer: PostResponse;
   private readonly carry: () => void;
+  private readonly request: Envelope;
   private readonly target: string;
   private over = false;
 
   /** @param carry gives the session the id by which others can go on with it, where there is one */
-  constructor(session: Session, call: Call, target: string, carry: () => void) {
+  constructor(session: Session, call: Call, request: Envelope, target: string, carry: () => void) {
+    this.request = request;
     this.target = target;
     this.carry = carry;
     this.session = session;
@@ -44,6 +49,8 @@ export class InitializeCall implements Waiter {
       void this.session.end(0);
     } else {
       this.session.agree(version);
+      if (this.session.federation === undefined && response.text.length <= maxKeptResponse)
+        this.session.opening = { request: this.request, response };
       // The client has yet to hear its id.
       if (!this.answer.started) {
         this.carry();

@@ -42,6 +42,8 @@ export class McpMetrics {
   private readonly cells = new Map<string, Map<string, CallStats>>();
   private readonly restarts: { add(labels: Labels): void };
   private readonly takes: { add(labels: Labels): void };
+  private readonly hiddenItems: { add(labels: Labels): void };
+  private readonly failures: { add(labels: Labels): void };
   private readonly resumptions: { add(labels: Labels): void };
 
   constructor(metrics: Metrics, counts: LiveCounts) {
@@ -59,6 +61,16 @@ export class McpMetrics {
     this.takes = metrics.counter(
       'mcp_children_taken_total',
       'Children of idle sessions that were stopped to make room for other sessions.',
+      ['target'],
+    );
+    this.hiddenItems = metrics.counter(
+      'mcp_hidden_items_total',
+      'Items that no client can reach, because an item of another target has their name.',
+      ['target'],
+    );
+    this.failures = metrics.counter(
+      'mcp_target_failures_total',
+      'Starts of a target of several that failed.',
       ['target'],
     );
     this.resumptions = metrics.counter(
@@ -98,6 +110,14 @@ export class McpMetrics {
 
   taken(target: string): void {
     this.takes.add({ target });
+  }
+
+  hidden(target: string): void {
+    this.hiddenItems.add({ target });
+  }
+
+  targetFailed(target: string): void {
+    this.failures.add({ target });
   }
 
   resumption(outcome: ResumptionOutcome): void {

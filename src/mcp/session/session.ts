@@ -20,6 +20,8 @@ import {
   type RpcId,
 } from '../json/envelope.ts';
 import { splice, type Edit } from '../json/scan.ts';
+import { uriEdits } from '../items/resourceUris.ts';
+import type { SessionFederation } from './sessionFederation.ts';
 import { serverNotifications } from '../messages/mcpMethods.ts';
 import type { ItemNameSource } from '../items/itemVisibility.ts';
 import { serverOf, targetNow } from '../targets/sameServer.ts';
@@ -106,8 +108,13 @@ export class Session implements TargetListener, Evictable {
   readonly resumed: boolean;
   readonly log: Logger;
   readonly targets = new Map<string, TargetConnection>();
-  /** Names of tasks in the messages of the session. */
-  readonly tasks: TaskIds;
+  /** The first exchange of a session with one target, for targets that join later. */
+  opening: { readonly request: Envelope; readonly response: Envelope } | undefined;
+  /** Set where the session has several targets, or had them once. */
+  federation: SessionFederation | undefined;
+  /** Names of tasks in the messages of the session, by the connections of their targets. */
+  private readonly taskIds = new Map<string, TaskIds>();
+  private readonly tasks: TaskRegistry;
   /** The targets in the configuration of the newest request, by the names of their connections. */
   private readonly configured = new Map<string, McpTarget>();
   private followed: McpBackend | undefined;
@@ -124,7 +131,8 @@ export class Session implements TargetListener, Evictable {
   private readonly mayOutlive: () => boolean;
   private readonly onGoneHere: (session: Session) => void;
   private readonly asked: ServerRequests;
-  private readonly taskTokens = new Map<number, string>();
+  /** By the connection and the id of the call there. */
+  private readonly taskTokens = new Map<string, string>();
   /** Rules about items held for the newest request. */
   private ruled = false;
   /** Milliseconds since the epoch, wherever that was. */
@@ -146,7 +154,7 @@ export class Session implements TargetListener, Evictable {
     this.asked = new ServerRequests(before);
     this.backendKey = start.backendKey;
     this.principal = start.principal;
-    this.tasks = new TaskIds(start.tasks);
+    this.tasks = start.tasks;
     this.log = start.log.child({ session: this.label });
     this.now = start.now;
     this.onEnd = start.onEnd;
@@ -186,8 +194,23 @@ export class Session implements TargetListener, Evictable {
 
   /** A server of the session, from its beginning on. */
   join(target: McpTarget, connection: TargetConnection): void {
-    this.targets.set(target.name, connection);
-    this.configured.set(target.name, target);
+    this.targets.set(connection.name, connection);
+    this.configured.set(connection.name, target);
+  }
+
+  /** A server that belongs to the session no more. The caller closes its connection. */
+  part(connection: TargetConnection): void {
+    this.onDown(connection);
+    this.taskIds.delete(connection.name);
+    this.targets.delete(connection.name);
+    this.configured.delete(connection.name);
+  }
+
+  /** Names of tasks in the messages of one target. */
+  tasksOf({ name }: Pick<TargetConnection, 'name'>): TaskIds {
+    let ids = this.taskIds.get(name);
+    if (ids === undefined) this.taskIds.set(name, (ids = new TaskIds(this.tasks)));
+    return ids;
   }
 
   /**
@@ -196,6 +219,12 @@ export class Session implements TargetListener, Evictable {
    */
   follow(settings: McpBackend): boolean {
     if (settings === this.followed) return true;
+    if (this.federation !== undefined) {
+      this.federation.follow(settings);
+      this.followed = settings;
+      return true;
+    }
+    if (settings.targets.length > 1) return false;
     for (const [name, opened] of this.configured) {
       const now = targetNow(opened, settings.targets);
       if (now === undefined) return false;
@@ -204,6 +233,12 @@ export class Session implements TargetListener, Evictable {
     }
     this.followed = settings;
     return true;
+  }
+
+  /** The target that the configuration has for the server of a connection; undefined where it names the server no more. */
+  targetIn(connection: TargetConnection, { targets }: McpBackend): McpTarget | undefined {
+    const opened = this.configured.get(connection.name);
+    return opened && targetNow(opened, targets);
   }
 
   /** The target's name in the configuration of the newest request. */
@@ -255,6 +290,7 @@ export class Session implements TargetListener, Evictable {
       if (found !== undefined) target.use?.(found);
       target.attended?.(this.knownTo(itemRules, target));
     }
+    this.federation?.attachCaller(caller);
   }
 
   private knownTo(itemRules: ItemRules | undefined, target: TargetConnection): CanSeeResource {
@@ -277,7 +313,7 @@ export class Session implements TargetListener, Evictable {
       call.tokenText !== undefined &&
       memberOf(out.envelope.text, out.envelope.body, 'task')
     )
-      this.rememberTask(wireId, call.tokenText);
+      this.rememberTask(target, wireId, call.tokenText);
   }
 
   /** Gives up every call whose client has left. */
@@ -285,14 +321,42 @@ export class Session implements TargetListener, Evictable {
     for (const target of this.targets.values()) while (target.dropAbandoned());
   }
 
-  /** A notification of the client, which every target may need to know but one that is about a call. */
+  /** A notification of the client, which every target may need to know but one that is about something of one target. */
   notify(message: Envelope, itemRules: ItemRules | undefined): void {
-    for (const target of this.targets.values()) {
-      const edits = this.tasks.fromClient(message, this.readerOf(target), itemRules);
-      if (edits === undefined) this.log.debug('Notification dropped: the task belongs to another caller');
-      else if (message.method === 'notifications/cancelled') this.cancel(target, message, edits);
-      else target.send(splice(message.text, edits), message.method);
+    const { method } = message;
+    if (method === 'notifications/initialized' && this.federation !== undefined) {
+      this.federation.initialized(message.text);
+      return;
     }
+    if (this.federation !== undefined && method === 'notifications/progress') {
+      this.progressOfClient(message, itemRules);
+      return;
+    }
+    let known = false;
+    for (const target of this.targets.values()) {
+      const edits = this.tasksOf(target).fromClient(message, this.readerOf(target), itemRules);
+      if (edits === undefined) continue;
+      known = true;
+      if (method === 'notifications/cancelled') this.cancel(target, message, edits);
+      else target.send(splice(message.text, edits), method);
+    }
+    if (!known) this.log.debug('Notification dropped: the task belongs to another caller');
+    if (method === 'notifications/cancelled' && this.federation !== undefined) {
+      const id = cancelledId(message);
+      if (id !== undefined) this.federation.cancel(id);
+    }
+  }
+
+  /** Progress with a request of a server: the token tells the server. */
+  private progressOfClient(message: Envelope, itemRules: ItemRules | undefined): void {
+    const place = memberOf(message.text, message.body, 'progressToken');
+    if (place === undefined || place === 'ambiguous') return;
+    const token = readServerToken(stringValue(message.text, place));
+    const target = token && this.targets.get(token.target);
+    if (token === undefined || target === undefined) return;
+    const edits = this.tasksOf(target).fromClient(message, this.readerOf(target), itemRules);
+    if (edits === undefined) return;
+    target.send(splice(message.text, [...edits, { ...place, replacement: token.tokenText }]), message.method);
   }
 
   /** The client's answer to a request of a server. */
@@ -305,7 +369,7 @@ export class Session implements TargetListener, Evictable {
       return;
     }
     this.streams.answered(message.id!);
-    const edits = this.tasks.fromClient(message, this.readerOf(target), itemRules);
+    const edits = this.tasksOf(target).fromClient(message, this.readerOf(target), itemRules);
     if (edits === undefined) target.send(errorResponse(new GatewayError('mcp_unknown_task'), asked.idText));
     else target.send(splice(message.text, [...edits, { ...message.idSpan, replacement: asked.idText }]));
   }
@@ -319,9 +383,8 @@ export class Session implements TargetListener, Evictable {
 
   private cancel(target: TargetConnection, message: Envelope, edits: readonly Edit[]): void {
     const place = memberOf(message.text, message.body, 'requestId');
-    if (place === undefined || place === 'ambiguous') return;
-    const id = readId(message.text.slice(place.start, place.end));
-    if (id === undefined) return;
+    const id = cancelledId(message);
+    if (id === undefined || typeof place !== 'object') return;
     let found: [number, Call] | undefined;
     // The same id may be in flight twice (two POSTs): the newer one is meant.
     for (const [wireId, waiter] of target.calls())
@@ -335,7 +398,7 @@ export class Session implements TargetListener, Evictable {
 
   onMessage(target: TargetConnection, said: Envelope, origin: MessageOrigin): void {
     const own = origin instanceof Call ? origin.answer : undefined;
-    const told = this.tasks.fromServer(said, this.readerOf(target));
+    const told = this.tasksOf(target).fromServer(said, this.readerOf(target));
     if (told === undefined) {
       this.log.debug('Message dropped: the task belongs to another caller', { method: said.method });
       const error = new GatewayError('mcp_unknown_task');
@@ -344,7 +407,7 @@ export class Session implements TargetListener, Evictable {
     }
     const message = edited(said, told.edits);
     if (message.kind === 'request') {
-      const { text, idSpan } = message;
+      const { text, idSpan } = this.requestForClient(target, message);
       const { name, generation } = target;
       const asked = { target: name, generation, idText: cut(text, idSpan), id: message.id! };
       const askedId = this.asked.add(asked, { embedsServerId: this.carried, dropsOldest: this.shared });
@@ -365,6 +428,7 @@ export class Session implements TargetListener, Evictable {
     else {
       const log = message.method === 'notifications/message' && origin !== 'aside';
       // Messages that MCP does not know may name an item: they are not for a reader under rules.
+      if (isListChanged(message.method)) this.federation?.onListChanged(target, message.method);
       const names = serverNotifications.has(message.method)
         ? this.namesOf(told.task, target)
         : () => undefined;
@@ -385,7 +449,28 @@ export class Session implements TargetListener, Evictable {
     const uri = place === 'ambiguous' ? undefined : stringValue(message.text, place);
     const names: ItemNameSource = () =>
       uri === undefined ? undefined : { kind: 'resource', target: this.nameOf(target), name: uri };
-    this.streams.deliver(message.text, 'other', undefined, own, names);
+    const shown = uri === undefined ? undefined : this.federation?.naming.shownUri(this.nameOf(target), uri);
+    const text =
+      shown === undefined || shown === uri || typeof place !== 'object'
+        ? message.text
+        : splice(message.text, [{ ...place, replacement: JSON.stringify(shown) }]);
+    this.streams.deliver(text, 'other', undefined, own, names);
+  }
+
+  /** A request of a server, with the URIs of the client, and with a progress token that tells the server. */
+  private requestForClient(target: TargetConnection, message: Envelope): Envelope {
+    const { federation } = this;
+    if (federation === undefined) return message;
+    const { text, body } = message;
+    const meta = memberOf(text, body, '_meta');
+    const token = meta === 'ambiguous' ? undefined : memberOf(text, meta, 'progressToken');
+    const edits = [
+      ...uriEdits(text, body, (uri) => federation.naming.shownUri(this.nameOf(target), uri)),
+      ...(typeof token === 'object'
+        ? [{ ...token, replacement: serverToken(target.name, cut(text, token)) }]
+        : []),
+    ];
+    return edited(message, edits);
   }
 
   /** The time of a target's calls stands still while the client has a question of it. */
@@ -406,7 +491,7 @@ export class Session implements TargetListener, Evictable {
       else this.streams.deliver(text, 'other');
       return;
     }
-    const ofTask = this.taskTokens.get(token);
+    const ofTask = this.taskTokens.get(tokenKey(target, token));
     if (ofTask !== undefined)
       this.streams.deliver(splice(message.text, [{ ...place, replacement: ofTask }]), 'other');
   }
@@ -432,6 +517,7 @@ export class Session implements TargetListener, Evictable {
     // The next session with the server is another one than the id tells of.
     this.carried = false;
     target.hold(false);
+    this.federation?.onDown(target);
     for (const askedId of this.asked.withdrawAll(target.name))
       this.streams.withdraw(
         askedId,
@@ -439,14 +525,19 @@ export class Session implements TargetListener, Evictable {
       );
   }
 
-  onGone(): void {
+  onGone(target: TargetConnection): void {
+    if (this.federation !== undefined) {
+      this.federation.onGone(target);
+      return;
+    }
     this.log.info('Session ended: the server no longer knows it');
     this.onGoneHere(this);
     void this.end(0);
   }
 
-  onTaken(): void {
-    void this.end(0);
+  onTaken(target: TargetConnection): void {
+    if (this.federation === undefined) void this.end(0);
+    else this.federation.onGone(target);
   }
 
   /** Answers a server in the place of a client that cannot be reached. */
@@ -459,8 +550,8 @@ export class Session implements TargetListener, Evictable {
     this.targets.get(asked.target)?.send(errorResponse(error, asked.idText));
   }
 
-  private rememberTask(wireId: number, tokenText: string): void {
-    this.taskTokens.set(wireId, tokenText);
+  private rememberTask(target: TargetConnection, wireId: number, tokenText: string): void {
+    this.taskTokens.set(tokenKey(target, wireId), tokenText);
     if (this.taskTokens.size > maxTaskTokens) {
       const [oldest] = this.taskTokens.keys();
       this.taskTokens.delete(oldest!);
@@ -475,6 +566,7 @@ export class Session implements TargetListener, Evictable {
   /** Every few seconds. */
   tick(now: number): void {
     for (const target of this.targets.values()) target.tick?.(now);
+    this.federation?.tick();
     this.streams.tick(now);
   }
 
@@ -502,6 +594,7 @@ export class Session implements TargetListener, Evictable {
     this.ended = true;
     this.tally.leave();
     this.keep.close();
+    this.federation?.close();
     this.onEnd(this);
   }
 
@@ -518,9 +611,33 @@ export class Session implements TargetListener, Evictable {
       streams: this.streams.open,
       held: this.streams.held,
       pressed: this.streams.pressedNow,
-      targets: [...this.targets.values()].map((target) => target.view()),
+      targets: this.federation?.views() ?? [...this.targets.values()].map((target) => target.view()),
     };
   }
+}
+
+/** Where a token of a task is remembered. */
+const tokenKey = ({ name }: TargetConnection, wireId: number): string => `${wireId} ${name}`;
+
+const isListChanged = (method: string): boolean => method.endsWith('/list_changed');
+
+/** The progress token that a client sees for one of a server; two servers may use the same. */
+const serverToken = (target: string, tokenText: string): string => JSON.stringify(`${target} ${tokenText}`);
+
+/** Reads what `serverToken` wrote; undefined for anything else. */
+function readServerToken(
+  token: string | undefined,
+): { readonly target: string; readonly tokenText: string } | undefined {
+  const [, target, tokenText] = (token !== undefined && /^(\S+) (.+)$/s.exec(token)) || [];
+  if (target === undefined || tokenText === undefined || readId(tokenText) === undefined) return undefined;
+  return { target, tokenText };
+}
+
+/** The id of the request that a notification takes back. */
+function cancelledId({ text, body }: Envelope): RpcId | undefined {
+  const place = memberOf(text, body, 'requestId');
+  if (place === undefined || place === 'ambiguous') return undefined;
+  return readId(text.slice(place.start, place.end));
 }
 
 function readId(text: string): RpcId | undefined {

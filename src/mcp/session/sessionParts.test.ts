@@ -7,6 +7,8 @@ import { itemOf, listShape } from '../items/items.ts';
 import { ItemRules } from '../items/itemRules.ts';
 import { splice } from '../json/scan.ts';
 import { ListFilter, type ListFilterStart } from '../items/listFilter.ts';
+import { Naming } from '../items/naming.ts';
+import { stdioTarget } from '../harness.testing.ts';
 import { originAllowed } from '../serve/origin.ts';
 import { Outbox } from './outbox.ts';
 import { readPost } from '../serve/readPost.ts';
@@ -206,7 +208,8 @@ test('a filtered list keeps the bytes of its remaining items', () => {
   const text =
     '{"jsonrpc":"2.0","id":1,"result":{"tools":[ {"name":"a", "n":1.0} ,{"name":"b"},{"x":{}},{"name":"c","u":"é"}],"nextCursor":"z"}}';
   const viewList = (json: string, more: Partial<ListFilterStart>): string | undefined => {
-    const start = { shape: listShape('tools/list')!, target: 't', prefix: '', itemRules: undefined, ...more };
+    const naming = new Naming({ targets: [stdioTarget({ name: 't' })], prefixMode: 'conditional' });
+    const start = { shape: listShape('tools/list')!, target: 't', naming, itemRules: undefined, ...more };
     const shown = new ListFilter(start).filter(envelope(json));
     return 'edits' in shown ? splice(json, shown.edits) : undefined;
   };
@@ -219,7 +222,7 @@ test('a filtered list keeps the bytes of its remaining items', () => {
   );
   assert.equal(
     viewList(text, {
-      prefix: 't_',
+      naming: new Naming({ targets: [stdioTarget({ name: 't' })], prefixMode: 'always' }),
       itemRules: ItemRules.of({ principal: undefined, mayUse: (item) => item.name === 'c' }),
     }),
     '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t_c","u":"é"}],"nextCursor":"z"}}',

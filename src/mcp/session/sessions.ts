@@ -9,6 +9,7 @@ import { EndedSessions } from './endedSessions.ts';
 import { RetainedMemory, RetainedMemoryPool } from '../limits/retainedMemory.ts';
 import { DetachedSessions } from './detachedSessions.ts';
 import { resumableTarget, Resumption } from './resumption.ts';
+import type { SessionFederation } from './sessionFederation.ts';
 import { Session } from './session.ts';
 import { sessionLabel, type SessionSeal, type SessionTicket } from './sessionId.ts';
 import type { TargetConnection, TargetPlace } from '../targets/kind/target.ts';
@@ -24,6 +25,8 @@ export interface SessionsOptions {
   readonly log: Logger;
   readonly now: () => number;
   readonly connect: (target: McpTarget, session: Session, caller: Caller) => TargetConnection;
+  /** The targets of a session that has several; nothing is started yet. */
+  readonly federate: (session: Session, settings: McpBackend, caller: Caller) => SessionFederation;
   /** The same for a session that another process began. */
   readonly resumeAt: (target: McpTarget, session: Session, caller: Caller, place: TargetPlace) => TakenUp;
   /** The time after its beginning in which another process may resume a session, in milliseconds; 0: never. */
@@ -75,9 +78,24 @@ export class Sessions {
     this.makeRoom(caller);
     const id = options.seal.seal(settings.key);
     const session = this.make(id, options.seal.open(id)!, settings, caller);
-    for (const target of settings.targets) session.join(target, options.connect(target, session, caller));
+    if (settings.targets.length > 1) session.federation = options.federate(session, settings, caller);
+    else
+      for (const target of settings.targets) session.join(target, options.connect(target, session, caller));
     this.live.set(session.id, session);
     return session;
+  }
+
+  /** Gives a session with one target the means to have several, where the configuration has more of them by now. */
+  extend(session: Session, settings: McpBackend, caller: Caller): void {
+    const { opening, federation } = session;
+    if (settings.targets.length < 2 || federation !== undefined || opening === undefined) return;
+    const [connection] = session.targets.values();
+    const target = connection && session.targetIn(connection, settings);
+    if (connection === undefined || target === undefined) return;
+    const extended = this.options.federate(session, settings, caller);
+    extended.adopt(opening.request, opening.response, connection, target);
+    session.federation = extended;
+    session.opening = undefined;
   }
 
   /** Gives a session that has begun the id by which others can go on with it, where there is one. */

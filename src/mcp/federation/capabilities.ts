@@ -1,0 +1,109 @@
+/** The answer of a session with several servers to `initialize`, made of the answers of the servers. */
+
+import { cut, memberOf, stringValue, type Envelope } from '../json/envelope.ts';
+
+/** A JSON object. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** The answer of one server to `initialize`, as far as the gateway uses it. */
+export interface ServerFacts {
+  readonly capabilities: JsonObject;
+  readonly instructions: string | undefined;
+}
+
+/** Characters of the answer of one server that are read. */
+const maxLength = 262_144;
+const maxDepth = 8;
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Reads the answer of a server to `initialize`; members of another shape than MCP's are left out. */
+export function serverFacts({ text, body }: Envelope): ServerFacts {
+  const at = (name: string): ReturnType<typeof memberOf> => memberOf(text, body, name);
+  const capabilities = at('capabilities');
+  const instructions = at('instructions');
+  return {
+    capabilities:
+      typeof capabilities === 'object' && capabilities.end - capabilities.start <= maxLength
+        ? objectOf(cut(text, capabilities))
+        : {},
+    instructions:
+      typeof instructions === 'object' && instructions.end - instructions.start <= maxLength
+        ? stringValue(text, instructions)
+        : undefined,
+  };
+}
+
+function objectOf(text: string): JsonObject {
+  const value: unknown = JSON.parse(text);
+  return isObject(value) ? value : {};
+}
+
+/** Both objects as one: what is true in one of them is true. Members named `__proto__` are left out. */
+export function union(one: JsonObject, other: JsonObject, depth = 0): JsonObject {
+  const all = new Map<string, unknown>(Object.entries(one));
+  for (const [key, value] of Object.entries(other)) {
+    const before = all.get(key);
+    if (isObject(before) && isObject(value) && depth < maxDepth)
+      all.set(key, union(before, value, depth + 1));
+    else if (before === undefined || before === false) all.set(key, value);
+  }
+  all.delete('__proto__');
+  return Object.fromEntries(all);
+}
+
+/** Does the server say when a list such as `tools/list` changes? */
+export function announces({ capabilities }: ServerFacts, method: string): boolean {
+  const feature = capabilities[featureOf(method)];
+  return isObject(feature) && feature['listChanged'] === true;
+}
+
+/** Does the server have the feature of a method such as `tools/list`? */
+export const has = ({ capabilities }: ServerFacts, method: string): boolean =>
+  isObject(capabilities[featureOf(method)]);
+
+/** Methods whose capability has another name than their first part. */
+const features: Readonly<Record<string, string>> = { completion: 'completions' };
+
+function featureOf(method: string): string {
+  const first = method.split('/', 1)[0]!;
+  return features[first] ?? first;
+}
+
+/** A target that is not known yet may have all of these. */
+const unknownServer: JsonObject = { tools: {}, prompts: {}, resources: {} };
+const listed = ['tools', 'prompts', 'resources'];
+
+/** What the client hears about one target. */
+export interface TargetAnswer {
+  /** The target's name today. */
+  readonly name: string;
+  /** Undefined where the target has not answered. */
+  readonly facts: ServerFacts | undefined;
+}
+
+/**
+ * The result of `initialize` for a client of all targets. Lists may change while the session lives, because targets
+ * come and go.
+ */
+export function initializeResult(
+  protocolVersion: string,
+  version: string,
+  targets: readonly TargetAnswer[],
+): JsonObject {
+  let capabilities: JsonObject = {};
+  for (const { facts } of targets) capabilities = union(capabilities, facts?.capabilities ?? unknownServer);
+  for (const feature of listed)
+    if (isObject(capabilities[feature]))
+      capabilities = { ...capabilities, [feature]: { ...capabilities[feature], listChanged: true } };
+  const instructions = targets.flatMap(({ name, facts }) =>
+    facts?.instructions === undefined ? [] : [`${name}: ${facts.instructions}`],
+  );
+  return {
+    protocolVersion,
+    capabilities,
+    serverInfo: { name: 'portcullis', title: targets.map(({ name }) => name).join(', '), version },
+    ...(instructions.length === 0 ? {} : { instructions: instructions.join('\n\n') }),
+  };
+}

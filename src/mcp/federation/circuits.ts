@@ -1,0 +1,45 @@
+/** Targets that fail, as all sessions of a caller see them: a new session does not wait for a dead server again. */
+
+/** The wait after the first failure; it doubles with each further one. Milliseconds. */
+const firstWaitMs = 1_000;
+const maxWaitMs = 60_000;
+/** Callers and targets that are remembered; the oldest are forgotten first. */
+const maxCircuits = 10_000;
+
+interface Circuit {
+  readonly failures: number;
+  /** Milliseconds since the epoch. */
+  readonly retryAt: number;
+  readonly why: string;
+}
+
+/** One per process. A circuit belongs to a caller, because the credentials of one caller say nothing of another's. */
+export class Circuits {
+  private readonly now: () => number;
+  private readonly open = new Map<string, Circuit>();
+
+  constructor(now: () => number) {
+    this.now = now;
+  }
+
+  /** The reason why the target is not to be tried now; undefined where it is. */
+  refusal(key: string): string | undefined {
+    const circuit = this.open.get(key);
+    return circuit !== undefined && this.now() < circuit.retryAt ? circuit.why : undefined;
+  }
+
+  failed(key: string, why: string): void {
+    const failures = (this.open.get(key)?.failures ?? 0) + 1;
+    const wait = Math.min(firstWaitMs * 2 ** Math.min(failures - 1, 16), maxWaitMs);
+    this.open.delete(key);
+    this.open.set(key, { failures, retryAt: this.now() + wait, why });
+    if (this.open.size > maxCircuits) {
+      const [oldest] = this.open.keys();
+      this.open.delete(oldest!);
+    }
+  }
+
+  worked(key: string): void {
+    this.open.delete(key);
+  }
+}

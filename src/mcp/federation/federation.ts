@@ -1,0 +1,312 @@
+import type { McpBackend, McpTarget } from '../../model/index.ts';
+import type { Logger } from '../../telemetry/index.ts';
+import type { Caller } from '../contract.ts';
+import type { Envelope, RpcId } from '../json/envelope.ts';
+import type { ItemKind } from '../items/items.ts';
+import { Naming, namingOf } from '../items/naming.ts';
+import type { CallLimit } from '../limits/callTimeouts.ts';
+import type { RetainedMemory } from '../limits/retainedMemory.ts';
+import { serverOf } from '../targets/sameServer.ts';
+import type { TargetConnection, TargetView } from '../targets/kind/target.ts';
+import type { SessionFederation } from '../session/sessionFederation.ts';
+import { has, serverFacts } from './capabilities.ts';
+import type { Circuits } from './circuits.ts';
+import { Member, type Adopted } from './member.ts';
+import type { NameOwners } from './nameOwners.ts';
+import { ask } from './targetAsk.ts';
+import { errorTextOf } from './targetLists.ts';
+
+/** The parts of a session that its federation uses. */
+export interface FederatedSession {
+  readonly log: Logger;
+  readonly keep: RetainedMemory;
+  readonly principal: string | undefined;
+  readonly backendKey: string;
+  readonly streams: { readonly open: number; deliver(text: string, kind: 'other'): void };
+  join(target: McpTarget, connection: TargetConnection): void;
+  part(connection: TargetConnection): void;
+  listened(): void;
+}
+
+export interface FederationStart {
+  readonly session: FederatedSession;
+  readonly settings: McpBackend;
+  readonly caller: Caller;
+  /** Shared by the sessions of the process. */
+  readonly circuits: Circuits;
+  readonly owners: NameOwners;
+  /** Hears of each start of a target that failed. */
+  readonly onFailure: (target: string) => void;
+  /** @throws GatewayError policy_failed */
+  readonly connect: (target: McpTarget, caller: Caller) => TargetConnection;
+}
+
+/** The time that a request to all targets waits for slow ones under `failOpen`, in milliseconds. */
+const usualWaitMs = 5_000;
+/** A session is told of its log level, and a target of its subscriptions, within this time. */
+const ownLimit: CallLimit = { ms: 30_000 };
+const initializedText = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
+const lists: readonly string[] = ['tools', 'prompts', 'resources'];
+
+const changedText = (list: string): string =>
+  `{"jsonrpc":"2.0","method":"notifications/${list}/list_changed"}`;
+
+/** A request that went to all targets, and can be taken back. */
+export interface BroadRequest {
+  readonly id: RpcId;
+  cancel(): void;
+}
+
+/**
+ * The targets of one session that has several. It starts them side by side, keeps what they said of themselves, and
+ * brings them in line with the configuration of each request.
+ */
+export class Federation implements SessionFederation {
+  settings: McpBackend;
+  naming: Naming;
+  private readonly start: FederationStart;
+  private caller: Caller;
+  /** In configured order, by name. */
+  private members = new Map<string, Member>();
+  /** Members that start with the next caller: the configuration has just named their targets. */
+  private readonly added: Member[] = [];
+  private initialize: Envelope | undefined;
+  /** The client's words; undefined before. */
+  private initializedBy: string | undefined;
+  private level: string | undefined;
+  /** The client has the answer to `initialize`: it can be told of news. */
+  private begun = false;
+  private readonly broad = new Set<BroadRequest>();
+
+  constructor(start: FederationStart) {
+    this.start = start;
+    this.settings = start.settings;
+    this.naming = namingOf(start.settings);
+    this.caller = start.caller;
+  }
+
+  get owners(): NameOwners {
+    return this.start.owners;
+  }
+
+  get log(): Logger {
+    return this.start.session.log;
+  }
+
+  /** In configured order. */
+  get all(): readonly Member[] {
+    return [...this.members.values()];
+  }
+
+  get failOpen(): boolean {
+    return this.settings.failOpen === true;
+  }
+
+  get waitMs(): number {
+    return this.settings.targetWaitMs ?? usualWaitMs;
+  }
+
+  /** Backend and caller: lists may differ from caller to caller. */
+  get scope(): string {
+    const { backendKey, principal } = this.start.session;
+    return JSON.stringify([backendKey, principal]);
+  }
+
+  private get names(): readonly string[] {
+    return this.settings.targets.map(({ name }) => name);
+  }
+
+  /** Does a client reach the item under its shown name? An item that another target hides is noted. */
+  reaches(kind: ItemKind, target: string, name: string): boolean {
+    const found = this.naming.itemOf(kind, this.naming.shownName(kind, target, name));
+    const owner =
+      found === undefined || 'target' in found
+        ? found?.target
+        : found.candidates.length === 1
+          ? found.candidates[0]
+          : this.start.owners.ownerOf(this.scope, this.names, kind, name);
+    if (owner === undefined || owner === target) return true;
+    this.start.owners.hidden({ backend: this.start.session.backendKey, kind, name, owner, target });
+    return false;
+  }
+
+  member(name: string): Member | undefined {
+    return this.members.get(name);
+  }
+
+  /** Starts every target. @param initialize the client's, for all of them and for those that come later */
+  begin(initialize: Envelope): void {
+    this.initialize = initialize;
+    for (const target of this.settings.targets) this.add(target);
+    this.startAdded();
+  }
+
+  /** The client has the answer to its initialize. */
+  answered(): void {
+    this.begun = true;
+  }
+
+  private add(target: McpTarget): void {
+    const member = this.memberOf(target);
+    this.members.set(target.name, member);
+    this.added.push(member);
+  }
+
+  private startAdded(): void {
+    for (const member of this.added.splice(0)) member.connected().catch(() => undefined);
+  }
+
+  private memberOf(target: McpTarget, adopted?: Adopted): Member {
+    const { session, circuits, connect, onFailure } = this.start;
+    const { log, keep, backendKey, principal } = session;
+    return new Member(
+      {
+        target,
+        log: log.child({ target: target.name }),
+        keep,
+        circuits,
+        circuit: JSON.stringify([backendKey, serverOf(target), principal]),
+        connect: (to) => {
+          const connection = connect(to, this.caller);
+          session.join(to, connection);
+          return connection;
+        },
+        moved: (to, connection) => session.join(to, connection),
+        disconnected: (connection) => session.part(connection),
+        onFailure,
+        initialize: () => this.initialize!,
+        onReady: (member, connection) => this.onReady(member, connection),
+      },
+      adopted,
+    );
+  }
+
+  /** A server has answered `initialize`, maybe long after the others. */
+  private onReady(member: Member, connection: TargetConnection): void {
+    if (this.initializedBy !== undefined) this.confirm(connection);
+    if (this.level !== undefined) this.setLevelOf(member, this.level).catch(() => undefined);
+    this.start.session.listened();
+    if (!this.begun) return;
+    this.log.info('Target joined the session', { target: member.name });
+    for (const list of lists)
+      if (member.facts !== undefined && has(member.facts, list)) this.tellChanged(list);
+  }
+
+  private confirm(connection: TargetConnection): void {
+    connection.send(this.initializedBy ?? initializedText, 'notifications/initialized');
+  }
+
+  tellChanged(list: string): void {
+    if (this.begun) this.start.session.streams.deliver(changedText(list), 'other');
+  }
+
+  // SessionFederation
+
+  adopt(initialize: Envelope, response: Envelope, connection: TargetConnection, target: McpTarget): void {
+    this.initialize = initialize;
+    // The connection remembers what the client has said.
+    this.initializedBy = initializedText;
+    this.begun = true;
+    this.members.set(target.name, this.memberOf(target, { connection, facts: serverFacts(response) }));
+    // The names of the client change with the second target.
+    this.naming = new Naming({ targets: [target], prefixMode: this.settings.prefixMode });
+  }
+
+  initialized(text: string): void {
+    if (this.initializedBy !== undefined) return;
+    // The text may be a slice of a large batch.
+    this.initializedBy = text.length <= 1_024 ? Buffer.from(text).toString() : initializedText;
+    for (const { ready } of this.members.values()) if (ready !== undefined) this.confirm(ready);
+  }
+
+  attachCaller(caller: Caller): void {
+    this.caller = caller;
+    this.startAdded();
+  }
+
+  /** Targets that are new join, those that are gone leave, changed ones begin anew, and all others stay as they are. */
+  follow(settings: McpBackend): void {
+    const before = this.members;
+    const namesBefore = this.naming;
+    this.settings = settings;
+    this.naming = namingOf(settings);
+    this.members = new Map();
+    for (const target of settings.targets) {
+      const member = before.get(target.name);
+      if (member === undefined || serverOf(member.target) !== serverOf(target)) {
+        this.add(target);
+        continue;
+      }
+      before.delete(target.name);
+      this.members.set(target.name, member);
+      member.follow(target);
+    }
+    const changed = new Set<string>();
+    for (const member of before.values()) {
+      for (const list of lists) if (member.facts === undefined || has(member.facts, list)) changed.add(list);
+      this.log.info('Target left the session: the configuration has changed', { target: member.name });
+      member.remove();
+    }
+    const renamed = this.all.some(({ name }) => !this.naming.showsAlike(namesBefore, name));
+    if (renamed) for (const member of this.all) member.lists.forget();
+    for (const list of renamed ? lists : changed) this.tellChanged(list);
+  }
+
+  onListChanged(target: TargetConnection, method: string): void {
+    for (const member of this.members.values())
+      if (member.owns(target))
+        member.lists.forget(method.slice('notifications/'.length, -'/list_changed'.length));
+  }
+
+  onDown(target: TargetConnection): void {
+    for (const member of this.members.values()) if (member.owns(target)) member.lists.forget();
+  }
+
+  onGone(target: TargetConnection): void {
+    for (const member of this.members.values()) if (member.owns(target)) member.drop();
+  }
+
+  cancel(id: RpcId): boolean {
+    // The same id may be in flight twice (two POSTs): the newer one is meant.
+    const found = [...this.broad].findLast((request) => request.id === id);
+    found?.cancel();
+    return found !== undefined;
+  }
+
+  tick(): void {
+    if (this.begun && this.start.session.streams.open > 0)
+      for (const member of this.members.values()) member.retry();
+  }
+
+  views(): readonly TargetView[] {
+    return this.all.map((member) => member.view());
+  }
+
+  close(): void {
+    for (const member of this.members.values()) member.stop();
+  }
+
+  /** @returns what takes the request out of the list again */
+  enter(request: BroadRequest): () => void {
+    this.broad.add(request);
+    return () => void this.broad.delete(request);
+  }
+
+  /** The level of log messages, for targets that come later. @param params JSON text */
+  rememberLevel(params: string): void {
+    this.level = params;
+  }
+
+  /**
+   * Sets the level of the log messages of one target, if it has any.
+   * @param params JSON text
+   * @returns the error of the server, as text; undefined where it agrees
+   * @throws GatewayError
+   */
+  async setLevelOf(member: Member, params: string, limit = ownLimit): Promise<string | undefined> {
+    const connection = await member.connected();
+    if (member.facts === undefined || !has(member.facts, 'logging')) return undefined;
+    const response = await ask(connection, 'logging/setLevel', params, limit);
+    return response.isError ? errorTextOf(response) : undefined;
+  }
+}

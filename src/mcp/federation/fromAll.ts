@@ -1,0 +1,108 @@
+/** Asks every target of a session, and decides what one that fails means for the whole. */
+
+import { GatewayError } from '../../errors.ts';
+import { targetError } from '../messages/rpcError.ts';
+import type { Federation } from './federation.ts';
+import type { Member } from './member.ts';
+
+export interface Gathered<Value> {
+  readonly member: Member;
+  readonly value: Value;
+}
+
+const hint = 'the backend has failureMode failClosed; with failOpen the other targets would be served';
+
+/** The error of a request to all targets: it names the target and the setting that would serve the others. */
+export function failedClosed(error: GatewayError): GatewayError {
+  return new GatewayError(error.code, {
+    message: `${error.message} (${hint})`,
+    ...(error.detail === undefined ? {} : { detail: error.detail }),
+    ...(error.retryAfter === undefined ? {} : { retryAfter: error.retryAfter }),
+  });
+}
+
+export const asGatewayError = (error: unknown): GatewayError =>
+  error instanceof GatewayError ? error : new GatewayError('internal_error', { cause: error });
+
+/**
+ * The values of all targets that have one, in configured order. Under `failOpen`, targets that fail or that are slow
+ * are left out; the first answer is always waited for.
+ * @param onLate gets the answer of a target that was left out because it was slow
+ * @throws GatewayError of a target under `failClosed`; of the first one where all fail
+ */
+export async function fromAll<Value>(
+  federation: Federation,
+  of: (member: Member) => Promise<Value>,
+  onLate: (member: Member, value: Value) => void,
+): Promise<readonly Gathered<Value>[]> {
+  const { all, failOpen, waitMs, log } = federation;
+  const asked = all.map((member) => ({ member, answer: of(member) }));
+  if (!failOpen || all.length === 1) {
+    try {
+      return await Promise.all(asked.map(async ({ member, answer }) => ({ member, value: await answer })));
+    } catch (error) {
+      throw all.length === 1 ? asGatewayError(error) : failedClosed(asGatewayError(error));
+    }
+  }
+  const errors: GatewayError[] = [];
+  const clock = new Wait(waitMs);
+  const gathered = await Promise.all(
+    asked.map(async ({ member, answer }) => {
+      try {
+        const value = await Promise.race([answer, clock.over]);
+        if (value !== tooLate) {
+          clock.answered();
+          return [{ member, value }];
+        }
+        errors.push(targetError('mcp_target_timeout', member.name, `did not answer within ${waitMs} ms`));
+        log.warn('Target left out: it is slow', { target: member.name, ms: waitMs });
+        answer.then(
+          (late) => onLate(member, late),
+          () => undefined,
+        );
+      } catch (error) {
+        const failure = asGatewayError(error);
+        errors.push(failure);
+        log.warn('Target left out: it failed', {
+          target: member.name,
+          reason: failure.message,
+          detail: failure.detail,
+        });
+      }
+      return [];
+    }),
+  );
+  clock.stop();
+  if (errors.length === all.length) throw errors[0]!;
+  return gathered.flat();
+}
+
+const tooLate = Symbol('too late');
+
+/** A time that several requests wait for together; it goes on until the first of them has an answer. */
+class Wait {
+  readonly over: Promise<typeof tooLate>;
+  private readonly end: () => void;
+  private readonly timer: NodeJS.Timeout;
+  private hasAnswer = false;
+  private passed = false;
+
+  constructor(ms: number) {
+    const { promise, resolve } = Promise.withResolvers<typeof tooLate>();
+    this.over = promise;
+    this.end = () => resolve(tooLate);
+    this.timer = setTimeout(() => {
+      this.passed = true;
+      if (this.hasAnswer) this.end();
+    }, ms);
+  }
+
+  answered(): void {
+    this.hasAnswer = true;
+    if (this.passed) this.end();
+  }
+
+  stop(): void {
+    clearTimeout(this.timer);
+  }
+}

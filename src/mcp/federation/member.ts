@@ -1,0 +1,193 @@
+/** One target of a session with several: its connection, and what its server said of itself. */
+
+import { GatewayError } from '../../errors.ts';
+import type { McpTarget } from '../../model/index.ts';
+import type { Logger } from '../../telemetry/index.ts';
+import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
+import type { RetainedMemory } from '../limits/retainedMemory.ts';
+import { targetError } from '../messages/rpcError.ts';
+import { isSupportedVersion } from '../messages/versions.ts';
+import type { TargetConnection, TargetView } from '../targets/kind/target.ts';
+import { serverFacts, type ServerFacts } from './capabilities.ts';
+import type { Circuits } from './circuits.ts';
+import { errorTextOf, TargetLists } from './targetLists.ts';
+
+export interface MemberStart {
+  readonly target: McpTarget;
+  readonly log: Logger;
+  readonly keep: RetainedMemory;
+  readonly circuits: Circuits;
+  /** Tells the target of this caller from others, for `circuits`. */
+  readonly circuit: string;
+  /** Opens a connection, which belongs to the session from then on. @throws GatewayError */
+  readonly connect: (target: McpTarget) => TargetConnection;
+  /** The connection belongs to the session no more. */
+  readonly disconnected: (connection: TargetConnection) => void;
+  /** The client's initialize. */
+  readonly initialize: () => Envelope;
+  /** Runs when the server has answered `initialize`, before anything else is sent to it. */
+  readonly onReady: (member: Member, connection: TargetConnection) => void;
+  /** Hears of each start that failed. */
+  readonly onFailure: (target: string) => void;
+  /** The configuration says something else of the target by now. */
+  readonly moved: (target: McpTarget, connection: TargetConnection) => void;
+}
+
+/** The time for a server to leave when it has left the configuration, in milliseconds. */
+const leaveGraceMs = 3_000;
+
+/** What a server that was already there says: its connection is ready. */
+export interface Adopted {
+  readonly connection: TargetConnection;
+  readonly facts: ServerFacts;
+}
+
+export class Member {
+  /** As the configuration has it for the newest request. */
+  target: McpTarget;
+  readonly lists: TargetLists;
+  private readonly start: MemberStart;
+  private connection: TargetConnection | undefined;
+  private answer: ServerFacts | undefined;
+  private starting: Promise<TargetConnection> | undefined;
+  private lastError: string | undefined;
+  private closed = false;
+
+  constructor(start: MemberStart, adopted?: Adopted) {
+    this.start = start;
+    this.target = start.target;
+    this.lists = new TargetLists(start.keep);
+    this.connection = adopted?.connection;
+    this.answer = adopted?.facts;
+  }
+
+  get name(): string {
+    return this.target.name;
+  }
+
+  /** What the server said of itself, also while it is away; undefined where it has never answered. */
+  get facts(): ServerFacts | undefined {
+    return this.answer;
+  }
+
+  /** The connection of a server that has answered `initialize`; its own restarts are its own affair. */
+  get ready(): TargetConnection | undefined {
+    return this.starting === undefined ? this.connection : undefined;
+  }
+
+  owns(connection: TargetConnection): boolean {
+    return this.connection === connection;
+  }
+
+  /**
+   * The connection, once the server has answered `initialize`. A server that failed is tried again after a while.
+   * @throws GatewayError mcp_target_failed and what else a start can fail with (by the promise)
+   */
+  connected(): Promise<TargetConnection> {
+    if (this.starting !== undefined) return this.starting;
+    if (this.connection !== undefined) return Promise.resolve(this.connection);
+    if (this.closed) return Promise.reject(this.failure('has been stopped'));
+    const why = this.start.circuits.refusal(this.start.circuit);
+    if (why !== undefined) return Promise.reject(this.failure(`keeps failing: ${why}; try again later`));
+    const starting = this.begin().finally(() => (this.starting = undefined));
+    this.starting = starting;
+    return starting;
+  }
+
+  /** The configuration of the newest request; the server is the same. */
+  follow(target: McpTarget): void {
+    this.target = target;
+    if (this.connection !== undefined) this.start.moved(target, this.connection);
+  }
+
+  /** Tries a server again that has failed, where it is time to. */
+  retry(): void {
+    if (this.connection === undefined && !this.closed) this.connected().catch(() => undefined);
+  }
+
+  private failure(what: string): GatewayError {
+    return targetError('mcp_target_failed', this.name, what);
+  }
+
+  private async begin(): Promise<TargetConnection> {
+    const { circuits, circuit, log, connect, initialize, onReady } = this.start;
+    try {
+      const connection = connect(this.target);
+      this.connection = connection;
+      const response = await opened(connection, initialize());
+      this.checkVersion(response);
+      this.answer = serverFacts(response);
+      this.lastError = undefined;
+      circuits.worked(circuit);
+      onReady(this, connection);
+      return connection;
+    } catch (error) {
+      const failure =
+        error instanceof GatewayError ? error : new GatewayError('internal_error', { cause: error });
+      this.lastError = failure.message;
+      // A full budget and a session that ends say nothing of the server.
+      if (!this.closed && (failure.code === 'mcp_target_failed' || failure.code === 'mcp_target_timeout'))
+        circuits.failed(circuit, failure.message);
+      if (this.closed) throw failure;
+      this.start.onFailure(this.name);
+      log.warn('Target failed to start', { reason: failure.message, detail: failure.detail });
+      this.drop();
+      throw failure;
+    }
+  }
+
+  private checkVersion(response: Envelope): void {
+    if (response.isError) throw this.failure(`answered initialize with an error: ${errorTextOf(response)}`);
+    const place = memberOf(response.text, response.body, 'protocolVersion');
+    const version = place === 'ambiguous' ? undefined : stringValue(response.text, place);
+    if (version === undefined || isSupportedVersion(version)) return;
+    const shown = version.slice(0, 64);
+    throw this.failure(
+      `answered initialize with protocol version ${shown}, which the gateway does not speak`,
+    );
+  }
+
+  /** The server does not continue the session: the next use begins anew. */
+  drop(): void {
+    const { connection } = this;
+    this.connection = undefined;
+    this.lists.forget();
+    if (connection === undefined) return;
+    this.start.disconnected(connection);
+    void connection.close(leaveGraceMs);
+  }
+
+  /** The target is in the configuration no more. */
+  remove(): void {
+    this.stop();
+    this.drop();
+  }
+
+  /** The session ends, and with it the connection. */
+  stop(): void {
+    this.closed = true;
+  }
+
+  view(): TargetView {
+    const view = this.connection?.view();
+    if (view !== undefined) return { ...view, name: this.name };
+    return {
+      name: this.name,
+      state: this.closed ? 'closed' : 'failed',
+      pid: undefined,
+      restarts: 0,
+      pending: 0,
+      lastError: this.lastError,
+    };
+  }
+}
+
+/** Sends the first request of a session to a server. */
+async function opened(connection: TargetConnection, initialize: Envelope): Promise<Envelope> {
+  const { promise, resolve, reject } = Promise.withResolvers<Envelope>();
+  connection.open(
+    { envelope: initialize, token: undefined, edits: [] },
+    { answered: resolve, failed: (error: GatewayError) => reject(error) },
+  );
+  return await promise;
+}

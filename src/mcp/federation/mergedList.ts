@@ -1,0 +1,179 @@
+/** The lists of all targets as one list, in pages of the gateway's own. */
+
+import { GatewayError } from '../../errors.ts';
+import type { CallStats } from '../session/mcpMetrics.ts';
+import type { ItemRules } from '../items/itemRules.ts';
+import type { ListShape } from '../items/items.ts';
+import type { CallLimit } from '../limits/callTimeouts.ts';
+import { announces, has } from './capabilities.ts';
+import type { Federation } from './federation.ts';
+import type { Member } from './member.ts';
+import { readList, type ListedItem } from './targetLists.ts';
+import { fromAll } from './fromAll.ts';
+
+/** Items and characters of one page. */
+const maxItems = 1_000;
+const maxCharacters = 4_194_304;
+
+/** How requests to targets are counted and limited. */
+export interface ListTools {
+  readonly cell: (target: string, method: string) => CallStats;
+  readonly limit: (target: string) => CallLimit;
+}
+
+/**
+ * The whole list of one target.
+ * @throws GatewayError
+ */
+export async function listOf(
+  federation: Federation,
+  member: Member,
+  method: string,
+  shape: ListShape,
+  { cell, limit }: ListTools,
+): Promise<readonly ListedItem[]> {
+  const connection = await member.connected();
+  const { facts, name: target } = member;
+  if (facts === undefined || !has(facts, method)) {
+    federation.owners.learn(federation.scope, target, shape.kind, []);
+    return [];
+  }
+  return await member.lists.get(method, announces(facts, method), async () => {
+    const since = performance.now();
+    const stats = cell(target, method);
+    try {
+      const reader = { target, connection, naming: federation.naming, limit: limit(target) };
+      const items = await readList(reader, method, shape);
+      stats.ended('ok', performance.now() - since);
+      if (shape.template !== true && shape.kind !== 'resource')
+        federation.owners.learn(
+          federation.scope,
+          target,
+          shape.kind,
+          // An item that the view hides owns no name.
+          items.flatMap(({ name }) =>
+            name === undefined || federation.naming.view?.hides(shape.kind, target, name) === true
+              ? []
+              : name,
+          ),
+        );
+      return items;
+    } catch (error) {
+      stats.ended('failed', performance.now() - since);
+      throw error;
+    }
+  });
+}
+
+/** The place behind the last item of a page. */
+interface Cursor {
+  readonly target: string;
+  /** The target's own name of the item. */
+  readonly name: string;
+  /** Its place in the list of its target, should the item be gone. */
+  readonly index: number;
+}
+
+const badCursor = (): GatewayError =>
+  new GatewayError('mcp_invalid_params', { message: 'invalid cursor: ask for the first page again' });
+
+/** @throws GatewayError mcp_invalid_params */
+export function readCursor(text: string): Cursor {
+  if (text.length > 8_192) throw badCursor();
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(text, 'base64url').toString());
+  } catch {
+    throw badCursor();
+  }
+  const [target, name, index] = Array.isArray(value) ? (value as unknown[]) : [];
+  if (typeof target !== 'string' || typeof name !== 'string' || typeof index !== 'number') throw badCursor();
+  return { target, name, index };
+}
+
+const cursorText = ({ target, name, index }: Cursor): string =>
+  Buffer.from(JSON.stringify([target, name, index])).toString('base64url');
+
+export interface Page {
+  /** JSON texts of the items. */
+  readonly items: readonly string[];
+  readonly nextCursor: string | undefined;
+}
+
+/**
+ * A page of the merged list, as the caller may see it.
+ * @throws GatewayError mcp_invalid_params for a cursor that is none, and what targets fail with
+ */
+export async function mergedPage(
+  federation: Federation,
+  method: string,
+  shape: ListShape,
+  itemRules: ItemRules | undefined,
+  cursor: string | undefined,
+  tools: ListTools,
+): Promise<Page> {
+  const from = cursor === undefined ? undefined : readCursor(cursor);
+  const lists = await fromAll(
+    federation,
+    (member) => listOf(federation, member, method, shape, tools),
+    (member, items) => {
+      member.lists.keepOnce(method, items);
+      federation.tellChanged(method.slice(0, method.indexOf('/')));
+    },
+  );
+  const page = new PageBuilder(federation, shape, itemRules);
+  let started = from === undefined;
+  for (const { member, value: items } of lists) {
+    let first = 0;
+    if (!started) {
+      if (member.name !== from!.target) continue;
+      started = true;
+      const known = items.findIndex(({ name }) => name === from!.name);
+      first = known < 0 ? from!.index : known + 1;
+    }
+    for (let index = first; index < items.length; index++) {
+      const next = page.add(member.name, items[index]!, index);
+      if (next !== undefined) return { items: page.items, nextCursor: next };
+    }
+  }
+  if (!started) throw badCursor();
+  return { items: page.items, nextCursor: undefined };
+}
+
+class PageBuilder {
+  readonly items: string[] = [];
+  private readonly federation: Federation;
+  private readonly shape: ListShape;
+  private readonly itemRules: ItemRules | undefined;
+  private characters = 0;
+  /** Of the last item on the page. */
+  private last: Cursor | undefined;
+
+  constructor(federation: Federation, shape: ListShape, itemRules: ItemRules | undefined) {
+    this.federation = federation;
+    this.shape = shape;
+    this.itemRules = itemRules;
+  }
+
+  /** @returns the cursor of the next page, where the item does not go on this one */
+  add(target: string, { name, text }: ListedItem, index: number): string | undefined {
+    if (!this.shows(target, name)) return undefined;
+    const full = this.items.length >= maxItems || this.characters + text.length > maxCharacters;
+    if (full && this.last !== undefined) return cursorText(this.last);
+    this.items.push(text);
+    this.characters += text.length;
+    if (name !== undefined) this.last = { target, name, index };
+    return undefined;
+  }
+
+  private shows(target: string, name: string | undefined): boolean {
+    const { itemRules, shape } = this;
+    const { kind, template = false } = shape;
+    // An item whose name cannot be told is hidden from a caller under rules, and nobody could use it by its target.
+    const { view } = this.federation.naming;
+    if (name === undefined) return itemRules === undefined && view === undefined;
+    if (view?.hides(kind, target, name, template) === true) return false;
+    if (itemRules !== undefined && !itemRules.allows({ kind, target, name, template })) return false;
+    return kind === 'resource' || this.federation.reaches(kind, target, name);
+  }
+}

@@ -1,0 +1,73 @@
+import { GatewayError } from '../../errors.ts';
+import type { ItemRules } from '../items/itemRules.ts';
+import { memberOf } from '../json/envelope.ts';
+import { Elements, splice } from '../json/scan.ts';
+import { targetError } from '../messages/rpcError.ts';
+import type { Session } from '../session/session.ts';
+import { isObject } from './capabilities.ts';
+import type { Federation } from './federation.ts';
+import { fromAll } from './fromAll.ts';
+import type { ListTools } from './mergedList.ts';
+import type { Member } from './member.ts';
+import { ask, ownMessage } from './targetAsk.ts';
+
+const method = 'tasks/list';
+const maxPages = 64;
+
+/**
+ * The caller's tasks of all targets, as JSON texts with the client's handles (MCP 2025-11-25, "Tasks").
+ * @throws GatewayError
+ */
+export async function mergedTasks(
+  federation: Federation,
+  session: Session,
+  itemRules: ItemRules | undefined,
+  tools: ListTools,
+): Promise<readonly string[]> {
+  const lists = await fromAll(
+    federation,
+    (member) => tasksOf(member, session, itemRules, tools),
+    () => undefined,
+  );
+  return lists.flatMap(({ value }) => value);
+}
+
+async function tasksOf(
+  member: Member,
+  session: Session,
+  itemRules: ItemRules | undefined,
+  { cell, limit }: ListTools,
+): Promise<readonly string[]> {
+  const connection = await member.connected();
+  const tasks = member.facts?.capabilities['tasks'];
+  if (!isObject(tasks) || tasks['list'] === undefined) return [];
+  const view = session
+    .tasksOf(connection)
+    .view(ownMessage(method), session.readerOf(connection), undefined, itemRules);
+  const found: string[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < maxPages; page++) {
+    const since = performance.now();
+    const response = await ask(connection, method, cursor && `{"cursor":${cursor}}`, limit(member.name));
+    cell(member.name, method).ended(response.isError ? 'error' : 'ok', performance.now() - since);
+    const shown = response.isError ? undefined : view.filter(response);
+    if (shown === undefined || shown instanceof GatewayError)
+      throw shown ?? targetError('mcp_target_failed', member.name, `answered ${method} with an error`);
+    found.push(...elementsOf(splice(response.text, shown.edits)));
+    const next = memberOf(response.text, response.body, 'nextCursor');
+    if (typeof next !== 'object') return found;
+    cursor = response.text.slice(next.start, next.end);
+  }
+  throw targetError('mcp_target_failed', member.name, `answered ${method} with a list that is too long`);
+}
+
+function elementsOf(text: string): string[] {
+  const whole = { start: text.indexOf('{'), end: text.length };
+  const result = memberOf(text, whole, 'result');
+  const list = typeof result === 'object' ? memberOf(text, result, 'tasks') : undefined;
+  if (typeof list !== 'object') return [];
+  const elements = new Elements(text, list.start);
+  const found: string[] = [];
+  while (elements.next()) found.push(text.slice(elements.start, elements.end));
+  return found;
+}

@@ -1,0 +1,72 @@
+import type { ItemKind } from '../items/items.ts';
+import { listShape } from '../items/items.ts';
+import type { OpenName, OwnItem } from '../items/naming.ts';
+import type { Federation } from './federation.ts';
+import { listOf, type ListTools } from './mergedList.ts';
+
+/** The list in which items of a kind stand; names of resources tell their target by themselves. */
+const listsOf: Readonly<Record<Exclude<ItemKind, 'resource'>, string>> = {
+  tool: 'tools/list',
+  prompt: 'prompts/list',
+};
+
+/**
+ * The one target that owns an item, and its own name for it; undefined where there is none. It comes later where the
+ * lists of targets have to be read first. The promise rejects where a target fails that may own the item.
+ */
+export function ownerOf(
+  federation: Federation,
+  kind: ItemKind,
+  shown: string,
+  tools: ListTools,
+): OwnItem | undefined | Promise<OwnItem | undefined> {
+  const found = federation.naming.ownItem(kind, shown);
+  if (found === undefined || 'target' in found) return found;
+  if (kind === 'resource') return undefined;
+  const known = ownerAmong(federation, kind, shown, found, 'stop');
+  return known ?? readAndFind(federation, kind, shown, found, tools);
+}
+
+/**
+ * The owner as far as the lists are known: the first target whose list has the name.
+ * @param unknown `stop`: a target whose list is not known may own the name, so later ones do not
+ */
+function ownerAmong(
+  { owners, scope, naming }: Federation,
+  kind: ItemKind,
+  shown: string,
+  { candidates }: OpenName,
+  unknown: 'stop' | 'skip',
+): OwnItem | undefined {
+  for (const target of candidates) {
+    const names = owners.namesOf(scope, target, kind);
+    if (names === undefined && unknown === 'stop') return undefined;
+    for (const name of names ?? []) if (naming.prefixedName(target, name) === shown) return { target, name };
+  }
+  return undefined;
+}
+
+async function readAndFind(
+  federation: Federation,
+  kind: Exclude<ItemKind, 'resource'>,
+  shown: string,
+  open: OpenName,
+  tools: ListTools,
+): Promise<OwnItem | undefined> {
+  const method = listsOf[kind];
+  const shape = listShape(method)!;
+  const members = open.candidates.flatMap((name) => federation.member(name) ?? []);
+  const results = await Promise.allSettled(
+    members.map((member) => listOf(federation, member, method, shape, tools)),
+  );
+  const failed = results.find((result) => result.status === 'rejected');
+  const found = ownerAmong(federation, kind, shown, open, federation.failOpen ? 'skip' : 'stop');
+  if (found !== undefined) return found;
+  // It may be an item of the target that failed.
+  if (failed !== undefined) throw failed.reason;
+  const [only, ...others] = open.candidates;
+  // A name that looks like a shortened one, and is none.
+  if (only !== undefined && others.length === 0)
+    return { target: only, name: shown.slice(federation.naming.prefixedName(only, '').length) };
+  return undefined;
+}

@@ -1,0 +1,189 @@
+/** The whole lists of one target of several: all pages, with the names that the client sees. */
+
+import type { GatewayError } from '../../errors.ts';
+import { cut, memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
+import { Elements, splice } from '../json/scan.ts';
+import type { ListShape } from '../items/items.ts';
+import { shownEdits } from '../items/listFilter.ts';
+import type { Naming } from '../items/naming.ts';
+import type { CallLimit } from '../limits/callTimeouts.ts';
+import type { RetainedMemory } from '../limits/retainedMemory.ts';
+import { targetError } from '../messages/rpcError.ts';
+import type { TargetConnection } from '../targets/kind/target.ts';
+import { ask } from './targetAsk.ts';
+
+/** An item of a list. */
+export interface ListedItem {
+  /** The target's own name for it; undefined where the item has none that can be told. */
+  readonly name: string | undefined;
+  /** The item with the client's names. */
+  readonly text: string;
+}
+
+/** A list that ends nowhere is a failure of its target, never a shorter list. */
+const maxPages = 64;
+const maxItems = 20_000;
+const maxCharacters = 33_554_432;
+/** JSON-RPC: the server has no such list. */
+const methodNotFound = -32601;
+
+export interface ListReader {
+  /** The target's name today. */
+  readonly target: string;
+  readonly connection: TargetConnection;
+  readonly naming: Naming;
+  readonly limit: CallLimit;
+}
+
+/**
+ * Reads every page of a list.
+ * @throws GatewayError mcp_target_failed, mcp_target_timeout and what else a call can fail with
+ */
+export async function readList(
+  { target, connection, naming, limit }: ListReader,
+  method: string,
+  shape: ListShape,
+): Promise<readonly ListedItem[]> {
+  const items: ListedItem[] = [];
+  const cursors = new Set<string>();
+  let cursor: string | undefined;
+  let characters = 0;
+  const broken = (what: string): GatewayError => targetError('mcp_target_failed', target, what);
+  for (let page = 0; page < maxPages; page++) {
+    const response = await ask(connection, method, cursor && `{"cursor":${cursor}}`, limit);
+    if (response.isError) {
+      // A server that lacks a feature is none that fails.
+      if (page === 0 && errorCodeOf(response) === methodNotFound) return [];
+      throw broken(`answered ${method} with an error: ${errorTextOf(response)}`);
+    }
+    characters += response.text.length;
+    const more = itemsOf(response, target, shape, naming);
+    if (more === undefined) throw broken('answered with something that is no list');
+    for (const item of more) items.push(item);
+    if (items.length > maxItems || characters > maxCharacters) break;
+    cursor = cursorOf(response);
+    if (cursor === undefined) return items;
+    if (cursors.has(cursor)) throw broken(`answered ${method} with the same cursor twice`);
+    cursors.add(cursor);
+  }
+  throw broken(`answered ${method} with a list that is too long`);
+}
+
+function itemsOf(
+  { text, body }: Envelope,
+  target: string,
+  shape: ListShape,
+  naming: Naming,
+): ListedItem[] | undefined {
+  const list = memberOf(text, body, shape.list);
+  if (list === undefined || list === 'ambiguous') return undefined;
+  const items: ListedItem[] = [];
+  const elements = new Elements(text, list.start);
+  while (elements.next()) items.push(itemAt(text, elements, target, shape, naming));
+  return elements.broken ? undefined : items;
+}
+
+function itemAt(text: string, at: Span, target: string, shape: ListShape, naming: Naming): ListedItem {
+  // Copied, so that an item does not keep its whole page alive.
+  const own = cut(text, at);
+  const whole: Span = { start: 0, end: own.length };
+  const place = memberOf(own, whole, shape.member);
+  const name = place === 'ambiguous' ? undefined : stringValue(own, place);
+  if (name === undefined || typeof place !== 'object') return { name: undefined, text: own };
+  const edits = shownEdits(own, whole, { naming, kind: shape.kind, target, name, place });
+  return { name, text: edits.length === 0 ? own : splice(own, edits) };
+}
+
+function cursorOf({ text, body }: Envelope): string | undefined {
+  const place = memberOf(text, body, 'nextCursor');
+  if (place === 'ambiguous' || stringValue(text, place) === undefined) return undefined;
+  return cut(text, place!);
+}
+
+/** The `error` of a response; its envelope tells the place of a result only. */
+const errorPlace = ({ text }: Envelope): Span | undefined => {
+  const found = memberOf(text, { start: text.indexOf('{'), end: text.length }, 'error');
+  return found === 'ambiguous' ? undefined : found;
+};
+
+function errorCodeOf(response: Envelope): number | undefined {
+  const code = memberOf(response.text, errorPlace(response), 'code');
+  return typeof code === 'object' ? Number(response.text.slice(code.start, code.end)) : undefined;
+}
+
+/** For the log and for the message to the client. */
+export function errorTextOf(response: Envelope): string {
+  const place = memberOf(response.text, errorPlace(response), 'message');
+  const message = place === 'ambiguous' ? undefined : stringValue(response.text, place);
+  return `${String(errorCodeOf(response) ?? '?')} ${message?.slice(0, 200) ?? ''}`.trim();
+}
+
+/** The lists of one target, remembered while its server says when they change. */
+export class TargetLists {
+  private readonly keep: RetainedMemory;
+  private readonly kept = new Map<
+    string,
+    { readonly items: readonly ListedItem[]; readonly length: number }
+  >();
+  private readonly underWay = new Map<string, Promise<readonly ListedItem[]>>();
+  /** Lists of slow servers that came too late for the request that asked for them. */
+  private readonly once = new Map<string, readonly ListedItem[]>();
+  /** Counts changes: a list that was asked for before one is not remembered. */
+  private changes = 0;
+
+  constructor(keep: RetainedMemory) {
+    this.keep = keep;
+  }
+
+  /**
+   * The whole list; requests at the same time share one reading.
+   * @param announced the server says when the list changes
+   */
+  async get(
+    method: string,
+    announced: boolean,
+    read: () => Promise<readonly ListedItem[]>,
+  ): Promise<readonly ListedItem[]> {
+    const known = this.kept.get(method);
+    if (known !== undefined) return known.items;
+    const once = this.once.get(method);
+    this.once.delete(method);
+    if (once !== undefined) return once;
+    const before = this.underWay.get(method);
+    if (before !== undefined) return await before;
+    const { changes } = this;
+    const reading = read();
+    this.underWay.set(method, reading);
+    try {
+      const items = await reading;
+      if (announced && changes === this.changes) this.remember(method, items);
+      return items;
+    } finally {
+      if (this.underWay.get(method) === reading) this.underWay.delete(method);
+    }
+  }
+
+  /** Keeps a list for its next reader: the client has just been told to read it again. */
+  keepOnce(method: string, items: readonly ListedItem[]): void {
+    if (!this.kept.has(method)) this.once.set(method, items);
+  }
+
+  /** @param list the list that changed, such as `tools/list`; absent: all of them */
+  forget(list?: string): void {
+    this.changes++;
+    for (const [method, { length }] of [...this.kept]) {
+      if (list !== undefined && !method.startsWith(list)) continue;
+      this.keep.remove(length);
+      this.kept.delete(method);
+    }
+    this.once.clear();
+    this.underWay.clear();
+  }
+
+  private remember(method: string, items: readonly ListedItem[]): void {
+    const length = items.reduce((sum, { text, name = '' }) => sum + text.length + name.length, 0);
+    this.keep.add(length);
+    if (this.keep.isOverLimit) this.keep.remove(length);
+    else this.kept.set(method, { items, length });
+  }
+}

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { McpItemView, StdioTarget } from '../../model/index.ts';
+import type { CatalogSettings } from '../fixtures/catalog.ts';
+import { mcpBackend, startHarness, stdioTarget, type Harness } from '../harness.testing.ts';
+import { RawClient, type Message } from '../rawClient.testing.ts';
+
+const program = fileURLToPath(new URL('../fixtures/catalog.ts', import.meta.url));
+const catalog = (settings: CatalogSettings): StdioTarget =>
+  stdioTarget({ name: settings.name, args: [program, JSON.stringify(settings)] });
+
+const tickets = catalog({
+  name: 'tickets',
+  tools: ['search_issues', 'close_issue', 'delete_issue', 'seen'],
+  prompts: ['triage'],
+});
+const files = catalog({
+  name: 'files',
+  tools: ['read_file', 'read_folder', 'write_file'],
+  resources: ['file:///a', 'file:///secret/b'],
+  templates: ['file:///{path}'],
+});
+
+let harness: Harness;
+before(async () => {
+  harness = await startHarness();
+});
+after(() => harness.close());
+
+async function open(view: McpItemView, targets = [tickets, files]): Promise<RawClient> {
+  harness.use(mcpBackend({ targets, view }));
+  const client = new RawClient(harness.url);
+  await client.initialize();
+  return client;
+}
+
+async function list(client: RawClient, method: string): Promise<Record<string, unknown>[]> {
+  const { json } = await client.post(client.request(method));
+  assert.ok(json.result, JSON.stringify(json.error));
+  return Object.values(json.result)[0] as Record<string, unknown>[];
+}
+
+const namesOf = async (client: RawClient): Promise<unknown[]> =>
+  (await list(client, 'tools/list')).map(({ name }) => name);
+
+const ask = async (client: RawClient, method: string, params: object): Promise<Message> =>
+  (await client.post(client.request(method, params))).json;
+
+const search = {
+  target: 'tickets',
+  name: 'search_issues',
+  as: 'find_ticket',
+  title: 'Find a ticket',
+  description: 'Finds tickets by words.',
+};
+
+test('a view chooses tools of several targets, and renames and describes them anew', async () => {
+  const client = await open({ rest: 'hide', tools: [search, { target: 'files', name: 'read_*' }] });
+  const tools = await list(client, 'tools/list');
+  assert.deepEqual(
+    tools.map(({ name }) => name),
+    ['find_ticket', 'files_read_file', 'files_read_folder'],
+  );
+  assert.partialDeepStrictEqual(tools[0], {
+    title: 'Find a ticket',
+    description: 'Finds tickets by words.',
+    inputSchema: { type: 'object' },
+  });
+  assert.equal(tools[1]?.['description'], undefined);
+  assert.equal(await client.call('find_ticket'), 'tickets: search_issues');
+  assert.equal(await client.call('files_read_file'), 'files: read_file');
+});
+
+test('a tool that the view hides or renames cannot be called by its own name', async () => {
+  const client = await open({ rest: 'hide', tools: [search] });
+  for (const name of ['tickets_search_issues', 'search_issues', 'tickets_delete_issue', 'files_read_file']) {
+    const { error } = await ask(client, 'tools/call', { name });
+    assert.deepEqual([error?.code, error?.message], [-32602, `Unknown tool: ${name}`]);
+  }
+});
+
+test('kinds without a list stay whole, and an empty list hides a kind', async () => {
+  const shown = await open({ rest: 'hide', tools: [search] });
+  assert.deepEqual(await list(shown, 'prompts/list'), [{ name: 'tickets_triage' }]);
+  const hidden = await open({ rest: 'hide', prompts: [] });
+  assert.deepEqual(await list(hidden, 'prompts/list'), []);
+  assert.equal((await ask(hidden, 'prompts/get', { name: 'tickets_triage' })).error?.code, -32602);
+});
+
+test('a view that shows the rest hides what its entries say, whatever way a URI is written', async () => {
+  const client = await open({
+    rest: 'show',
+    tools: [{ name: 'delete_*', hide: true }],
+    resources: [{ target: 'files', name: 'file:///secret/*', hide: true }],
+  });
+  assert.ok(!(await namesOf(client)).includes('tickets_delete_issue'));
+  assert.ok((await namesOf(client)).includes('tickets_close_issue'));
+  assert.deepEqual(
+    (await list(client, 'resources/list')).map(({ uri }) => uri),
+    ['files+file:///a'],
+  );
+  assert.ok((await ask(client, 'resources/read', { uri: 'files+file:///a' })).result);
+  for (const uri of ['file:///secret/b', 'file:///%73ecret/b', 'file:///x/../secret/b', 'FILE:///secret/b'])
+    assert.equal((await ask(client, 'resources/read', { uri: `files+${uri}` })).error?.code, -32602, uri);
+});
+
+test('a view of a template shows the resources that it stands for', async () => {
+  const client = await open({ rest: 'hide', resources: [{ target: 'files', name: 'file:///{path}' }] });
+  assert.deepEqual(
+    (await list(client, 'resources/templates/list')).map(({ uriTemplate }) => uriTemplate),
+    ['files+file:///{path}'],
+  );
+  assert.ok((await ask(client, 'resources/read', { uri: 'files+file:///any' })).result);
+  assert.equal((await ask(client, 'resources/read', { uri: 'files+http://x' })).error?.code, -32602);
+});
+
+test('a view works for a single target, too, whose list stays as it is otherwise', async () => {
+  const client = await open({ rest: 'show', tools: [search, { name: 'delete_issue', hide: true }] }, [
+    tickets,
+  ]);
+  assert.deepEqual(await namesOf(client), ['find_ticket', 'close_issue', 'seen']);
+  assert.equal(await client.call('find_ticket'), 'tickets: search_issues');
+  assert.equal(await client.call('close_issue'), 'tickets: close_issue');
+  assert.equal((await ask(client, 'tools/call', { name: 'search_issues' })).error?.code, -32602);
+});
+
+test('rules see the upstream name, whatever the view shows', async (t) => {
+  const seen: string[] = [];
+  const judged = await startHarness({
+    caller: () => ({
+      principal: 'ada',
+      mayUse: ({ target, name }) => {
+        seen.push(`${target}/${name}`);
+        return name === 'search_issues';
+      },
+    }),
+    backend: mcpBackend({ targets: [tickets, files], view: { rest: 'show', tools: [search] } }),
+  });
+  t.after(() => judged.close());
+  const client = new RawClient(judged.url);
+  await client.initialize();
+  assert.deepEqual(await namesOf(client), ['find_ticket']);
+  assert.equal(await client.call('find_ticket'), 'tickets: search_issues');
+  assert.ok(seen.includes('tickets/search_issues'));
+  assert.ok(!seen.some((one) => one.includes('find_ticket')));
+});

@@ -1,0 +1,175 @@
+/**
+ * A request of a client whose session has several targets: it goes to the one target that owns its item, or to all of
+ * them, or the gateway answers it.
+ */
+
+import { GatewayError } from '../../errors.ts';
+import { asGatewayError, fromAll } from '../federation/fromAll.ts';
+import { Federation } from '../federation/federation.ts';
+import { mergedPage, type ListTools } from '../federation/mergedList.ts';
+import { mergedTasks } from '../federation/mergedTasks.ts';
+import { ownerOf } from '../federation/ownerOf.ts';
+import { unknownItemError } from '../items/itemFilters.ts';
+import { listShape, type NamedItem, type UnclearItem } from '../items/items.ts';
+import { cut, memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
+import { errorResponse } from '../messages/rpcError.ts';
+import { BroadCall } from './broadCall.ts';
+import { callLimit, faults, invalid, prepareForTarget, refusal, type Dispatch } from './targetRequest.ts';
+
+type Item = NamedItem | UnclearItem | undefined;
+type Token = Span | undefined;
+
+/** Answers of the gateway itself, as JSON texts: a ping asks whether the other side of the connection is there. */
+const ownAnswers: Readonly<Record<string, string>> = { ping: '{}' };
+
+/** Judges a request. @returns what carries out the verdict */
+export function prepareFederated(x: Dispatch, request: Envelope, item: Item, token: Token): () => void {
+  const { federation } = x.session;
+  if (!(federation instanceof Federation)) throw new Error('the session has no federation');
+  const { method } = request;
+  const own = Object.hasOwn(ownAnswers, method) ? ownAnswers[method] : undefined;
+  if (own !== undefined) return () => x.answer.respond(resultText(request, own));
+  if (listShape(method) !== undefined || method === 'tasks/list')
+    return () => answerBroadly(x, federation, request, (tools) => list(x, federation, request, tools));
+  if (method === 'logging/setLevel')
+    return () => answerBroadly(x, federation, request, () => setLevel(x, federation, request));
+  if (typeof item === 'string') return refusal(x, request, invalid(faults[item]));
+  if (item !== undefined) return prepareItem(x, federation, request, item, token);
+  if (method.startsWith('tasks/')) return prepareTask(x, federation, request, token);
+  return refusal(x, request, new GatewayError('mcp_unknown_method'));
+}
+
+/** A request about an item of one target. */
+function prepareItem(
+  x: Dispatch,
+  federation: Federation,
+  request: Envelope,
+  item: NamedItem,
+  token: Token,
+): () => void {
+  const owner = ownerOf(federation, item.kind, item.name, toolsOf(x));
+  const send = (found: { target: string; name: string } | undefined): (() => void) => {
+    const member = found && federation.member(found.target);
+    if (found === undefined || member === undefined) return refusal(x, request, unknownItemError(item));
+    const { ready } = member;
+    if (ready !== undefined)
+      return prepareForTarget(x, { request, token, target: ready, item, own: found.name });
+    return later(x, request, member.connected(), (target) =>
+      prepareForTarget(x, { request, token, target, item, own: found.name }),
+    );
+  };
+  return owner instanceof Promise ? later(x, request, owner, send) : send(owner);
+}
+
+/** A request about a task: the handle tells its server. */
+function prepareTask(x: Dispatch, federation: Federation, request: Envelope, token: Token): () => void {
+  const { session, itemRules } = x;
+  for (const { ready: target } of federation.all)
+    if (
+      target !== undefined &&
+      session.tasksOf(target).fromClient(request, session.readerOf(target), itemRules) !== undefined
+    )
+      return prepareForTarget(x, { request, token, target, item: undefined, own: undefined });
+  return refusal(x, request, new GatewayError('mcp_unknown_task'));
+}
+
+/** Carries out a verdict that has to wait for a target. */
+function later<Found>(
+  x: Dispatch,
+  request: Envelope,
+  awaited: Promise<Found>,
+  prepare: (found: Found) => () => void,
+): () => void {
+  return () => {
+    const call = new BroadCall(x, request);
+    awaited.then(
+      (found) => {
+        if (call.leave()) prepare(found)();
+      },
+      (error: unknown) => call.respond(errorResponse(asGatewayError(error), call.idText)),
+    );
+  };
+}
+
+/** A request that the gateway answers with what all targets say. */
+function answerBroadly(
+  x: Dispatch,
+  federation: Federation,
+  request: Envelope,
+  resultOf: (tools: ListTools) => Promise<string>,
+): void {
+  const call = new BroadCall(x, request);
+  const tally = x.enter();
+  const leave = federation.enter(call);
+  x.session.streams.expect(x.answer);
+  resultOf(toolsOf(x))
+    .then(
+      (result) => call.respond(resultText(request, result)),
+      (error: unknown) => call.respond(errorResponse(asGatewayError(error), call.idText)),
+    )
+    .finally(() => {
+      leave();
+      tally.leave();
+      x.session.touch();
+    })
+    .catch((error: unknown) => federation.log.error('Response failed', { error: String(error) }));
+}
+
+const toolsOf = (x: Dispatch): ListTools => ({
+  cell: (target, method) => x.mcpMetrics.cell(target, method),
+  limit: (target) => callLimit(x, target),
+});
+
+/** @throws GatewayError */
+async function list(
+  x: Dispatch,
+  federation: Federation,
+  request: Envelope,
+  tools: ListTools,
+): Promise<string> {
+  const { method } = request;
+  const cursor = cursorOf(request);
+  const shape = listShape(method);
+  if (shape === undefined) {
+    const tasks = await mergedTasks(federation, x.session, x.itemRules, tools);
+    return `{"tasks":[${tasks.join(',')}]}`;
+  }
+  const { items, nextCursor } = await mergedPage(federation, method, shape, x.itemRules, cursor, tools);
+  const next = nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(nextCursor)}`;
+  return `{"${shape.list}":[${items.join(',')}]${next}}`;
+}
+
+/** @throws GatewayError mcp_invalid_params */
+function cursorOf({ text, body }: Envelope): string | undefined {
+  const place = memberOf(text, body, 'cursor');
+  if (place === undefined) return undefined;
+  const cursor = place === 'ambiguous' ? undefined : stringValue(text, place);
+  if (cursor === undefined)
+    throw new GatewayError('mcp_invalid_params', { message: 'invalid cursor: it must be one string' });
+  return cursor;
+}
+
+/** @throws GatewayError */
+async function setLevel(x: Dispatch, federation: Federation, { text, body }: Envelope): Promise<string> {
+  const place = memberOf(text, body, 'level');
+  const level = place === 'ambiguous' ? undefined : stringValue(text, place);
+  if (level === undefined || level.length > 64)
+    throw new GatewayError('mcp_invalid_params', { message: 'invalid params: level must be a string' });
+  const params = JSON.stringify({ level });
+  const answers = await fromAll(
+    federation,
+    (member) => federation.setLevelOf(member, params, callLimit(x, member.name)),
+    () => undefined,
+  );
+  const refused = answers.find(({ value }) => value !== undefined);
+  if (refused?.value !== undefined)
+    throw new GatewayError('mcp_invalid_params', {
+      message: `target "${refused.member.name}" refused the level: ${refused.value}`,
+    });
+  federation.rememberLevel(params);
+  return '{}';
+}
+
+/** The response with a result of the gateway's own. */
+const resultText = ({ text, idSpan }: Envelope, result: string): string =>
+  `{"jsonrpc":"2.0","id":${cut(text, idSpan)},"result":${result}}`;

@@ -1,0 +1,179 @@
+import { GatewayError } from '../../errors.ts';
+import type { HttpRequest } from '../../http/index.ts';
+import type { McpBackend, McpTarget } from '../../model/index.ts';
+import { isOverNetwork } from '../targets/facts.ts';
+import type { PostResponse } from '../session/postResponse.ts';
+import type { Tally } from '../limits/budget.ts';
+import { Call } from '../session/call.ts';
+import { completedBy, listShape, type NamedItem, type UnclearItem } from '../items/items.ts';
+import { CompletionFilter, ContentsFilter, maxShown, unknownItemError } from '../items/itemFilters.ts';
+import type { CallLimit } from '../limits/callTimeouts.ts';
+import { cut, memberOf, type Envelope, type Span } from '../json/envelope.ts';
+import type { Edit } from '../json/scan.ts';
+import type { ItemRules } from '../items/itemRules.ts';
+import { ListFilter } from '../items/listFilter.ts';
+import type { Naming } from '../items/naming.ts';
+import { ResourceUriFilter } from '../items/resourceUris.ts';
+import type { McpMetrics } from '../session/mcpMetrics.ts';
+import { clientRequests } from '../messages/mcpMethods.ts';
+import { errorResponse } from '../messages/rpcError.ts';
+import type { Session } from '../session/session.ts';
+import type { TargetConnection } from '../targets/kind/target.ts';
+import type { TaskItem } from '../session/taskRegistry.ts';
+import { ResponseFilters, type ResponseFilter } from '../items/responseFilter.ts';
+
+export interface Dispatch {
+  readonly settings: McpBackend;
+  readonly naming: Naming;
+  readonly session: Session;
+  readonly answer: PostResponse;
+  /** Undefined where the route has no rule about items. */
+  readonly itemRules: ItemRules | undefined;
+  readonly http: HttpRequest;
+  readonly mcpMetrics: McpMetrics;
+  /** Counts a call for its caller. */
+  readonly enter: () => Tally;
+  /** The time that a call may take where its target does not say it. */
+  readonly callLimit: CallLimit;
+}
+
+export const invalid = (why: string): GatewayError =>
+  new GatewayError('mcp_invalid_request', { message: `invalid request: ${why}` });
+
+/** The reasons to refuse a request before its item is looked at. */
+export const faults: Readonly<Record<UnclearItem | 'long', string>> = {
+  ambiguous: 'a member is repeated',
+  malformed: 'the name is not a string, or too long',
+  unnamed: 'it names no item',
+  long: 'the progress token is too long',
+};
+
+/** The response to a request that is not sent. */
+export function refusal(x: Dispatch, { text, idSpan }: Envelope, error: GatewayError): () => void {
+  const idText = cut(text, idSpan);
+  return () => x.answer.respond(errorResponse(error, idText));
+}
+
+/** A request for one target. */
+export interface TargetRequest {
+  readonly request: Envelope;
+  readonly token: Span | undefined;
+  readonly target: TargetConnection;
+  readonly item: NamedItem | UnclearItem | undefined;
+  /** The target's own name of the item; undefined where the client's name is none of this target. */
+  readonly own: string | undefined;
+}
+
+/** Judges a request for one target. @returns what sends or refuses it */
+export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void {
+  const { itemRules, session } = x;
+  const { request, token, target, item, own } = asked;
+  const name = session.nameOf(target);
+  const cell = x.mcpMetrics.cell(name, request.method);
+  x.http.annotate('mcp.target', name);
+  const denied = (error: GatewayError) => {
+    cell.ended('denied', 0);
+    return refusal(x, request, error);
+  };
+  if (itemRules !== undefined && !clientRequests.has(request.method))
+    return denied(new GatewayError('mcp_unknown_method'));
+  const reader = session.readerOf(target);
+  const ofTasks = session.tasksOf(target).fromClient(request, reader, itemRules);
+  if (ofTasks === undefined) return denied(new GatewayError('mcp_unknown_task'));
+  const edits: Edit[] = [...ofTasks];
+  const filters: ResponseFilter[] = [];
+  let used: TaskItem | undefined;
+  if (typeof item === 'object') {
+    x.http.annotate(`mcp.${item.kind}`, item.name.slice(0, maxShown));
+    if (own === undefined || x.naming.view?.hides(item.kind, name, own, item.template) === true)
+      return denied(unknownItemError(item));
+    used = { kind: item.kind, name: own };
+    if (own !== item.name) edits.push({ ...item.span, replacement: JSON.stringify(own) });
+    if (itemRules !== undefined) {
+      const found = viewOfItem(x, request, { ...item, name: own }, name, itemRules);
+      if (found === 'hidden') return denied(unknownItemError(item));
+      if (typeof found === 'string') return refusal(x, request, invalid(faults[found]));
+      if (found !== undefined) filters.push(found);
+    }
+  } else {
+    const view = viewOfList(x, request.method, name);
+    if (view !== undefined) filters.push(view);
+  }
+  // The filter of contents puts the client's URIs in by itself.
+  if (x.naming.federated && !filters.some((filter) => filter instanceof ContentsFilter))
+    filters.push(new ResourceUriFilter(x.naming, name));
+  filters.push(session.tasksOf(target).view(request, reader, used, itemRules));
+  const limit = callLimit(x, name, used);
+  const filter = filters.length === 1 ? filters[0] : new ResponseFilters(filters);
+  const out = { envelope: request, token, edits, limit };
+  const tokenText = token === undefined ? undefined : cut(request.text, token);
+  const ask = (cursor: string, call: Call): void =>
+    session.send(target, { ...out, edits: [...edits, ...cursorEdits(request, cursor)] }, call);
+  return () => {
+    const { answer } = x;
+    const tally = x.enter();
+    session.send(
+      target,
+      out,
+      new Call({ answer, request, stats: cell, tokenText, filter, ask, tally, session }),
+    );
+  };
+}
+
+/** The time that a call may take without progress: the setting closest to the tool counts. */
+export function callLimit(
+  { settings, callLimit: general }: Pick<Dispatch, 'settings' | 'callLimit'>,
+  name: string,
+  used?: TaskItem,
+): CallLimit {
+  const target = settings.targets.find((one) => one.name === name);
+  if (target === undefined) return general;
+  const ofTarget = target.callTimeoutMs ?? (isOverNetwork(target) ? target.requestTimeoutMs : undefined);
+  const ms = toolTimeout(target, used) ?? ofTarget;
+  return ms === undefined ? general : { ms };
+}
+
+const toolTimeout = ({ toolTimeoutsMs: tools }: McpTarget, used: TaskItem | undefined): number | undefined =>
+  tools !== undefined && used?.kind === 'tool' && Object.hasOwn(tools, used.name)
+    ? tools[used.name]
+    : undefined;
+
+/** The caller's view of the server's answer about an item; `hidden` if the rules hide it. */
+function viewOfItem(
+  { naming }: Dispatch,
+  request: Envelope,
+  item: NamedItem,
+  target: string,
+  itemRules: ItemRules,
+): ResponseFilter | UnclearItem | 'hidden' | undefined {
+  if (!itemRules.allows({ ...item, target })) return 'hidden';
+  if (request.method === 'resources/read') return new ContentsFilter(item, target, itemRules, naming);
+  if (!item.template) return undefined;
+  const completed = completedBy(request);
+  if (typeof completed === 'string') return completed;
+  if (!itemRules.allowsExpansion(target, item.name, completed.values)) return 'hidden';
+  return new CompletionFilter(item.name, completed, target, itemRules);
+}
+
+/** The caller's view of the list that a method answers; undefined if it stays unchanged. */
+function viewOfList(x: Dispatch, method: string, target: string): ResponseFilter | undefined {
+  const shape = listShape(method);
+  if (shape === undefined) return undefined;
+  const { itemRules, naming } = x;
+  const plain =
+    naming.view === undefined && (shape.kind === 'resource' || naming.prefixedName(target, '') === '');
+  return itemRules === undefined && plain ? undefined : new ListFilter({ shape, target, naming, itemRules });
+}
+
+/** Puts the cursor of another page into the request for a list. */
+function cursorEdits({ text, body }: Envelope, cursor: string): Edit[] {
+  if (body === undefined) {
+    const at = text.indexOf('{') + 1;
+    return [{ start: at, end: at, replacement: `"params":{"cursor":${cursor}},` }];
+  }
+  const place = memberOf(text, body, 'cursor');
+  if (typeof place === 'object') return [{ ...place, replacement: cursor }];
+  const at = body.start + 1;
+  const comma = /^\{\s*\}$/.test(text.slice(body.start, body.end)) ? '' : ',';
+  return [{ start: at, end: at, replacement: `"cursor":${cursor}${comma}` }];
+}
