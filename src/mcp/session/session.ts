@@ -250,8 +250,9 @@ export class Session implements TargetListener, Evictable {
   readerOf(target: TargetConnection): TaskReader {
     const { principal, label } = this;
     const configured = this.configured.get(target.name);
-    // A child serves one session.
-    const server = configured !== undefined && isOverNetwork(configured) ? serverOf(configured) : label;
+    // A child serves one target of one session.
+    const child = JSON.stringify([label, target.name]);
+    const server = configured !== undefined && isOverNetwork(configured) ? serverOf(configured) : child;
     return { server, principal, session: label, target: this.nameOf(target) };
   }
 

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { StdioTarget } from '../../model/index.ts';
+import type { CatalogSettings } from '../fixtures/catalog.ts';
+import { mcpBackend, startHarness, stdioTarget, type Harness } from '../harness.testing.ts';
+import { RawClient, type Message } from '../rawClient.testing.ts';
+
+const program = fileURLToPath(new URL('../fixtures/catalog.ts', import.meta.url));
+const catalog = (settings: CatalogSettings): StdioTarget =>
+  stdioTarget({ name: settings.name, args: [program, JSON.stringify(settings)] });
+
+let harness: Harness;
+before(async () => {
+  harness = await startHarness();
+});
+after(() => harness.close());
+
+async function open(targets: readonly StdioTarget[]): Promise<RawClient> {
+  harness.use(mcpBackend({ targets }));
+  const client = new RawClient(harness.url);
+  await client.initialize();
+  return client;
+}
+
+async function ask(client: RawClient, method: string, params: object): Promise<Message> {
+  const { events, json } = await client.post(client.request(method, params));
+  return events.at(-1) ?? json;
+}
+
+test('tasks of two children with the same id stay apart', async () => {
+  const capabilities = { tools: {}, tasks: { requests: { tools: { call: {} } } } };
+  const client = await open(
+    ['first', 'second'].map((name) => catalog({ name, tools: ['task'], capabilities })),
+  );
+  const handles = new Map<string, string>();
+  for (const name of ['first', 'second']) {
+    const { result } = await ask(client, 'tools/call', { name: `${name}_task`, arguments: {}, task: {} });
+    handles.set(name, (result!['task'] as { taskId: string }).taskId);
+  }
+  for (const [name, taskId] of handles) {
+    const { result } = await ask(client, 'tasks/get', { taskId });
+    assert.deepEqual(result, { taskId, status: 'working', statusMessage: name });
+  }
+});
