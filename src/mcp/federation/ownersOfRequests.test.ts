@@ -43,3 +43,11 @@ test('tasks of two children with the same id stay apart', async () => {
     assert.deepEqual(result, { taskId, status: 'working', statusMessage: name });
   }
 });
+
+test('where no target logs, there is no level to set', async () => {
+  const client = await open(
+    ['first', 'second'].map((name) => catalog({ name, capabilities: { tools: {} } })),
+  );
+  const { error } = await ask(client, 'logging/setLevel', { level: 'error' });
+  assert.equal(error?.code, -32601);
+});

@@ -4,6 +4,7 @@
  */
 
 import { GatewayError } from '../../errors.ts';
+import { has } from '../federation/capabilities.ts';
 import { asGatewayError, fromAll } from '../federation/fromAll.ts';
 import { Federation } from '../federation/federation.ts';
 import { mergedPage, type ListTools } from '../federation/mergedList.ts';
@@ -166,6 +167,9 @@ async function setLevel(x: Dispatch, federation: Federation, { text, body }: Env
     throw new GatewayError('mcp_invalid_params', {
       message: `target "${refused.member.name}" refused the level: ${refused.value}`,
     });
+  // `initialize` has told the client that no server logs.
+  if (federation.all.every(({ facts }) => facts !== undefined && !has(facts, 'logging')))
+    throw new GatewayError('mcp_unknown_method');
   federation.rememberLevel(params);
   return '{}';
 }
