@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { startGateway, type GatewayProcess } from '../e2e/gateway.testing.ts';
-import { everything, mcpRoute, node, startIdp } from '../e2e/stage.testing.ts';
+import { authentication, everything, node, startIdp } from '../e2e/stage.testing.ts';
 import type { ClientRow, Seen, Wanted } from './client.ts';
 import { expectedFailures } from './expectedFailures.ts';
 
@@ -10,21 +11,43 @@ type Items = Omit<Wanted, 'url' | 'token' | 'message'>;
 interface Endpoint {
   readonly name: string;
   readonly path: string;
+  readonly targets: readonly object[];
   readonly items: Items;
   /** Some of the tools that are listed. */
   readonly tools: readonly string[];
 }
 
+const one = { name: 'one', stdio: { cmd: node, args: [everything, 'stdio'] } };
+const two = {
+  name: 'two',
+  stdio: {
+    cmd: node,
+    args: [fileURLToPath(new URL('../e2e/fixtures/sdk2Items.ts', import.meta.url))],
+  },
+};
+
 const endpoints: readonly Endpoint[] = [
   {
     name: 'one target',
     path: '/alone',
+    targets: [one],
     items: {
       tool: 'echo',
       resource: 'demo://resource/static/document/features.md',
       prompt: 'simple-prompt',
     },
     tools: ['echo', 'get-sum', 'get-tiny-image'],
+  },
+  {
+    name: 'a federation',
+    path: '/federated',
+    targets: [one, two],
+    items: {
+      tool: 'one_echo',
+      resource: 'one+demo://resource/static/document/features.md',
+      prompt: 'one_simple-prompt',
+    },
+    tools: ['one_echo', 'one_get-sum', 'two_open'],
   },
 ];
 
@@ -34,13 +57,12 @@ export function testClients(clients: readonly ClientRow[]): void {
   let gateway: GatewayProcess;
   before(async () => {
     idp = await startIdp();
-    gateway = await startGateway(`
-binds:
-- port: 0
-  listeners:
-  - routes:
-${mcpRoute({ idp, path: '/alone', target: { cmd: node, args: [everything, 'stdio'] } })}
-`);
+    const routes = endpoints.map(({ path, targets }) => ({
+      matches: [{ path: { exact: path } }],
+      policies: { mcpAuthentication: authentication(idp) },
+      backends: [{ mcp: { targets } }],
+    }));
+    gateway = await startGateway(JSON.stringify({ binds: [{ port: 0, listeners: [{ routes }] }] }));
     await gateway.keysReady();
   });
   after(async () => {

@@ -3,12 +3,12 @@ import { after, before, describe, test } from 'node:test';
 import { compare, withoutPages } from './compare.ts';
 import { revisions } from './course.ts';
 import { exceptions, type Exception, type Family } from './exceptions.ts';
-import { Runs } from './runs.ts';
+import { places, Runs } from './runs.ts';
 import type { Subject } from './subject.ts';
 import type { Transcript } from './transcript.ts';
 
 /** The places in which subjects are compared. */
-const placed: readonly string[] = ['alone'];
+const placed = Object.keys(places);
 
 /** Compares each subject directly and through the gateway, in each revision and place. */
 export function testSubjects(

@@ -35,8 +35,50 @@ const cancelled: Exception = {
   reason: 'The server goes on after a cancellation. The gateway forwards nothing more of a cancelled call.',
 };
 
+const empty = /^200 (?:\{"result":\{\},"jsonrpc":"2.0"\}|\{"jsonrpc":"2.0","result":\{\}\})$/;
+/** The answers that the gateway makes for several targets. */
+const composed: readonly Exception[] = [
+  {
+    place: 'federated',
+    label: 'initialize',
+    pattern: /^200 .*"protocolVersion":"([\d-]+)".*$/,
+    as: '200 with revision $1',
+    reason: 'The gateway joins capabilities and instructions of all targets, and tells a name of its own.',
+  },
+  {
+    place: 'federated',
+    label: 'ping',
+    pattern: empty,
+    as: '200 with an empty result',
+    reason: 'The gateway answers, and the order of members is its own.',
+  },
+  {
+    place: 'federated',
+    label: 'wrong logging/setLevel',
+    pattern: /^200 .*"error":.*$/,
+    as: '200 with an error',
+    reason: 'The level goes to all targets. The error names the target that refused it.',
+  },
+];
+const level: Exception = {
+  place: 'federated',
+  label: 'logging/setLevel',
+  pattern: empty,
+  as: '200 with an empty result',
+  reason: 'The level goes to all targets, so the gateway answers, with an order of members of its own.',
+};
+const lacking = ['prompts/list', 'resources/list', 'resources/templates/list'].map((label): Exception => ({
+  place: 'federated',
+  label,
+  pattern: /^200 (?:.*"Method not found".*|.*"result":\{"\w+":\[\]\}.*)$/,
+  as: '200 without items',
+  reason: 'The other target has such items, so the list exists, and this server adds nothing to it.',
+}));
+
 export const exceptions: Readonly<Record<Family, readonly Exception[]>> = {
   everything: [
+    ...composed,
+    level,
     deleted,
     times,
     cancelled,
@@ -74,6 +116,13 @@ export const exceptions: Readonly<Record<Family, readonly Exception[]>> = {
         'The server tells of a task before its response has announced it. Until then no caller owns the task, and the gateway tells nobody.',
     },
     {
+      place: 'federated',
+      label: 'tasks/list',
+      pattern: /,"_meta":\{\}/,
+      as: '',
+      reason: 'The gateway joins the lists of all targets. Metadata of the results belongs to no item.',
+    },
+    {
       label: 'tasks/get',
       pattern: /MCP error -32602: Failed to retrieve task: Task not found|Unknown task/,
       as: '<unknown task>',
@@ -88,6 +137,8 @@ export const exceptions: Readonly<Record<Family, readonly Exception[]>> = {
     },
   ],
   sdk2: [
+    ...composed,
+    level,
     deleted,
     {
       label: 'tools/call',
@@ -97,6 +148,8 @@ export const exceptions: Readonly<Record<Family, readonly Exception[]>> = {
     },
   ],
   files: [
+    ...composed,
+    ...lacking,
     {
       label: 'tools/call get_file_info',
       pattern: /\w{3} \w{3} \d\d \d{4} \d\d:\d\d:\d\d GMT[^\\]*\([^)]*\)/g,
@@ -105,6 +158,7 @@ export const exceptions: Readonly<Record<Family, readonly Exception[]>> = {
     },
   ],
   fastmcp: [
+    ...composed,
     deleted,
     {
       subject: 'fastmcp over HTTP',

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { DevIdp } from '../../apps/dev-idp/src/index.ts';
 import { startGateway, type GatewayProcess } from '../e2e/gateway.testing.ts';
 import { authentication, group, startIdp } from '../e2e/stage.testing.ts';
 import { walk, type Revision } from './course.ts';
@@ -25,12 +26,17 @@ const other = {
   },
 };
 
-/** The ways in which a gateway shows a server: the targets beside it, and the names that follow. */
-export const places: Readonly<Record<string, { readonly others: readonly object[]; readonly names: Names }>> =
-  {
-    alone: { others: [], names: sameNames },
-    federated: { others: [other], names: federatedNames(target) },
-  };
+/** The ways in which a gateway shows a server: the targets of its backend, and the names that follow. */
+export const places: Readonly<
+  Record<string, { targets(subject: object, revision: Revision): readonly object[]; readonly names: Names }>
+> = {
+  alone: { targets: (subject) => [subject], names: sameNames },
+  federated: {
+    // The order of the targets changes nothing but the order of lists.
+    targets: (subject, revision) => (revision === '2025-11-25' ? [subject, other] : [other, subject]),
+    names: federatedNames(target),
+  },
+};
 
 /** The rules of the routes. A rule about tools reads every name, also where it hides nothing. */
 const rules: Readonly<Record<Revision, readonly object[]>> = {
@@ -58,19 +64,11 @@ export class Runs implements AsyncDisposable {
   /** Starts a gateway with a route for each revision and place. */
   async start(revisions: readonly Revision[], placed: readonly string[]): Promise<void> {
     const idp = this.stack.use(await startIdp());
-    const routes: object[] = [];
-    for (const revision of revisions)
-      for (const place of placed) {
-        const name = `${place}-${revision}`;
-        const started = await this.serve(name);
-        const served = 'url' in started ? { mcp: { host: started.url } } : { stdio: started.program };
-        routes.push({
-          name,
-          matches: [{ path: { exact: `/${name}` } }],
-          policies: { mcpAuthentication: authentication(idp, { authorization: { rules: rules[revision] } }) },
-          backends: [{ mcp: { targets: [{ name: target, ...served }, ...places[place]!.others] } }],
-        });
-      }
+    const routes = await Promise.all(
+      revisions.flatMap((revision) =>
+        placed.map(async (place) => await this.route(`${place}-${revision}`, place, revision, idp)),
+      ),
+    );
     const gateway = await startGateway(JSON.stringify({ binds: [{ port: 0, listeners: [{ routes }] }] }));
     this.stack.use(gateway);
     await gateway.keysReady();
@@ -111,6 +109,18 @@ export class Runs implements AsyncDisposable {
     } finally {
       await peer.close();
     }
+  }
+
+  private async route(name: string, place: string, revision: Revision, idp: DevIdp): Promise<object> {
+    const started = await this.serve(name);
+    const served = 'url' in started ? { mcp: { host: started.url } } : { stdio: started.program };
+    const targets = places[place]!.targets({ name: target, ...served }, revision);
+    return {
+      name,
+      matches: [{ path: { exact: `/${name}` } }],
+      policies: { mcpAuthentication: authentication(idp, { authorization: { rules: rules[revision] } }) },
+      backends: [{ mcp: { targets } }],
+    };
   }
 
   /** Runs have servers and folders of their own, so that none sees the traces of another. */
