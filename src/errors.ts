@@ -371,7 +371,7 @@ export const catalogue = {
     405,
     'no',
     'method not allowed',
-    'An MCP endpoint accepts only POST, GET and DELETE.',
+    'An MCP endpoint accepts only POST, GET and DELETE, and only POST where statefulMode is stateless.',
     -32000,
   ),
   mcp_parse_error: entry('client', 400, 'no', 'parse error', 'The body is not JSON.', -32700),

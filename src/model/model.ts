@@ -336,6 +336,8 @@ export interface McpBackend extends BackendBase {
   readonly failOpen?: true;
   /** Under `failOpen`, the time that a request to all targets waits for slow ones, in milliseconds; 5 s where absent. */
   readonly targetWaitMs?: number;
+  /** No session outlives its request. */
+  readonly stateless?: true;
   /** The items that clients see, where that is not all of them. */
   readonly view?: McpItemView;
   /** When true, Host and Origin must name the local machine. */

@@ -178,6 +178,15 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     assert.equal((await session.call('local_echo')).error?.message, 'Unknown tool: local_echo');
     await session.close();
   },
+  'examples/mcp/stateless.yaml': async ({ ask, remote }) => {
+    const response = await ask('/mcp', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json' },
+      body: '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"alone"}}}',
+    });
+    assert.equal(resultText((await response.json()) as Parameters<typeof resultText>[0]), 'alone');
+    await until('the end of the session', () => remote.of('DELETE').length === 1);
+  },
   'examples/mcp/replicas.yaml': async ({ gateway, another, guest, remote }) => {
     const session = await openSession(`${gateway.url}/mcp`, guest);
     await using second = await another();

@@ -19,7 +19,7 @@ type TargetSettings = McpSettings['targets'][number];
  * @param ofRoute policies of the route that are about its backends
  */
 export function buildMcp(
-  settings: Omit<McpSettings, 'statefulMode'>,
+  settings: McpSettings,
   path: Path,
   around: Surroundings,
   ofRoute: BackendPolicySettings,
@@ -33,6 +33,7 @@ export function buildMcp(
     ...(settings.prefixSeparator !== undefined && { prefixSeparator: settings.prefixSeparator }),
     ...(settings.failureMode === 'failOpen' && { failOpen: true as const }),
     ...(settings.targetWait !== undefined && { targetWaitMs: settings.targetWait }),
+    ...(settings.statefulMode === 'stateless' && { stateless: true as const }),
     ...(settings.view !== undefined && { view: buildView(settings.view) }),
     dnsRebindingProtection: settings.dnsRebindingProtection ?? false,
   };

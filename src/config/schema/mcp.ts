@@ -58,7 +58,11 @@ export const mcpFields = {
     .array(target)
     .min(1, { error: 'expected at least one target' })
     .describe('The MCP servers to serve, behind one endpoint.'),
-  statefulMode: choice(['stateful'], ['stateless']).optional().describe('Sessions are kept; the default.'),
+  statefulMode: choice(['stateful', 'stateless'])
+    .optional()
+    .describe(
+      'stateful: a client has a session with its targets; the default. stateless: each request stands alone, and targets of it end with it.',
+    ),
   prefixMode: choice(['conditional', 'always', 'never'])
     .optional()
     .describe(

@@ -141,6 +141,13 @@ export class Federation implements SessionFederation {
     this.startAdded();
   }
 
+  /** Every target starts with the first request that needs it. @param initialize the gateway's own */
+  beginOnDemand(initialize: Envelope): void {
+    this.initialize = initialize;
+    this.initializedBy = initializedText;
+    for (const target of this.settings.targets) this.members.set(target.name, this.memberOf(target));
+  }
+
   /** The client has the answer to its initialize. */
   answered(): void {
     this.begun = true;

@@ -56,8 +56,8 @@ export const serverNotifications: ReadonlySet<string> = new Set([
   'notifications/tasks/status',
 ]);
 
-/** Revisions are dates, which compare as texts. */
-const assumedRevision = '2025-03-26';
+/** The revision of a client that names none. Revisions are dates, which compare as texts. */
+export const assumedRevision = '2025-03-26';
 
 /** The handling of a client's message that has a method and no id. */
 export type NotificationHandling = 'forwarded' | 'dropped' | 'refused';

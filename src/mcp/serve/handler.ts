@@ -8,7 +8,8 @@ import { isSupportedVersion, supportedVersions } from '../messages/versions.ts';
 import { Session } from '../session/session.ts';
 import type { ClientRequest, HandlerOptions } from './clientRequest.ts';
 import { deliver } from './deliver.ts';
-import { initialize } from './initialize.ts';
+import { initialize, readInitialize } from './initialize.ts';
+import { serveStateless } from './stateless.ts';
 import { listen } from './listen.ts';
 import { originAllowed } from './origin.ts';
 import { readPost, type Post } from './readPost.ts';
@@ -51,9 +52,12 @@ export class StreamableHttp implements McpHandler {
     try {
       if (!originAllowed(request, this.options.settings.dnsRebindingProtection))
         throw new GatewayError('origin_refused', { detail: `origin ${request.header('origin') ?? '-'}` });
-      const method = this.methods.get(request.method);
+      const { stateless = false } = this.options.settings;
+      const method = stateless && request.method !== 'POST' ? undefined : this.methods.get(request.method);
       if (method === undefined)
-        throw new GatewayError('mcp_method_not_allowed', { headers: [['allow', 'GET, POST, DELETE']] });
+        throw new GatewayError('mcp_method_not_allowed', {
+          headers: [['allow', stateless ? 'POST' : 'GET, POST, DELETE']],
+        });
       method({ request, reply, caller });
     } catch (error) {
       sendError(reply, error);
@@ -96,8 +100,12 @@ export class StreamableHttp implements McpHandler {
     const { idText } = post;
     try {
       // The body of initialize names the client's protocol version; its headers may be those of a former session.
-      if (post.first?.method === 'initialize' && post.first.kind === 'request')
-        initialize(this.options, client, accepted, post);
+      const begins = post.first?.method === 'initialize' && post.first.kind === 'request';
+      if (this.options.settings.stateless === true) {
+        if (begins) serveStateless(this.options, client, accepted, post, readInitialize(post));
+        else if (versionAccepted(client, idText))
+          serveStateless(this.options, client, accepted, post, undefined);
+      } else if (begins) initialize(this.options, client, accepted, post);
       else if (versionAccepted(client, idText))
         this.withSession(client, (session) => deliver(this.options, client, accepted, post, session), idText);
     } catch (error) {

@@ -26,14 +26,7 @@ export function initialize(
   const { settings, sessions } = options;
   const { request, reply, caller } = client;
   request.annotate('mcp.method', 'initialize');
-  // "The initialize request MUST NOT be part of a JSON-RPC batch" (2025-03-26, Lifecycle).
-  if (post.batch)
-    throw new GatewayError('mcp_invalid_request', { message: 'invalid request: initialize in a batch' });
-  if (post.first!.text.length > maxKept)
-    throw new GatewayError('mcp_invalid_request', {
-      message: `invalid request: initialize has more than ${maxKept} characters`,
-    });
-  const message = negotiable(post.first!);
+  const message = readInitialize(post);
   // A client keeps the id of a session that is over for its next initialize; only the id of a live session is a mistake.
   const id = request.header('mcp-session-id');
   if (id !== undefined && sessions.holds(id, settings, caller))
@@ -58,6 +51,21 @@ export function initialize(
     target.open({ envelope: message, token: undefined, edits: [] }, opening);
     session.streams.expect(answer);
   }
+}
+
+/**
+ * The initialize of a POST, as targets get it.
+ * @throws GatewayError mcp_invalid_request
+ */
+export function readInitialize({ batch, first }: Post): Envelope {
+  // "The initialize request MUST NOT be part of a JSON-RPC batch" (2025-03-26, Lifecycle).
+  if (batch)
+    throw new GatewayError('mcp_invalid_request', { message: 'invalid request: initialize in a batch' });
+  if (first!.text.length > maxKept)
+    throw new GatewayError('mcp_invalid_request', {
+      message: `invalid request: initialize has more than ${maxKept} characters`,
+    });
+  return negotiable(first!);
 }
 
 /** The call that decides whether the session comes to be. @param target the target, or all of them */
