@@ -1,6 +1,6 @@
 import { messageOf } from '../errorText.ts';
 import type { DiscoveredKeys } from './contract.ts';
-import { Unreachable } from './getJson.ts';
+import { Unreachable } from '../files/index.ts';
 import { metadataAt, metadataUrls, type MetadataRequest } from './issuerMetadata.ts';
 
 /** The address of an issuer's keys, and the reason why its metadata does not name it. */

@@ -1,12 +1,9 @@
 import {
-  Composer,
   isAlias,
   isMap,
   isScalar,
   isSeq,
-  Lexer,
   LineCounter,
-  Parser,
   Scalar,
   visit,
   type Alias,
@@ -14,9 +11,8 @@ import {
   type Node,
   type ParsedNode,
   type YAMLMap,
-  YAMLParseError,
-  type CST,
 } from 'yaml';
+import { ComposeError, composeYaml } from '../files/index.ts';
 import { formatPath, type Path } from './path.ts';
 import type { Problem } from './problem.ts';
 import { readPlain, sourceOffset } from './scalar.ts';
@@ -82,16 +78,6 @@ export function readTree(text: string, file: string, env: Environment): Tree {
 
 const tooManyValues = `has more than ${maxNodes} values: split it, or use fewer routes`;
 
-/** The text is refused before it is parsed to its end. */
-class TooMuch extends Error {
-  readonly offset: number;
-
-  constructor(message: string, offset: number) {
-    super(message);
-    this.offset = offset;
-  }
-}
-
 class TreeReader {
   readonly #text: string;
   readonly #file: string;
@@ -132,10 +118,11 @@ class TreeReader {
   #readText(): unknown {
     let document: Document.Parsed;
     try {
-      document = this.#parse();
+      document = composeYaml(this.#text, { maxOpenTokens, maxTokens }, this.#lines);
       this.#resolveAliases(document);
     } catch (error) {
-      if (error instanceof TooMuch) this.#report(error.offset, [], error.message);
+      if (error instanceof ComposeError)
+        this.#report(error.offset, [], error.reason === 'depth' ? error.message : tooManyValues);
       else this.#problems.push({ file: this.#file, path: '', message: 'cannot be parsed' });
       return undefined;
     }
@@ -145,53 +132,6 @@ class TreeReader {
     if (faults.length > 0 || document.contents === null) return undefined;
     const value = this.#node(document.contents, [], undefined, undefined);
     return this.#exhausted ? undefined : value;
-  }
-
-  /**
-   * Parses the text token by token, so that hostile nesting ends where it goes too deep. Parsing it whole takes
-   * gigabytes for a file of brackets.
-   * @throws TooMuch
-   */
-  #parse(): Document.Parsed {
-    const lines = this.#lines;
-    const parser = new Parser(lines.addNewLine);
-    const composer = new Composer({
-      merge: true,
-      stringKeys: true,
-      // Checked in #fill, where the path of the field is known.
-      uniqueKeys: false,
-      prettyErrors: false,
-      resolveKnownTags: false,
-      // 'silent' would also hide that there is a second document.
-      logLevel: 'error',
-    });
-    lines.addNewLine(0);
-    let tokens = 0;
-    const text = this.#text;
-    function* pieces(): Generator<CST.Token> {
-      for (const lexeme of new Lexer().lex(text)) {
-        yield* parser.next(lexeme);
-        tokens += 1;
-        if (parser.stack.length > maxOpenTokens) throw new TooMuch('is nested too deeply', parser.offset);
-        if (tokens > maxTokens) throw new TooMuch(tooManyValues, parser.offset);
-      }
-      yield* parser.end();
-    }
-    let first: Document.Parsed | undefined;
-    for (const document of composer.compose(pieces(), true, text.length)) {
-      if (first === undefined) first = document as Document.Parsed;
-      else {
-        first.errors.push(
-          new YAMLParseError(
-            document.range.slice(0, 2) as [number, number],
-            'MULTIPLE_DOCS',
-            'more than one',
-          ),
-        );
-        break;
-      }
-    }
-    return first as Document.Parsed;
   }
 
   /** @param above the spot of what the node stands in */

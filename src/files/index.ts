@@ -1,3 +1,5 @@
+export { ComposeError, composeYaml, type ComposeLimits } from './composeYaml.ts';
+export { fetchText, Unreachable, type FetchedText, type FetchOptions } from './fetchText.ts';
 export {
   maxFileBytes,
   maxFileBytesVariable,
