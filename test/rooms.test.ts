@@ -35,7 +35,7 @@ const rows: Readonly<Record<string, Row>> = {
   schema: { uses: ['model', 'regex'] },
   auth: { uses: ['http', 'telemetry', 'files'] },
   upstream: { uses: ['model', 'http', 'telemetry', 'files'] },
-  mcp: { uses: ['model', 'http', 'upstream', 'telemetry', 'schema'] },
+  mcp: { uses: ['model', 'http', 'upstream', 'telemetry', 'files', 'schema'] },
   policies: { uses: ['model', 'http', 'auth', 'cel', 'telemetry', 'files', 'schema'], types: ['mcp'] },
   proxy: { uses: ['model', 'http', 'regex', 'telemetry', 'upstream', 'mcp', 'policies'] },
   config: {
@@ -152,6 +152,7 @@ test('the facts of MCP targets load no run-time code', () => {
   const loaded = reach(source, 'mcp/targets/facts.ts', ({ typeOnly }) => !typeOnly);
   assert.deepEqual([...new Set(Array.from(loaded, roomOf))].toSorted(), [
     'errorText.ts',
+    'files',
     'mcp',
     'model',
     'regex',

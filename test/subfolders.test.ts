@@ -37,7 +37,16 @@ const rows: Readonly<Record<string, Rows>> = {
     'targets/stdio': ['json', 'limits', 'messages', 'targets/kind', 'targets/conversation'],
     'targets/http': ['messages', 'targets/kind', 'targets/conversation'],
     'targets/sse': ['messages', 'targets/kind', 'targets/conversation'],
-    targets: ['targets/kind', 'targets/stdio', 'targets/http', 'targets/sse'],
+    'targets/description': [],
+    'targets/openapi': [
+      'json',
+      'limits',
+      'messages',
+      'targets/kind',
+      'targets/conversation',
+      'targets/description',
+    ],
+    targets: ['targets/kind', 'targets/stdio', 'targets/http', 'targets/sse', 'targets/openapi'],
     session: ['json', 'limits', 'messages', 'items', 'targets/kind', 'targets'],
     federation: ['json', 'limits', 'messages', 'items', 'targets/kind', 'targets', 'session'],
     serve: [

@@ -29,6 +29,10 @@ const stdio = (settings: object): object =>
   route({ backends: [{ mcp: { targets: [{ name: 'a', stdio: { cmd: 'run', ...settings } }] } }] });
 const remote = (settings: object): object =>
   route({ backends: [{ mcp: { targets: [{ name: 'a', mcp: settings }] } }] });
+const api = (settings: object): object => {
+  const openapi = { schema: { url: 'https://api.example.com/openapi.json' }, ...settings };
+  return route({ backends: [{ mcp: { targets: [{ name: 'a', openapi }] } }] });
+};
 const jwt = (jwks: unknown): object => policy('jwtAuth', { issuer: 'i', audiences: [], jwks });
 const match = (condition: object): object => route({ matches: [condition], backends: [{ host: 'app:1' }] });
 const rule = (name: string, written: unknown): object => policy(name, { rules: [written] });
@@ -117,6 +121,12 @@ const samples: Readonly<Record<string, Sample>> = {
   'mcp.host': { document: remote({ host: 'https://mcp.example.com/mcp?key=$SECRET' }), shown: true },
   'mcp.path': {
     document: remote({ host: 'mcp.example.com', port: 1, path: '/mcp?key=$SECRET' }),
+    shown: true,
+  },
+  'openapi.host': { document: api({ host: 'https://api.example.com/?key=$SECRET' }), shown: true },
+  'openapi.path': { document: api({ host: 'api.example.com', port: 1, path: '/?key=$SECRET' }), shown: true },
+  'openapi.schema.url': {
+    document: api({ host: 'https://api.example.com', schema: { url: 'https://a/?key=$SECRET' } }),
     shown: true,
   },
   'sessionAffinity.source': {

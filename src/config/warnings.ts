@@ -1,4 +1,4 @@
-import { isOverNetwork } from '../mcp/targets/facts.ts';
+import { isOverNetwork, warningsOfTarget } from '../mcp/targets/facts.ts';
 import {
   reachableHostnames,
   sortedRules,
@@ -167,8 +167,10 @@ function warnOfRoute(route: Route, warn: Warn): void {
   for (const backend of route.backends) {
     if (backend.kind === 'http') warnOfTls(backend, warn);
     if (backend.kind === 'mcp')
-      for (const target of backend.targets)
+      for (const target of backend.targets) {
         if (isOverNetwork(target)) warnOfTls({ tls: target.tls, place: backend.place }, warn);
+        for (const message of warningsOfTarget(target)) warn(backend.place, `${target.name}: ${message}`);
+      }
   }
   if (route.policies.some(({ name }) => answeringPolicies.has(name))) return;
   const mcp = route.backends.filter((backend) => backend.kind === 'mcp');

@@ -1,6 +1,7 @@
 /** The types on which `mcp` and its neighbours agree. */
 
 import type { HeaderLine } from '../http/index.ts';
+import type { McpTarget } from '../model/index.ts';
 import type { Destination } from '../upstream/index.ts';
 
 /** A thing an MCP server offers, as rules see it. */
@@ -26,6 +27,8 @@ export interface Reach {
   readonly headers: readonly HeaderLine[];
   /** From a call to its response, in milliseconds; undefined: as long as it takes. */
   readonly callTimeoutMs: number | undefined;
+  /** The target in the configuration of the request; absent: as the session began with it. */
+  readonly settings?: McpTarget;
 }
 
 /** The caller of an MCP endpoint. */

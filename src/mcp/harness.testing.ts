@@ -188,6 +188,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
       path: target.path,
       headers: options.headers?.(request) ?? [],
       callTimeoutMs: target.requestTimeoutMs,
+      settings: target,
     };
   };
   const annotations: Map<string, string | number>[] = [];

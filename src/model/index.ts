@@ -1,4 +1,5 @@
 export type * from './model.ts';
+export type * from './describedApi.ts';
 export { defaults } from './defaults.ts';
 export { environmentVariable, secretVariables } from './environment.ts';
 export { joinEndpoints, type AddressLists } from './endpoints.ts';

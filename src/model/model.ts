@@ -3,6 +3,8 @@
  * `proxy/snapshot/snapshot.ts` compiles it. Nothing here has behaviour.
  */
 
+import type { ApiSource } from './describedApi.ts';
+
 /** The place where a piece of the model was written: `line` and `column` count from 1. */
 export interface Place {
   readonly file: string;
@@ -371,6 +373,7 @@ export interface McpTargets {
   readonly stdio: StdioTarget;
   readonly http: RemoteTarget;
   readonly sse: SseTarget;
+  readonly openapi: OpenApiTarget;
 }
 
 export type McpTarget = McpTargets[keyof McpTargets];
@@ -402,6 +405,14 @@ export interface RemoteTarget extends NetworkTarget {
 /** An MCP server that is spoken to over HTTP+SSE (MCP 2024-11-05); `path` is that of its event stream. */
 export interface SseTarget extends NetworkTarget {
   readonly kind: 'sse';
+}
+
+/** An HTTP API that the gateway serves as an MCP server. */
+export interface OpenApiTarget extends NetworkTarget {
+  readonly kind: 'openapi';
+  readonly source: ApiSource;
+  /** The configuration gives no path: requests go below the path of the first server of the description. */
+  readonly usesServerPath?: true;
 }
 
 /** An MCP server that runs as a child process and speaks over stdin/stdout. */

@@ -187,6 +187,25 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     assert.equal(resultText((await response.json()) as Parameters<typeof resultText>[0]), 'alone');
     await until('the end of the session', () => remote.of('DELETE').length === 1);
   },
+  'examples/mcp/openapi.yaml': async ({ gateway, guest }) => {
+    const session = await openSession(`${gateway.url}/mcp`, guest);
+    const { result } = await session.request('tools/list');
+    assert.deepEqual(
+      (result?.['tools'] as { name: string }[]).map(({ name }) => name),
+      ['listProducts', 'order'],
+    );
+    const order = { productId: 'tea', gift: { productId: 'cup', count: 2 } };
+    const echoed = JSON.parse(resultText(await session.call('order', { body: order })) ?? '') as {
+      readonly url: string;
+      readonly headers: Readonly<Record<string, readonly string[]>>;
+      readonly json: unknown;
+    };
+    assert.equal(new URL(echoed.url).pathname, '/anything/orders');
+    assert.deepEqual(echoed.json, order);
+    assert.deepEqual(echoed.headers['X-Api-Key'], ['a-key-of-the-gateway']);
+    assert.equal(echoed.headers['Authorization'], undefined);
+    await session.close();
+  },
   'examples/mcp/replicas.yaml': async ({ gateway, another, guest, remote }) => {
     const session = await openSession(`${gateway.url}/mcp`, guest);
     await using second = await another();

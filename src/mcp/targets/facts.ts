@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import type { McpTarget, McpTargets, NetworkTarget } from '../../model/index.ts';
-import { notBuilt } from '../../schema/index.ts';
 import type { ClusterRight, ClusterTarget } from './kind/clusterTarget.ts';
 import { httpFacts } from './http/facts.ts';
 import { sseFacts } from './sse/facts.ts';
+import { openapiFacts } from './openapi/facts.ts';
 import { stdioFacts } from './stdio/facts.ts';
 import type {
   ExplanationWords,
@@ -22,12 +22,8 @@ const table = {
   stdio: stdioFacts,
   http: httpFacts,
   sse: sseFacts,
+  openapi: openapiFacts,
 } as const satisfies { readonly [Kind in TargetKind]: TargetFacts<McpTargets[Kind]> };
-
-/** Kinds that the format has and this version refuses by the name of their field, with a hint for the user. */
-const unbuiltFields: Readonly<Record<string, string | undefined>> = {
-  openapi: undefined,
-};
 
 /** The kinds whose facts say that another process can continue their sessions. */
 export type ResumableKind = {
@@ -40,14 +36,10 @@ const allRows = Object.values(table);
 type Form = (typeof allRows)[number]['file'];
 type FileFields = { readonly [One in Form as One['field']]: z.ZodOptional<One['schema']> };
 
-/** The fields of a target in the file: each kind has one, and those of kinds that are not built are refused. */
-export const fileFields = Object.fromEntries([
-  ...allRows.map(({ file: { field, schema, description } }) => [
-    field,
-    schema.optional().describe(description),
-  ]),
-  ...Object.entries(unbuiltFields).map(([field, hint]) => [field, notBuilt(hint)]),
-]) as FileFields;
+/** The fields of a target in the file: each kind has one. */
+export const fileFields = Object.fromEntries(
+  allRows.map(({ file: { field, schema, description } }) => [field, schema.optional().describe(description)]),
+) as FileFields;
 
 /** The names of the fields; a target has exactly one of them. */
 export const fileFieldNames: readonly string[] = allRows.map(({ file }) => file.field);
@@ -100,6 +92,12 @@ const explanation = <Kind extends TargetKind>(
 /** The description of a target for people. */
 export const explainTarget = (target: McpTarget, words: ExplanationWords): TargetExplanation =>
   explanation(target.kind, target, words);
+
+const warnings = <Kind extends TargetKind>(kind: Kind, target: McpTargets[Kind]): readonly string[] =>
+  rows[kind].warnings?.(target) ?? [];
+
+/** Settings of a target that are valid and probably not meant. */
+export const warningsOfTarget = (target: McpTarget): readonly string[] => warnings(target.kind, target);
 
 type InCluster = (typeof allRows)[number]['cluster'][number];
 type ClusterFields = { readonly [One in InCluster as One['field']]: z.ZodOptional<One['schema']> };

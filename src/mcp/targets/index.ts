@@ -2,6 +2,7 @@ import type { McpTarget, McpTargets } from '../../model/index.ts';
 import type { ResumableKind } from './facts.ts';
 import { httpRuntime } from './http/index.ts';
 import { sseRuntime } from './sse/index.ts';
+import { openapiRuntime } from './openapi/index.ts';
 import { stdioRuntime } from './stdio/index.ts';
 import type { TargetConnection, TargetPlace } from './kind/target.ts';
 import type {
@@ -26,6 +27,7 @@ const runtimesOf = (services: TargetServices) =>
     stdio: stdioRuntime(services),
     http: httpRuntime(services),
     sse: sseRuntime(services),
+    openapi: openapiRuntime(services),
   }) as const satisfies { readonly [Kind in TargetKind]: RuntimeOf<Kind> };
 
 /** The connections of one process to MCP targets of every kind. */

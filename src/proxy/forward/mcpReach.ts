@@ -1,5 +1,5 @@
 import { HeaderEdits } from '../../http/index.ts';
-import { isOverNetwork, type Caller, type Reach } from '../../mcp/index.ts';
+import { isOverNetwork, type Caller, type Reach, type TargetOverNetwork } from '../../mcp/index.ts';
 import type { McpBackend, PolicyUse, ProcessSettings, NetworkTarget } from '../../model/index.ts';
 import { policiesOn, type Exchange, type Steps } from '../../policies/index.ts';
 import { targetOf, type Destination, type Endpoints } from '../../upstream/index.ts';
@@ -44,7 +44,7 @@ function usesOf({ policies = [] }: NetworkTarget, around: readonly PolicyUse[]):
 }
 
 function reachOf(
-  target: NetworkTarget,
+  target: TargetOverNetwork,
   uses: readonly PolicyUse[],
   settings: ProcessSettings,
   { endpoints, uses: used }: ReachTools,
@@ -55,7 +55,7 @@ function reachOf(
   used.destinations.add(destination);
   const steps = stepsOf(uses);
   if (steps.length === 0) {
-    const always: Reach = { destination, path, headers: [], callTimeoutMs };
+    const always: Reach = { destination, path, headers: [], callTimeoutMs, settings: target };
     return () => always;
   }
   return (exchange) => {
@@ -64,7 +64,8 @@ function reachOf(
     for (const step of steps)
       if (step.onRequest?.(request) !== undefined) throw new Error('a policy of a target must not answer');
     const { forwardTarget, forwardHost, requestHeaders } = request;
-    const reach = { destination, path: forwardTarget, headers: requestHeaders.lines, callTimeoutMs };
+    const { lines: headers } = requestHeaders;
+    const reach = { destination, path: forwardTarget, headers, callTimeoutMs, settings: target };
     return forwardHost?.kind === 'full' ? { ...reach, authority: forwardHost.authority } : reach;
   };
 }

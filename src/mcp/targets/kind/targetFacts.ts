@@ -16,6 +16,8 @@ export interface TargetFacts<Target extends McpTarget> {
   readonly identity: (target: Target) => readonly unknown[];
   /** Its description for people; it shows no secret. */
   readonly explain: (target: Target, words: ExplanationWords) => TargetExplanation;
+  /** Settings that are valid and probably not meant; absent: there are none. */
+  readonly warnings?: (target: Target) => readonly string[];
   /** Its form in the file. */
   readonly file: Pick<
     FileForm<string, z.ZodType, Target>,

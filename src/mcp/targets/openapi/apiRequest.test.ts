@@ -1,0 +1,338 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import type { ApiOperation, ApiParameter } from '../../../model/index.ts';
+import { defaults } from '../../../model/index.ts';
+import { Endpoints } from '../../../upstream/index.ts';
+import type { Reach } from '../../contract.ts';
+import { recordingLog } from '../../harness.testing.ts';
+import { petstoreText, tasksText } from './api.testing.ts';
+import { apiRequest } from './apiRequest.ts';
+import { ArgumentError } from './callArguments.ts';
+import { describeApi } from '../description/describe.ts';
+
+const operationOf = (text: string, name: string): ApiOperation =>
+  describeApi(text, {}).api.operations.find(({ tool }) => tool.name === name)!;
+
+function reachOf(t: TestContext, more: Partial<Reach> = {}): Reach {
+  const endpoints = new Endpoints({ log: recordingLog().log });
+  t.after(() => endpoints.close());
+  const destination = endpoints.use(
+    { host: 'api.example.com', port: 80 },
+    defaults.upstream,
+    defaults.limits,
+  );
+  return { destination, path: '/', headers: [], callTimeoutMs: undefined, ...more };
+}
+
+interface Sent {
+  readonly line: string;
+  readonly fields: ReadonlyMap<string, string>;
+  readonly body: string | undefined;
+}
+
+function sent(operation: ApiOperation, given: object | string | undefined, reach: Reach): Sent {
+  const text = typeof given === 'string' || given === undefined ? given : JSON.stringify(given);
+  const { head, body } = apiRequest(operation, text, reach, true);
+  const [line = '', ...rest] = head.split('\r\n');
+  const fields = new Map(
+    rest
+      .filter((one) => one !== '')
+      .map((one) => [one.slice(0, one.indexOf(':')), one.slice(one.indexOf(':') + 2)]),
+  );
+  return { line, fields, body: body?.toString() };
+}
+
+/** An operation with parameters of the test's own. */
+const withParameters = (parameters: readonly Partial<ApiParameter>[], path = '/x'): ApiOperation => ({
+  tool: { name: 'x' },
+  method: 'GET',
+  serverPath: '',
+  path,
+  promisesObject: false,
+  parameters: parameters.map((one) => ({
+    place: 'query',
+    name: 'a',
+    required: false,
+    style: 'form',
+    explode: true,
+    ...one,
+  })),
+});
+
+const refusal = (run: () => unknown): string => {
+  let message = '';
+  assert.throws(run, (error) => {
+    assert.ok(error instanceof ArgumentError, String(error));
+    ({ message } = error);
+    return true;
+  });
+  return message;
+};
+
+test('arguments go to their places in the request', (t) => {
+  const { line, fields } = sent(
+    operationOf(petstoreText, 'listPets'),
+    {
+      query: { tags: ['a b', 'c&d'], limit: 5, filter: { kind: 'cat', age: 2 } },
+      header: { 'X-Request-Tag': 'mine' },
+      cookie: { session: 's;1' },
+    },
+    reachOf(t),
+  );
+  assert.equal(
+    line,
+    'GET /v2/pets?tags=a%20b&tags=c%26d&limit=5&filter%5Bkind%5D=cat&filter%5Bage%5D=2 HTTP/1.1',
+  );
+  assert.equal(fields.get('host'), 'api.example.com');
+  assert.equal(fields.get('x-request-tag'), 'mine');
+  assert.equal(fields.get('cookie'), 'session=s%3B1');
+  assert.equal(fields.has('content-length'), false);
+});
+
+test('every style writes texts, lists and objects as OpenAPI shows them', (t) => {
+  const reach = reachOf(t);
+  const list = ['blue', 'black'];
+  const map = { R: 100, G: 200 };
+  const query = (form: Partial<ApiParameter>, value: unknown): string =>
+    sent(withParameters([{ name: 'color', ...form }]), { query: { color: value } }, reach).line.split(
+      ' ',
+    )[1]!;
+  for (const [form, value, expected] of [
+    [{ style: 'form', explode: true }, list, '/x?color=blue&color=black'],
+    [{ style: 'form', explode: false }, list, '/x?color=blue,black'],
+    [{ style: 'form', explode: true }, map, '/x?R=100&G=200'],
+    [{ style: 'form', explode: false }, map, '/x?color=R,100,G,200'],
+    [{ style: 'form', explode: true }, '', '/x?color='],
+    [{ style: 'form', explode: true }, [], '/x'],
+    [{ style: 'form', explode: true }, null, '/x'],
+    [{ style: 'spaceDelimited', explode: false }, list, '/x?color=blue%20black'],
+    [{ style: 'pipeDelimited', explode: false }, list, '/x?color=blue%7Cblack'],
+    [{ style: 'pipeDelimited', explode: false }, map, '/x?color=R%7C100%7CG%7C200'],
+    [
+      { style: 'deepObject', explode: true },
+      { a: { b: [1, 2] } },
+      '/x?color%5Ba%5D%5Bb%5D=1&color%5Ba%5D%5Bb%5D=2',
+    ],
+    [{ style: 'json' }, { a: 'b&c' }, '/x?color=%7B%22a%22%3A%22b%26c%22%7D'],
+    [{ allowReserved: true }, 'https://a/b?c=d&e#f%20g h', '/x?color=https://a/b?c=d%26e%23f%20g%20h'],
+  ] as const)
+    assert.equal(query(form, value), expected);
+  const path = (form: Partial<ApiParameter>, value: unknown): string =>
+    sent(
+      withParameters([{ place: 'path', name: 'color', ...form }], '/x/{color}/y'),
+      { path: { color: value } },
+      reach,
+    ).line.split(' ')[1]!;
+  for (const [form, value, expected] of [
+    [{ style: 'simple', explode: false }, 'a/b ?', '/x/a%2Fb%20%3F/y'],
+    [{ style: 'simple', explode: false }, list, '/x/blue,black/y'],
+    [{ style: 'simple', explode: false }, map, '/x/R,100,G,200/y'],
+    [{ style: 'simple', explode: true }, map, '/x/R=100,G=200/y'],
+    [{ style: 'label', explode: true }, list, '/x/.blue.black/y'],
+    [{ style: 'label', explode: false }, list, '/x/.blue,black/y'],
+    [{ style: 'label', explode: true }, map, '/x/.R=100.G=200/y'],
+    [{ style: 'matrix', explode: false }, 'blue', '/x/;color=blue/y'],
+    [{ style: 'matrix', explode: false }, list, '/x/;color=blue,black/y'],
+    [{ style: 'matrix', explode: true }, list, '/x/;color=blue;color=black/y'],
+    [{ style: 'matrix', explode: true }, map, '/x/;R=100;G=200/y'],
+  ] as const)
+    assert.equal(path(form, value), expected);
+});
+
+test('no argument leaves its place in the path', (t) => {
+  const reach = reachOf(t);
+  const go = (value: unknown, template = '/x/{a}/y'): string =>
+    sent(
+      withParameters(
+        [{ place: 'path', name: 'a', style: 'simple', explode: false, required: true }],
+        template,
+      ),
+      { path: { a: value } },
+      reach,
+    ).line;
+  for (const value of [
+    '.',
+    '..',
+    '../z',
+    '..\\z',
+    'z/../..',
+    '%2e%2e',
+    '%2E%2E%2Fz',
+    '%252e%252e',
+    '..;a=b',
+    '\ud800',
+  ])
+    assert.throws(() => go(value), ArgumentError, value);
+  assert.throws(() => go('.', '/x/{a}./y'), ArgumentError);
+  assert.match(
+    refusal(() => go('')),
+    /path: a is empty/,
+  );
+  assert.match(
+    refusal(() => go([])),
+    /path: a is empty/,
+  );
+  assert.match(
+    refusal(() => go(null)),
+    /path: a is required/,
+  );
+  assert.equal(go('a.b..c'), 'GET /x/a.b..c/y HTTP/1.1');
+  assert.equal(go('feature/x'), 'GET /x/feature%2Fx/y HTTP/1.1');
+  assert.equal(go('ü\r\nx'), 'GET /x/%C3%BC%0D%0Ax/y HTTP/1.1');
+});
+
+test('numbers that a double cannot hold keep their digits', (t) => {
+  const get = operationOf(petstoreText, 'getPet');
+  const { line } = sent(get, '{"path":{"petId":12345678901234567890}}', reachOf(t));
+  assert.equal(line, 'GET /v2/pets/12345678901234567890 HTTP/1.1');
+  const create = operationOf(petstoreText, 'createPet');
+  const body = '{"name":"Rex","n":12345678901234567890,"f":1.0}';
+  assert.equal(sent(create, `{"body":${body}}`, reachOf(t)).body, body);
+});
+
+test('arguments that the tool lacks or misses are refused in words', (t) => {
+  const reach = reachOf(t);
+  const get = operationOf(petstoreText, 'getPet');
+  assert.equal(
+    refusal(() => sent(get, {}, reach)),
+    'path: petId is required',
+  );
+  assert.equal(
+    refusal(() => sent(get, undefined, reach)),
+    'path: petId is required',
+  );
+  assert.equal(
+    refusal(() => sent(get, { petId: 1 }, reach)),
+    'the tool has no argument "petId"; it has path',
+  );
+  assert.equal(
+    refusal(() => sent(get, { path: { petId: 1, x: 2 } }, reach)),
+    'path: the tool has no argument "x"',
+  );
+  assert.equal(
+    refusal(() => sent(get, { path: 1 }, reach)),
+    'path: expected an object',
+  );
+  assert.equal(
+    refusal(() => sent(get, '[]', reach)),
+    'the arguments: expected an object',
+  );
+  assert.match(
+    refusal(() => sent(get, '{"path":{"petId":1},"path":{"petId":2}}', reach)),
+    /"path" is given twice/,
+  );
+  assert.equal(
+    refusal(() => sent(operationOf(petstoreText, 'createPet'), {}, reach)),
+    'body is required',
+  );
+});
+
+test('a header argument cannot begin another header', (t) => {
+  const list = operationOf(petstoreText, 'listPets');
+  const header = { 'X-Request-Tag': 'a\r\nauthorization: me' };
+  assert.match(
+    refusal(() => sent(list, { header }, reachOf(t))),
+    /visible ASCII/,
+  );
+});
+
+test('policies decide about the fields, parameters and cookies that they set', (t) => {
+  const operation = withParameters([
+    { name: 'key' },
+    { name: 'q' },
+    { place: 'header', name: 'X-Key', style: 'simple', explode: false },
+    { place: 'cookie', name: 'sid', explode: false },
+    { place: 'cookie', name: 'theme', explode: false },
+  ]);
+  const reach = reachOf(t, {
+    path: '/base/?key=secret',
+    authority: 'other.example.com',
+    headers: [
+      ['x-key', 'policy'],
+      ['cookie', 'sid=policy'],
+      ['accept', 'application/vnd.example+json'],
+      ['content-length', '7'],
+    ],
+  });
+  const { line, fields } = sent(
+    operation,
+    { query: { key: 'mine', q: '1' }, header: { 'X-Key': 'mine' }, cookie: { sid: 'mine', theme: 'dark' } },
+    reach,
+  );
+  assert.equal(line, 'GET /base/x?key=secret&q=1 HTTP/1.1');
+  assert.equal(fields.get('host'), 'other.example.com');
+  assert.equal(fields.get('x-key'), 'policy');
+  assert.equal(fields.get('cookie'), 'sid=policy; theme=dark');
+  assert.equal(fields.get('accept'), 'application/vnd.example+json');
+  assert.equal(fields.has('content-length'), false);
+});
+
+test('an exploded object cannot name the parameter of a policy', (t) => {
+  const reach = reachOf(t, { path: '/?api+key=secret' });
+  const { line } = sent(withParameters([{}]), { query: { a: { 'api key': 'mine', b: 1 } } }, reach);
+  assert.equal(line, 'GET /x?api+key=secret&b=1 HTTP/1.1');
+});
+
+test('a form has pairs, and JSON where a value is an object', (t) => {
+  const { fields, body } = sent(
+    operationOf(petstoreText, 'order'),
+    { body: { petId: 7, note: 'a b&c', gifts: ['x', 'y'], extra: { a: 1 }, nothing: null } },
+    reachOf(t),
+  );
+  assert.equal(fields.get('content-type'), 'application/x-www-form-urlencoded');
+  assert.equal(body, 'petId=7&note=a+b%26c&gifts=x&gifts=y&extra=%7B%22a%22%3A1%7D');
+  assert.equal(fields.get('content-length'), String(body?.length));
+});
+
+test('a multipart body has a part for each property, and bytes come out of base64', (t) => {
+  const photo = Buffer.from([0x89, 0x50, 0x4e, 0x47]);
+  const { fields, body } = sent(
+    operationOf(petstoreText, 'addPhoto'),
+    {
+      path: { petId: 1 },
+      body: {
+        photo: photo.toString('base64'),
+        caption: 'a\r\nb',
+        place: { city: 'Rome' },
+        'odd"\r\nname': 'x',
+      },
+    },
+    reachOf(t),
+  );
+  const [, boundary = ''] =
+    /^multipart\/form-data; boundary=([0-9a-f]{32})$/.exec(fields.get('content-type') ?? '') ?? [];
+  const parts = (body ?? '').split(`--${boundary}`);
+  assert.equal(parts.at(-1), '--\r\n');
+  assert.deepEqual(
+    parts.slice(1, -1).map((part) => part.slice(2, -2)),
+    [
+      `Content-Disposition: form-data; name="photo"; filename="photo"\r\nContent-Type: image/png\r\n\r\n${photo.toString()}`,
+      'Content-Disposition: form-data; name="caption"\r\n\r\na\r\nb',
+      'Content-Disposition: form-data; name="place"\r\nContent-Type: application/json\r\n\r\n{"city":"Rome"}',
+      'Content-Disposition: form-data; name="odd%22%0D%0Aname"\r\n\r\nx',
+    ],
+  );
+  assert.match(
+    refusal(() =>
+      sent(operationOf(petstoreText, 'addPhoto'), { path: { petId: 1 }, body: { photo: 'ü' } }, reachOf(t)),
+    ),
+    /photo: expected base64/,
+  );
+});
+
+test('a request without a body says so where its method could have one', (t) => {
+  const post = { ...withParameters([]), method: 'POST' };
+  assert.equal(sent(post, undefined, reachOf(t)).fields.get('content-length'), '0');
+});
+
+test('parameters of 3.1 are written as their description says', (t) => {
+  const { line } = sent(
+    operationOf(tasksText, 'get_projects_project_tasks'),
+    { path: { project: 'a b' }, query: { order: ['name', 'due'], where: { x: 1 }, url: 'http://a/?b' } },
+    reachOf(t),
+  );
+  assert.equal(
+    line,
+    'GET /projects/a%20b/tasks?order=name%7Cdue&where=%7B%22x%22%3A1%7D&url=http://a/?b HTTP/1.1',
+  );
+});

@@ -1,0 +1,358 @@
+import { GatewayError } from '../../../errors.ts';
+import { stackOf } from '../../../errorText.ts';
+import type { Limits, McpTarget, OpenApiTarget } from '../../../model/index.ts';
+import { ThrottledLog, type Logger } from '../../../telemetry/index.ts';
+import type { Reach } from '../../contract.ts';
+import { CallTimeouts, type CallLimit } from '../../limits/callTimeouts.ts';
+import { cut, memberOf, readEnvelope, type Envelope, type RpcId } from '../../json/envelope.ts';
+import { renderOutgoing, type Outgoing } from '../../messages/outgoing.ts';
+import { errorResponse, lateError, targetError } from '../../messages/rpcError.ts';
+import { deliverResponse } from '../conversation/deliverResponse.ts';
+import { connectionError } from '../conversation/failures.ts';
+import { PendingCalls } from '../conversation/pendingCalls.ts';
+import type {
+  TargetConnection,
+  TargetListener,
+  TargetPlace,
+  TargetState,
+  TargetView,
+  Waiter,
+} from '../kind/target.ts';
+import { ApiCall } from './apiCall.ts';
+import type { ApiTools } from './apiTools.ts';
+import type { Descriptions, DescriptionUse } from './descriptions.ts';
+import { initializeResult } from './initializeResult.ts';
+
+export interface OpenApiOptions {
+  readonly reach: Reach;
+  readonly descriptions: Descriptions;
+  readonly limits: () => Limits;
+  readonly log: Logger;
+  readonly listener: TargetListener;
+}
+
+/** Calls of one session that may wait for one target: each has a connection of its own in HTTP/1.1. */
+const maxPending = 128;
+/** Bytes that the API may leave unread before calls to it are refused. */
+const maxBacklog = 8_388_608;
+
+const isOpenApi = (target: McpTarget | undefined): target is OpenApiTarget => target?.kind === 'openapi';
+
+/**
+ * A session with an HTTP API, for which the gateway is the MCP server: it answers every message itself, and a call of a
+ * tool becomes one request of the API.
+ */
+export class OpenApiConnection implements TargetConnection {
+  readonly name: string;
+  readonly generation = 0;
+  private readonly options: OpenApiOptions;
+  private target: OpenApiTarget;
+  private reach: Reach;
+  private state: TargetState = 'starting';
+  private version: string | undefined;
+  private lastError: string | undefined;
+  private description: DescriptionUse;
+  /** The tools that the client knows, as far as it has listed them. */
+  private listed: string | undefined;
+  private readonly waiting: PendingCalls;
+  private readonly clocks: CallTimeouts;
+  private readonly underWay = new Map<number, ApiCall>();
+  private readonly trouble: ThrottledLog;
+  private paused = false;
+
+  /** @param firstId ids of calls begin behind it */
+  constructor(target: OpenApiTarget, options: OpenApiOptions, firstId = 0) {
+    this.name = target.name;
+    this.target = target;
+    this.options = options;
+    this.reach = options.reach;
+    this.waiting = new PendingCalls(firstId);
+    this.description = this.describe(target);
+    this.trouble = new ThrottledLog(options.log, 'Request to the API failed');
+    this.clocks = new CallTimeouts(
+      () => options.limits().maxMcpCallTimeMs,
+      (wireId, limit) => this.late(wireId, limit),
+    );
+  }
+
+  /** Goes on with a session that another process began: this kind of server keeps no state of it. */
+  takeUp({ version }: TargetPlace): void {
+    this.version = version;
+    this.state = 'ready';
+  }
+
+  // TargetConnection
+
+  use(reach: Reach): void {
+    this.reach = reach;
+    if (!isOpenApi(reach.settings) || reach.settings === this.target) return;
+    const before = this.description;
+    this.target = reach.settings;
+    this.description = this.describe(reach.settings);
+    before.release();
+    this.changed();
+  }
+
+  open(out: Outgoing, waiter: Waiter): void {
+    this.call(out, {
+      answered: (response) => {
+        if (!response.isError && this.state === 'starting') this.state = 'ready';
+        waiter.answered(response);
+      },
+      failed: (error) => waiter.failed(error),
+    });
+  }
+
+  call(out: Outgoing, waiter: Waiter): number {
+    const refusal = this.refusal();
+    if (refusal !== undefined) {
+      waiter.failed(refusal);
+      return 0;
+    }
+    const wireId = this.waiting.nextId();
+    this.waiting.add(wireId, waiter);
+    if (out.limit !== undefined) this.clocks.start(wireId, out.limit);
+    void this.answer(wireId, out);
+    return wireId;
+  }
+
+  send(): void {
+    // Whatever a client notifies a server of concerns no API; a cancelled call is forgotten by the session.
+  }
+
+  pending(wireId: RpcId): Waiter | undefined {
+    return this.waiting.get(wireId);
+  }
+
+  calls(): Iterable<[number, Waiter]> {
+    return this.waiting.all();
+  }
+
+  dropAbandoned(): boolean {
+    const wireId = this.waiting.dropAbandoned();
+    if (wireId === undefined) return false;
+    this.forget(wireId);
+    return true;
+  }
+
+  forget(wireId: number): void {
+    this.waiting.forget(wireId);
+    this.settled(wireId);
+  }
+
+  progressed(): void {
+    // An API says nothing before its answer.
+  }
+
+  hold(waits: boolean): void {
+    this.clocks.hold(waits);
+  }
+
+  get place(): TargetPlace | undefined {
+    if (this.state !== 'ready') return undefined;
+    return { serverSession: undefined, version: this.version, address: undefined };
+  }
+
+  leave(): () => Promise<void> {
+    this.stop();
+    return () => Promise.resolve();
+  }
+
+  pause(): void {
+    this.paused = true;
+    for (const one of this.underWay.values()) one.pause();
+  }
+
+  resume(): void {
+    this.paused = false;
+    for (const one of this.underWay.values()) one.resume();
+  }
+
+  tick(now: number): void {
+    for (const one of [...this.underWay.values()]) one.tick(now);
+  }
+
+  close(): Promise<void> {
+    this.stop();
+    return Promise.resolve();
+  }
+
+  view(): TargetView {
+    return {
+      name: this.name,
+      state: this.state,
+      pid: undefined,
+      restarts: 0,
+      pending: this.waiting.size,
+      lastError: this.description.problem ?? this.lastError,
+    };
+  }
+
+  // Answers
+
+  /** Never rejects. */
+  private async answer(wireId: number, out: Outgoing): Promise<void> {
+    try {
+      // The session expects its answer only when `call` has returned.
+      await this.description.ready;
+      const waiter = this.waiting.get(wireId);
+      if (waiter === undefined) return;
+      const { tools, problem } = this.description;
+      if (tools === undefined) throw this.unavailable(problem);
+      const request = readEnvelope(renderOutgoing(out, wireId));
+      if (typeof request === 'string') throw new Error(`an edit broke the message: ${request}`);
+      this.serve(wireId, request, tools);
+    } catch (error) {
+      if (error instanceof GatewayError) this.failed(wireId, error);
+      else this.broken(wireId, error);
+    }
+  }
+
+  /** A defect must not take every other session down with it. */
+  private broken(wireId: number, error: unknown): void {
+    this.options.log.error('Call of the API could not be handled', { stack: stackOf(error) });
+    this.failed(wireId, new GatewayError('internal_error', { cause: error }));
+  }
+
+  /** @throws GatewayError where there is no such thing */
+  private serve(wireId: number, request: Envelope, tools: ApiTools): void {
+    switch (request.method) {
+      case 'initialize': {
+        const { text, protocolVersion } = initializeResult(tools.api, request);
+        this.version = protocolVersion;
+        this.result(wireId, text);
+        break;
+      }
+      case 'ping':
+        this.result(wireId, '{}');
+        break;
+      case 'tools/list':
+        if (memberOf(request.text, request.body, 'cursor') !== undefined)
+          throw new GatewayError('mcp_invalid_params', { message: 'Invalid cursor' });
+        this.listed = tools.list;
+        this.result(wireId, tools.list);
+        break;
+      case 'tools/call':
+        this.callTool(wireId, request, tools);
+        break;
+      default:
+        throw new GatewayError('mcp_unknown_method');
+    }
+  }
+
+  private callTool(wireId: number, request: Envelope, tools: ApiTools): void {
+    const name = memberOf(request.text, request.body, 'name');
+    const given = memberOf(request.text, request.body, 'arguments');
+    if (name === 'ambiguous' || given === 'ambiguous')
+      throw new GatewayError('mcp_invalid_request', { message: 'invalid request: a member is repeated' });
+    const text = name === undefined ? 'null' : cut(request.text, name);
+    const operation = tools.operations.get(String(JSON.parse(text)));
+    if (operation === undefined)
+      throw new GatewayError('mcp_unknown_tool', { message: `Unknown tool: ${text}` });
+    const call = new ApiCall(
+      {
+        operation,
+        arguments: given === undefined ? undefined : request.text.slice(given.start, given.end),
+        reach: this.reach,
+        usesServerPath: this.target.usesServerPath === true,
+        // A limit of the call's own takes the place of the general one.
+        patient: this.reach.callTimeoutMs !== undefined || this.clocks.has(wireId),
+        limits: this.options.limits(),
+      },
+      {
+        result: (result) => this.result(wireId, result),
+        failed: (code, detail) => this.failed(wireId, connectionError(this.name, code, detail)),
+        unusable: (what, isTooLarge) =>
+          this.failed(
+            wireId,
+            targetError(isTooLarge ? 'mcp_message_too_large' : 'mcp_target_failed', this.name, what),
+          ),
+        broken: (error) => this.broken(wireId, error),
+      },
+    );
+    this.underWay.set(wireId, call);
+    if (this.paused) call.pause();
+    call.begin();
+  }
+
+  private result(wireId: number, result: string): void {
+    if (Buffer.byteLength(result) > this.options.limits().maxMcpMessageBytes) {
+      const what = 'has a result that is larger than limits.maxMcpMessageBytes';
+      this.failed(wireId, targetError('mcp_message_too_large', this.name, what));
+      return;
+    }
+    this.respond(wireId, `{"jsonrpc":"2.0","id":${wireId},"result":${result}}`);
+  }
+
+  private respond(wireId: number, text: string): void {
+    const waiter = this.waiting.take(wireId);
+    this.settled(wireId);
+    if (waiter === undefined) return;
+    const response = readEnvelope(text);
+    if (typeof response === 'string') throw new Error(`a response of the gateway is no message: ${response}`);
+    deliverResponse(waiter, response);
+  }
+
+  private failed(wireId: number, error: GatewayError): void {
+    // A server answers such requests itself: the call has not failed.
+    if (error.entry.source === 'client' && error.entry.jsonrpc !== undefined) {
+      this.respond(wireId, errorResponse(error, String(wireId)));
+      return;
+    }
+    const waiter = this.waiting.take(wireId);
+    this.settled(wireId);
+    if (waiter === undefined) return;
+    this.lastError = error.message;
+    this.trouble.warn({ reason: error.message, detail: error.detail });
+    waiter.failed(error);
+  }
+
+  private late(wireId: number, limit: CallLimit): void {
+    this.failed(wireId, lateError(this.name, limit));
+  }
+
+  private settled(wireId: number): void {
+    this.clocks.settled(wireId);
+    const call = this.underWay.get(wireId);
+    this.underWay.delete(wireId);
+    call?.abandon();
+  }
+
+  private unavailable(problem = 'it was not read'): GatewayError {
+    return targetError('mcp_target_unreachable', this.name, 'has no usable API description', problem);
+  }
+
+  /** The reason why a call cannot be taken now, or undefined. */
+  private refusal(): GatewayError | undefined {
+    const failed = (what: string): GatewayError => targetError('mcp_target_failed', this.name, what);
+    if (this.state === 'closed') return failed('has been stopped');
+    if (this.waiting.size >= maxPending && !this.dropAbandoned()) return failed('has too many calls waiting');
+    let backlog = 0;
+    for (const one of this.underWay.values()) backlog += one.backlog;
+    return backlog > maxBacklog ? failed('does not read its requests') : undefined;
+  }
+
+  // The description
+
+  private describe({ source }: OpenApiTarget): DescriptionUse {
+    return this.options.descriptions.use(source, () => this.changed());
+  }
+
+  /** A client that has listed other tools is told to list them again. */
+  private changed(): void {
+    const list = this.description.tools?.list;
+    if (this.listed === undefined || list === undefined || list === this.listed) return;
+    this.listed = list;
+    const news = readEnvelope('{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}');
+    if (typeof news !== 'string') this.options.listener.onMessage(this, news, 'aside');
+  }
+
+  private stop(): void {
+    if (this.state === 'closed') return;
+    this.state = 'closed';
+    this.description.release();
+    for (const wireId of [...this.underWay.keys()]) this.settled(wireId);
+    this.clocks.clear();
+    this.waiting.failAll(targetError('mcp_target_failed', this.name, 'has been stopped'));
+  }
+}

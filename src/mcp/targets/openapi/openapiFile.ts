@@ -1,0 +1,92 @@
+import { z } from 'zod';
+import { messageOf } from '../../../errorText.ts';
+import { readRegularText } from '../../../files/index.ts';
+import type { ApiSource, OpenApiTarget, OperationChoice } from '../../../model/index.ts';
+import { fields, mayHoldShownSecret, namesFile, oneOf } from '../../../schema/index.ts';
+import { networkTarget } from '../kind/networkFacts.ts';
+import { checkServer, serverFields, serverNames, serverOf } from '../kind/remoteServer.ts';
+import { fileForm } from '../kind/targetFacts.ts';
+import { describeApi } from '../description/describe.ts';
+import { operationList } from './operationLists.ts';
+
+/** The place of a description, as written. */
+const written = z
+  .union([
+    z.string().min(1).describe('The description itself, as JSON or YAML text.'),
+    z.strictObject({
+      url: mayHoldShownSecret(z.string().describe('Fetched in the background and kept fresh.')).optional(),
+      file: namesFile(z.string().min(1).describe('Read again when it changes.')).optional(),
+      inline: z.string().min(1).describe('The description itself, as JSON or YAML text.').optional(),
+    }),
+  ])
+  .describe('The OpenAPI description (3.0 or 3.1) of the API: from a URL, a file, or written here.');
+
+type Written = z.output<typeof written>;
+
+function urlProblem(text: string): string | undefined {
+  const parsed = URL.parse(text);
+  if (parsed === null || !/^https?:$/.test(parsed.protocol)) return 'expected an http or https URL';
+  const hasPassword = parsed.username !== '' || parsed.password !== '';
+  return hasPassword ? 'a URL with a password would end up in logs' : undefined;
+}
+
+/** Adds what is wrong with the description to the problems of the file. */
+type Wrong = (message: string, path?: readonly string[]) => void;
+
+/** The description, read where it is at hand; undefined where something is wrong with it. */
+function sourceOf(given: Written, choice: OperationChoice, wrong: Wrong): ApiSource | undefined {
+  const { url, file, inline } = typeof given === 'string' ? { inline: given } : { ...none, ...given };
+  const [one, ...others] = [url, file, inline].filter((part) => part !== undefined);
+  if (one === undefined || others.length > 0) {
+    wrong('expected exactly one of url, file, inline');
+    return undefined;
+  }
+  if (url !== undefined) {
+    const problem = urlProblem(url);
+    if (problem !== undefined) wrong(problem, ['url']);
+    return { kind: 'url', url, choice };
+  }
+  try {
+    const { api, warnings } = describeApi(file === undefined ? one : readRegularText(file), choice);
+    return { kind: 'read', api, warnings };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const reason = code === 'ENOENT' ? 'there is no such file' : messageOf(error);
+    const where = typeof given === 'string' ? [] : [file === undefined ? 'inline' : 'file'];
+    wrong(file === undefined ? reason : `${file}: ${reason}`, where);
+    return undefined;
+  }
+}
+
+const none: { readonly url?: string; readonly file?: string; readonly inline?: string } = {};
+
+const settings = oneOf(
+  fields({
+    ...serverFields(undefined, 'The path of the first server of the description'),
+    schema: written,
+    include: operationList('Only these operations become tools; every operation by default.').optional(),
+    exclude: operationList('These operations do not become tools, whatever `include` says.').optional(),
+  }),
+  serverNames,
+)
+  .superRefine(checkServer)
+  .transform(({ schema, include, exclude, ...server }, context) => {
+    const choice = { ...(include && { include }), ...(exclude && { exclude }) };
+    const source = sourceOf(schema, choice, (message, path = []) =>
+      context.addIssue({ code: 'custom', message, path: ['schema', ...path] }),
+    );
+    return source === undefined ? z.NEVER : { ...serverOf(server), source };
+  });
+
+export const openapiFile = fileForm({
+  field: 'openapi',
+  description: 'An HTTP API with an OpenAPI description, whose operations the gateway serves as tools.',
+  schema: settings,
+  namesBackend: 'backend',
+  build: ({ path, source, ...server }, around): OpenApiTarget => ({
+    kind: 'openapi',
+    ...networkTarget({ ...server, path: path ?? '/' }, around),
+    ...(path === undefined ? { usesServerPath: true } : {}),
+    source,
+  }),
+});
