@@ -36,17 +36,17 @@ test('the top-level mcp opens port 3000 where the file has no gateways', () => {
   ]);
 });
 
-test('a target that names a backend says at which path of it the server is', () => {
+test('a target that names a backend has the usual path, or its own', () => {
   const text = (server: string): string =>
     `backends: [{name: app, host: 'app:80'}]\nmcp: {targets: [{name: t, mcp: ${server}}]}`;
-  assert.match(problemsOf(text('{backend: app}')).join(), /mcp\.path: is required beside `backend`/);
-  for (const reference of ['app', '/app']) {
-    const [bind] = loaded(text(`{backend: ${reference}, path: /mcp}`)).model.binds;
+  for (const [server, path] of [
+    ['{backend: app}', '/mcp'],
+    ['{backend: /app, path: /v1/mcp}', '/v1/mcp'],
+  ] as const) {
+    const [bind] = loaded(text(server)).model.binds;
     const [listener] = bind?.listeners ?? [];
     assert.ok(listener !== undefined && 'routes' in listener);
-    assert.partialDeepStrictEqual(listener.routes[0]?.backends[0], {
-      targets: [{ host: 'app', path: '/mcp' }],
-    });
+    assert.partialDeepStrictEqual(listener.routes[0]?.backends[0], { targets: [{ host: 'app', path }] });
   }
   assert.match(problemsOf(text('{backend: //app, path: /mcp}')).join(), /there is no backend "\/app"/);
 });

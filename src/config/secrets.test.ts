@@ -27,8 +27,8 @@ const policy = (name: string, settings: object): object =>
   route({ policies: { [name]: settings }, backends: [{ host: 'app:1' }] });
 const stdio = (settings: object): object =>
   route({ backends: [{ mcp: { targets: [{ name: 'a', stdio: { cmd: 'run', ...settings } }] } }] });
-const remote = (settings: object): object =>
-  route({ backends: [{ mcp: { targets: [{ name: 'a', mcp: settings }] } }] });
+const remote = (settings: object, field = 'mcp'): object =>
+  route({ backends: [{ mcp: { targets: [{ name: 'a', [field]: settings }] } }] });
 const api = (settings: object): object => {
   const openapi = { schema: { url: 'https://api.example.com/openapi.json' }, ...settings };
   return route({ backends: [{ mcp: { targets: [{ name: 'a', openapi }] } }] });
@@ -121,6 +121,11 @@ const samples: Readonly<Record<string, Sample>> = {
   'mcp.host': { document: remote({ host: 'https://mcp.example.com/mcp?key=$SECRET' }), shown: true },
   'mcp.path': {
     document: remote({ host: 'mcp.example.com', port: 1, path: '/mcp?key=$SECRET' }),
+    shown: true,
+  },
+  'sse.host': { document: remote({ host: 'https://mcp.example.com/sse?key=$SECRET' }, 'sse'), shown: true },
+  'sse.path': {
+    document: remote({ host: 'mcp.example.com', port: 1, path: '/sse?key=$SECRET' }, 'sse'),
     shown: true,
   },
   'openapi.host': { document: api({ host: 'https://api.example.com/?key=$SECRET' }), shown: true },
