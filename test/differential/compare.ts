@@ -68,35 +68,35 @@ function excerpts(direct: string, gateway: string): Omit<Difference, 'label'> {
   return { direct: around(direct), gateway: around(gateway) };
 }
 
-/** Joins the pages of each list: a gateway in front of several servers makes pages of its own. */
+/**
+ * Joins the pages of each list, and leaves out the members of its results beside the items: a gateway in front of
+ * several servers makes results of its own.
+ */
 export function withoutPages({ answers, heard }: Transcript): Transcript {
   const joined: Line[] = [];
   for (const line of answers) {
     const last = joined.at(-1);
-    if (!line.label.endsWith('/list') || last?.label !== line.label) {
-      joined.push(line.label.endsWith('/list') ? { ...line, text: withoutCursor(line.text) } : line);
-      continue;
-    }
-    joined[joined.length - 1] = { ...last, text: joinLists(last.text, withoutCursor(line.text)) };
+    if (!line.label.endsWith('/list')) joined.push(line);
+    else if (last?.label === line.label)
+      joined[joined.length - 1] = { ...last, text: joinLists(last.text, itemsOnly(line.text)) };
+    else joined.push({ ...line, text: itemsOnly(line.text) });
   }
   return { answers: joined, heard };
 }
 
-type Answer = Readonly<Record<string, unknown>> & { readonly result?: Readonly<Record<string, unknown>> };
+type Lists = Readonly<Record<string, readonly unknown[]>>;
 
-function withoutCursor(text: string): string {
-  const { result, ...rest } = JSON.parse(text) as Answer;
+/** The items of a list; the text of an error. */
+function itemsOnly(text: string): string {
+  const { result } = JSON.parse(text) as { result?: object };
   if (result === undefined) return text;
-  return JSON.stringify({ ...rest, result: { ...result, nextCursor: undefined } });
+  return JSON.stringify(
+    Object.fromEntries(Object.entries(result).filter(([, value]) => Array.isArray(value))),
+  );
 }
 
 function joinLists(first: string, second: string): string {
-  const [one, two] = [JSON.parse(first) as Answer, JSON.parse(second) as Answer];
-  const result = Object.fromEntries(
-    Object.entries(one.result ?? {}).map(([member, value]) => [
-      member,
-      Array.isArray(value) ? [...value, ...(two.result?.[member] as unknown[])] : value,
-    ]),
-  );
-  return JSON.stringify({ ...one, result });
+  const [one, two] = [JSON.parse(first) as Lists, JSON.parse(second) as Lists];
+  const joined = Object.entries(one).map(([member, items]) => [member, [...items, ...(two[member] ?? [])]]);
+  return JSON.stringify(Object.fromEntries(joined));
 }

@@ -3,11 +3,15 @@
  * exception that changes no line fails the suite, so the lists only shrink.
  */
 
+import type { Revision } from './course.ts';
+
 export interface Exception {
   /** Begins the names of the subjects that it is for; all of the family where absent. */
   readonly subject?: string;
   /** The place of the gateway that it is for; all where absent. */
   readonly place?: string;
+  /** The revision that it is for; all where absent. */
+  readonly revision?: Revision;
   /** Begins the labels of the lines that it is for; all where absent. */
   readonly label?: string;
   readonly pattern: RegExp;
@@ -16,7 +20,7 @@ export interface Exception {
   readonly reason: string;
 }
 
-export type Family = 'everything' | 'sdk2' | 'files' | 'fastmcp';
+export type Family = 'everything' | 'sdk2' | 'files' | 'fastmcp' | 'literal';
 
 const deleted: Exception = {
   label: 'DELETE',
@@ -67,10 +71,25 @@ const level: Exception = {
   as: '200 with an empty result',
   reason: 'The level goes to all targets, so the gateway answers, with an order of members of its own.',
 };
+/** A method that the gateway does not know: rules about items (in 2025-11-25) and several targets keep it out. */
+const unknownMethod = (
+  [
+    {
+      revision: '2025-11-25',
+      reason: 'Where rules hide items, the gateway itself refuses methods that it does not know.',
+    },
+    { place: 'federated', reason: 'No target owns a method that the gateway does not know.' },
+  ] as const
+).map((each): Exception => ({
+  ...each,
+  label: 'wrong no/such/method',
+  pattern: /^200 .*"code":-32601,.*$/,
+  as: '200 with -32601',
+}));
 const lacking = ['prompts/list', 'resources/list', 'resources/templates/list'].map((label): Exception => ({
   place: 'federated',
   label,
-  pattern: /^200 (?:.*"Method not found".*|.*"result":\{"\w+":\[\]\}.*)$/,
+  pattern: /^200 (?:.*"Method not found".*|\{"\w+":\[\]\})$/,
   as: '200 without items',
   reason: 'The other target has such items, so the list exists, and this server adds nothing to it.',
 }));
@@ -116,13 +135,6 @@ export const exceptions: Readonly<Record<Family, readonly Exception[]>> = {
         'The server tells of a task before its response has announced it. Until then no caller owns the task, and the gateway tells nobody.',
     },
     {
-      place: 'federated',
-      label: 'tasks/list',
-      pattern: /,"_meta":\{\}/,
-      as: '',
-      reason: 'The gateway joins the lists of all targets. Metadata of the results belongs to no item.',
-    },
-    {
       label: 'tasks/get',
       pattern: /MCP error -32602: Failed to retrieve task: Task not found|Unknown task/,
       as: '<unknown task>',
@@ -157,6 +169,27 @@ export const exceptions: Readonly<Record<Family, readonly Exception[]>> = {
       reason: 'Each run has files of its own.',
     },
   ],
+  literal: [
+    ...composed,
+    {
+      pattern: /\\\\u2028/,
+      as: '\u2028',
+      reason: 'Some readers of lines end them at U+2028, so the gateway writes it as an escape over stdio.',
+    },
+    {
+      label: 'tools/call echo',
+      pattern: /(?<=\\"progressToken\\":)(?:\\"a token\\"|\d+)/,
+      as: '<token>',
+      reason: 'The gateway gives servers tokens of its own.',
+    },
+    ...unknownMethod,
+    {
+      revision: '2025-11-25',
+      label: 'notifications/example.com/own',
+      pattern: /./,
+      reason: 'Where rules hide items, the gateway drops notifications that it does not know.',
+    },
+  ],
   fastmcp: [
     ...composed,
     deleted,
@@ -168,11 +201,6 @@ export const exceptions: Readonly<Record<Family, readonly Exception[]>> = {
       reason:
         'The server answers a cancelled call. The specification says that it should not, and the gateway forwards nothing.',
     },
-    {
-      label: 'wrong no/such/method',
-      pattern: /,"data":"no\/such\/method"/,
-      as: '',
-      reason: 'Where rules hide items, the gateway itself refuses methods that it does not know.',
-    },
+    ...unknownMethod,
   ],
 };

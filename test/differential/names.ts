@@ -21,7 +21,7 @@ const data = new Set([
   'requestedSchema',
   'roots',
 ]);
-const uriMembers = new Set(['uri', 'uriTemplate', 'resourceUri']);
+const uriMembers = new Set(['uri', 'uriTemplate', 'resourceUri', 'ui/resourceUri']);
 /** Lists of items, and the member that names their owner. */
 const lists: Readonly<Record<string, string>> = {
   tools: 'name',
@@ -57,7 +57,8 @@ export function federatedNames(target: string): Names {
     if (Array.isArray(value))
       return member === undefined ? value.map((item) => own(item)) : ownItems(value, member);
     // A name without its prefix must not pass for the server's own.
-    if (uriMembers.has(key)) return ownOf(String(value), key) ?? `not of ${target}: ${String(value)}`;
+    if (uriMembers.has(key) && typeof value === 'string')
+      return ownOf(value, key) ?? `not of ${target}: ${value}`;
     if (typeof value !== 'object' || value === null) return value;
     return Object.fromEntries(Object.entries(value).map(([inner, each]) => [inner, own(each, inner)]));
   };
