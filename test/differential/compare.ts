@@ -36,8 +36,7 @@ export function compare(
   const excused = (lines: readonly Line[]): Line[] => lines.map(excuse).filter((line) => line !== undefined);
   const show = (line: Line | undefined, other: Line | undefined): string => {
     if (line === undefined) return 'nothing';
-    // Over stdio there is one stream only.
-    const stream = other?.stream === 'stdout' || line.stream === 'stdout' ? undefined : line.stream;
+    const stream = other?.stream === 'all' || line.stream === 'all' ? undefined : line.stream;
     return stream === undefined ? line.text : `${line.text} on a stream of ${stream}`;
   };
   const differences: Difference[] = [];

@@ -141,7 +141,7 @@ export const exceptions: Readonly<Record<Family, readonly Exception[]>> = {
       reason: 'Task ids are sealed to their owner, so the gateway itself refuses an id that it did not make.',
     },
     {
-      subject: 'server-everything over HTTP',
+      subject: 'server-everything over Streamable HTTP',
       label: 'notifications/tools/list_changed',
       pattern: /./,
       reason:

@@ -1,3 +1,4 @@
+import { eventsOf } from './events.ts';
 import type { Receive, Stream, Wire } from './wire.ts';
 
 export interface HttpWireOptions {
@@ -78,17 +79,5 @@ async function readMessages(response: Response, take: (text: string) => void): P
     if (text !== '' && type.startsWith('application/json')) take(text);
     return;
   }
-  let rest = '';
-  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
-    const blocks = (rest + chunk).replaceAll('\r\n', '\n').split('\n\n');
-    rest = blocks.pop() ?? '';
-    for (const block of blocks) {
-      const data = block
-        .split('\n')
-        .filter((line) => line.startsWith('data:'))
-        .map((line) => line.slice(5).replace(/^ /, ''));
-      // An event without data only tells its id.
-      if (data.some((line) => line !== '')) take(data.join('\n'));
-    }
-  }
+  for await (const { data } of eventsOf(response)) take(data);
 }

@@ -11,6 +11,7 @@ import { startHttpServer } from './httpServer.ts';
 import { httpWire } from './httpWire.ts';
 import { federatedNames, sameNames, type Names } from './names.ts';
 import { Peer } from './peer.ts';
+import { sseWire } from './sseWire.ts';
 import { stdioWire } from './stdioWire.ts';
 import type { Subject } from './subject.ts';
 import type { Transcript } from './transcript.ts';
@@ -44,8 +45,31 @@ const rules: Readonly<Record<Revision, readonly object[]>> = {
   '2025-06-18': [{ if: `"${group}" in auth.claims.groups` }],
 };
 
-/** A server of the subject for one run, over HTTP or as a program that the client or the gateway starts. */
-type Started = { readonly url: string } | { readonly program: Program };
+/** A server of the subject for one run. */
+interface Started {
+  /** The server as a target of a gateway. */
+  readonly target: object;
+  /** Connects a client with it. */
+  connect(revision: Revision, receive: Receive): Wire;
+}
+
+/** The ways to reach a server that runs, by the name of its transport. */
+const overNetwork: Readonly<Record<'http' | 'sse', (url: string) => Started>> = {
+  http: (url) => ({
+    target: { mcp: { host: url } },
+    connect: (revision, receive) => httpWire(url, { revision }, receive),
+  }),
+  sse: (url) => ({
+    target: { sse: { host: url } },
+    connect: (_, receive) => sseWire(url, receive),
+  }),
+};
+
+/** The client or the gateway starts the program. */
+const overStdio = (program: Program): Started => ({
+  target: { stdio: program },
+  connect: (_, receive) => stdioWire(program, receive),
+});
 
 export class Runs implements AsyncDisposable {
   private readonly subject: Subject;
@@ -79,8 +103,7 @@ export class Runs implements AsyncDisposable {
   /** Walks the course without a gateway. */
   async direct(revision: Revision): Promise<Transcript> {
     const started = await this.serve(`direct-${revision}`);
-    const wire = (receive: Receive): Wire =>
-      'url' in started ? httpWire(started.url, { revision }, receive) : stdioWire(started.program, receive);
+    const wire = (receive: Receive): Wire => started.connect(revision, receive);
     return await this.walk(wire, `direct-${revision}`, sameNames, revision);
   }
 
@@ -113,8 +136,7 @@ export class Runs implements AsyncDisposable {
 
   private async route(name: string, place: string, revision: Revision, idp: DevIdp): Promise<object> {
     const started = await this.serve(name);
-    const served = 'url' in started ? { mcp: { host: started.url } } : { stdio: started.program };
-    const targets = places[place]!.targets({ name: target, ...served }, revision);
+    const targets = places[place]!.targets({ name: target, ...started.target }, revision);
     return {
       name,
       matches: [{ path: { exact: `/${name}` } }],
@@ -130,9 +152,10 @@ export class Runs implements AsyncDisposable {
     this.folders.set(run, folder);
     this.subject.prepare?.(folder);
     const program = this.subject.program(folder);
-    if (this.subject.over === 'stdio') return { program };
+    const { over } = this.subject;
+    if (over === 'stdio') return overStdio(program);
     const server = await startHttpServer(program);
     this.stack.defer(() => server.close());
-    return { url: server.url };
+    return overNetwork[over](server.url);
   }
 }

@@ -17,7 +17,7 @@ export function stdioWire({ cmd, args, env }: Program, receive: Receive): Wire {
     // Not `node:readline`, for which U+2028 ends a line too.
     const lines = (rest + text).split('\n');
     rest = lines.pop() ?? '';
-    for (const line of lines) if (line !== '') receive(line, 'stdout');
+    for (const line of lines) if (line !== '') receive(line, 'all');
   });
   const close = async (): Promise<void> => {
     child.stdin.end();

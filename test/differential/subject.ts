@@ -27,8 +27,8 @@ export interface SlowCall {
 /** A server to compare, and sensible requests to it. */
 export interface Subject {
   readonly name: string;
-  /** Over HTTP the program prints its URL as the first line of its standard output. */
-  readonly over: 'stdio' | 'http';
+  /** Over a network the program prints its URL as the first line of its standard output. */
+  readonly over: 'stdio' | 'http' | 'sse';
   program(folder: string): Program;
   /** Fills the folder of a run. */
   prepare?(folder: string): void;

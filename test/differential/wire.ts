@@ -2,13 +2,16 @@
 
 /** Takes a message of the server, and the stream that it came on. */
 export type Receive = (text: string, stream: Stream) => void;
-/** Over HTTP a message comes on the stream of a POST or on that of a GET; over stdio there is one stream. */
-export type Stream = 'POST' | 'GET' | 'stdout';
+/**
+ * Over Streamable HTTP a message comes on the stream of a POST or on that of a GET. Stdio and HTTP+SSE have one stream
+ * for all messages.
+ */
+export type Stream = 'POST' | 'GET' | 'all';
 
 export interface Wire {
-  /** Sends one message. Resolves to the HTTP status, or over stdio to undefined. */
+  /** Sends one message. Resolves to the HTTP status; undefined where it tells nothing of the message. */
   send(text: string): Promise<number | undefined>;
-  /** Opens the stream of the messages that belong to no call. Over stdio it is open already. */
+  /** Opens the stream of the messages that belong to no call, where there is one. */
   listen(): Promise<void>;
   /** Ends the session. Resolves to the statuses of DELETE and of a request after it. */
   end(): Promise<readonly number[]>;

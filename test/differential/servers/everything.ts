@@ -145,8 +145,14 @@ export const everythingSubjects: readonly Subject[] = [
   },
   {
     ...everything,
-    name: 'server-everything over HTTP',
+    name: 'server-everything over Streamable HTTP',
     over: 'http',
-    program: () => ({ cmd: process.execPath, args: [http] }),
+    program: () => ({ cmd: process.execPath, args: [http, 'http'] }),
+  },
+  {
+    ...everything,
+    name: 'server-everything over HTTP+SSE',
+    over: 'sse',
+    program: () => ({ cmd: process.execPath, args: [http, 'sse'] }),
   },
 ];
