@@ -2,6 +2,7 @@ import type { Limits, McpBackend, McpTarget } from '../model/index.ts';
 import type { Logger, Metrics } from '../telemetry/index.ts';
 import { createBudgets, type Budgets } from './limits/budgets.ts';
 import { StreamableHttp, type McpHandler } from './serve/handler.ts';
+import type { SseStream } from './serve/sseStream.ts';
 import type { Caller } from './contract.ts';
 import { McpMetrics } from './session/mcpMetrics.ts';
 import { Circuits } from './federation/circuits.ts';
@@ -75,6 +76,7 @@ export class McpRuntime {
   private readonly owners: NameOwners;
   private readonly targets: Targets;
   private readonly sessions: Sessions;
+  private readonly sseStreams = new Map<Session, SseStream>();
   private readonly seal: SessionSeal;
   private readonly mcpMetrics: McpMetrics;
   private readonly timer: NodeJS.Timeout;
@@ -138,9 +140,9 @@ export class McpRuntime {
 
   /** A handler for one backend; cheap. Sessions are kept by `settings.key`, so the next snapshot finds them. */
   backend(settings: McpBackend): McpHandler {
-    const { sessions, mcpMetrics, budgets } = this;
+    const { sessions, sseStreams, mcpMetrics, budgets } = this;
     const { limits, now = Date.now, version = '0' } = this.options;
-    return new StreamableHttp({ settings, sessions, mcpMetrics, budgets, limits, now, version });
+    return new StreamableHttp({ settings, sessions, sseStreams, mcpMetrics, budgets, limits, now, version });
   }
 
   /** Another program goes on with the key of this one: sessions that it can take up are left to it. */

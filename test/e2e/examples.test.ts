@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { startDevIdp, type DevIdp } from '../../apps/dev-idp/src/index.ts';
 import { loadConfig } from '../../apps/dev-idp/src/config.ts';
 import { startEcho, type Echo } from '../../apps/echo/src/index.ts';
@@ -205,6 +207,13 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     assert.deepEqual(echoed.headers['X-Api-Key'], ['a-key-of-the-gateway']);
     assert.equal(echoed.headers['Authorization'], undefined);
     await session.close();
+  },
+  'examples/mcp/sseClients.yaml': async ({ gateway, tools }) => {
+    assert.ok((await tools('')).includes('echo'));
+    const client = new Client({ name: 'old', version: '1' });
+    await client.connect(new SSEClientTransport(new URL('/sse', gateway.url)));
+    assert.ok((await client.listTools()).tools.some(({ name }) => name === 'echo'));
+    await client.close();
   },
   'examples/mcp/replicas.yaml': async ({ gateway, another, guest, remote }) => {
     const session = await openSession(`${gateway.url}/mcp`, guest);

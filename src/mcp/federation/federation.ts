@@ -237,6 +237,8 @@ export class Federation implements SessionFederation {
     const namesBefore = this.naming;
     this.settings = settings;
     this.naming = namingOf(settings);
+    // A client of HTTP+SSE has a session before its initialize, and no target is started yet.
+    if (this.initialize === undefined) return;
     this.members = new Map();
     for (const target of settings.targets) {
       const member = before.get(target.name);

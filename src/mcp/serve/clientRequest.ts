@@ -3,7 +3,9 @@ import type { Limits, McpBackend } from '../../model/index.ts';
 import type { Caller } from '../contract.ts';
 import { holderOf, type Budgets } from '../limits/budgets.ts';
 import type { McpMetrics } from '../session/mcpMetrics.ts';
+import type { Session } from '../session/session.ts';
 import type { Sessions } from '../session/sessions.ts';
+import type { SseStream } from './sseStream.ts';
 
 /** The parts of the process that serve one MCP backend. */
 export interface HandlerOptions {
@@ -11,6 +13,8 @@ export interface HandlerOptions {
   readonly sessions: Sessions;
   readonly mcpMetrics: McpMetrics;
   readonly budgets: Budgets;
+  /** The sessions of HTTP+SSE, each with its stream. */
+  readonly sseStreams: Map<Session, SseStream>;
   readonly limits: () => Limits;
   /** Of this program. */
   readonly version: string;

@@ -13,6 +13,8 @@ import { serveStateless } from './stateless.ts';
 import { listen } from './listen.ts';
 import { originAllowed } from './origin.ts';
 import { readPost, type Post } from './readPost.ts';
+import { openSse, takeSse } from './sseSessions.ts';
+import { opensSse, sseSessionOf } from './sseRequests.ts';
 
 /** Serves one MCP backend. */
 export interface McpHandler {
@@ -58,7 +60,8 @@ export class StreamableHttp implements McpHandler {
         throw new GatewayError('mcp_method_not_allowed', {
           headers: [['allow', stateless ? 'POST' : 'GET, POST, DELETE']],
         });
-      method({ request, reply, caller });
+      if (opensSse(request)) openSse(this.options, { request, reply, caller });
+      else method({ request, reply, caller });
     } catch (error) {
       sendError(reply, error);
     }
@@ -67,7 +70,8 @@ export class StreamableHttp implements McpHandler {
   private post(client: ClientRequest): void {
     const { request, reply } = client;
     const accepted = readAccept(request.header('accept'));
-    if (!accepted.json && !accepted.events) throw new GatewayError('mcp_not_acceptable');
+    if (!accepted.json && !accepted.events && sseSessionOf(request) === undefined)
+      throw new GatewayError('mcp_not_acceptable');
     if (!isJson(request.header('content-type'))) throw new GatewayError('mcp_unsupported_media');
     const limits = this.options.limits();
     request.readBody(limits.maxMcpRequestBytes).then(
@@ -99,6 +103,12 @@ export class StreamableHttp implements McpHandler {
   private take(client: ClientRequest, accepted: Accepted, post: Post): void {
     const { idText } = post;
     try {
+      const sseSession = sseSessionOf(client.request);
+      if (sseSession !== undefined) {
+        const take = (session: Session): void => takeSse(this.options, client, post, session);
+        if (versionAccepted(client, idText)) this.withSession(client, take, idText, sseSession);
+        return;
+      }
       // The body of initialize names the client's protocol version; its headers may be those of a former session.
       const begins = post.first?.method === 'initialize' && post.first.kind === 'request';
       if (this.options.settings.stateless === true) {
@@ -133,10 +143,14 @@ export class StreamableHttp implements McpHandler {
    * after the process has resumed it.
    * @throws GatewayError
    */
-  private withSession(client: ClientRequest, then: (session: Session) => void, idText?: string): void {
+  private withSession(
+    client: ClientRequest,
+    then: (session: Session) => void,
+    idText?: string,
+    id: string | undefined = client.request.header('mcp-session-id'),
+  ): void {
     const { request, reply, caller } = client;
     const { sessions, settings } = this.options;
-    const id = request.header('mcp-session-id');
     if (id === undefined || id === '') throw new GatewayError('mcp_session_required');
     const use = (session: Session): void => {
       request.annotate('mcp.session', session.label);

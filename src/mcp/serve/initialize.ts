@@ -15,6 +15,7 @@ import type { Post } from './readPost.ts';
 
 /**
  * Opens a session and sends the client's initialize to every target (MCP 2025-11-25, "Lifecycle").
+ * @param opened the session of a transport that opens it before
  * @throws GatewayError mcp_invalid_request, mcp_budget_full, mcp_overloaded
  */
 export function initialize(
@@ -22,6 +23,7 @@ export function initialize(
   client: ClientRequest,
   accepted: Accepted,
   post: Post,
+  opened?: Session,
 ): void {
   const { settings, sessions } = options;
   const { request, reply, caller } = client;
@@ -34,7 +36,7 @@ export function initialize(
       message: 'invalid request: the session is initialized already',
     });
   checkCalls(options, caller, 1);
-  const session = sessions.open(settings, caller);
+  const session = opened ?? sessions.open(settings, caller);
   request.annotate('mcp.session', session.label);
   const answer = new PostResponse(reply, accepted, 1, false, session.streams);
   const { federation } = session;
@@ -86,7 +88,11 @@ function openingCall(
     tally: budgets.calls.enter(holderOf(caller)),
     session,
   });
-  const opening = new InitializeCall(session, call, request, target, () => sessions.carry(session, settings));
+  const carry = (): void => {
+    // The client of HTTP+SSE goes by the id with which its stream began.
+    if (session.streams.resumable) sessions.carry(session, settings);
+  };
+  const opening = new InitializeCall(session, call, request, target, carry);
   reply.onClose(() => opening.closed());
   return opening;
 }

@@ -11,12 +11,8 @@ import type { ClientRequest, HandlerOptions } from './clientRequest.ts';
  * Messages from the Server", "Resumability and Redelivery").
  * @throws GatewayError mcp_stream_exists, mcp_budget_full
  */
-export function listen(
-  { budgets: { streams }, now }: HandlerOptions,
-  client: ClientRequest,
-  session: Session,
-): void {
-  const { request, reply, caller } = client;
+export function listen(options: HandlerOptions, client: ClientRequest, session: Session): void {
+  const { request, reply } = client;
   const lastEventId = request.header('last-event-id');
   const place = lastEventId === undefined ? undefined : session.streams.placeOf(lastEventId);
   if (place?.journal.over(place.seq) === true) {
@@ -25,19 +21,55 @@ export function listen(
     return;
   }
   if (place === undefined && session.streams.full) throw new GatewayError('mcp_stream_exists');
+  openEventStream(options, client, () => {
+    session.unused = false;
+    return {
+      session,
+      join: (stream, itemRules) => ({
+        end: () => stream.end(),
+        remove:
+          place === undefined
+            ? session.streams.add(stream, itemRules)
+            : session.streams.resume(stream, place, itemRules),
+      }),
+    };
+  });
+}
+
+/** The session that an event stream is for. */
+interface StreamUse {
+  readonly session: Session;
+  /** Connects the stream to the session. */
+  readonly join: (
+    stream: ReplyStream,
+    itemRules: ItemRules | undefined,
+  ) => {
+    /** Ends the stream: the caller may not read it any more. */
+    readonly end: () => void;
+    /** The stream is closed. */
+    readonly remove: () => void;
+  };
+}
+
+/**
+ * Opens an event stream for as long as the caller may read it.
+ * @param use runs when the budgets have room for the stream
+ * @throws GatewayError mcp_budget_full, mcp_overloaded
+ */
+export function openEventStream(
+  { budgets: { streams }, now }: HandlerOptions,
+  { reply, caller }: ClientRequest,
+  use: () => StreamUse,
+): void {
   const holder = holderOf(caller);
   streams.check(holder);
-  session.unused = false;
+  const { session, join } = use();
   const tally = streams.enter(holder);
   const stream = reply.open(200, eventStreamHeaders);
-  const itemRules = ItemRules.of(caller);
-  const remove =
-    place === undefined
-      ? session.streams.add(stream, itemRules)
-      : session.streams.resume(stream, place, itemRules);
+  const { end, remove } = join(stream, ItemRules.of(caller));
   session.listened();
-  const cancelEnd = endAt(stream, caller.expiresAt, now);
-  const release = caller.whileAllowed?.(() => stream.end());
+  const cancelEnd = endAt(end, caller.expiresAt, now);
+  const release = caller.whileAllowed?.(end);
   reply.onClose(() => {
     cancelEnd();
     release?.();
@@ -53,7 +85,7 @@ export function listen(
  * disagree; the clock decides, since it judges tokens, too.
  * @returns a function that cancels the end
  */
-function endAt(stream: ReplyStream, expiresAt: number | undefined, now: () => number): () => void {
+function endAt(end: () => void, expiresAt: number | undefined, now: () => number): () => void {
   if (expiresAt === undefined) return () => undefined;
   let timer: NodeJS.Timeout;
   const wait = (): void => {
@@ -61,7 +93,7 @@ function endAt(stream: ReplyStream, expiresAt: number | undefined, now: () => nu
     timer = setTimeout(look, Math.min(maxDurationMs, Math.max(0, ms))).unref();
   };
   const look = (): void => {
-    if (now() >= expiresAt) stream.end();
+    if (now() >= expiresAt) end();
     else wait();
   };
   wait();

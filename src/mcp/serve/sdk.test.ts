@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Client as Client2, StreamableHTTPClientTransport as Transport2 } from '@modelcontextprotocol/client';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import {
   CreateMessageRequestSchema,
@@ -44,20 +45,27 @@ interface Opened {
   close(): Promise<void>;
 }
 
+/** The transports of the 1.x client. */
+const transports = {
+  'Streamable HTTP': ({ url }: Harness) => new StreamableHTTPClientTransport(url),
+  'HTTP+SSE': ({ url }: Harness) => new SSEClientTransport(new URL('/sse', url)),
+};
+
 async function openAt(
   harness: Harness,
+  transport: StreamableHTTPClientTransport | SSEClientTransport,
   capabilities: object = {},
   prepare?: (client: Client) => void,
 ): Promise<Opened> {
   const client = new Client({ name: 'test', version: '1' }, { capabilities });
   prepare?.(client);
-  const transport = new StreamableHTTPClientTransport(harness.url);
   await client.connect(transport as Parameters<typeof client.connect>[0]);
   return {
     client,
     close: async () => {
-      await transport.terminateSession();
+      if (transport instanceof StreamableHTTPClientTransport) await transport.terminateSession();
       await client.close();
+      await until('the session is ended', () => harness.runtime.view().sessions.length === 0);
     },
   };
 }
@@ -65,9 +73,18 @@ async function openAt(
 const firstText = (result: unknown): string =>
   (result as { content: { text: string }[] }).content.map((part) => part.text).join('\n');
 
-for (const [kind, harness] of Object.entries(places)) {
+for (const [server, harness] of Object.entries(places))
+  for (const [transport, make] of Object.entries(transports)) testClient(server, harness, transport, make);
+
+function testClient(
+  server: string,
+  harness: Harness,
+  transport: string,
+  make: (harness: Harness) => StreamableHTTPClientTransport | SSEClientTransport,
+): void {
+  const kind = `${transport} and a server over ${server}`;
   const open = (capabilities?: object, prepare?: (client: Client) => void): Promise<Opened> =>
-    openAt(harness, capabilities, prepare);
+    openAt(harness, make(harness), capabilities, prepare);
 
   test(`the 1.x client lists and uses tools, prompts, resources, templates and completions, over ${kind}`, async () => {
     const { client, close } = await open();
@@ -114,7 +131,9 @@ for (const [kind, harness] of Object.entries(places)) {
       undefined,
       { onprogress: ({ progress }) => seen.push(progress) },
     );
-    assert.deepEqual(seen, [1, 2, 3, 4]);
+    // Over HTTP+SSE, the client drops progress that arrives in one piece with the response.
+    const atLeast = transport === 'HTTP+SSE' ? 3 : 4;
+    assert.deepEqual(seen, [1, 2, 3, 4].slice(0, Math.max(atLeast, seen.length)));
     await close();
   });
 
@@ -185,9 +204,11 @@ for (const [kind, harness] of Object.entries(places)) {
     );
     await close();
   });
+}
 
+for (const [server, harness] of Object.entries(places))
   for (const mode of ['legacy', 'auto'] as const)
-    test(`the 2.x client works (${mode}), over ${kind}`, async () => {
+    test(`the 2.x client works (${mode}), with a server over ${server}`, async () => {
       const client = new Client2({ name: 'test', version: '1' }, { versionNegotiation: { mode } });
       const transport = new Transport2(harness.url);
       await client.connect(transport);
@@ -200,7 +221,6 @@ for (const [kind, harness] of Object.entries(places)) {
       await transport.terminateSession();
       await client.close();
     });
-}
 
 test('every session that was ended is ended at the servers over the network, too', async () => {
   for (const server of [remote, old]) await until('no session is left', () => server.sessions() === 0);

@@ -19,7 +19,9 @@ const maxGetStreams = 4;
  */
 export class ClientStreams implements PostResponseHost {
   /** Does the client know events without data (2025-11-25)? */
-  primes = false;
+  knowsPrimes = false;
+  /** Can the client come back to a stream that it lost? */
+  resumable = true;
   private readonly gets: EventSink[] = [];
   /** Answers in flight that may take events, newest last; finished ones are dropped as they are met. */
   private answers: PostResponse[] = [];
@@ -52,6 +54,10 @@ export class ClientStreams implements PostResponseHost {
       this.dropped.warn({});
       if (held.askedId !== undefined) onUndeliverable(held.askedId);
     });
+  }
+
+  get primes(): boolean {
+    return this.knowsPrimes && this.resumable;
   }
 
   /** GET streams that are open. */

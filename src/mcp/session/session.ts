@@ -184,7 +184,7 @@ export class Session implements TargetListener, Evictable {
   /** Records the agreed revision. */
   agree(version: string | undefined): void {
     this.protocolVersion = version;
-    this.streams.primes = version === '2025-11-25';
+    this.streams.knowsPrimes = version === '2025-11-25';
   }
 
   /** Other processes may hold it as well. */

@@ -1,3 +1,4 @@
+import { sseSessionOf } from '../../mcp/index.ts';
 import type { Limits } from '../../model/index.ts';
 import { hashOf, lotOf } from '../../upstream/index.ts';
 import type { LiveExchange, RelayRouter } from '../exchange/liveExchange.ts';
@@ -74,7 +75,7 @@ export class Relays implements RelayRouter {
   take(exchange: LiveExchange, serveHere: () => void): boolean {
     const { connection, head } = exchange;
     if (connection.port.inner) return false;
-    const session = head.get('mcp-session-id');
+    const session = head.get('mcp-session-id') ?? sseSessionOf(exchange);
     if (session === undefined) return false;
     const owner = this.ownerOf(session);
     const peer = owner === undefined ? undefined : (this.peers.get(owner) ?? this.heirOf(session));
