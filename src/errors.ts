@@ -481,6 +481,14 @@ export const catalogue = {
     'The task does not exist, belongs to another caller, or was created by a tool that the rules now hide from this caller.',
     -32602,
   ),
+  mcp_definition_changed: entry(
+    'client',
+    200,
+    'no',
+    'the definition has changed',
+    'The server defines the tool or prompt otherwise than when it was approved, or does not list it, and the backend has pin: enforce. `portcullis pins` shows the difference and approves it.',
+    -32602,
+  ),
   mcp_invalid_params: entry(
     'client',
     200,

@@ -35,7 +35,8 @@ const rows: Readonly<Record<string, Row>> = {
   schema: { uses: ['model', 'regex'] },
   auth: { uses: ['http', 'telemetry', 'files'] },
   upstream: { uses: ['model', 'http', 'telemetry', 'files'] },
-  mcp: { uses: ['model', 'http', 'upstream', 'telemetry', 'files', 'schema'] },
+  pins: { uses: [] },
+  mcp: { uses: ['model', 'http', 'upstream', 'telemetry', 'files', 'schema', 'pins'] },
   policies: { uses: ['model', 'http', 'auth', 'cel', 'telemetry', 'files', 'schema'], types: ['mcp'] },
   proxy: { uses: ['model', 'http', 'regex', 'telemetry', 'upstream', 'mcp', 'policies'] },
   config: {

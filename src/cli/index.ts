@@ -9,6 +9,7 @@ import { exitCode } from './exitCode.ts';
 import { explain } from './explain.ts';
 import { commandHelp, commonFlags, generalHelp } from './help.ts';
 import { idp } from './idp.ts';
+import { pins } from './pins.ts';
 import { proxy } from './proxy.ts';
 import { run } from './run.ts';
 import { schema } from './schema.ts';
@@ -23,6 +24,7 @@ const commands: Readonly<Record<string, Command>> = {
   check,
   explain,
   schema,
+  pins,
   token,
   idp,
   controller,

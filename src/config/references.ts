@@ -326,13 +326,22 @@ const aboutForwarding = policiesAbout('forwarding');
 const requestsOnly = policiesOn('backend').filter((name) => aboutForwarding.has(name));
 
 /** MCP servers that are named among the backends. */
-function checkTargets(mcp: Node, named: readonly Node[], names: readonly string[], report: Report): void {
+function checkTargets(
+  mcp: Node,
+  named: readonly Node[],
+  names: readonly string[],
+  hasPins: boolean,
+  report: Report,
+): void {
   const targets = items(field(mcp, 'targets'));
   unique(targets, 'name', 'another target has this name', report);
   for (const target of targets)
     for (const [form, member] of backendReferences)
       checkServer(field(field(target, form), member), named, names, report);
   checkView(field(mcp, 'view'), targets, report);
+  const pin = field(mcp, 'pin');
+  if (pin.value !== undefined && !hasPins)
+    report(pin.path, 'key', 'needs config.mcp.pins, the folder that remembers the definitions');
 }
 
 /** Entries of a view name targets of the backend. */
@@ -391,8 +400,9 @@ function checkBackends(top: Node, report: Report): void {
   ];
   const referred = (name: string): Node | undefined => named.find((one) => field(one, 'name').value === name);
   const backendsOfRoutes = routesOf('routes').flatMap((route) => items(field(route, 'backends')));
+  const hasPins = field(field(field(top, 'config'), 'mcp'), 'pins').value !== undefined;
   for (const mcp of [top, ...named, ...backendsOfRoutes].map((node) => field(node, 'mcp')))
-    checkTargets(mcp, named, names, report);
+    checkTargets(mcp, named, names, hasPins, report);
   for (const route of routesOf('tcpRoutes'))
     for (const backend of items(field(route, 'backends'))) {
       const { value: written, path } = field(backend, 'backend');

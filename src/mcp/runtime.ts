@@ -7,6 +7,8 @@ import type { Caller } from './contract.ts';
 import { McpMetrics } from './session/mcpMetrics.ts';
 import { Circuits } from './federation/circuits.ts';
 import { Federation } from './federation/federation.ts';
+import { PinGuard } from './federation/pinGuard.ts';
+import { PinFolder } from '../pins/index.ts';
 import { NameOwners, type HiddenItem } from './federation/nameOwners.ts';
 import type { Session, SessionView } from './session/session.ts';
 import { SessionSeal } from './session/sessionId.ts';
@@ -18,6 +20,8 @@ import type { RestartPolicy, TargetUse } from './targets/kind/targetRuntime.ts';
 export interface McpRuntimeOptions {
   /** 64 hex digits; absent: a random key, and session ids die with the process. */
   readonly sessionKey?: string;
+  /** The folder of pinned definitions. */
+  readonly pins?: string;
   /** The version of this program, as clients of several targets see it. */
   readonly version?: string;
   /** Names this process in session ids: 16 hex digits, random unless given. */
@@ -100,6 +104,10 @@ export class McpRuntime {
     });
     const circuits = new Circuits(now);
     const owners = new NameOwners(options.log, ({ target }) => this.mcpMetrics.hidden(target));
+    const pins =
+      options.pins === undefined
+        ? undefined
+        : new PinGuard(new PinFolder(options.pins), options.log, (target) => this.mcpMetrics.changed(target));
     const seal = new SessionSeal(options.sessionKey, options.owner);
     const sessions = new Sessions({
       seal,
@@ -116,6 +124,7 @@ export class McpRuntime {
           caller,
           circuits,
           owners,
+          pins,
           onFailure: (target) => this.mcpMetrics.targetFailed(target),
           connect: (target, of) => targets.connect(target, useOf(target, session, of)),
         }),

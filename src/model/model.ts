@@ -338,6 +338,11 @@ export interface McpBackend extends BackendBase {
   readonly failOpen?: true;
   /** Under `failOpen`, the time that a request to all targets waits for slow ones, in milliseconds; 5 s where absent. */
   readonly targetWaitMs?: number;
+  /**
+   * What happens to tools, prompts, templates and instructions whose definition has changed since it was first seen.
+   * Absent: nothing.
+   */
+  readonly pin?: 'enforce' | 'warn';
   /** No session outlives its request. */
   readonly stateless?: true;
   /** The items that clients see, where that is not all of them. */
@@ -469,6 +474,8 @@ export interface FixedSettings {
   readonly sessionKey?: string;
   /** Idle time after which an MCP session ends. */
   readonly sessionTtlMs: number;
+  /** The folder of pinned definitions. */
+  readonly pins?: string;
   /** The time after its beginning in which another process with the key may resume an MCP session; 0: never. */
   readonly sessionResumableMs: number;
   /** After this long a drain ends what is still open. */

@@ -15,7 +15,7 @@ import { Sockets } from './sockets.ts';
 export interface ServingProcessOptions extends Pick<DataPlaneOptions, 'socketsFor' | 'relay'> {
   readonly log: RootLogger;
   readonly metrics: Metrics;
-  readonly fixed: Pick<FixedSettings, 'sessionKey' | 'sessionTtlMs' | 'sessionResumableMs'>;
+  readonly fixed: Pick<FixedSettings, 'sessionKey' | 'sessionTtlMs' | 'sessionResumableMs' | 'pins'>;
   /** The session key is one that was made for this start: nobody has it who comes after. */
   readonly madeKey?: boolean;
   readonly secrets: Secrets;
@@ -76,6 +76,7 @@ export class ServingProcess implements Plane {
       ...(options.owner === undefined ? {} : { owner: options.owner }),
       ...(options.onGroup && { onGroup: options.onGroup }),
       ...keyHolders(fixed.sessionKey !== undefined && options.madeKey !== true, worker),
+      ...(fixed.pins !== undefined && { pins: fixed.pins }),
       version: version(),
       sessionTtlMs: fixed.sessionTtlMs,
       sessionResumableMs: fixed.sessionResumableMs,

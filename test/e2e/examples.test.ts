@@ -1,6 +1,6 @@
 /** Every configuration under examples/ runs as it stands there and does what its first line says. */
 import assert from 'node:assert/strict';
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -214,6 +214,13 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     await client.connect(new SSEClientTransport(new URL('/sse', gateway.url)));
     assert.ok((await client.listTools()).tools.some(({ name }) => name === 'echo'));
     await client.close();
+  },
+  'examples/mcp/pins.yaml': async ({ gateway, tools, folder }) => {
+    assert.ok((await tools()).includes('echo'));
+    const session = await openSession(`${gateway.url}/mcp`);
+    assert.equal(resultText(await session.call('echo', { message: 'pinned' })), 'Echo: pinned');
+    await session.close();
+    assert.equal(readdirSync(join(folder, 'portcullis-pins')).length, 1);
   },
   'examples/mcp/replicas.yaml': async ({ gateway, another, guest, remote }) => {
     const session = await openSession(`${gateway.url}/mcp`, guest);

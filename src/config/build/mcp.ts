@@ -33,6 +33,7 @@ export function buildMcp(
     ...(settings.prefixSeparator !== undefined && { prefixSeparator: settings.prefixSeparator }),
     ...(settings.failureMode === 'failOpen' && { failOpen: true as const }),
     ...(settings.targetWait !== undefined && { targetWaitMs: settings.targetWait }),
+    ...(settings.pin !== undefined && { pin: settings.pin }),
     ...(settings.statefulMode === 'stateless' && { stateless: true as const }),
     ...(settings.view !== undefined && { view: buildView(settings.view) }),
     dnsRebindingProtection: settings.dnsRebindingProtection ?? false,

@@ -18,6 +18,7 @@ export function buildProcess(document: DocumentSettings, overrides: Overrides): 
       logFormat,
       workers: overrides.workers ?? config.workers ?? config.workerThreads ?? fixed.workers,
       ...(sessionKey === undefined ? {} : { sessionKey }),
+      ...(config.mcp?.pins !== undefined && { pins: config.mcp.pins }),
       sessionTtlMs: config.mcp?.sessionTtl ?? fixed.sessionTtlMs,
       sessionResumableMs: config.mcp?.resumableFor ?? fixed.sessionResumableMs,
       terminationDeadlineMs:

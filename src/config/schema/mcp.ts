@@ -83,6 +83,11 @@ export const mcpFields = {
     .describe(
       'Under failOpen, the time that initialize and lists wait for slow targets; 5s by default. Slow targets join later.',
     ),
+  pin: choice(['enforce', 'warn'])
+    .optional()
+    .describe(
+      'Compare definitions of tools, prompts, templates and instructions with the first ones that were seen (config.mcp.pins). enforce: withhold changed ones until they are approved; warn: log them.',
+    ),
   view: mcpView
     .optional()
     .describe('The tools, prompts and resources that clients see, under names and descriptions of your own.'),

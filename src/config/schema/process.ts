@@ -279,6 +279,11 @@ export const processSchema = fields(
         .describe(
           'How long after its beginning an MCP session with a server over the network may be resumed by another process that has the session key; 24h by default, 0s: never.',
         ),
+      pins: z
+        .string()
+        .min(1)
+        .optional()
+        .describe('Folder that remembers the definitions of tools and prompts, for backends with `pin`.'),
     })
       .optional()
       .describe('MCP sessions.'),

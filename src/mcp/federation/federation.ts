@@ -14,7 +14,8 @@ import type { Circuits } from './circuits.ts';
 import { Member, type Adopted } from './member.ts';
 import type { NameOwners } from './nameOwners.ts';
 import { ask } from './targetAsk.ts';
-import { errorTextOf } from './targetLists.ts';
+import type { PinGuard } from './pinGuard.ts';
+import { errorTextOf, type ListReader } from './targetLists.ts';
 
 /** The parts of a session that its federation uses. */
 export interface FederatedSession {
@@ -35,6 +36,8 @@ export interface FederationStart {
   /** Shared by the sessions of the process. */
   readonly circuits: Circuits;
   readonly owners: NameOwners;
+  /** Absent: no folder of pins is configured. */
+  readonly pins: PinGuard | undefined;
   /** Hears of each start of a target that failed. */
   readonly onFailure: (target: string) => void;
   /** @throws GatewayError policy_failed */
@@ -130,6 +133,20 @@ export class Federation implements SessionFederation {
     return false;
   }
 
+  /** The judge of definitions of a target; empty where the backend pins none. */
+  guardOf(target: string): Pick<ListReader, 'allows'> {
+    const { pins, session } = this.start;
+    const { pin: mode } = this.settings;
+    if (pins === undefined || mode === undefined) return {};
+    const scope = { backend: session.backendKey, target, mode };
+    return { allows: (kind, name, text) => pins.allows(scope, kind, name, text) };
+  }
+
+  /** Changed definitions are withheld: a call needs one that has been compared. */
+  get enforcesPins(): boolean {
+    return this.settings.pin === 'enforce';
+  }
+
   member(name: string): Member | undefined {
     return this.members.get(name);
   }
@@ -181,6 +198,8 @@ export class Federation implements SessionFederation {
         moved: (to, connection) => session.join(to, connection),
         disconnected: (connection) => session.part(connection),
         onFailure,
+        allowsInstructions: async (of, text) =>
+          (await this.guardOf(of).allows?.('instructions', '', JSON.stringify({ text }))) ?? true,
         initialize: () => this.initialize!,
         onReady: (member, connection) => this.onReady(member, connection),
       },

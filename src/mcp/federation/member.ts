@@ -27,6 +27,8 @@ export interface MemberStart {
   readonly initialize: () => Envelope;
   /** Runs when the server has answered `initialize`, before anything else is sent to it. */
   readonly onReady: (member: Member, connection: TargetConnection) => void;
+  /** May clients see the instructions of the target? */
+  readonly allowsInstructions: (target: string, text: string) => Promise<boolean>;
   /** Hears of each start that failed. */
   readonly onFailure: (target: string) => void;
   /** The configuration says something else of the target by now. */
@@ -116,7 +118,7 @@ export class Member {
       this.connection = connection;
       const response = await opened(connection, initialize());
       this.checkVersion(response);
-      this.answer = serverFacts(response);
+      this.answer = await this.shownFacts(serverFacts(response));
       this.lastError = undefined;
       circuits.worked(circuit);
       onReady(this, connection);
@@ -134,6 +136,13 @@ export class Member {
       this.drop();
       throw failure;
     }
+  }
+
+  private async shownFacts(facts: ServerFacts): Promise<ServerFacts> {
+    const { instructions } = facts;
+    if (instructions === undefined || (await this.start.allowsInstructions(this.name, instructions)))
+      return facts;
+    return { ...facts, instructions: undefined };
   }
 
   private checkVersion(response: Envelope): void {

@@ -38,11 +38,18 @@ export async function listOf(
     federation.owners.learn(federation.scope, target, shape.kind, []);
     return [];
   }
-  return await member.lists.get(method, announces(facts, method), async () => {
+  const use = { announced: announces(facts, method), needsNames: federation.enforcesPins };
+  return await member.lists.get(method, use, async () => {
     const since = performance.now();
     const stats = cell(target, method);
     try {
-      const reader = { target, connection, naming: federation.naming, limit: limit(target) };
+      const reader = {
+        target,
+        connection,
+        naming: federation.naming,
+        limit: limit(target),
+        ...federation.guardOf(target),
+      };
       const items = await readList(reader, method, shape);
       stats.ended('ok', performance.now() - since);
       if (shape.template !== true && shape.kind !== 'resource')

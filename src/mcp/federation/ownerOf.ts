@@ -5,7 +5,7 @@ import type { Federation } from './federation.ts';
 import { listOf, type ListTools } from './mergedList.ts';
 
 /** The list in which items of a kind stand; names of resources tell their target by themselves. */
-const listsOf: Readonly<Record<Exclude<ItemKind, 'resource'>, string>> = {
+export const listsOf: Readonly<Record<Exclude<ItemKind, 'resource'>, string>> = {
   tool: 'tools/list',
   prompt: 'prompts/list',
 };

@@ -10,6 +10,7 @@ import type { CallLimit } from '../limits/callTimeouts.ts';
 import type { RetainedMemory } from '../limits/retainedMemory.ts';
 import { targetError } from '../messages/rpcError.ts';
 import type { TargetConnection } from '../targets/kind/target.ts';
+import type { PinKind } from '../../pins/index.ts';
 import { ask } from './targetAsk.ts';
 
 /** An item of a list. */
@@ -18,6 +19,12 @@ export interface ListedItem {
   readonly name: string | undefined;
   /** The item with the client's names. */
   readonly text: string;
+}
+
+/** The same before it is known whether clients may see it. */
+interface ReadItem extends ListedItem {
+  /** As the server wrote it. */
+  readonly own: string;
 }
 
 /** A list that ends nowhere is a failure of its target, never a shorter list. */
@@ -33,6 +40,8 @@ export interface ListReader {
   readonly connection: TargetConnection;
   readonly naming: Naming;
   readonly limit: CallLimit;
+  /** May clients see an item that its server wrote like this? Absent: all of them. */
+  readonly allows?: (kind: PinKind, name: string, text: string) => Promise<boolean>;
 }
 
 /**
@@ -40,11 +49,12 @@ export interface ListReader {
  * @throws GatewayError mcp_target_failed, mcp_target_timeout and what else a call can fail with
  */
 export async function readList(
-  { target, connection, naming, limit }: ListReader,
+  reader: ListReader,
   method: string,
   shape: ListShape,
 ): Promise<readonly ListedItem[]> {
-  const items: ListedItem[] = [];
+  const { target, connection, naming, limit } = reader;
+  const items: ReadItem[] = [];
   const cursors = new Set<string>();
   let cursor: string | undefined;
   let characters = 0;
@@ -62,7 +72,7 @@ export async function readList(
     for (const item of more) items.push(item);
     if (items.length > maxItems || characters > maxCharacters) break;
     cursor = cursorOf(response);
-    if (cursor === undefined) return items;
+    if (cursor === undefined) return await allowed(items, reader, shape);
     if (cursors.has(cursor)) throw broken(`answered ${method} with the same cursor twice`);
     cursors.add(cursor);
   }
@@ -74,24 +84,43 @@ function itemsOf(
   target: string,
   shape: ListShape,
   naming: Naming,
-): ListedItem[] | undefined {
+): ReadItem[] | undefined {
   const list = memberOf(text, body, shape.list);
   if (list === undefined || list === 'ambiguous') return undefined;
-  const items: ListedItem[] = [];
+  const items: ReadItem[] = [];
   const elements = new Elements(text, list.start);
   while (elements.next()) items.push(itemAt(text, elements, target, shape, naming));
   return elements.broken ? undefined : items;
 }
 
-function itemAt(text: string, at: Span, target: string, shape: ListShape, naming: Naming): ListedItem {
+function itemAt(text: string, at: Span, target: string, shape: ListShape, naming: Naming): ReadItem {
   // Copied, so that an item does not keep its whole page alive.
   const own = cut(text, at);
   const whole: Span = { start: 0, end: own.length };
   const place = memberOf(own, whole, shape.member);
   const name = place === 'ambiguous' ? undefined : stringValue(own, place);
-  if (name === undefined || typeof place !== 'object') return { name: undefined, text: own };
+  if (name === undefined || typeof place !== 'object') return { name: undefined, text: own, own };
   const edits = shownEdits(own, whole, { naming, kind: shape.kind, target, name, place });
-  return { name, text: edits.length === 0 ? own : splice(own, edits) };
+  return { name, text: edits.length === 0 ? own : splice(own, edits), own };
+}
+
+/** The items that clients may see. A resource has no definition that could be pinned, a template has. */
+async function allowed(
+  items: readonly ReadItem[],
+  { allows }: ListReader,
+  { kind, template }: ListShape,
+): Promise<readonly ListedItem[]> {
+  const shown: ListedItem[] = [];
+  const pinned = kind === 'resource' ? (template === true ? 'template' : undefined) : kind;
+  for (const { name, text, own } of items)
+    if (
+      allows === undefined ||
+      pinned === undefined ||
+      name === undefined ||
+      (await allows(pinned, name, own))
+    )
+      shown.push({ name, text });
+  return shown;
 }
 
 function cursorOf({ text, body }: Envelope): string | undefined {
@@ -118,6 +147,14 @@ export function errorTextOf(response: Envelope): string {
   return `${String(errorCodeOf(response) ?? '?')} ${message?.slice(0, 200) ?? ''}`.trim();
 }
 
+/** What a list is read for. */
+interface ListUse {
+  /** The server says when the list changes. */
+  readonly announced: boolean;
+  /** Calls are allowed by the names in the list. */
+  readonly needsNames: boolean;
+}
+
 /** The lists of one target, remembered while its server says when they change. */
 export class TargetLists {
   private readonly keep: RetainedMemory;
@@ -128,6 +165,8 @@ export class TargetLists {
   private readonly underWay = new Map<string, Promise<readonly ListedItem[]>>();
   /** Lists of slow servers that came too late for the request that asked for them. */
   private readonly once = new Map<string, readonly ListedItem[]>();
+  /** Names in the lists that were read. */
+  private readonly names = new Map<string, ReadonlySet<string>>();
   /** Counts changes: a list that was asked for before one is not remembered. */
   private changes = 0;
 
@@ -137,11 +176,10 @@ export class TargetLists {
 
   /**
    * The whole list; requests at the same time share one reading.
-   * @param announced the server says when the list changes
    */
   async get(
     method: string,
-    announced: boolean,
+    { announced, needsNames }: ListUse,
     read: () => Promise<readonly ListedItem[]>,
   ): Promise<readonly ListedItem[]> {
     const known = this.kept.get(method);
@@ -156,11 +194,19 @@ export class TargetLists {
     this.underWay.set(method, reading);
     try {
       const items = await reading;
-      if (announced && changes === this.changes) this.remember(method, items);
+      if (changes === this.changes) {
+        if (needsNames) this.names.set(method, new Set(items.flatMap(({ name }) => name ?? [])));
+        if (announced) this.remember(method, items);
+      }
       return items;
     } finally {
       if (this.underWay.get(method) === reading) this.underWay.delete(method);
     }
+  }
+
+  /** Is the item in the list? Undefined where the list was never read, or has changed since. */
+  includes(method: string, name: string): boolean | undefined {
+    return this.names.get(method)?.has(name);
   }
 
   /** Keeps a list for its next reader: the client has just been told to read it again. */
@@ -177,6 +223,7 @@ export class TargetLists {
       this.kept.delete(method);
     }
     this.once.clear();
+    this.names.clear();
     this.underWay.clear();
   }
 

@@ -7,10 +7,11 @@ import { GatewayError } from '../../errors.ts';
 import { has } from '../federation/capabilities.ts';
 import { asGatewayError, fromAll } from '../federation/fromAll.ts';
 import { Federation } from '../federation/federation.ts';
-import { mergedPage, type ListTools } from '../federation/mergedList.ts';
+import { listOf, mergedPage, type ListTools } from '../federation/mergedList.ts';
 import { mergedTasks } from '../federation/mergedTasks.ts';
-import { ownerOf } from '../federation/ownerOf.ts';
-import { unknownItemError } from '../items/itemFilters.ts';
+import type { Member } from '../federation/member.ts';
+import { listsOf, ownerOf } from '../federation/ownerOf.ts';
+import { maxShown, unknownItemError } from '../items/itemFilters.ts';
 import { listShape, type NamedItem, type UnclearItem } from '../items/items.ts';
 import { cut, memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
 import { errorResponse } from '../messages/rpcError.ts';
@@ -53,6 +54,8 @@ function prepareItem(
     const member = found && federation.member(found.target);
     if (found === undefined || member === undefined) return refusal(x, request, unknownItemError(item));
     const { ready } = member;
+    if (federation.enforcesPins && item.kind !== 'resource' && !item.template)
+      return prepareCompared(x, federation, member, request, { item, own: found.name, token });
     if (ready !== undefined)
       return prepareForTarget(x, { request, token, target: ready, item, own: found.name });
     return later(x, request, member.connected(), (target) =>
@@ -61,6 +64,35 @@ function prepareItem(
   };
   return owner instanceof Promise ? later(x, request, owner, send) : send(owner);
 }
+
+/** A request about an item whose definition must have been compared with its pin. */
+function prepareCompared(
+  x: Dispatch,
+  federation: Federation,
+  member: Member,
+  request: Envelope,
+  { item, own, token }: { readonly item: NamedItem; readonly own: string; readonly token: Token },
+): () => void {
+  const { kind } = item;
+  if (kind === 'resource') throw new Error('resources have no pins');
+  const method = listsOf[kind];
+  const shape = listShape(method)!;
+  const send = (isListed: boolean): (() => void) => {
+    const { ready } = member;
+    if (ready === undefined || !isListed)
+      return refusal(x, request, new GatewayError('mcp_definition_changed', { message: changedText(item) }));
+    return prepareForTarget(x, { request, token, target: ready, item, own });
+  };
+  const known = member.ready === undefined ? undefined : member.lists.includes(method, own);
+  if (known !== undefined) return send(known);
+  // The list may change again meanwhile: the one that was read for this call decides.
+  return later(x, request, listOf(federation, member, method, shape, toolsOf(x)), (items) =>
+    send(items.some(({ name }) => name === own)),
+  );
+}
+
+const changedText = ({ kind, name }: NamedItem): string =>
+  `the definition of ${kind} ${name.slice(0, maxShown)} is unknown, or has changed since it was approved`;
 
 /** A request about a task: the handle tells its server. */
 function prepareTask(x: Dispatch, federation: Federation, request: Envelope, token: Token): () => void {

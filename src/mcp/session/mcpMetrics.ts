@@ -43,6 +43,7 @@ export class McpMetrics {
   private readonly restarts: { add(labels: Labels): void };
   private readonly takes: { add(labels: Labels): void };
   private readonly hiddenItems: { add(labels: Labels): void };
+  private readonly changes: { add(labels: Labels): void };
   private readonly failures: { add(labels: Labels): void };
   private readonly resumptions: { add(labels: Labels): void };
 
@@ -66,6 +67,11 @@ export class McpMetrics {
     this.hiddenItems = metrics.counter(
       'mcp_hidden_items_total',
       'Items that no client can reach, because an item of another target has their name.',
+      ['target'],
+    );
+    this.changes = metrics.counter(
+      'mcp_changed_items_total',
+      'Definitions of tools, prompts, templates and instructions that differ from their pins.',
       ['target'],
     );
     this.failures = metrics.counter(
@@ -114,6 +120,10 @@ export class McpMetrics {
 
   hidden(target: string): void {
     this.hiddenItems.add({ target });
+  }
+
+  changed(target: string): void {
+    this.changes.add({ target });
   }
 
   targetFailed(target: string): void {

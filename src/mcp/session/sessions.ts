@@ -78,7 +78,7 @@ export class Sessions {
     this.makeRoom(caller);
     const id = options.seal.seal(settings.key);
     const session = this.make(id, options.seal.open(id)!, settings, caller);
-    if (settings.targets.length > 1 || settings.stateless === true)
+    if (settings.targets.length > 1 || settings.stateless === true || settings.pin !== undefined)
       session.federation = options.federate(session, settings, caller);
     else
       for (const target of settings.targets) session.join(target, options.connect(target, session, caller));

@@ -1,0 +1,67 @@
+/** Guards against servers that change the definition of a tool after it was approved. */
+
+import { messageOf } from '../../errorText.ts';
+import { definitionOf, type PinFolder, type PinKind } from '../../pins/index.ts';
+import type { Logger } from '../../telemetry/index.ts';
+
+/** The items of one target. */
+export interface PinScope {
+  readonly backend: string;
+  readonly target: string;
+  /** `enforce`: a changed item is withheld. `warn`: it is only told of. */
+  readonly mode: 'enforce' | 'warn';
+}
+
+/** Changed items that are remembered, so that each change is logged once. */
+const maxReported = 10_000;
+
+/** One per process. */
+export class PinGuard {
+  private readonly folder: PinFolder;
+  private readonly log: Logger;
+  private readonly onChanged: (target: string) => void;
+  private readonly reported = new Set<string>();
+
+  /** @param onChanged hears of each change once */
+  constructor(folder: PinFolder, log: Logger, onChanged: (target: string) => void) {
+    this.folder = folder;
+    this.log = log;
+    this.onChanged = onChanged;
+  }
+
+  /**
+   * May clients see and use the item? Without access to the folder, `enforce` withholds it.
+   * @param text the item as its server wrote it
+   */
+  async allows(
+    { backend, target, mode }: PinScope,
+    kind: PinKind,
+    name: string,
+    text: string,
+  ): Promise<boolean> {
+    const fields = { backend, target, kind, name: name.slice(0, 200) };
+    try {
+      const definition = definitionOf(kind, text);
+      const verdict = await this.folder.check({ backend, target, kind, name }, definition);
+      if (verdict === 'same' || verdict === 'new') return true;
+      if (this.report(JSON.stringify([fields, definition]))) {
+        const message =
+          verdict === 'full' ? 'Definition not pinned: the target has too many items' : 'Definition changed';
+        this.log.warn(message, { ...fields, pin: mode, approve: 'portcullis pins' });
+        this.onChanged(target);
+      }
+    } catch (error) {
+      const reason = messageOf(error);
+      if (this.report(JSON.stringify([fields, reason])))
+        this.log.error('Definition could not be compared with its pin', { ...fields, reason });
+    }
+    return mode === 'warn';
+  }
+
+  private report(key: string): boolean {
+    if (this.reported.has(key)) return false;
+    if (this.reported.size >= maxReported) this.reported.clear();
+    this.reported.add(key);
+    return true;
+  }
+}
