@@ -4,6 +4,7 @@ import { readRegularFile } from '../files/index.ts';
 import type { Model, Place } from '../model/index.ts';
 import { buildModel } from './build/model.ts';
 import { missingCommands, namedFiles, type NamedFile } from './files.ts';
+import { isLiteral } from './literals.ts';
 import { readOverrides } from './overrides.ts';
 import { formatPath, type Path } from './path.ts';
 import { compareProblems, type Problem } from './problem.ts';
@@ -43,7 +44,7 @@ export interface LoadOptions {
  */
 export function loadText(text: string, options: LoadOptions): LoadResult {
   const { file, env } = options;
-  const tree = readTree(text, file, env);
+  const tree = readTree(text, file, env, isLiteral);
   const result = loadTree(tree, options);
   const secrets = result.ok ? result.secrets : secretsOf(tree.value, tree, env);
   const conceal = concealer(tree, env, secrets);

@@ -71,9 +71,17 @@ const maxTokens = 5 * maxNodes;
 /** A broken text can give an error for each of its lines; the first ones tell enough. */
 const maxFaults = 20;
 
-/** Reads YAML 1.2 (merge keys included) and puts variables into its scalar values. Never throws. */
-export function readTree(text: string, file: string, env: Environment): Tree {
-  return new TreeReader(text, file, env).read();
+/**
+ * Reads YAML 1.2 (merge keys included) and puts variables into its scalar values. Never throws.
+ * @param isLiteral Tells whether the text at a path is taken as it is written.
+ */
+export function readTree(
+  text: string,
+  file: string,
+  env: Environment,
+  isLiteral: (path: Path) => boolean = () => false,
+): Tree {
+  return new TreeReader(text, file, env, isLiteral).read();
 }
 
 const tooManyValues = `has more than ${maxNodes} values: split it, or use fewer routes`;
@@ -82,6 +90,7 @@ class TreeReader {
   readonly #text: string;
   readonly #file: string;
   readonly #env: Environment;
+  readonly #isLiteral: (path: Path) => boolean;
   readonly #lines = new LineCounter();
   readonly #problems: Problem[] = [];
   readonly #faulty = new Set<string>();
@@ -97,10 +106,11 @@ class TreeReader {
   #repeated = 0;
   #exhausted = false;
 
-  constructor(text: string, file: string, env: Environment) {
+  constructor(text: string, file: string, env: Environment, isLiteral: (path: Path) => boolean) {
     this.#text = text;
     this.#file = file;
     this.#env = env;
+    this.#isLiteral = isLiteral;
   }
 
   read(): Tree {
@@ -248,7 +258,7 @@ class TreeReader {
 
   #scalar(node: Scalar.Parsed, path: Path, key: number | undefined, above: Spot | undefined): unknown {
     const text = textOf(node);
-    const expansion = mayExpand(text) ? expand(text, this.#env) : undefined;
+    const expansion = mayExpand(text) && !this.#isLiteral(path) ? expand(text, this.#env) : undefined;
     this.#note(path, above, { key, value: node.range[0], scalar: node, expansion, parts: undefined });
     if (expansion === undefined) return node.value;
     for (const name of expansion.used) this.#variables.add(name);

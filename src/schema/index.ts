@@ -1,6 +1,7 @@
 export { byName, crdRules } from './crdRules.ts';
 export { isDuration, markDuration } from './durationMark.ts';
 export { choice, fields, oneOf, parsed } from './fields.ts';
+export { literalPaths, literalText } from './literalText.ts';
 export { eachNamedFile, fileMarkOf, namesFile, type FileMark } from './namedFile.ts';
 export { podResources } from './podResources.ts';
 export {

@@ -309,3 +309,33 @@ test('a session waits for the description at a URL, and says why there is none',
   assert.equal((result?.['tools'] as unknown[]).length, 3);
   assert.equal(await client.call('listPets'), '[{"id":1,"name":"a"}]');
 });
+
+test('an API stands beside other targets, with its name before its tools', async (t) => {
+  const { api, harness, client: open } = await stage(t);
+  const use = (text: string): void => {
+    const targets = [apiTarget(api.port, text), apiTarget(api.port, tasksText, { name: 'work' })];
+    harness.use(mcpBackend({ targets }));
+  };
+  use(petstoreText);
+  const client = await open();
+  const names = async (): Promise<string[]> => (await client.listTools()).tools.map(({ name }) => name);
+  assert.deepEqual((await names()).slice(-3), [
+    'shop_order',
+    'work_get_projects_project_tasks',
+    'work_replace_tasks',
+  ]);
+  api.answer = () => jsonReply({ name: 'a' });
+  const found = await call(client, 'work_get_projects_project_tasks', { path: { project: 'p' } });
+  assert.deepEqual(found.structuredContent, { name: 'a' });
+  use(petstoreText.replace('operationId: order\n', 'operationId: buy\n'));
+  await client.ping();
+  assert.ok((await names()).includes('shop_buy'));
+});
+
+test('a client without a session calls an API', async (t) => {
+  const { api, harness } = await stage(t);
+  harness.use(mcpBackend({ targets: [apiTarget(api.port, petstoreText)], stateless: true }));
+  api.answer = () => jsonReply([]);
+  const { result } = await ask(new RawClient(harness.url), 'tools/call', { name: 'listPets' });
+  assert.deepEqual(result, { content: [{ type: 'text', text: '[]' }] });
+});

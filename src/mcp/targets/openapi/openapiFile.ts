@@ -2,21 +2,26 @@ import { z } from 'zod';
 import { messageOf } from '../../../errorText.ts';
 import { readRegularText } from '../../../files/index.ts';
 import type { ApiSource, OpenApiTarget, OperationChoice } from '../../../model/index.ts';
-import { fields, mayHoldShownSecret, namesFile, oneOf } from '../../../schema/index.ts';
+import { fields, literalText, mayHoldShownSecret, namesFile, oneOf } from '../../../schema/index.ts';
 import { networkTarget } from '../kind/networkFacts.ts';
 import { checkServer, serverFields, serverNames, serverOf } from '../kind/remoteServer.ts';
 import { fileForm } from '../kind/targetFacts.ts';
 import { describeApi } from '../description/describe.ts';
 import { operationList } from './operationLists.ts';
 
+/** A description is full of `$ref`, which is no variable. */
+const text = literalText(
+  z.string().min(1).describe('The description itself, as JSON or YAML text. It holds no variables.'),
+);
+
 /** The place of a description, as written. */
 const written = z
   .union([
-    z.string().min(1).describe('The description itself, as JSON or YAML text.'),
+    text,
     z.strictObject({
       url: mayHoldShownSecret(z.string().describe('Fetched in the background and kept fresh.')).optional(),
       file: namesFile(z.string().min(1).describe('Read again when it changes.')).optional(),
-      inline: z.string().min(1).describe('The description itself, as JSON or YAML text.').optional(),
+      inline: text.optional(),
     }),
   ])
   .describe('The OpenAPI description (3.0 or 3.1) of the API: from a URL, a file, or written here.');
