@@ -94,6 +94,7 @@ export class McpRuntime {
     const targets = new Targets({
       limits,
       log: options.log,
+      metrics,
       now,
       restart: options.restart ?? defaultRestart,
       children: budgets.children,

@@ -1,7 +1,7 @@
 /** The run-time part of a kind of MCP target. */
 
 import type { Limits, McpTarget } from '../../../model/index.ts';
-import type { Logger } from '../../../telemetry/index.ts';
+import type { Logger, Metrics } from '../../../telemetry/index.ts';
 import type { Reach } from '../../contract.ts';
 import type { Budget, Evictable } from '../../limits/budget.ts';
 import type { RetainedMemory } from '../../limits/retainedMemory.ts';
@@ -23,6 +23,7 @@ export interface RestartPolicy {
 export interface TargetServices {
   readonly limits: () => Limits;
   readonly log: Logger;
+  readonly metrics: Metrics;
   readonly now: () => number;
   readonly restart: RestartPolicy;
   /** The right to have child processes. */

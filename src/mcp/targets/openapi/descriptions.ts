@@ -1,7 +1,7 @@
 import type { ApiSource } from '../../../model/index.ts';
-import type { Logger } from '../../../telemetry/index.ts';
+import type { Counter, Logger, Metrics, Sample } from '../../../telemetry/index.ts';
 import { toolsOf, type ApiTools } from './apiTools.ts';
-import { RemoteDescription, type DescriptionPace } from './remoteDescription.ts';
+import { RemoteDescription, type DescriptionPace, type UrlSource } from './remoteDescription.ts';
 
 /** The tools of a source, for as long as a session uses them. */
 export interface DescriptionUse {
@@ -16,15 +16,24 @@ export interface DescriptionUse {
 /** Descriptions that no session uses are kept for the next one, up to so many. */
 const maxIdle = 16;
 
+/** The address for logs and metrics: a query may hold a key. */
+const nameOf = ({ url }: UrlSource): string => url.split('?')[0] ?? url;
+
 /** The descriptions of one process: sessions with the same source share one. */
 export class Descriptions {
   private readonly remote = new Map<string, RemoteDescription>();
   private readonly log: Logger;
   private readonly pace: DescriptionPace | undefined;
+  private readonly fetches: Counter;
 
-  constructor(log: Logger, pace?: DescriptionPace) {
+  constructor(log: Logger, metrics: Metrics, pace?: DescriptionPace) {
     this.log = log;
     this.pace = pace;
+    const help = 'Reads of an API description at a URL.';
+    this.fetches = metrics.counter('openapi_fetches_total', help, ['source', 'result']);
+    const tools = 'Tools of an API description at a URL.';
+    // A worker without tools shows, whatever the others have.
+    metrics.collect('openapi_tools', tools, 'gauge', ['source'], () => this.samples(), 'min');
   }
 
   /** @param changed hears of other tools */
@@ -37,7 +46,7 @@ export class Descriptions {
         release: () => undefined,
       };
     const key = JSON.stringify([source.url, source.choice]);
-    const found = this.remote.get(key) ?? new RemoteDescription(source, this.log, this.pace);
+    const found = this.remote.get(key) ?? this.open(source);
     // The newest stands last.
     this.remote.delete(key);
     this.remote.set(key, found);
@@ -62,6 +71,23 @@ export class Descriptions {
   close(): void {
     for (const one of this.remote.values()) one.close();
     this.remote.clear();
+  }
+
+  private open(source: UrlSource): RemoteDescription {
+    const name = nameOf(source);
+    const onFetch = (result: 'ok' | 'failed'): void => this.fetches.add({ source: name, result });
+    return new RemoteDescription(source, { log: this.log, onFetch, ...(this.pace && { pace: this.pace }) });
+  }
+
+  private *samples(): Iterable<Sample> {
+    const tools = new Map<string, number>();
+    // Sources with other choices have the same name, and a name has one sample.
+    for (const one of this.remote.values())
+      if (one.used) {
+        const value = one.tools?.operations.size ?? 0;
+        tools.set(nameOf(one.source), Math.min(value, tools.get(nameOf(one.source)) ?? value));
+      }
+    for (const [source, value] of tools) yield { labels: { source }, value };
   }
 
   private trim(): void {

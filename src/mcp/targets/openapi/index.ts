@@ -9,8 +9,8 @@ const minResumedId = 2 ** 32;
 const maxResumedId = 2 ** 47;
 
 /** HTTP APIs that the gateway serves as MCP servers. */
-export function openapiRuntime({ limits, log }: TargetServices): ResumableRuntime<OpenApiTarget> {
-  const descriptions = new Descriptions(log);
+export function openapiRuntime({ limits, log, metrics }: TargetServices): ResumableRuntime<OpenApiTarget> {
+  const descriptions = new Descriptions(log, metrics);
   const connect = (target: OpenApiTarget, use: TargetUse, firstId?: number): OpenApiConnection =>
     new OpenApiConnection(
       target,

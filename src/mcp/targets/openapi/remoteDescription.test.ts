@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { ApiSource, OperationChoice } from '../../../model/index.ts';
 import { until } from '../../../until.testing.ts';
-import { recordingLog, type LogLine } from '../../harness.testing.ts';
+import { recordingLog, recordingMetrics, type LogLine } from '../../harness.testing.ts';
 import { jsonReply, petstoreText, startApi, tasksText, type TestApi } from './api.testing.ts';
 import { Descriptions, type DescriptionUse } from './descriptions.ts';
 import { usualPace, type DescriptionPace } from './remoteDescription.ts';
@@ -13,25 +13,32 @@ const quick: DescriptionPace = { ...usualPace, minFreshMs: 0, firstRetryMs: 1, m
 interface Stage {
   readonly api: TestApi;
   readonly lines: readonly LogLine[];
+  /** By name and labels; of the one URL. */
+  metric(name: string, result?: string): number | undefined;
   use(changed?: () => void, choice?: OperationChoice): DescriptionUse;
 }
 
 async function stage(t: TestContext, pace: DescriptionPace = quick): Promise<Stage> {
   const api = await startApi(() => described(petstoreText));
   const { log, lines } = recordingLog();
-  const descriptions = new Descriptions(log, pace);
+  const { metrics, read } = recordingMetrics();
+  const descriptions = new Descriptions(log, metrics, pace);
   t.after(async () => {
     descriptions.close();
     await api[Symbol.asyncDispose]();
   });
   const source = (choice: OperationChoice): ApiSource => ({
     kind: 'url',
-    url: `${api.url}/openapi.yaml`,
+    url: `${url}?key=secret`,
     choice,
   });
+  const url = `${api.url}/openapi.yaml`;
+  const metric: Stage['metric'] = (name, result) =>
+    read().get(`${name}{source="${url}"${result === undefined ? '' : `,result="${result}"`}}`);
   return {
     api,
     lines,
+    metric,
     use: (changed = () => undefined, choice = {}) => descriptions.use(source(choice), changed),
   };
 }
@@ -98,15 +105,20 @@ test('a description that cannot be used leaves the one before in use, and the lo
   await until('the recovery', () => one.problem === undefined);
 });
 
-test('a server that does not answer is asked again', async (t) => {
-  const { api, use } = await stage(t);
+test('a server that does not answer is asked again, and the metrics count it', async (t) => {
+  const { api, use, metric, lines } = await stage(t);
   api.answer = () => ({ status: 503 });
   const one = use();
   await one.ready;
   assert.equal(one.tools, undefined);
   assert.equal(one.problem, 'answered 503');
   api.answer = () => described(petstoreText);
+  assert.equal(metric('openapi_tools'), 0);
   await until('the tools', () => one.tools);
+  assert.equal(metric('openapi_tools'), 7);
+  assert.ok(metric('openapi_fetches_total', 'failed')! >= 1);
+  assert.equal(metric('openapi_fetches_total', 'ok'), 1);
+  assert.ok(!JSON.stringify(lines).includes('secret'));
 });
 
 test('a description that is too large for a file is too large at a URL', async (t) => {

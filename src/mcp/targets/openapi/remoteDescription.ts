@@ -26,6 +26,12 @@ export const usualPace: DescriptionPace = {
 
 export type UrlSource = Extract<ApiSource, { kind: 'url' }>;
 
+export interface RemoteDescriptionOptions {
+  readonly log: Logger;
+  readonly onFetch: (result: 'ok' | 'failed') => void;
+  readonly pace?: DescriptionPace;
+}
+
 /**
  * A description at a URL. It is fetched while somebody uses it, and kept for the next one who does. A description that
  * cannot be used changes nothing: the one before stays.
@@ -34,7 +40,8 @@ export class RemoteDescription {
   tools: ApiTools | undefined;
   /** The reason why the newest description is not in use. */
   problem: string | undefined;
-  private readonly source: UrlSource;
+  readonly source: UrlSource;
+  private readonly onFetch: (result: 'ok' | 'failed') => void;
   private readonly log: Logger;
   private readonly pace: DescriptionPace;
   private readonly listeners = new Set<() => void>();
@@ -46,9 +53,11 @@ export class RemoteDescription {
   /** By `performance.now()`; in the past where nothing was fetched. */
   private freshUntil = 0;
 
-  constructor(source: UrlSource, log: Logger, pace: DescriptionPace = usualPace) {
+  constructor(source: UrlSource, { log, onFetch, pace = usualPace }: RemoteDescriptionOptions) {
     this.source = source;
-    this.log = log.child({ description: source.url });
+    // A query may hold a key.
+    this.log = log.child({ description: source.url.split('?')[0] });
+    this.onFetch = onFetch;
     this.pace = pace;
   }
 
@@ -96,6 +105,7 @@ export class RemoteDescription {
     let again: number;
     try {
       const fresh = await this.once();
+      this.onFetch('ok');
       this.failures = 0;
       again = Math.min(pace.maxFreshMs, Math.max(pace.minFreshMs, fresh));
     } catch (error) {
@@ -140,6 +150,7 @@ export class RemoteDescription {
 
   private fail(problem: string): void {
     if (this.ended.signal.aborted) return;
+    this.onFetch('failed');
     if (this.problem !== problem)
       this.log.warn('API description could not be used', { problem, kept: this.tools?.operations.size ?? 0 });
     this.problem = problem;
