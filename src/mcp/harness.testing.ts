@@ -16,6 +16,7 @@ import {
 import type { Fields, Logger, Metrics, Sample } from '../telemetry/index.ts';
 import { Endpoints, targetOf, type LookupTools } from '../upstream/index.ts';
 import type { Caller, Reach } from './contract.ts';
+import type { CatalogSettings } from './fixtures/catalog.ts';
 import { sessionLabel, SessionSeal } from './session/sessionId.ts';
 import { McpRuntime, type McpRuntimeOptions } from './runtime.ts';
 import { isOverNetwork } from './targets/facts.ts';
@@ -42,6 +43,12 @@ const at = (url: string): Pick<RemoteTarget, 'host' | 'port' | 'path'> => {
   const { hostname, port, pathname, search } = new URL(url);
   return { host: hostname, port: Number(port), path: pathname + search };
 };
+
+const catalogProgram = fileURLToPath(new URL('./fixtures/catalog.ts', import.meta.url));
+
+/** A child that lists what the settings say, under their name. */
+export const catalog = (settings: CatalogSettings): StdioTarget =>
+  stdioTarget({ name: settings.name, args: [catalogProgram, JSON.stringify(settings)] });
 
 /** A server at a URL. */
 export const remoteTarget = (url: string, settings: Partial<RemoteTarget> = {}): RemoteTarget => ({

@@ -3,18 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import type { McpBackend, StdioTarget } from '../../model/index.ts';
+import type { McpBackend } from '../../model/index.ts';
 import type { Caller } from '../contract.ts';
-import type { CatalogSettings } from '../fixtures/catalog.ts';
-import { mcpBackend, startHarness, stdioTarget, type Harness } from '../harness.testing.ts';
+import { catalog, mcpBackend, startHarness, stdioTarget, type Harness } from '../harness.testing.ts';
 import { RawClient, type Events, type Message } from '../rawClient.testing.ts';
-
-const program = fileURLToPath(new URL('../fixtures/catalog.ts', import.meta.url));
-
-/** A target that lists what the settings say. */
-const catalog = (settings: CatalogSettings, target: Partial<StdioTarget> = {}): StdioTarget =>
-  stdioTarget({ name: settings.name, args: [program, JSON.stringify(settings)], ...target });
 
 const two = [
   catalog({

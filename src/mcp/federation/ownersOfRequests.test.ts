@@ -1,14 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import type { StdioTarget } from '../../model/index.ts';
-import type { CatalogSettings } from '../fixtures/catalog.ts';
-import { mcpBackend, startHarness, stdioTarget, type Harness } from '../harness.testing.ts';
+import { catalog, mcpBackend, startHarness, type Harness } from '../harness.testing.ts';
 import { RawClient, type Message } from '../rawClient.testing.ts';
-
-const program = fileURLToPath(new URL('../fixtures/catalog.ts', import.meta.url));
-const catalog = (settings: CatalogSettings): StdioTarget =>
-  stdioTarget({ name: settings.name, args: [program, JSON.stringify(settings)] });
 
 let harness: Harness;
 before(async () => {
@@ -50,4 +44,10 @@ test('where no target logs, there is no level to set', async () => {
   );
   const { error } = await ask(client, 'logging/setLevel', { level: 'error' });
   assert.equal(error?.code, -32601);
+});
+
+test('a list of a feature that no target has is an unknown method, as at a single server', async () => {
+  const client = await open([catalog({ name: 'a' }), catalog({ name: 'b' })]);
+  assert.equal((await ask(client, 'prompts/list', {})).error?.code, -32601);
+  assert.ok((await ask(client, 'tools/list', {})).result);
 });

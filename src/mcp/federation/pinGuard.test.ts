@@ -3,16 +3,11 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import type { McpBackend, StdioTarget } from '../../model/index.ts';
+import type { McpBackend } from '../../model/index.ts';
 import { PinFolder } from '../../pins/index.ts';
 import type { CatalogSettings } from '../fixtures/catalog.ts';
-import { mcpBackend, startHarness, stdioTarget, type Harness } from '../harness.testing.ts';
+import { catalog, mcpBackend, startHarness, type Harness } from '../harness.testing.ts';
 import { RawClient, type Message } from '../rawClient.testing.ts';
-
-const program = fileURLToPath(new URL('../fixtures/catalog.ts', import.meta.url));
-const catalog = (settings: CatalogSettings): StdioTarget =>
-  stdioTarget({ name: settings.name, args: [program, JSON.stringify(settings)] });
 
 const first: CatalogSettings = {
   name: 'files',

@@ -1,14 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import type { McpItemView, StdioTarget } from '../../model/index.ts';
-import type { CatalogSettings } from '../fixtures/catalog.ts';
-import { mcpBackend, startHarness, stdioTarget, type Harness } from '../harness.testing.ts';
+import type { McpItemView } from '../../model/index.ts';
+import { catalog, mcpBackend, startHarness, type Harness } from '../harness.testing.ts';
 import { RawClient, type Message } from '../rawClient.testing.ts';
-
-const program = fileURLToPath(new URL('../fixtures/catalog.ts', import.meta.url));
-const catalog = (settings: CatalogSettings): StdioTarget =>
-  stdioTarget({ name: settings.name, args: [program, JSON.stringify(settings)] });
 
 const tickets = catalog({
   name: 'tickets',

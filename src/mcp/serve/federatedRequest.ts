@@ -161,6 +161,7 @@ async function list(
   tools: ListTools,
 ): Promise<string> {
   const { method } = request;
+  if (isMissing(federation, method)) throw new GatewayError('mcp_unknown_method');
   const cursor = cursorOf(request);
   const shape = listShape(method);
   if (shape === undefined) {
@@ -171,6 +172,10 @@ async function list(
   const next = nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(nextCursor)}`;
   return `{"${shape.list}":[${items.join(',')}]${next}}`;
 }
+
+/** Do all targets say that they lack the feature of a method? A single server would not know the method. */
+const isMissing = ({ all }: Federation, method: string): boolean =>
+  all.every(({ facts }) => facts !== undefined && !has(facts, method));
 
 /** @throws GatewayError mcp_invalid_params */
 function cursorOf({ text, body }: Envelope): string | undefined {

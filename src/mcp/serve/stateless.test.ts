@@ -1,17 +1,18 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { until } from '../../until.testing.ts';
 import type { StdioTarget } from '../../model/index.ts';
 import type { Caller } from '../contract.ts';
-import type { CatalogSettings } from '../fixtures/catalog.ts';
-import { mcpBackend, remoteTarget, startHarness, stdioTarget, type Harness } from '../harness.testing.ts';
+import {
+  catalog,
+  mcpBackend,
+  remoteTarget,
+  startHarness,
+  stdioTarget,
+  type Harness,
+} from '../harness.testing.ts';
 import { RawClient, type Message } from '../rawClient.testing.ts';
 import { RemoteServer } from '../remoteServer.testing.ts';
-
-const program = fileURLToPath(new URL('../fixtures/catalog.ts', import.meta.url));
-const catalog = (settings: CatalogSettings): StdioTarget =>
-  stdioTarget({ name: settings.name, args: [program, JSON.stringify(settings)] });
 
 const files = catalog({ name: 'files', tools: ['read', 'pid', 'seen', 'progress', 'hold'] });
 const other = catalog({ name: 'other', tools: ['read'] });

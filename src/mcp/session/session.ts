@@ -252,7 +252,13 @@ export class Session implements TargetListener, Evictable {
     const configured = this.configured.get(target.name);
     // A child serves one target of one session.
     const child = JSON.stringify([label, target.name]);
-    const server = configured !== undefined && isOverNetwork(configured) ? serverOf(configured) : child;
+    const overNetwork = configured !== undefined && isOverNetwork(configured);
+    // Two targets may lead to one server, which tells their sessions apart.
+    const remote = overNetwork ? serverOf(configured) : undefined;
+    const server =
+      remote === undefined || this.federation === undefined
+        ? (remote ?? child)
+        : JSON.stringify([remote, target.name]);
     return { server, principal, session: label, target: this.nameOf(target) };
   }
 

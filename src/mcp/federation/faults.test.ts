@@ -1,0 +1,161 @@
+/** One of several targets misbehaves, and the others do not notice. */
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { until } from '../../until.testing.ts';
+import type { McpBackend } from '../../model/index.ts';
+import {
+  catalog,
+  mcpBackend,
+  remoteTarget,
+  startHarness,
+  stdioTarget,
+  type Harness,
+  type HarnessOptions,
+} from '../harness.testing.ts';
+import { RawClient, type Message } from '../rawClient.testing.ts';
+import { RemoteServer } from '../remoteServer.testing.ts';
+
+/** A target that can misbehave in every way (`fixtures/server.ts`), beside one that works. */
+const bad = stdioTarget({ name: 'bad' });
+const good = catalog({ name: 'good', tools: ['read', 'pid'] });
+
+async function start(
+  t: TestContext,
+  backend: Partial<McpBackend> = {},
+  options: HarnessOptions = {},
+): Promise<{ harness: Harness; client: RawClient }> {
+  const harness = await startHarness({
+    backend: mcpBackend({ targets: [bad, good], failOpen: true, ...backend }),
+    ...options,
+  });
+  t.after(() => harness.close());
+  const client = new RawClient(harness.url);
+  await client.initialize();
+  return { harness, client };
+}
+
+async function outcome(client: RawClient, name: string, args: object = {}): Promise<Message> {
+  const { events, json } = await client.post(client.tool(name, args));
+  return events.at(-1) ?? json;
+}
+
+test('a target that is killed fails its calls with its name, and starts again', async (t) => {
+  const { harness, client } = await start(t);
+  const pid = await client.call('good_pid');
+  const { error } = await outcome(client, 'bad_die');
+  assert.match(error!.message, /target "bad"/);
+  assert.equal(await client.call('good_pid'), pid);
+  assert.equal(await client.call('bad_echo', { text: 'again' }), 'again');
+  assert.equal(harness.metrics().get('mcp_child_restarts_total{target="bad"}'), 1);
+});
+
+test('a target that hangs loses its call after the time-out, and no other call waits for it', async (t) => {
+  const { client } = await start(t, { targets: [{ ...bad, callTimeoutMs: 300 }, good] });
+  const hanging = outcome(client, 'bad_hang');
+  assert.equal(await client.call('good_read'), 'good: read');
+  assert.match((await hanging).error!.message, /target "bad" did not answer within 300 ms/);
+});
+
+for (const [fault, tool, args] of [
+  ['answers rubbish', 'bad_brokenAnswer', {}],
+  ['writes a line over the limit', 'bad_huge', { bytes: 2_000_000 }],
+] as const)
+  test(`a target that ${fault} fails that call, and both targets go on`, async (t) => {
+    const { client } = await start(t, {}, { limits: { maxMcpMessageBytes: 1_000_000 } });
+    assert.match((await outcome(client, tool, args)).error!.message, /target "bad"/);
+    assert.equal(await client.call('good_read'), 'good: read');
+    assert.equal(await client.call('bad_echo', { text: 'on' }), 'on');
+  });
+
+test('responses with wrong and repeated ids reach nobody', async (t) => {
+  const { client } = await start(t);
+  const wrong = '{"jsonrpc":"2.0","id":99,"result":{"content":[{"type":"text","text":"wrong"}]}}';
+  const right = '{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"right"}]}}';
+  assert.equal(await client.call('bad_raw', { line: `${wrong}\n${right}\n${right}` }), 'right');
+  assert.equal(await client.call('good_read'), 'good: read');
+  assert.equal(await client.call('bad_echo', { text: 'on' }), 'on');
+});
+
+test('a target that floods its call with progress does not hold up the others', async (t) => {
+  const { client } = await start(t);
+  const flood = client.post(
+    client.tool('bad_flood', { messages: 5_000 }, { _meta: { progressToken: 'flood' } }),
+  );
+  assert.equal(await client.call('good_read'), 'good: read');
+  const { events } = await flood;
+  assert.equal(events.length, 5_001);
+});
+
+test('a list leaves out a target that dies while it is read', async (t) => {
+  const { client } = await start(t, {
+    targets: [catalog({ name: 'dying', diesAt: 'tools/list' }), good],
+    failOpen: true,
+  });
+  const { json, events } = await client.post(client.request('tools/list'));
+  const tools = (events.at(-1) ?? json).result?.['tools'] as { name: string }[];
+  assert.deepEqual(
+    tools.map(({ name }) => name),
+    ['good_read', 'good_pid'],
+  );
+});
+
+test('clients that vanish in the middle of their calls leave nothing behind', async (t) => {
+  const remotes = [await RemoteServer.start(), await RemoteServer.start()];
+  t.after(() => Promise.all(remotes.map((remote) => remote.close())));
+  for (const remote of remotes) remote.tools['hold'] = () => undefined;
+  const [one, other] = remotes;
+  const { harness, client } = await start(
+    t,
+    { targets: [remoteTarget(one!.url, { name: 'one' }), remoteTarget(other!.url, { name: 'other' })] },
+    { caller: (request) => ({ principal: request.header('x-user') }), runtime: { sessionTtlMs: 1 } },
+  );
+  await client.delete();
+  const leave = new AbortController();
+  const pending: Promise<unknown>[] = [];
+  for (let user = 0; user < 200; user++) {
+    const each = new RawClient(harness.url, { 'x-user': `user-${user}` });
+    await each.initialize();
+    pending.push(each.fetch(each.tool('one_hold'), {}, leave.signal).catch(() => undefined));
+  }
+  await until('all calls are in flight', () => one!.of('tools/call').length === 200);
+  leave.abort();
+  await Promise.all(pending);
+  await until('every session has ended', () => {
+    harness.runtime.tick();
+    return harness.runtime.view().sessions.length === 0;
+  });
+  await until('both servers have been told', () => remotes.every((remote) => remote.deleted.length === 201));
+});
+
+test('no call fails while targets come and go with the configuration', async (t) => {
+  const { harness, client } = await start(t, { targets: [good, catalog({ name: 'other' })] });
+  const other = catalog({ name: 'other' });
+  const third = catalog({ name: 'third' });
+  const clients = [client];
+  for (let i = 0; i < 3; i++) {
+    const more = new RawClient(harness.url);
+    await more.initialize();
+    clients.push(more);
+  }
+  const pids = await Promise.all(clients.map((each) => each.call('good_pid')));
+  let going = true;
+  let calls = 0;
+  const loads = clients.map(async (each) => {
+    while (going) {
+      assert.equal(await each.call('good_read'), 'good: read');
+      assert.equal(await each.call('other_echo'), 'other: echo');
+      calls++;
+    }
+  });
+  for (let turn = 0; turn < 20; turn++) {
+    harness.use(
+      mcpBackend({ targets: turn % 2 === 0 ? [third, good, other] : [good, other], failOpen: true }),
+    );
+    const before = calls;
+    await until('calls go on', () => calls > before + 4);
+  }
+  going = false;
+  await Promise.all(loads);
+  assert.deepEqual(await Promise.all(clients.map((each) => each.call('good_pid'))), pids);
+  await until('the third target is gone', () => harness.runtime.view().children === 8);
+});
