@@ -6,6 +6,7 @@ import { faults } from './requirements/faults.ts';
 import { forwarding } from './requirements/forwarding.ts';
 import { limitsOfPeers } from './requirements/limits.ts';
 import { modelContextProtocol } from './requirements/mcp.ts';
+import { mcpApis } from './requirements/mcpApis.ts';
 import { mcpRemote } from './requirements/mcpRemote.ts';
 import { mcpStdio } from './requirements/mcpStdio.ts';
 import { mcpUse } from './requirements/mcpUse.ts';
@@ -30,6 +31,7 @@ export const requirements: readonly Requirement[] = [
   ...modelContextProtocol,
   ...mcpStdio,
   ...mcpRemote,
+  ...mcpApis,
   ...mcpUse,
   ...operation,
   ...faults,

@@ -72,11 +72,14 @@ export interface OperationFilter {
   readonly operations: readonly string[];
 }
 
+/** The tools that an operator wants of a description. */
 export interface OperationChoice {
   /** Absent: every operation. */
   readonly include?: OperationFilter;
   /** Counts against `include`. */
   readonly exclude?: OperationFilter;
+  /** Tools have no `outputSchema`, so an answer may have any form. */
+  readonly outputSchemas?: false;
 }
 
 /** The source of a description: read with the configuration, or fetched while the gateway runs. */

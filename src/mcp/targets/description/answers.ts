@@ -28,12 +28,14 @@ export function answerSchema(
   return { ...written, type: 'object', ...(definitions === undefined ? {} : { $defs: definitions }) };
 }
 
-/** The schema of a response that is JSON and nothing else. */
+/** The schema of a response as JSON, which requests prefer (`Accept`). */
 function jsonSchema({ content }: JsonObject): unknown {
   const types = isObject(content) ? Object.entries(content) : [];
-  const isJson = types.every(([type]) => /^application\/(?:[^;\s]+\+)?json\s*(?:;|$)/i.test(type));
-  const [first] = types;
-  return isJson && types.length === 1 && isObject(first?.[1]) ? first[1]['schema'] : undefined;
+  const [, media] =
+    types.find(([type]) => /^application\/json\s*(?:;|$)/i.test(type)) ??
+    types.find(([type]) => /^application\/[^;\s]+\+json\s*(?:;|$)/i.test(type)) ??
+    [];
+  return isObject(media) ? media['schema'] : undefined;
 }
 
 /** Is every value of the schema an object? @param seen the schemas that have been asked, which may be recursive */

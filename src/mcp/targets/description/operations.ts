@@ -15,7 +15,7 @@ import { toolName } from './toolNames.ts';
 const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch'] as const;
 
 /** Tools beyond this many are of no use to any client. */
-const maxOperations = 1_000;
+const maxOperations = 2_000;
 
 /** An operation where it stands, before it is read. */
 interface Found {
@@ -51,7 +51,7 @@ export function readOperations(choice: OperationChoice, tools: OperationTools): 
   const budget = new SchemaBudget();
   return found.map((one) => {
     try {
-      return readOperation(one, tools, budget);
+      return readOperation(one, tools, budget, choice.outputSchemas !== false);
     } catch (error) {
       if (!(error instanceof DescriptionError)) throw error;
       throw new DescriptionError(`${one.method} ${one.path}: ${error.message}`);
@@ -107,6 +107,7 @@ function readOperation(
   { method, path: written, name, item, operation }: Found,
   tools: OperationTools,
   budget: SchemaBudget,
+  promises: boolean,
 ): ApiOperation {
   const { document, references, dialect } = tools;
   const warn = (message: string): void => tools.warn(`${method} ${written}: ${message}`);
@@ -126,11 +127,8 @@ function readOperation(
   for (const one of names)
     if (!parameters.some(({ parameter }) => parameter.place === 'path' && parameter.name === one))
       throw new DescriptionError(`the path names {${one}}, and there is no path parameter of this name`);
-  const answer = answerSchema(
-    operation['responses'],
-    references,
-    new SchemaWriter({ ...settings, use: 'response' }),
-  );
+  const ofAnswer = new SchemaWriter({ ...settings, use: 'response' });
+  const answer = promises ? answerSchema(operation['responses'], references, ofAnswer) : undefined;
   const annotations = annotationsOf(method);
   return {
     tool: {

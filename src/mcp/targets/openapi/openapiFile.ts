@@ -71,12 +71,22 @@ const settings = oneOf(
     schema: written,
     include: operationList('Only these operations become tools; every operation by default.').optional(),
     exclude: operationList('These operations do not become tools, whatever `include` says.').optional(),
+    outputSchemas: z
+      .boolean()
+      .optional()
+      .describe(
+        'Tools tell the schema of their answers; true by default. False for an API whose answers differ from its description.',
+      ),
   }),
   serverNames,
 )
   .superRefine(checkServer)
-  .transform(({ schema, include, exclude, ...server }, context) => {
-    const choice = { ...(include && { include }), ...(exclude && { exclude }) };
+  .transform(({ schema, include, exclude, outputSchemas = true, ...server }, context) => {
+    const choice: OperationChoice = {
+      ...(include && { include }),
+      ...(exclude && { exclude }),
+      ...(outputSchemas ? {} : { outputSchemas }),
+    };
     const source = sourceOf(schema, choice, (message, path = []) =>
       context.addIssue({ code: 'custom', message, path: ['schema', ...path] }),
     );
