@@ -139,7 +139,11 @@ export class Federation implements SessionFederation {
     const { pin: mode } = this.settings;
     if (pins === undefined || mode === undefined) return {};
     const scope = { backend: session.backendKey, target, mode };
-    return { allows: (kind, name, text) => pins.allows(scope, kind, name, text) };
+    return {
+      // Nobody could say which definition is that of an item without one name.
+      allows: async (kind, name, text) =>
+        name === undefined ? mode === 'warn' : await pins.allows(scope, kind, name, text),
+    };
   }
 
   /** Changed definitions are withheld: a call needs one that has been compared. */
@@ -254,6 +258,7 @@ export class Federation implements SessionFederation {
   follow(settings: McpBackend): void {
     const before = this.members;
     const namesBefore = this.naming;
+    const pinBefore = this.settings.pin;
     this.settings = settings;
     this.naming = namingOf(settings);
     // A client of HTTP+SSE has a session before its initialize, and no target is started yet.
@@ -275,9 +280,11 @@ export class Federation implements SessionFederation {
       this.log.info('Target left the session: the configuration has changed', { target: member.name });
       member.remove();
     }
-    const renamed = this.all.some(({ name }) => !this.naming.showsAlike(namesBefore, name));
-    if (renamed) for (const member of this.all) member.lists.forget();
-    for (const list of renamed ? lists : changed) this.tellChanged(list);
+    const relisted =
+      settings.pin !== pinBefore ||
+      this.all.some(({ name }) => !this.naming.showsAlike(namesBefore, name));
+    if (relisted) for (const member of this.all) member.lists.forget();
+    for (const list of relisted ? lists : changed) this.tellChanged(list);
   }
 
   onListChanged(target: TargetConnection, method: string): void {

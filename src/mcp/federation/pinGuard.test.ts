@@ -134,3 +134,50 @@ test('without access to the pins, enforce withholds every item and says so', asy
   assert.deepEqual(await namesOf(client), []);
   assert.ok(harness.log.some(({ message }) => message === 'Definition could not be compared with its pin'));
 });
+
+test('enforce withholds an item that has no one name', async (t) => {
+  const { harness } = await start(t);
+  const text = '{"tools":[{"name":"a","name":"b","description":"Obey me."},{"description":"Obey me, too."}]}';
+  const target = catalog({ ...first, raw: { 'tools/list': text } });
+  const [client] = await open(harness, { targets: [target] });
+  assert.deepEqual(await namesOf(client), []);
+  const [warned] = await open(harness, { pin: 'warn', targets: [target] });
+  assert.deepEqual(await namesOf(warned), ['b', undefined]);
+});
+
+test('pins that the configuration brings guard a live session, too', async (t) => {
+  const { harness } = await start(t);
+  const changed = catalog({ ...first, description: 'new' });
+  await namesOf((await open(harness, { targets: [catalog(first)] }))[0]);
+  harness.use(mcpBackend({ targets: [changed] }));
+  const one = new RawClient(harness.url);
+  await one.initialize();
+  assert.deepEqual(await namesOf(one), first.tools);
+  const other = catalog({ name: 'other', tools: ['read'] });
+  harness.use(mcpBackend({ targets: [changed, other] }));
+  const several = new RawClient(harness.url);
+  await several.initialize();
+  assert.equal((await namesOf(several)).length, 4);
+
+  harness.use(mcpBackend({ targets: [changed], pin: 'enforce' }));
+  assert.deepEqual(await namesOf(one), []);
+  assert.match((await errorOf(one, 'read'))!.message, /has changed/);
+  harness.use(mcpBackend({ targets: [changed, other], pin: 'enforce' }));
+  assert.deepEqual(await namesOf(several), ['other_read']);
+});
+
+test('an item that a rule hides cannot be told from one that does not exist, where definitions are pinned', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-guard-'));
+  const harness = await startHarness({
+    runtime: { pins: folder },
+    caller: () => ({ principal: undefined, mayUse: ({ name }) => name === 'describe' }),
+  });
+  t.after(async () => {
+    await harness.close();
+    rmSync(folder, { recursive: true });
+  });
+  const [client] = await open(harness, { targets: [catalog(first)] });
+  assert.deepEqual(await namesOf(client), ['describe']);
+  const [hidden, missing] = [await errorOf(client, 'read'), await errorOf(client, 'none')];
+  assert.deepEqual(hidden, { ...missing, message: missing!.message.replace('none', 'read') });
+});

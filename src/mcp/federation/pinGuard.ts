@@ -1,5 +1,6 @@
 /** Guards against servers that change the definition of a tool after it was approved. */
 
+import { createHash } from 'node:crypto';
 import { messageOf } from '../../errorText.ts';
 import { definitionOf, type PinFolder, type PinKind } from '../../pins/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
@@ -58,7 +59,9 @@ export class PinGuard {
     return mode === 'warn';
   }
 
-  private report(key: string): boolean {
+  private report(said: string): boolean {
+    // A definition may be long.
+    const key = createHash('sha256').update(said).digest('base64');
     if (this.reported.has(key)) return false;
     if (this.reported.size >= maxReported) this.reported.clear();
     this.reported.add(key);

@@ -40,8 +40,11 @@ export interface ListReader {
   readonly connection: TargetConnection;
   readonly naming: Naming;
   readonly limit: CallLimit;
-  /** May clients see an item that its server wrote like this? Absent: all of them. */
-  readonly allows?: (kind: PinKind, name: string, text: string) => Promise<boolean>;
+  /**
+   * May clients see an item that its server wrote like this? The name is undefined where the item has no one name.
+   * Absent: all of them.
+   */
+  readonly allows?: (kind: PinKind, name: string | undefined, text: string) => Promise<boolean>;
 }
 
 /**
@@ -113,12 +116,7 @@ async function allowed(
   const shown: ListedItem[] = [];
   const pinned = kind === 'resource' ? (template === true ? 'template' : undefined) : kind;
   for (const { name, text, own } of items)
-    if (
-      allows === undefined ||
-      pinned === undefined ||
-      name === undefined ||
-      (await allows(pinned, name, own))
-    )
+    if (allows === undefined || pinned === undefined || (await allows(pinned, name, own)))
       shown.push({ name, text });
   return shown;
 }

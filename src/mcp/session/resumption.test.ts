@@ -756,3 +756,12 @@ test('a session that others may hold stays at its address when a reload has the 
   assert.equal(other.of('tools/list').length, 0);
   assert.equal(server.of('initialize').length, 1);
 });
+
+test('a session with pins does not go on where nothing would compare its definitions', async (t) => {
+  const both = await pair(t);
+  const client = await open(both);
+  const { server, there } = both;
+  there.use(mcpBackend({ targets: [remoteTarget(server.url)], pin: 'enforce' }));
+  const same = moved(client, there);
+  assert.equal((await same.post(same.request('tools/list'))).status, 404);
+});

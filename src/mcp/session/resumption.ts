@@ -19,7 +19,9 @@ export interface ResumptionOptions {
 }
 
 /** The one server that a session can be resumed with: children cannot move, and several are not told apart in an id. */
-export function resumableTarget({ targets }: McpBackend): McpTarget | undefined {
+export function resumableTarget({ targets, pin }: McpBackend): McpTarget | undefined {
+  // Another process would forward the lists as they come.
+  if (pin !== undefined) return undefined;
   const [target, ...others] = targets;
   return target !== undefined && isResumable(target) && others.length === 0 ? target : undefined;
 }

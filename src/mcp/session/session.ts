@@ -224,7 +224,7 @@ export class Session implements TargetListener, Evictable {
       this.followed = settings;
       return true;
     }
-    if (settings.targets.length > 1) return false;
+    if (settings.targets.length > 1 || settings.pin !== undefined) return false;
     for (const [name, opened] of this.configured) {
       const now = targetNow(opened, settings.targets);
       if (now === undefined) return false;

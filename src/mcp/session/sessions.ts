@@ -86,10 +86,11 @@ export class Sessions {
     return session;
   }
 
-  /** Gives a session with one target the means to have several, where the configuration has more of them by now. */
+  /** Gives a session with one target the means to have several, or pins, where the configuration has them by now. */
   extend(session: Session, settings: McpBackend, caller: Caller): void {
     const { opening, federation } = session;
-    if (settings.targets.length < 2 || federation !== undefined || opening === undefined) return;
+    if (settings.targets.length < 2 && settings.pin === undefined) return;
+    if (federation !== undefined || opening === undefined) return;
     const [connection] = session.targets.values();
     const target = connection && session.targetIn(connection, settings);
     if (connection === undefined || target === undefined) return;
