@@ -122,6 +122,7 @@ export class Federation implements SessionFederation {
   /** Does a client reach the item under its shown name? An item that another target hides is noted. */
   reaches(kind: ItemKind, target: string, name: string): boolean {
     const found = this.naming.itemOf(kind, this.naming.shownName(kind, target, name));
+    if (this.naming.isTaken(kind, target, name)) return false;
     const owner =
       found === undefined || 'target' in found
         ? found?.target
@@ -281,8 +282,7 @@ export class Federation implements SessionFederation {
       member.remove();
     }
     const relisted =
-      settings.pin !== pinBefore ||
-      this.all.some(({ name }) => !this.naming.showsAlike(namesBefore, name));
+      settings.pin !== pinBefore || this.all.some(({ name }) => !this.naming.showsAlike(namesBefore, name));
     if (relisted) for (const member of this.all) member.lists.forget();
     for (const list of relisted ? lists : changed) this.tellChanged(list);
   }

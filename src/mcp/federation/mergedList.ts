@@ -3,7 +3,8 @@
 import { GatewayError } from '../../errors.ts';
 import type { CallStats } from '../session/mcpMetrics.ts';
 import type { ItemRules } from '../items/itemRules.ts';
-import type { ListShape } from '../items/items.ts';
+import type { ItemKind, ListShape } from '../items/items.ts';
+import type { Naming } from '../items/naming.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
 import { announces, has } from './capabilities.ts';
 import type { Federation } from './federation.ts';
@@ -57,11 +58,8 @@ export async function listOf(
           federation.scope,
           target,
           shape.kind,
-          // An item that the view hides owns no name.
           items.flatMap(({ name }) =>
-            name === undefined || federation.naming.view?.hides(shape.kind, target, name) === true
-              ? []
-              : name,
+            name === undefined || !ownsItsName(federation.naming, shape.kind, target, name) ? [] : name,
           ),
         );
       return items;
@@ -71,6 +69,10 @@ export async function listOf(
     }
   });
 }
+
+/** An item that the view hides, or gives another name, does not have its own one. */
+const ownsItsName = ({ view }: Naming, kind: ItemKind, target: string, name: string): boolean =>
+  view === undefined || (!view.hides(kind, target, name) && view.newName(kind, target, name) === undefined);
 
 /** The place behind the last item of a page. */
 interface Cursor {
@@ -177,9 +179,7 @@ class PageBuilder {
     const { itemRules, shape } = this;
     const { kind, template = false } = shape;
     // An item whose name cannot be told is hidden from a caller under rules, and nobody could use it by its target.
-    const { view } = this.federation.naming;
-    if (name === undefined) return itemRules === undefined && view === undefined;
-    if (view?.hides(kind, target, name, template) === true) return false;
+    if (name === undefined) return itemRules === undefined;
     if (itemRules !== undefined && !itemRules.allows({ kind, target, name, template })) return false;
     return kind === 'resource' || this.federation.reaches(kind, target, name);
   }

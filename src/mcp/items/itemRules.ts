@@ -1,6 +1,7 @@
-/** The one place that asks the rules about an item: every name is judged in all of its readings. */
+/** The one place that asks the rules and the view about an item: every name is judged in all of its readings. */
 
 import type { Caller, McpItem } from '../contract.ts';
+import type { ItemView } from './itemView.ts';
 import { expandTemplate, readingsOfName, readingsOfTemplate, readingsOfUri } from './nameReadings.ts';
 
 /** An item, or a template of resources, as a message names it. */
@@ -21,9 +22,13 @@ export class ItemRules {
     this.mayUse = mayUse;
   }
 
-  /** @returns undefined where the route has no rule about items */
-  static of({ mayUse }: Caller): ItemRules | undefined {
-    return mayUse === undefined ? undefined : new ItemRules(mayUse);
+  /**
+   * @param view of the backend, which hides items from every caller
+   * @returns undefined where the route has no rule about items, and the backend no view
+   */
+  static of({ mayUse }: Caller, view: ItemView | undefined): ItemRules | undefined {
+    if (view === undefined) return mayUse === undefined ? undefined : new ItemRules(mayUse);
+    return new ItemRules((item) => view.shows(item) && (mayUse === undefined || mayUse(item)));
   }
 
   /** Do the rules allow the item, whatever reading of its name the server takes? */

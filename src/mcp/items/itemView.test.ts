@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { McpItemView } from '../../model/index.ts';
+import type { McpItemView, StdioTarget } from '../../model/index.ts';
 import { catalog, mcpBackend, startHarness, type Harness } from '../harness.testing.ts';
 import { RawClient, type Message } from '../rawClient.testing.ts';
 
@@ -138,4 +138,90 @@ test('rules see the upstream name, whatever the view shows', async (t) => {
   assert.equal(await client.call('find_ticket'), 'tickets: search_issues');
   assert.ok(seen.includes('tickets/search_issues'));
   assert.ok(!seen.some((one) => one.includes('find_ticket')));
+});
+
+const leaky = catalog({
+  name: 'leaky',
+  tools: ['read', 'update'],
+  resources: ['file:///dir', 'file:///a'],
+  templates: ['file:///{path}'],
+  raw: {
+    'resources/read': '{"contents":[{"uri":"file:///dir","text":"a"},{"uri":"file:///a","text":"hidden"}]}',
+    'completion/complete': '{"completion":{"values":["a","dir"]}}',
+  },
+});
+const withoutA: McpItemView = { rest: 'show', resources: [{ name: 'file:///a', hide: true }] };
+
+for (const targets of [[leaky], [leaky, tickets]])
+  test(`a hidden resource stays hidden in contents, completions and news of ${targets.length} target(s)`, async () => {
+    const client = await open(withoutA, targets);
+    const prefix = targets.length > 1 ? 'leaky+' : '';
+    const { result } = await ask(client, 'resources/read', { uri: `${prefix}file:///dir` });
+    assert.deepEqual(result, { contents: [{ uri: `${prefix}file:///dir`, text: 'a' }] });
+    const completed = await ask(client, 'completion/complete', {
+      ref: { type: 'ref/resource', uri: `${prefix}file:///{path}` },
+      argument: { name: 'path', value: '' },
+    });
+    assert.deepEqual(completed.result, { completion: { values: ['dir'] } });
+    const tool = targets.length > 1 ? 'leaky_update' : 'update';
+    const { events, json } = await client.post(client.tool(tool));
+    assert.deepEqual(
+      [...events, json].filter(({ method }) => method !== undefined),
+      [],
+    );
+  });
+
+test('a method that MCP does not know cannot go round a view', async () => {
+  const client = await open(withoutA, [leaky]);
+  const { error } = await ask(client, 'x/read', { uri: 'file:///a' });
+  assert.match(error!.message, /method/i);
+  assert.notEqual(error!.message, 'no such thing');
+});
+
+test('where a view hides a whole page of one target, the client gets the next one', async () => {
+  const paged = catalog({ name: 'paged', tools: ['a', 'b', 'c', 'd'], pageSize: 2 });
+  const client = await open({ rest: 'hide', tools: [{ name: 'd' }] }, [paged]);
+  assert.deepEqual(await namesOf(client), ['d']);
+});
+
+test('without prefixes, a renamed tool is unknown under its old name, which another target may have', async () => {
+  const one = catalog({ name: 'one', tools: ['search'] });
+  const other = catalog({ name: 'other', tools: ['search'] });
+  const view: McpItemView = {
+    rest: 'show',
+    tools: [
+      { target: 'one', name: 'search', as: 'find' },
+      { target: 'other', name: 'search' },
+    ],
+  };
+  const never = async (targets: StdioTarget[]): Promise<RawClient> => {
+    harness.use(mcpBackend({ targets, view, prefixMode: 'never' }));
+    const client = new RawClient(harness.url);
+    await client.initialize();
+    return client;
+  };
+  const both = await never([one, other]);
+  assert.deepEqual(await namesOf(both), ['find', 'search']);
+  assert.equal(await both.call('search'), 'other: search');
+  assert.equal(await both.call('find'), 'one: search');
+  const third = await never([one, catalog({ name: 'third', tools: ['x'] })]);
+  assert.deepEqual(await namesOf(third), ['find', 'x']);
+  assert.equal((await ask(third, 'tools/call', { name: 'search' })).error?.message, 'Unknown tool: search');
+});
+
+test('a new name that another item of the same target has belongs to the renamed item', async () => {
+  const one = catalog({ name: 'one', tools: ['a', 'b'] });
+  const alone = await open({ rest: 'show', tools: [{ name: 'a', as: 'b' }] }, [one]);
+  assert.deepEqual(await namesOf(alone), ['b']);
+  assert.equal(await alone.call('b'), 'one: a');
+  for (const prefixMode of ['conditional', 'never'] as const) {
+    const as = prefixMode === 'never' ? 'b' : 'one_b';
+    const view: McpItemView = { rest: 'show', tools: [{ target: 'one', name: 'a', as }] };
+    harness.use(mcpBackend({ targets: [one, tickets], view, prefixMode }));
+    const client = new RawClient(harness.url);
+    await client.initialize();
+    const names = await namesOf(client);
+    assert.equal(names.filter((name) => name === as).length, 1, prefixMode);
+    assert.equal(await client.call(as), 'one: a');
+  }
 });

@@ -1,6 +1,7 @@
 /** The view of a backend: the tools, prompts and resources that its clients see, and how they are called there. */
 
 import type { McpItemView, ViewEntry } from '../../model/index.ts';
+import type { McpItem } from '../contract.ts';
 import { memberOf, type Span } from '../json/envelope.ts';
 import type { Edit } from '../json/scan.ts';
 import type { ItemKind } from './items.ts';
@@ -40,10 +41,12 @@ export class ItemView {
     const readings = (kind !== 'resource' ? readingsOfName : template ? readingsOfTemplate : readingsOfUri)(
       name,
     );
-    return readings?.every((reading) => this.shows(kind, target, reading)) !== true;
+    return readings?.every((reading) => this.shows({ kind, target, name: reading })) !== true;
   }
 
-  private shows(kind: ItemKind, target: string, name: string): boolean {
+  /** Does the view show an item by this reading of its name? */
+  shows({ kind, target, name }: McpItem): boolean {
+    if (this.entries[kind] === undefined) return true;
     const entry = this.entryOf(kind, target, name);
     return entry === undefined ? this.rest === 'show' : entry.hide !== true;
   }

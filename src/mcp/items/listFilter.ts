@@ -36,9 +36,8 @@ export class ListFilter implements ResponseFilter {
         const { kind, template = false } = shape;
         if (!itemRules.allows({ kind, target, name, template })) return undefined;
       }
-      if (name === undefined || typeof place !== 'object')
-        return naming.view === undefined ? 'as written' : undefined;
-      if (naming.view?.hides(shape.kind, target, name, shape.template) === true) return undefined;
+      if (name === undefined || typeof place !== 'object') return 'as written';
+      if (naming.isTaken(shape.kind, target, name)) return undefined;
       return shownEdits(text, item, { naming, kind: shape.kind, target, name, place });
     });
   }

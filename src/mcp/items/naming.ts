@@ -60,6 +60,12 @@ export class Naming {
     return this.view?.newName(kind, target, name) ?? this.prefixedName(target, name);
   }
 
+  /** Does the view give the name of an item to another item of its target? */
+  isTaken(kind: ItemKind, target: string, name: string): boolean {
+    const renamed = this.view?.itemNamed(kind, this.shownName(kind, target, name));
+    return renamed !== undefined && renamed.target === target && renamed.name !== name;
+  }
+
   /** The name with the prefix of its target. */
   prefixedName(target: string, name: string): string {
     const prefix = this.prefixes.get(target) ?? '';

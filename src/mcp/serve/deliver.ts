@@ -31,13 +31,13 @@ export function deliver(
   if (post.requests > 0) checkCalls(options, caller, post.requests);
   // The handshake of a client that does nothing afterwards is no use of the session.
   if (post.first?.method !== 'notifications/initialized') session.unused = false;
-  const itemRules = ItemRules.of(caller);
+  const naming = namingOf(settings);
+  const itemRules = ItemRules.of(caller, naming.view);
   const answer = new PostResponse(reply, accepted, post.requests, post.batch, session.streams, itemRules);
   const enter = (): Tally => budgets.calls.enter(holderOf(caller));
   const ofRoute = caller.callTimeoutMs;
   const callLimit =
     ofRoute === undefined ? { ms: options.limits().mcpCallTimeoutMs } : { ms: ofRoute, ofRoute: true };
-  const naming = namingOf(settings);
   const x = { settings, naming, session, answer, itemRules, http: request, mcpMetrics, enter, callLimit };
   const verdicts = post.messages.map((message) => prepareMessage(x, message));
   for (const carryOut of verdicts) carryOut();

@@ -12,7 +12,6 @@ import { mergedTasks } from '../federation/mergedTasks.ts';
 import type { Member } from '../federation/member.ts';
 import { listsOf, ownerOf } from '../federation/ownerOf.ts';
 import { maxShown, unknownItemError } from '../items/itemFilters.ts';
-import type { ItemName } from '../items/itemRules.ts';
 import { listShape, type NamedItem, type UnclearItem } from '../items/items.ts';
 import { cut, memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
 import { errorResponse } from '../messages/rpcError.ts';
@@ -81,7 +80,8 @@ function prepareCompared(
   const send = (isListed: boolean): (() => void) => {
     const { ready } = member;
     // An item that is hidden is refused like one that does not exist: neither is in the list of the caller.
-    if (ready === undefined || !isListed || isHidden(x, { kind, target: member.name, name: own }))
+    const hidden = x.itemRules?.allows({ kind, target: member.name, name: own }) === false;
+    if (ready === undefined || !isListed || hidden)
       return refusal(x, request, new GatewayError('mcp_definition_changed', { message: changedText(item) }));
     return prepareForTarget(x, { request, token, target: ready, item, own });
   };
@@ -92,9 +92,6 @@ function prepareCompared(
     send(items.some(({ name }) => name === own)),
   );
 }
-
-const isHidden = ({ naming, itemRules }: Dispatch, item: ItemName): boolean =>
-  naming.view?.hides(item.kind, item.target, item.name) === true || itemRules?.allows(item) === false;
 
 const changedText = ({ kind, name }: NamedItem): string =>
   `the definition of ${kind} ${name.slice(0, maxShown)} is unknown, or has changed since it was approved`;

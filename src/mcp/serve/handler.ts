@@ -2,6 +2,7 @@ import { GatewayError } from '../../errors.ts';
 import type { HttpReply, HttpRequest } from '../../http/index.ts';
 import type { Limits } from '../../model/index.ts';
 import type { Caller } from '../contract.ts';
+import { namingOf } from '../items/naming.ts';
 import { isJson, readAccept, type Accepted } from '../messages/accept.ts';
 import { sendError } from '../messages/rpcError.ts';
 import { isSupportedVersion, supportedVersions } from '../messages/versions.ts';
@@ -161,7 +162,7 @@ export class StreamableHttp implements McpHandler {
         const detail = 'the configuration does not name its target any more';
         throw new GatewayError('mcp_session_unknown', { detail });
       }
-      session.attachCaller(caller);
+      session.attachCaller(caller, namingOf(settings));
       // The configuration may name another server by now, with which the session cannot continue.
       if (session.ended) throw new GatewayError('mcp_session_unknown', { detail: 'ended meanwhile' });
       then(session);

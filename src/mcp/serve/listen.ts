@@ -2,6 +2,7 @@ import { GatewayError } from '../../errors.ts';
 import { eventStreamHeaders, type ReplyStream } from '../../http/index.ts';
 import { maxDurationMs } from '../../model/index.ts';
 import { ItemRules } from '../items/itemRules.ts';
+import { namingOf } from '../items/naming.ts';
 import { holderOf } from '../limits/budgets.ts';
 import type { Session } from '../session/session.ts';
 import type { ClientRequest, HandlerOptions } from './clientRequest.ts';
@@ -57,7 +58,7 @@ interface StreamUse {
  * @throws GatewayError mcp_budget_full, mcp_overloaded
  */
 export function openEventStream(
-  { budgets: { streams }, now }: HandlerOptions,
+  { settings, budgets: { streams }, now }: HandlerOptions,
   { reply, caller }: ClientRequest,
   use: () => StreamUse,
 ): void {
@@ -66,7 +67,7 @@ export function openEventStream(
   const { session, join } = use();
   const tally = streams.enter(holder);
   const stream = reply.open(200, eventStreamHeaders);
-  const { end, remove } = join(stream, ItemRules.of(caller));
+  const { end, remove } = join(stream, ItemRules.of(caller, namingOf(settings).view));
   session.listened();
   const cancelEnd = endAt(end, caller.expiresAt, now);
   const release = caller.whileAllowed?.(end);

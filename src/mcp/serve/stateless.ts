@@ -46,7 +46,7 @@ export function serveStateless(
   if (initialize === undefined) {
     const version = request.header('mcp-protocol-version') ?? assumedRevision;
     session.agree(version);
-    session.attachCaller(caller);
+    session.attachCaller(caller, federation.naming);
     federation.beginOnDemand(ownMessage('initialize', gatewayAsClient(version, options.version)));
     deliver(options, client, accepted, post, session);
   } else answerInitialize(options, client, accepted, session, initialize);

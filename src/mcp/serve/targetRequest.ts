@@ -85,8 +85,7 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
   let used: TaskItem | undefined;
   if (typeof item === 'object') {
     x.http.annotate(`mcp.${item.kind}`, item.name.slice(0, maxShown));
-    if (own === undefined || x.naming.view?.hides(item.kind, name, own, item.template) === true)
-      return denied(unknownItemError(item));
+    if (own === undefined) return denied(unknownItemError(item));
     used = { kind: item.kind, name: own };
     if (own !== item.name) edits.push({ ...item.span, replacement: JSON.stringify(own) });
     if (itemRules !== undefined) {

@@ -10,6 +10,7 @@ import { ClientStreams } from './clientStreams.ts';
 import type { Evictable, Tally } from '../limits/budget.ts';
 import type { RetainedMemory } from '../limits/retainedMemory.ts';
 import { ItemRules } from '../items/itemRules.ts';
+import type { Naming } from '../items/naming.ts';
 import {
   cut,
   edited,
@@ -288,9 +289,9 @@ export class Session implements TargetListener, Evictable {
   }
 
   /** A request of the session is being served: notes how targets are reached for its caller, and what the caller may know. */
-  attachCaller(caller: Caller): void {
+  attachCaller(caller: Caller, { view }: Pick<Naming, 'view'>): void {
     const { reach } = caller;
-    const itemRules = ItemRules.of(caller);
+    const itemRules = ItemRules.of(caller, view);
     this.ruled = itemRules !== undefined;
     for (const target of this.targets.values()) {
       const found = target.use === undefined ? undefined : reach?.(this.nameOf(target));

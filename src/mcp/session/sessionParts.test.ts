@@ -216,14 +216,14 @@ test('a filtered list keeps the bytes of its remaining items', () => {
   assert.equal(viewList(text, {}), text);
   assert.equal(
     viewList(text, {
-      itemRules: ItemRules.of({ principal: undefined, mayUse: (item) => item.name !== 'b' }),
+      itemRules: ItemRules.of({ principal: undefined, mayUse: (item) => item.name !== 'b' }, undefined),
     }),
     '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a", "n":1.0},{"name":"c","u":"é"}],"nextCursor":"z"}}',
   );
   assert.equal(
     viewList(text, {
       naming: new Naming({ targets: [stdioTarget({ name: 't' })], prefixMode: 'always' }),
-      itemRules: ItemRules.of({ principal: undefined, mayUse: (item) => item.name === 'c' }),
+      itemRules: ItemRules.of({ principal: undefined, mayUse: (item) => item.name === 'c' }, undefined),
     }),
     '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t_c","u":"é"}],"nextCursor":"z"}}',
   );
