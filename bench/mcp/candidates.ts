@@ -26,11 +26,15 @@ export interface RunningGateway {
   readonly target: LoadOrders['target'];
   /** Absent where nothing stands in between. */
   readonly program?: Pinned;
+  /** Programs that end with it. */
+  readonly beside?: readonly Pinned[];
 }
 
 export const echoServer = fileURLToPath(new URL('echo-server.mjs', import.meta.url));
 const launcher = fileURLToPath(new URL('../../bin/portcullis', import.meta.url));
 const configuration = fileURLToPath(new URL('portcullis.yaml', import.meta.url));
+const httpServer = fileURLToPath(new URL('echo-http-server.mjs', import.meta.url));
+const httpConfiguration = fileURLToPath(new URL('portcullis-http.yaml', import.meta.url));
 
 const serverCommand = (setting: McpSetting) => [
   'taskset',
@@ -104,12 +108,52 @@ export const candidates: readonly McpCandidate[] = [
     start: (setting) => startPortcullis(setting),
   },
   {
+    name: 'portcullis-http',
+    title: 'portcullis, token and rule, a server over HTTP on the other core',
+    apart: true,
+    start: (setting) => startBeforeHttp(setting, '/one', 'echo'),
+  },
+  {
+    name: 'portcullis-federation',
+    title: 'portcullis, token and rule, ten servers over HTTP with 300 tools on the other core',
+    apart: true,
+    start: (setting) => startBeforeHttp(setting, '/ten', 't7_echo'),
+  },
+  {
     name: 'supergateway-apart',
     title: 'supergateway as it comes, servers on the other core',
     apart: true,
     start: (setting) => startGateway(setting, 'supergateway', supergatewayOptions(setting, 'info')),
   },
 ];
+
+/** The gateway before servers over HTTP, which share one process on the core of the load generator. */
+async function startBeforeHttp(setting: McpSetting, path: string, tool: string): Promise<RunningGateway> {
+  const [port, statsPort, serverPort] = (await freePorts(3)) as [number, number, number];
+  const server = startPinned(
+    setting.serverCore,
+    [process.execPath, httpServer, `${serverPort}`],
+    `${setting.directory}/echo-http.log`,
+    {},
+  );
+  await waitForPort(serverPort, server);
+  const program = startPinned(
+    setting.gatewayCore,
+    [process.execPath, launcher, '-f', httpConfiguration],
+    `${setting.directory}/portcullis-http.log`,
+    {
+      PORT: `${port}`,
+      STATS_PORT: `${statsPort}`,
+      SERVER_PORT: `${serverPort}`,
+      ISSUER: setting.issuer.issuer,
+      JWKS_URL: setting.issuer.jwksUrl,
+      WORKER_THREADS: '1',
+    },
+  );
+  await waitForPort(port, program);
+  const target = { url: `http://127.0.0.1:${port}${path}`, token: setting.token, tool };
+  return { target, program, beside: [server] };
+}
 
 const supergatewayOptions = (setting: McpSetting, logLevel: string) => (port: number) => [
   '--stdio',

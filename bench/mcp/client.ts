@@ -18,8 +18,11 @@ export class HttpClient implements BenchClient {
   #sessionHead = '';
   #id = 0;
 
-  constructor(index: number, url: URL, token: string | undefined) {
+  readonly #tool: string | undefined;
+
+  constructor(index: number, url: URL, token: string | undefined, tool?: string) {
     this.#index = index;
+    this.#tool = tool;
     this.#connection = new HttpConnection(Number(url.port));
     this.#fixedHead =
       `${url.pathname} HTTP/1.1\r\nHost: ${url.host}\r\nUser-Agent: portcullis-bench\r\n` +
@@ -38,7 +41,7 @@ export class HttpClient implements BenchClient {
 
   async call(): Promise<void> {
     const id = ++this.#id;
-    const { headers, body } = await this.#post(callOf(id, this.#index), 200);
+    const { headers, body } = await this.#post(callOf(id, this.#index, this.#tool), 200);
     const isStream = headers.get('content-type')?.startsWith('text/event-stream') === true;
     checkAnswer(isStream ? lastEvent(body) : body, id, this.#index);
   }

@@ -9,9 +9,10 @@ import { HttpClient, StdioClient, type BenchClient } from './client.ts';
 export interface LoadOrders {
   readonly clients: number;
   readonly seconds: number;
-  /** The target: an MCP endpoint, or a command that speaks stdio. */
+  /** The target: an MCP endpoint and the name of its tool (`echo`), or a command that speaks stdio. */
   readonly target:
-    { readonly url: string; readonly token?: string } | { readonly command: readonly string[] };
+    | { readonly url: string; readonly token?: string; readonly tool?: string }
+    | { readonly command: readonly string[] };
 }
 
 export interface LoadResult {
@@ -28,7 +29,7 @@ const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const clients = Array.from({ length: orders.clients }, (_, index): BenchClient => {
   const { target } = orders;
   return 'url' in target
-    ? new HttpClient(index, new URL(target.url), target.token)
+    ? new HttpClient(index, new URL(target.url), target.token, target.tool)
     : new StdioClient(index, target.command);
 });
 // A few at a time: a gateway starts a process for each.

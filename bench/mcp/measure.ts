@@ -45,10 +45,13 @@ export async function measure(running: RunningGateway, core: number, seconds: nu
   try {
     await read();
     const root = running.program?.pid ?? load.pid ?? 0;
+    const besides = (): ProcessRecord[] => (running.beside ?? []).flatMap(({ pid }) => processTree(pid));
     const before = processTree(root);
+    const besideBefore = besides();
     load.stdin.write('go\n');
     const result = (await read()) as LoadResult;
     const after = processTree(root);
+    const besideAfter = besides();
     load.stdin.write('end\n');
     await exited;
 
@@ -58,7 +61,8 @@ export async function measure(running: RunningGateway, core: number, seconds: nu
     return {
       callsPerSecond: result.calls / result.seconds,
       gatewayCpuPerCall: running.program === undefined ? Number.NaN : cpuBetween(before, own) / result.calls,
-      serverCpuPerCall: cpuBetween(before, after.filter(isServer)) / result.calls,
+      serverCpuPerCall:
+        (cpuBetween(before, after.filter(isServer)) + cpuBetween(besideBefore, besideAfter)) / result.calls,
       p50: result.p50,
       p99: result.p99,
       residentMegabytes: running.program === undefined ? Number.NaN : residentMegabytes(own),

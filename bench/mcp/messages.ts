@@ -14,12 +14,12 @@ export const initialized = { jsonrpc: '2.0', method: 'notifications/initialized'
 
 const filling = 'a sentence of the usual length, as a model would send it to a tool '.repeat(2);
 
-export const callOf = (id: number, client: number): string =>
+export const callOf = (id: number, client: number, tool = 'echo'): string =>
   JSON.stringify({
     jsonrpc: '2.0',
     id,
     method: 'tools/call',
-    params: { name: 'echo', arguments: { message: `${client}/${id} ${filling}` } },
+    params: { name: tool, arguments: { message: `${client}/${id} ${filling}` } },
   });
 
 /** @throws Error unless the message answers that call of that client. */

@@ -24,7 +24,7 @@ export async function benchMcp(
   const cells: { candidate: McpCandidate; running: RunningGateway; samples: McpSample[] }[] = [];
   for (const candidate of candidates) {
     if (args.proxies?.includes(candidate.name) === false) continue;
-    if (!has(candidate.name.replace(/-(silent|apart)$/, ''))) continue;
+    if (!has(candidate.name.replace(/-(silent|apart|http|federation)$/, ''))) continue;
     const running = await candidate.start({
       ...setting,
       serverCore: candidate.apart === true ? cores[1] : cores[0],
@@ -32,6 +32,7 @@ export async function benchMcp(
     if (running.program !== undefined) {
       const { program } = running;
       stack.defer(() => program.stop());
+      for (const other of running.beside ?? []) stack.defer(() => other.stop());
     }
     cells.push({ candidate, running, samples: [] });
     if (running.program !== undefined) await measure(running, cores[1], 2);

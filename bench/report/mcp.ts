@@ -11,9 +11,9 @@ export const mcpCost = (cells: readonly McpCell[], name: string) =>
 export function mcpSection(cells: readonly McpCell[]): string[] {
   if (cells.length === 0) return [];
   return [
-    '## MCP: `tools/call` of a stdio echo server',
+    '## MCP: `tools/call` of an echo server',
     '',
-    `${clients} clients with a session each, one call at a time, every answer checked. The gateway shares one core with the stdio servers it starts, the load generator has another; "on the other core" moves the servers to the load generator's. CPU of the servers is shown apart from the gateway's own. The ratio is to supergateway as it comes, in the same arrangement.`,
+    `${clients} clients with a session each, one call at a time, every answer checked. The gateway shares one core with the stdio servers it starts, the load generator has another; "on the other core" moves the servers to the load generator's; servers over HTTP are one process there. CPU of the servers is shown apart from the gateway's own. The ratio is to supergateway as it comes, in the same arrangement.`,
     '',
     ...heading([
       'gateway',

@@ -123,6 +123,18 @@ function targets({ http, idle, mcp, rules, before }: Measured): Target[] {
       limit: 0.25,
       measured: mcpCost(mcp, 'portcullis') / mcpCost(mcp, 'supergateway'),
     },
+    {
+      name: 'CPU of an MCP call to a server over HTTP',
+      limit: 90,
+      measured: mcpCost(mcp, 'portcullis-http'),
+      digits: 1,
+      unit: ' us',
+    },
+    {
+      name: 'CPU of an MCP call to one of ten servers over HTTP / to the only one',
+      limit: 1.15,
+      measured: mcpCost(mcp, 'portcullis-federation') / mcpCost(mcp, 'portcullis-http'),
+    },
   ];
 }
 
