@@ -1,5 +1,6 @@
 export type * from './contract.ts';
 export { Intake } from './intake.ts';
+export { LocalGateway, type LocalGatewayOptions } from './localGateway.ts';
 export { withOwnSettings } from './ownSettings.ts';
 export { choosePlane } from './plane.ts';
 export { StartError } from './startError.ts';

@@ -26,6 +26,7 @@ export { lastChunk, requestFields, responseText, switchText, trailerFields } fro
 export { COMPLETE, INCOMPLETE, parseRequest, parseResponse, refusal, type HeadLimits } from './parse.ts';
 export { FairShare, longestIdleOfLargest, type Held, type LargestHolder } from './fairShare.ts';
 export { forwardedClient, forwardedScheme, type ForwardedClient } from './forwardedFor.ts';
+export { LineSplitter, type LineReader } from './lineSplitter.ts';
 export { idempotentMethods } from './methods.ts';
 export { networkOf } from './network.ts';
 export { networks, type Networks } from './networks.ts';

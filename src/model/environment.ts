@@ -8,6 +8,7 @@ export const secretVariables: readonly string[] = [
   'OTEL_EXPORTER_OTLP_HEADERS',
   'OTEL_EXPORTER_OTLP_TRACES_HEADERS',
   'PORTCULLIS_CLIENT_SECRET',
+  'PORTCULLIS_TOKEN',
 ];
 
 /**

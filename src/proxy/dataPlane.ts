@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { FairShare, networks } from '../http/index.ts';
 import type { McpRuntime } from '../mcp/index.ts';
 import { defaults, type AddressLists, type Bind, type Limits, type Model } from '../model/index.ts';
@@ -12,6 +13,7 @@ import { exposeMetrics } from './metrics.ts';
 import { openFilesLimit, withinOpenFiles } from './load/openFiles.ts';
 import { Overload } from './load/overload.ts';
 import { Port, type CountedConnection, type PortTools } from './ports/port.ts';
+import { RelayPort } from './relay/relayPort.ts';
 import { Relays, type RelayOptions } from './relay/relays.ts';
 import { ServerIdentities, type IdentityView } from './ports/serverIdentity.ts';
 import { bindKey, Snapshot, type SnapshotTools } from './snapshot/snapshot.ts';
@@ -109,6 +111,8 @@ export class DataPlane {
   };
   /** Ways from and to other workers, where there are any. */
   readonly relays: Relays | undefined;
+  /** Connections of this process to itself. */
+  private local: RelayPort | undefined;
   private readonly unread: UnreadResponses;
   private readonly proxies: PortTools['proxies'] = { trusted: undefined };
   private readonly share = new FairShare<CountedConnection>(() => this.counted());
@@ -278,6 +282,7 @@ export class DataPlane {
     }
     udp.commit();
     this.relays?.configure(limits, wanted);
+    this.local?.configure(limits);
     this.useAccessLog(model.process.accessLog);
     this.endpoints.retireOthers(uses.destinations);
     this.options.mcp.retire(uses.mcp);
@@ -323,6 +328,21 @@ export class DataPlane {
     this.ports.get(key)?.release(handle);
   }
 
+  /**
+   * Serves a connection that this process has made to itself, as that of a client on this machine. The port of the bind
+   * need not be bound.
+   */
+  admit(key: string, socket: Socket): void {
+    if (this.closed) {
+      socket.destroy();
+      return;
+    }
+    this.local ??= new RelayPort(key, this.limitsInUse, this.portTools);
+    const address = '127.0.0.1';
+    const ends = { address, port: 0, localAddress: address, localPort: 0, version: 'HTTP/2.0' };
+    this.local.admitRelayed({ bind: key, ...ends }, socket);
+  }
+
   /** Sessions of TLS are resumed wherever the same secret (32 random bytes) is in use. */
   useTicketSecret(secret: Buffer): void {
     this.identities.useTicketSecret(secret);
@@ -348,6 +368,7 @@ export class DataPlane {
     this.ending = true;
     this.closed = true;
     for (const port of [...this.ports.values(), ...this.leaving]) port.destroy();
+    this.local?.destroy();
     this.ports.clear();
     this.leaving.clear();
     this.relays?.close();

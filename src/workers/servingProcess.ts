@@ -1,9 +1,10 @@
+import type { Socket } from 'node:net';
 import { createKeySets } from '../auth/index.ts';
 import { version } from '../version.ts';
 import { McpRuntime } from '../mcp/index.ts';
-import { defaults, type AddressLists, type FixedSettings, type Model } from '../model/index.ts';
+import { defaults, type AddressLists, type Bind, type FixedSettings, type Model } from '../model/index.ts';
 import { LocalTokens, type TokenStore } from '../policies/index.ts';
-import { DataPlane, type DataPlaneOptions, type Prepared } from '../proxy/index.ts';
+import { bindKey, DataPlane, type DataPlaneOptions, type Prepared } from '../proxy/index.ts';
 import { createAccessLog, rememberSecrets, type Metrics, type RootLogger } from '../telemetry/index.ts';
 import { CommonKeys } from './commonKeys.ts';
 import type { Plane, PlaneView, PortView, Secrets } from './contract.ts';
@@ -31,6 +32,8 @@ export interface ServingProcessOptions extends Pick<DataPlaneOptions, 'socketsFo
   readonly inherited?: PlaneInheritance | undefined;
   /** Set while another program serves on its ports. */
   readonly relieves?: boolean;
+  /** No port is bound: every connection comes by `admit`. */
+  readonly unbound?: boolean;
 }
 
 /** The processes that can open session ids beside this one. */
@@ -65,7 +68,7 @@ export class ServingProcess implements Plane {
     const { metrics, fixed, worker, inherited } = options;
     const log = worker === undefined ? options.log : options.log.child({ worker });
     this.keySets = createKeySets({ log, metrics });
-    if (worker === undefined && handoverUnsupported() === undefined) {
+    if (worker === undefined && options.unbound !== true && handoverUnsupported() === undefined) {
       const keys = new CommonKeys(inherited, (secret) => this.dataPlane.useTicketSecret(secret));
       this.own = { keys, sockets: new Sockets(1, inherited?.sockets) };
     }
@@ -97,6 +100,7 @@ export class ServingProcess implements Plane {
       },
       openAccessLog: (kind) => (kind === 'none' ? undefined : createAccessLog(kind, { log, metrics })),
       ...(options.socketsFor && { socketsFor: options.socketsFor }),
+      ...(options.unbound === true && { socketsFor: () => [] }),
       ...(options.relay && { relay: options.relay }),
       ...(own && {
         socketsFor: (key) => [...own.sockets.of(1, [key])].map(([, handle]) => handle),
@@ -143,6 +147,11 @@ export class ServingProcess implements Plane {
     this.applied = true;
     await prepared.commit();
     own?.sockets.keepOnly(model);
+  }
+
+  /** Serves a connection of this process to itself, at the first bind of the model. */
+  admit(bind: Bind, socket: Socket): void {
+    this.dataPlane.admit(bindKey(bind, 0), socket);
   }
 
   keepSecret({ variables, values }: Secrets): void {

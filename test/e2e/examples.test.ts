@@ -7,6 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { startDevIdp, type DevIdp } from '../../apps/dev-idp/src/index.ts';
 import { loadConfig } from '../../apps/dev-idp/src/config.ts';
 import { startEcho, type Echo } from '../../apps/echo/src/index.ts';
@@ -221,6 +222,20 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     assert.equal(resultText(await session.call('echo', { message: 'pinned' })), 'Echo: pinned');
     await session.close();
     assert.equal(readdirSync(join(folder, 'portcullis-pins')).length, 1);
+  },
+  'examples/mcp/stdio.yaml': async ({ remote }) => {
+    const tool = { name: 'far', inputSchema: { type: 'object' } };
+    remote.methods['tools/list'] = (x) => x.json({ jsonrpc: '2.0', id: x.id, result: { tools: [tool] } });
+    const client = new Client({ name: 'desktop', version: '1' });
+    const env = { ...(process.env as Record<string, string>), MCP_URL: remote.url };
+    const args = [`${root}bin/portcullis`, 'stdio', '-f', `${root}examples/mcp/stdio.yaml`];
+    await client.connect(
+      new StdioClientTransport({ command: process.execPath, args, env, stderr: 'ignore' }),
+    );
+    const names = (await client.listTools()).tools.map(({ name }) => name);
+    assert.ok(names.includes('everything_echo') && names.includes('remote_far'), names.join(', '));
+    assert.ok(!names.includes('everything_get-env'));
+    await client.close();
   },
   'examples/mcp/replicas.yaml': async ({ gateway, another, guest, remote }) => {
     const session = await openSession(`${gateway.url}/mcp`, guest);

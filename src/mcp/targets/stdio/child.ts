@@ -4,7 +4,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { StdioTarget } from '../../../model/index.ts';
 import { ChildInput } from './childInput.ts';
 import { signalGroup } from './group.ts';
-import { LineSplitter, type LineReader } from './lines.ts';
+import { LineSplitter, type LineReader } from '../../../http/index.ts';
 
 export interface ChildEvents extends LineReader {
   /** Receives a line of stderr. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { LineSplitter } from './lines.ts';
+import { LineSplitter } from './lineSplitter.ts';
 
 interface Seen {
   lines: string[];

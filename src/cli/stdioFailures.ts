@@ -1,0 +1,37 @@
+/** Failures of requests to the gateway, as a client over standard input and output gets them. */
+
+import type { EndpointAnswer } from './stdioEndpoint.ts';
+
+/** Names the variable with the token, for routes that demand one. */
+export const tokenVariable = 'PORTCULLIS_TOKEN';
+
+/** JSON-RPC: an error of the implementation. */
+const internal = -32_603;
+
+const causes: Readonly<Record<number, string>> = {
+  0: 'the gateway closed the connection before it answered',
+  401: `the route demands a token that the gateway accepts: set ${tokenVariable}`,
+  403: 'the rules of the route do not allow this',
+};
+
+/** The first words of a text that is for people. */
+const shown = (text: string): string => text.replaceAll(/\s+/g, ' ').trim().slice(0, 300);
+
+/** A response to a request that the gateway refused without a JSON-RPC response. */
+export function failureOf(id: unknown, { status, text }: EndpointAnswer): string {
+  const said = shown(text);
+  const cause = causes[status] ?? (said === '' ? `the gateway answered with status ${status}` : said);
+  return JSON.stringify({ jsonrpc: '2.0', id, error: { code: internal, message: cause } });
+}
+
+/** The response of the gateway itself; one of its own where its answer is none. */
+export function refusalOf(text: string, status: number): string {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && 'jsonrpc' in value) return text;
+  } catch {
+    // Another body is no message.
+  }
+  const message = causes[status] ?? `the gateway answered with status ${status}: ${shown(text)}`;
+  return JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: internal, message } });
+}
