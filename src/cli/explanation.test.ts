@@ -121,3 +121,23 @@ readiness  off
 `,
   );
 });
+
+test('an MCP backend says how clients see its targets', () => {
+  const backendOf = (settings: string, names = ['a', 'b']): string => {
+    const targets = names.map((name) => `{name: ${name}, stdio: {cmd: x}}`).join(', ');
+    const text = explained(`config: {mcp: {pins: /pins}}\nmcp: {targets: [${targets}]${settings}}`);
+    return /backend MCP(.*)/.exec(text)?.[1] ?? '';
+  };
+  assert.equal(backendOf('', ['a']), '');
+  assert.equal(backendOf(''), ': names begin with the target and "_"; a dead target fails the session');
+  assert.equal(
+    backendOf(', prefixMode: never, failureMode: failOpen'),
+    ': the first target that has a name owns it; dead targets are left out',
+  );
+  assert.equal(
+    backendOf(', view: {rest: show, tools: [{name: x, hide: true}]}, pin: enforce, statefulMode: stateless', [
+      'a',
+    ]),
+    ': view with 1 entry for tools, the rest is shown; changed tools are withheld; no sessions',
+  );
+});

@@ -9,6 +9,7 @@ import {
   type Listener,
   type ListenAddress,
   type Match,
+  type McpBackend,
   type McpTarget,
   type Model,
   type NetworkTarget,
@@ -160,7 +161,43 @@ function backendLines(backend: Backend, total: number): string[] {
     return [`backend ${scheme}://${atHost(backend)}${part}${atAddresses(backend)}`];
   }
   if (backend.kind === 'invalid') return [`refused (${backend.problem})${part}`];
-  return [`backend MCP${part}`, ...indent(backend.targets.map(targetLine))];
+  const traits = mcpTraits(backend);
+  return [
+    `backend MCP${part}${traits.length === 0 ? '' : `: ${traits.join('; ')}`}`,
+    ...indent(backend.targets.map(targetLine)),
+  ];
+}
+
+/** How clients see the targets, where that is not as the only target says. */
+function mcpTraits({
+  targets,
+  prefixMode,
+  prefixSeparator = '_',
+  failOpen,
+  view,
+  pin,
+  stateless,
+}: McpBackend): string[] {
+  const several = targets.length > 1;
+  const prefixed = prefixMode === 'always' || (prefixMode === 'conditional' && several);
+  const counts = (['tools', 'prompts', 'resources'] as const).flatMap((kind) => {
+    const entries = view?.[kind];
+    return entries === undefined
+      ? []
+      : [`${entries.length} ${entries.length === 1 ? 'entry' : 'entries'} for ${kind}`];
+  });
+  return [
+    ...(prefixed ? [`names begin with the target and "${prefixSeparator}"`] : []),
+    ...(several && !prefixed ? ['the first target that has a name owns it'] : []),
+    ...(several ? [failOpen === true ? 'dead targets are left out' : 'a dead target fails the session'] : []),
+    ...(view === undefined
+      ? []
+      : [`view with ${counts.join(', ')}${view.rest === 'show' ? ', the rest is shown' : ''}`]),
+    ...(pin === undefined
+      ? []
+      : [pin === 'enforce' ? 'changed tools are withheld' : 'changed tools are logged']),
+    ...(stateless === true ? ['no sessions'] : []),
+  ];
 }
 
 function share(weight: number, total: number, what: string): string {
