@@ -168,7 +168,7 @@ function backendLines(backend: Backend, total: number): string[] {
   ];
 }
 
-/** How clients see the targets, where that is not as the only target says. */
+/** The differences between the targets and the server that clients see. */
 function mcpTraits({
   targets,
   prefixMode,

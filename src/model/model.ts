@@ -339,8 +339,8 @@ export interface McpBackend extends BackendBase {
   /** Under `failOpen`, the time that a request to all targets waits for slow ones, in milliseconds; 5 s where absent. */
   readonly targetWaitMs?: number;
   /**
-   * What happens to tools, prompts, templates and instructions whose definition has changed since it was first seen.
-   * Absent: nothing.
+   * Withhold or log tools, prompts, templates and instructions whose definition has changed since it was first seen.
+   * Absent: definitions are not compared.
    */
   readonly pin?: 'enforce' | 'warn';
   /** No session outlives its request. */

@@ -75,7 +75,7 @@ function featureOf(method: string): string {
 const unknownServer: JsonObject = { tools: {}, prompts: {}, resources: {} };
 const listed = ['tools', 'prompts', 'resources'];
 
-/** What the client hears about one target. */
+/** A target in the answer to the client's `initialize`. */
 export interface TargetAnswer {
   /** The target's name today. */
   readonly name: string;

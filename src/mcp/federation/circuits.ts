@@ -13,7 +13,7 @@ interface Circuit {
   readonly why: string;
 }
 
-/** One per process. A circuit belongs to a caller, because the credentials of one caller say nothing of another's. */
+/** The circuits of a process. A circuit belongs to a caller, because the credentials of one caller say nothing of another's. */
 export class Circuits {
   private readonly now: () => number;
   private readonly open = new Map<string, Circuit>();

@@ -1,4 +1,4 @@
-/** One of several targets misbehaves, and the others do not notice. */
+/** Tests of a target that misbehaves beside others, which do not notice. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { until } from '../../until.testing.ts';

@@ -255,7 +255,7 @@ test('prefixMode never gives a name to the first target that has it, and tells o
   );
 });
 
-test('where one prefix begins with another, the longer one wins and the hidden item is told of', async () => {
+test('the longer of two prefixes wins, and the log tells of the hidden item', async () => {
   const client = await open({
     targets: [catalog({ name: 'a', tools: ['b_x', 'y'] }), catalog({ name: 'a_b', tools: ['x'] })],
   });
@@ -336,7 +336,7 @@ test('under failOpen, a dead target is left out, and its tools fail with its nam
   );
 });
 
-test('where every target is dead, initialize fails under failOpen, too', async () => {
+test('initialize fails under failOpen if every target is dead', async () => {
   harness.use(mcpBackend({ targets: [dead, { ...dead, name: 'gone' }], failOpen: true }));
   const { json } = await new RawClient(harness.url).initialize();
   assert.match(json.error!.message, /target "dead"/);

@@ -1,4 +1,4 @@
-/** One target of a session with several: its connection, and what its server said of itself. */
+/** A target of a session with several: its connection, and the answer of its server to `initialize`. */
 
 import { GatewayError } from '../../errors.ts';
 import type { McpTarget } from '../../model/index.ts';
@@ -38,7 +38,7 @@ export interface MemberStart {
 /** The time for a server to leave when it has left the configuration, in milliseconds. */
 const leaveGraceMs = 3_000;
 
-/** What a server that was already there says: its connection is ready. */
+/** The connection and the answer of a server that was there before. */
 export interface Adopted {
   readonly connection: TargetConnection;
   readonly facts: ServerFacts;
@@ -67,7 +67,7 @@ export class Member {
     return this.target.name;
   }
 
-  /** What the server said of itself, also while it is away; undefined where it has never answered. */
+  /** The answer of the server to `initialize`, also while it is away; undefined where it has never answered. */
   get facts(): ServerFacts | undefined {
     return this.answer;
   }

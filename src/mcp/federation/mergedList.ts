@@ -16,7 +16,7 @@ import { fromAll } from './fromAll.ts';
 const maxItems = 1_000;
 const maxCharacters = 4_194_304;
 
-/** How requests to targets are counted and limited. */
+/** Counts and limits requests to targets. */
 export interface ListTools {
   readonly cell: (target: string, method: string) => CallStats;
   readonly limit: (target: string) => CallLimit;
@@ -155,7 +155,7 @@ class PageBuilder {
   private readonly shape: ListShape;
   private readonly itemRules: ItemRules | undefined;
   private characters = 0;
-  /** Of the last item on the page. */
+  /** The place behind the last item on the page. */
   private last: Cursor | undefined;
 
   constructor(federation: Federation, shape: ListShape, itemRules: ItemRules | undefined) {

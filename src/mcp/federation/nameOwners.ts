@@ -25,7 +25,7 @@ export interface HiddenItem {
   readonly target: string;
 }
 
-/** One per process: sessions that begin while a target is away know its names, too. */
+/** The owners that all sessions of a process know: sessions that begin while a target is away know its names, too. */
 export class NameOwners {
   private readonly log: Logger;
   private readonly onHidden: (item: HiddenItem) => void;

@@ -16,7 +16,7 @@ export interface PinScope {
 /** Changed items that are remembered, so that each change is logged once. */
 const maxReported = 10_000;
 
-/** One per process. */
+/** Compares definitions with their pins, for all sessions of a process. */
 export class PinGuard {
   private readonly folder: PinFolder;
   private readonly log: Logger;

@@ -145,7 +145,7 @@ export function errorTextOf(response: Envelope): string {
   return `${String(errorCodeOf(response) ?? '?')} ${message?.slice(0, 200) ?? ''}`.trim();
 }
 
-/** What a list is read for. */
+/** Settings of a reading. */
 interface ListUse {
   /** The server says when the list changes. */
   readonly announced: boolean;

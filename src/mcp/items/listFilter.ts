@@ -52,7 +52,7 @@ export interface ItemToShow {
   readonly kind: ItemKind;
   readonly target: string;
   readonly name: string;
-  /** Of the name. */
+  /** The place of the name. */
   readonly place: Span;
 }
 

@@ -16,7 +16,7 @@ export interface HandlerOptions {
   /** The sessions of HTTP+SSE, each with its stream. */
   readonly sseStreams: Map<Session, SseStream>;
   readonly limits: () => Limits;
-  /** Of this program. */
+  /** The version of this program. */
   readonly version: string;
   /** Milliseconds since the epoch; the clock that tokens are judged by. */
   readonly now: () => number;

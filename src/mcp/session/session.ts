@@ -624,7 +624,7 @@ export class Session implements TargetListener, Evictable {
   }
 }
 
-/** Where a token of a task is remembered. */
+/** The key of a task's token. */
 const tokenKey = ({ name }: TargetConnection, wireId: number): string => `${wireId} ${name}`;
 
 const isListChanged = (method: string): boolean => method.endsWith('/list_changed');
