@@ -21,6 +21,8 @@ export interface ApiReply {
   readonly body?: string | Buffer;
   /** The answer never comes. */
   readonly silent?: true;
+  /** The answer stops before its end. */
+  readonly unfinished?: true;
 }
 
 export interface TestApi extends AsyncDisposable {
@@ -47,8 +49,10 @@ export async function startApi(answer: TestApi['answer'] = () => ({})): Promise<
       const { method = '', url: target = '', headers } = request;
       const call: ApiCallSeen = { method, target, headers, body: Buffer.concat(parts) };
       seen.push(call);
-      const { status = 200, headers: fields = {}, body = '', silent } = api.answer(call);
-      if (silent !== true) response.writeHead(status, fields).end(body);
+      const { status = 200, headers: fields = {}, body = '', silent, unfinished } = api.answer(call);
+      if (silent === true) return;
+      response.writeHead(status, fields).write(body);
+      if (unfinished !== true) response.end();
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -245,6 +245,28 @@ test('an answer that is too large fails the call', async (t) => {
   assert.match(doubled.error?.message ?? '', /larger than limits\.maxMcpMessageBytes/);
 });
 
+test('an answer that stops halfway fails the call after limits.bodyTimeout', async (t) => {
+  const { api, raw, harness } = await stage(t);
+  const client = await raw();
+  api.answer = () => ({ headers: { 'content-type': 'application/json' }, body: '[1,', unfinished: true });
+  const answer = ask(client, 'tools/call', { name: 'listPets' });
+  await until('the end of waiting', async () => {
+    // Time passes for the session only: its clock is told, not waited for.
+    harness.runtime.tick(performance.now() + harness.limits.bodyTimeoutMs + 1_000);
+    return api.aborted() === 1;
+  });
+  assert.equal((await answer).error?.message, 'target "shop" did not answer in time');
+});
+
+test('a new thing without a body tells its place', async (t) => {
+  const { api, client: open } = await stage(t);
+  const client = await open();
+  api.answer = () => ({ status: 201, headers: { location: '/v2/orders/9' } });
+  assert.deepEqual(await call(client, 'order', { body: { petId: 1 } }), {
+    content: [{ type: 'text', text: 'HTTP 201 Created\nLocation: /v2/orders/9' }],
+  });
+});
+
 test('a coding that was not asked for fails the call', async (t) => {
   const { api, raw } = await stage(t);
   const client = await raw();

@@ -22,8 +22,11 @@ export async function toolResult(answer: ApiAnswer, options: ResultOptions): Pro
   const { status, type, body } = answer;
   if (status < 200 || status > 299) return errorResult(problemText(answer, options.redact));
   const line = statusText(status);
-  if (body.length === 0)
-    return options.promisesObject ? errorResult(brokenPromise(line, '')) : result([textPart(line)]);
+  if (body.length === 0) {
+    // The place of a new thing is all that some APIs tell about it.
+    const text = answer.location === undefined ? line : `${line}\nLocation: ${answer.location}`;
+    return options.promisesObject ? errorResult(brokenPromise(text, '')) : result([textPart(text)]);
+  }
   if (!isText(type, body)) return result([binaryPart(answer, options.tool)]);
   const text = decoded(type, body);
   if (isJsonType(type) && isObjectText(text) && (await isJson(body, options.maxJsonDepth)))
