@@ -203,6 +203,38 @@ test('a large file is read on another thread while this one goes on', async (t) 
   assert.ok(turnsSeen > 36, `${turnsSeen} turns of the event loop`);
 });
 
+test('a large API description is read on another thread while this one goes on', async (t) => {
+  const directory = folder(t);
+  const description = join(directory, 'openapi.json');
+  const describe = (title: string): void => {
+    const info = { title, description: 'x'.repeat(100_000) };
+    writeFileSync(
+      `${description}.new`,
+      JSON.stringify({ openapi: '3.1.0', info, paths: { '/a': { get: {} } } }),
+    );
+    renameSync(`${description}.new`, description);
+  };
+  describe('one');
+  const file = join(directory, 'config.yaml');
+  const schema = `{file: ${JSON.stringify(description)}}`;
+  writeFileSync(file, `mcp: {port: 3011, targets: [{name: t, openapi: {host: 'a:1', schema: ${schema}}}]}\n`);
+  const followed = new Followed(t, file);
+  assert.ok(followed.source.start().ok);
+  describe('two');
+  let turnsSeen = 0;
+  let over = false;
+  const count = (): void => {
+    turnsSeen += 1;
+    if (!over) setImmediate(count);
+  };
+  followed.source.look();
+  count();
+  assert.equal(await followed.next(), 'port 3011');
+  over = true;
+  // On one thread there is no turn at all.
+  assert.ok(turnsSeen > 10, `${turnsSeen} turns of the event loop`);
+});
+
 test('a large file gives the same model on another thread, and shared routes stay shared', async () => {
   const text = `${manyRoutes(300)}gateways: {default: {port: 3010, listeners: [{name: a, hostname: a.test}, {name: b, hostname: b.test}]}}
 routes: [{name: both, backends: [{host: 'a:1'}]}]\n`;

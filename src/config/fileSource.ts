@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { messageOf } from '../errorText.ts';
 import { FileWatch } from '../files/index.ts';
 import type { Model } from '../model/index.ts';
@@ -28,6 +29,8 @@ export class FileSource {
   /** A change came that was not read yet. */
   #changedAgain = false;
   #isReading = false;
+  /** The files that the configuration in force names. */
+  #files: readonly string[] = [];
 
   constructor(options: FileSourceOptions) {
     this.#options = options;
@@ -62,7 +65,10 @@ export class FileSource {
 
   /** An invalid file names nothing; what the one in force names is still followed. */
   #follow(result: LoadResult): LoadResult {
-    if (result.ok) this.#watch.follow([this.#options.file, ...result.files]);
+    if (result.ok) {
+      this.#files = result.files;
+      this.#watch.follow([this.#options.file, ...result.files]);
+    }
     return withMissingCommands(result, this.#options.env);
   }
 
@@ -110,7 +116,12 @@ export class FileSource {
 
   async #load(text: string): Promise<LoadResult> {
     const { file, env } = this.#options;
-    if (text.length < largeText) return loadText(text, { file, env });
+    // Some of the files, such as descriptions of APIs, are parsed with the configuration.
+    const size = this.#files.reduce((sum, one) => sum + sizeOf(one), text.length);
+    if (size < largeText) return loadText(text, { file, env });
     return await loadElsewhere(text, { file, env }, this.#ended.signal);
   }
 }
+
+/** Bytes of a file; 0 where there is none. */
+const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
