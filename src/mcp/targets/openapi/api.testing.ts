@@ -31,7 +31,7 @@ export interface TestApi extends AsyncDisposable {
   readonly seen: readonly ApiCallSeen[];
   /** Requests whose client has gone before the answer. */
   readonly aborted: () => number;
-  /** What requests are answered with from now on. */
+  /** Answers the requests from now on. */
   answer: (call: ApiCallSeen) => ApiReply;
 }
 

@@ -117,7 +117,7 @@ export class OpenApiConnection implements TargetConnection {
   }
 
   send(): void {
-    // Whatever a client notifies a server of concerns no API; a cancelled call is forgotten by the session.
+    // No notification of a client concerns an API. The session itself forgets a cancelled call.
   }
 
   pending(wireId: RpcId): Waiter | undefined {

@@ -24,7 +24,7 @@ export const percentEncoded: Encode = (text) => {
 const reservedEncoded: Encode = (text) =>
   percentEncoded(text)
     .replaceAll(/%(?:3A|2F|3F|40|21|24|27|28|29|2A|2C|3B|3D)/g, decodeURIComponent)
-    // What was encoded already stays as it was.
+    // Encoded characters of the value stay as they are.
     .replaceAll(/%25([0-9a-f]{2})/gi, '%$1');
 
 export const encoderOf = ({ allowReserved }: ValueForm): Encode =>

@@ -67,7 +67,7 @@ export class RemoteDescription {
 
   /** @param changed hears of other tools. @returns what takes it back */
   use(changed: () => void): () => void {
-    // One function may be given by several users.
+    // Several users may give the same function.
     const listener = (): void => changed();
     this.listeners.add(listener);
     if (this.timer === undefined && this.running === undefined)
