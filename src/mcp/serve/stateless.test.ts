@@ -123,3 +123,12 @@ test('a server over HTTP gets a session of its own for each request, which ends 
   for (const text of ['a', 'b']) assert.equal(await client.call('echo', { text }), text);
   await until('both sessions are ended', () => remote.of('DELETE').length === 2);
 });
+
+test('a server that asks the client all the same is refused, and its call goes on', async () => {
+  const client = clientOf([catalog({ name: 'asks', tools: ['sample'] })]);
+  const events = await client.stream(client.tool('sample'), { accept: 'text/event-stream' });
+  const first = await events.next();
+  assert.equal(first?.method, undefined);
+  assert.match(JSON.stringify(first?.result), /the client has no session/);
+  await nothingLeft();
+});

@@ -39,7 +39,8 @@ export function serveStateless(
   }
   checkCalls(options, caller, post.requests);
   const session = options.sessions.open(options.settings, caller);
-  reply.onClose(() => void session.end(endGraceMs));
+  session.takesRequests = false;
+  reply.onClose(() => void options.sessions.endSession(session, endGraceMs));
   request.annotate('mcp.session', session.label);
   const { federation } = session;
   if (!(federation instanceof Federation)) throw new Error('a session without state has no federation');

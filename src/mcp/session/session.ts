@@ -127,6 +127,8 @@ export class Session implements TargetListener, Evictable {
   /** Set until a message follows `initialize`. */
   unused = true;
   ended = false;
+  /** The client can answer requests of servers. */
+  takesRequests = true;
   /** Its id says what it takes to go on with it. */
   private carried: boolean;
   private readonly mayOutlive: () => boolean;
@@ -414,6 +416,11 @@ export class Session implements TargetListener, Evictable {
       return;
     }
     const message = edited(said, told.edits);
+    if (message.kind === 'request' && !this.takesRequests) {
+      const error = new GatewayError('mcp_client_busy', { message: 'the client has no session' });
+      target.send(errorResponse(error, cut(message.text, message.idSpan)));
+      return;
+    }
     if (message.kind === 'request') {
       const { text, idSpan } = this.requestForClient(target, message);
       const { name, generation } = target;
