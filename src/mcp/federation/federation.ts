@@ -267,7 +267,9 @@ export class Federation implements SessionFederation {
     this.members = new Map();
     for (const target of settings.targets) {
       const member = before.get(target.name);
-      if (member === undefined || serverOf(member.target) !== serverOf(target)) {
+      // The session knows a connection by its first name, which may be that of another target by now.
+      const nameIsTaken = this.names.some((name) => name !== target.name && name === member?.connectedAs);
+      if (member === undefined || nameIsTaken || serverOf(member.target) !== serverOf(target)) {
         this.add(target);
         continue;
       }

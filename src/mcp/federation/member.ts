@@ -77,6 +77,11 @@ export class Member {
     return this.starting === undefined ? this.connection : undefined;
   }
 
+  /** The name of its target when the connection began. */
+  get connectedAs(): string | undefined {
+    return this.connection?.name;
+  }
+
   owns(connection: TargetConnection): boolean {
     return this.connection === connection;
   }

@@ -96,7 +96,8 @@ export function readCursor(text: string): Cursor {
     throw badCursor();
   }
   const [target, name, index] = Array.isArray(value) ? (value as unknown[]) : [];
-  if (typeof target !== 'string' || typeof name !== 'string' || typeof index !== 'number') throw badCursor();
+  if (typeof target !== 'string' || typeof name !== 'string') throw badCursor();
+  if (typeof index !== 'number' || !Number.isSafeInteger(index) || index < 0) throw badCursor();
   return { target, name, index };
 }
 
@@ -137,8 +138,7 @@ export async function mergedPage(
     if (!started) {
       if (member.name !== from!.target) continue;
       started = true;
-      const known = items.findIndex(({ name }) => name === from!.name);
-      first = known < 0 ? from!.index : known + 1;
+      first = placeBehind(from!, items);
     }
     for (let index = first; index < items.length; index++) {
       const next = page.add(member.name, items[index]!, index);
@@ -147,6 +147,13 @@ export async function mergedPage(
   }
   if (!started) throw badCursor();
   return { items: page.items, nextCursor: undefined };
+}
+
+/** The place of the first item of the next page. A list may have a name twice, and may have changed meanwhile. */
+function placeBehind({ name, index }: Cursor, items: readonly ListedItem[]): number {
+  if (items[index]?.name === name) return index + 1;
+  const known = items.findIndex((item) => item.name === name);
+  return known < 0 ? index : known + 1;
 }
 
 class PageBuilder {

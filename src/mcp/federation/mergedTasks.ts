@@ -9,7 +9,7 @@ import type { Federation } from './federation.ts';
 import { fromAll } from './fromAll.ts';
 import type { ListTools } from './mergedList.ts';
 import type { Member } from './member.ts';
-import { ask, ownMessage } from './targetAsk.ts';
+import { ask, cursorOf, ownMessage } from './targetAsk.ts';
 
 const method = 'tasks/list';
 const maxPages = 64;
@@ -53,10 +53,9 @@ async function tasksOf(
     const shown = response.isError ? undefined : view.filter(response);
     if (shown === undefined || shown instanceof GatewayError)
       throw shown ?? targetError('mcp_target_failed', member.name, `answered ${method} with an error`);
-    found.push(...elementsOf(splice(response.text, shown.edits)));
-    const next = memberOf(response.text, response.body, 'nextCursor');
-    if (typeof next !== 'object') return found;
-    cursor = response.text.slice(next.start, next.end);
+    for (const task of elementsOf(splice(response.text, shown.edits))) found.push(task);
+    cursor = cursorOf(response);
+    if (cursor === undefined) return found;
   }
   throw targetError('mcp_target_failed', member.name, `answered ${method} with a list that is too long`);
 }

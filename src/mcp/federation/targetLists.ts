@@ -11,7 +11,7 @@ import type { RetainedMemory } from '../limits/retainedMemory.ts';
 import { targetError } from '../messages/rpcError.ts';
 import type { TargetConnection } from '../targets/kind/target.ts';
 import type { PinKind } from '../../pins/index.ts';
-import { ask } from './targetAsk.ts';
+import { ask, cursorOf } from './targetAsk.ts';
 
 /** An item of a list. */
 export interface ListedItem {
@@ -119,12 +119,6 @@ async function allowed(
     if (allows === undefined || pinned === undefined || (await allows(pinned, name, own)))
       shown.push({ name, text });
   return shown;
-}
-
-function cursorOf({ text, body }: Envelope): string | undefined {
-  const place = memberOf(text, body, 'nextCursor');
-  if (place === 'ambiguous' || stringValue(text, place) === undefined) return undefined;
-  return cut(text, place!);
 }
 
 /** The `error` of a response; its envelope tells the place of a result only. */

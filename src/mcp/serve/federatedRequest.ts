@@ -58,11 +58,11 @@ function prepareItem(
       return prepareCompared(x, federation, member, request, { item, own: found.name, token });
     if (ready !== undefined)
       return prepareForTarget(x, { request, token, target: ready, item, own: found.name });
-    return later(x, request, member.connected(), (target) =>
+    return later(x, federation, request, member.connected(), (target) =>
       prepareForTarget(x, { request, token, target, item, own: found.name }),
     );
   };
-  return owner instanceof Promise ? later(x, request, owner, send) : send(owner);
+  return owner instanceof Promise ? later(x, federation, request, owner, send) : send(owner);
 }
 
 /** A request about an item whose definition must have been compared with its pin. */
@@ -88,7 +88,7 @@ function prepareCompared(
   const known = member.ready === undefined ? undefined : member.lists.includes(method, own);
   if (known !== undefined) return send(known);
   // The list may change again meanwhile: the one that was read for this call decides.
-  return later(x, request, listOf(federation, member, method, shape, toolsOf(x)), (items) =>
+  return later(x, federation, request, listOf(federation, member, method, shape, toolsOf(x)), (items) =>
     send(items.some(({ name }) => name === own)),
   );
 }
@@ -111,18 +111,32 @@ function prepareTask(x: Dispatch, federation: Federation, request: Envelope, tok
 /** Carries out a verdict that has to wait for a target. */
 function later<Found>(
   x: Dispatch,
+  federation: Federation,
   request: Envelope,
   awaited: Promise<Found>,
   prepare: (found: Found) => () => void,
 ): () => void {
   return () => {
     const call = new BroadCall(x, request);
-    awaited.then(
-      (found) => {
-        if (call.leave()) prepare(found)();
-      },
-      (error: unknown) => call.respond(errorResponse(asGatewayError(error), call.idText)),
-    );
+    const tally = x.enter();
+    const leave = federation.enter(call);
+    x.session.streams.expect(x.answer);
+    awaited
+      .finally(() => {
+        leave();
+        tally.leave();
+        x.session.touch();
+      })
+      .then(
+        (found) => {
+          if (call.leave()) prepare(found)();
+        },
+        (error: unknown) => call.respond(errorResponse(asGatewayError(error), call.idText)),
+      )
+      .catch((error: unknown) => {
+        federation.log.error('Request failed', { error: String(error) });
+        x.answer.respond(errorResponse(asGatewayError(error), call.idText));
+      });
   };
 }
 
