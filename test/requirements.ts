@@ -8,6 +8,7 @@ import { limitsOfPeers } from './requirements/limits.ts';
 import { modelContextProtocol } from './requirements/mcp.ts';
 import { mcpApis } from './requirements/mcpApis.ts';
 import { mcpRemote } from './requirements/mcpRemote.ts';
+import { mcpSse } from './requirements/mcpSse.ts';
 import { mcpStdio } from './requirements/mcpStdio.ts';
 import { mcpUse } from './requirements/mcpUse.ts';
 import { operation } from './requirements/operation.ts';
@@ -30,6 +31,7 @@ export const requirements: readonly Requirement[] = [
   ...policies,
   ...modelContextProtocol,
   ...mcpStdio,
+  ...mcpSse,
   ...mcpRemote,
   ...mcpApis,
   ...mcpUse,

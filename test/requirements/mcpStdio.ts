@@ -3,7 +3,7 @@ import { area, mcp, ours, type Requirement } from './requirement.ts';
 const promises = ours('SECURITY.md');
 const page = ours('docs/mcp.md');
 const stdioPage = mcp('2025-11-25', 'basic/transports#stdio');
-const lines = 'src/mcp/targets/stdio/lines.test.ts';
+const lines = 'src/http/lineSplitter.test.ts';
 const environment = 'src/mcp/targets/stdio/environment.test.ts';
 const stderr = 'src/mcp/targets/stdio/stderrLog.test.ts';
 const backoff = 'src/mcp/targets/conversation/backoff.test.ts';

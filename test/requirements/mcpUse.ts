@@ -157,7 +157,7 @@ export const mcpUse: readonly Requirement[] = [
       'sdk2',
       'the SDK 2 client falls back to the session era',
       page,
-      ['src/mcp/serve/sdk.test.ts', 'the 2.x client works (${mode}), over ${kind}'],
+      ['src/mcp/serve/sdk.test.ts', 'the 2.x client works (${mode}), with a server over ${server}'],
       [clients, everyStep],
     ],
     [
