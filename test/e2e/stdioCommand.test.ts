@@ -187,6 +187,25 @@ test('messages keep their order, and a line that is none gets an error', async (
   );
 });
 
+test('large messages arrive whole in both directions, also at a client that reads late', async (t) => {
+  const stdio = await new StdioProgram(t, mcp(fixtureTarget)).begin();
+  const text = 'x'.repeat(3_000_000);
+  assert.equal(await stdio.call('echo', { text }), text);
+  const output = stdio.child.stdout!;
+  output.pause();
+  for (let id = 10; id < 14; id++)
+    stdio.say({ id, method: 'tools/call', params: { name: 'huge', arguments: { bytes: 2_000_000 } } });
+  await until('the pipe is full', () => output.readableLength > 0);
+  output.resume();
+  const lengths = new Map<unknown, number | undefined>();
+  for (let i = 0; i < 4; i++) {
+    const { id, result } = await stdio.next();
+    lengths.set(id, result?.content?.[0]?.text.length);
+  }
+  assert.deepEqual([...lengths.values()], Array(4).fill(2_000_000));
+  assert.deepEqual(new Set(lengths.keys()), new Set([10, 11, 12, 13]));
+});
+
 test('a route with tokens demands the variable, and its rules apply to the caller of the token', async (t) => {
   await using idp = await startIdp();
   const authorization = { rules: [{ if: 'mcp.tool.name == "echo"' }] };
