@@ -1,7 +1,7 @@
 import { LineSplitter } from '../http/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import type { EndpointAnswer, StdioEndpoint } from './stdioEndpoint.ts';
-import { failureOf, refusalOf } from './stdioFailures.ts';
+import { causeOf, failureOf, refusalOf } from './stdioFailures.ts';
 
 /** The side of the client: its messages come line by line, and it gets one message a line. */
 export interface StdioClient {
@@ -140,8 +140,10 @@ export class StdioBridge {
     // The gateway has written a response of its own, with the id of the request.
     if (isRequest && isAnswer(text, message.id)) this.write(refusalOf(text, status));
     else if (message === undefined) this.write(refusalOf(text, status));
-    else if (isRequest) this.write(failureOf(message.id, answer));
-    else this.options.log.warn('Message of the client refused', { status, text: text.slice(0, 300) });
+    else if (isRequest) {
+      this.options.log.warn('Request of the client refused', { status, reason: causeOf(answer) });
+      this.write(failureOf(message.id, answer));
+    } else this.options.log.warn('Message of the client refused', { status, text: text.slice(0, 300) });
   }
 
   /** Listens for what servers say on their own. @param lastId the last event that came */

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
+import type { IncomingHttpHeaders } from 'node:http2';
 import { test } from 'node:test';
 import { failureOf, refusalOf } from './stdioFailures.ts';
 
-const answer = (status: number, text = '') => ({
+const answer = (status: number, text = '', headers: IncomingHttpHeaders = {}) => ({
   status,
   text,
-  headers: {},
+  headers,
   lastId: undefined,
   retryMs: undefined,
 });
@@ -20,6 +21,8 @@ test('a refused request becomes a response with its id and the cause', () => {
     },
   });
   assert.match(failureOf('x', answer(503, 'no\nhealthy   address')), /"id":"x".*no healthy address/);
+  const basic = answer(401, 'unauthorized', { 'www-authenticate': 'Basic realm="a"' });
+  assert.match(failureOf(1, basic), /demands a user name and a password/);
   assert.match(failureOf(1, answer(504)), /answered with status 504/);
   assert.match(failureOf(1, answer(0)), /closed the connection/);
   assert.ok(failureOf(1, answer(500, 'x'.repeat(10_000))).length < 500);

@@ -17,12 +17,17 @@ const causes: Readonly<Record<number, string>> = {
 /** The first words of a text that is for people. */
 const shown = (text: string): string => text.replaceAll(/\s+/g, ' ').trim().slice(0, 300);
 
-/** A response to a request that the gateway refused without a JSON-RPC response. */
-export function failureOf(id: unknown, { status, text }: EndpointAnswer): string {
+/** The cause of a refusal, for the client and for the log. */
+export function causeOf({ status, text, headers }: EndpointAnswer): string {
+  if (status === 401 && /^basic\b/i.test(headers['www-authenticate'] ?? ''))
+    return 'the route demands a user name and a password, which this command cannot send';
   const said = shown(text);
-  const cause = causes[status] ?? (said === '' ? `the gateway answered with status ${status}` : said);
-  return JSON.stringify({ jsonrpc: '2.0', id, error: { code: internal, message: cause } });
+  return causes[status] ?? (said === '' ? `the gateway answered with status ${status}` : said);
 }
+
+/** A response to a request that the gateway refused without a JSON-RPC response. */
+export const failureOf = (id: unknown, answer: EndpointAnswer): string =>
+  JSON.stringify({ jsonrpc: '2.0', id, error: { code: internal, message: causeOf(answer) } });
 
 /** The response of the gateway itself; one of its own where its answer is none. */
 export function refusalOf(text: string, status: number): string {

@@ -218,6 +218,7 @@ test('a route with tokens demands the variable, and its rules apply to the calle
   const args = ['-c', inline({ binds: [{ port: 3000, listeners: [{ routes }] }] })];
   const without = new StdioProgram(t, args);
   assert.match((await without.initialize()).error?.message ?? '', /set PORTCULLIS_TOKEN/);
+  await until('the log says so, too', () => without.log.includes('set PORTCULLIS_TOKEN'));
   const wrong = new StdioProgram(t, args, { PORTCULLIS_TOKEN: 'made up' });
   assert.match((await wrong.initialize()).error?.message ?? '', /set PORTCULLIS_TOKEN/);
   const token = await idp.issueToken({ user: 'alice' });
