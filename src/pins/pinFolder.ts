@@ -101,12 +101,15 @@ export class PinFolder {
   }
 
   /**
-   * Remembers the new definition in place of the old one.
+   * Remembers the new definition in place of the old one: the one that was shown, for the server may have changed it
+   * again since.
    * @throws NodeJS.ErrnoException where the folder cannot be written
    */
-  async approve(item: PinnedItem): Promise<void> {
+  async approve(item: ChangedItem): Promise<void> {
     const path = this.pathOf(item);
-    await rename(path + changeSuffix, path + pinSuffix);
+    await replace(path + pinSuffix, fileText(item, item.found));
+    const change = await readPin(path + changeSuffix);
+    if (change?.definition === item.found) await this.reject(item);
   }
 
   /**

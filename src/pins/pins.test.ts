@@ -47,7 +47,7 @@ test('the first definition is remembered, another one is a change until it is ap
     [{ ...item, pinned: '{"description":"a"}', found: '{"description":"b"}', seenAt: change?.seenAt }, []],
   );
   // Another process, such as the command line.
-  await new PinFolder(path).approve(item);
+  await new PinFolder(path).approve(change!);
   assert.equal(await folder.check(item, '{"description":"b"}'), 'same');
   assert.deepEqual(await changedIn(folder), []);
 });
@@ -112,4 +112,14 @@ test('the changes between two definitions are told by the path of each value', (
       { path: 'inputSchema.properties.y', before: undefined, after: '{}' },
     ],
   );
+});
+
+test('an approval is for the definition that was shown, not for one that has come since', async (t) => {
+  const folder = new PinFolder(folderOf(t));
+  for (const text of ['a', 'b']) await folder.check(item, text);
+  const [shown] = await changedIn(folder);
+  assert.equal(await folder.check(item, 'c'), 'changed');
+  await folder.approve(shown!);
+  assert.equal(await folder.check(item, 'c'), 'changed');
+  assert.equal(await folder.check(item, 'b'), 'same');
 });
