@@ -36,6 +36,8 @@ export class Naming {
   readonly federated: boolean;
   /** Absent: clients see every item. */
   readonly view: ItemView | undefined;
+  /** The settings of the view, to compare them. */
+  private readonly viewText: string;
   /** In configured order. */
   private readonly targets: readonly string[];
   private readonly prefixes: ReadonlyMap<string, string>;
@@ -48,6 +50,7 @@ export class Naming {
     this.federated = targets.length > 1;
     this.targets = targets.map(({ name }) => name);
     this.view = view && new ItemView(view, this.targets);
+    this.viewText = JSON.stringify(view ?? null);
     const prefixed = prefixMode === 'always' || (prefixMode === 'conditional' && this.federated);
     this.prefixes = new Map(this.targets.map((name) => [name, prefixed ? name + prefixSeparator : '']));
     this.longestFirst = [...this.prefixes].toSorted(([, a], [, b]) => b.length - a.length);
@@ -120,7 +123,7 @@ export class Naming {
   /** Does a client see the items of the target under the same names as with another naming? */
   showsAlike(other: Naming, target: string): boolean {
     return (
-      this.view === other.view &&
+      this.viewText === other.viewText &&
       this.prefixedName(target, 'x') === other.prefixedName(target, 'x') &&
       this.shownUri(target, 'x:') === other.shownUri(target, 'x:')
     );

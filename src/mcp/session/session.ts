@@ -136,6 +136,8 @@ export class Session implements TargetListener, Evictable {
   private readonly asked: ServerRequests;
   /** By the connection and the id of the call there. */
   private readonly taskTokens = new Map<string, string>();
+  /** The view of the newest request; an open stream may have begun under another one. */
+  private itemView: Naming['view'];
   /** Rules about items held for the newest request. */
   private ruled = false;
   /** Milliseconds since the epoch, wherever that was. */
@@ -294,6 +296,7 @@ export class Session implements TargetListener, Evictable {
   attachCaller(caller: Caller, { view }: Pick<Naming, 'view'>): void {
     const { reach } = caller;
     const itemRules = ItemRules.of(caller, view);
+    this.itemView = view;
     this.ruled = itemRules !== undefined;
     for (const target of this.targets.values()) {
       const found = target.use === undefined ? undefined : reach?.(this.nameOf(target));
@@ -462,6 +465,7 @@ export class Session implements TargetListener, Evictable {
   private updated(target: TargetConnection, message: Envelope, own: PostResponse | undefined): void {
     const place = memberOf(message.text, message.body, 'uri');
     const uri = place === 'ambiguous' ? undefined : stringValue(message.text, place);
+    if (uri !== undefined && this.itemView?.hides('resource', this.nameOf(target), uri) === true) return;
     const names: ItemNameSource = () =>
       uri === undefined ? undefined : { kind: 'resource', target: this.nameOf(target), name: uri };
     const shown = uri === undefined ? undefined : this.federation?.naming.shownUri(this.nameOf(target), uri);
