@@ -6,7 +6,9 @@ const specification = (section: string): string => `https://spec.openapis.org/oa
 const describing = 'src/mcp/targets/description/describe.test.ts';
 const paths = 'src/mcp/targets/description/pathTemplate.test.ts';
 const requests = 'src/mcp/targets/openapi/apiRequest.test.ts';
-const sessions = 'src/mcp/targets/openapi/openapiConnection.test.ts';
+const use = 'src/mcp/targets/openapi/openapiConnection.test.ts';
+const failures = 'src/mcp/targets/openapi/apiFailures.test.ts';
+const sessions = 'src/mcp/targets/openapi/apiSessions.test.ts';
 const remote = 'src/mcp/targets/openapi/remoteDescription.test.ts';
 const e2e = 'test/e2e/openapi.test.ts';
 
@@ -19,7 +21,7 @@ export const mcpApis: readonly Requirement[] = [
       specification('operation-object'),
       [describing, 'operations of 3.0 become tools with their texts, hints and arguments'],
       [describing, 'operations of 3.1 keep JSON Schema, and lose only what no client could read'],
-      [sessions, 'a client of the SDK lists the tools of an API and calls them'],
+      [use, 'a client of the SDK lists the tools of an API and calls them'],
     ],
     [
       'recursion',
@@ -27,7 +29,7 @@ export const mcpApis: readonly Requirement[] = [
       page,
       [describing, 'a recursive schema is written once, and each direction has its own properties'],
       [describing, 'a schema that is nothing but a reference to itself stays as small as it is'],
-      [sessions, 'a client of the SDK uses a recursive description of 3.1'],
+      [use, 'a client of the SDK uses a recursive description of 3.1'],
     ],
     [
       'styles',
@@ -58,7 +60,7 @@ export const mcpApis: readonly Requirement[] = [
       'the API gets the credentials of the gateway and nothing of the client',
       mcp('2025-11-25', 'basic/security_best_practices#token-passthrough'),
       [e2e, 'a call reaches the API with the credentials of the gateway and nothing of the client'],
-      [sessions, 'a status of failure is a result that the model can read, and shows no credential'],
+      [failures, 'a status of failure is a result that the model can read, and shows no credential'],
     ],
     [
       'references',
@@ -78,14 +80,14 @@ export const mcpApis: readonly Requirement[] = [
       'an output schema is promised only where the answer keeps it',
       tools('output-schema'),
       [describing, 'only an operation whose every success is the same object promises structured answers'],
-      [sessions, 'a success without the promised object says so, since strict clients refuse it otherwise'],
+      [failures, 'a success without the promised object says so, since strict clients refuse it otherwise'],
     ],
     [
       'errors',
       'failures and wrong arguments are results that a model can read',
       tools('error-handling'),
-      [sessions, 'wrong arguments are a result that the model can read, and no request'],
-      [sessions, 'messages that an API cannot answer get the errors of the protocol'],
+      [failures, 'wrong arguments are a result that the model can read, and no request'],
+      [failures, 'messages that an API cannot answer get the errors of the protocol'],
     ],
     [
       'changes',
@@ -99,8 +101,8 @@ export const mcpApis: readonly Requirement[] = [
       'cancellation',
       'a cancelled or late call ends its request',
       mcp('2025-11-25', 'basic/utilities/cancellation'),
-      [sessions, 'a cancelled call ends its request'],
-      [sessions, 'a call that takes too long fails, and its request ends'],
+      [failures, 'a cancelled call ends its request'],
+      [failures, 'a call that takes too long fails, and its request ends'],
     ],
   ]),
 ];

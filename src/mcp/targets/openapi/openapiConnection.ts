@@ -4,7 +4,7 @@ import type { Limits, McpTarget, OpenApiTarget } from '../../../model/index.ts';
 import { ThrottledLog, type Logger } from '../../../telemetry/index.ts';
 import type { Reach } from '../../contract.ts';
 import { CallTimeouts, type CallLimit } from '../../limits/callTimeouts.ts';
-import { cut, memberOf, readEnvelope, type Envelope, type RpcId } from '../../json/envelope.ts';
+import { readEnvelope, type Envelope, type RpcId } from '../../json/envelope.ts';
 import { renderOutgoing, type Outgoing } from '../../messages/outgoing.ts';
 import { errorResponse, lateError, targetError } from '../../messages/rpcError.ts';
 import { deliverResponse } from '../conversation/deliverResponse.ts';
@@ -19,9 +19,9 @@ import type {
   Waiter,
 } from '../kind/target.ts';
 import { ApiCall } from './apiCall.ts';
+import { answerTo, type ToolCall } from './requestAnswer.ts';
 import type { ApiTools } from './apiTools.ts';
 import type { Descriptions, DescriptionUse } from './descriptions.ts';
-import { initializeResult } from './initializeResult.ts';
 
 export interface OpenApiOptions {
   readonly reach: Reach;
@@ -216,43 +216,21 @@ export class OpenApiConnection implements TargetConnection {
 
   /** @throws GatewayError where there is no such thing */
   private serve(wireId: number, request: Envelope, tools: ApiTools): void {
-    switch (request.method) {
-      case 'initialize': {
-        const { text, protocolVersion } = initializeResult(tools.api, request);
-        this.version = protocolVersion;
-        this.result(wireId, text);
-        break;
-      }
-      case 'ping':
-        this.result(wireId, '{}');
-        break;
-      case 'tools/list':
-        if (memberOf(request.text, request.body, 'cursor') !== undefined)
-          throw new GatewayError('mcp_invalid_params', { message: 'Invalid cursor' });
-        this.listed = tools.list;
-        this.result(wireId, tools.list);
-        break;
-      case 'tools/call':
-        this.callTool(wireId, request, tools);
-        break;
-      default:
-        throw new GatewayError('mcp_unknown_method');
+    const answer = answerTo(request, tools);
+    if ('call' in answer) {
+      this.callTool(wireId, answer.call);
+      return;
     }
+    if (answer.protocolVersion !== undefined) this.version = answer.protocolVersion;
+    if (answer.isList === true) this.listed = answer.result;
+    this.result(wireId, answer.result);
   }
 
-  private callTool(wireId: number, request: Envelope, tools: ApiTools): void {
-    const name = memberOf(request.text, request.body, 'name');
-    const given = memberOf(request.text, request.body, 'arguments');
-    if (name === 'ambiguous' || given === 'ambiguous')
-      throw new GatewayError('mcp_invalid_request', { message: 'invalid request: a member is repeated' });
-    const text = name === undefined ? 'null' : cut(request.text, name);
-    const operation = tools.operations.get(String(JSON.parse(text)));
-    if (operation === undefined)
-      throw new GatewayError('mcp_unknown_tool', { message: `Unknown tool: ${text}` });
+  private callTool(wireId: number, { operation, text }: ToolCall): void {
     const call = new ApiCall(
       {
         operation,
-        arguments: given === undefined ? undefined : request.text.slice(given.start, given.end),
+        arguments: text,
         reach: this.reach,
         usesServerPath: this.target.usesServerPath === true,
         // A limit of the call's own takes the place of the general one.
