@@ -181,3 +181,16 @@ test('an item that a rule hides cannot be told from one that does not exist, whe
   const [hidden, missing] = [await errorOf(client, 'read'), await errorOf(client, 'none')];
   assert.deepEqual(hidden, { ...missing, message: missing!.message.replace('none', 'read') });
 });
+
+test('a second description that some clients would read is a change', async (t) => {
+  const { harness } = await start(t);
+  const guard = async (text: string): Promise<string[]> => {
+    const raw = catalog({ ...first, rawTools: text });
+    return await namesOf((await open(harness, { targets: [raw] }))[0]);
+  };
+  const plain = '{"name":"a","inputSchema":{"type":"object"},"description":"good"}';
+  assert.deepEqual(await guard(plain), ['a']);
+  assert.deepEqual(await guard(plain.replace('"description"', '"description":"EVIL","description"')), []);
+  assert.deepEqual(await guard(plain.replace('"description"', '"Description":"EVIL","description"')), []);
+  assert.deepEqual(await guard(plain), ['a']);
+});

@@ -157,6 +157,8 @@ export class TargetLists {
   private readonly underWay = new Map<string, Promise<readonly ListedItem[]>>();
   /** Lists of slow servers that came too late for the request that asked for them. */
   private readonly once = new Map<string, readonly ListedItem[]>();
+  /** Lists of which the server says when they change. */
+  private readonly announced = new Set<string>();
   /** Names in the lists that were read. */
   private readonly names = new Map<string, ReadonlySet<string>>();
   /** Counts changes: a list that was asked for before one is not remembered. */
@@ -181,6 +183,7 @@ export class TargetLists {
     if (once !== undefined) return once;
     const before = this.underWay.get(method);
     if (before !== undefined) return await before;
+    if (announced) this.announced.add(method);
     const { changes } = this;
     const reading = read();
     this.underWay.set(method, reading);
@@ -203,7 +206,8 @@ export class TargetLists {
 
   /** Keeps a list for its next reader: the client has just been told to read it again. */
   keepOnce(method: string, items: readonly ListedItem[]): void {
-    if (!this.kept.has(method)) this.once.set(method, items);
+    // A server that says when a list changes has its list in `kept`, unless it changed meanwhile.
+    if (!this.kept.has(method) && !this.announced.has(method)) this.once.set(method, items);
   }
 
   /** @param list the list that changed, such as `tools/list`; absent: all of them */
