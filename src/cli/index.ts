@@ -13,14 +13,14 @@ import { pins } from './pins.ts';
 import { proxy } from './proxy.ts';
 import { run } from './run.ts';
 import { schema } from './schema.ts';
-import { stdio } from './stdio.ts';
+import { stdioCommand } from './stdio.ts';
 import { token } from './token.ts';
 import { upgrade } from './upgrade.ts';
 import { version } from '../version.ts';
 
 const commands: Readonly<Record<string, Command>> = {
   run,
-  stdio,
+  stdio: stdioCommand,
   upgrade,
   admin,
   check,

