@@ -624,3 +624,7 @@ export class GatewayError extends Error {
     return catalogue[this.code];
   }
 }
+
+/** Finds the place of a thrown value in the catalogue: a value of another class is an error of the gateway itself. */
+export const asGatewayError = (thrown: unknown): GatewayError =>
+  thrown instanceof GatewayError ? thrown : new GatewayError('internal_error', { cause: thrown });

@@ -73,7 +73,8 @@ function featureOf(method: string): string {
 
 /** A target that is not known yet may have all of these. */
 const unknownServer: JsonObject = { tools: {}, prompts: {}, resources: {} };
-const listed = ['tools', 'prompts', 'resources'];
+/** Features whose lists may change. */
+export const listed: readonly string[] = ['tools', 'prompts', 'resources'];
 
 /** A target in the answer to the client's `initialize`. */
 export interface TargetAnswer {

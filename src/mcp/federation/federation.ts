@@ -9,7 +9,7 @@ import type { RetainedMemory } from '../limits/retainedMemory.ts';
 import { serverOf } from '../targets/sameServer.ts';
 import type { TargetConnection, TargetView } from '../targets/kind/target.ts';
 import type { SessionFederation } from '../session/sessionFederation.ts';
-import { has, serverFacts } from './capabilities.ts';
+import { has, listed, serverFacts } from './capabilities.ts';
 import type { Circuits } from './circuits.ts';
 import { Member, type Adopted } from './member.ts';
 import type { NameOwners } from './nameOwners.ts';
@@ -49,7 +49,6 @@ const usualWaitMs = 5_000;
 /** A session is told of its log level, and a target of its subscriptions, within this time. */
 const ownLimit: CallLimit = { ms: 30_000 };
 const initializedText = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
-const lists: readonly string[] = ['tools', 'prompts', 'resources'];
 
 const changedText = (list: string): string =>
   `{"jsonrpc":"2.0","method":"notifications/${list}/list_changed"}`;
@@ -67,6 +66,8 @@ export interface BroadRequest {
 export class Federation implements SessionFederation {
   settings: McpBackend;
   naming: Naming;
+  /** Backend and caller: lists may differ from caller to caller. */
+  readonly scope: string;
   private readonly start: FederationStart;
   private caller: Caller;
   /** In configured order, by name. */
@@ -83,6 +84,8 @@ export class Federation implements SessionFederation {
 
   constructor(start: FederationStart) {
     this.start = start;
+    const { backendKey, principal } = start.session;
+    this.scope = JSON.stringify([backendKey, principal]);
     this.settings = start.settings;
     this.naming = namingOf(start.settings);
     this.caller = start.caller;
@@ -109,20 +112,14 @@ export class Federation implements SessionFederation {
     return this.settings.targetWaitMs ?? usualWaitMs;
   }
 
-  /** Backend and caller: lists may differ from caller to caller. */
-  get scope(): string {
-    const { backendKey, principal } = this.start.session;
-    return JSON.stringify([backendKey, principal]);
-  }
-
   private get names(): readonly string[] {
     return this.settings.targets.map(({ name }) => name);
   }
 
   /** Does a client reach the item under its shown name? An item that another target hides is noted. */
   reaches(kind: ItemKind, target: string, name: string): boolean {
-    const found = this.naming.itemOf(kind, this.naming.shownName(kind, target, name));
     if (this.naming.isTaken(kind, target, name)) return false;
+    const found = this.naming.itemOf(kind, this.naming.shownName(kind, target, name));
     const owner =
       found === undefined || 'target' in found
         ? found?.target
@@ -219,7 +216,7 @@ export class Federation implements SessionFederation {
     this.start.session.listened();
     if (!this.begun) return;
     this.log.info('Target joined the session', { target: member.name });
-    for (const list of lists)
+    for (const list of listed)
       if (member.facts !== undefined && has(member.facts, list)) this.tellChanged(list);
   }
 
@@ -279,14 +276,14 @@ export class Federation implements SessionFederation {
     }
     const changed = new Set<string>();
     for (const member of before.values()) {
-      for (const list of lists) if (member.facts === undefined || has(member.facts, list)) changed.add(list);
+      for (const list of listed) if (member.facts === undefined || has(member.facts, list)) changed.add(list);
       this.log.info('Target left the session: the configuration has changed', { target: member.name });
       member.remove();
     }
     const relisted =
       settings.pin !== pinBefore || this.all.some(({ name }) => !this.naming.showsAlike(namesBefore, name));
     if (relisted) for (const member of this.all) member.lists.forget();
-    for (const list of relisted ? lists : changed) this.tellChanged(list);
+    for (const list of relisted ? listed : changed) this.tellChanged(list);
   }
 
   onListChanged(target: TargetConnection, method: string): void {

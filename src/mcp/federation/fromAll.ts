@@ -1,6 +1,6 @@
 /** Asks every target of a session, and decides what one that fails means for the whole. */
 
-import { GatewayError } from '../../errors.ts';
+import { asGatewayError, GatewayError } from '../../errors.ts';
 import { targetError } from '../messages/rpcError.ts';
 import type { Federation } from './federation.ts';
 import type { Member } from './member.ts';
@@ -13,16 +13,13 @@ export interface Gathered<Value> {
 const hint = 'the backend has failureMode failClosed; with failOpen the other targets would be served';
 
 /** The error of a request to all targets: it names the target and the setting that would serve the others. */
-export function failedClosed(error: GatewayError): GatewayError {
+function failedClosed(error: GatewayError): GatewayError {
   return new GatewayError(error.code, {
     message: `${error.message} (${hint})`,
     ...(error.detail === undefined ? {} : { detail: error.detail }),
     ...(error.retryAfter === undefined ? {} : { retryAfter: error.retryAfter }),
   });
 }
-
-export const asGatewayError = (error: unknown): GatewayError =>
-  error instanceof GatewayError ? error : new GatewayError('internal_error', { cause: error });
 
 /**
  * The values of all targets that have one, in configured order. Under `failOpen`, targets that fail or that are slow

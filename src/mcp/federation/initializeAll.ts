@@ -1,12 +1,12 @@
 /** The first request of a session with several targets: all of them start side by side. */
 
-import { GatewayError } from '../../errors.ts';
+import { asGatewayError, GatewayError } from '../../errors.ts';
 import { memberOf, readEnvelope, stringValue, type Envelope } from '../json/envelope.ts';
 import { supportedVersions } from '../messages/versions.ts';
 import type { Waiter } from '../targets/kind/target.ts';
 import { initializeResult } from './capabilities.ts';
 import type { Federation } from './federation.ts';
-import { asGatewayError, fromAll } from './fromAll.ts';
+import { fromAll } from './fromAll.ts';
 
 /**
  * Starts the targets and answers for all of them (MCP 2025-11-25, "Initialization"). Each side of the gateway agrees on

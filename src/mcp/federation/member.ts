@@ -1,6 +1,6 @@
 /** A target of a session with several: its connection, and the answer of its server to `initialize`. */
 
-import { GatewayError } from '../../errors.ts';
+import { asGatewayError, type GatewayError } from '../../errors.ts';
 import type { McpTarget } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
@@ -129,8 +129,7 @@ export class Member {
       onReady(this, connection);
       return connection;
     } catch (error) {
-      const failure =
-        error instanceof GatewayError ? error : new GatewayError('internal_error', { cause: error });
+      const failure = asGatewayError(error);
       this.lastError = failure.message;
       // A full budget and a session that ends say nothing of the server.
       if (!this.closed && (failure.code === 'mcp_target_failed' || failure.code === 'mcp_target_timeout'))

@@ -1,5 +1,6 @@
 import { GatewayError } from '../../errors.ts';
 import type { ItemRules } from '../items/itemRules.ts';
+import { nextCursorOf } from '../items/listFilter.ts';
 import { memberOf } from '../json/envelope.ts';
 import { Elements, splice } from '../json/scan.ts';
 import { targetError } from '../messages/rpcError.ts';
@@ -9,7 +10,7 @@ import type { Federation } from './federation.ts';
 import { fromAll } from './fromAll.ts';
 import type { ListTools } from './mergedList.ts';
 import type { Member } from './member.ts';
-import { ask, cursorOf, ownMessage } from './targetAsk.ts';
+import { ask, ownMessage } from './targetAsk.ts';
 
 const method = 'tasks/list';
 const maxPages = 64;
@@ -54,7 +55,7 @@ async function tasksOf(
     if (shown === undefined || shown instanceof GatewayError)
       throw shown ?? targetError('mcp_target_failed', member.name, `answered ${method} with an error`);
     for (const task of elementsOf(splice(response.text, shown.edits))) found.push(task);
-    cursor = cursorOf(response);
+    cursor = nextCursorOf(response);
     if (cursor === undefined) return found;
   }
   throw targetError('mcp_target_failed', member.name, `answered ${method} with a list that is too long`);

@@ -1,14 +1,7 @@
-import type { ItemKind } from '../items/items.ts';
-import { listShape } from '../items/items.ts';
+import { listOfKind, type ItemKind } from '../items/items.ts';
 import type { OpenName, OwnItem } from '../items/naming.ts';
 import type { Federation } from './federation.ts';
 import { listOf, type ListTools } from './mergedList.ts';
-
-/** The list in which items of a kind stand; names of resources tell their target by themselves. */
-export const listsOf: Readonly<Record<Exclude<ItemKind, 'resource'>, string>> = {
-  tool: 'tools/list',
-  prompt: 'prompts/list',
-};
 
 /**
  * The one target that owns an item, and its own name for it; undefined where there is none. It comes later where the
@@ -22,7 +15,6 @@ export function ownerOf(
 ): OwnItem | undefined | Promise<OwnItem | undefined> {
   const found = federation.naming.ownItem(kind, shown);
   if (found === undefined || 'target' in found) return found;
-  if (kind === 'resource') return undefined;
   const known = ownerAmong(federation, kind, shown, found, 'stop');
   return known ?? readAndFind(federation, kind, shown, found, tools);
 }
@@ -48,13 +40,12 @@ function ownerAmong(
 
 async function readAndFind(
   federation: Federation,
-  kind: Exclude<ItemKind, 'resource'>,
+  kind: ItemKind,
   shown: string,
   open: OpenName,
   tools: ListTools,
 ): Promise<OwnItem | undefined> {
-  const method = listsOf[kind];
-  const shape = listShape(method)!;
+  const [method, shape] = listOfKind(kind);
   const members = open.candidates.flatMap((name) => federation.member(name) ?? []);
   const results = await Promise.allSettled(
     members.map((member) => listOf(federation, member, method, shape, tools)),

@@ -1,7 +1,7 @@
 /** Requests of the gateway itself to one target of several. */
 
 import type { GatewayError } from '../../errors.ts';
-import { cut, memberOf, readEnvelope, stringValue, type Envelope } from '../json/envelope.ts';
+import { readEnvelope, type Envelope } from '../json/envelope.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
 import type { TargetConnection } from '../targets/kind/target.ts';
 
@@ -30,11 +30,4 @@ export async function ask(
     { answered: resolve, failed: (error: GatewayError) => reject(error) },
   );
   return await promise;
-}
-
-/** The cursor of the next page as its server wrote it; undefined where the list ends. */
-export function cursorOf({ text, body }: Envelope): string | undefined {
-  const place = memberOf(text, body, 'nextCursor');
-  if (place === 'ambiguous' || stringValue(text, place) === undefined) return undefined;
-  return cut(text, place!);
 }

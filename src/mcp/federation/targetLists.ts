@@ -4,14 +4,14 @@ import type { GatewayError } from '../../errors.ts';
 import { cut, memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
 import { Elements, splice } from '../json/scan.ts';
 import type { ListShape } from '../items/items.ts';
-import { shownEdits } from '../items/listFilter.ts';
+import { nextCursorOf, shownEdits } from '../items/listFilter.ts';
 import type { Naming } from '../items/naming.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
 import type { RetainedMemory } from '../limits/retainedMemory.ts';
 import { targetError } from '../messages/rpcError.ts';
 import type { TargetConnection } from '../targets/kind/target.ts';
 import type { PinKind } from '../../pins/index.ts';
-import { ask, cursorOf } from './targetAsk.ts';
+import { ask } from './targetAsk.ts';
 
 /** An item of a list. */
 export interface ListedItem {
@@ -74,7 +74,7 @@ export async function readList(
     if (more === undefined) throw broken('answered with something that is no list');
     for (const item of more) items.push(item);
     if (items.length > maxItems || characters > maxCharacters) break;
-    cursor = cursorOf(response);
+    cursor = nextCursorOf(response);
     if (cursor === undefined) return await allowed(items, reader, shape);
     if (cursors.has(cursor)) throw broken(`answered ${method} with the same cursor twice`);
     cursors.add(cursor);

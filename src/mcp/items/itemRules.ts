@@ -2,7 +2,7 @@
 
 import type { Caller, McpItem } from '../contract.ts';
 import type { ItemView } from './itemView.ts';
-import { expandTemplate, readingsOfName, readingsOfTemplate, readingsOfUri } from './nameReadings.ts';
+import { expandTemplate, readingsOf } from './nameReadings.ts';
 
 /** An item, or a template of resources, as a message names it. */
 export interface ItemName {
@@ -33,9 +33,7 @@ export class ItemRules {
 
   /** Do the rules allow the item, whatever reading of its name the server takes? */
   allows({ kind, target, name, template = false }: ItemName): boolean {
-    const readings = (kind !== 'resource' ? readingsOfName : template ? readingsOfTemplate : readingsOfUri)(
-      name,
-    );
+    const readings = readingsOf(kind, name, template);
     return readings?.every((reading) => this.mayUse({ kind, target, name: reading })) === true;
   }
 

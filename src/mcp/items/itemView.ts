@@ -5,7 +5,7 @@ import type { McpItem } from '../contract.ts';
 import { memberOf, type Span } from '../json/envelope.ts';
 import type { Edit } from '../json/scan.ts';
 import type { ItemKind } from './items.ts';
-import { readingsOfName, readingsOfTemplate, readingsOfUri } from './nameReadings.ts';
+import { readingsOf } from './nameReadings.ts';
 
 /** Members of an item that a view can replace, in its list. */
 const described = ['title', 'description'] as const;
@@ -38,9 +38,7 @@ export class ItemView {
   /** Is the item hidden, whatever reading of its name the server takes? */
   hides(kind: ItemKind, target: string, name: string, template = false): boolean {
     if (this.entries[kind] === undefined) return false;
-    const readings = (kind !== 'resource' ? readingsOfName : template ? readingsOfTemplate : readingsOfUri)(
-      name,
-    );
+    const readings = readingsOf(kind, name, template);
     return readings?.every((reading) => this.shows({ kind, target, name: reading })) !== true;
   }
 

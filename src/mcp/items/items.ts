@@ -136,3 +136,9 @@ const lists: ReadonlyMap<string, ListShape> = new Map([
 export function listShape(method: string): ListShape | undefined {
   return lists.get(method);
 }
+
+/** The list in which items of a kind stand; templates of resources stand in one of their own. */
+export function listOfKind(kind: ItemKind): readonly [method: string, shape: ListShape] {
+  for (const list of lists) if (list[1].kind === kind && list[1].template !== true) return list;
+  throw new Error(`no list has the items of kind ${kind}`);
+}

@@ -1,6 +1,6 @@
 import type { GatewayError } from '../../errors.ts';
 import type { ItemKind, ListShape } from './items.ts';
-import { memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
+import { cut, memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
 import { Elements, splice, type Edit } from '../json/scan.ts';
 import type { ItemRules } from './itemRules.ts';
 import type { Naming } from './naming.ts';
@@ -100,7 +100,7 @@ export function filterList(
     if (shown !== undefined) items.push(spliced(text, start, end, Array.isArray(shown) ? shown : [shown]));
   }
   if (elements.broken) return noList();
-  const next = refill && items.length === 0 ? cursorOf(response) : undefined;
+  const next = refill && items.length === 0 ? nextCursorOf(response) : undefined;
   if (!changed && next === undefined) return unfiltered;
   const edits = changed ? [{ ...list, replacement: `[${items.join(',')}]` }] : [];
   return next === undefined ? { edits } : { edits, next };
@@ -113,8 +113,9 @@ const spliced = (text: string, start: number, end: number, edits: readonly Edit[
     edits.map((edit) => ({ ...edit, start: edit.start - start, end: edit.end - start })),
   );
 
-function cursorOf({ text, body }: Envelope): string | undefined {
+/** The cursor of the next page as its server wrote it; undefined where the list ends. */
+export function nextCursorOf({ text, body }: Envelope): string | undefined {
   const place = memberOf(text, body, 'nextCursor');
   if (place === 'ambiguous' || stringValue(text, place) === undefined) return undefined;
-  return text.slice(place!.start, place!.end);
+  return cut(text, place!);
 }

@@ -4,6 +4,8 @@
  * looked at the text alone would judge another item than the one that is served.
  */
 
+import type { McpItem } from '../contract.ts';
+
 /** More readings than this make a name that no honest client sends. */
 const maxReadings = 16;
 /** Each reading costs time in proportion to its length. */
@@ -178,3 +180,11 @@ export function expandTemplate(template: string, values: ReadonlyMap<string, str
   );
   return length > maxLength ? undefined : expanded;
 }
+
+/** Every reading of the name of an item; undefined where there are too many to judge. */
+export const readingsOf = (
+  kind: McpItem['kind'],
+  name: string,
+  template = false,
+): readonly string[] | undefined =>
+  (kind !== 'resource' ? readingsOfName : template ? readingsOfTemplate : readingsOfUri)(name);

@@ -3,16 +3,16 @@
  * them, or the gateway answers it.
  */
 
-import { GatewayError } from '../../errors.ts';
+import { asGatewayError, GatewayError } from '../../errors.ts';
 import { has } from '../federation/capabilities.ts';
-import { asGatewayError, fromAll } from '../federation/fromAll.ts';
+import { fromAll } from '../federation/fromAll.ts';
 import { Federation } from '../federation/federation.ts';
 import { listOf, mergedPage, type ListTools } from '../federation/mergedList.ts';
 import { mergedTasks } from '../federation/mergedTasks.ts';
 import type { Member } from '../federation/member.ts';
-import { listsOf, ownerOf } from '../federation/ownerOf.ts';
+import { ownerOf } from '../federation/ownerOf.ts';
 import { maxShown, unknownItemError } from '../items/itemFilters.ts';
-import { listShape, type NamedItem, type UnclearItem } from '../items/items.ts';
+import { listOfKind, listShape, type NamedItem, type UnclearItem } from '../items/items.ts';
 import { cut, memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
 import { errorResponse } from '../messages/rpcError.ts';
 import { BroadCall } from './broadCall.ts';
@@ -21,16 +21,13 @@ import { callLimit, faults, invalid, prepareForTarget, refusal, type Dispatch } 
 type Item = NamedItem | UnclearItem | undefined;
 type Token = Span | undefined;
 
-/** Answers of the gateway itself, as JSON texts: a ping asks whether the other side of the connection is there. */
-const ownAnswers: Readonly<Record<string, string>> = { ping: '{}' };
-
 /** Judges a request. @returns what carries out the verdict */
 export function prepareFederated(x: Dispatch, request: Envelope, item: Item, token: Token): () => void {
   const { federation } = x.session;
   if (!(federation instanceof Federation)) throw new Error('the session has no federation');
   const { method } = request;
-  const own = Object.hasOwn(ownAnswers, method) ? ownAnswers[method] : undefined;
-  if (own !== undefined) return () => x.answer.respond(resultText(request, own));
+  // A ping asks whether the other side of the connection is there, which is the gateway.
+  if (method === 'ping') return () => x.answer.respond(resultText(request, '{}'));
   if (listShape(method) !== undefined || method === 'tasks/list')
     return () => answerBroadly(x, federation, request, (tools) => list(x, federation, request, tools));
   if (method === 'logging/setLevel')
@@ -74,9 +71,7 @@ function prepareCompared(
   { item, own, token }: { readonly item: NamedItem; readonly own: string; readonly token: Token },
 ): () => void {
   const { kind } = item;
-  if (kind === 'resource') throw new Error('resources have no pins');
-  const method = listsOf[kind];
-  const shape = listShape(method)!;
+  const [method, shape] = listOfKind(kind);
   const send = (isListed: boolean): (() => void) => {
     const { ready } = member;
     // An item that is hidden is refused like one that does not exist: neither is in the list of the caller.
@@ -109,58 +104,58 @@ function prepareTask(x: Dispatch, federation: Federation, request: Envelope, tok
 }
 
 /** Carries out a verdict that has to wait for a target. */
-function later<Found>(
-  x: Dispatch,
-  federation: Federation,
-  request: Envelope,
-  awaited: Promise<Found>,
-  prepare: (found: Found) => () => void,
-): () => void {
-  return () => {
-    const call = new BroadCall(x, request);
-    const tally = x.enter();
-    const leave = federation.enter(call);
-    x.session.streams.expect(x.answer);
-    awaited
-      .finally(() => {
-        leave();
-        tally.leave();
-        x.session.touch();
-      })
-      .then(
-        (found) => {
-          if (call.leave()) prepare(found)();
-        },
-        (error: unknown) => call.respond(errorResponse(asGatewayError(error), call.idText)),
-      )
-      .catch((error: unknown) => {
+const later =
+  <Found>(
+    x: Dispatch,
+    federation: Federation,
+    request: Envelope,
+    awaited: Promise<Found>,
+    prepare: (found: Found) => () => void,
+  ): (() => void) =>
+  () =>
+    waitFor(x, federation, request, awaited, (call, found) => {
+      if (!call.leave()) return;
+      try {
+        prepare(found)();
+      } catch (error) {
         federation.log.error('Request failed', { error: String(error) });
         x.answer.respond(errorResponse(asGatewayError(error), call.idText));
-      });
-  };
-}
+      }
+    });
 
 /** A request that the gateway answers with what all targets say. */
-function answerBroadly(
+const answerBroadly = (
   x: Dispatch,
   federation: Federation,
   request: Envelope,
   resultOf: (tools: ListTools) => Promise<string>,
+): void =>
+  waitFor(x, federation, request, resultOf(toolsOf(x)), (call, result) =>
+    call.respond(resultText(request, result)),
+  );
+
+/** Waits for targets in the name of a request, which counts as a call meanwhile and can be taken back. */
+function waitFor<Found>(
+  x: Dispatch,
+  federation: Federation,
+  request: Envelope,
+  awaited: Promise<Found>,
+  then: (call: BroadCall, found: Found) => void,
 ): void {
   const call = new BroadCall(x, request);
   const tally = x.enter();
   const leave = federation.enter(call);
   x.session.streams.expect(x.answer);
-  resultOf(toolsOf(x))
-    .then(
-      (result) => call.respond(resultText(request, result)),
-      (error: unknown) => call.respond(errorResponse(asGatewayError(error), call.idText)),
-    )
+  awaited
     .finally(() => {
       leave();
       tally.leave();
       x.session.touch();
     })
+    .then(
+      (found) => then(call, found),
+      (error: unknown) => call.respond(errorResponse(asGatewayError(error), call.idText)),
+    )
     .catch((error: unknown) => federation.log.error('Response failed', { error: String(error) }));
 }
 

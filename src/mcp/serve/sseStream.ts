@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts';
+import { asGatewayError } from '../../errors.ts';
 import { formatEvent, type HttpReply, type Reply, type ReplyStream } from '../../http/index.ts';
 import { errorResponse } from '../messages/rpcError.ts';
 
@@ -163,8 +163,7 @@ export class SseAnswer implements HttpReply {
   }
 
   fail(error: unknown): void {
-    const known =
-      error instanceof GatewayError ? error : new GatewayError('internal_error', { cause: error });
+    const known = asGatewayError(error);
     this.send({ status: known.entry.status, body: errorResponse(known, this.idText) });
   }
 

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts';
+import { asGatewayError, GatewayError } from '../../errors.ts';
 import type { McpBackend, McpTarget } from '../../model/index.ts';
 import { isResumable } from '../targets/facts.ts';
 import { principalMark, sameMark, serverMark, type CarriedState } from './carriedState.ts';
@@ -106,8 +106,7 @@ export class Resumption {
       return session;
     } catch (error) {
       session.leave();
-      const { code, message, detail } =
-        error instanceof GatewayError ? error : new GatewayError('internal_error', { cause: error });
+      const { code, message, detail } = asGatewayError(error);
       if (code === 'mcp_session_unknown') {
         ended.add(local);
         onOutcome('unknown');

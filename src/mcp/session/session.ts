@@ -118,6 +118,8 @@ export class Session implements TargetListener, Evictable {
   private readonly tasks: TaskRegistry;
   /** The targets in the configuration of the newest request, by the names of their connections. */
   private readonly configured = new Map<string, McpTarget>();
+  /** Made of `configured`, for each message anew otherwise. */
+  private readonly readers = new Map<string, TaskReader>();
   private followed: McpBackend | undefined;
   /** Streams to the client, and what waits for one. */
   readonly streams: ClientStreams;
@@ -201,6 +203,7 @@ export class Session implements TargetListener, Evictable {
   join(target: McpTarget, connection: TargetConnection): void {
     this.targets.set(connection.name, connection);
     this.configured.set(connection.name, target);
+    this.readers.delete(connection.name);
   }
 
   /** A server that belongs to the session no more. The caller closes its connection. */
@@ -209,6 +212,7 @@ export class Session implements TargetListener, Evictable {
     this.taskIds.delete(connection.name);
     this.targets.delete(connection.name);
     this.configured.delete(connection.name);
+    this.readers.delete(connection.name);
   }
 
   /** Names of tasks in the messages of one target. */
@@ -230,6 +234,7 @@ export class Session implements TargetListener, Evictable {
       return true;
     }
     if (settings.targets.length > 1 || settings.pin !== undefined) return false;
+    this.readers.clear();
     for (const [name, opened] of this.configured) {
       const now = targetNow(opened, settings.targets);
       if (now === undefined) return false;
@@ -253,17 +258,20 @@ export class Session implements TargetListener, Evictable {
 
   /** The reader of tasks that the session may name at a target. */
   readerOf(target: TargetConnection): TaskReader {
+    let reader = this.readers.get(target.name);
+    if (reader === undefined) this.readers.set(target.name, (reader = this.newReader(target)));
+    return reader;
+  }
+
+  private newReader(target: TargetConnection): TaskReader {
     const { principal, label } = this;
     const configured = this.configured.get(target.name);
-    // A child serves one target of one session.
-    const child = JSON.stringify([label, target.name]);
-    const overNetwork = configured !== undefined && isOverNetwork(configured);
-    // Two targets may lead to one server, which tells their sessions apart.
-    const remote = overNetwork ? serverOf(configured) : undefined;
+    const remote = configured !== undefined && isOverNetwork(configured) ? serverOf(configured) : undefined;
+    // A child serves one target of one session. Two targets may lead to one server, which tells their sessions apart.
     const server =
-      remote === undefined || this.federation === undefined
-        ? (remote ?? child)
-        : JSON.stringify([remote, target.name]);
+      remote !== undefined && this.federation === undefined
+        ? remote
+        : JSON.stringify([remote ?? label, target.name]);
     return { server, principal, session: label, target: this.nameOf(target) };
   }
 
@@ -445,8 +453,8 @@ export class Session implements TargetListener, Evictable {
     else if (message.method === 'notifications/cancelled') this.withdrawn(target, message);
     else {
       const log = message.method === 'notifications/message' && origin !== 'aside';
-      // Messages that MCP does not know may name an item: they are not for a reader under rules.
       if (isListChanged(message.method)) this.federation?.onListChanged(target, message.method);
+      // Messages that MCP does not know may name an item: they are not for a reader under rules.
       const names = serverNotifications.has(message.method)
         ? this.namesOf(told.task, target)
         : () => undefined;

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../../errors.ts';
+import { asGatewayError, type GatewayError } from '../../../errors.ts';
 import { messageOf } from '../../../errorText.ts';
 import type { Limits, StdioTarget } from '../../../model/index.ts';
 import { ThrottledLog, type Logger } from '../../../telemetry/index.ts';
@@ -332,7 +332,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
         then();
       });
     } catch (error) {
-      refused(error instanceof GatewayError ? error : new GatewayError('internal_error', { cause: error }));
+      refused(asGatewayError(error));
     }
   }
 
