@@ -1,6 +1,6 @@
 /** A target of a session with several: its connection, and the answer of its server to `initialize`. */
 
-import { asGatewayError, type GatewayError } from '../../errors.ts';
+import { asGatewayError, GatewayError } from '../../errors.ts';
 import type { McpTarget } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
@@ -95,7 +95,8 @@ export class Member {
     if (this.connection !== undefined) return Promise.resolve(this.connection);
     if (this.closed) return Promise.reject(this.failure('has been stopped'));
     const why = this.start.circuits.refusal(this.start.circuit);
-    if (why !== undefined) return Promise.reject(this.failure(`keeps failing: ${why}; try again later`));
+    if (why !== undefined)
+      return Promise.reject(new GatewayError('mcp_target_failed', { message: `${why}; try again later` }));
     const starting = this.begin().finally(() => (this.starting = undefined));
     this.starting = starting;
     return starting;

@@ -16,7 +16,15 @@ import { listOfKind, listShape, type NamedItem, type UnclearItem } from '../item
 import { cut, memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
 import { errorResponse } from '../messages/rpcError.ts';
 import { BroadCall } from './broadCall.ts';
-import { callLimit, faults, invalid, prepareForTarget, refusal, type Dispatch } from './targetRequest.ts';
+import {
+  callLimit,
+  faults,
+  invalid,
+  noteItem,
+  prepareForTarget,
+  refusal,
+  type Dispatch,
+} from './targetRequest.ts';
 
 type Item = NamedItem | UnclearItem | undefined;
 type Token = Span | undefined;
@@ -46,6 +54,7 @@ function prepareItem(
   item: NamedItem,
   token: Token,
 ): () => void {
+  noteItem(x, item);
   const owner = ownerOf(federation, item.kind, item.name, toolsOf(x));
   const send = (found: { target: string; name: string } | undefined): (() => void) => {
     const member = found && federation.member(found.target);
@@ -77,7 +86,7 @@ function prepareCompared(
     // An item that is hidden is refused like one that does not exist: neither is in the list of the caller.
     const hidden = x.itemRules?.allows({ kind, target: member.name, name: own }) === false;
     if (ready === undefined || !isListed || hidden)
-      return refusal(x, request, new GatewayError('mcp_definition_changed', { message: changedText(item) }));
+      return refusal(x, request, definitionChanged(item), 'pin');
     return prepareForTarget(x, { request, token, target: ready, item, own });
   };
   const known = member.ready === undefined ? undefined : member.lists.includes(method, own);
@@ -88,8 +97,10 @@ function prepareCompared(
   );
 }
 
-const changedText = ({ kind, name }: NamedItem): string =>
-  `the definition of ${kind} ${name.slice(0, maxShown)} is unknown, or has changed since it was approved`;
+const definitionChanged = ({ kind, name }: NamedItem): GatewayError =>
+  new GatewayError('mcp_definition_changed', {
+    message: `the definition of ${kind} ${name.slice(0, maxShown)} is unknown, or has changed since it was approved`,
+  });
 
 /** A request about a task: the handle tells its server. */
 function prepareTask(x: Dispatch, federation: Federation, request: Envelope, token: Token): () => void {

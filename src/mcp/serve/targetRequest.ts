@@ -48,9 +48,21 @@ export const faults: Readonly<Record<UnclearItem | 'long', string>> = {
   long: 'the progress token is too long',
 };
 
-/** The response to a request that is not sent. */
-export function refusal(x: Dispatch, { text, idSpan }: Envelope, error: GatewayError): () => void {
+/** The settings that can refuse a request, as the access log names them. */
+type Refuser = 'item rule' | 'view' | 'pin';
+
+/**
+ * The response to a request that is not sent. The status is that of a response, so the access log has the reason.
+ * @param by the setting that refuses it; absent: the request is at fault
+ */
+export function refusal(
+  x: Dispatch,
+  { text, idSpan }: Envelope,
+  error: GatewayError,
+  by?: Refuser,
+): () => void {
   const idText = cut(text, idSpan);
+  x.http.annotate('mcp.refusal', by ?? error.code);
   return () => x.answer.respond(errorResponse(error, idText));
 }
 
@@ -71,9 +83,9 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
   const name = session.nameOf(target);
   const cell = x.mcpMetrics.cell(name, request.method);
   x.http.annotate('mcp.target', name);
-  const denied = (error: GatewayError) => {
+  const denied = (error: GatewayError, by?: Refuser) => {
     cell.ended('denied', 0);
-    return refusal(x, request, error);
+    return refusal(x, request, error, by);
   };
   if (itemRules !== undefined && !clientRequests.has(request.method))
     return denied(new GatewayError('mcp_unknown_method'));
@@ -84,13 +96,13 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
   const filters: ResponseFilter[] = [];
   let used: TaskItem | undefined;
   if (typeof item === 'object') {
-    x.http.annotate(`mcp.${item.kind}`, item.name.slice(0, maxShown));
+    noteItem(x, item);
     if (own === undefined) return denied(unknownItemError(item));
     used = { kind: item.kind, name: own };
     if (own !== item.name) edits.push({ ...item.span, replacement: JSON.stringify(own) });
     if (itemRules !== undefined) {
       const found = viewOfItem(x, request, { ...item, name: own }, name, itemRules);
-      if (found === 'hidden') return denied(unknownItemError(item));
+      if (found === 'hidden') return denied(unknownItemError(item), hiderOf(x, { ...item, name: own }, name));
       if (typeof found === 'string') return refusal(x, request, invalid(faults[found]));
       if (found !== undefined) filters.push(found);
     }
@@ -118,6 +130,13 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
     );
   };
 }
+
+/** Names the item of a request in the access log, as the client does. */
+export const noteItem = ({ http }: Dispatch, { kind, name }: NamedItem): void =>
+  http.annotate(`mcp.${kind}`, name.slice(0, maxShown));
+
+const hiderOf = ({ naming }: Dispatch, { kind, name, template }: NamedItem, target: string): Refuser =>
+  naming.view?.hides(kind, target, name, template) === true ? 'view' : 'item rule';
 
 /** The time that a call may take without progress: the setting closest to the tool counts. */
 export function callLimit(
