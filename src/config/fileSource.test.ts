@@ -54,6 +54,21 @@ class Followed {
     });
   }
 
+  /** Looks at the files, and counts the turns of the event loop until the model is there. */
+  async turnsUntil(event: string): Promise<number> {
+    let turns = 0;
+    let over = false;
+    const count = (): void => {
+      turns += 1;
+      if (!over) setImmediate(count);
+    };
+    this.source.look();
+    count();
+    assert.equal(await this.next(), event);
+    over = true;
+    return turns;
+  }
+
   /** Models that came so far and were not waited for. */
   get events(): readonly string[] {
     return this.#events;
@@ -189,16 +204,7 @@ test('a large file is read on another thread while this one goes on', async (t) 
   assert.ok(followed.source.start().ok);
   writeFileSync(`${file}.new`, manyRoutes(9_000));
   renameSync(`${file}.new`, file);
-  let turnsSeen = 0;
-  let over = false;
-  const count = (): void => {
-    turnsSeen += 1;
-    if (!over) setImmediate(count);
-  };
-  followed.source.look();
-  count();
-  assert.equal(await followed.next(), 'port 3009');
-  over = true;
+  const turnsSeen = await followed.turnsUntil('port 3009');
   // The routes alone come in 36 portions; on one thread there is no turn at all.
   assert.ok(turnsSeen > 36, `${turnsSeen} turns of the event loop`);
 });
@@ -221,16 +227,7 @@ test('a large API description is read on another thread while this one goes on',
   const followed = new Followed(t, file);
   assert.ok(followed.source.start().ok);
   describe('two');
-  let turnsSeen = 0;
-  let over = false;
-  const count = (): void => {
-    turnsSeen += 1;
-    if (!over) setImmediate(count);
-  };
-  followed.source.look();
-  count();
-  assert.equal(await followed.next(), 'port 3011');
-  over = true;
+  const turnsSeen = await followed.turnsUntil('port 3011');
   // On one thread there is no turn at all.
   assert.ok(turnsSeen > 10, `${turnsSeen} turns of the event loop`);
 });

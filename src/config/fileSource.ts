@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs';
 import { messageOf } from '../errorText.ts';
-import { FileWatch } from '../files/index.ts';
+import { FileWatch, largeText } from '../files/index.ts';
 import type { Model } from '../model/index.ts';
 import { loadText, readText, withMissingCommands, type LoadResult } from './load.ts';
-import { largeText, loadElsewhere } from './loadElsewhere.ts';
+import { loadElsewhere } from './loadElsewhere.ts';
 import type { Problem } from './problem.ts';
 import type { Secrets } from './secrets.ts';
 import type { Environment } from './variables.ts';

@@ -1,11 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { receiveMessageOnPort, MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
+import { receiveMessageOnPort, MessageChannel, type MessagePort } from 'node:worker_threads';
+import { onThread } from '../files/index.ts';
 import { withRoutes, type Route } from '../model/index.ts';
 import type { LoadOptions, LoadResult } from './load.ts';
 import type { LoadOrder, Portion } from './loadWorker.ts';
-
-/** A text this long takes long enough to parse that requests would notice. */
-export const largeText = 65_536;
 
 /** The compiled program has the worker beside it as JavaScript. */
 const program = new URL(
@@ -30,34 +28,15 @@ export async function loadElsewhere(
 ): Promise<LoadResult> {
   signal.throwIfAborted();
   const { port1, port2 } = new MessageChannel();
-  const order: LoadOrder = { text, file: options.file, env: { ...options.env }, port: port2 };
-  const worker = new Worker(program, {
-    workerData: order,
-    transferList: [port2],
-    resourceLimits: { maxOldGenerationSizeMb: maxHeapMb },
-  });
-  const end = (): void => void worker.terminate();
-  signal.addEventListener('abort', end, { once: true });
+  const workerData: LoadOrder = { text, file: options.file, env: { ...options.env }, port: port2 };
+  const order = { program, workerData, transferList: [port2], maxHeapMb, reads: 'the file' };
   try {
-    await sent(worker);
-    signal.throwIfAborted();
-    return await received(port1);
+    // The message says that everything is in the port.
+    return await onThread(order, signal, () => received(port1));
   } finally {
-    signal.removeEventListener('abort', end);
     port1.close();
-    await worker.terminate();
   }
 }
-
-/** Resolves when the thread has put everything into the port. */
-const sent = (worker: Worker): Promise<void> =>
-  new Promise((resolve, reject) => {
-    worker.once('message', () => resolve());
-    worker.once('error', reject);
-    worker.once('exit', (code) =>
-      reject(new Error(`the thread that reads the file ended with code ${code}`)),
-    );
-  });
 
 async function received(port: MessagePort): Promise<LoadResult> {
   const routes: Route[] = [];

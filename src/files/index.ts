@@ -8,4 +8,5 @@ export {
   readRegularText,
 } from './readRegularFile.ts';
 export { fileMark, fileMarkLater, Settling, quietMs, type FileMark } from './settling.ts';
+export { largeText, onThread } from './thread.ts';
 export { FileWatch } from './watch.ts';

@@ -1,11 +1,8 @@
-import { Worker } from 'node:worker_threads';
+import { largeText, onThread } from '../../../files/index.ts';
 import type { OperationChoice } from '../../../model/index.ts';
 import { describeApi, type Description } from './describe.ts';
 import type { DescribeOrder, Described } from './describeWorker.ts';
 import { DescriptionError } from './descriptionText.ts';
-
-/** A text this long takes long enough to parse that requests would notice. */
-const largeText = 65_536;
 
 /** The compiled program has the worker beside it as JavaScript. */
 const program = new URL(
@@ -27,29 +24,10 @@ export async function describeElsewhere(
   signal: AbortSignal,
 ): Promise<Description> {
   if (text.length < largeText) return describeApi(text, choice);
-  signal.throwIfAborted();
-  const order: DescribeOrder = { text, choice };
-  const worker = new Worker(program, {
-    workerData: order,
-    resourceLimits: { maxOldGenerationSizeMb: maxHeapMb },
-  });
-  const end = (): void => void worker.terminate();
-  signal.addEventListener('abort', end, { once: true });
-  try {
-    const found = await answerOf(worker);
+  const workerData: DescribeOrder = { text, choice };
+  const order = { program, workerData, maxHeapMb, reads: 'the description' };
+  return await onThread(order, signal, (found: Described) => {
     if ('problem' in found) throw new DescriptionError(found.problem);
     return found;
-  } finally {
-    signal.removeEventListener('abort', end);
-    await worker.terminate();
-  }
-}
-
-const answerOf = (worker: Worker): Promise<Described> =>
-  new Promise((resolve, reject) => {
-    worker.once('message', (found: Described) => resolve(found));
-    worker.once('error', reject);
-    worker.once('exit', (code) =>
-      reject(new Error(`the thread that reads the description ended with code ${code}`)),
-    );
   });
+}
