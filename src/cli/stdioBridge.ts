@@ -182,7 +182,7 @@ export class StdioBridge {
     };
   }
 
-  /** One message is one line: in JSON text a line break can only be white space. */
+  /** Writes a message as one line: in JSON text a line break can only be white space. */
   private write(text: string): void {
     if (this.closed || this.options.client.write(`${text.replaceAll(/[\r\n]+/g, ' ')}\n`)) return;
     if (this.isPaused) return;

@@ -121,7 +121,7 @@ export class StdioEndpoint {
       length += bytes.length;
       if (status === 200 || length <= maxProblemBytes) parts.push(bytes);
     });
-    // What is wrong with it shows in its missing answer.
+    // The missing answer shows that it failed.
     stream.on('error', () => undefined);
     stream.on('close', () => {
       this.streams.delete(stream);

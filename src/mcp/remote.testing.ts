@@ -13,7 +13,8 @@ import { RawClient } from './rawClient.testing.ts';
 import { RemoteServer } from './remoteServer.testing.ts';
 import type { TargetView } from './targets/kind/target.ts';
 
-const quick = { firstDelayMs: 1, maxDelayMs: 4, maxFailures: 3, windowMs: 60_000, coolDownMs: 0 };
+/** Quick restarts. */
+export const quick = { firstDelayMs: 1, maxDelayMs: 4, maxFailures: 3, windowMs: 60_000, coolDownMs: 0 };
 
 export interface Stage {
   readonly server: RemoteServer;

@@ -14,6 +14,16 @@ export interface Seen {
   readonly message: Message;
 }
 
+/** Reads a request whole. */
+export async function readSeen(request: IncomingMessage): Promise<Seen> {
+  const parts: Buffer[] = [];
+  for await (const part of request) parts.push(part as Buffer);
+  const text = Buffer.concat(parts).toString();
+  const message = (text === '' ? {} : JSON.parse(text)) as Message;
+  const { method = '', url = '', headers } = request;
+  return { method, url, headers, message };
+}
+
 /** A request to the server, and the ways to answer it. */
 export class Incoming {
   readonly seen: Seen;
@@ -139,12 +149,7 @@ export class RemoteServer {
 
   private async take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.on('error', () => undefined);
-    const parts: Buffer[] = [];
-    for await (const part of request) parts.push(part as Buffer);
-    const text = Buffer.concat(parts).toString();
-    const message = (text === '' ? {} : JSON.parse(text)) as Message;
-    const { method = '', url = '', headers } = request;
-    const seen: Seen = { method, url, headers, message };
+    const seen = await readSeen(request);
     this.seen.push(seen);
     await this.answer(new Incoming(seen, response));
   }

@@ -138,7 +138,7 @@ export class Federation implements SessionFederation {
     if (pins === undefined || mode === undefined) return {};
     const scope = { backend: session.backendKey, target, mode };
     return {
-      // Nobody could say which definition is that of an item without one name.
+      // An item without one name has no definition that could be compared.
       allows: async (kind, name, text) =>
         name === undefined ? mode === 'warn' : await pins.allows(scope, kind, name, text),
     };

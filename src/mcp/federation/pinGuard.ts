@@ -43,7 +43,7 @@ export class PinGuard {
   ): Promise<boolean> {
     const fields = { backend, target, kind, name: name.slice(0, 200) };
     try {
-      // Nobody knows which value a client reads of a member that is there twice: the whole text counts.
+      // Clients read different values of a member that is there twice, so the whole text counts.
       const definition = hasRepeatedMembers(text) ? JSON.stringify({ text }) : definitionOf(kind, text);
       const verdict = await this.folder.check({ backend, target, kind, name }, definition);
       if (verdict === 'same' || verdict === 'new') return true;

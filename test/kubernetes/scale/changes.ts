@@ -40,7 +40,7 @@ const rest = async (): Promise<void> => await pause(50 + Math.random() * 300);
 
 let version = 0;
 
-/** One change, from the object that is written to the answer and the status that obey it. */
+/** A change, from the object that is written to the answer and the status that obey it. */
 interface Change {
   readonly write: () => Promise<unknown>;
   readonly untilTraffic: () => Promise<unknown>;

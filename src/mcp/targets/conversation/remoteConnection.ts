@@ -1,38 +1,27 @@
 import type { GatewayError } from '../../../errors.ts';
-import type { Limits, NetworkTarget } from '../../../model/index.ts';
-import type { Logger } from '../../../telemetry/index.ts';
+import type { NetworkTarget } from '../../../model/index.ts';
 import type { Reach } from '../../contract.ts';
 import type { Envelope, RpcId } from '../../json/envelope.ts';
 import type { CallLimit } from '../../limits/callTimeouts.ts';
-import type { RetainedMemory } from '../../limits/retainedMemory.ts';
 import { renderOutgoing, type Outgoing } from '../../messages/outgoing.ts';
 import { lateError, targetError } from '../../messages/rpcError.ts';
 import type {
   CanSeeResource,
   MessageOrigin,
   TargetConnection,
-  TargetListener,
   TargetState,
   TargetView,
   Waiter,
 } from '../kind/target.ts';
-import type { RestartPolicy, TargetServices, TargetUse } from '../kind/targetRuntime.ts';
+import type { ConnectionOptions, TargetServices, TargetUse } from '../kind/targetRuntime.ts';
 import { agree, type PinnedSession } from './pinnedSession.ts';
 import { PreviousServers } from './previousServers.ts';
 import { Reinitialization, type ReinitializedConnection } from './reinitialization.ts';
 import type { ServerTransport, TransportOwner } from './serverTransport.ts';
 import { StartTimer } from './startTimer.ts';
 
-export interface RemoteOptions {
+export interface RemoteOptions extends ConnectionOptions {
   readonly reach: Reach;
-  readonly restart: RestartPolicy;
-  readonly limits: () => Limits;
-  readonly log: Logger;
-  readonly listener: TargetListener;
-  /** Counts what is remembered for a server that must be told again. */
-  readonly keep: RetainedMemory;
-  readonly now: () => number;
-  readonly onRestart: (target: string) => void;
   /** Another process has begun the session. */
   readonly resumed: boolean;
 }

@@ -6,8 +6,11 @@ import { defaults, type Limits } from '../../../model/index.ts';
 import { Endpoints, type Target } from '../../../upstream/index.ts';
 import type { Reach } from '../../contract.ts';
 import { recordingLog } from '../../harness.testing.ts';
+import { RetainedMemory, RetainedMemoryPool } from '../../limits/retainedMemory.ts';
 import { RemoteServer } from '../../remoteServer.testing.ts';
 import type { StreamHost, StreamPlace } from '../http/streamHost.ts';
+import type { MessageOrigin, TargetListener } from '../kind/target.ts';
+import { quick } from '../../remote.testing.ts';
 import type { InFlightRequest } from './inFlightRequest.ts';
 import { newPinnedSession, type PinnedSession } from './pinnedSession.ts';
 
@@ -31,6 +34,33 @@ export async function startServer(t: TestContext, more: Partial<Reach> = {}) {
   const server = await RemoteServer.start();
   t.after(() => server.close());
   return { server, ...reachOf(t, { host: '127.0.0.1', port: server.port }, more) };
+}
+
+/** Options of a connection that records what its session hears. */
+export function recordedOptions() {
+  /** The messages that the session gets from the server. */
+  const heard: string[] = [];
+  const origins: MessageOrigin[] = [];
+  const listener: TargetListener = {
+    onMessage: (_target, { method }, origin) => {
+      heard.push(method);
+      origins.push(origin);
+    },
+    canSeeResource: () => () => true,
+    onDown: () => void heard.push('down'),
+    onGone: () => void heard.push('gone'),
+    onTaken: () => void heard.push('taken'),
+  };
+  const options = {
+    restart: quick,
+    limits: () => defaults.limits,
+    listener,
+    keep: new RetainedMemory(new RetainedMemoryPool(), 'holder'),
+    now: Date.now,
+    onRestart: () => void heard.push('again'),
+    resumed: false,
+  };
+  return { heard, origins, options };
 }
 
 /** A session that a server knows. */

@@ -33,7 +33,7 @@ export interface TransportOptions {
   readonly now: () => number;
 }
 
-/** What a caller of `post` may want to hear of. */
+/** Events of a POST that its caller may want to hear of. */
 export interface PostListener {
   /** The answer has begun. */
   readonly begun?: () => void;

@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { defaults } from '../../../model/index.ts';
 import { until } from '../../../until.testing.ts';
 import { remoteTarget } from '../../harness.testing.ts';
-import { RetainedMemory, RetainedMemoryPool } from '../../limits/retainedMemory.ts';
 import { RemoteServer, type Incoming } from '../../remoteServer.testing.ts';
-import type { MessageOrigin } from '../kind/target.ts';
 import { message, Waits } from '../kind/waiter.testing.ts';
 import { HttpConnection, type HttpOptions } from './httpConnection.ts';
-import { reachOf, startServer } from '../conversation/server.testing.ts';
+import { reachOf, recordedOptions, startServer } from '../conversation/server.testing.ts';
 
-const quick = { firstDelayMs: 1, maxDelayMs: 4, maxFailures: 3, windowMs: 60_000, coolDownMs: 0 };
 const initialize = {
   jsonrpc: '2.0',
   id: 0,
@@ -27,28 +23,11 @@ const echo = (text: string) => tool('echo', { text });
 /** A server, and a connection whose session is not begun yet. */
 async function start(t: TestContext, options: Partial<HttpOptions> = {}) {
   const { server, reach, log, lines, connections } = await startServer(t);
-  /** The messages that the session gets from the server. */
-  const heard: string[] = [];
-  const origins: MessageOrigin[] = [];
+  const { heard, origins, options: recorded } = recordedOptions();
   const connection = new HttpConnection(remoteTarget(server.url), {
     reach,
-    restart: quick,
-    limits: () => defaults.limits,
     log,
-    listener: {
-      onMessage: (_target, { method }, origin) => {
-        heard.push(method);
-        origins.push(origin);
-      },
-      canSeeResource: () => () => true,
-      onDown: () => void heard.push('down'),
-      onGone: () => void heard.push('gone'),
-      onTaken: () => void heard.push('taken'),
-    },
-    keep: new RetainedMemory(new RetainedMemoryPool(), 'holder'),
-    now: Date.now,
-    onRestart: () => void heard.push('again'),
-    resumed: false,
+    ...recorded,
     shared: () => false,
     ...options,
   });

@@ -54,6 +54,18 @@ export interface TargetSession extends TargetListener, Tenant {
   readonly shared: boolean;
 }
 
+/** The options of every connection that restores its session by itself. */
+export interface ConnectionOptions {
+  readonly restart: RestartPolicy;
+  readonly limits: () => Limits;
+  readonly log: Logger;
+  readonly listener: TargetListener;
+  /** Counts what is remembered for a server that must be told again. */
+  readonly keep: RetainedMemory;
+  readonly now: () => number;
+  readonly onRestart: (target: string) => void;
+}
+
 /** The use of a target by one session. */
 export interface TargetUse {
   readonly session: TargetSession;

@@ -3,14 +3,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { until } from '../../../until.testing.ts';
 import { mcpBackend, sseTarget, startHarness, stdioTarget } from '../../harness.testing.ts';
+import { quick } from '../../remote.testing.ts';
 import { RawClient } from '../../rawClient.testing.ts';
 import { SseServer } from './sseServer.testing.ts';
 
 test('a server over HTTP+SSE is one of several, before and after its stream breaks', async (t) => {
   const server = await SseServer.start();
   const targets = [sseTarget(server.url), stdioTarget()];
-  const restart = { firstDelayMs: 1, maxDelayMs: 4, maxFailures: 3, windowMs: 60_000, coolDownMs: 0 };
-  const harness = await startHarness({ backend: mcpBackend({ targets }), runtime: { restart } });
+  const harness = await startHarness({ backend: mcpBackend({ targets }), runtime: { restart: quick } });
   t.after(async () => {
     await harness.close();
     await server.close();

@@ -3,15 +3,13 @@ import { test, type TestContext } from 'node:test';
 import { defaults } from '../../../model/index.ts';
 import { closedPort } from '../../../upstream/endpoint.testing.ts';
 import { until } from '../../../until.testing.ts';
-import { RetainedMemory, RetainedMemoryPool } from '../../limits/retainedMemory.ts';
+import { quick } from '../../remote.testing.ts';
 import type { RemoteOptions } from '../conversation/remoteConnection.ts';
-import { reachOf } from '../conversation/server.testing.ts';
-import type { MessageOrigin } from '../kind/target.ts';
+import { reachOf, recordedOptions } from '../conversation/server.testing.ts';
 import { message, Waits } from '../kind/waiter.testing.ts';
 import { SseConnection } from './sseConnection.ts';
 import { SseServer, type Arrival } from './sseServer.testing.ts';
 
-const quick = { firstDelayMs: 1, maxDelayMs: 4, maxFailures: 3, windowMs: 60_000, coolDownMs: 0 };
 const initialize = {
   jsonrpc: '2.0',
   id: 0,
@@ -34,29 +32,12 @@ async function start(t: TestContext, options: Partial<RemoteOptions> = {}) {
     { host: '127.0.0.1', port: server.port },
     { path: '/sse' },
   );
-  /** The messages that the session gets from the server. */
-  const heard: string[] = [];
-  const origins: MessageOrigin[] = [];
+  const { heard, origins, options: recorded } = recordedOptions();
   const target = { kind: 'sse', name: 'old', host: '127.0.0.1', port: server.port, path: '/sse' } as const;
   const connection = new SseConnection(target, {
     reach,
-    restart: quick,
-    limits: () => defaults.limits,
     log,
-    listener: {
-      onMessage: (_target, { method }, origin) => {
-        heard.push(method);
-        origins.push(origin);
-      },
-      canSeeResource: () => () => true,
-      onDown: () => void heard.push('down'),
-      onGone: () => void heard.push('gone'),
-      onTaken: () => void heard.push('taken'),
-    },
-    keep: new RetainedMemory(new RetainedMemoryPool(), 'holder'),
-    now: Date.now,
-    onRestart: () => void heard.push('again'),
-    resumed: false,
+    ...recorded,
     ...options,
   });
   t.after(() => connection.close());

@@ -2,15 +2,7 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import type { Message } from '../../rawClient.testing.ts';
-
-export interface SeenRequest {
-  readonly method: string;
-  readonly url: string;
-  readonly headers: IncomingMessage['headers'];
-  /** The message of a POST. */
-  readonly message: Message;
-}
+import { readSeen, type Seen } from '../../remoteServer.testing.ts';
 
 /** An event stream of a client. */
 export class ClientStream {
@@ -45,7 +37,7 @@ export class ClientStream {
 
 /** A message to the server, its stream, and its POST, which has no receipt yet. */
 export interface Arrival {
-  readonly seen: SeenRequest;
+  readonly seen: Seen;
   readonly stream: ClientStream;
   readonly response: ServerResponse;
   /** Sends the receipt. */
@@ -59,7 +51,7 @@ export interface Arrival {
 type Answer = (x: Arrival) => void;
 
 export class SseServer {
-  readonly seen: SeenRequest[] = [];
+  readonly seen: Seen[] = [];
   readonly streams = new Map<string, ClientStream>();
   /** The answers of tools; the receipt of the POST is sent before. */
   readonly tools: Record<string, Answer> = {
@@ -69,7 +61,7 @@ export class SseServer {
   /** The answers of methods, which send the receipt too. */
   readonly methods: Record<string, Answer> = {};
   /** The answer to GET; undefined: a stream. */
-  get: ((response: ServerResponse, seen: SeenRequest) => void) | undefined;
+  get: ((response: ServerResponse, seen: Seen) => void) | undefined;
   /** The text of the event `endpoint` for a session. */
   endpoint = (id: string): string => `/message?sessionId=${id}`;
   private readonly server = createServer((request, response) => void this.take(request, response));
@@ -95,7 +87,7 @@ export class SseServer {
   }
 
   /** The requests with this JSON-RPC method, in order; `GET` for streams. */
-  of(method: string): SeenRequest[] {
+  of(method: string): Seen[] {
     return this.seen.filter((one) => (one.method === 'POST' ? one.message.method : one.method) === method);
   }
 
@@ -113,18 +105,13 @@ export class SseServer {
 
   private async take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.on('error', () => undefined);
-    const parts: Buffer[] = [];
-    for await (const part of request) parts.push(part as Buffer);
-    const text = Buffer.concat(parts).toString();
-    const { method = '', url = '', headers } = request;
-    const message = (text === '' ? {} : JSON.parse(text)) as Message;
-    const seen: SeenRequest = { method, url, headers, message };
+    const seen = await readSeen(request);
     this.seen.push(seen);
-    if (method === 'GET') this.open(response, seen);
+    if (seen.method === 'GET') this.open(response, seen);
     else this.answer(seen, response);
   }
 
-  private open(response: ServerResponse, seen: SeenRequest): void {
+  private open(response: ServerResponse, seen: Seen): void {
     if (this.get !== undefined) {
       this.get(response, seen);
       return;
@@ -137,7 +124,7 @@ export class SseServer {
     stream.event('endpoint', this.endpoint(id));
   }
 
-  private answer(seen: SeenRequest, response: ServerResponse): void {
+  private answer(seen: Seen, response: ServerResponse): void {
     const { message, url } = seen;
     const stream = this.streams.get(new URL(url, 'http://server').searchParams.get('sessionId') ?? '');
     if (stream === undefined) {

@@ -1,20 +1,12 @@
 import { asGatewayError, type GatewayError } from '../../../errors.ts';
 import { messageOf } from '../../../errorText.ts';
-import type { Limits, StdioTarget } from '../../../model/index.ts';
+import type { StdioTarget } from '../../../model/index.ts';
 import { ThrottledLog, type Logger } from '../../../telemetry/index.ts';
-import type { RetainedMemory } from '../../limits/retainedMemory.ts';
 import type { Envelope, RpcId } from '../../json/envelope.ts';
 import { renderOutgoing, type Outgoing } from '../../messages/outgoing.ts';
 import { lateError, targetError } from '../../messages/rpcError.ts';
-import type { RestartPolicy, Tenant as SessionActivity } from '../kind/targetRuntime.ts';
-import type {
-  CanSeeResource,
-  TargetConnection,
-  TargetListener,
-  TargetState,
-  TargetView,
-  Waiter,
-} from '../kind/target.ts';
+import type { ConnectionOptions, Tenant as SessionActivity } from '../kind/targetRuntime.ts';
+import type { CanSeeResource, TargetConnection, TargetState, TargetView, Waiter } from '../kind/target.ts';
 import { Backoff } from '../conversation/backoff.ts';
 import type { Child, ChildEvents } from './child.ts';
 import type { Children } from './children.ts';
@@ -27,17 +19,9 @@ import type { Claim, Slot, SlotUser } from './slots.ts';
 import { failureOf } from './failure.ts';
 import { StderrLog } from './stderrLog.ts';
 
-export interface StdioOptions {
+export interface StdioOptions extends ConnectionOptions {
   readonly children: Children;
   readonly activity: SessionActivity;
-  /** Counts what is remembered for a child that must be told again. */
-  readonly keep: RetainedMemory;
-  readonly limits: () => Limits;
-  readonly restart: RestartPolicy;
-  readonly log: Logger;
-  readonly listener: TargetListener;
-  readonly now: () => number;
-  readonly onRestart: (target: string) => void;
   /** The child was taken to make room for another session. */
   readonly onEvicted: (target: string) => void;
 }
