@@ -1,3 +1,4 @@
+import type { HeaderLine } from '../../http/index.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
 import type { Envelope, Span } from '../json/envelope.ts';
 import { splice, type Edit } from '../json/scan.ts';
@@ -11,6 +12,8 @@ export interface Outgoing {
   readonly edits: readonly Edit[];
   /** The time that the call may take; absent: as long as it takes. */
   readonly limit?: CallLimit;
+  /** Further header lines for a server over HTTP: the `Mcp-Param-*` of a client of the modern era. */
+  readonly headers?: readonly HeaderLine[];
 }
 
 /** The line for the wire, with the id that the connection gave the request. */

@@ -26,6 +26,7 @@ import type { SessionFederation } from './sessionFederation.ts';
 import { serverNotifications } from '../messages/mcpMethods.ts';
 import type { ItemNameSource } from '../items/itemVisibility.ts';
 import { serverOf, targetNow } from '../targets/sameServer.ts';
+import type { Era } from '../messages/eras.ts';
 import { errorResponse } from '../messages/rpcError.ts';
 import { readServerId, ServerRequests, idWithServerId, type ServerRequest } from './serverRequests.ts';
 import type { Outgoing } from '../messages/outgoing.ts';
@@ -131,6 +132,8 @@ export class Session implements TargetListener, Evictable {
   ended = false;
   /** The client can answer requests of servers. */
   takesRequests = true;
+  /** The era of the client. */
+  era: Era = 'legacy';
   /** Its id says what it takes to go on with it. */
   private carried: boolean;
   private readonly mayOutlive: () => boolean;

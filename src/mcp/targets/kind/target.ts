@@ -3,6 +3,7 @@
 import type { GatewayError } from '../../../errors.ts';
 import type { Reach } from '../../contract.ts';
 import type { Envelope, RpcId } from '../../json/envelope.ts';
+import type { Era } from '../../messages/eras.ts';
 import type { Outgoing } from '../../messages/outgoing.ts';
 
 /** May whoever reads the session's streams know of the resource? */
@@ -42,6 +43,8 @@ export interface TargetPlace {
 
 export interface TargetConnection {
   readonly name: string;
+  /** The era in which the server is spoken to, once `open` was answered; absent: legacy. */
+  readonly era?: Era;
   /** The first request of a session; it is kept to be said again after a restart. */
   open(initialize: Outgoing, waiter: Waiter): void;
   /** Answers the id on the wire, 0 where the call failed at once. */

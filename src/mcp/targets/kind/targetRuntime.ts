@@ -5,6 +5,7 @@ import type { Logger, Metrics } from '../../../telemetry/index.ts';
 import type { Reach } from '../../contract.ts';
 import type { Budget, Evictable } from '../../limits/budget.ts';
 import type { RetainedMemory } from '../../limits/retainedMemory.ts';
+import type { Era } from '../../messages/eras.ts';
 import type { TargetConnection, TargetListener, TargetPlace } from './target.ts';
 
 /** The delays for a server that keeps dying: short, then ever longer, then no restart until a client asks again. */
@@ -52,6 +53,8 @@ export interface TargetSession extends TargetListener, Tenant {
   readonly resumed: boolean;
   /** Other processes may hold the session as well. */
   readonly shared: boolean;
+  /** The era of the client of the session. */
+  readonly era: Era;
 }
 
 /** The options of every connection that restores its session by itself. */
