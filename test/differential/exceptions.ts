@@ -158,6 +158,12 @@ export const exceptions: Readonly<Record<Family, readonly Exception[]>> = {
       as: '<token>',
       reason: 'The tool tells the token of its progress. The gateway gives servers tokens of its own.',
     },
+    {
+      place: 'federated',
+      pattern: /(?<="progressToken":)(?:"one \d+"|\d+)(?=\})/,
+      as: '<token>',
+      reason: 'Two servers may ask with the same token, so the gateway puts the name of the target into it.',
+    },
   ],
   files: [
     ...composed,

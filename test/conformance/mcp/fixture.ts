@@ -1,14 +1,23 @@
 /**
  * The server that the MCP conformance suite talks to: `node fixture.ts` serves stdio, `node fixture.ts --http`
  * serves Streamable HTTP on a free loopback port and prints its URL on the first line of stdout.
+ *
+ * Options: `--era legacy` serves only revisions up to 2025-11-25, `--era modern` only 2026-07-28.
  */
-import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { parseArgs } from 'node:util';
+import { allEras } from './fixture/eras.ts';
 import { serveHttp } from './fixture/http.ts';
-import { createFixture } from './fixture/server.ts';
+import { serveOverStdio } from './fixture/stdio.ts';
 
-if (process.argv.includes('--http')) {
-  const { url } = await serveHttp();
+const { values } = parseArgs({
+  options: { http: { type: 'boolean' }, era: { type: 'string', default: 'both' } },
+});
+const eras = allEras.find((each) => each === values.era);
+if (eras === undefined) throw new Error(`--era ${values.era}: expected one of ${allEras.join(', ')}`);
+
+if (values.http === true) {
+  const { url } = await serveHttp(eras);
   console.log(url);
 } else {
-  serveStdio(createFixture);
+  await serveOverStdio(eras);
 }

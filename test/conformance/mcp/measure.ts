@@ -10,7 +10,7 @@ const audience = 'api://conformance';
 
 /** The suite against the fixture's own Streamable HTTP endpoint. */
 export async function measureDirect(revision: string): Promise<Results> {
-  const server = await serveHttp();
+  const server = await serveHttp('both');
   try {
     return await runSuite(server.url, revision);
   } finally {
@@ -27,7 +27,7 @@ export async function measureGateway(revision: string, way: Way): Promise<Result
   await using stack = new AsyncDisposableStack();
   let target: object = { stdio: { cmd: process.execPath, args: [fixture] } };
   if (way === 'Streamable HTTP') {
-    const server = await serveHttp();
+    const server = await serveHttp('both');
     stack.defer(() => server.close());
     target = { mcp: { host: server.url } };
   }
