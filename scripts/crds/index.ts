@@ -2,7 +2,9 @@ import { stringify } from 'yaml';
 import { z } from 'zod';
 import { parametersSchema } from '../../src/controller/provision/parameters.ts';
 import { mcpBackendSchema } from '../../src/controller/translate/mcpSchema.ts';
+import { isDuration } from '../../src/schema/index.ts';
 import { ancestorsStatus } from './ancestors.ts';
+import { durationForm } from './durationForm.ts';
 import { gatewayPolicySpec } from './gatewayPolicy.ts';
 import { structural } from './structural.ts';
 
@@ -54,7 +56,7 @@ const kinds: readonly Kind[] = [
     kind: 'McpBackend',
     plural: 'mcpbackends',
     shortNames: ['mcpb'],
-    description: 'An MCP server that HTTPRoutes name in their backendRefs.',
+    description: 'MCP servers that HTTPRoutes name in their backendRefs: clients see them as one server.',
     spec: mcpBackendSchema,
     status: ancestorsStatus,
     columns: [{ name: 'Target', type: 'string', jsonPath: '.spec.targets[0].name' }, accepted, age],
@@ -73,9 +75,19 @@ const kinds: readonly Kind[] = [
   },
 ];
 
+const schemaOf = (spec: z.ZodType): Readonly<Record<string, unknown>> =>
+  z.toJSONSchema(spec, {
+    target: 'openapi-3.0',
+    io: 'input',
+    override: ({ zodSchema, jsonSchema }) => {
+      // Editors show examples; a CRD has no place for them.
+      delete jsonSchema.examples;
+      if (isDuration(zodSchema)) Object.assign(jsonSchema, durationForm);
+    },
+  });
+
 function definition({ kind, plural, shortNames, description, spec, status, labels, columns }: Kind): object {
-  const schema =
-    typeof spec === 'function' ? spec() : z.toJSONSchema(spec, { target: 'openapi-3.0', io: 'input' });
+  const schema = typeof spec === 'function' ? spec() : schemaOf(spec);
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',

@@ -9,6 +9,7 @@ import {
   requestPolicies,
   schemaOf,
 } from '../../src/controller/translate/policyKinds.ts';
+import { durationForm } from './durationForm.ts';
 import { settingsRules } from './settingsRules.ts';
 
 /** A JSON Schema, as zod writes it. */
@@ -29,8 +30,6 @@ const dropped: ReadonlySet<string> = new Set([
   'additionalProperties',
   durationMark,
 ]);
-
-const duration = { pattern: '^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$', maxLength: 64 };
 
 /** The schemas of all policies, as a CRD can say them. */
 export const policyProperties = (): Readonly<Record<string, Schema>> =>
@@ -67,7 +66,7 @@ function simplified(given: Schema, path: readonly string[]): Schema {
     result['additionalProperties'] = simplified(additionalProperties, [...path, '*']);
   const form = formAt(path);
   const formed = form === undefined ? result : inForm(result, form);
-  if (schema[durationMark] === true) Object.assign(formed, duration);
+  if (schema[durationMark] === true) Object.assign(formed, durationForm);
   return { ...formed, ...settingsRules(path, formed) };
 }
 

@@ -1,3 +1,4 @@
+export { buildFederation } from './build/mcp.ts';
 export { buildTarget } from './build/target.ts';
 export { FileSource, type FileSourceOptions } from './fileSource.ts';
 export { missingFiles } from './files.ts';
@@ -8,6 +9,7 @@ export { nearest } from './nearest.ts';
 export { renderProblem, type Problem } from './problem.ts';
 export { backendPolicies, type BackendPolicySettings } from './schema/backendPolicies.ts';
 export { parseListenAddress } from '../schema/index.ts';
+export { federationFields, type FederationSettings } from './schema/mcp.ts';
 export { usualSuites } from './schema/serverTls.ts';
 export type { Secrets } from './secrets.ts';
 export type { Environment } from './variables.ts';

@@ -111,7 +111,7 @@ export async function startControlPlane(
     watchNamespaces: settings.watchNamespaces,
     process: defaults,
     ...(proxyImage === undefined ? {} : { installation }),
-    ...(models === undefined ? {} : { podKey: (backend) => models.podKeyOf(backend) }),
+    ...(models === undefined ? {} : { podKey: (pod) => models.podKeyOf(pod) }),
     troubles: () => models?.troubles ?? new Map(),
     onTranslation: (translation) => models?.publish(translation),
     onAddresses: (endpoints) => models?.publishAddresses(endpoints),

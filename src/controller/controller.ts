@@ -54,10 +54,10 @@ export interface ControllerOptions {
   /** By `namespace/name`: what proxies could not make of the models of their Gateways. Asked before each translation. */
   readonly troubles?: () => ReadonlyMap<string, readonly ReportedProblem[]>;
   /**
-   * The key that proxies show to the pod of an McpBackend, by its `namespace/name`; undefined while that is not
-   * known. Left out, McpBackends have no pods of their own.
+   * The key that proxies show to the pod of a target, by `namespace/name/target` of its McpBackend; undefined while
+   * that is not known. Left out, McpBackends have no pods of their own.
    */
-  readonly podKey?: (backend: string) => string | undefined;
+  readonly podKey?: (pod: string) => string | undefined;
   /** Everything was translated anew. */
   readonly onTranslation?: (translation: Translation) => void;
   /** Only addresses have changed: those of every key that the last translation names. */

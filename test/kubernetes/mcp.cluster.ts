@@ -18,12 +18,21 @@ const service = { name: 'tools', port: 80 };
 /** The error of a spec → the spec. */
 const wrong: Readonly<Record<string, object>> = {
   'no target': { targets: [] },
-  'several targets': {
+  'two targets of one name': {
     targets: [
       { name: 'a', service },
-      { name: 'b', service },
+      { name: 'a', stdio: { command: 'x' } },
     ],
   },
+  'a mode of prefixes that is none': { targets: [{ name: 'a', service }], prefixMode: 'sometimes' },
+  'a separator that no name can have': { targets: [{ name: 'a', service }], prefixSeparator: '/' },
+  'a wait without a unit': { targets: [{ name: 'a', service }], targetWait: '5' },
+  'a time of calls without a unit': { targets: [{ name: 'a', service, callTimeout: '5' }] },
+  'a name that no tool can have': {
+    targets: [{ name: 'a', service }],
+    view: { tools: [{ name: 'x', as: 'a b' }] },
+  },
+  pins: { targets: [{ name: 'a', service }], pin: 'warn' },
   'a target that is two things': { targets: [{ name: 'a', service, stdio: { command: 'x' } }] },
   'a target that is nothing': { targets: [{ name: 'a' }] },
   'a target without a name': { targets: [{ service }] },
@@ -81,6 +90,23 @@ const right: Readonly<Record<string, object>> = {
   }),
   'a Service of another namespace': {
     targets: [{ name: 'a', service: { ...service, namespace: 'other', path: '/v1/mcp' } }],
+  },
+  'several targets': {
+    targets: [
+      { name: 'a', service, callTimeout: '1m30s', toolTimeouts: { slow: '10m' } },
+      { name: 'b_2', stdio: { command: 'x', placement: 'Pod', image: 'b:1' } },
+      { name: 'c', sseService: service },
+    ],
+    statefulMode: 'stateless',
+    prefixMode: 'always',
+    prefixSeparator: '__',
+    failureMode: 'failOpen',
+    targetWait: '2s',
+    view: {
+      rest: 'show',
+      tools: [{ target: 'a', name: 'find', as: 'search', description: 'Finds things.' }],
+      resources: [{ uri: 'file:///*', hide: true }],
+    },
   },
   'a host': host({
     host: 'mcp.example.com',
@@ -153,7 +179,7 @@ describe('McpBackend', needsCluster, () => {
   const start = async (t: TestContext) => {
     const { controller, lines } = await startLeader(t, await stage.connect(), {
       installation: () => installation,
-      podKey: (backend) => `key of ${backend}`,
+      podKey: (pod) => `key of ${pod}`,
     });
     const models = (): ReadonlyMap<string, unknown> => controller.translation?.models ?? new Map();
     const model = (): string => JSON.stringify([...models()]);
@@ -240,7 +266,7 @@ describe('McpBackend', needsCluster, () => {
 
   test('has a pod of its own where that is allowed, made and kept and taken away', async (t) => {
     const { model, modelOf, pods } = await start(t);
-    const name = mcpPodName('portcullis.dev/gateway', 'five');
+    const name = mcpPodName('portcullis.dev/gateway', 'five', 'a');
     const kinds = ['serviceaccount', 'configmap', 'networkpolicy', 'service', 'deployment'];
     const called = (kind: string): string => (kind === 'serviceaccount' ? `${name}.mcp` : name);
     const gone = async (): Promise<void> => {
@@ -268,9 +294,9 @@ describe('McpBackend', needsCluster, () => {
     for (const kind of kinds) await eventually(kind, called(kind), () => true);
     // The environment of the program is known to its pod alone.
     await until('the pod gets it', () => pods().includes('"KEY":"open barley"'));
-    await until('the proxies know the way', () => model().includes('key of default/five'));
+    await until('the proxies know the way', () => model().includes('key of default/five/a'));
     assert.ok(!model().includes('open barley') && !modelOf('default/five').includes('"cmd"'));
-    assert.ok(!pods().includes('key of default/five'));
+    assert.ok(!pods().includes('key of default/five/a'));
 
     await stage.cluster.kubectl([
       'patch',
@@ -305,7 +331,7 @@ describe('McpBackend', needsCluster, () => {
 
   test('does not take what another has under the name of its pod', async (t) => {
     const { model } = await start(t);
-    const name = mcpPodName('portcullis.dev/gateway', 'six');
+    const name = mcpPodName('portcullis.dev/gateway', 'six', 'a');
     await stage.cluster.apply(
       [
         object('v1', 'Service', name, { spec: { ports: [{ port: 8080 }] } }),
@@ -317,7 +343,7 @@ describe('McpBackend', needsCluster, () => {
     );
     await eventually('mcpbackend', 'six', says('Programmed', 'False', 'Pending', 'belongs to another'));
     // It would be told what lets proxies in.
-    assert.ok(!model().includes('key of default/six'));
+    assert.ok(!model().includes('key of default/six/a'));
     assert.equal((await get('service', name))?.spec['clusterIP'] === 'None', false);
   });
 

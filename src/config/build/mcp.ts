@@ -1,10 +1,10 @@
-import { targetOfFile, type ConnectionSettings } from '../../mcp/targets/facts.ts';
+import { callTimeouts, targetOfFile, type ConnectionSettings } from '../../mcp/targets/facts.ts';
 import type { McpBackend, McpItemView, McpTarget, ViewEntry } from '../../model/index.ts';
 import { policiesOn } from '../../policies/facts.ts';
 import type { HostAndPort } from '../../schema/index.ts';
 import type { Path } from '../path.ts';
 import type { BackendPolicySettings, TargetPolicySettings } from '../schema/backendPolicies.ts';
-import type { McpSettings } from '../schema/mcp.ts';
+import type { FederationSettings, McpSettings } from '../schema/mcp.ts';
 import type { McpViewSettings } from '../schema/mcpView.ts';
 import type { Surroundings } from './surroundings.ts';
 import { buildPolicies } from './policies.ts';
@@ -29,16 +29,31 @@ export function buildMcp(
     targets: settings.targets.map((target, index) =>
       buildMcpTarget(target, [...path, 'targets', index], around, ofRoute),
     ),
-    prefixMode: settings.prefixMode ?? 'conditional',
-    ...(settings.prefixSeparator !== undefined && { prefixSeparator: settings.prefixSeparator }),
-    ...(settings.failureMode === 'failOpen' && { failOpen: true as const }),
-    ...(settings.targetWait !== undefined && { targetWaitMs: settings.targetWait }),
+    ...buildFederation(settings),
     ...(settings.pin !== undefined && { pin: settings.pin }),
-    ...(settings.statefulMode === 'stateless' && { stateless: true as const }),
-    ...(settings.view !== undefined && { view: buildView(settings.view) }),
     dnsRebindingProtection: settings.dnsRebindingProtection ?? false,
   };
 }
+
+/** How clients see several targets as one server. */
+export const buildFederation = ({
+  prefixMode = 'conditional',
+  prefixSeparator,
+  failureMode,
+  targetWait,
+  statefulMode,
+  view,
+}: FederationSettings): Pick<
+  McpBackend,
+  'prefixMode' | 'prefixSeparator' | 'failOpen' | 'targetWaitMs' | 'stateless' | 'view'
+> => ({
+  prefixMode,
+  ...(prefixSeparator !== undefined && { prefixSeparator }),
+  ...(failureMode === 'failOpen' && { failOpen: true }),
+  ...(targetWait !== undefined && { targetWaitMs: targetWait }),
+  ...(statefulMode === 'stateless' && { stateless: true }),
+  ...(view !== undefined && { view: buildView(view) }),
+});
 
 function buildView({ rest = 'hide', tools, prompts, resources }: McpViewSettings): McpItemView {
   return {
@@ -63,7 +78,7 @@ const buildEntry = ({ target, name, hide, as, title, description }: WrittenEntry
 });
 
 function buildMcpTarget(
-  { name, policies = {}, resume = true, callTimeout, toolTimeouts, ...written }: TargetSettings,
+  { name, policies = {}, resume = true, ...written }: TargetSettings,
   path: Path,
   around: Surroundings,
   ofRoute: BackendPolicySettings,
@@ -71,10 +86,7 @@ function buildMcpTarget(
   const target = targetOfFile(written, {
     name,
     resume,
-    timeouts: {
-      ...(callTimeout === undefined ? {} : { callTimeoutMs: callTimeout }),
-      ...(toolTimeouts === undefined ? {} : { toolTimeoutsMs: toolTimeouts }),
-    },
+    timeouts: callTimeouts(written),
     policies: buildPolicies(stepsOf(policies), [...path, 'policies'], around),
     connection: (at, backend) => buildConnection(at, backend, policies, around, ofRoute),
   });

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { choice, fields, parsed } from '../../schema/index.ts';
+import { choice, fields } from '../../schema/index.ts';
 
 /** Characters of names of tools and prompts (MCP 2025-11-25, "Tool Names"). */
-const newName = parsed('a name of at most 128 letters, digits, dots, dashes and underscores', (text) =>
-  /^[A-Za-z0-9._-]{1,128}$/.test(text) ? text : undefined,
-);
+const newName = z.string().regex(/^[A-Za-z0-9._-]{1,128}$/, {
+  error: 'expected a name of at most 128 letters, digits, dots, dashes and underscores',
+});
 
 const common = {
   target: z.string().optional().describe('The target of the item; any target if absent.'),

@@ -1,7 +1,7 @@
 import type { Infrastructure, KubeObjects, Translation } from '../translate/index.ts';
 import { keyOfNamed } from '../translate/lookup.ts';
 import type { Gateway, GatewayClass } from '../types/index.ts';
-import { infrastructureOf } from './infrastructure.ts';
+import { infrastructureOf, type Provisioned } from './infrastructure.ts';
 import type { KnownParameters } from './knownParameters.ts';
 import { isMadeBy, proxyName } from './names.ts';
 import { objectsOf } from './objects.ts';
@@ -14,6 +14,8 @@ export interface FleetOptions extends ReconcilerOptions {
   /** Undefined while it is not known yet: nothing is made then. */
   readonly installation: () => Installation | undefined;
 }
+
+const none: Provisioned = { deployment: undefined, service: undefined, problems: [] };
 
 /** The proxies of all Gateways: makes what serves each, keeps it so, and knows how it fares. */
 export class Fleet {
@@ -29,8 +31,8 @@ export class Fleet {
         queue: 'proxies',
         failureMessage: 'Object of a Gateway could not be created',
         field: 'gateway',
-        nameOf: ({ metadata }) => proxyName(metadata.name),
-        statusOf: infrastructureOf,
+        namesOf: ({ metadata }) => [proxyName(metadata.name)],
+        statusOf: (gateway, [proxies = none]) => infrastructureOf(gateway, proxies),
       },
       options,
     );
@@ -100,7 +102,7 @@ export class Fleet {
 
   /** The replicas that the autoscaler has set meanwhile. */
   #replicasOf(gateway: Gateway): number | undefined {
-    const { deployment } = this.#reconciler.servingOf(gateway);
+    const [{ deployment } = none] = this.#reconciler.servingOf(gateway);
     return (deployment?.['spec'] as { readonly replicas?: number } | undefined)?.replicas;
   }
 
@@ -109,7 +111,7 @@ export class Fleet {
   }
 
   #hasOurs(gateway: Gateway): boolean {
-    const { deployment, service } = this.#reconciler.servingOf(gateway);
+    const [{ deployment, service } = none] = this.#reconciler.servingOf(gateway);
     return [deployment, service].some(
       (object) => object !== undefined && isMadeBy(this.#options.controllerName, object.metadata),
     );

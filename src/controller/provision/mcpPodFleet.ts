@@ -1,19 +1,25 @@
 import { mcpPodName, type McpPod, type PodInfrastructure, type Translation } from '../translate/index.ts';
 import { keyOfNamed } from '../translate/lookup.ts';
+import { podTargetsOf, podsOf } from '../translate/mcpBackends.ts';
 import type { McpBackend } from '../types/index.ts';
 import type { FleetOptions } from './fleet.ts';
-import { podInfrastructureOf } from './infrastructure.ts';
+import { podInfrastructureOf, type Provisioned } from './infrastructure.ts';
 import { mcpPodObjects, type PodRequest } from './mcpPodObjects.ts';
 import { isMadeBy } from './names.ts';
 import { ObjectReconciler } from './objectReconciler.ts';
 
-/** The pods of McpBackends that have one of their own: makes them, keeps them so, and knows how they fare. */
+/** The pods of an McpBackend, in the order of `podsOf`; undefined where there is nothing of a pod. */
+type Pods = readonly (PodInfrastructure | undefined)[];
+
+/** The pods of the targets of McpBackends: makes them, keeps them so, and knows how they fare. */
 export class McpPodFleet {
   readonly #installation: FleetOptions['installation'];
-  readonly #reconciler: ObjectReconciler<McpBackend, PodInfrastructure>;
+  readonly #reconciler: ObjectReconciler<McpBackend, Pods>;
 
   constructor(options: FleetOptions) {
     const { controllerName } = options;
+    const namesOf = (backend: McpBackend): readonly string[] =>
+      podTargetsOf(backend).map((target) => mcpPodName(controllerName, backend.metadata.name, target));
     this.#installation = options.installation;
     this.#reconciler = new ObjectReconciler(
       {
@@ -22,8 +28,11 @@ export class McpPodFleet {
         queue: 'mcp-pods',
         failureMessage: 'Object of an McpBackend could not be created',
         field: 'mcpBackend',
-        nameOf: ({ metadata }) => mcpPodName(controllerName, metadata.name),
-        statusOf: (_, provisioned) => podInfrastructureOf(provisioned),
+        namesOf,
+        statusOf: (backend, provisioned) => {
+          const names = namesOf(backend);
+          return provisioned.map((one, index) => ofPod(names[index] ?? '', one));
+        },
         // Controllers of other names may have made a pod for the same McpBackend.
         mayDelete: ({ metadata }) => isMadeBy(controllerName, metadata),
       },
@@ -31,9 +40,18 @@ export class McpPodFleet {
     );
   }
 
-  /** By `namespace/name` of the McpBackends: the pod of each, where there is one or ought to be. */
+  /** The pods of the McpBackends, by `podKeyOf` their targets, where there is one or ought to be. */
   infrastructure(backends: readonly McpBackend[]): ReadonlyMap<string, PodInfrastructure> {
-    return this.#reconciler.statuses(backends);
+    const statuses = this.#reconciler.statuses(backends);
+    return new Map(
+      backends.flatMap((backend) => {
+        const pods = statuses.get(keyOfNamed(backend)) ?? [];
+        return podsOf(backend).flatMap((key, index) => {
+          const pod = pods[index];
+          return pod === undefined ? [] : [[key, pod] as const];
+        });
+      }),
+    );
   }
 
   /** Everything was translated: what each McpBackend ought to have now. */
@@ -42,12 +60,12 @@ export class McpPodFleet {
     if (installation === undefined) return;
     for (const object of backends) {
       // Programs end when no Gateway uses them any more, or may use them.
-      const pod = pods.get(keyOfNamed(object));
-      if (pod !== undefined) {
-        const wanted = mcpPodObjects(requestOf(pod), installation);
+      const wanted = podsOf(object)
+        .flatMap((key) => pods.get(key) ?? [])
+        .flatMap((pod) => mcpPodObjects(requestOf(pod), installation));
+      if (wanted.length > 0)
         this.#reconciler.want(object, JSON.stringify([object.metadata.uid, wanted]), () => wanted);
-      } else if ((this.#reconciler.wish(object) ?? this.#present(object)) === 'objects')
-        this.#reconciler.release(object);
+      else if (this.#hasObjects(object)) this.#reconciler.release(object);
     }
     this.#reconciler.keep(backends);
   }
@@ -71,10 +89,17 @@ export class McpPodFleet {
     await this.#reconciler.close();
   }
 
-  #present(object: McpBackend): 'objects' | 'none' {
-    const { deployment, service } = this.#reconciler.servingOf(object);
-    return deployment === undefined && service === undefined ? 'none' : 'objects';
+  #hasObjects(object: McpBackend): boolean {
+    const wish = this.#reconciler.wish(object);
+    return wish === undefined ? this.#reconciler.serves(object) : wish === 'objects';
   }
+}
+
+/** Undefined where there is nothing of the pod, and no problem of it. */
+function ofPod(name: string, { deployment, service, problems }: Provisioned): PodInfrastructure | undefined {
+  const own = problems.filter(({ object }) => object.endsWith(`/${name}`) || object.endsWith(`/${name}.mcp`));
+  if (deployment === undefined && service === undefined && own.length === 0) return undefined;
+  return podInfrastructureOf({ deployment, service, problems: own });
 }
 
 const requestOf = ({ model: _, ...request }: McpPod): PodRequest => request;

@@ -1,6 +1,13 @@
 import type { KubeObject, ObjectMeta } from '../api/object.ts';
 import { operatorPorts } from '../operatorPorts.ts';
-import { mcpAccountName, mcpModelKey, mcpPodName, mcpPodPort, type McpPod } from '../translate/index.ts';
+import {
+  mcpAccountName,
+  mcpModelKey,
+  mcpPodName,
+  mcpPodPort,
+  podKeyOf,
+  type McpPod,
+} from '../translate/index.ts';
 import { keyOfNamed } from '../translate/lookup.ts';
 import { podOf } from './deployment.ts';
 import { controllerAnnotation, installationAnnotation, selectorOf } from './names.ts';
@@ -8,19 +15,20 @@ import type { Installation } from './request.ts';
 
 const temporary = '/tmp';
 
-/** The inputs for the objects of an McpBackend with a pod of its own. */
+/** The inputs for the objects of a target with a pod of its own. */
 export type PodRequest = Omit<McpPod, 'model'>;
 
 /**
- * The objects of an McpBackend whose program runs in a pod of its own, in the order in which they are made: what the
- * pod needs comes before it, and what keeps others out too. A pure function.
+ * The objects of a target whose program runs in a pod of its own, in the order in which they are made: what the pod
+ * needs comes before it, and what keeps others out too. A pure function.
  */
 export function mcpPodObjects(request: PodRequest, installation: Installation): readonly KubeObject[] {
-  const { object, gateways, image, resources } = request;
+  const { object, target, gateways, image, resources } = request;
   const { namespace = '', name } = object.metadata;
   const { controllerName } = installation;
+  const podName = mcpPodName(controllerName, name, target);
   const selector = {
-    'portcullis.dev/mcp-pod': mcpPodName(controllerName, name),
+    'portcullis.dev/mcp-pod': podName,
     'app.kubernetes.io/managed-by': 'portcullis',
   };
   const labels = {
@@ -29,7 +37,7 @@ export function mcpPodObjects(request: PodRequest, installation: Installation): 
     'app.kubernetes.io/component': 'mcp',
   };
   const metadata: ObjectMeta = {
-    name: mcpPodName(controllerName, name),
+    name: podName,
     namespace,
     labels,
     annotations: {
@@ -37,9 +45,9 @@ export function mcpPodObjects(request: PodRequest, installation: Installation): 
       [installationAnnotation]: installation.controller,
     },
   };
-  const account = mcpAccountName(controllerName, name);
+  const account = mcpAccountName(controllerName, name, target);
   const spec = podOf({
-    model: mcpModelKey(keyOfNamed(object)),
+    model: mcpModelKey(podKeyOf(keyOfNamed(object), target)),
     account,
     trust: metadata.name,
     installation,

@@ -53,7 +53,7 @@ test('the reconciler knows which objects are being created for the first time', 
       queue: 'test',
       failureMessage: 'no',
       field: 'owner',
-      nameOf: () => 'one',
+      namesOf: () => ['one'],
       statusOf: () => {
         made.resolve();
         return 'there';

@@ -8,7 +8,7 @@ import { WorkQueue } from '../work/workQueue.ts';
 import { Provisioner, type ProvisionerOptions, type ProvisionProblem } from '../write/provisioner.ts';
 import type { Provisioned } from './infrastructure.ts';
 import { isOfAnother } from './names.ts';
-import type { ProvisionedObjects } from './provisionedObjects.ts';
+import type { ProvisionedObjects, Serving } from './provisionedObjects.ts';
 
 /** The objects of one kind of owners, and their names. */
 export interface ReconciledKind<Owner extends Named, Status> {
@@ -19,10 +19,13 @@ export interface ReconciledKind<Owner extends Named, Status> {
   /** The log message for an object that cannot be made, and the field that names the owner. */
   readonly failureMessage: string;
   readonly field: string;
-  /** The name of an owner's Deployment and Service. */
-  readonly nameOf: (owner: Owner) => string;
-  /** The part of an owner's status about them. */
-  readonly statusOf: (owner: Owner, provisioned: Provisioned) => Status;
+  /** The names of an owner's Deployments, each with a Service of the same name. */
+  readonly namesOf: (owner: Owner) => readonly string[];
+  /**
+   * The part of an owner's status about them.
+   * @param provisioned in the order of the names; each with all problems of the owner
+   */
+  readonly statusOf: (owner: Owner, provisioned: readonly Provisioned[]) => Status;
   readonly mayDelete?: ProvisionerOptions['mayDelete'];
 }
 
@@ -125,9 +128,14 @@ export class ObjectReconciler<Owner extends Named, Status> {
     return wish.objects === undefined ? 'none' : 'objects';
   }
 
-  /** The serving objects of an owner. */
-  servingOf(owner: Owner): ReturnType<ProvisionedObjects['servingOf']> {
-    return this.#options.objects.servingOf(owner.metadata, this.#kind.nameOf(owner));
+  /** The serving objects of an owner, in the order of their names. */
+  servingOf(owner: Owner): readonly Serving[] {
+    return this.#kind.namesOf(owner).map((name) => this.#options.objects.servingOf(owner.metadata, name));
+  }
+
+  /** Has the owner any serving objects, whatever their names? */
+  serves(owner: Owner): boolean {
+    return this.#options.objects.serves(owner.metadata);
   }
 
   /** Is something being made? */
@@ -140,10 +148,11 @@ export class ObjectReconciler<Owner extends Named, Status> {
     return this.#known.has(key);
   }
 
-  /** Is what serves an owner, by its `namespace/name`, just being made for the first time? Its Service is the last. */
+  /** Is what serves an owner, by its `namespace/name`, just being made for the first time? A Service is the last. */
   isBeginning(key: string): boolean {
     const wish = this.#wishes.get(key);
-    return wish !== undefined && this.#queue.works(key) && this.servingOf(wish.owner).service === undefined;
+    if (wish === undefined || !this.#queue.works(key)) return false;
+    return this.servingOf(wish.owner).some(({ service }) => service === undefined);
   }
 
   /** The new leader does the work that the leader before it did not do. */
@@ -203,9 +212,13 @@ export class ObjectReconciler<Owner extends Named, Status> {
   }
 
   #newsOf(owner: Owner): Status | undefined {
-    const { deployment, service } = this.servingOf(owner);
+    const all = this.servingOf(owner);
     const problems = this.#problems.get(keyOfNamed(owner)) ?? [];
-    if (deployment === undefined && service === undefined && problems.length === 0) return undefined;
-    return this.#kind.statusOf(owner, { deployment, service, problems });
+    const isThere = all.some(({ deployment, service }) => deployment !== undefined || service !== undefined);
+    if (!isThere && problems.length === 0) return undefined;
+    return this.#kind.statusOf(
+      owner,
+      all.map((serving) => ({ ...serving, problems })),
+    );
   }
 }

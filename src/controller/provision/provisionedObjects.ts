@@ -1,6 +1,6 @@
 import type { Logger } from '../../telemetry/index.ts';
 import type { KubeApi } from '../api/api.ts';
-import { isRecord, type KubeObject } from '../api/object.ts';
+import { isRecord, type KubeObject, type ObjectMeta } from '../api/object.ts';
 import { resourceName } from '../api/resource.ts';
 import { limitOf } from '../translate/index.ts';
 import { Informer } from '../watch/informer.ts';
@@ -27,6 +27,12 @@ function trimMade(object: KubeObject): KubeObject {
   const isOurs = typeof authorities === 'string' && authorities.length <= limitOf('ca.crt');
   return { apiVersion, kind, metadata, data: isOurs ? { 'ca.crt': authorities } : {} };
 }
+
+/** The serving objects of one name. */
+export type Serving = Readonly<Record<'deployment' | 'service', KubeObject | undefined>>;
+
+const isOwnedBy = ({ metadata }: KubeObject, uid: string | undefined): boolean =>
+  metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;
 
 /** All existing objects that the controller has made. */
 export class ProvisionedObjects {
@@ -70,18 +76,25 @@ export class ProvisionedObjects {
   }
 
   /** The Deployment and Service of an owner: those of another owner serve another. */
-  servingOf(
-    { namespace, uid }: { readonly namespace?: string | undefined; readonly uid?: string | undefined },
-    name: string,
-  ): Record<'deployment' | 'service', KubeObject | undefined> {
+  servingOf({ namespace, uid }: Pick<ObjectMeta, 'namespace' | 'uid'>, name: string): Serving {
     const find = (kind: string): KubeObject | undefined => {
-      const object = this.#informers
-        .find(({ resource }) => resource.kind === kind)
-        ?.objects.get(namespace, name);
-      const owned = object?.metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;
-      return owned ? object : undefined;
+      const object = this.#ofKind(kind)?.objects.get(namespace, name);
+      return object !== undefined && isOwnedBy(object, uid) ? object : undefined;
     };
     return { deployment: find('Deployment'), service: find('Service') };
+  }
+
+  /** Has an owner any Deployment or Service? */
+  serves({ namespace = '', uid }: Pick<ObjectMeta, 'namespace' | 'uid'>): boolean {
+    return ['Deployment', 'Service'].some((kind) =>
+      [...(this.#ofKind(kind)?.objects.inNamespace(namespace) ?? [])].some((object) =>
+        isOwnedBy(object, uid),
+      ),
+    );
+  }
+
+  #ofKind(kind: string): Informer<KubeObject> | undefined {
+    return this.#informers.find(({ resource }) => resource.kind === kind);
   }
 
   async close(): Promise<void> {

@@ -109,11 +109,11 @@ test('the account that is made for the proxies of a Gateway reads its model, and
   );
 });
 
-test('the pod of an McpBackend reads its own model, and no Gateway has an account of its name', async (t) => {
+test('the pod of a target reads its own model, and no Gateway has an account of its name', async (t) => {
   const kube = await startKubeServer(t);
   const stage = await start(t, kube);
   await stage.server.ready;
-  const own = mcpAccountName('portcullis.dev/gateway', 'tools');
+  const own = mcpAccountName('portcullis.dev/gateway', 'tools', 'a');
   const object = { metadata: { name: 'tools', namespace: 'ns' } };
   stage.server.publish({
     // The account is named as the pod is, the dot aside.
@@ -122,23 +122,26 @@ test('the pod of an McpBackend reads its own model, and no Gateway has an accoun
       [`ns/${own}`, model],
     ]),
     pods: new Map([
-      ['ns/tools', { object, gateways: [], model }],
-      ['ns/other', { object, gateways: [], model }],
-      ['ns/lacking', { object, gateways: [], model: undefined }],
+      ['ns/tools/a', { object, target: 'a', gateways: [], model }],
+      ['ns/tools/b', { object, target: 'b', gateways: [], model }],
+      ['ns/other/a', { object, target: 'a', gateways: [], model }],
+      ['ns/lacking/a', { object, target: 'a', gateways: [], model: undefined }],
     ]),
     endpoints: new Map(),
   });
   const folder = new Folder(t);
-  const pod = await proxyOf(t, folder, stage, kube, `ns:${own}`, 'ns/mcp_tools');
+  const pod = await proxyOf(t, folder, stage, kube, `ns:${own}`, 'ns/mcp_tools_a');
   await pod.synchronized();
   const foreign: readonly (readonly [string, string])[] = [
-    [own, 'ns/mcp_other'],
+    [own, 'ns/mcp_other_a'],
+    [own, 'ns/mcp_tools_b'],
+    [own, 'ns/mcp_tools'],
     [own, 'ns/gw'],
     [own, `ns/${own}`],
-    ['gw', 'ns/mcp_tools'],
-    ['tools', 'ns/mcp_tools'],
+    ['gw', 'ns/mcp_tools_a'],
+    ['tools', 'ns/mcp_tools_a'],
     // The account of a controller with another name.
-    [mcpAccountName('example.com/gateway', 'tools'), 'ns/mcp_tools'],
+    [mcpAccountName('example.com/gateway', 'tools', 'a'), 'ns/mcp_tools_a'],
   ];
   for (const [account, what] of foreign) {
     const proxy = await proxyOf(t, folder, stage, kube, `ns:${account}`, what);
@@ -149,15 +152,15 @@ test('the pod of an McpBackend reads its own model, and no Gateway has an accoun
   await pod.source.close();
 });
 
-test('each McpBackend has its own pod credential, derived from the seed', async (t) => {
+test('each pod has its own credential, derived from the seed', async (t) => {
   const kube = await startKubeServer(t);
   let told = false;
   const stage = await start(t, kube, { onSessionKeys: () => (told = true) });
   await until('the keys are known', () => told);
-  const key = stage.server.podKeyOf('ns/tools');
+  const key = stage.server.podKeyOf('ns/tools/a');
   assert.match(key ?? '', /^[0-9a-f]{64}$/);
-  assert.equal(stage.server.podKeyOf('ns/tools'), key);
-  assert.notEqual(stage.server.podKeyOf('ns/other'), key);
+  assert.equal(stage.server.podKeyOf('ns/tools/a'), key);
+  for (const other of ['ns/tools/b', 'ns/other/a']) assert.notEqual(stage.server.podKeyOf(other), key);
 });
 
 test('the proxies of a Gateway have a session key in common, whichever controller they ask, and no other has it', async (t) => {

@@ -143,9 +143,9 @@ export class ModelServer {
     return this.server.troubles;
   }
 
-  /** The key that proxies show to the pod of an McpBackend; undefined while that is not known. */
-  podKeyOf(backend: string): string | undefined {
-    return this.sessions.podKeyOf(backend);
+  /** The key that proxies show to the pod of a target; undefined while that is not known. */
+  podKeyOf(pod: string): string | undefined {
+    return this.sessions.podKeyOf(pod);
   }
 
   publish({ models, pods, endpoints }: Pick<Translation, 'models' | 'pods' | 'endpoints'>): void {
@@ -202,12 +202,12 @@ export class ModelServer {
 }
 
 /**
- * The proxies of a Gateway run as the one ServiceAccount that is made for them, in its namespace; so does the pod of an
- * McpBackend.
+ * The proxies of a Gateway run as the one ServiceAccount that is made for them, in its namespace; so does the pod of a
+ * target.
  */
 function mayRead(controllerName: string, { namespace, name }: Account, model: string): boolean {
   const [at = '', of = ''] = model.split('/');
-  const backend = mcpOfModel(of);
-  const account = backend === undefined ? proxyName(of) : mcpAccountName(controllerName, backend);
+  const pod = mcpOfModel(of);
+  const account = pod === undefined ? proxyName(of) : mcpAccountName(controllerName, pod.name, pod.target);
   return namespace === at && name === account;
 }

@@ -49,11 +49,11 @@ export class SessionSeed {
   }
 
   /**
-   * The key that proxies show to the pod of an McpBackend, 64 hex digits; undefined while the seed is not known.
-   * @param backend `namespace/name`
+   * The key that proxies show to the pod of a target, 64 hex digits; undefined while the seed is not known.
+   * @param pod `namespace/name/target` of the McpBackend
    */
-  podKeyOf(backend: string): string | undefined {
-    return this.derived(`portcullis mcp pods\n${backend}`);
+  podKeyOf(pod: string): string | undefined {
+    return this.derived(`portcullis mcp pods\n${pod}`);
   }
 
   private derived(purpose: string): string | undefined {

@@ -74,7 +74,9 @@ function ruleBytes({ policies, backends, mirrors = [] }: Route): number {
 
 function backendBytes(backend: Backend): number {
   if (backend.kind === 'http') return httpBytes(backend);
-  return backend.kind === 'mcp' ? backend.targets.reduce((sum, target) => sum + bytesOf(target), 0) : 0;
+  if (backend.kind !== 'mcp') return 0;
+  const { targets, view } = backend;
+  return targets.reduce((sum, target) => sum + bytesOf(target), view === undefined ? 0 : bytesOf(view));
 }
 
 const httpBytes = ({ policies = [], tls }: HttpBackend): number =>

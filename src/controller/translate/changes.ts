@@ -5,9 +5,10 @@ import type { KubeObjects, TranslateOptions } from './contract.ts';
 import { pairsOf } from './grants.ts';
 import type { AskedBy } from './index.ts';
 import { askedFields, keyOfNamed, newAsked, type Asked } from './lookup.ts';
+import { podsOf } from './mcpBackends.ts';
 import { targetKeys } from './policies.ts';
 
-/** By `namespace/name` of the McpBackend. */
+/** The keys that let proxies in, by `namespace/name/target` of the pods. */
 export type PodKeys = ReadonlyMap<string, string | undefined>;
 
 /** The input of a translation. */
@@ -18,7 +19,7 @@ interface Input {
 }
 
 export const podKeysOf = ({ mcpBackends }: KubeObjects, { pods }: TranslateOptions): PodKeys =>
-  new Map(mcpBackends.map((backend) => [keyOfNamed(backend), pods?.key(keyOfNamed(backend))]));
+  new Map(mcpBackends.flatMap(podsOf).map((pod) => [pod, pods?.key(pod)]));
 
 /**
  * The names behind which a Gateway may find something else than before. A policy stands for its targets: Gateways ask
@@ -120,14 +121,10 @@ function* changedPods(
   { options: old, podKeys }: Input,
   { objects, options, podKeys: keys }: Input,
 ): Iterable<string> {
-  for (const backend of objects.mcpBackends) {
-    const key = keyOfNamed(backend);
-    if (
-      podKeys.get(key) !== keys.get(key) ||
-      !isDeepStrictEqual(old.pods?.infrastructure.get(key), options.pods?.infrastructure.get(key))
-    )
-      yield key;
-  }
+  const hasChanged = (pod: string): boolean =>
+    podKeys.get(pod) !== keys.get(pod) ||
+    !isDeepStrictEqual(old.pods?.infrastructure.get(pod), options.pods?.infrastructure.get(pod));
+  for (const backend of objects.mcpBackends) if (podsOf(backend).some(hasChanged)) yield keyOfNamed(backend);
 }
 
 export const isSameButForStatus = (a: Named, b: Named): boolean =>

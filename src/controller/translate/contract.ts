@@ -81,7 +81,7 @@ export interface Infrastructure {
   readonly pending?: string;
 }
 
-/** The known facts about the pod of an McpBackend. */
+/** The known facts about the pod of a target. */
 export interface PodInfrastructure {
   /** Its Service is there, and ours: another's of that name would be told the key. */
   readonly reachable: boolean;
@@ -89,15 +89,11 @@ export interface PodInfrastructure {
   readonly pending?: string;
 }
 
-/** The pods of McpBackends that want one of their own. */
+/** The pods of the targets of McpBackends that want one of their own, by `namespace/name/target` (`podKeyOf`). */
 export interface PodSurroundings {
-  /** By `namespace/name` of the McpBackend. */
   readonly infrastructure: ReadonlyMap<string, PodInfrastructure>;
-  /**
-   * The key that lets proxies in, by `namespace/name`: each McpBackend has its own. Undefined while it is not
-   * known.
-   */
-  readonly key: (backend: string) => string | undefined;
+  /** The key that lets proxies in: each pod has its own. Undefined while it is not known. */
+  readonly key: (pod: string) => string | undefined;
   /** Whether keys are known by now, as they are moments after the start. */
   readonly isKnown: boolean;
 }
@@ -137,7 +133,7 @@ export interface TranslateOptions {
 export interface Translation {
   /** By `namespace/name`; the Gateways that are accepted. */
   readonly models: ReadonlyMap<string, GatewayModel>;
-  /** By `namespace/name`; the McpBackends that are to have a pod of their own. */
+  /** The pods that targets of McpBackends are to have, by `namespace/name/target` (`podKeyOf`). */
   readonly pods: ReadonlyMap<string, McpPod>;
   /** For every key that a model names. */
   readonly endpoints: EndpointTable;
@@ -154,9 +150,10 @@ export interface GatewayModel {
   readonly endpoints: ReadonlySet<string>;
 }
 
-/** The pod of an McpBackend. */
+/** The pod of a target of an McpBackend. */
 export interface McpPod {
   readonly object: McpBackend;
+  readonly target: string;
   /** The Gateways whose proxies are let in; at least one. */
   readonly gateways: readonly Gateway[];
   /** The image; that of the controller unless given. */

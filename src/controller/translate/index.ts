@@ -8,7 +8,8 @@ import { guardInto, type Defect, type Guard } from './guard.ts';
 import { modelOf } from './gatewayModel.ts';
 import { readGateway, setsByGateway } from './gateways.ts';
 import { McpResolver } from './mcpBackendRef.ts';
-import { McpBackends, mcpBackendStatus } from './mcpBackends.ts';
+import { McpBackends } from './mcpBackends.ts';
+import { mcpBackendStatus } from './mcpStatus.ts';
 import { McpPods } from './mcpPods.ts';
 import { GatewayRights } from './mcpRights.ts';
 import { byAge, keyOfNamed, Lookups, newAsked, type Asked, type Lookup } from './lookup.ts';
@@ -38,7 +39,7 @@ export type {
 export { EndpointFinder } from './endpoints.ts';
 export { limitOf, namespaceBudget } from './entries.ts';
 export { mcpPodPort } from './mcpPod.ts';
-export { mcpAccountName, mcpModelKey, mcpOfModel, mcpPodName } from './mcpPodNames.ts';
+export { mcpAccountName, mcpModelKey, mcpOfModel, mcpPodName, podKeyOf } from './mcpPodNames.ts';
 export { noteReplaced } from './pem.ts';
 export { isForPrograms } from './mcpEnvironment.ts';
 

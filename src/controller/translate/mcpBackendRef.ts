@@ -1,20 +1,16 @@
-import {
-  clusterTargetOf,
-  type ClusterTarget,
-  type ClusterTools,
-  type Made,
-  type Refusal,
-  type ServicePort,
-} from '../../mcp/targets/facts.ts';
-import type { McpBackend, McpTarget } from '../../model/index.ts';
+import { buildFederation, type FederationSettings } from '../../config/index.ts';
+import type { ClusterTarget, ClusterTools, Made, Refusal, ServicePort } from '../../mcp/targets/facts.ts';
+import type { CallTimeouts, McpBackend, McpTarget } from '../../model/index.ts';
 import type { BackendRef } from '../types/index.ts';
 import { mcpParty, type Asker, type BackendResolver } from './backendRef.ts';
 import { problem, type Problem } from './conditions.ts';
 import { written } from './grants.ts';
 import type { Lookup } from './lookup.ts';
-import type { McpBackends, McpState, McpUse } from './mcpBackends.ts';
+import type { McpBackends, McpState, TargetUse } from './mcpBackends.ts';
 import type { PodSurroundings } from './contract.ts';
-import { backendDefaults, beingSetUp, remoteTarget } from './mcpPod.ts';
+import { beingSetUp, remoteTarget, targetThatIsDown } from './mcpPod.ts';
+import { podKeyOf } from './mcpPodNames.ts';
+import { joinedProblem } from './mcpStatus.ts';
 import { environmentOf } from './mcpEnvironment.ts';
 import type { GatewayRights } from './mcpRights.ts';
 import { authoritiesOf, type Checked } from './pem.ts';
@@ -28,11 +24,18 @@ export interface McpTools {
   readonly controllerName: string;
 }
 
-const refused = (reason: string, message: string): Refusal => ({
-  as: 'refused',
-  why: problem(reason, message),
-});
 const unresolved = (why: Problem): Refusal => ({ as: 'unresolved', why });
+
+/** The backend that a reference leads to, and its problem; without a backend, the reference leads nowhere. */
+export type ResolvedMcp =
+  | { readonly backend: Omit<McpBackend, 'weight' | 'place'>; readonly why: Problem | undefined }
+  | { readonly backend?: undefined; readonly why: Problem };
+
+/** A target as it is written, and the target of the model or the reason why there is none. */
+interface MadeTarget {
+  readonly written: ClusterTarget;
+  readonly made: Made<McpTarget>;
+}
 
 /** Follows the references of HTTPRoutes to McpBackends, and those of McpBackends to what they need. */
 export class McpResolver {
@@ -45,73 +48,103 @@ export class McpResolver {
   }
 
   /** @param reference one of `isMcpRef` */
-  resolve(reference: BackendRef, asker: Asker): Omit<McpBackend, 'weight' | 'place'> | Problem {
+  resolve(reference: BackendRef, asker: Asker): ResolvedMcp {
     const { from, gateway, attached } = asker;
     const { name, port } = reference;
     const namespace = namespaceOf(reference, from.namespace);
     const key = `${namespace}/${name}`;
     const party = mcpParty(namespace);
     const what = written(party.kind, namespace, name);
+    const none = (reason: string, message: string): ResolvedMcp => ({
+      why: problem(reason, `${what}: ${message}`),
+    });
     if (!gateway.lookup.grants.permit(from, party, name))
-      return problem('RefNotPermitted', `${what}: no ReferenceGrant allows it`);
+      return none('RefNotPermitted', 'no ReferenceGrant allows it');
     const state = this.tools.backends.find(key, gateway);
-    if (state === undefined) return problem('BackendNotFound', `${what}: there is none`);
-    const target = this.targetOf(state, namespace, asker);
-    const wrong = 'why' in target ? { [target.as]: target.why } : {};
-    if (attached) state.uses.set(gateway.key, { gateway, ...wrong, ...this.programOf(state, target, asker) });
-    if ('why' in target) return problem(target.why.reason, `${what}: ${target.why.message}`);
+    if (state === undefined) return none('BackendNotFound', 'there is none');
+    const all = state.targets.map((target) => this.make(target, state, namespace, asker));
+    if (attached) state.uses.set(gateway.key, { gateway, targets: all.map(({ use }) => use) });
+    const { spec } = state;
+    if ('reason' in spec) return none(spec.reason, spec.message);
     if (port !== undefined)
-      return problem('UnsupportedValue', `${what}: its ports are said by itself, so none can be named here`);
+      return none('UnsupportedValue', 'its ports are said by itself, so none can be named here');
+    const targets = servedTargets(spec, all);
+    const wrong = joinedProblem(
+      all.flatMap(({ written: { name: target }, made }) =>
+        'why' in made ? [{ name: target, why: made.why }] : [],
+      ),
+    );
+    const why = wrong && problem(wrong.reason, `${what}: ${wrong.message}`);
+    if (targets === undefined) return { why: why ?? problem('Invalid', `${what}: it has no target`) };
     return {
-      kind: 'mcp',
-      key: `mcp/${key}`,
-      targets: [target],
-      ...backendDefaults,
+      backend: {
+        kind: 'mcp',
+        key: `mcp/${key}`,
+        targets,
+        ...buildFederation(spec),
+        dnsRebindingProtection: false,
+      },
+      why,
+    };
+  }
+
+  private make(
+    target: ClusterTarget,
+    state: McpState,
+    namespace: string,
+    asker: Asker,
+  ): MadeTarget & { readonly use: TargetUse } {
+    const { name } = target;
+    const made = this.targetOf(target, state, namespace, asker);
+    return {
+      written: target,
+      made,
+      use: {
+        name,
+        ...('why' in made ? { wrong: made } : {}),
+        ...this.programOf(target, made, namespace, asker),
+      },
     };
   }
 
   /** The program of its own pod, where the Gateway allows it one. */
   private programOf(
-    { spec, object }: McpState,
+    target: ClusterTarget,
     made: Made<McpTarget>,
+    namespace: string,
     asker: Asker,
-  ): Pick<McpUse, 'program'> {
-    const target = writtenTarget(spec);
-    if (target?.pod === undefined || ('why' in made && made.as === 'refused')) return {};
-    const program = target.build(this.toolsFor(object.metadata.namespace ?? '', asker));
+  ): Pick<TargetUse, 'program'> {
+    if (target.pod === undefined || ('why' in made && made.as === 'refused')) return {};
+    const program = target.build(this.toolsFor(namespace, asker));
     return 'why' in program ? {} : { program };
   }
 
-  private targetOf(state: McpState, namespace: string, asker: Asker): Made<McpTarget> {
-    const { spec } = state;
-    if ('reason' in spec) return { as: 'refused', why: spec };
-    const target = writtenTarget(spec);
-    // The schema sees to it that there is one.
-    if (target === undefined) return refused('Invalid', 'a target has none of its forms');
+  private targetOf(target: ClusterTarget, state: McpState, namespace: string, asker: Asker): Made<McpTarget> {
     const { right } = target;
     const { gateway } = asker;
     if (right !== undefined && !this.tools.rights.permit(right, gateway, namespace))
-      return refused(right.lacking, notAllowed(right.name, gateway.key, namespace));
+      return { as: 'refused', why: problem(right.lacking, notAllowed(right.name, gateway.key, namespace)) };
     const made = target.build(this.toolsFor(namespace, asker));
-    return target.pod === undefined || 'why' in made ? made : this.inPod(target, state, asker);
+    return target.pod === undefined || 'why' in made ? made : this.inPod(target, made, state, asker);
   }
 
   /** The proxies know where its pod is and what to show there, and nothing of the program. */
   private inPod(
     target: ClusterTarget,
+    program: McpTarget,
     { object: { metadata } }: McpState,
     { gateway, attached }: Asker,
   ): Made<McpTarget> {
     const { namespace = '', name } = metadata;
     const { pods, controllerName } = this.tools;
-    const state = podState(pods, `${namespace}/${name}`);
+    const state = podState(pods, podKeyOf(`${namespace}/${name}`, target.name));
     if ('reason' in state) {
       if (attached && pods !== undefined && !pods.isKnown) gateway.waits = true;
       return { as: 'pending', why: state };
     }
     const remote = remoteTarget(target, { namespace, name, controllerName }, state.key);
     if (attached && remote.endpoints !== undefined) gateway.endpoints.add(remote.endpoints);
-    return remote;
+    return { ...remote, ...timesOf(program) };
   }
 
   private toolsFor(namespace: string, asker: Asker): ClusterTools {
@@ -131,11 +164,25 @@ export class McpResolver {
   }
 }
 
-/** The target of an McpBackend; its schema allows exactly one. */
-export const writtenTarget = (spec: McpState['spec']): ClusterTarget | undefined => {
-  const target = 'reason' in spec ? undefined : spec.targets[0];
-  return target && clusterTargetOf(target);
-};
+/** The time that calls of a program may take, wherever it runs. */
+const timesOf = ({ callTimeoutMs, toolTimeoutsMs }: McpTarget): CallTimeouts => ({
+  ...(callTimeoutMs === undefined ? {} : { callTimeoutMs }),
+  ...(toolTimeoutsMs === undefined ? {} : { toolTimeoutsMs }),
+});
+
+/**
+ * The targets to serve. Where each target stands for itself, one that cannot be used is served as one that is down, so
+ * that no other target inherits its names.
+ * @returns undefined where none can be served
+ */
+function servedTargets(
+  { failureMode }: FederationSettings,
+  all: readonly MadeTarget[],
+): readonly McpTarget[] | undefined {
+  const usable = all.filter(({ made }) => !('why' in made)).length;
+  if (usable === 0 || (usable < all.length && failureMode !== 'failOpen')) return undefined;
+  return all.map(({ written: { name }, made }) => ('why' in made ? targetThatIsDown(name) : made));
+}
 
 /** The authorities that ConfigMaps of a namespace hold. */
 function authoritiesIn(

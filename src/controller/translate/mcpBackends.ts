@@ -1,18 +1,24 @@
+import { clusterTargetOf, type ClusterTarget, type Refusal } from '../../mcp/targets/facts.ts';
 import type { McpTarget } from '../../model/index.ts';
 import type { McpBackend } from '../types/index.ts';
-import { problem, verdict, type Problem } from './conditions.ts';
-import type { StatusUpdate } from './contract.ts';
+import { problem, type Problem } from './conditions.ts';
 import type { Guard } from './guard.ts';
 import { keyOfNamed } from './lookup.ts';
+import { podKeyOf } from './mcpPodNames.ts';
 import { mcpBackendSchema, type McpBackendSpec } from './mcpSchema.ts';
 import { said } from './settings.ts';
 import type { GatewayState, NamedGateway } from './state.ts';
-import { ancestorOf, ancestorsStatus } from './status.ts';
+
+/** The result of reading an McpBackend. */
+interface Reading {
+  readonly spec: McpBackendSpec | Problem;
+  /** In the order of the spec; none where it is wrong. */
+  readonly targets: readonly ClusterTarget[];
+}
 
 /** The state of an McpBackend. */
-export interface McpState {
+export interface McpState extends Reading {
   readonly object: McpBackend;
-  readonly spec: McpBackendSpec | Problem;
   /** By `namespace/name` of the Gateways whose routes use it. */
   readonly uses: Map<string, McpUse>;
 }
@@ -20,12 +26,15 @@ export interface McpState {
 /** The state of an McpBackend at one Gateway. */
 export interface McpUse {
   readonly gateway: NamedGateway;
+  /** In the order of the spec; none where it is wrong. */
+  readonly targets: readonly TargetUse[];
+}
+
+/** The state of a target of an McpBackend at one Gateway. */
+export interface TargetUse {
+  readonly name: string;
   /** The reason why it cannot be used there. */
-  readonly refused?: Problem;
-  /** A reference that cannot be followed. */
-  readonly unresolved?: Problem;
-  /** It is not there yet. */
-  readonly pending?: Problem;
+  readonly wrong?: Refusal;
   /** The program of its own pod, if it wants one, the Gateway allows it, and everything it needs is there. */
   readonly program?: McpTarget;
 }
@@ -37,7 +46,7 @@ export class McpBackends {
   constructor(objects: readonly McpBackend[], guard: Guard) {
     for (const object of objects)
       guard('McpBackend', object, () => {
-        this.states.set(keyOfNamed(object), { object, spec: read(object), uses: new Map() });
+        this.states.set(keyOfNamed(object), { object, ...read(object), uses: new Map() });
       });
   }
 
@@ -60,45 +69,26 @@ export class McpBackends {
   }
 }
 
-/** Objects are replaced when they change, so what was read of one holds as long as it lives. */
-const readings = new WeakMap<McpBackend, McpBackendSpec | Problem>();
+/** The targets of an McpBackend that ask for pods. */
+export const podTargetsOf = (object: McpBackend): readonly string[] =>
+  read(object).targets.flatMap(({ name, pod }) => (pod === undefined ? [] : [name]));
 
-function read(object: McpBackend): McpBackendSpec | Problem {
-  const known = readings.get(object);
-  if (known !== undefined) return known;
-  const result = mcpBackendSchema.safeParse(object.spec ?? {});
-  const reading = result.success ? result.data : problem('Invalid', said(result.error.issues));
-  readings.set(object, reading);
+/** The keys (`podKeyOf`) of these pods, in the same order. */
+export const podsOf = (object: McpBackend): readonly string[] =>
+  podTargetsOf(object).map((name) => podKeyOf(keyOfNamed(object), name));
+
+/** Objects are replaced when they change, so what was read of one holds as long as it lives. */
+const readings = new WeakMap<McpBackend, Reading>();
+
+function read(object: McpBackend): Reading {
+  let reading = readings.get(object);
+  if (reading === undefined) {
+    const result = mcpBackendSchema.safeParse(object.spec ?? {});
+    reading = result.success
+      ? // The schema sees to it that each has a form.
+        { spec: result.data, targets: result.data.targets.flatMap((one) => clusterTargetOf(one) ?? []) }
+      : { spec: problem('Invalid', said(result.error.issues)), targets: [] };
+    readings.set(object, reading);
+  }
   return reading;
 }
-
-/** The known facts about the pod of a usable McpBackend with a pod of its own. */
-export interface PodNews {
-  /** The reason why it does not serve. */
-  readonly problem: Problem | undefined;
-}
-
-const programmed = 'Programmed';
-
-/** Undefined where it is not, and was not, of our concern. */
-export const mcpBackendStatus = (
-  { object, uses }: McpState,
-  pod: PodNews | undefined,
-  controllerName: string,
-  now: string,
-): StatusUpdate | undefined =>
-  ancestorsStatus(
-    'McpBackend',
-    object,
-    Array.from(uses.values(), ({ gateway, refused, unresolved, pending }) => ({
-      ...ancestorOf(gateway),
-      verdicts: [
-        verdict('Accepted', refused),
-        verdict('ResolvedRefs', unresolved),
-        ...(pod === undefined || refused !== undefined ? [] : [verdict(programmed, pending ?? pod.problem)]),
-      ],
-    })),
-    controllerName,
-    now,
-    [programmed],
-  );

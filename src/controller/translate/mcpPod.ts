@@ -10,23 +10,23 @@ import { checked } from './settings.ts';
 export const mcpPodPort = 8_080;
 const path = '/mcp';
 
+/** The name of a target, and its form. */
+type WrittenTarget = Pick<ClusterTarget, 'name' | 'field'>;
+
 export const beingSetUp = 'its pod is being set up';
 
-/** The settings of every backend with a single target. */
-export const backendDefaults: Pick<McpBackend, 'prefixMode' | 'dnsRebindingProtection'> = {
+/** The settings of a backend with the program of one target: proxies see to all else. */
+const single: Pick<McpBackend, 'prefixMode' | 'dnsRebindingProtection'> = {
   prefixMode: 'conditional',
   dnsRebindingProtection: false,
 };
 
-/**
- * @param key `namespace/name` of the McpBackend
- * @param field the form of its target
- */
-const placeOf = (key: string, field: string): Place => ({
+/** @param key `namespace/name` of the McpBackend */
+const placeOf = (key: string, { name, field }: WrittenTarget): Place => ({
   file: `McpBackend ${key}`,
   line: 1,
   column: 1,
-  path: `spec.targets[0].${field}`,
+  path: `spec.targets[${name}].${field}`,
 });
 
 function use(name: PolicyName, settings: unknown, place: Place): PolicyUse {
@@ -36,16 +36,17 @@ function use(name: PolicyName, settings: unknown, place: Place): PolicyUse {
 }
 
 /**
- * The target by which proxies reach the pod of an McpBackend.
+ * The target by which proxies reach the pod of a target.
  * @param key what they show to be let in
  */
 export function remoteTarget(
-  { name, field }: Pick<ClusterTarget, 'name' | 'field'>,
+  target: WrittenTarget,
   backend: { readonly namespace: string; readonly name: string; readonly controllerName: string },
   key: string,
 ): TargetOverNetwork {
   const { namespace } = backend;
-  const service = mcpPodName(backend.controllerName, backend.name);
+  const { name } = target;
+  const service = mcpPodName(backend.controllerName, backend.name, name);
   return {
     kind: 'http',
     name,
@@ -53,14 +54,25 @@ export function remoteTarget(
     port: mcpPodPort,
     path,
     endpoints: endpointKey(`${namespace}/${service}`, { port: mcpPodPort, protocol: 'TCP' }),
-    policies: [use(policyNames.backendAuth, { key }, placeOf(`${namespace}/${backend.name}`, field))],
+    policies: [use(policyNames.backendAuth, { key }, placeOf(`${namespace}/${backend.name}`, target))],
   };
 }
 
+/** Stands for a target that cannot be used: nothing can be reached there. */
+export const targetThatIsDown = (name: string): TargetOverNetwork => ({
+  kind: 'http',
+  name,
+  // RFC 6761: no host has such a name.
+  host: 'down.invalid',
+  port: mcpPodPort,
+  path,
+  addresses: [],
+});
+
 /**
- * The model of an McpBackend's pod: its program, for clients that show the key.
+ * The model of the pod of a target: its program, for clients that show the key.
  * @param backend `namespace/name`
- * @param field the form of its target
+ * @param field the form of the target
  */
 export function podModel(
   backend: string,
@@ -69,7 +81,7 @@ export function podModel(
   key: string,
   process: ProcessSettings,
 ): Model {
-  const place = placeOf(backend, field);
+  const place = placeOf(backend, { name: target.name, field });
   // The pod holds only a digest of the key: the program runs beside it.
   const keys = [{ keyHash: `sha256:${hash('sha256', key)}` }];
   return {
@@ -93,7 +105,7 @@ export function podModel(
                     kind: 'mcp',
                     key: `mcp/${backend}`,
                     targets: [target],
-                    ...backendDefaults,
+                    ...single,
                     weight: 1,
                     place,
                   },

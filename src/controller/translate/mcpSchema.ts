@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { clusterFieldNames, clusterFields } from '../../mcp/targets/facts.ts';
+import { federationFields } from '../../config/index.ts';
+import {
+  callFields,
+  clusterFieldNames,
+  clusterFields,
+  haveDifferentNames,
+  targetName,
+} from '../../mcp/targets/facts.ts';
 import { byName, crdRules } from '../../schema/index.ts';
 
 /**
@@ -11,15 +18,7 @@ const listed = `${clusterFieldNames.slice(0, -1).join(', ')} and ${clusterFieldN
 const oneForm = `exactly one of ${listed} is needed`;
 
 const target = z
-  .strictObject({
-    name: z
-      .string()
-      .min(1)
-      .max(64)
-      .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/)
-      .describe('Names the target in logs and, where names are prefixed, in the names of its tools.'),
-    ...clusterFields,
-  })
+  .strictObject({ name: targetName, ...callFields, ...clusterFields })
   .refine(
     (one) =>
       Object.entries(one).filter(([name, form]) => clusterFieldNames.includes(name) && form !== undefined)
@@ -33,16 +32,43 @@ const target = z
     }),
   );
 
-const oneTarget = 'exactly one target: several are not served yet, they come with federation';
+const mostTargets = 64;
 
-export const mcpBackendSchema = z.strictObject({
+const noPins =
+  'definitions cannot be pinned here: pins are files of one gateway, and the proxies of a Gateway share none';
+
+const shape = z.strictObject({
   targets: z
     .array(target)
     .min(1)
-    .max(16)
-    .refine((targets) => targets.length === 1, oneTarget)
-    .meta({ ...crdRules({ rule: 'self.size() == 1', message: oneTarget }), ...byName })
-    .describe('The MCP server to serve; exactly one in this version.'),
+    .max(mostTargets)
+    .refine(haveDifferentNames, 'another target has this name')
+    .meta(byName)
+    .describe('The MCP servers to serve, behind one endpoint.'),
+  ...federationFields,
+  // The field is there to be refused: a field that the API server drops would seem to hold.
+  pin: z
+    .string()
+    .refine(() => false, noPins)
+    .meta(crdRules({ rule: 'false', message: noPins }))
+    .optional()
+    .describe('Refused: pins are for the configuration file.'),
 });
 
+export const mcpBackendSchema = shape.superRefine(checkView);
+
 export type McpBackendSpec = z.output<typeof mcpBackendSchema>;
+
+/** Entries of a view name targets. */
+function checkView({ targets, view = {} }: z.output<typeof shape>, context: z.RefinementCtx): void {
+  const names = targets.map(({ name }) => name);
+  for (const list of ['tools', 'prompts', 'resources'] as const)
+    for (const [index, entry] of (view[list] ?? []).entries()) {
+      const { target: named } = entry;
+      const wrong = (field: string, message: string): void =>
+        context.addIssue({ code: 'custom', path: ['view', list, index, field], message });
+      if (named !== undefined && !names.includes(named)) wrong('target', `there is no target ${named}`);
+      if (named === undefined && 'as' in entry && entry.as !== undefined && names.length > 1)
+        wrong('as', 'with several targets, a new name needs the target of its item');
+    }
+}

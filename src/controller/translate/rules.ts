@@ -26,6 +26,7 @@ import { readFilters, repeated, type FilterPlace, type Filters } from './filters
 import { hostnamesOf } from './attach.ts';
 import { grpcMatches, httpMatches } from './matches.ts';
 import type { McpResolver } from './mcpBackendRef.ts';
+import { targetThatIsDown } from './mcpPod.ts';
 import { mcpRuleProblem } from './mcpRule.ts';
 import type { RulePolicies } from './policyRules.ts';
 import { trafficPolicies } from './traffic.ts';
@@ -202,16 +203,15 @@ class RuleReader {
   }
 
   private mcp(ref: FilteredBackendRef, weight: number, place: Place): Backend {
-    const backend = this.backends.mcp.resolve(ref, this.asker);
-    if ('reason' in backend) {
-      this.unresolved ??= backend;
-      return invalid(backend, weight, place);
-    }
+    const { backend, why } = this.backends.mcp.resolve(ref, this.asker);
+    this.unresolved ??= why;
+    if (backend === undefined) return invalid(why, weight, place);
     const targets: McpTarget[] = [];
     for (const target of backend.targets) {
       const made = isOverNetwork(target) ? this.policies.backends.mcp(target) : target;
-      if ('reason' in made) return invalid(made, weight, place);
-      targets.push(made);
+      if (!('reason' in made)) targets.push(made);
+      else if (backend.failOpen === true) targets.push(targetThatIsDown(target.name));
+      else return invalid(made, weight, place);
     }
     return { ...backend, targets, weight, place };
   }

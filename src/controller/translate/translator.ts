@@ -39,7 +39,6 @@ const wholeEveryMs = 300_000;
 interface Known extends Traced {
   readonly objects: KubeObjects;
   readonly options: TranslateOptions;
-  /** The keys to the pods of McpBackends, by `namespace/name`. */
   readonly podKeys: PodKeys;
   /** By kind and name; changed in place. */
   readonly report: Map<string, StatusUpdate>;

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { McpTarget, McpTargets, NetworkTarget } from '../../model/index.ts';
-import type { ClusterRight, ClusterTarget } from './kind/clusterTarget.ts';
+import type { ClusterRight, ClusterTarget, Made } from './kind/clusterTarget.ts';
+import { callTimeouts, type WrittenTimes } from './kind/targetFields.ts';
 import { httpFacts } from './http/facts.ts';
 import { sseFacts } from './sse/facts.ts';
 import { openapiFacts } from './openapi/facts.ts';
@@ -113,19 +114,22 @@ export const clusterFields = Object.fromEntries(
 export const clusterFieldNames: readonly string[] = formsInCluster.map(({ field }) => field);
 
 /** A target of an McpBackend, as its schema reads it. */
-type WrittenInCluster = { readonly name: string } & {
-  readonly [Field in keyof ClusterFields]?: z.output<ClusterFields[Field]>;
-};
+type WrittenInCluster = { readonly name: string } & WrittenTimes & {
+    readonly [Field in keyof ClusterFields]?: z.output<ClusterFields[Field]>;
+  };
 
 /** The target that is written; undefined where it has none of the fields. */
 export function clusterTargetOf(target: WrittenInCluster): ClusterTarget | undefined {
   for (const { cluster } of allRows)
     for (const form of cluster) {
       const found = form.read(target);
-      if (found !== undefined) return found;
+      if (found !== undefined) return { ...found, build: (tools) => withTimes(found.build(tools), target) };
     }
   return undefined;
 }
+
+const withTimes = (made: Made<McpTarget>, times: WrittenTimes): Made<McpTarget> =>
+  'why' in made ? made : { ...made, ...callTimeouts(times) };
 
 /** The rights that PortcullisParameters give McpBackends. */
 export const clusterRights: readonly ClusterRight[] = [
@@ -143,4 +147,6 @@ export type {
   Refusal,
   ServicePort,
 } from './kind/clusterTarget.ts';
+export { callFields, callTimeouts, targetName } from './kind/targetFields.ts';
+export { differ as haveDifferentNames } from './kind/clusterFields.ts';
 export type { ConnectionSettings } from './kind/connectionSettings.ts';
