@@ -497,6 +497,22 @@ export const catalogue = {
     'The params of the request cannot be used: for example, the cursor of a list is none of the gateway.',
     -32602,
   ),
+  mcp_meta_invalid: entry(
+    'client',
+    400,
+    'no',
+    'invalid params',
+    'A request of revision 2026-07-28 has no protocol version or client capabilities in its _meta, or they cannot be read. The message names the key.',
+    -32602,
+  ),
+  mcp_header_mismatch: entry(
+    'client',
+    400,
+    'no',
+    'header mismatch',
+    'MCP-Protocol-Version, Mcp-Method or Mcp-Name is missing, or differs from the body of the request (revision 2026-07-28).',
+    -32020,
+  ),
   mcp_unknown_method: entry(
     'client',
     200,

@@ -49,6 +49,7 @@ const rows: Readonly<Record<string, Rows>> = {
     targets: ['targets/kind', 'targets/stdio', 'targets/http', 'targets/sse', 'targets/openapi'],
     session: ['json', 'limits', 'messages', 'items', 'targets/kind', 'targets'],
     federation: ['json', 'limits', 'messages', 'items', 'targets/kind', 'targets', 'session'],
+    modern: ['json', 'messages', 'items', 'targets/kind', 'session', 'federation'],
     serve: [
       'json',
       'limits',
@@ -59,6 +60,7 @@ const rows: Readonly<Record<string, Rows>> = {
       'targets',
       'session',
       'federation',
+      'modern',
     ],
     '': [
       'limits',
@@ -68,6 +70,7 @@ const rows: Readonly<Record<string, Rows>> = {
       'targets',
       'session',
       'federation',
+      'modern',
       'serve',
     ],
   },

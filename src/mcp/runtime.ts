@@ -14,6 +14,7 @@ import type { Session, SessionView } from './session/session.ts';
 import { SessionSeal } from './session/sessionId.ts';
 import { Sessions } from './session/sessions.ts';
 import { defaultRestart } from './targets/conversation/backoff.ts';
+import { HeldSessions } from './modern/heldSessions.ts';
 import { Targets } from './targets/index.ts';
 import type { RestartPolicy, TargetUse } from './targets/kind/targetRuntime.ts';
 
@@ -81,6 +82,7 @@ export class McpRuntime {
   private readonly targets: Targets;
   private readonly sessions: Sessions;
   private readonly sseStreams = new Map<Session, SseStream>();
+  private readonly held: HeldSessions;
   private readonly seal: SessionSeal;
   private readonly mcpMetrics: McpMetrics;
   private readonly timer: NodeJS.Timeout;
@@ -140,6 +142,13 @@ export class McpRuntime {
     this.owners = owners;
     this.targets = targets;
     this.sessions = sessions;
+    this.held = new HeldSessions({
+      sessions,
+      seal,
+      now,
+      version: options.version ?? '0',
+      isModern: () => false,
+    });
     this.seal = seal;
     this.mcpMetrics = new McpMetrics(metrics, {
       sessions: () => sessions.size,
@@ -150,9 +159,19 @@ export class McpRuntime {
 
   /** A handler for one backend; cheap. Sessions are kept by `settings.key`, so the next snapshot finds them. */
   backend(settings: McpBackend): McpHandler {
-    const { sessions, sseStreams, mcpMetrics, budgets } = this;
+    const { sessions, held, sseStreams, mcpMetrics, budgets } = this;
     const { limits, now = Date.now, version = '0' } = this.options;
-    return new StreamableHttp({ settings, sessions, sseStreams, mcpMetrics, budgets, limits, now, version });
+    return new StreamableHttp({
+      settings,
+      sessions,
+      held,
+      sseStreams,
+      mcpMetrics,
+      budgets,
+      limits,
+      now,
+      version,
+    });
   }
 
   /** Another program goes on with the key of this one: sessions that it can take up are left to it. */
@@ -184,6 +203,7 @@ export class McpRuntime {
   /** Runs every five seconds: keep-alives, idle sessions, streams that are not read. */
   tick(clock: number = performance.now()): void {
     this.sessions.tick(clock);
+    this.held.tick();
   }
 
   view(): McpView {

@@ -1,4 +1,5 @@
 import type { WatchedMembers } from '../json/outline.ts';
+import { metaKeys } from './eras.ts';
 
 const watch = (
   names: readonly string[],
@@ -10,10 +11,13 @@ const watch = (
   ]);
 
 const task = watch(['taskId']);
+const named = ['name', 'uri', 'level', 'cursor', 'requestId', 'protocolVersion', 'taskId'];
 
-const body = watch(['name', 'uri', 'level', 'cursor', 'requestId', 'protocolVersion', 'taskId'], {
+const body = watch([...named, 'requestState', 'inputResponses', 'notifications'], {
   task,
-  _meta: watch(['progressToken'], { 'io.modelcontextprotocol/related-task': task }),
+  _meta: watch(['progressToken', ...Object.values(metaKeys)], {
+    'io.modelcontextprotocol/related-task': task,
+  }),
   ref: watch(['type', 'name', 'uri']),
   argument: watch(['name']),
   context: watch(['arguments']),

@@ -21,11 +21,23 @@ const requests: Readonly<Record<string, 'repeatable' | 'once'>> = {
   'tasks/get': 'repeatable',
   'tasks/result': 'once',
   'tasks/cancel': 'once',
+  'tasks/update': 'once',
   'tasks/list': 'repeatable',
 };
 
 /** Requests that MCP knows. */
 export const clientRequests: ReadonlySet<string> = new Set(Object.keys(requests));
+
+/** Requests that revision 2026-07-28 has no more. */
+export const legacyRequests: ReadonlySet<string> = new Set([
+  'initialize',
+  'ping',
+  'logging/setLevel',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'tasks/list',
+  'tasks/result',
+]);
 
 /** May a message be sent again when nobody knows whether the server got it? */
 export const isRepeatable = (method: string): boolean =>

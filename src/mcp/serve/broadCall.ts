@@ -2,17 +2,17 @@ import { GatewayError } from '../../errors.ts';
 import type { BroadRequest } from '../federation/federation.ts';
 import { cut, type Envelope, type RpcId } from '../json/envelope.ts';
 import { errorResponse } from '../messages/rpcError.ts';
-import type { PostResponse } from '../session/postResponse.ts';
+import type { CallAnswer } from '../session/callAnswer.ts';
 
 /** A request of a client that the gateway answers itself; it is answered once, or taken back. */
 export class BroadCall implements BroadRequest {
   readonly id: RpcId;
   /** The id as the client wrote it. */
   readonly idText: string;
-  private readonly answer: PostResponse;
+  private readonly answer: CallAnswer;
   private over = false;
 
-  constructor({ answer }: { readonly answer: PostResponse }, { text, idSpan, id }: Envelope) {
+  constructor({ answer }: { readonly answer: CallAnswer }, { text, idSpan, id }: Envelope) {
     this.answer = answer;
     this.id = id!;
     this.idText = cut(text, idSpan);

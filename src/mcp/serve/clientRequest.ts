@@ -3,6 +3,7 @@ import type { Limits, McpBackend } from '../../model/index.ts';
 import type { Caller } from '../contract.ts';
 import { holderOf, type Budgets } from '../limits/budgets.ts';
 import type { McpMetrics } from '../session/mcpMetrics.ts';
+import type { HeldSessions } from '../modern/heldSessions.ts';
 import type { Session } from '../session/session.ts';
 import type { Sessions } from '../session/sessions.ts';
 import type { SseStream } from './sseStream.ts';
@@ -13,6 +14,8 @@ export interface HandlerOptions {
   readonly sessions: Sessions;
   readonly mcpMetrics: McpMetrics;
   readonly budgets: Budgets;
+  /** The sessions of clients of the modern era. */
+  readonly held: HeldSessions;
   /** The sessions of HTTP+SSE, each with its stream. */
   readonly sseStreams: Map<Session, SseStream>;
   readonly limits: () => Limits;

@@ -5,10 +5,12 @@ import type { Tally } from '../limits/budget.ts';
 import { holderOf } from '../limits/budgets.ts';
 import type { Accepted } from '../messages/accept.ts';
 import { hasBatches } from '../messages/versions.ts';
+import type { CallAnswer } from '../session/callAnswer.ts';
 import { PostResponse } from '../session/postResponse.ts';
 import type { Session } from '../session/session.ts';
 import { checkCalls, type ClientRequest, type HandlerOptions } from './clientRequest.ts';
 import { prepareMessage } from './dispatch.ts';
+import type { Dispatch } from './targetRequest.ts';
 import type { Post } from './readPost.ts';
 
 /**
@@ -22,23 +24,17 @@ export function deliver(
   post: Post,
   session: Session,
 ): void {
-  const { request, reply, caller } = client;
+  const { reply, caller } = client;
   if (post.batch && !(session.protocolVersion !== undefined && hasBatches(session.protocolVersion)))
     throw new GatewayError('mcp_invalid_request', {
       message: 'invalid request: the protocol revision of this session has no batches',
     });
-  const { settings, mcpMetrics, budgets } = options;
   if (post.requests > 0) checkCalls(options, caller, post.requests);
   // The handshake of a client that does nothing afterwards is no use of the session.
   if (post.first?.method !== 'notifications/initialized') session.unused = false;
-  const naming = namingOf(settings);
-  const itemRules = ItemRules.of(caller, naming.view);
+  const itemRules = ItemRules.of(caller, namingOf(options.settings).view);
   const answer = new PostResponse(reply, accepted, post.requests, post.batch, session.streams, itemRules);
-  const enter = (): Tally => budgets.calls.enter(holderOf(caller));
-  const ofRoute = caller.callTimeoutMs;
-  const callLimit =
-    ofRoute === undefined ? { ms: options.limits().mcpCallTimeoutMs } : { ms: ofRoute, ofRoute: true };
-  const x = { settings, naming, session, answer, itemRules, http: request, mcpMetrics, enter, callLimit };
+  const x = dispatchFor(options, client, session, answer);
   const verdicts = post.messages.map((message) => prepareMessage(x, message));
   for (const carryOut of verdicts) carryOut();
   if (post.requests > 0) {
@@ -50,4 +46,27 @@ export function deliver(
   const settling = session.shared ? session.settling : undefined;
   if (settling === undefined) receipt();
   else void settling.then(receipt);
+}
+
+/** Everything that judging and sending the messages of one POST needs. */
+export function dispatchFor(
+  options: HandlerOptions,
+  { request: http, caller }: ClientRequest,
+  session: Session,
+  answer: CallAnswer,
+): Dispatch {
+  const { settings, mcpMetrics, budgets } = options;
+  const ofRoute = caller.callTimeoutMs;
+  return {
+    settings,
+    naming: namingOf(settings),
+    session,
+    answer,
+    itemRules: answer.itemRules,
+    http,
+    mcpMetrics,
+    enter: (): Tally => budgets.calls.enter(holderOf(caller)),
+    callLimit:
+      ofRoute === undefined ? { ms: options.limits().mcpCallTimeoutMs } : { ms: ofRoute, ofRoute: true },
+  };
 }

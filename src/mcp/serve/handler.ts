@@ -5,11 +5,13 @@ import type { Caller } from '../contract.ts';
 import { namingOf } from '../items/naming.ts';
 import { isJson, readAccept, type Accepted } from '../messages/accept.ts';
 import { sendError } from '../messages/rpcError.ts';
+import { modernVersion } from '../messages/eras.ts';
 import { isSupportedVersion, supportedVersions } from '../messages/versions.ts';
 import { Session } from '../session/session.ts';
 import type { ClientRequest, HandlerOptions } from './clientRequest.ts';
 import { deliver } from './deliver.ts';
 import { initialize, readInitialize } from './initialize.ts';
+import { isModern, serveModern } from './modernPost.ts';
 import { serveStateless } from './stateless.ts';
 import { listen } from './listen.ts';
 import { originAllowed } from './origin.ts';
@@ -56,10 +58,12 @@ export class StreamableHttp implements McpHandler {
       if (!originAllowed(request, this.options.settings.dnsRebindingProtection))
         throw new GatewayError('origin_refused', { detail: `origin ${request.header('origin') ?? '-'}` });
       const { stateless = false } = this.options.settings;
-      const method = stateless && request.method !== 'POST' ? undefined : this.methods.get(request.method);
+      const modern = request.header('mcp-protocol-version')?.trim() === modernVersion;
+      const method =
+        (stateless || modern) && request.method !== 'POST' ? undefined : this.methods.get(request.method);
       if (method === undefined)
         throw new GatewayError('mcp_method_not_allowed', {
-          headers: [['allow', stateless ? 'POST' : 'GET, POST, DELETE']],
+          headers: [['allow', stateless || modern ? 'POST' : 'GET, POST, DELETE']],
         });
       if (opensSse(request)) openSse(this.options, { request, reply, caller });
       else method({ request, reply, caller });
@@ -108,6 +112,10 @@ export class StreamableHttp implements McpHandler {
       if (sseSession !== undefined) {
         const take = (session: Session): void => takeSse(this.options, client, post, session);
         if (versionAccepted(client, idText)) this.withSession(client, take, idText, sseSession);
+        return;
+      }
+      if (isModern(client, post)) {
+        serveModern(this.options, client, accepted, post);
         return;
       }
       // The body of initialize names the client's protocol version; its headers may be those of a former session.

@@ -92,7 +92,7 @@ function openingCall(
     // The client of HTTP+SSE goes by the id with which its stream began.
     if (session.streams.resumable) sessions.carry(session, settings);
   };
-  const opening = new InitializeCall(session, call, request, target, carry);
+  const opening = new InitializeCall(session, call, answer, request, target, carry);
   reply.onClose(() => opening.closed());
   return opening;
 }

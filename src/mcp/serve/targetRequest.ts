@@ -1,8 +1,8 @@
 import { GatewayError } from '../../errors.ts';
-import type { HttpRequest } from '../../http/index.ts';
+import type { HeaderLine, HttpRequest } from '../../http/index.ts';
 import type { McpBackend, McpTarget } from '../../model/index.ts';
 import { isOverNetwork } from '../targets/facts.ts';
-import type { PostResponse } from '../session/postResponse.ts';
+import type { CallAnswer } from '../session/callAnswer.ts';
 import type { Tally } from '../limits/budget.ts';
 import { Call } from '../session/call.ts';
 import { completedBy, listShape, type NamedItem, type UnclearItem } from '../items/items.ts';
@@ -26,11 +26,13 @@ export interface Dispatch {
   readonly settings: McpBackend;
   readonly naming: Naming;
   readonly session: Session;
-  readonly answer: PostResponse;
+  readonly answer: CallAnswer;
   /** Undefined where the route has no rule about items. */
   readonly itemRules: ItemRules | undefined;
   readonly http: HttpRequest;
   readonly mcpMetrics: McpMetrics;
+  /** Header lines of a modern client for the parameters of a tool. */
+  readonly headers?: readonly HeaderLine[];
   /** Counts a call for its caller. */
   readonly enter: () => Tally;
   /** The time that a call may take where its target does not say it. */
@@ -49,7 +51,7 @@ export const faults: Readonly<Record<UnclearItem | 'long', string>> = {
 };
 
 /** The settings that can refuse a request, as the access log names them. */
-type Refuser = 'item rule' | 'view' | 'pin';
+type Refuser = 'item rule' | 'view' | 'pin' | 'request state';
 
 /**
  * The response to a request that is not sent. The status is that of a response, so the access log has the reason.
@@ -89,6 +91,12 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
   };
   if (itemRules !== undefined && !clientRequests.has(request.method))
     return denied(new GatewayError('mcp_unknown_method'));
+  // Its server would not know a state that no server has made.
+  if (session.era === 'modern' && target.era !== 'modern' && namesState(request))
+    return denied(
+      new GatewayError('mcp_invalid_params', { message: 'invalid params: requestState is unknown' }),
+      'request state',
+    );
   const reader = session.readerOf(target);
   const ofTasks = session.tasksOf(target).fromClient(request, reader, itemRules);
   if (ofTasks === undefined) return denied(new GatewayError('mcp_unknown_task'));
@@ -99,6 +107,7 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
     noteItem(x, item);
     if (own === undefined) return denied(unknownItemError(item));
     used = { kind: item.kind, name: own };
+    x.answer.concerns?.({ kind: item.kind, target: name, name: own, template: item.template });
     if (own !== item.name) edits.push({ ...item.span, replacement: JSON.stringify(own) });
     if (itemRules !== undefined) {
       const found = viewOfItem(x, request, { ...item, name: own }, name, itemRules);
@@ -116,7 +125,8 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
   filters.push(session.tasksOf(target).view(request, reader, used, itemRules));
   const limit = callLimit(x, name, used);
   const filter = filters.length === 1 ? filters[0] : new ResponseFilters(filters);
-  const out = { envelope: request, token, edits, limit };
+  const headers = x.headers === undefined || x.headers.length === 0 ? {} : { headers: x.headers };
+  const out = { envelope: request, token, edits, limit, ...headers };
   const tokenText = token === undefined ? undefined : cut(request.text, token);
   const ask = (cursor: string, call: Call): void =>
     session.send(target, { ...out, edits: [...edits, ...cursorEdits(request, cursor)] }, call);
@@ -130,6 +140,8 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
     );
   };
 }
+
+const namesState = ({ text, body }: Envelope): boolean => memberOf(text, body, 'requestState') !== undefined;
 
 /** Names the item of a request in the access log, as the client does. */
 export const noteItem = ({ http }: Dispatch, { kind, name }: NamedItem): void =>

@@ -1,5 +1,5 @@
 import { GatewayError, type ErrorCode } from '../../errors.ts';
-import type { PostResponse } from './postResponse.ts';
+import type { CallAnswer } from './callAnswer.ts';
 import { cut, type Envelope, type RpcId } from '../json/envelope.ts';
 import { splice } from '../json/scan.ts';
 import type { CallStats } from './mcpMetrics.ts';
@@ -9,7 +9,7 @@ import type { Waiter } from '../targets/kind/target.ts';
 import { unfiltered, type ResponseFilter } from '../items/responseFilter.ts';
 
 export interface CallStart {
-  readonly answer: PostResponse;
+  readonly answer: CallAnswer;
   readonly request: Envelope;
   readonly stats: CallStats;
   /** The progress token as the client wrote it. */
@@ -38,7 +38,7 @@ const maxPages = 64;
 
 /** A request of a client on its way through a target. */
 export class Call implements Waiter {
-  readonly answer: PostResponse;
+  readonly answer: CallAnswer;
   readonly id: RpcId;
   /** The id as the client wrote it: `1` and `1.0` and `"1"` are three. */
   readonly idText: string;

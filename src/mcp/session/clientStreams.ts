@@ -1,9 +1,10 @@
 import type { ReplyStream } from '../../http/index.ts';
 import { ThrottledLog, type Logger } from '../../telemetry/index.ts';
+import type { CallAnswer } from './callAnswer.ts';
 import type { PostResponse, PostResponseHost } from './postResponse.ts';
 import { EventSink, type PressureGauge } from './eventSink.ts';
 import type { RetainedMemory } from '../limits/retainedMemory.ts';
-import { JournalStore, type Journal, type JournalPlace } from './journal.ts';
+import { JournalStore, unkept, type Journal, type JournalPlace } from './journal.ts';
 import type { ItemRules } from '../items/itemRules.ts';
 import { canSeeItem, type ItemNameSource } from '../items/itemVisibility.ts';
 import { Outbox } from './outbox.ts';
@@ -24,12 +25,12 @@ export class ClientStreams implements PostResponseHost {
   resumable = true;
   private readonly gets: EventSink[] = [];
   /** Answers in flight that may take events, newest last; finished ones are dropped as they are met. */
-  private answers: PostResponse[] = [];
-  private readonly outbox: Outbox;
+  private answers: CallAnswer[] = [];
+  protected readonly outbox: Outbox;
   private readonly gauge: PressureGauge;
   private readonly dropped: ThrottledLog;
   /** The answers that carry requests of the server, for later messages about them. */
-  private readonly carriers = new Map<RpcId, PostResponse>();
+  private readonly carriers = new Map<RpcId, CallAnswer>();
   private readonly store: JournalStore;
   /** Answers that stream, by their journals: a client may come back for one. */
   private readonly streaming = new Map<Journal, PostResponse>();
@@ -98,7 +99,7 @@ export class ClientStreams implements PostResponseHost {
   }
 
   /** A call began: its answer may carry messages until it ends. */
-  expect(answer: PostResponse): void {
+  expect(answer: CallAnswer): void {
     if (this.answers.length >= this.compactAt) {
       this.answers = this.answers.filter((one) => !one.gone);
       this.compactAt = Math.max(16, 2 * this.answers.length);
@@ -110,6 +111,7 @@ export class ClientStreams implements PostResponseHost {
   }
 
   openJournal(answer: PostResponse): Journal {
+    if (!this.resumable) return unkept();
     const journal = this.store.open();
     for (const [one, streamed] of this.streaming) if (streamed.closed) this.streaming.delete(one);
     this.streaming.set(journal, answer);
@@ -126,7 +128,8 @@ export class ClientStreams implements PostResponseHost {
 
   /** A GET stream opened; everything that waited goes on it. Answers what to call when it is gone. */
   add(stream: ReplyStream, itemRules?: ItemRules): () => void {
-    const sink = new EventSink(stream, this, this.store.open(), itemRules);
+    const journal = this.resumable ? this.store.open() : unkept();
+    const sink = new EventSink(stream, this, journal, itemRules);
     sink.comment('open');
     return this.join(sink);
   }
@@ -169,7 +172,7 @@ export class ClientStreams implements PostResponseHost {
     text: string,
     kind: 'request' | 'log' | 'other',
     askedId?: RpcId,
-    own?: PostResponse,
+    own?: CallAnswer,
     names?: ItemNameSource,
   ): void {
     if (own?.takesEvents === true) {
@@ -194,7 +197,7 @@ export class ClientStreams implements PostResponseHost {
     if (this.outbox.drop(askedId)) return;
     const carrier = this.carriers.get(askedId);
     this.carriers.delete(askedId);
-    if (carrier?.takesEvents === true) carrier.push(notice);
+    if (carrier?.takesEvents === true) carrier.withdraw(askedId, notice);
     else this.deliver(notice, 'other');
   }
 
@@ -207,9 +210,9 @@ export class ClientStreams implements PostResponseHost {
     for (const sink of [...this.gets]) sink.end();
   }
 
-  private give(answer: PostResponse, text: string, askedId: RpcId | undefined, names?: ItemNameSource): void {
+  protected give(answer: CallAnswer, text: string, askedId: RpcId | undefined, names?: ItemNameSource): void {
     if (!canSeeItem(answer.itemRules, names)) return;
-    answer.push(text, names);
+    answer.push(text, names, askedId);
     if (askedId === undefined) return;
     this.carriers.set(askedId, answer);
     if (this.carriers.size > 256) {
@@ -218,7 +221,7 @@ export class ClientStreams implements PostResponseHost {
     }
   }
 
-  private newestAnswer(): PostResponse | undefined {
+  protected newestAnswer(): CallAnswer | undefined {
     for (let last = this.answers.at(-1); last !== undefined; last = this.answers.at(-1)) {
       if (!last.gone) break;
       this.answers.pop();

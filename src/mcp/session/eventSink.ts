@@ -49,7 +49,7 @@ export class EventSink {
   send(message: string, names?: ItemNameSource): void {
     if (!canSeeItem(this.itemRules, names)) return;
     const id = this.journal.record(message, names);
-    this.write(formatEvent(message, { event: 'message', id }));
+    this.write(formatEvent(message, { event: 'message', ...(id !== undefined && { id }) }));
   }
 
   /** Sends again what came after an event that the client has. */

@@ -21,13 +21,20 @@ export class InitializeCall implements Waiter {
   private over = false;
 
   /** @param carry gives the session the id by which others can go on with it, where there is one */
-  constructor(session: Session, call: Call, request: Envelope, target: string, carry: () => void) {
+  constructor(
+    session: Session,
+    call: Call,
+    answer: PostResponse,
+    request: Envelope,
+    target: string,
+    carry: () => void,
+  ) {
     this.request = request;
     this.target = target;
     this.carry = carry;
     this.session = session;
     this.call = call;
-    this.answer = call.answer;
+    this.answer = answer;
     this.answer.headers = [['mcp-session-id', session.id]];
   }
 

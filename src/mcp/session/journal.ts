@@ -22,16 +22,18 @@ export class Journal {
   /** True when nothing will be added: every response was sent. */
   done = false;
   readonly events: JournalEvent[] = [];
-  private readonly store: JournalStore;
+  private readonly store: JournalStore | undefined;
   private seq = 0;
 
-  constructor(no: number, store: JournalStore) {
+  /** @param store absent: nothing is kept, and events have no ids */
+  constructor(no: number, store?: JournalStore) {
     this.no = no;
     this.store = store;
   }
 
-  /** Keeps an event that is about to be sent; answers its id. */
-  record(text: string, names?: ItemNameSource): string {
+  /** Keeps an event that is about to be sent; answers its id, undefined where nobody can come back for it. */
+  record(text: string, names?: ItemNameSource): string | undefined {
+    if (this.store === undefined) return undefined;
     this.events.push({ seq: ++this.seq, text, names });
     this.store.keep(this, text.length);
     return this.id(this.seq);
@@ -52,6 +54,9 @@ export class Journal {
     return this.events.filter((event) => event.seq > seq);
   }
 }
+
+/** The journal of a stream that nobody can resume. */
+export const unkept = (): Journal => new Journal(0);
 
 /** A place in a stream, as an event id names it. */
 export interface JournalPlace {

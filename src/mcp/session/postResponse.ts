@@ -1,6 +1,8 @@
 import type { GatewayError } from '../../errors.ts';
 import { eventStreamHeaders, type HeaderLine, type HttpReply } from '../../http/index.ts';
+import type { RpcId } from '../json/envelope.ts';
 import type { Accepted } from '../messages/accept.ts';
+import type { CallAnswer } from './callAnswer.ts';
 import { EventSink, type PressureGauge } from './eventSink.ts';
 import type { Journal } from './journal.ts';
 import type { ItemRules } from '../items/itemRules.ts';
@@ -23,7 +25,7 @@ const jsonType: HeaderLine = ['content-type', 'application/json'];
  * The answer to one POST that holds requests. It is plain JSON when the response is the first thing to say and the
  * client takes JSON and does not prefer a stream, and becomes an event stream as soon as something else belongs on it.
  */
-export class PostResponse {
+export class PostResponse implements CallAnswer {
   /** Headers of the session, such as Mcp-Session-Id on initialize. */
   headers: readonly HeaderLine[] = [];
   /** Decides which items the caller may know of; undefined where no rule is about items. */
@@ -90,12 +92,19 @@ export class PostResponse {
     this.stream().send(message, names);
   }
 
-  /** Sends the response to one of the requests; the last one ends the answer. */
-  respond(message: string): void {
+  withdraw(_askedId: RpcId, notice: string): void {
+    this.push(notice);
+  }
+
+  /**
+   * Sends the response to one of the requests; the last one ends the answer.
+   * @param status of an answer in JSON; a stream has begun with 200
+   */
+  respond(message: string, status = 200): void {
     if (this.closed) return;
     this.left--;
     if (this.sink === undefined && this.accepted.json && !this.accepted.prefersEvents) {
-      if (this.parts === undefined) this.sendJson(message);
+      if (this.parts === undefined) this.sendJson(message, status);
       else {
         this.parts.push(message);
         if (this.left === 0) this.sendJson(`[${this.parts.join(',')}]`);
@@ -157,8 +166,8 @@ export class PostResponse {
     this.sink!.end();
   }
 
-  private sendJson(body: string): void {
-    this.reply.send({ status: 200, headers: [jsonType, ...this.headers], body });
+  private sendJson(body: string, status = 200): void {
+    this.reply.send({ status, headers: [jsonType, ...this.headers], body });
   }
 
   /** The event stream, begun with what the batch has gathered. */

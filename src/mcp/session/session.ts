@@ -3,10 +3,11 @@ import { GatewayError } from '../../errors.ts';
 import type { McpBackend, McpTarget } from '../../model/index.ts';
 import { isOverNetwork } from '../targets/facts.ts';
 import type { Logger } from '../../telemetry/index.ts';
-import type { PostResponse } from './postResponse.ts';
+import type { CallAnswer } from './callAnswer.ts';
 import { Call } from './call.ts';
 import type { Caller } from '../contract.ts';
 import { ClientStreams } from './clientStreams.ts';
+import { ModernStreams } from './modernStreams.ts';
 import type { Evictable, Tally } from '../limits/budget.ts';
 import type { RetainedMemory } from '../limits/retainedMemory.ts';
 import { ItemRules } from '../items/itemRules.ts';
@@ -68,6 +69,8 @@ export interface SessionStart {
   readonly label: string;
   readonly backendKey: string;
   readonly principal: string | undefined;
+  /** The era of the client; absent: legacy. */
+  readonly era?: Era;
   /** The tasks of the process. */
   readonly tasks: TaskRegistry;
   /** Counts the session for its principal. */
@@ -133,7 +136,7 @@ export class Session implements TargetListener, Evictable {
   /** The client can answer requests of servers. */
   takesRequests = true;
   /** The era of the client. */
-  era: Era = 'legacy';
+  readonly era: Era;
   /** Its id says what it takes to go on with it. */
   private carried: boolean;
   private readonly mayOutlive: () => boolean;
@@ -173,7 +176,9 @@ export class Session implements TargetListener, Evictable {
     this.keep = start.keep;
     this.lastUsedAt = start.now();
     this.createdAt = start.resumedFrom ?? this.lastUsedAt;
-    this.streams = new ClientStreams(
+    this.era = start.era ?? 'legacy';
+    const Streams = this.era === 'modern' ? ModernStreams : ClientStreams;
+    this.streams = new Streams(
       {
         pressed: () => this.targets.forEach((target) => target.pause()),
         eased: () => this.targets.forEach((target) => target.resume()),
@@ -420,6 +425,19 @@ export class Session implements TargetListener, Evictable {
     call.cancelled(new GatewayError('mcp_cancelled'));
   }
 
+  /** Gives up the calls of an answer that nobody waits for any more, and tells their servers. */
+  cancelCalls(answer: CallAnswer, reason: string): void {
+    for (const target of this.targets.values())
+      for (const [wireId, waiter] of [...target.calls()]) {
+        if (!(waiter instanceof Call) || waiter.answer !== answer) continue;
+        const params = JSON.stringify({ requestId: wireId, reason });
+        const method = 'notifications/cancelled';
+        target.send(`{"jsonrpc":"2.0","method":"${method}","params":${params}}`, method);
+        target.forget(wireId);
+        waiter.cancelled(new GatewayError('mcp_cancelled'));
+      }
+  }
+
   onMessage(target: TargetConnection, said: Envelope, origin: MessageOrigin): void {
     const own = origin instanceof Call ? origin.answer : undefined;
     const told = this.tasksOf(target).fromServer(said, this.readerOf(target));
@@ -473,7 +491,7 @@ export class Session implements TargetListener, Evictable {
   }
 
   /** News of a resource goes where the reader may know of the resource. */
-  private updated(target: TargetConnection, message: Envelope, own: PostResponse | undefined): void {
+  private updated(target: TargetConnection, message: Envelope, own: CallAnswer | undefined): void {
     const place = memberOf(message.text, message.body, 'uri');
     const uri = place === 'ambiguous' ? undefined : stringValue(message.text, place);
     if (uri !== undefined && this.itemView?.hides('resource', this.nameOf(target), uri) === true) return;
@@ -571,7 +589,7 @@ export class Session implements TargetListener, Evictable {
   }
 
   /** Answers a server in the place of a client that cannot be reached. */
-  private refuse(askedId: RpcId, why: string): void {
+  refuse(askedId: RpcId, why: string): void {
     const asked = this.asked.take(askedId);
     if (asked === undefined) return;
     const target = this.targets.get(asked.target);

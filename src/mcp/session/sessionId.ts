@@ -23,6 +23,7 @@ const ownerLength = 8;
 const headLength = 1 + localLength + backendLength + ownerLength;
 const sessionUse = Buffer.from('portcullis mcp session 1');
 const taskUse = Buffer.from('portcullis mcp task 1');
+const stateUse = Buffer.from('portcullis mcp request state 1');
 
 /** Characters of an id: it goes into a header of every request, beside tokens and cookies. */
 export const maxIdLength = 1_024;
@@ -79,6 +80,16 @@ export class SessionSeal {
   /** Reads what `sealTask` wrote; undefined for anything else. */
   openTask(handle: string): Buffer | undefined {
     return this.decrypt(handle, taskUse);
+  }
+
+  /** The `requestState` of a call that waits for answers of its client (MCP 2026-07-28). */
+  sealState(payload: Buffer): string {
+    return this.encrypt(randomBytes(ivLength), payload, stateUse);
+  }
+
+  /** Reads what `sealState` wrote; undefined for anything else. */
+  openState(state: string): Buffer | undefined {
+    return state.length > maxIdLength ? undefined : this.decrypt(state, stateUse);
   }
 
   private encrypt(iv: Buffer, payload: Buffer, use: Buffer): string {

@@ -10,7 +10,8 @@ import { RetainedMemory, RetainedMemoryPool } from '../limits/retainedMemory.ts'
 import { DetachedSessions } from './detachedSessions.ts';
 import { resumableTarget, Resumption } from './resumption.ts';
 import type { SessionFederation } from './sessionFederation.ts';
-import { Session } from './session.ts';
+import { Session, type SessionStart } from './session.ts';
+import type { Era } from '../messages/eras.ts';
 import { sessionLabel, type SessionSeal, type SessionTicket } from './sessionId.ts';
 import type { TargetConnection, TargetPlace } from '../targets/kind/target.ts';
 import type { TakenUp } from '../targets/kind/targetRuntime.ts';
@@ -73,11 +74,11 @@ export class Sessions {
   }
 
   /** @throws GatewayError mcp_budget_full, mcp_overloaded, shutting_down, policy_failed */
-  open(settings: McpBackend, caller: Caller): Session {
+  open(settings: McpBackend, caller: Caller, era: Era = 'legacy'): Session {
     const { options } = this;
     this.makeRoom(caller);
     const id = options.seal.seal(settings.key);
-    const session = this.make(id, options.seal.open(id)!, settings, caller);
+    const session = this.make(id, options.seal.open(id)!, settings, caller, { era });
     if (settings.targets.length > 1 || settings.stateless === true || settings.pin !== undefined)
       session.federation = options.federate(session, settings, caller);
     else
@@ -148,7 +149,7 @@ export class Sessions {
     const underWay = this.resumption.underWay(id);
     if (underWay !== undefined) return underWay;
     this.makeRoom(caller);
-    const session = this.make(id, ticket, settings, caller, carried.beganAt);
+    const session = this.make(id, ticket, settings, caller, { resumedFrom: carried.beganAt });
     session.agree(carried.version);
     const { connection, ready } = this.options.resumeAt(target, session, caller, carried);
     session.join(target, connection);
@@ -163,7 +164,7 @@ export class Sessions {
     ticket: SessionTicket,
     settings: McpBackend,
     caller: Caller,
-    resumedFrom?: number,
+    more: Pick<SessionStart, 'era' | 'resumedFrom'>,
   ): Session {
     const { log, now, mayOutlive, budget, limits } = this.options;
     return new Session({
@@ -178,7 +179,7 @@ export class Sessions {
       log: log.child({ backend: settings.key }),
       now,
       mayOutlive,
-      ...(resumedFrom === undefined ? {} : { resumedFrom }),
+      ...more,
       onEnd: (ended) => this.live.delete(ended.id),
       onGone: () => this.ended.add(ticket.local),
     });

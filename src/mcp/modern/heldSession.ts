@@ -1,0 +1,110 @@
+/** A session that the gateway holds for a client of the modern era, which knows of none. */
+
+import { asGatewayError, GatewayError } from '../../errors.ts';
+import { Federation } from '../federation/federation.ts';
+import { initializeAll } from '../federation/initializeAll.ts';
+import { memberOf, readEnvelope, stringValue, type Envelope } from '../json/envelope.ts';
+import { isSupportedVersion, supportedVersions } from '../messages/versions.ts';
+import type { Session } from '../session/session.ts';
+import type { Waiter } from '../targets/kind/target.ts';
+import type { RequestMeta } from './requestMeta.ts';
+
+/** The answer of the servers to `initialize`, as JSON texts. */
+export interface ServerAnswer {
+  readonly capabilities: string;
+  readonly serverInfo: string | undefined;
+  readonly instructions: string | undefined;
+}
+
+export class HeldSession {
+  readonly session: Session;
+  /** Set once the servers have answered. */
+  answer: ServerAnswer | undefined;
+  /** Resolves when the servers have answered; rejects with a GatewayError where the session cannot begin. */
+  readonly ready: Promise<ServerAnswer>;
+  /** The level of log messages that legacy servers were told. */
+  logLevel: string | undefined;
+  /** URIs that clients listen for, with the number of their streams. */
+  readonly subscribed = new Map<string, number>();
+
+  /** @param version of the program */
+  constructor(session: Session, meta: RequestMeta, version: string) {
+    this.session = session;
+    this.ready = this.begin(meta, version);
+    // Each request waits for it by itself.
+    this.ready.catch(() => undefined);
+  }
+
+  private begin(meta: RequestMeta, version: string): Promise<ServerAnswer> {
+    const { session } = this;
+    const { promise, resolve, reject } = Promise.withResolvers<ServerAnswer>();
+    const failed = (error: GatewayError): void => {
+      session.log.warn('Initialize failed', { reason: error.message, detail: error.detail });
+      void session.end(0);
+      reject(error);
+    };
+    const waiter: Waiter = {
+      answered: (response) => {
+        const said = stringAt(response, 'protocolVersion');
+        if (response.isError) failed(refusedBy(response));
+        else if (said !== undefined && !isSupportedVersion(said))
+          failed(new GatewayError('mcp_target_failed', { message: 'a target speaks no known revision' }));
+        else {
+          session.agree(said);
+          session.notify(message('{"jsonrpc":"2.0","method":"notifications/initialized"}'), undefined);
+          this.answer = serverAnswer(response);
+          resolve(this.answer);
+        }
+      },
+      failed,
+    };
+    const initialize = initializeText(meta, version);
+    try {
+      if (session.federation instanceof Federation)
+        initializeAll(session.federation, initialize, version, waiter);
+      else
+        for (const target of session.targets.values())
+          target.open({ envelope: initialize, token: undefined, edits: [] }, waiter);
+    } catch (error) {
+      failed(asGatewayError(error));
+    }
+    return promise;
+  }
+}
+
+/** The client in the words of the legacy era. */
+function initializeText({ capabilities, clientInfo }: RequestMeta, version: string): Envelope {
+  const info = clientInfo ?? JSON.stringify({ name: 'portcullis', version });
+  const params = `{"protocolVersion":"${supportedVersions[0]}","capabilities":${capabilities},"clientInfo":${info}}`;
+  return message(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":${params}}`);
+}
+
+function message(text: string): Envelope {
+  const read = readEnvelope(text);
+  if (typeof read === 'string') throw new GatewayError('internal_error', { detail: read });
+  return read;
+}
+
+function stringAt({ text, body }: Envelope, name: string): string | undefined {
+  const place = memberOf(text, body, name);
+  return place === 'ambiguous' ? undefined : stringValue(text, place);
+}
+
+function serverAnswer({ text, body }: Envelope): ServerAnswer {
+  const json = (name: string): string | undefined => {
+    const place = memberOf(text, body, name);
+    return typeof place === 'object' ? Buffer.from(text.slice(place.start, place.end)).toString() : undefined;
+  };
+  return {
+    capabilities: json('capabilities') ?? '{}',
+    serverInfo: json('serverInfo'),
+    instructions: json('instructions'),
+  };
+}
+
+/** A server that refuses the session, in its own words. */
+function refusedBy({ text }: Envelope): GatewayError {
+  const { error } = JSON.parse(text) as { error?: { message?: unknown } };
+  const said = typeof error?.message === 'string' ? error.message.slice(0, 300) : 'no reason';
+  return new GatewayError('mcp_target_failed', { message: `the target refused the session: ${said}` });
+}

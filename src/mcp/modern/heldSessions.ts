@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto';
+import type { McpBackend } from '../../model/index.ts';
+import type { Caller } from '../contract.ts';
+import { namingOf } from '../items/naming.ts';
+import type { Session } from '../session/session.ts';
+import type { Sessions } from '../session/sessions.ts';
+import type { SessionSeal } from '../session/sessionId.ts';
+import { HeldSession } from './heldSession.ts';
+import type { ModernAnswer } from './modernAnswer.ts';
+import { ParkedCalls } from './parkedCalls.ts';
+import type { RequestMeta } from './requestMeta.ts';
+
+/** The use of a session by one request. */
+export interface HeldUse {
+  readonly held: HeldSession;
+  /** The request is over. */
+  readonly release: () => void;
+}
+
+export interface HeldSessionsOptions {
+  readonly sessions: Sessions;
+  readonly seal: SessionSeal;
+  /** The version of this program. */
+  readonly version: string;
+  readonly now: () => number;
+  /** Are all targets known to keep nothing between requests? */
+  readonly isModern: (settings: McpBackend) => boolean;
+}
+
+/** The time for the targets of a session of one request to leave, in milliseconds. */
+const endGraceMs = 3_000;
+
+/**
+ * The sessions that serve clients of the modern era. A caller keeps one for each backend and each set of declared
+ * capabilities. Anonymous callers share none, unless all targets keep nothing: each of their requests has its own.
+ */
+export class HeldSessions {
+  readonly parked: ParkedCalls<ModernAnswer>;
+  private readonly options: HeldSessionsOptions;
+  private readonly byKey = new Map<string, HeldSession>();
+
+  constructor(options: HeldSessionsOptions) {
+    this.options = options;
+    this.parked = new ParkedCalls(options.seal, options.now);
+  }
+
+  /** @throws GatewayError mcp_budget_full, mcp_overloaded, shutting_down, policy_failed */
+  use(settings: McpBackend, caller: Caller, meta: RequestMeta): HeldUse {
+    const { sessions } = this.options;
+    const key = this.keyOf(settings, caller, meta);
+    const known = key === undefined ? undefined : this.byKey.get(key);
+    if (known !== undefined && continues(known.session, settings, caller, sessions))
+      return { held: known, release: () => undefined };
+    const held = this.open(settings, caller, meta);
+    if (key !== undefined) {
+      this.byKey.set(key, held);
+      return { held, release: () => undefined };
+    }
+    return { held, release: () => void sessions.endSession(held.session, endGraceMs) };
+  }
+
+  private open(settings: McpBackend, caller: Caller, meta: RequestMeta): HeldSession {
+    const session = this.options.sessions.open(settings, caller, 'modern');
+    session.attachCaller(caller, namingOf(settings));
+    return new HeldSession(session, meta, this.options.version);
+  }
+
+  /** Undefined: the session is for one request. */
+  private keyOf(settings: McpBackend, caller: Caller, meta: RequestMeta): string | undefined {
+    if (settings.stateless === true) return undefined;
+    const who =
+      caller.principal === undefined ? this.anonymous(settings, caller) : ['user', caller.principal];
+    return who && JSON.stringify([settings.key, who, meta.capabilities]);
+  }
+
+  /** Callers with equal credentials for the targets are equal to them. */
+  private anonymous(settings: McpBackend, { reach }: Caller): readonly string[] | undefined {
+    if (!this.options.isModern(settings)) return undefined;
+    const reaches = settings.targets.map(({ name }) => {
+      const found = reach?.(name);
+      return found && [found.path, found.authority, found.headers];
+    });
+    return ['anonymous', createHash('sha256').update(JSON.stringify(reaches)).digest('hex')];
+  }
+
+  /** Every few seconds. */
+  tick(): void {
+    this.parked.tick();
+    for (const [key, { session }] of this.byKey) if (session.ended) this.byKey.delete(key);
+  }
+}
+
+/** Brings a session in line with the configuration and the caller of a request; false where it cannot go on. */
+function continues(session: Session, settings: McpBackend, caller: Caller, sessions: Sessions): boolean {
+  if (session.ended) return false;
+  session.touch();
+  sessions.extend(session, settings, caller);
+  if (!session.follow(settings)) {
+    void sessions.endSession(session, endGraceMs);
+    return false;
+  }
+  session.attachCaller(caller, namingOf(settings));
+  return !session.ended;
+}

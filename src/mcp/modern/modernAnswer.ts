@@ -1,0 +1,285 @@
+import { GatewayError } from '../../errors.ts';
+import type { HttpReply } from '../../http/index.ts';
+import type { ItemName, ItemRules } from '../items/itemRules.ts';
+import type { ItemNameSource } from '../items/itemVisibility.ts';
+import { cut, readEnvelope, stringValue, memberOf, type Envelope, type RpcId } from '../json/envelope.ts';
+import { splice } from '../json/scan.ts';
+import type { Accepted } from '../messages/accept.ts';
+import { errorResponse } from '../messages/rpcError.ts';
+import type { CallAnswer } from '../session/callAnswer.ts';
+import { PostResponse } from '../session/postResponse.ts';
+import type { Session } from '../session/session.ts';
+import { inputRequired, modernResponse, type Question } from './modernResult.ts';
+import type { Parked, ParkedCalls, ParkedRequest } from './parkedCalls.ts';
+import { askingMethods, isAskable, lastingParams } from './questions.ts';
+import type { RequestMeta } from './requestMeta.ts';
+
+/** The levels of log messages, the least important first. */
+const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
+
+/** One POST of a client: the request, or the same request with answers to questions. */
+export interface Round {
+  readonly reply: HttpReply;
+  readonly accepted: Accepted;
+  readonly request: Envelope;
+}
+
+export interface ModernAnswerStart {
+  readonly session: Session;
+  readonly parked: ParkedCalls<ModernAnswer>;
+  readonly principal: string | undefined;
+  readonly backend: string;
+  readonly meta: RequestMeta;
+  readonly itemRules: ItemRules | undefined;
+  /** Rules, views or names of the gateway shape what this caller sees. */
+  readonly isPrivate: boolean;
+  /** The request needs its session no more. */
+  readonly onOver: () => void;
+}
+
+interface Asked extends Question {
+  readonly askedId: RpcId;
+}
+
+/**
+ * The way back for one request of a client of the modern era. Where a server asks the client something, the POST ends
+ * with the question, and the call waits for the next round, a POST of its own.
+ */
+export class ModernAnswer implements CallAnswer, Parked {
+  readonly itemRules: ItemRules | undefined;
+  private readonly start: ModernAnswerStart;
+  private readonly method: string;
+  private round: Round;
+  /** The answer to the POST of this round; undefined while the call waits for the next one. */
+  private post: PostResponse | undefined;
+  /** Questions that the client has yet to answer, by the keys under which it sees them. */
+  private readonly asked = new Map<string, Asked>();
+  private isAskingSoon = false;
+  /** The response came while the client was busy with a question. */
+  private late: string | undefined;
+  private isOver = false;
+  private item: ItemName | undefined;
+
+  constructor(start: ModernAnswerStart, round: Round) {
+    this.start = start;
+    this.itemRules = start.itemRules;
+    this.method = round.request.method;
+    this.round = round;
+    this.begin(round);
+  }
+
+  /** The client comes back with answers. @returns false where its rules hide the item of the call by now */
+  next(round: Round, answers: ReadonlyMap<string, string>, itemRules: ItemRules | undefined): boolean {
+    if (this.item !== undefined && itemRules?.allows(this.item) === false) {
+      this.expired();
+      return false;
+    }
+    this.begin(round);
+    if (this.late !== undefined) {
+      this.release();
+      this.send(this.late);
+      this.answerQuestions(answers);
+      return true;
+    }
+    this.start.session.streams.expect(this);
+    this.answerQuestions(answers);
+    if (this.asked.size > 0) this.askSoon();
+    return true;
+  }
+
+  /** Questions without an answer are asked again. */
+  private answerQuestions(answers: ReadonlyMap<string, string>): void {
+    for (const [key, { askedId }] of [...this.asked]) {
+      const answer = answers.get(key);
+      if (answer === undefined) continue;
+      this.asked.delete(key);
+      this.tell(askedId, `"result":${answer}`);
+    }
+  }
+
+  private begin(round: Round): void {
+    const { session } = this.start;
+    this.round = round;
+    const post = new PostResponse(round.reply, round.accepted, 1, false, session.streams, this.itemRules);
+    this.post = post;
+    round.reply.onClose(() => {
+      // Closing the stream takes the request back (2026-07-28, Streamable HTTP, "Cancellation").
+      if (this.post === post && !this.isOver) this.giveUp('client left');
+    });
+  }
+
+  // CallAnswer
+
+  get gone(): boolean {
+    return this.isOver || this.post?.gone === true;
+  }
+
+  get takesEvents(): boolean {
+    return !this.gone && askingMethods.has(this.method);
+  }
+
+  get takesProgress(): boolean {
+    return !this.isOver && this.post?.takesProgress === true;
+  }
+
+  concerns(item: ItemName): void {
+    this.item = item;
+  }
+
+  push(message: string, _names?: ItemNameSource, askedId?: RpcId): void {
+    const said = readEnvelope(message);
+    if (typeof said === 'string') return;
+    if (askedId !== undefined) this.ask(said, askedId);
+    else if (this.takesProgress && said.method === 'notifications/progress') this.pushProgress(said);
+    else if (this.takesProgress && this.isWantedLog(said)) this.post?.push(message);
+  }
+
+  /** Each round has a progress token of its own. */
+  private pushProgress({ text, body }: Envelope): void {
+    const { request } = this.round;
+    const meta = memberOf(request.text, request.body, '_meta');
+    const token = meta === 'ambiguous' ? undefined : memberOf(request.text, meta, 'progressToken');
+    const place = memberOf(text, body, 'progressToken');
+    if (typeof token !== 'object' || typeof place !== 'object') return;
+    this.post?.push(splice(text, [{ ...place, replacement: cut(request.text, token) }]));
+  }
+
+  /** Only what concerns the request goes on its stream: log messages, if the client has asked for them. */
+  private isWantedLog({ method, text, body }: Envelope): boolean {
+    const { logLevel } = this.start.meta;
+    if (method !== 'notifications/message' || logLevel === undefined) return false;
+    const place = memberOf(text, body, 'level');
+    const level = place === 'ambiguous' ? undefined : stringValue(text, place);
+    return level !== undefined && levels.indexOf(level) >= levels.indexOf(logLevel);
+  }
+
+  private ask(said: Envelope, askedId: RpcId): void {
+    if (said.method === 'ping') {
+      this.tell(askedId, '"result":{}');
+      return;
+    }
+    if (!isAskable(said.method, this.start.meta.capabilities)) {
+      const message = JSON.stringify(`the client cannot be asked ${said.method}`);
+      this.tell(askedId, `"error":{"code":-32601,"message":${message}}`);
+      return;
+    }
+    const params = said.body && cut(said.text, said.body);
+    this.asked.set(`question-${String(askedId)}`, { askedId, method: said.method, params });
+    if (this.post !== undefined) this.askSoon();
+  }
+
+  withdraw(askedId: RpcId): void {
+    for (const [key, asked] of this.asked) if (asked.askedId === askedId) this.asked.delete(key);
+  }
+
+  respond(message: string): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    // The call did not wait for the question: its client comes back all the same.
+    if (this.post === undefined) {
+      this.late = message;
+      return;
+    }
+    this.release();
+    this.send(message);
+  }
+
+  refuse(error: GatewayError, idText: string): boolean {
+    if (this.isOver || this.post?.refuse(error, this.idText) !== true) return false;
+    void idText;
+    this.isOver = true;
+    this.release();
+    return true;
+  }
+
+  skip(refusal: string): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.release();
+    this.post?.skip(refusal);
+  }
+
+  tick(now: number): void {
+    this.post?.tick(now);
+  }
+
+  // Parked
+
+  expired(): void {
+    this.giveUp('the client did not answer');
+  }
+
+  private get idText(): string {
+    return cut(this.round.request.text, this.round.request.idSpan);
+  }
+
+  private send(message: string): void {
+    const { text, status } = modernResponse(message, this.method, this.idText, this.start.isPrivate);
+    this.post?.respond(text, status);
+  }
+
+  /** Questions that come together go together. */
+  private askSoon(): void {
+    if (this.isAskingSoon) return;
+    this.isAskingSoon = true;
+    setImmediate(() => {
+      this.isAskingSoon = false;
+      if (!this.gone && this.post !== undefined && this.asked.size > 0) this.askNow(this.post);
+    });
+  }
+
+  private askNow(post: PostResponse): void {
+    const state = this.start.parked.park(this, requestOf(this.start, this.round.request));
+    if (state === undefined) {
+      const message = 'too many calls of this caller wait for answers';
+      this.refuseQuestions(message);
+      return;
+    }
+    this.post = undefined;
+    post.respond(inputRequired(this.idText, this.asked, state));
+  }
+
+  private giveUp(reason: string): void {
+    const { session } = this.start;
+    this.refuseQuestions(reason);
+    session.cancelCalls(this, reason);
+    const isReleased = this.isOver && this.late === undefined;
+    this.isOver = true;
+    if (!isReleased) this.release();
+  }
+
+  private refuseQuestions(why: string): void {
+    for (const { askedId } of this.asked.values()) this.start.session.refuse(askedId, why);
+    this.asked.clear();
+  }
+
+  private release(): void {
+    this.start.parked.drop(this);
+    this.start.onOver();
+  }
+
+  /** Answers a server, in the name of the client. */
+  private tell(askedId: RpcId, outcome: string): void {
+    const message = readEnvelope(`{"jsonrpc":"2.0","id":${JSON.stringify(askedId)},${outcome}}`);
+    if (typeof message === 'string') {
+      this.start.session.refuse(askedId, 'the answer of the client cannot be read');
+      return;
+    }
+    this.start.session.respond(message, this.itemRules);
+  }
+}
+
+/** The part of a request that all its rounds share. */
+export const requestOf = (
+  { principal, backend }: Pick<ModernAnswerStart, 'principal' | 'backend'>,
+  request: Envelope,
+): ParkedRequest => ({ principal, backend, method: request.method, params: lastingParams(request) });
+
+/** The refusal of a state that is not, or no more, good for the request. */
+export const invalidState = (idText: string): string =>
+  errorResponse(
+    new GatewayError('mcp_invalid_params', {
+      message: 'invalid params: requestState is unknown, used, expired, or of another request',
+    }),
+    idText,
+  );

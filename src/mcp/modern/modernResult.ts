@@ -1,0 +1,123 @@
+/** Turns the responses of servers of either era into those of the modern one, field by field. */
+
+import { memberOf, readEnvelope, type Envelope, type Span } from '../json/envelope.ts';
+import { splice, type Edit } from '../json/scan.ts';
+import { modernErrors } from '../messages/eras.ts';
+
+/** Methods whose results say how long they may be kept (MCP 2026-07-28, "Caching"). */
+const cacheable: ReadonlySet<string> = new Set([
+  'tools/list',
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'server/discover',
+]);
+
+/** The HTTP status of errors that concern the request itself; all others are answers (200). */
+const statuses: ReadonlyMap<number, number> = new Map([
+  [-32601, 404],
+  [modernErrors.headerMismatch, 400],
+  [modernErrors.missingCapability, 400],
+  [modernErrors.unsupportedVersion, 400],
+]);
+
+/** 2025-11-25: resource not found, and "the client has to open a URL first". */
+const legacyNotFound = -32002;
+const legacyUrlNeeded = -32042;
+const maxUrls = 16;
+
+export interface ModernResponse {
+  readonly text: string;
+  readonly status: number;
+}
+
+/**
+ * @param text a JSON-RPC response
+ * @param idText the id that the response gets
+ * @param isPrivate the result depends on the caller: nobody else may keep it
+ */
+export function modernResponse(
+  text: string,
+  method: string,
+  idText: string,
+  isPrivate: boolean,
+): ModernResponse {
+  const response = readEnvelope(text);
+  if (typeof response === 'string') return { text, status: 200 };
+  const id: Edit = { ...response.idSpan, replacement: idText };
+  if (response.isError) return modernError(response, method, id);
+  return { text: splice(text, [id, ...resultEdits(response, method, isPrivate)]), status: 200 };
+}
+
+function resultEdits({ text, body }: Envelope, method: string, isPrivate: boolean): Edit[] {
+  if (body === undefined || text.charCodeAt(body.start) !== 0x7b) return [];
+  const added: string[] = [];
+  const edits: Edit[] = [];
+  const put = (name: string, value: string, replaces: boolean): void => {
+    const place = memberOf(text, body, name);
+    if (place === undefined) added.push(`"${name}":${value}`);
+    else if (replaces && place !== 'ambiguous') edits.push({ ...place, replacement: value });
+  };
+  put('resultType', '"complete"', false);
+  if (cacheable.has(method) && memberOf(text, body, 'inputRequests') === undefined) {
+    put('ttlMs', '0', isPrivate);
+    put('cacheScope', '"private"', isPrivate);
+  }
+  if (added.length === 0) return edits;
+  const at = body.start + 1;
+  const isEmpty = /^\{\s*\}$/.test(text.slice(body.start, Math.min(body.end, body.start + 64)));
+  return [...edits, { start: at, end: at, replacement: added.join(',') + (isEmpty ? '' : ',') }];
+}
+
+function modernError({ text }: Envelope, method: string, id: Edit): ModernResponse {
+  const code = codeOf(text);
+  if (code === undefined) return { text: splice(text, [id]), status: 200 };
+  const value = Number(text.slice(code.start, code.end));
+  if (value === legacyUrlNeeded) {
+    const questions = urlQuestions(text);
+    if (questions !== undefined) return { text: inputRequired(id.replacement, questions), status: 200 };
+  }
+  const isMissing = value === legacyNotFound && method.startsWith('resources/');
+  const edits = isMissing ? [id, { ...code, replacement: '-32602' }] : [id];
+  return { text: splice(text, edits), status: statuses.get(value) ?? 200 };
+}
+
+function codeOf(text: string): Span | undefined {
+  const error = memberOf(text, { start: text.indexOf('{'), end: text.length }, 'error');
+  const code = error === 'ambiguous' ? undefined : memberOf(text, error, 'code');
+  return code === 'ambiguous' ? undefined : code;
+}
+
+/** A question of a server: the method, and the params as JSON text. */
+export interface Question {
+  readonly method: string;
+  readonly params: string | undefined;
+}
+
+/** The result that asks the client (MCP 2026-07-28, "Multi Round-Trip Requests"). */
+export function inputRequired(
+  idText: string,
+  questions: ReadonlyMap<string, Question>,
+  requestState?: string,
+): string {
+  const requests = [...questions].map(
+    ([key, { method, params }]) =>
+      `${JSON.stringify(key)}:{"method":${JSON.stringify(method)}${params === undefined ? '' : `,"params":${params}`}}`,
+  );
+  const state = requestState === undefined ? '' : `,"requestState":${JSON.stringify(requestState)}`;
+  return `{"jsonrpc":"2.0","id":${idText},"result":{"resultType":"input_required","inputRequests":{${requests.join(',')}}${state}}}`;
+}
+
+/** The URLs that a server of 2025-11-25 wants opened before it serves the request (`-32042`). */
+function urlQuestions(text: string): Map<string, Question> | undefined {
+  const { error } = JSON.parse(text) as { error?: { data?: { elicitations?: unknown } } };
+  const list = error?.data?.elicitations;
+  if (!Array.isArray(list) || list.length === 0 || list.length > maxUrls) return undefined;
+  return new Map(
+    list.map((params, index) => [
+      `url${index + 1}`,
+      { method: 'elicitation/create', params: JSON.stringify(params) },
+    ]),
+  );
+}

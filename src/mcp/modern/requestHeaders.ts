@@ -1,0 +1,63 @@
+/** The headers that mirror the body of a request (MCP 2026-07-28, Streamable HTTP, "Request Metadata"). */
+
+import type { HeaderLine, HttpRequest } from '../../http/index.ts';
+import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
+import type { RequestMeta } from './requestMeta.ts';
+
+/** Method → the member of `params` that `Mcp-Name` repeats. */
+const named: ReadonlyMap<string, 'name' | 'uri' | 'taskId'> = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+  ['tasks/get', 'taskId'],
+  ['tasks/update', 'taskId'],
+  ['tasks/cancel', 'taskId'],
+]);
+
+/** Header lines that a client adds for parameters of a tool. */
+const paramPrefix = 'mcp-param-';
+const maxParams = 64;
+
+/** @returns the words that say which header is missing or disagrees with the body; undefined where all agree */
+export function headerMismatch(
+  request: Pick<HttpRequest, 'header'>,
+  message: Envelope,
+  { version }: Pick<RequestMeta, 'version'>,
+): string | undefined {
+  const header = (name: string): string | undefined => request.header(name)?.trim();
+  const claimed = header('mcp-protocol-version');
+  if (claimed === undefined) return 'MCP-Protocol-Version is missing';
+  if (claimed !== version)
+    return `MCP-Protocol-Version is ${shown(claimed)}, the body says ${shown(version)}`;
+  const method = header('mcp-method');
+  if (method === undefined) return 'Mcp-Method is missing';
+  if (method !== message.method)
+    return `Mcp-Method is ${shown(method)}, the body says ${shown(message.method)}`;
+  const member = named.get(message.method);
+  if (member === undefined) return undefined;
+  const place = memberOf(message.text, message.body, member);
+  const value = place === 'ambiguous' ? undefined : stringValue(message.text, place);
+  const name = header('mcp-name');
+  if (name === undefined) return value === undefined ? undefined : 'Mcp-Name is missing';
+  const decoded = decodedValue(name);
+  if (decoded === undefined) return 'Mcp-Name is not valid base64';
+  if (value !== undefined && decoded !== value)
+    return `Mcp-Name is ${shown(decoded)}, params.${member} is ${shown(value)}`;
+  return undefined;
+}
+
+const shown = (value: string): string => JSON.stringify(value.slice(0, 128));
+
+/** The value of a header: plain, or `=?base64?…?=`; undefined where the base64 is none ("Value Encoding"). */
+export function decodedValue(value: string): string | undefined {
+  const [, encoded] = /^=\?base64\?(.*)\?=$/.exec(value) ?? [];
+  if (encoded === undefined) return value;
+  const bytes = Buffer.from(encoded, 'base64');
+  return bytes.toString('base64') === encoded ? bytes.toString() : undefined;
+}
+
+/** The `Mcp-Param-*` lines of a request, for its server. */
+export function paramHeaders(request: Pick<HttpRequest, 'headerLines'>): readonly HeaderLine[] {
+  const lines = request.headerLines().filter(([name]) => name.toLowerCase().startsWith(paramPrefix));
+  return lines.slice(0, maxParams);
+}

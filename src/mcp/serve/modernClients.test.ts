@@ -1,0 +1,308 @@
+/** Clients of revision 2026-07-28 in front of servers that begin with `initialize`. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { startEverything } from '../everythingServer.testing.ts';
+import {
+  everything,
+  mcpBackend,
+  remoteTarget,
+  startHarness,
+  stdioTarget,
+  type Harness,
+} from '../harness.testing.ts';
+import { until } from '../../until.testing.ts';
+
+const remote = await startEverything();
+const alice = { principal: 'alice' };
+const stdio = stdioTarget({ name: 'everything', args: [everything, 'stdio'] });
+const caller = (): { principal: string } => alice;
+const places = {
+  stdio: await startHarness({ caller, backend: mcpBackend({ targets: [stdio] }) }),
+  'Streamable HTTP': await startHarness({
+    caller,
+    backend: mcpBackend({ targets: [remoteTarget(remote.url)] }),
+  }),
+};
+const anonymous = await startHarness({ backend: mcpBackend({ targets: [stdio] }) });
+const federated = await startHarness({
+  caller,
+  backend: mcpBackend({ targets: [stdio, remoteTarget(remote.url, { name: 'remote' })] }),
+});
+after(async () => {
+  for (const harness of [...Object.values(places), anonymous, federated]) await harness.close();
+  await remote.close();
+});
+
+const capabilities = { elicitation: { form: {} }, sampling: {}, roots: {} };
+
+async function connect(
+  { url }: Harness,
+  mode: 'auto' | { pin: string } = { pin: '2026-07-28' },
+  prepare: (client: Client) => void = () => undefined,
+): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1' }, { capabilities, versionNegotiation: { mode } });
+  client.setRequestHandler('roots/list', () => ({ roots: [{ uri: 'file:///home', name: 'home' }] }));
+  prepare(client);
+  await client.connect(new StreamableHTTPClientTransport(url));
+  return client;
+}
+
+const textOf = (result: unknown): string =>
+  (result as { content: { text?: string }[] }).content.map(({ text }) => text ?? '').join('\n');
+
+for (const [place, harness] of Object.entries(places)) {
+  test(`a modern client finds, lists and uses the tools, prompts and resources of a legacy server over ${place}`, async () => {
+    const client = await connect(harness);
+    assert.match(client.getServerVersion()?.name ?? '', /everything/);
+    const { tools } = await client.listTools();
+    assert.ok(tools.some(({ name }) => name === 'echo'));
+    const echo = await client.callTool({ name: 'echo', arguments: { message: 'hello' } });
+    assert.match(textOf(echo), /hello/);
+    const { prompts } = await client.listPrompts();
+    const prompt = await client.getPrompt({ name: prompts[0]!.name });
+    assert.ok(prompt.messages.length > 0);
+    const { resources } = await client.listResources();
+    const read = await client.readResource({ uri: resources[0]!.uri });
+    assert.equal(read.contents.length, 1);
+    await client.close();
+  });
+
+  test(`a modern client answers the questions of a legacy server over ${place}`, async () => {
+    const client = await connect(harness, undefined, (one) => {
+      one.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { name: 'Ada' } }));
+      one.setRequestHandler('sampling/createMessage', () => ({
+        role: 'assistant',
+        content: { type: 'text', text: 'sampled answer' },
+        model: 'm',
+      }));
+    });
+    const { tools } = await client.listTools();
+    const sampling = tools.find(({ name }) => /sampling/i.test(name) && !/async|task/i.test(name));
+    assert.ok(sampling !== undefined);
+    const sampled = await client.callTool({ name: sampling.name, arguments: { prompt: 'p', maxTokens: 10 } });
+    assert.match(textOf(sampled), /sampled answer/);
+    const elicitation = tools.find(({ name }) => /elicitation/i.test(name) && !/url|async/i.test(name));
+    assert.ok(elicitation !== undefined);
+    const elicited = await client.callTool({ name: elicitation.name, arguments: {} });
+    assert.match(textOf(elicited), /Ada/);
+    await client.close();
+  });
+
+  test(`a modern client hears the progress of a call over ${place}`, async () => {
+    const client = await connect(harness);
+    const { tools } = await client.listTools();
+    const long = tools.find(({ name }) => /long-?running/i.test(name));
+    assert.ok(long !== undefined);
+    const heard: number[] = [];
+    await client.callTool(
+      { name: long.name, arguments: { duration: 0.2, steps: 2 } },
+      { onprogress: ({ progress }) => void heard.push(progress) },
+    );
+    assert.deepEqual(heard, [1, 2]);
+    await client.close();
+  });
+
+  test(`an automatic client chooses the modern revision over ${place}`, async () => {
+    const client = await connect(harness, 'auto');
+    assert.equal(client.getNegotiatedProtocolVersion(), '2026-07-28');
+    await client.close();
+  });
+
+  test(`one session is held for the caller over ${place}`, () => {
+    const { sessions } = harness.runtime.view();
+    assert.equal(sessions.length, 1);
+  });
+}
+
+test('a modern client hears of changed resources, and of nothing else', async () => {
+  const harness = places.stdio;
+  const client = await connect(harness);
+  const { tools } = await client.listTools();
+  const toggle = tools.find(({ name }) => /subscriber|resource-updates/i.test(name));
+  assert.ok(toggle !== undefined);
+  const { resources } = await client.listResources();
+  const { uri } = resources[0]!;
+  const heard: string[] = [];
+  client.setNotificationHandler(
+    'notifications/resources/updated',
+    ({ params }) => void heard.push(params.uri),
+  );
+  const subscription = await client.listen({ resourceSubscriptions: [uri], toolsListChanged: true });
+  assert.deepEqual(subscription.honoredFilter.resourceSubscriptions, [uri]);
+  await client.callTool({ name: toggle.name, arguments: {} });
+  await until('the update came', () => heard.includes(uri));
+  await client.callTool({ name: toggle.name, arguments: {} });
+  await subscription.close();
+  await until('the stream is gone', () => harness.runtime.view().sessions[0]?.streams === 0);
+  await client.close();
+});
+
+test('a modern client gets the log messages that its request asks for', async () => {
+  const harness = places.stdio;
+  const client = await connect(harness);
+  const { tools } = await client.listTools();
+  const toggle = tools.find(({ name }) => /logging/i.test(name));
+  assert.ok(toggle !== undefined);
+  const long = tools.find(({ name }) => /long-?running/i.test(name))!;
+  const logged = async (level?: string): Promise<number> => {
+    const { text } = await raw(
+      harness,
+      'tools/call',
+      { name: long.name, arguments: { duration: 6, steps: 1 } },
+      level,
+    );
+    return text.split('notifications/message').length - 1;
+  };
+  await client.callTool({ name: toggle.name, arguments: {} });
+  assert.ok((await logged('debug')) > 0);
+  assert.equal(await logged(), 0);
+  await client.callTool({ name: toggle.name, arguments: {} });
+  await client.close();
+});
+
+test('a client that hangs up takes its call back', async () => {
+  const harness = places.stdio;
+  const client = await connect(harness);
+  const { tools } = await client.listTools();
+  const long = tools.find(({ name }) => /long-?running/i.test(name))!;
+  const abort = new AbortController();
+  const call = client.callTool(
+    { name: long.name, arguments: { duration: 60, steps: 2 } },
+    { signal: abort.signal },
+  );
+  const pending = (): number => harness.runtime.view().sessions[0]?.targets[0]?.pending ?? 0;
+  await until('the call is under way', () => pending() === 1);
+  abort.abort();
+  await assert.rejects(call);
+  await until('the server was told', () => pending() === 0);
+  await client.close();
+});
+
+test('anonymous callers share no session, and nothing is left of it', async () => {
+  const client = await connect(anonymous);
+  const pids = new Set<number | undefined>();
+  for (let i = 0; i < 2; i++) {
+    await client.callTool({ name: 'echo', arguments: { message: 'x' } });
+    for (const { targets } of anonymous.runtime.view().sessions) pids.add(targets[0]?.pid);
+  }
+  await client.close();
+  await until('no session is left', () => anonymous.runtime.view().sessions.length === 0);
+  await until('no child is left', () => anonymous.runtime.view().children === 0);
+});
+
+test('a modern client uses a federation', async () => {
+  const client = await connect(federated);
+  const { tools } = await client.listTools();
+  assert.ok(tools.some(({ name }) => name === 'everything_echo'));
+  const echo = await client.callTool({ name: 'remote_echo', arguments: { message: 'far' } });
+  assert.match(textOf(echo), /far/);
+  await client.close();
+});
+
+/** Sends one request of the modern era. */
+async function raw(
+  { url }: Harness,
+  method: string,
+  params: object,
+  level?: string,
+  headers: Record<string, string> = {},
+): Promise<{ status: number; text: string }> {
+  const name = (params as { name?: string }).name;
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': '2026-07-28',
+      'mcp-method': method,
+      ...(name !== undefined && { 'mcp-name': name }),
+      ...headers,
+    },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 7,
+      method,
+      params: {
+        ...params,
+        _meta: {
+          'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+          'io.modelcontextprotocol/clientCapabilities': capabilities,
+          ...(level !== undefined && { 'io.modelcontextprotocol/logLevel': level }),
+        },
+      },
+    }),
+  });
+  return { status: response.status, text: await response.text() };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: { result?: Record<string, unknown>; error?: { code: number } };
+}
+
+async function post(
+  harness: Harness,
+  method: string,
+  params: object,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const { status, text } = await raw(harness, method, params, undefined, headers);
+  const data = /^data: (.*)$/m.exec(text)?.[1] ?? text;
+  return { status, body: JSON.parse(data) as Answer['body'] };
+}
+
+test('the answer to a question is good for its own request only, and once', async () => {
+  const harness = places.stdio;
+  const { body: list } = await post(harness, 'tools/list', {});
+  const tools = list.result!['tools'] as { name: string }[];
+  const { name } = tools.find((tool) => /elicitation/i.test(tool.name) && !/url|async/i.test(tool.name))!;
+  const asked = await post(harness, 'tools/call', { name, arguments: {} });
+  assert.equal(asked.body.result!['resultType'], 'input_required');
+  const requestState = asked.body.result!['requestState'] as string;
+  const [key] = Object.keys(asked.body.result!['inputRequests'] as object);
+  const inputResponses = { [key!]: { action: 'accept', content: { name: 'Grace' } } };
+  const other = await post(harness, 'tools/call', {
+    name,
+    arguments: { other: 1 },
+    inputResponses,
+    requestState,
+  });
+  assert.equal(other.body.error?.code, -32602);
+  const again = await post(harness, 'tools/call', { name, arguments: {}, inputResponses, requestState });
+  assert.equal(again.body.result!['resultType'], 'complete');
+  assert.match(textOf(again.body.result), /Grace/);
+  const twice = await post(harness, 'tools/call', { name, arguments: {}, inputResponses, requestState });
+  assert.equal(twice.body.error?.code, -32602);
+});
+
+test('headers that disagree with the body are refused', async () => {
+  const harness = places.stdio;
+  const wrong = await post(harness, 'tools/call', { name: 'echo', arguments: {} }, { 'mcp-name': 'other' });
+  assert.deepEqual([wrong.status, wrong.body.error?.code], [400, -32020]);
+  const method = await post(harness, 'tools/list', {}, { 'mcp-method': 'tools/call' });
+  assert.deepEqual([method.status, method.body.error?.code], [400, -32020]);
+  const encoded = `=?base64?${Buffer.from('echo').toString('base64')}?=`;
+  const right = await post(
+    harness,
+    'tools/call',
+    { name: 'echo', arguments: { message: 'x' } },
+    { 'mcp-name': encoded },
+  );
+  assert.equal(right.status, 200);
+});
+
+test('a method of the legacy era is unknown to the modern one', async () => {
+  const { status, body } = await post(places.stdio, 'ping', {});
+  assert.deepEqual([status, body.error?.code], [404, -32601]);
+});
+
+test('GET and DELETE of the modern era are refused', async () => {
+  for (const method of ['GET', 'DELETE']) {
+    const { status } = await fetch(places.stdio.url, {
+      method,
+      headers: { 'mcp-protocol-version': '2026-07-28', accept: 'text/event-stream' },
+    });
+    assert.equal(status, 405);
+  }
+});

@@ -1,0 +1,164 @@
+/** A POST of the modern era (MCP 2026-07-28, "Streamable HTTP"): each request stands alone. */
+
+import { GatewayError } from '../../errors.ts';
+import { ItemRules } from '../items/itemRules.ts';
+import { unknownItemError } from '../items/itemFilters.ts';
+import { itemOf } from '../items/items.ts';
+import { namingOf } from '../items/naming.ts';
+import { cut, memberOf, stringValue, type Envelope } from '../json/envelope.ts';
+import type { Accepted } from '../messages/accept.ts';
+import { modernVersion } from '../messages/eras.ts';
+import { legacyRequests } from '../messages/mcpMethods.ts';
+import { errorResponse, sendError } from '../messages/rpcError.ts';
+import { discoverResult } from '../modern/discover.ts';
+import type { HeldSession, ServerAnswer } from '../modern/heldSession.ts';
+import { invalidState, ModernAnswer, requestOf, type Round } from '../modern/modernAnswer.ts';
+import { inputResponses } from '../modern/questions.ts';
+import { headerMismatch } from '../modern/requestHeaders.ts';
+import { claimsModern, readRequestMeta, type RequestMeta } from '../modern/requestMeta.ts';
+import { checkCalls, type ClientRequest, type HandlerOptions } from './clientRequest.ts';
+import { ask, send, whenReady, type ModernRequest } from './modernRequest.ts';
+import { listenForNews } from './newsRequest.ts';
+import type { Post } from './readPost.ts';
+
+/** Is the POST one of the modern era? The body says so; where it does not, the header does. */
+export function isModern({ request }: ClientRequest, { messages }: Post): boolean {
+  if (messages.some(claimsModern)) return true;
+  return request.header('mcp-protocol-version')?.trim() === modernVersion;
+}
+
+/**
+ * Serves one POST.
+ * @throws GatewayError
+ */
+export function serveModern(
+  options: HandlerOptions,
+  client: ClientRequest,
+  accepted: Accepted,
+  post: Post,
+): void {
+  const { request, reply, caller } = client;
+  const message = post.first!;
+  if (post.batch || message.kind === 'response') {
+    const what = post.batch ? 'batches' : 'responses of clients';
+    throw new GatewayError('mcp_invalid_request', {
+      message: `invalid request: revision ${modernVersion} has no ${what}`,
+    });
+  }
+  request.annotate('mcp.method', message.method.slice(0, 128));
+  // No notification of a client means anything here: closing a stream takes its request back.
+  if (message.kind === 'notification') {
+    reply.send({ status: 202 });
+    return;
+  }
+  const meta = checked(client, message, post.idText);
+  if (meta === undefined) return;
+  checkCalls(options, caller, 1);
+  const { settings } = options;
+  const itemRules = ItemRules.of(caller, namingOf(settings).view);
+  const modern = { options, client, accepted, message, meta, itemRules };
+  if (continuesParked(modern)) return;
+  const { held, release } = options.held.use(settings, caller, meta);
+  request.annotate('mcp.session', held.session.label);
+  if (message.method === 'subscriptions/listen') listenForNews(modern, held, release);
+  else answerOf(modern, held, release);
+}
+
+/** The meta of a request whose headers agree with it; undefined where the client has the refusal. */
+function checked(
+  { request, reply }: ClientRequest,
+  message: Envelope,
+  idText: string | undefined,
+): RequestMeta | undefined {
+  const meta = readRequestMeta(message);
+  if (typeof meta === 'string')
+    throw new GatewayError('mcp_meta_invalid', { message: `invalid params: ${meta}` });
+  const claimed = request.header('mcp-protocol-version')?.trim();
+  if (meta.version !== modernVersion && (claimed === undefined || claimed === meta.version)) {
+    const data = { supported: [modernVersion], requested: meta.version.slice(0, 64) };
+    sendError(reply, new GatewayError('mcp_version_unsupported'), idText, data);
+    return undefined;
+  }
+  const mismatch = headerMismatch(request, message, meta);
+  if (mismatch !== undefined)
+    throw new GatewayError('mcp_header_mismatch', { message: `header mismatch: ${mismatch}` });
+  return meta;
+}
+
+/** The next round of a call that waits for answers of its client? Then it goes on. */
+function continuesParked(modern: ModernRequest): boolean {
+  const { options, client, message, itemRules } = modern;
+  const place = memberOf(message.text, message.body, 'requestState');
+  const state = place === 'ambiguous' ? undefined : stringValue(message.text, place);
+  if (state === undefined) return false;
+  const about = { principal: client.caller.principal, backend: options.settings.key };
+  const found = options.held.parked.take(state, requestOf(about, message));
+  // A state of a modern server, which judges it.
+  if (found === 'foreign') return false;
+  const round = roundOf(modern);
+  if (found === 'invalid') {
+    client.request.annotate('mcp.refusal', 'request state');
+    client.reply.send({
+      status: 200,
+      headers: [['content-type', 'application/json']],
+      body: invalidState(cut(message.text, message.idSpan)),
+    });
+  } else if (!found.next(round, inputResponses(message), itemRules)) refuseHidden(modern);
+  return true;
+}
+
+function refuseHidden({ client, message }: ModernRequest): void {
+  const item = itemOf(message);
+  const error = typeof item === 'object' ? unknownItemError(item) : new GatewayError('mcp_unknown_tool');
+  client.request.annotate('mcp.refusal', 'item rule');
+  sendError(client.reply, error, cut(message.text, message.idSpan));
+}
+
+const roundOf = ({ client, accepted, message }: ModernRequest): Round => ({
+  reply: client.reply,
+  accepted,
+  request: message,
+});
+
+function answerOf(modern: ModernRequest, held: HeldSession, release: () => void): void {
+  const { options, client, message, meta, itemRules } = modern;
+  const { settings } = options;
+  const naming = namingOf(settings);
+  const answer = new ModernAnswer(
+    {
+      session: held.session,
+      parked: options.held.parked,
+      principal: client.caller.principal,
+      backend: settings.key,
+      meta,
+      itemRules,
+      isPrivate: itemRules !== undefined || naming.federated,
+      onOver: release,
+    },
+    roundOf(modern),
+  );
+  held.session.streams.expect(answer);
+  whenReady(held, answer, cut(message.text, message.idSpan), (servers) => {
+    if (message.method === 'server/discover') answer.respond(resultText(message, discoverResult(servers)));
+    else if (legacyRequests.has(message.method))
+      answer.respond(
+        errorResponse(new GatewayError('mcp_unknown_method'), cut(message.text, message.idSpan)),
+      );
+    else {
+      tellLevel(modern, held, servers);
+      send(modern, held, answer, message);
+    }
+  });
+}
+
+/** Servers of the legacy era have one level for a session; those of the modern one read it from each request. */
+function tellLevel(modern: ModernRequest, held: HeldSession, { capabilities }: ServerAnswer): void {
+  const { logLevel } = modern.meta;
+  if (logLevel === undefined || logLevel === held.logLevel) return;
+  if (memberOf(capabilities, { start: 0, end: capabilities.length }, 'logging') === undefined) return;
+  held.logLevel = logLevel;
+  ask(modern, held, 'logging/setLevel', { level: logLevel }, () => undefined);
+}
+
+const resultText = ({ text, idSpan }: Envelope, result: string): string =>
+  `{"jsonrpc":"2.0","id":${cut(text, idSpan)},"result":${result}}`;

@@ -1,0 +1,109 @@
+import { GatewayError } from '../../errors.ts';
+import { cut, type Envelope } from '../json/envelope.ts';
+import { errorResponse } from '../messages/rpcError.ts';
+import type { HeldSession } from '../modern/heldSession.ts';
+import { honoured, NewsStream, readNewsFilter, type NewsFilter } from '../modern/newsStream.ts';
+import { OwnAnswer } from '../modern/ownAnswer.ts';
+import { ModernStreams } from '../session/modernStreams.ts';
+import { openEventStream } from './listen.ts';
+import { ask, whenReady, type ModernRequest } from './modernRequest.ts';
+
+/**
+ * Serves `subscriptions/listen` (MCP 2026-07-28, "Subscriptions"): an event stream with news, until the client closes it.
+ * @throws GatewayError mcp_not_acceptable
+ */
+export function listenForNews(modern: ModernRequest, held: HeldSession, release: () => void): void {
+  const { client, accepted, message } = modern;
+  const idText = cut(message.text, message.idSpan);
+  const filter = readNewsFilter(message);
+  if (!accepted.events || filter === undefined) {
+    release();
+    if (!accepted.events) throw new GatewayError('mcp_not_acceptable');
+    const why = 'invalid params: notifications must be an object that says what to listen for';
+    refuse(modern, new GatewayError('mcp_invalid_params', { message: why }));
+    return;
+  }
+  const failed = new OwnAnswer(undefined, (text) => {
+    release();
+    client.reply.send({ status: 200, headers: [['content-type', 'application/json']], body: text });
+  });
+  whenReady(held, failed, idText, ({ capabilities }) => {
+    if (client.reply.closed) {
+      release();
+      return;
+    }
+    open(modern, held, idText, honoured(filter, capabilities), release);
+  });
+}
+
+function refuse({ client, message }: ModernRequest, error: GatewayError): void {
+  const body = errorResponse(error, cut(message.text, message.idSpan));
+  client.reply.send({ status: 200, headers: [['content-type', 'application/json']], body });
+}
+
+function open(
+  modern: ModernRequest,
+  held: HeldSession,
+  idText: string,
+  filter: NewsFilter,
+  release: () => void,
+): void {
+  const { session } = held;
+  const { streams } = session;
+  if (!(streams instanceof ModernStreams)) throw new Error('the session is none of the modern era');
+  openEventStream(modern.options, modern.client, () => ({
+    session,
+    join: (stream, itemRules) => {
+      const news = new NewsStream(stream, idText, itemRules);
+      const leave = streams.listen(news);
+      let uris: readonly string[] = [];
+      let isOver = false;
+      subscribe(modern, held, filter.uris, (subscribed) => {
+        uris = subscribed;
+        if (isOver) unsubscribe(modern, held, uris);
+        else news.acknowledge({ lists: filter.lists, uris });
+      });
+      return {
+        end: () => news.end(),
+        remove: () => {
+          isOver = true;
+          leave();
+          unsubscribe(modern, held, uris);
+          release();
+        },
+      };
+    },
+  }));
+}
+
+/** Subscribes to resources; those that the caller may not know of, or the server refuses, are left out. */
+function subscribe(
+  modern: ModernRequest,
+  held: HeldSession,
+  uris: readonly string[],
+  then: (subscribed: readonly string[]) => void,
+): void {
+  const subscribed: string[] = [];
+  let left = uris.length;
+  if (left === 0) then(subscribed);
+  for (const uri of uris)
+    ask(modern, held, 'resources/subscribe', { uri }, ({ isError }: Envelope) => {
+      if (!isError) {
+        subscribed.push(uri);
+        held.subscribed.set(uri, (held.subscribed.get(uri) ?? 0) + 1);
+      }
+      if (--left === 0) then(subscribed);
+    });
+}
+
+/** The last stream that listens for a resource ends the subscription. */
+function unsubscribe(modern: ModernRequest, held: HeldSession, uris: readonly string[]): void {
+  for (const uri of uris) {
+    const others = (held.subscribed.get(uri) ?? 1) - 1;
+    if (others > 0) held.subscribed.set(uri, others);
+    else {
+      held.subscribed.delete(uri);
+      if (!held.session.ended) ask(modern, held, 'resources/unsubscribe', { uri }, () => undefined);
+    }
+  }
+}

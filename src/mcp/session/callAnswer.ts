@@ -1,0 +1,33 @@
+import type { GatewayError } from '../../errors.ts';
+import type { ItemName, ItemRules } from '../items/itemRules.ts';
+import type { ItemNameSource } from '../items/itemVisibility.ts';
+import type { RpcId } from '../json/envelope.ts';
+
+/** The way back to the client for the requests of one POST. */
+export interface CallAnswer {
+  /** Decides which items the caller may know of; undefined where no rule is about items. */
+  readonly itemRules: ItemRules | undefined;
+  /** The client has gone for good, or has all responses. */
+  readonly gone: boolean;
+  /** May messages other than responses go here, to be read now? */
+  readonly takesEvents: boolean;
+  /** May progress of its call go here, be it for a client that has yet to come back? */
+  readonly takesProgress: boolean;
+  /** The request is about this item of a target. */
+  concerns?(item: ItemName): void;
+  /**
+   * Sends a notification or request of a server; the caller has asked `takesEvents` or `takesProgress`.
+   * @param askedId the client's id of a request
+   */
+  push(message: string, names?: ItemNameSource, askedId?: RpcId): void;
+  /** A server takes a request back. @param notice the notification that says so */
+  withdraw(askedId: RpcId, notice: string): void;
+  /** Sends the response to one of the requests; the last one ends the answer. */
+  respond(message: string): void;
+  /** Refuses the whole as if it had not begun; false where it has. */
+  refuse(error: GatewayError, idText: string): boolean;
+  /** Skips a request that will never be answered (it was cancelled): the answer ends without it. */
+  skip(refusal: string): void;
+  /** Every few seconds. */
+  tick(now: number): void;
+}

@@ -1,0 +1,69 @@
+import type { ItemRules } from '../items/itemRules.ts';
+import type { ItemNameSource } from '../items/itemVisibility.ts';
+import type { RpcId } from '../json/envelope.ts';
+import type { CallAnswer } from './callAnswer.ts';
+import { ClientStreams } from './clientStreams.ts';
+
+/** The stream of one `subscriptions/listen` (MCP 2026-07-28, "Subscriptions"). */
+export interface NewsListener {
+  readonly itemRules: ItemRules | undefined;
+  /** A notification of a server that belongs to no call. */
+  hear(text: string, names: ItemNameSource | undefined): void;
+  /** Every few seconds. */
+  tick(now: number): void;
+  end(): void;
+}
+
+/**
+ * The streams of a session of the modern era. News goes to every client that listens for it; a question of a server goes
+ * on a call, because nothing else of a modern client can answer it.
+ */
+export class ModernStreams extends ClientStreams {
+  override resumable = false;
+  private readonly listeners = new Set<NewsListener>();
+
+  override get open(): number {
+    return this.listeners.size;
+  }
+
+  override get attached(): boolean {
+    return this.listeners.size > 0 || super.attached;
+  }
+
+  override get reader(): { readonly itemRules: ItemRules | undefined } | undefined {
+    return [...this.listeners].at(-1) ?? super.reader;
+  }
+
+  /** A client listens. @returns what ends that */
+  listen(listener: NewsListener): () => void {
+    this.listeners.add(listener);
+    return () => void this.listeners.delete(listener);
+  }
+
+  override deliver(
+    text: string,
+    kind: 'request' | 'log' | 'other',
+    askedId?: RpcId,
+    own?: CallAnswer,
+    names?: ItemNameSource,
+  ): void {
+    if (askedId === undefined && kind === 'other') {
+      for (const listener of [...this.listeners]) listener.hear(text, names);
+      return;
+    }
+    const answer = own?.takesEvents === true ? own : this.newestAnswer();
+    if (answer !== undefined) this.give(answer, text, askedId, names);
+    // It waits for the next call that can ask.
+    else if (askedId !== undefined) this.outbox.hold({ text, askedId, names });
+  }
+
+  override tick(now: number): void {
+    super.tick(now);
+    for (const listener of [...this.listeners]) listener.tick(now);
+  }
+
+  override close(): void {
+    super.close();
+    for (const listener of [...this.listeners]) listener.end();
+  }
+}
