@@ -1,3 +1,4 @@
+import { descriptionEntries } from '../mcp/targets/facts.ts';
 import { entriesIn } from '../policies/facts.ts';
 import { isRecord, type KubeObject } from './api/object.ts';
 import type { Resource } from './api/resource.ts';
@@ -92,7 +93,11 @@ const bytesOf = ({ kind }: KubeObject, value: string): number =>
   Buffer.byteLength(value, kind === 'Secret' ? 'base64' : 'utf8');
 
 const ofSecrets: ReadonlySet<string> = new Set(['tls.crt', 'tls.key', 'ca.crt', ...entriesIn('secret')]);
-const ofMaps: ReadonlySet<string> = new Set(['ca.crt', ...entriesIn('configMap')]);
+const ofMaps: ReadonlySet<string> = new Set([
+  'ca.crt',
+  ...entriesIn('configMap'),
+  ...Object.keys(descriptionEntries),
+]);
 
 /** Secrets for the programs of McpBackends keep every entry: their label asks for it. */
 const trimSecret: Trim<KubeObject> = (object) =>

@@ -14,6 +14,8 @@ const crd = (plural: string): string =>
 const stdio = (settings: object): object => ({ targets: [{ name: 'a', stdio: settings }] });
 const host = (settings: object): object => ({ targets: [{ name: 'a', host: settings }] });
 const service = { name: 'tools', port: 80 };
+const openapi = (settings: object): object => ({ targets: [{ name: 'a', openapi: settings }] });
+const inline = '{"openapi":"3.1.0","paths":{"/a":{"get":{}}}}';
 
 /** The error of a spec → the spec. */
 const wrong: Readonly<Record<string, object>> = {
@@ -55,7 +57,23 @@ const wrong: Readonly<Record<string, object>> = {
   'a time without a unit': stdio({ command: 'x', startTimeout: '10' }),
   'a Service without a port': { targets: [{ name: 'a', service: { name: 'tools' } }] },
   'a path that is none': { targets: [{ name: 'a', service: { ...service, path: 'mcp' } }] },
-  'a target that is not built': { targets: [{ name: 'a', openapi: {} }] },
+  'an API without a description': openapi({ service }),
+  'an API without a server': openapi({ schema: { inline } }),
+  'an API with two servers': openapi({
+    service,
+    host: { host: 'api.example.com', port: 443 },
+    schema: { inline },
+  }),
+  'a description from two places': openapi({ service, schema: { inline, configMap: { name: 'a' } } }),
+  'a description from nowhere': openapi({ service, schema: {} }),
+  'an entry that is not read': openapi({ service, schema: { configMap: { name: 'a', key: 'api.yaml' } } }),
+  'a choice of no operation': openapi({ service, schema: { inline }, include: { tags: [] } }),
+  'a description in clear': openapi({ service, schema: { url: 'http://api.example.com/openapi.json' } }),
+  'a description of this machine': openapi({ service, schema: { url: 'https://127.0.0.1/openapi.json' } }),
+  'a description of this machine in IPv6': openapi({ service, schema: { url: 'https://[::1]/a.json' } }),
+  'a description of a Service by URL': openapi({ service, schema: { url: 'https://shop.default.svc/a' } }),
+  'a description at an address': openapi({ service, schema: { url: 'https://192.0.2.7/openapi.json' } }),
+  'a description behind a password': openapi({ service, schema: { url: 'https://a:b@api.example.com/a' } }),
   'a place for programs that is not built': stdio({ command: 'x', placement: 'Elsewhere' }),
   'an image of the proxies': stdio({ command: 'x', image: 'tools:1' }),
   'resources of the proxies': stdio({ command: 'x', placement: 'Proxy', resources: {} }),
@@ -108,6 +126,22 @@ const right: Readonly<Record<string, object>> = {
       resources: [{ uri: 'file:///*', hide: true }],
     },
   },
+  'an API with its description in a ConfigMap': openapi({
+    service: { ...service, path: '/v1' },
+    schema: { configMap: { name: 'a', key: 'openapi.json' } },
+    include: { tags: ['pets'] },
+    exclude: { paths: ['/admin/*'], operations: ['DELETE /pets/{id}'] },
+    outputSchemas: false,
+  }),
+  'an API with its description inline': openapi({ service, schema: { inline } }),
+  'an API with its description behind a Service': openapi({
+    service,
+    schema: { service: { ...service, path: '/openapi.json' } },
+  }),
+  'an API outside': openapi({
+    host: { host: 'api.example.com', port: 443, tls: {} },
+    schema: { url: 'https://api.example.com:8443/openapi.json?v=3' },
+  }),
   'a host': host({
     host: 'mcp.example.com',
     port: 443,

@@ -76,8 +76,17 @@ function backendBytes(backend: Backend): number {
   if (backend.kind === 'http') return httpBytes(backend);
   if (backend.kind !== 'mcp') return 0;
   const { targets, view } = backend;
-  return targets.reduce((sum, target) => sum + bytesOf(target), view === undefined ? 0 : bytesOf(view));
+  return targets.reduce((sum, target) => sum + partBytes(target), view === undefined ? 0 : bytesOf(view));
 }
+
+/** Targets are made anew in each translation, while their large parts stay the same objects. */
+const partBytes = (target: object): number => {
+  const parts: readonly unknown[] = Object.values(target);
+  return parts.reduce<number>(
+    (sum, part) => sum + (typeof part === 'object' && part !== null ? bytesOf(part) : String(part).length),
+    0,
+  );
+};
 
 const httpBytes = ({ policies = [], tls }: HttpBackend): number =>
   policyBytes(policies) + (tls === undefined ? 0 : bytesOf(tls));

@@ -1,3 +1,4 @@
+import { descriptionEntries } from '../../mcp/targets/facts.ts';
 import type { ConfigMap, Secret } from '../types/index.ts';
 
 /**
@@ -11,6 +12,7 @@ export const entryLimits = {
   'jwks.json': 65_536,
   '.htpasswd': 65_536,
   'api-key': 8_192,
+  ...descriptionEntries,
 } as const;
 
 /** Most bytes of every other entry: those of Secrets that are for the programs of McpBackends. */

@@ -4,6 +4,7 @@ import type { CallTimeouts, McpBackend, McpTarget } from '../../model/index.ts';
 import type { BackendRef } from '../types/index.ts';
 import { mcpParty, type Asker, type BackendResolver } from './backendRef.ts';
 import { problem, type Problem } from './conditions.ts';
+import { whyMissing } from './entries.ts';
 import { written } from './grants.ts';
 import type { Lookup } from './lookup.ts';
 import type { McpBackends, McpState, TargetUse } from './mcpBackends.ts';
@@ -160,6 +161,7 @@ export class McpResolver {
         return 'reason' in found ? unresolved(found) : found;
       },
       authorities: (configMaps) => authoritiesIn(configMaps, namespace, lookup),
+      entry: (name, entry) => entryIn(name, entry, namespace, lookup),
     };
   }
 }
@@ -203,6 +205,20 @@ function authoritiesIn(
     texts.push(checked.value);
   }
   return { texts };
+}
+
+/** The text of an entry of a ConfigMap. */
+function entryIn(
+  name: string,
+  entry: string,
+  namespace: string,
+  { configMaps }: Lookup,
+): ReturnType<ClusterTools['entry']> {
+  const map = configMaps.get(`${namespace}/${name}`);
+  const text = map?.data?.[entry];
+  if (text !== undefined) return { text };
+  const why = map === undefined ? 'there is none' : whyMissing(map, entry);
+  return unresolved(problem('InvalidConfigMapRef', `${written('ConfigMap', namespace, name)}: ${why}`));
 }
 
 /** The key to a pod that can be reached, or why there is none. */

@@ -147,6 +147,7 @@ export type {
   Refusal,
   ServicePort,
 } from './kind/clusterTarget.ts';
+export { descriptionEntries } from './openapi/openapiInCluster.ts';
 export { callFields, callTimeouts, targetName } from './kind/targetFields.ts';
 export { differ as haveDifferentNames } from './kind/clusterFields.ts';
 export type { ConnectionSettings } from './kind/connectionSettings.ts';

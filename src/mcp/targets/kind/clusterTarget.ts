@@ -50,6 +50,8 @@ export interface ClusterTools {
   readonly authorities: (
     configMaps: readonly { readonly name: string }[],
   ) => Made<{ readonly texts: readonly string[] }>;
+  /** An entry of a ConfigMap of the namespace. */
+  readonly entry: (configMap: string, entry: string) => Made<{ readonly text: string }>;
 }
 
 /** The wish for a pod with the program of a target. */
@@ -64,6 +66,8 @@ interface ClusterForm<Field extends string, Schema extends z.ZodType, Target ext
   readonly schema: Schema;
   /** The right that it needs; absent: none. */
   readonly right?: ClusterRight;
+  /** Tells whether the settings need the right; absent: they always do. */
+  readonly needsRight?: (settings: z.output<Schema>) => boolean;
   /** Its program can run in a pod of its own, with another right. */
   readonly pod?: {
     readonly right: ClusterRight;
@@ -104,10 +108,11 @@ export const clusterForm = <const Field extends string, Schema extends z.ZodType
     if (settings === undefined) return undefined;
     const { name } = target;
     const pod = form.pod?.wish(settings);
+    const own = form.needsRight?.(settings) === false ? undefined : form.right;
     return {
       field: form.field,
       name,
-      right: pod === undefined ? form.right : form.pod?.right,
+      right: pod === undefined ? own : form.pod?.right,
       pod,
       build: (tools) => form.build(name, settings, tools),
     };

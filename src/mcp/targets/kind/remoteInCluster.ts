@@ -4,17 +4,23 @@ import type { BackendTls, McpTarget, NetworkTarget } from '../../../model/index.
 import { crdRules } from '../../../schema/index.ts';
 import { objectName } from './clusterFields.ts';
 import { clusterForm, type ClusterRight, type ClusterTools, type Made } from './clusterTarget.ts';
+import type { ConnectionSettings } from './connectionSettings.ts';
 import { hostName, insideName, isExternal } from './outsideHost.ts';
 
 const port = z.int().min(1).max(65_535);
-const pathOr = (usualPath: string) =>
-  z
-    .string()
-    .max(1_024)
-    // Visible ASCII: heads are written one byte a character, so others could turn into a line break.
-    .regex(/^\/[!-"$->@-~]*$/)
-    .optional()
-    .describe(`${usualPath} unless given.`);
+/** The path of an endpoint. Visible ASCII: heads are written one byte a character, so others could turn into a line break. */
+export const endpointPath = z
+  .string()
+  .max(1_024)
+  .regex(/^\/[!-"$->@-~]*$/);
+
+/** The words of the fields of a server. */
+interface Words {
+  /** The server and its protocol, as the object of a sentence. */
+  readonly server: string;
+  /** The path that is taken where none is written. */
+  readonly usualPath: string;
+}
 
 /** The forms of a kind whose servers are reached over the network. */
 interface RemoteForm<Field extends string, Target extends NetworkTarget> {
@@ -26,20 +32,23 @@ interface RemoteForm<Field extends string, Target extends NetworkTarget> {
   readonly make: (target: NetworkTarget) => Target;
 }
 
-const service = ({ usualPath, transport }: Pick<RemoteForm<string, never>, 'usualPath' | 'transport'>) =>
+/** The fields that name the port of a Service. */
+export const serviceFields = {
+  name: objectName,
+  namespace: z
+    .string()
+    .min(1)
+    .max(63)
+    .optional()
+    .describe('That of the McpBackend unless given; another one takes a ReferenceGrant.'),
+  port,
+};
+
+/** A server behind a Service. */
+export const service = ({ server, usualPath }: Words) =>
   z
-    .strictObject({
-      name: objectName,
-      namespace: z
-        .string()
-        .min(1)
-        .max(63)
-        .optional()
-        .describe('That of the McpBackend unless given; another one takes a ReferenceGrant.'),
-      port,
-      path: pathOr(usualPath),
-    })
-    .describe(`An MCP server behind a Service, which speaks ${transport}.`);
+    .strictObject({ ...serviceFields, path: endpointPath.optional().describe(`${usualPath} unless given.`) })
+    .describe(`${server} behind a Service.`);
 
 const notExternal =
   'an address outside is needed, or a name with a dot: no loopback, link-local or multicast address; Services of the cluster are targets of their own';
@@ -63,7 +72,8 @@ const tls = z
   })
   .describe('Connections are encrypted, and the certificate is checked.');
 
-const host = ({ usualPath, transport }: Pick<RemoteForm<string, never>, 'usualPath' | 'transport'>) =>
+/** A server outside the cluster. */
+export const host = ({ server, usualPath }: Words) =>
   z
     .strictObject({
       host: z
@@ -79,15 +89,15 @@ const host = ({ usualPath, transport }: Pick<RemoteForm<string, never>, 'usualPa
         )
         .describe('A name or an address outside the cluster.'),
       port,
-      path: pathOr(usualPath),
+      path: endpointPath.optional().describe(`${usualPath} unless given.`),
       tls: tls.optional(),
     })
     .describe(
-      `An MCP server outside the cluster, which speaks ${transport}. PortcullisParameters of the Gateway have to allow it (spec.mcp.hosts).`,
+      `${server} outside the cluster. PortcullisParameters of the Gateway have to allow it (spec.mcp.hosts).`,
     );
 
 /** The right to name hosts outside the cluster, for every kind of target. */
-const hostsRight: ClusterRight = {
+export const hostsRight: ClusterRight = {
   name: 'hosts',
   description:
     'Namespaces whose McpBackends may name hosts outside the cluster: none, that of the Gateway, or all. None unless given.',
@@ -100,7 +110,7 @@ export const serviceInCluster = <const Field extends string, Target extends McpT
 ) =>
   clusterForm({
     field: form.field,
-    schema: service(form),
+    schema: service(wordsOf(form)),
     build: (name, { path = form.usualPath, ...reference }, tools): Made<Target> => {
       const found = tools.service(reference);
       return 'why' in found ? found : form.make({ name, path, ...found });
@@ -113,22 +123,39 @@ export const hostInCluster = <const Field extends string, Target extends McpTarg
 ) =>
   clusterForm({
     field: form.field,
-    schema: host(form),
+    schema: host(wordsOf(form)),
     right: hostsRight,
-    build: (name, { host: at, port: number, path = form.usualPath, tls: wanted }, tools): Made<Target> => {
-      const secure = wanted === undefined ? undefined : tlsOf(wanted, tools);
-      if (secure !== undefined && 'why' in secure) return secure;
-      return form.make({
-        name,
-        host: at,
-        port: number,
-        path,
-        // With its dot a name is whole: the search domains of a pod would make the Service b of namespace c out of b.c.
-        ...(isIP(at) === 0 ? { addresses: [{ host: `${at}.`, port: number }] } : {}),
-        ...(secure === undefined ? {} : { tls: secure }),
-      });
+    build: (name, { path = form.usualPath, ...outside }, tools): Made<Target> => {
+      const found = hostConnection(outside, tools);
+      return 'why' in found ? found : form.make({ name, path, ...found });
     },
   });
+
+type WrittenHost = z.output<ReturnType<typeof host>>;
+
+/** The connections to a host outside the cluster. */
+export function hostConnection(
+  { host: at, port: number, tls: wanted }: Omit<WrittenHost, 'path'>,
+  tools: ClusterTools,
+): Made<ConnectionSettings> {
+  const secure = wanted === undefined ? undefined : tlsOf(wanted, tools);
+  if (secure !== undefined && 'why' in secure) return secure;
+  return {
+    host: at,
+    port: number,
+    // With its dot a name is whole: the search domains of a pod would make the Service b of namespace c out of b.c.
+    ...(isIP(at) === 0 ? { addresses: [{ host: `${at}.`, port: number }] } : {}),
+    ...(secure === undefined ? {} : { tls: secure }),
+  };
+}
+
+const wordsOf = ({
+  usualPath,
+  transport,
+}: Pick<RemoteForm<string, never>, 'usualPath' | 'transport'>): Words => ({
+  server: `An MCP server that speaks ${transport},`,
+  usualPath,
+});
 
 function tlsOf(
   { hostname, caCertificateRefs = [] }: z.output<typeof tls>,

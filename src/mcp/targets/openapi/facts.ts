@@ -1,6 +1,7 @@
 import type { OpenApiTarget } from '../../../model/index.ts';
 import { networkFacts } from '../kind/networkFacts.ts';
 import type { TargetFacts } from '../kind/targetFacts.ts';
+import { openapiInCluster } from './openapiInCluster.ts';
 import { openapiFile } from './openapiFile.ts';
 
 /** An HTTP API that the gateway serves as an MCP server, as its OpenAPI description says. */
@@ -15,7 +16,7 @@ export const openapiFacts = {
   },
   warnings: ({ source }) => (source.kind === 'read' ? source.warnings : []),
   file: openapiFile,
-  cluster: [],
+  cluster: [openapiInCluster],
 } as const satisfies TargetFacts<OpenApiTarget>;
 
 function sourceText({ source }: OpenApiTarget): string {
