@@ -211,7 +211,7 @@ export const modelContextProtocol: readonly Requirement[] = [
       ours('docs/conformance.md'),
       [
         'test/conformance/mcp/conformance.test.ts',
-        'the gateway changes the outcome of no conformance check, with the server over ${way}',
+        'the gateway changes the outcome of no conformance check: ${titleOf(combination)}',
       ],
     ],
     [

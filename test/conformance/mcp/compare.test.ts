@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { compare, count, judge, type ExpectedDifference } from './compare.ts';
+import { combinations, titleOf } from './combinations.ts';
+import { compare, count, entriesFor, judge, type ExpectedDifference } from './compare.ts';
 import type { Results } from './suite.ts';
 
 const results = (data: Record<string, Record<string, string>>): Results =>
-  new Map(Object.entries(data).map(([scenario, checks]) => [scenario, new Map(Object.entries(checks))]));
+  new Map(
+    Object.entries(data).map(([scenario, checks]) => [
+      scenario,
+      new Map(Object.entries(checks).map(([id, outcome]) => [id, { outcome }])),
+    ]),
+  );
 
 const direct = results({ ping: { ping: 'SUCCESS', wire: 'SUCCESS' }, tools: { list: 'INFO+SUCCESS' } });
 
@@ -36,4 +42,23 @@ test('an explanation of a difference that is gone is stale', () => {
 test('outcomes are counted by check', () => {
   assert.equal(count(direct, 'SUCCESS'), 3);
   assert.equal(count(direct, 'INFO'), 1);
+});
+
+test('a difference tells the complaint about the gateway', () => {
+  const gateway: Results = new Map([
+    ['ping', new Map([['ping', { outcome: 'FAILURE', problem: 'no answer' }]])],
+  ]);
+  assert.equal(compare(direct, gateway)[0]?.problem, 'no answer');
+});
+
+test('an entry is for the combinations that have all of its parts', () => {
+  const entry = { scenario: 'ping', check: 'ping', direct: 'SUCCESS', gateway: 'FAILURE', reason: 'why' };
+  const narrow: ExpectedDifference = { ...entry, revision: '2026-07-28', eras: 'legacy', token: false };
+  const titles = (list: ExpectedDifference[]) =>
+    combinations.filter((each) => entriesFor(list, each).length > 0).map(titleOf);
+  assert.deepEqual(titles([narrow]), [
+    '2026-07-28 over stdio, without a token, to a legacy server',
+    '2026-07-28 over Streamable HTTP, without a token, to a legacy server',
+  ]);
+  assert.equal(titles([entry]).length, 16);
 });

@@ -1,3 +1,4 @@
+import type { Combination } from './combinations.ts';
 import type { Results } from './suite.ts';
 
 /** A check whose outcome differs between the sides; `absent` if a side has no such check. */
@@ -6,10 +7,15 @@ export interface Difference {
   readonly check: string;
   readonly direct: string;
   readonly gateway: string;
+  /** The complaint of the suite about the gateway. */
+  readonly problem?: string;
 }
 
-/** A difference that is known and explained. The list may only shrink. */
-export interface ExpectedDifference extends Difference {
+/**
+ * A known and explained difference. It is for the combinations that have all of its parts of a combination. The list
+ * may only shrink.
+ */
+export interface ExpectedDifference extends Omit<Difference, 'problem'>, Partial<Combination> {
   readonly reason: string;
 }
 
@@ -17,18 +23,34 @@ export interface ExpectedDifference extends Difference {
 export function compare(direct: Results, gateway: Results): Difference[] {
   const differences: Difference[] = [];
   for (const scenario of new Set([...direct.keys(), ...gateway.keys()])) {
-    const left = direct.get(scenario) ?? new Map<string, string>();
-    const right = gateway.get(scenario) ?? new Map<string, string>();
-    for (const check of new Set([...left.keys(), ...right.keys()])) {
-      const a = left.get(check) ?? 'absent';
-      const b = right.get(check) ?? 'absent';
-      if (a !== b) differences.push({ scenario, check, direct: a, gateway: b });
+    const left = direct.get(scenario);
+    const right = gateway.get(scenario);
+    for (const check of new Set([...(left?.keys() ?? []), ...(right?.keys() ?? [])])) {
+      const one = left?.get(check)?.outcome ?? 'absent';
+      const { outcome: two = 'absent', problem } = right?.get(check) ?? {};
+      if (one !== two)
+        differences.push({
+          scenario,
+          check,
+          direct: one,
+          gateway: two,
+          ...(problem !== undefined && { problem }),
+        });
     }
   }
   return differences;
 }
 
-const same = (a: Difference, b: Difference) =>
+/** The entries of the list that are for a combination. */
+export function entriesFor(
+  list: readonly ExpectedDifference[],
+  combination: Combination,
+): readonly ExpectedDifference[] {
+  const parts = Object.entries(combination) as [keyof Combination, unknown][];
+  return list.filter((entry) => parts.every(([part, value]) => (entry[part] ?? value) === value));
+}
+
+const same = (a: Omit<Difference, 'problem'>, b: Omit<Difference, 'problem'>) =>
   a.scenario === b.scenario && a.check === b.check && a.direct === b.direct && a.gateway === b.gateway;
 
 export interface Verdict {
@@ -38,7 +60,7 @@ export interface Verdict {
   readonly stale: readonly ExpectedDifference[];
 }
 
-/** Holds the differences against the committed list. */
+/** Compares the differences with the entries of the list for their combination. */
 export function judge(differences: readonly Difference[], expected: readonly ExpectedDifference[]): Verdict {
   return {
     unexpected: differences.filter((difference) => !expected.some((entry) => same(entry, difference))),
@@ -50,7 +72,7 @@ export function judge(differences: readonly Difference[], expected: readonly Exp
 export function count(results: Results, outcome: string): number {
   let sum = 0;
   for (const checks of results.values()) {
-    for (const statuses of checks.values()) if (statuses.split('+').includes(outcome)) sum++;
+    for (const check of checks.values()) if (check.outcome.split('+').includes(outcome)) sum++;
   }
   return sum;
 }

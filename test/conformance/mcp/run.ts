@@ -1,54 +1,99 @@
 /**
  * `npm run conformance:mcp`: the official MCP conformance suite against a fixture server directly and through the
- * gateway, which reaches it over stdio and over Streamable HTTP. Prints all of it, and exits 1 when a check came out differently that `expected-differences.json` does not
- * explain, when an explanation there is stale, or when the fixture itself fails a check.
+ * gateway. Prints the scores of every scenario, and exits 1 in these cases:
  *
- * Options: `--direct` measures only the fixture.
+ * - the fixture itself fails a check;
+ * - a check has another outcome through the gateway, and `expected-differences.json` does not explain it;
+ * - an explanation there is stale.
+ *
+ * Without options it measures both revisions directly, and the combinations that the gateway serves. Options:
+ *
+ * - `--direct` measures only the fixture.
+ * - `--revision 2026-07-28` measures one revision, with all of its combinations that need no bridge.
+ * - `--bridged` measures the combinations that need a bridge between revisions.
+ * - `--only 'stdio, with a token'` measures the combinations whose title has the text.
  */
-import { readFile } from 'node:fs/promises';
-import { compare, count, judge, type ExpectedDifference } from './compare.ts';
-import { measureDirect, measureGateway, ways, type Way } from './measure.ts';
-import type { Results } from './suite.ts';
+import { parseArgs } from 'node:util';
+import { combinations, isBridged, revisions, served, titleOf, type Combination } from './combinations.ts';
+import { compare, count, entriesFor, judge } from './compare.ts';
+import { expectedDifferences } from './expectedDifferences.ts';
+import { measureDirect, measureGateway } from './measure.ts';
+import { scoredScenarios, type Results } from './suite.ts';
 
-const revision = '2025-11-25';
+const { values: options } = parseArgs({
+  options: {
+    direct: { type: 'boolean', default: false },
+    bridged: { type: 'boolean', default: false },
+    revision: { type: 'string' },
+    only: { type: 'string' },
+  },
+});
 
-const expected = JSON.parse(
-  await readFile(new URL('expected-differences.json', import.meta.url), 'utf8'),
-) as Record<Way, ExpectedDifference[]>;
+if (options.revision !== undefined && !revisions.some((each) => each === options.revision))
+  throw new Error(`--revision ${options.revision}: expected one of ${revisions.join(', ')}`);
 
-console.log(`MCP conformance, revision ${revision}`);
-const direct = await measureDirect(revision);
-if (process.argv.includes('--direct')) {
-  printTable(direct, undefined);
-  process.exit(count(direct, 'FAILURE') > 0 ? 1 : 0);
-}
-const broken = count(direct, 'FAILURE');
-if (broken > 0) console.log(`the fixture itself fails ${broken} check(s)`);
-let wrong = broken;
-for (const way of ways) {
-  console.log(`\nThrough the gateway, with the fixture over ${way}`);
-  const gateway = await measureGateway(revision, way);
-  printTable(direct, gateway);
-  const differences = compare(direct, gateway);
-  const known = expected[way];
-  const { unexpected, stale } = judge(differences, known);
-  console.log(`\n${differences.length} check(s) differ, ${known.length} explained`);
-  for (const d of unexpected)
-    console.log(`  DIFFERS  ${d.scenario} / ${d.check}: direct ${d.direct}, gateway ${d.gateway}`);
-  for (const d of stale) console.log(`  STALE    ${d.scenario} / ${d.check}: remove it from the list`);
-  wrong += unexpected.length + stale.length;
+const isSelective = options.bridged || options.revision !== undefined || options.only !== undefined;
+const selected = combinations.filter(
+  (each) =>
+    !options.direct &&
+    (options.revision ?? each.revision) === each.revision &&
+    titleOf(each).includes(options.only ?? '') &&
+    (isSelective ? isBridged(each) === options.bridged : served.includes(each)),
+);
+
+let wrong = 0;
+for (const revision of revisions) {
+  const own = selected.filter((each) => each.revision === revision);
+  if (own.length === 0 && isSelective && options.revision !== revision) continue;
+  const scored = await scoredScenarios(revision);
+  console.log(`\nMCP conformance, revision ${revision}, directly`);
+  const direct = await measureDirect(revision);
+  printTable(scored, direct);
+  wrong += count(direct, 'FAILURE');
+  for (const combination of own) wrong += await measure(combination, direct, scored);
 }
 process.exitCode = wrong > 0 ? 1 : 0;
 
+/** Measures a combination and prints it. Resolves to the number of errors. */
+async function measure(
+  combination: Combination,
+  direct: Results,
+  scored: ReadonlySet<string>,
+): Promise<number> {
+  console.log(`\n${titleOf(combination)}`);
+  const gateway = await measureGateway(combination);
+  printTable(scored, direct, gateway);
+  const differences = compare(direct, gateway);
+  const expected = entriesFor(expectedDifferences, combination);
+  const { unexpected, stale } = judge(differences, expected);
+  const scoredOnes = differences.filter(({ scenario }) => scored.has(scenario)).length;
+  console.log(
+    `\n${scoredOnes} scored and ${differences.length - scoredOnes} other checks differ, ${expected.length} explained`,
+  );
+  for (const { scenario, check, reason } of expected)
+    console.log(`  KNOWN    ${scenario} / ${check}: ${reason}`);
+  for (const { scenario, check, direct: one, gateway: two, problem } of unexpected)
+    console.log(
+      `  DIFFERS  ${scenario} / ${check}: direct ${one}, gateway ${two} (${problem ?? 'no complaint'})`,
+    );
+  for (const { scenario, check } of stale)
+    console.log(`  STALE    ${scenario} / ${check}: remove it from the list`);
+  return unexpected.length + stale.length;
+}
+
 /** Prints a line for each scenario: checks passed and failed on either side. */
-function printTable(left: Results, right: Results | undefined): void {
-  const row = (results: Results | undefined) =>
-    results === undefined ? '' : `${count(results, 'SUCCESS')}/${count(results, 'FAILURE')}`.padStart(8);
-  const only = (results: Results | undefined, scenario: string): Results | undefined =>
-    results && new Map([[scenario, results.get(scenario) ?? new Map<string, string>()]]);
-  console.log(`\n${'scenario (passed/failed)'.padEnd(34)}${'direct'.padStart(8)}${right ? ' gateway' : ''}`);
-  for (const scenario of new Set([...left.keys(), ...(right?.keys() ?? [])])) {
-    console.log(`${scenario.padEnd(34)}${row(only(left, scenario))}${row(only(right, scenario))}`);
-  }
-  console.log(`${'total'.padEnd(34)}${row(left)}${row(right)}`);
+function printTable(scored: ReadonlySet<string>, left: Results, right?: Results): void {
+  const cell = (results: Results) => `${count(results, 'SUCCESS')}/${count(results, 'FAILURE')}`.padStart(8);
+  const part = (results: Results, names: ReadonlySet<string>): Results =>
+    new Map([...results].filter(([scenario]) => names.has(scenario)));
+  const row = (name: string, names: ReadonlySet<string>) =>
+    console.log(
+      `${name.padEnd(50)}${[left, ...(right ? [right] : [])].map((each) => cell(part(each, names))).join('')}`,
+    );
+  const all = new Set([...left.keys(), ...(right?.keys() ?? [])]);
+  console.log(`\n${'scenario (checks passed/failed)'.padEnd(50)}  direct${right ? ' gateway' : ''}`);
+  for (const scenario of all)
+    row(`${scenario}${scored.has(scenario) ? '' : ' (not scored)'}`, new Set([scenario]));
+  row('total, scored', scored);
+  row('total', all);
 }

@@ -4,24 +4,40 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
+import type { Revision } from './combinations.ts';
 
-/** The result of a scenario: check id → its distinct outcomes (`SUCCESS`, `FAILURE`, `INFO`, …), sorted. */
-export type Checks = ReadonlyMap<string, string>;
+/** What the suite says of a check. A scenario may run a check several times. */
+export interface Check {
+  /** The distinct outcomes (`SUCCESS`, `FAILURE`, `INFO`, …), sorted and joined with `+`. */
+  readonly outcome: string;
+  /** The complaints of the suite. */
+  readonly problem?: string;
+}
+
+/** The result of a scenario: check id → check. */
+export type Checks = ReadonlyMap<string, Check>;
 
 /** Scenario → checks. */
 export type Results = ReadonlyMap<string, Checks>;
 
-// Its package exports nothing, so the entry is found by path.
-const program = fileURLToPath(
-  new URL('../../../node_modules/@modelcontextprotocol/conformance/dist/index.js', import.meta.url),
-);
+// The package exports nothing, so its files are found by path.
+const suite = new URL('../../../node_modules/@modelcontextprotocol/conformance/', import.meta.url);
+const program = fileURLToPath(new URL('dist/index.js', suite));
+
+/** The scenarios that a revision demands of a server. The suite runs others, too, and does not score them. */
+export async function scoredScenarios(revision: Revision): Promise<ReadonlySet<string>> {
+  const text = await readFile(new URL(`requirements/${revision}.yaml`, suite), 'utf8');
+  const { server } = parse(text) as { server: string[] };
+  return new Set(server);
+}
 
 /**
  * Runs the official suite's server scenarios of one protocol revision against a URL.
  *
  * @throws Error with the suite's output when it wrote no results.
  */
-export async function runSuite(url: string, revision: string): Promise<Results> {
+export async function runSuite(url: string, revision: Revision): Promise<Results> {
   const directory = await mkdtemp(join(tmpdir(), 'portcullis-conformance-'));
   try {
     const child = spawn(
@@ -49,18 +65,32 @@ async function readResults(directory: string): Promise<Results> {
     // server-<scenario>-<time of the run>
     const scenario = /^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(name)?.[1];
     if (scenario === undefined) continue;
-    const checks = JSON.parse(await readFile(join(directory, name, 'checks.json'), 'utf8')) as {
-      id: string;
-      status: string;
-    }[];
-    const outcomes = new Map<string, Set<string>>();
-    for (const { id, status } of checks) {
-      outcomes.set(id, (outcomes.get(id) ?? new Set()).add(status));
-    }
-    results.set(
-      scenario,
-      new Map([...outcomes].map(([id, statuses]) => [id, [...statuses].sort().join('+')])),
-    );
+    const runs = await readRuns(join(directory, name, 'checks.json'));
+    const checks = Map.groupBy(runs, ({ id }) => id);
+    results.set(scenario, new Map([...checks].map(([id, each]) => [id, toCheck(each)])));
   }
   return results;
+}
+
+/** One run of a check, as the suite writes it. */
+interface Run {
+  readonly id: string;
+  readonly status: string;
+  readonly errorMessage?: string;
+}
+
+/** A scenario that breaks off leaves no file. */
+async function readRuns(file: string): Promise<readonly Run[]> {
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (text === undefined) return [{ id: 'scenario', status: 'FAILURE', errorMessage: 'broke off' }];
+  return JSON.parse(text) as Run[];
+}
+
+function toCheck(runs: readonly Run[]): Check {
+  const outcome = [...new Set(runs.map(({ status }) => status))].sort().join('+');
+  const problems = new Set(runs.flatMap(({ errorMessage }) => errorMessage ?? []));
+  return problems.size === 0 ? { outcome } : { outcome, problem: [...problems].join('; ') };
 }
