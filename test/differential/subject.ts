@@ -35,7 +35,7 @@ export interface Subject {
   readonly roots?: readonly { readonly uri: string; readonly name: string }[];
   /** Heard after `initialize`, before the first request. */
   readonly opening?: Heard;
-  /** At least one for each tool, except for those that `more` calls. */
+  /** At least one for each tool, except for those that `more` calls, or that no client can call here. */
   readonly calls: readonly ToolCall[];
   readonly calledLater?: readonly string[];
   /** At least one for each prompt. */

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import type { Revision } from './combinations.ts';
@@ -22,12 +22,13 @@ export type Checks = ReadonlyMap<string, Check>;
 export type Results = ReadonlyMap<string, Checks>;
 
 // The package exports nothing, so its files are found by path.
-const suite = new URL('../../../node_modules/@modelcontextprotocol/conformance/', import.meta.url);
-const program = fileURLToPath(new URL('dist/index.js', suite));
+const program = fileURLToPath(
+  new URL('../../../node_modules/@modelcontextprotocol/conformance/dist/index.js', import.meta.url),
+);
 
 /** The scenarios that a revision demands of a server. The suite runs others, too, and does not score them. */
 export async function scoredScenarios(revision: Revision): Promise<ReadonlySet<string>> {
-  const text = await readFile(new URL(`requirements/${revision}.yaml`, suite), 'utf8');
+  const text = await readFile(join(dirname(program), `../requirements/${revision}.yaml`), 'utf8');
   const { server } = parse(text) as { server: string[] };
   return new Set(server);
 }

@@ -13,7 +13,6 @@ const calls: readonly ToolCall[] = [
     'test_embedded_resource',
     'test_multiple_content_types',
     'test_error_handling',
-    'test_reconnection',
     'test_tool_with_progress',
     'test_elicitation_sep1034_defaults',
     'test_elicitation_sep1330_enums',
@@ -54,6 +53,8 @@ const calls: readonly ToolCall[] = [
 
 const conformance: Omit<Subject, 'name' | 'over' | 'program'> = {
   calls,
+  // It closes its stream, and this client does not come back. The conformance suite does.
+  calledLater: ['test_reconnection'],
   prompts: [
     { name: 'test_simple_prompt' },
     { name: 'test_prompt_with_arguments', arguments: { arg1: 'one', arg2: 'two' } },
