@@ -1,6 +1,6 @@
 /** The failures of a server over the network, as the client of the session hears them. */
 
-import { type ErrorCode, type GatewayError } from '../../../errors.ts';
+import { GatewayError, type ErrorCode } from '../../../errors.ts';
 import type { Reach } from '../../contract.ts';
 import { targetError } from '../../messages/rpcError.ts';
 
@@ -30,6 +30,17 @@ const statuses: Readonly<Record<number, readonly [TargetCode, string]>> = {
   429: ['mcp_target_busy', 'has too many requests'],
 };
 
+/** An answer of a server whose status says that something is wrong. */
+export class StatusError extends GatewayError {
+  /** The status of the answer. */
+  readonly status: number;
+
+  constructor(status: number, code: TargetCode, options: ConstructorParameters<typeof GatewayError>[1]) {
+    super(code, options);
+    this.status = status;
+  }
+}
+
 /**
  * @param detail for the log: what stood in the answer
  * @param retryAfter the field of that name in the answer (RFC 9110 §10.2.3)
@@ -39,10 +50,15 @@ export function statusError(
   status: number,
   detail: string,
   retryAfter?: string,
-): GatewayError {
+): StatusError {
   const [code, what] = statuses[status] ?? (['mcp_target_failed', `answered with status ${status}`] as const);
   const said = `status ${status}${detail === '' ? '' : `: ${detail}`}`;
-  return targetError(code, target, what, said, secondsOf(retryAfter));
+  const { message, retryAfter: seconds } = targetError(code, target, what, said, secondsOf(retryAfter));
+  return new StatusError(status, code, {
+    message,
+    detail: said,
+    ...(seconds !== undefined && { retryAfter: seconds }),
+  });
 }
 
 /** A number of seconds, or a date; undefined where it is neither. */

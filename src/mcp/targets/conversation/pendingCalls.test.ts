@@ -49,7 +49,7 @@ test('the note of a call runs once, and only when the server accepted the call',
 test('calls that wait for the next server are not failed with the former one', () => {
   const { calls, waiters } = sent(1);
   const delayed = new Waits();
-  calls.delay(calls.nextId(), delayed, '{"id":2}', 'tools/call');
+  calls.delay({ wireId: calls.nextId(), waiter: delayed, line: '{"id":2}', method: 'tools/call' });
   assert.equal(calls.get(2), undefined);
   assert.equal(calls.find(2), delayed);
   calls.fail(broken);
@@ -63,7 +63,8 @@ test('calls that wait for the next server are not failed with the former one', (
 
 test('a call that waits can be forgotten, and is then not sent', () => {
   const calls = new PendingCalls();
-  for (const id of [1, 2]) calls.delay(id, new Waits(), `line ${id}`, '');
+  for (const wireId of [1, 2])
+    calls.delay({ wireId, waiter: new Waits(), line: `line ${wireId}`, method: '' });
   assert.deepEqual(
     [...calls.all()].map(([id]) => id),
     [1, 2],
@@ -78,7 +79,7 @@ test('a call that waits can be forgotten, and is then not sent', () => {
 test('when everything fails, every call hears of it once, whether it was sent or waits', () => {
   const { calls, waiters } = sent(2);
   const delayed = new Waits();
-  calls.delay(calls.nextId(), delayed, '', '');
+  calls.delay({ wireId: calls.nextId(), waiter: delayed, line: '', method: '' });
   const told: number[] = [];
   calls.note(1, () => assert.fail('the note of a call that failed'));
   calls.failDelayed(broken, (wireId) => told.push(wireId));

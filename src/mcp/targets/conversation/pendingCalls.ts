@@ -1,4 +1,5 @@
 import { GatewayError } from '../../../errors.ts';
+import type { HeaderLine } from '../../../http/index.ts';
 import type { Envelope, RpcId } from '../../json/envelope.ts';
 import type { Waiter } from '../kind/target.ts';
 
@@ -6,6 +7,8 @@ import type { Waiter } from '../kind/target.ts';
 export interface Delayed {
   readonly line: string;
   readonly method: string;
+  /** Further header lines of the request, for a server over HTTP. */
+  readonly headers?: readonly HeaderLine[] | undefined;
   readonly wireId: number;
   readonly waiter: Waiter;
 }
@@ -47,9 +50,9 @@ export class PendingCalls {
   }
 
   /** Keeps a request until there is a server again. */
-  delay(wireId: number, waiter: Waiter, line: string, method: string): void {
+  delay(request: Delayed): void {
     if (this.delayed.length === 0) this.delayedSince = performance.now();
-    this.delayed.push({ line, method, wireId, waiter });
+    this.delayed.push(request);
   }
 
   note(wireId: number, note: () => void): void {
@@ -89,9 +92,13 @@ export class PendingCalls {
 
   /** The only call that was sent, by its id on the wire. */
   get sole(): number | undefined {
-    if (this.sent.size !== 1) return undefined;
-    const [wireId] = this.sent.keys();
-    return wireId;
+    let sole: number | undefined;
+    for (const [wireId, { standing }] of this.sent) {
+      if (standing === true) continue;
+      if (sole !== undefined) return undefined;
+      sole = wireId;
+    }
+    return sole;
   }
 
   forget(wireId: number): void {

@@ -23,11 +23,11 @@ export const newPinnedSession = (): PinnedSession => ({
   endpoint: undefined,
 });
 
-/** Notes what the answer to initialize says was agreed on. */
+/** Notes what the answer to initialize says was agreed on; the answer to `server/discover` does not say it. */
 export function agree(session: PinnedSession, response: Envelope): void {
   const place = memberOf(response.text, response.body, 'protocolVersion');
   const version = place === 'ambiguous' ? undefined : stringValue(response.text, place);
-  session.version = version !== undefined && /^[\w.-]{1,64}$/.test(version) ? version : undefined;
+  if (version !== undefined && /^[\w.-]{1,64}$/.test(version)) session.version = version;
 }
 
 /** A server that is reached in another way is the same server under the same name. */

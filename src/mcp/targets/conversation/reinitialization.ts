@@ -102,7 +102,7 @@ export class Reinitialization<Session extends PinnedSession> {
       failed: (error) => this.failed(session, `failed to initialize again (${error.message})`),
     });
     this.timer.arm(() => this.failed(session, this.timer.error.message));
-    transport.post(this.replay.beginning(wireId), 'initialize', wireId);
+    transport.post(this.replay.beginning(wireId), this.replay.method, wireId);
   }
 
   private afterFailure(): void {

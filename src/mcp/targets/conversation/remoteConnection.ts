@@ -2,6 +2,7 @@ import type { GatewayError } from '../../../errors.ts';
 import type { NetworkTarget } from '../../../model/index.ts';
 import type { Reach } from '../../contract.ts';
 import type { Envelope, RpcId } from '../../json/envelope.ts';
+import type { Era } from '../../messages/eras.ts';
 import type { CallLimit } from '../../limits/callTimeouts.ts';
 import { renderOutgoing, type Outgoing } from '../../messages/outgoing.ts';
 import { lateError, targetError } from '../../messages/rpcError.ts';
@@ -24,12 +25,14 @@ export interface RemoteOptions extends ConnectionOptions {
   readonly reach: Reach;
   /** Another process has begun the session. */
   readonly resumed: boolean;
+  /** The era in which the connection speaks; absent: legacy. */
+  readonly era?: Era | undefined;
 }
 
 /** The options of a connection for one session. @throws GatewayError policy_failed */
 export const remoteOptions = (
   { restart, limits, now, onRestart }: TargetServices,
-  { session, log, reach }: TargetUse,
+  { session, log, reach, serverEra }: TargetUse,
 ): RemoteOptions => ({
   reach: reach(),
   restart,
@@ -40,6 +43,7 @@ export const remoteOptions = (
   now,
   onRestart,
   resumed: session.resumed,
+  era: serverEra,
 });
 
 /** Calls of one session that may wait for one target: each has a connection of its own in HTTP/1.1. */
@@ -82,7 +86,7 @@ export abstract class RemoteConnection<Session extends PinnedSession, Transport 
     this.former = new PreviousServers(this.transport.inFlight, (reach, session) =>
       this.endAt(reach, session),
     );
-    this.timer = new StartTimer(this.transport);
+    this.timer = new StartTimer(this.transport, () => this.reinitialization.replay.method);
     this.reinitialization = new Reinitialization(this, this.transport, this.timer, options);
   }
 
@@ -93,7 +97,7 @@ export abstract class RemoteConnection<Session extends PinnedSession, Transport 
   /** Ends a session at a server, which the configuration may name no more. */
   protected abstract endAt(reach: Reach, session: Session): void;
   /** Sends the first request of the session. */
-  protected abstract begin(text: string, wireId: number): void;
+  protected abstract begin(text: string, method: string, wireId: number): void;
   /** The server knows that the client is initialized. */
   protected confirmed(_session: Session): void {
     // Most kinds have nothing more to do.
@@ -123,7 +127,7 @@ export abstract class RemoteConnection<Session extends PinnedSession, Transport 
       },
     });
     this.timer.arm(() => this.transport.failed(wireId, this.timer.error));
-    this.begin(renderOutgoing(out, wireId), wireId);
+    this.begin(renderOutgoing(out, wireId), out.envelope.method, wireId);
   }
 
   call(out: Outgoing, waiter: Waiter): number {
@@ -133,22 +137,26 @@ export abstract class RemoteConnection<Session extends PinnedSession, Transport 
       return 0;
     }
     const wireId = this.transport.calling.nextId();
-    const text = renderOutgoing(out, wireId);
+    const line = renderOutgoing(out, wireId);
+    const { method } = out.envelope;
+    const { headers } = out;
     const note = this.reinitialization.replay.note(out.envelope);
     if (note !== undefined) this.transport.calling.note(wireId, note);
     if (out.limit !== undefined) this.transport.limit(wireId, out.limit);
     if (this.isOpen) {
       this.transport.calling.add(wireId, waiter);
-      this.transport.post(text, out.envelope.method, wireId);
+      this.transport.post(line, method, wireId, { headers });
       return wireId;
     }
-    this.transport.calling.delay(wireId, waiter, text, out.envelope.method);
+    this.transport.calling.delay({ wireId, waiter, line, method, headers });
     if (this.state === 'failed') this.reinitialization.retry();
     return wireId;
   }
 
   send(text: string, method = ''): void {
     if (method === 'notifications/initialized') this.reinitialization.replay.confirm(text);
+    // 2026-07-28, Streamable HTTP: the end of the stream of a call is its cancellation.
+    if (this.isModern && method === 'notifications/cancelled') return;
     if (this.state !== 'ready') return;
     if (method === 'notifications/initialized') {
       // Once is enough, however often the client says it.
@@ -230,6 +238,11 @@ export abstract class RemoteConnection<Session extends PinnedSession, Transport 
     this.transport.hold(waits);
   }
 
+  /** Requests are those of the modern era. */
+  protected get isModern(): boolean {
+    return this.options.era === 'modern';
+  }
+
   /** Calls can be sent now. */
   protected get isOpen(): boolean {
     return this.state === 'ready' && !this.confirming;
@@ -300,7 +313,7 @@ export abstract class RemoteConnection<Session extends PinnedSession, Transport 
       return;
     }
     // The server has not carried it out, so the next session can have it.
-    this.transport.calling.delay(wireId, waiter, text, '');
+    this.transport.calling.delay({ wireId, waiter, line: text, method: '' });
     if (this.isOpen) this.release();
   }
 
@@ -333,13 +346,14 @@ export abstract class RemoteConnection<Session extends PinnedSession, Transport 
   again(): void {
     this.generation++;
     this.options.onRestart(this.name);
+    this.options.listener.onAgain?.(this);
   }
 
   /** Calls that waited go now. */
   release(): void {
     this.confirming = false;
     this.settled.resolve();
-    for (const { wireId, line, method } of this.transport.calling.release())
-      this.transport.post(line, method, wireId);
+    for (const { wireId, line, method, headers } of this.transport.calling.release())
+      this.transport.post(line, method, wireId, { headers });
   }
 }

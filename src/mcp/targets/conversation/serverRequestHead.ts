@@ -22,6 +22,8 @@ const own: ReadonlySet<string> = new Set([
   'host',
   'keep-alive',
   'last-event-id',
+  'mcp-method',
+  'mcp-name',
   'mcp-protocol-version',
   'mcp-session-id',
   'proxy-connection',

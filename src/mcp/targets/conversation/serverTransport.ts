@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { GatewayError } from '../../../errors.ts';
+import type { HeaderLine } from '../../../http/index.ts';
 import type { Limits } from '../../../model/index.ts';
 import { ThrottledLog, type Logger } from '../../../telemetry/index.ts';
 import type { Reach } from '../../contract.ts';
@@ -33,8 +34,10 @@ export interface TransportOptions {
   readonly now: () => number;
 }
 
-/** Events of a POST that its caller may want to hear of. */
-export interface PostListener {
+/** The use of a POST by its caller. */
+export interface PostUse {
+  /** Header lines besides those that every request has. */
+  readonly headers?: readonly HeaderLine[] | undefined;
   /** The answer has begun. */
   readonly begun?: () => void;
   /** The end of a notification or response, and a call that failed. */
@@ -80,7 +83,7 @@ export abstract class ServerTransport implements RequestHost, MessageReceiver {
   }
 
   /** Sends a message. @param wireId the id of a call; 0 for a notification or response */
-  abstract post(text: string, method: string, wireId: number, listener?: PostListener): InFlightRequest;
+  abstract post(text: string, method: string, wireId: number, use?: PostUse): InFlightRequest;
 
   /** The origin of a message that came with a call, or beside all calls (0). */
   protected abstract originOf(wireId: number): MessageOrigin;

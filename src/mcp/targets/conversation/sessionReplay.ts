@@ -45,6 +45,11 @@ export class SessionReplay {
     this.confirmed = text.length <= maxKept ? cut(text, { start: 0, end: text.length }) : bareInitialized;
   }
 
+  /** The method of the first request. */
+  get method(): string {
+    return this.initialize?.method ?? 'initialize';
+  }
+
   /** The first request of the client again, under another id. */
   beginning(wireId: number): string {
     if (this.initialize === undefined) throw new Error('the first message to a server must be initialize');

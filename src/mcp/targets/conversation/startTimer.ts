@@ -14,10 +14,13 @@ interface AwaitedServer {
 /** The steps that the beginning of a session with a server waits for, one after the other. */
 export class StartTimer {
   private readonly server: AwaitedServer;
+  /** The request that is waited for. */
+  private readonly method: () => string;
   private timer: NodeJS.Timeout | undefined;
 
-  constructor(server: AwaitedServer) {
+  constructor(server: AwaitedServer, method: () => string) {
     this.server = server;
+    this.method = method;
   }
 
   /** The time for each step, in milliseconds. */
@@ -27,7 +30,7 @@ export class StartTimer {
 
   /** The error for a step that took too long. */
   get error(): GatewayError {
-    const what = `did not answer initialize within ${this.ms} ms`;
+    const what = `did not answer ${this.method()} within ${this.ms} ms`;
     return targetError('mcp_target_timeout', this.server.name, what);
   }
 

@@ -3,6 +3,7 @@ import type { RemoteTarget } from '../../../model/index.ts';
 import type { Reach } from '../../contract.ts';
 import { newPinnedSession, sameServer, type PinnedSession } from '../conversation/pinnedSession.ts';
 import { RemoteConnection, type RemoteOptions } from '../conversation/remoteConnection.ts';
+import { modernVersion } from '../../messages/eras.ts';
 import type { Outgoing } from '../../messages/outgoing.ts';
 import type { TargetPlace, Waiter } from '../kind/target.ts';
 import { endMs, endSession, within } from './endSession.ts';
@@ -45,7 +46,8 @@ export class HttpConnection extends RemoteConnection<PinnedSession, HttpTranspor
   }
 
   override newSession(): PinnedSession {
-    return newPinnedSession();
+    // A server of the modern era keeps no session, and agrees on nothing.
+    return { ...newPinnedSession(), version: this.isModern ? modernVersion : undefined };
   }
 
   protected override newTransport(): HttpTransport {
@@ -56,8 +58,8 @@ export class HttpConnection extends RemoteConnection<PinnedSession, HttpTranspor
     void endSession(reach, session, 0, this.options.log);
   }
 
-  protected override begin(text: string, wireId: number): void {
-    this.opening = new InitializeRequest(this.transport, text, wireId);
+  protected override begin(text: string, method: string, wireId: number): void {
+    this.opening = new InitializeRequest(this.transport, text, method, wireId);
   }
 
   protected override confirmed(session: PinnedSession): void {
@@ -70,7 +72,7 @@ export class HttpConnection extends RemoteConnection<PinnedSession, HttpTranspor
     const { reach: before } = this.transport;
     this.transport.reach = reach;
     if (reach.destination === before.destination || this.state !== 'ready') return;
-    if (!this.mayBeginAgain && sameServer(reach, before)) {
+    if ((this.isModern || !this.mayBeginAgain) && sameServer(reach, before)) {
       // Others may be with it still: the server is to say whether it knows the session, not we.
       this.session.address = this.session.endpoint?.name ?? this.session.address;
       this.session.endpoint = undefined;
@@ -159,15 +161,15 @@ export class HttpConnection extends RemoteConnection<PinnedSession, HttpTranspor
   /**
    * Is a session that the server does not know begun again? Whoever holds it alone knows that the client has not ended
    * it; of one that others hold as well, only an open stream of the client says so. One that another process has begun
-   * cannot be: what the client said in the beginning is not known here.
+   * cannot be: what the client said in the beginning is not known here. A server of the modern era keeps no session.
    */
   private get mayBeginAgain(): boolean {
-    return !this.options.resumed && (this.standaloneStream.wanted || !this.shared());
+    return this.isModern || (!this.options.resumed && (this.standaloneStream.wanted || !this.shared()));
   }
 
   /** The server does not know the session, which ends with that. */
   private gone(): void {
-    this.session = newPinnedSession();
+    this.session = this.newSession();
     this.transport.failAll(new GatewayError('mcp_session_unknown'));
     this.options.listener.onGone(this);
   }

@@ -1,20 +1,32 @@
 import type { GatewayError } from '../../../errors.ts';
+import type { HeaderLine } from '../../../http/index.ts';
+import type { Era } from '../../messages/eras.ts';
 import type { PinnedSession } from '../conversation/pinnedSession.ts';
-import { ServerTransport, type PostListener } from '../conversation/serverTransport.ts';
+import { ServerTransport, type PostUse, type TransportOptions } from '../conversation/serverTransport.ts';
 import { targetError } from '../../messages/rpcError.ts';
 import type { MessageOrigin } from '../kind/target.ts';
+import { headerValue } from '../../messages/mirroredHeaders.ts';
 import { Post } from './post.ts';
 import { ServerStream } from './serverStream.ts';
 import type { StreamHost, StreamPlace } from './streamHost.ts';
 
+export interface HttpTransportOptions extends TransportOptions {
+  /** The era of the requests; absent: legacy. */
+  readonly era?: Era | undefined;
+}
+
 /** Streamable HTTP towards a server: each message is a POST of its own, whose answer may be a stream. */
 export class HttpTransport extends ServerTransport implements StreamHost {
-  override post(text: string, method: string, wireId: number, listener: PostListener = {}): Post {
+  declare protected readonly options: HttpTransportOptions;
+
+  override post(text: string, method: string, wireId: number, use: PostUse = {}): Post {
     const done = (error?: GatewayError): void => {
       if (error !== undefined && wireId === 0) this.warn(error.message, error.detail);
-      listener.done?.(error);
+      use.done?.(error);
     };
-    const post = new Post({ session: this.owner.session, text, method, wireId, ...listener, done }, this);
+    const { session } = this.owner;
+    const headers = this.headersOf(method, use);
+    const post = new Post({ session, text, method, wireId, ...use, headers, done }, this);
     this.inFlight.add(post);
     post.begin();
     return post;
@@ -33,6 +45,12 @@ export class HttpTransport extends ServerTransport implements StreamHost {
     return listening;
   }
 
+  /** 2026-07-28, Standard Request Headers: every request names its method. */
+  private headersOf(method: string, { headers }: PostUse): readonly HeaderLine[] | undefined {
+    if (this.options.era !== 'modern' || method === '') return headers;
+    return [['mcp-method', headerValue(method)], ...(headers ?? [])];
+  }
+
   protected override originOf(wireId: number): MessageOrigin {
     return this.calling.get(wireId) ?? 'aside';
   }
@@ -40,7 +58,13 @@ export class HttpTransport extends ServerTransport implements StreamHost {
   // StreamHost
 
   broken(session: PinnedSession, wireId: number, { lastId, retryMs }: StreamPlace): void {
-    if (session === this.owner.session) this.listen(wireId, session, { lastId, retryMs });
+    // Streams of the modern era cannot be resumed, whatever ids their events have.
+    if (this.options.era === 'modern')
+      this.failed(
+        wireId,
+        targetError('mcp_target_failed', this.name, 'broke its stream off before it answered'),
+      );
+    else if (session === this.owner.session) this.listen(wireId, session, { lastId, retryMs });
     else this.failed(wireId, targetError('mcp_target_failed', this.name, 'lost the session of the call'));
   }
 }

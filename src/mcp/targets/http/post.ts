@@ -1,5 +1,5 @@
 import type { ErrorCode, GatewayError } from '../../../errors.ts';
-import { EventReader, type EventHandler, type Head } from '../../../http/index.ts';
+import { EventReader, type EventHandler, type Head, type HeaderLine } from '../../../http/index.ts';
 import type { ResponseHandler, Endpoint } from '../../../upstream/index.ts';
 import { isJson } from '../../messages/accept.ts';
 import { isRepeatable } from '../../messages/mcpMethods.ts';
@@ -21,6 +21,8 @@ export interface PostStart {
   readonly method: string;
   /** The id of the request on the wire; 0 for notifications and responses. */
   readonly wireId: number;
+  /** Header lines besides those that every request has. */
+  readonly headers?: readonly HeaderLine[] | undefined;
   /** Hears that the answer has begun. */
   readonly begun?: () => void;
   /** Hears of the end of a notification or response. */
@@ -69,11 +71,12 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
     this.reach = host.reach;
     const { session, method, wireId } = start;
     const body = Buffer.from(start.text);
-    const lines = [
+    const lines: readonly HeaderLine[] = [
       ['content-type', 'application/json'],
       ['accept', 'application/json, text/event-stream'],
       ['content-length', String(body.length)],
-    ] as const;
+      ...(start.headers ?? []),
+    ];
     this.exchange = new ServerExchange(
       {
         destination: host.reach.destination,

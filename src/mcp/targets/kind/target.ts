@@ -15,6 +15,8 @@ export interface Waiter {
   failed(error: GatewayError): void;
   /** True when nobody would get the response any more. */
   readonly abandoned?: boolean;
+  /** It waits for as long as the session lives: no message without an id is about it. */
+  readonly standing?: boolean;
 }
 
 /** `suspended`: the child of an idle session was taken, and starts again with the session's next message. */
@@ -106,6 +108,8 @@ export interface TargetListener {
   canSeeResource(target: TargetConnection): CanSeeResource | undefined;
   /** The server behind the connection ended; what it had asked needs no answer any more. */
   onDown(target: TargetConnection): void;
+  /** The server starts again: calls that are made now are sent when it has begun. */
+  onAgain?(target: TargetConnection): void;
   /** The server does not know the session any more, and it is not to be begun again. */
   onGone(target: TargetConnection): void;
   /** The server was stopped to make room, and is not to be started again. */

@@ -73,6 +73,8 @@ export interface ConnectionOptions {
 export interface TargetUse {
   readonly session: TargetSession;
   readonly log: Logger;
+  /** The era in which the connection speaks with the server; absent: legacy. */
+  readonly serverEra?: Era;
   /** The way in which the target is reached for the caller. @throws GatewayError policy_failed */
   readonly reach: () => Reach;
 }

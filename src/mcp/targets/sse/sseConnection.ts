@@ -24,8 +24,8 @@ export class SseConnection extends RemoteConnection<SseSession, SseTransport> im
     this.transport.breakOff(session, targetError('mcp_target_failed', this.name, 'is another server now'));
   }
 
-  protected override begin(text: string, wireId: number): void {
-    this.transport.post(text, 'initialize', wireId);
+  protected override begin(text: string, method: string, wireId: number): void {
+    this.transport.post(text, method, wireId);
   }
 
   // TargetConnection

@@ -4,7 +4,7 @@ import { targetError } from '../../messages/rpcError.ts';
 import type { PinnedSession } from '../conversation/pinnedSession.ts';
 import {
   ServerTransport,
-  type PostListener,
+  type PostUse,
   type TransportOptions,
   type TransportOwner,
 } from '../conversation/serverTransport.ts';
@@ -32,11 +32,11 @@ export class SseTransport extends ServerTransport implements EndpointStreamHost 
   }
 
   /** Sends a message; the first message of a session opens its stream. */
-  override post(text: string, method: string, wireId: number, listener: PostListener = {}): SsePost {
+  override post(text: string, method: string, wireId: number, use: PostUse = {}): SsePost {
     const { session } = this.owner;
     const done = (error?: GatewayError): void => {
       if (error !== undefined && wireId === 0) this.warn(error.message, error.detail);
-      listener.done?.(error);
+      use.done?.(error);
     };
     // A request of the gateway's own that is never answered must not stay for ever.
     if (wireId !== 0 && method !== 'initialize' && !this.isLimited(wireId))

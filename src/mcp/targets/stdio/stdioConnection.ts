@@ -137,7 +137,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
       this.writeNow(line);
       return wireId;
     }
-    this.calling.delay(wireId, waiter, line, out.envelope.method);
+    this.calling.delay({ wireId, waiter, line, method: out.envelope.method });
     if (this.state === 'failed') {
       this.state = 'restarting';
       this.withSlot(() => this.retry(), this.noRoom);
@@ -460,6 +460,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
     this.restarts++;
     this.generation++;
     this.options.onRestart(this.name);
+    this.options.listener.onAgain?.(this);
     const wireId = this.calling.nextId();
     this.calling.add(wireId, {
       answered: (response) => {
@@ -471,7 +472,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
       failed: () => this.restartFailed('failed to initialize again'),
     });
     this.armStart(() =>
-      this.restartFailed(`did not answer initialize within ${this.target.startTimeoutMs} ms`),
+      this.restartFailed(`did not answer ${this.replay.method} within ${this.target.startTimeoutMs} ms`),
     );
     this.writeNow(this.replay.beginning(wireId));
   }
@@ -512,7 +513,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
   }
 
   private startTimedOut(): GatewayError {
-    const reason = `did not answer initialize within ${this.target.startTimeoutMs} ms`;
+    const reason = `did not answer ${this.replay.method} within ${this.target.startTimeoutMs} ms`;
     return this.broke('mcp_target_timeout', reason, this.child?.pid);
   }
 
