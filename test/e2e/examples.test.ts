@@ -5,6 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import {
+  Client as ModernClient,
+  StreamableHTTPClientTransport as ModernTransport,
+} from '@modelcontextprotocol/client';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
@@ -172,6 +176,19 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     assert.equal(resultText(await session.call('remote_echo', { text: 'far' })), 'far');
     assert.equal((await session.call('local_get-env')).error?.message, 'Unknown tool: local_get-env');
     await session.close();
+  },
+  'examples/mcp/modern.yaml': async ({ gateway, tools }) => {
+    const url = new URL(`${gateway.url}/mcp`);
+    const versionNegotiation = { mode: { pin: '2026-07-28' } };
+    const client = new ModernClient({ name: 'test', version: '1' }, { versionNegotiation });
+    await client.connect(new ModernTransport(url));
+    const names = (await client.listTools()).tools.map(({ name }) => name);
+    assert.ok(names.includes('echo') && !names.includes('get-env'));
+    const echo = await client.callTool({ name: 'echo', arguments: { message: 'alone' } });
+    assert.deepEqual(echo.content, [{ type: 'text', text: 'Echo: alone' }]);
+    await assert.rejects(client.callTool({ name: 'get-env', arguments: {} }), /Unknown tool: get-env/);
+    await client.close();
+    assert.deepEqual(await tools(), names);
   },
   'examples/mcp/view.yaml': async ({ gateway, tools }) => {
     assert.deepEqual(await tools(), ['add', 'say']);

@@ -17,6 +17,9 @@ import type { RequestMeta } from './requestMeta.ts';
 /** The levels of log messages, the least important first. */
 const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 
+/** Questions that come within this time go to the client together, in milliseconds. */
+const gatherMs = 20;
+
 /** One POST of a client: the request, or the same request with answers to questions. */
 export interface Round {
   readonly reply: HttpReply;
@@ -31,6 +34,8 @@ export interface ModernAnswerStart {
   readonly backend: string;
   readonly meta: RequestMeta;
   readonly itemRules: ItemRules | undefined;
+  /** Hears of a response before the client does. */
+  readonly onResponse: (text: string) => void;
   /** Rules, views or names of the gateway shape what this caller sees. */
   readonly isPrivate: boolean;
   /** The request needs its session no more. */
@@ -215,6 +220,7 @@ export class ModernAnswer implements CallAnswer, Parked {
 
   private send(message: string): void {
     const { text, status } = modernResponse(message, this.method, this.idText, this.start.isPrivate);
+    this.start.onResponse(text);
     this.post?.respond(text, status);
   }
 
@@ -222,10 +228,10 @@ export class ModernAnswer implements CallAnswer, Parked {
   private askSoon(): void {
     if (this.isAskingSoon) return;
     this.isAskingSoon = true;
-    setImmediate(() => {
+    setTimeout(() => {
       this.isAskingSoon = false;
       if (!this.gone && this.post !== undefined && this.asked.size > 0) this.askNow(this.post);
-    });
+    }, gatherMs);
   }
 
   private askNow(post: PostResponse): void {

@@ -60,6 +60,11 @@ export function serveModern(
   if (continuesParked(modern)) return;
   const { held, release } = options.held.use(settings, caller, meta);
   request.annotate('mcp.session', held.session.label);
+  const mismatch = message.method === 'tools/call' ? held.toolParams.mismatch(request, message) : undefined;
+  if (mismatch !== undefined) {
+    release();
+    throw headerMismatchError(mismatch);
+  }
   if (message.method === 'subscriptions/listen') listenForNews(modern, held, release);
   else answerOf(modern, held, release);
 }
@@ -80,10 +85,12 @@ function checked(
     return undefined;
   }
   const mismatch = headerMismatch(request, message, meta);
-  if (mismatch !== undefined)
-    throw new GatewayError('mcp_header_mismatch', { message: `header mismatch: ${mismatch}` });
+  if (mismatch !== undefined) throw headerMismatchError(mismatch);
   return meta;
 }
+
+const headerMismatchError = (what: string): GatewayError =>
+  new GatewayError('mcp_header_mismatch', { message: `header mismatch: ${what}` });
 
 /** The next round of a call that waits for answers of its client? Then it goes on. */
 function continuesParked(modern: ModernRequest): boolean {
@@ -134,6 +141,9 @@ function answerOf(modern: ModernRequest, held: HeldSession, release: () => void)
       itemRules,
       isPrivate: itemRules !== undefined || naming.federated,
       onOver: release,
+      onResponse: (text) => {
+        if (message.method === 'tools/list') held.toolParams.learn(text);
+      },
     },
     roundOf(modern),
   );

@@ -27,6 +27,7 @@ export class ClientStreams implements PostResponseHost {
   /** Answers in flight that may take events, newest last; finished ones are dropped as they are met. */
   private answers: CallAnswer[] = [];
   protected readonly outbox: Outbox;
+  protected readonly onUndeliverable: (askedId: RpcId) => void;
   private readonly gauge: PressureGauge;
   private readonly dropped: ThrottledLog;
   /** The answers that carry requests of the server, for later messages about them. */
@@ -49,6 +50,7 @@ export class ClientStreams implements PostResponseHost {
     before = 0,
   ) {
     this.gauge = gauge;
+    this.onUndeliverable = onUndeliverable;
     this.store = new JournalStore(room, before);
     this.dropped = new ThrottledLog(log, 'Messages dropped: the client has no open stream');
     this.outbox = new Outbox(room, (held) => {

@@ -1,6 +1,6 @@
 import type { ItemRules } from '../items/itemRules.ts';
 import type { ItemNameSource } from '../items/itemVisibility.ts';
-import type { RpcId } from '../json/envelope.ts';
+import { readEnvelope, type RpcId } from '../json/envelope.ts';
 import type { CallAnswer } from './callAnswer.ts';
 import { ClientStreams } from './clientStreams.ts';
 
@@ -12,6 +12,11 @@ export interface NewsListener {
   /** Every few seconds. */
   tick(now: number): void;
   end(): void;
+}
+
+function asksForRoots(text: string): boolean {
+  const message = readEnvelope(text);
+  return typeof message !== 'string' && message.method === 'roots/list';
 }
 
 /**
@@ -53,8 +58,9 @@ export class ModernStreams extends ClientStreams {
     }
     const answer = own?.takesEvents === true ? own : this.newestAnswer();
     if (answer !== undefined) this.give(answer, text, askedId, names);
-    // It waits for the next call that can ask.
-    else if (askedId !== undefined) this.outbox.hold({ text, askedId, names });
+    // Servers ask for the roots when a session begins; all other questions are about a call, which is over.
+    else if (askedId !== undefined && asksForRoots(text)) this.outbox.hold({ text, askedId, names });
+    else if (askedId !== undefined) this.onUndeliverable(askedId);
   }
 
   override tick(now: number): void {

@@ -1,0 +1,76 @@
+/** The parameters of tools that headers repeat (MCP 2026-07-28, "Custom Headers from Tool Parameters"). */
+
+import type { HttpRequest } from '../../http/index.ts';
+import type { Envelope } from '../json/envelope.ts';
+import { decodedValue } from './requestHeaders.ts';
+
+/** A parameter with the annotation `x-mcp-header`. */
+interface ToolParam {
+  /** In lower case. */
+  readonly header: string;
+  /** The names of the members that lead to the value. */
+  readonly path: readonly string[];
+}
+
+const annotation = 'x-mcp-header';
+const maxTools = 512;
+const maxParams = 64;
+const maxDepth = 16;
+
+type Schema = Readonly<Record<string, unknown>>;
+const isObject = (value: unknown): value is Schema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The annotations of the tools that one caller has listed. */
+export class ToolParams {
+  private readonly byTool = new Map<string, readonly ToolParam[]>();
+
+  /** Learns from the response to `tools/list`. */
+  learn(response: string): void {
+    // Few servers have any, and lists are long.
+    if (!response.includes(annotation)) return;
+    const { result } = JSON.parse(response) as { result?: { tools?: unknown } };
+    if (!Array.isArray(result?.tools)) return;
+    for (const tool of result.tools as unknown[]) {
+      if (!isObject(tool) || typeof tool['name'] !== 'string') continue;
+      const found: ToolParam[] = [];
+      collect(tool['inputSchema'], [], found);
+      if (found.length > 0 && this.byTool.size < maxTools) this.byTool.set(tool['name'], found);
+    }
+  }
+
+  /** @returns the words that say which header of a call is missing or disagrees with its arguments */
+  mismatch(request: Pick<HttpRequest, 'header'>, { text, body }: Envelope): string | undefined {
+    if (this.byTool.size === 0 || body === undefined) return undefined;
+    const params = JSON.parse(text.slice(body.start, body.end)) as Schema;
+    const known = typeof params['name'] === 'string' ? this.byTool.get(params['name']) : undefined;
+    for (const { header, path } of known ?? []) {
+      const value = path.reduce<unknown>(
+        (at, name) => (isObject(at) ? at[name] : undefined),
+        params['arguments'],
+      );
+      const said = request.header(header)?.trim();
+      if (!agrees(value, said)) return `${header} does not repeat the argument ${path.join('.')}`;
+    }
+    return undefined;
+  }
+}
+
+/** Annotations count where only `properties` lead to them. */
+function collect(schema: unknown, path: readonly string[], found: ToolParam[]): void {
+  if (!isObject(schema) || path.length > maxDepth || found.length >= maxParams) return;
+  const header = schema[annotation];
+  if (typeof header === 'string' && /^[\w!#$%&'*+.^`|~-]{1,128}$/.test(header))
+    found.push({ header: `mcp-param-${header.toLowerCase()}`, path });
+  if (isObject(schema['properties']))
+    for (const [name, one] of Object.entries(schema['properties'])) collect(one, [...path, name], found);
+}
+
+function agrees(value: unknown, said: string | undefined): boolean {
+  if (value === undefined || value === null) return said === undefined;
+  if (said === undefined || !/^[\t\x20-\x7e]*$/.test(said)) return false;
+  const decoded = decodedValue(said);
+  if (decoded === undefined) return false;
+  if (typeof value === 'number') return decoded.trim() !== '' && Number(decoded) === value;
+  return typeof value === 'string' || typeof value === 'boolean' ? decoded === String(value) : true;
+}
