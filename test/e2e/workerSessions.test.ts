@@ -89,6 +89,20 @@ ${mcpRoute({ idp, path: '/mcp', target: { cmd: node, args: [rogue] } })}
     await Promise.all(held.map(({ session }) => session.close()));
   };
 
+  test('all requests of a client of the modern era reach the worker that holds its session', async () => {
+    const mode = { pin: '2026-07-28' };
+    const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } });
+    const requestInit = { headers: { authorization: `Bearer ${alice}` } };
+    await client.connect(new StreamableHTTPClientTransport(new URL(url), { fetch: apart, requestInit }));
+    const pids = new Set<string>();
+    for (let i = 0; i < 2 * workers; i++) {
+      const { content } = await client.callTool({ name: 'pid', arguments: {} });
+      pids.add(JSON.stringify(content));
+    }
+    assert.equal(pids.size, 1);
+    await client.close();
+  });
+
   test('every call of a session reaches its server, whatever connection it comes by', async () => {
     const held = await holdSeveral();
     await Promise.all(

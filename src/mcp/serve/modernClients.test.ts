@@ -277,6 +277,42 @@ test('the answer to a question is good for its own request only, and once', asyn
   assert.equal(twice.body.error?.code, -32602);
 });
 
+test('the state of a question is of no use to another caller, nor after the rules hide the tool', async () => {
+  let hidden = false;
+  const harness = await startHarness({
+    caller: (request) => ({
+      principal: request.header('x-user') ?? 'alice',
+      mayUse: ({ name }) => !hidden || !/elicitation/i.test(name),
+    }),
+    backend: mcpBackend({ targets: [stdio] }),
+  });
+  const { body: list } = await post(harness, 'tools/list', {});
+  const tools = list.result!['tools'] as { name: string }[];
+  const { name } = tools.find((tool) => /elicitation/i.test(tool.name) && !/url|async/i.test(tool.name))!;
+  const ask = async (): Promise<object> => {
+    const { body } = await post(harness, 'tools/call', { name, arguments: {} });
+    const { requestState, inputRequests } = body.result as { requestState: string; inputRequests: object };
+    const [key] = Object.keys(inputRequests);
+    return {
+      requestState,
+      inputResponses: { [key!]: { action: 'accept', content: { name: 'Mallory' } } },
+    };
+  };
+  const first = await ask();
+  const stolen = await post(harness, 'tools/call', { name, arguments: {}, ...first }, { 'x-user': 'bob' });
+  assert.equal(stolen.body.error?.code, -32602);
+  hidden = true;
+  const late = await post(harness, 'tools/call', { name, arguments: {}, ...first });
+  assert.equal(late.body.error?.code, -32602);
+  assert.equal(harness.annotations.at(-1)?.get('mcp.refusal'), 'item rule');
+  const pending = harness.runtime.view().sessions.flatMap(({ targets }) => targets.map((one) => one.pending));
+  assert.ok(
+    pending.every((calls) => calls === 0),
+    'the call was taken back',
+  );
+  await harness.close();
+});
+
 test('headers that disagree with the body are refused', async () => {
   const harness = places.stdio;
   const wrong = await post(harness, 'tools/call', { name: 'echo', arguments: {} }, { 'mcp-name': 'other' });

@@ -1,4 +1,4 @@
-import { sseSessionOf } from '../../mcp/index.ts';
+import { heldCallerOf, sseSessionOf } from '../../mcp/index.ts';
 import type { Limits } from '../../model/index.ts';
 import { hashOf, lotOf } from '../../upstream/index.ts';
 import type { LiveExchange, RelayRouter } from '../exchange/liveExchange.ts';
@@ -75,10 +75,10 @@ export class Relays implements RelayRouter {
   take(exchange: LiveExchange, serveHere: () => void): boolean {
     const { connection, head } = exchange;
     if (connection.port.inner) return false;
+    const caller = heldCallerOf(exchange);
     const session = head.get('mcp-session-id') ?? sseSessionOf(exchange);
-    if (session === undefined) return false;
-    const owner = this.ownerOf(session);
-    const peer = owner === undefined ? undefined : (this.peers.get(owner) ?? this.heirOf(session));
+    // Requests of the modern era know of no session: what a client leaves between them is where all of them go.
+    const peer = caller === undefined ? this.ownerOrHeirOf(session) : this.chosen(caller);
     // Requests that MCP cannot use stay here, where their session is not known.
     if (peer === undefined || head.upgrade || (head.http10 && head.host === -1)) return false;
     const { wire } = this.tools;
@@ -97,13 +97,17 @@ export class Relays implements RelayRouter {
     return true;
   }
 
-  /**
-   * The worker that goes on with a session whose own has ended: the same for all who ask, so that it is in one place
-   * again. Undefined where that is this one, and for sessions that nobody can go on with.
-   */
-  private heirOf(session: string): RelayPeer | undefined {
-    if (!this.movable(session)) return undefined;
-    const key = hashOf(session);
+  private ownerOrHeirOf(session: string | undefined): RelayPeer | undefined {
+    const owner = session === undefined ? undefined : this.ownerOf(session);
+    if (session === undefined || owner === undefined) return undefined;
+    const peer = this.peers.get(owner);
+    // Nobody can go on with some sessions.
+    return peer ?? (this.movable(session) ? this.chosen(session) : undefined);
+  }
+
+  /** The same worker for all who ask, so that everything of a name is in one place; undefined where that is this one. */
+  private chosen(name: string): RelayPeer | undefined {
+    const key = hashOf(name);
     let heir: RelayPeer | undefined;
     let most = -1;
     for (const peer of this.peers.values()) {
