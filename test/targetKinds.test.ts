@@ -19,8 +19,8 @@ const types = new Map(
   Array.from(rows.matchAll(/readonly (\w+): (\w+);/g), ([, kind = '', type = '']) => [kind, type]),
 );
 
-/** Names that kinds share with other parts of a configuration: backends, Services and hosts. */
-const shared = new Set(['http', 'mcp', 'service', 'host']);
+/** Names that kinds share with other parts of a configuration: backends, Services, hosts and labels. */
+const shared = new Set(['http', 'mcp', 'service', 'host', 'selector']);
 const own = [...new Set([...kinds, ...fileFieldNames, ...clusterFieldNames])].filter(
   (name) => !shared.has(name),
 );

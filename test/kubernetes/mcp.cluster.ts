@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, describe, test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { parseAllDocuments } from 'yaml';
 import { mcpPodName } from '../../src/controller/translate/index.ts';
 import { mcpBackendSchema } from '../../src/controller/translate/mcpSchema.ts';
 import { clusterForSuite, needsCluster } from './cluster.testing.ts';
@@ -15,6 +16,7 @@ const stdio = (settings: object): object => ({ targets: [{ name: 'a', stdio: set
 const host = (settings: object): object => ({ targets: [{ name: 'a', host: settings }] });
 const service = { name: 'tools', port: 80 };
 const openapi = (settings: object): object => ({ targets: [{ name: 'a', openapi: settings }] });
+const chosen = (settings: object): object => ({ targets: [{ name: 'a', selector: settings }] });
 const inline = '{"openapi":"3.1.0","paths":{"/a":{"get":{}}}}';
 
 /** The error of a spec → the spec. */
@@ -57,6 +59,21 @@ const wrong: Readonly<Record<string, object>> = {
   'a time without a unit': stdio({ command: 'x', startTimeout: '10' }),
   'a Service without a port': { targets: [{ name: 'a', service: { name: 'tools' } }] },
   'a path that is none': { targets: [{ name: 'a', service: { ...service, path: 'mcp' } }] },
+  'labels that choose every Service': chosen({ services: {} }),
+  'labels that nobody has to have': chosen({ services: { matchLabels: {}, matchExpressions: [] } }),
+  'a requirement without its values': chosen({
+    services: { matchExpressions: [{ key: 'mcp', operator: 'In' }] },
+  }),
+  'a requirement with values of no use': chosen({
+    services: { matchExpressions: [{ key: 'mcp', operator: 'Exists', values: ['yes'] }] },
+  }),
+  'an operator that is none': chosen({
+    services: { matchExpressions: [{ key: 'mcp', operator: 'Gt', values: ['1'] }] },
+  }),
+  'a port of chosen Services that is none': chosen({
+    services: { matchLabels: { mcp: 'yes' } },
+    port: 'A B',
+  }),
   'an API without a description': openapi({ service }),
   'an API without a server': openapi({ schema: { inline } }),
   'an API with two servers': openapi({
@@ -88,7 +105,17 @@ const wrong: Readonly<Record<string, object>> = {
   'a name of this namespace': host({ host: 'tools', port: 80 }),
 };
 
+/** The spec of the McpBackend in a sample. */
+const sample = (name: string): object => {
+  const text = readFileSync(new URL(`../../deploy/samples/${name}.yaml`, import.meta.url), 'utf8');
+  const all = parseAllDocuments(text).map((one) => one.toJS() as { kind: string; spec: object });
+  const found = all.find(({ kind }) => kind === 'McpBackend');
+  assert.ok(found !== undefined);
+  return found.spec;
+};
+
 const right: Readonly<Record<string, object>> = {
+  'the sample of a federation': sample('mcp-federation'),
   'a program': stdio({
     command: '/usr/bin/server',
     args: ['--verbose', ''],
@@ -125,6 +152,19 @@ const right: Readonly<Record<string, object>> = {
       tools: [{ target: 'a', name: 'find', as: 'search', description: 'Finds things.' }],
       resources: [{ uri: 'file:///*', hide: true }],
     },
+  },
+  'Services by their labels': {
+    targets: [
+      { name: 'a', selector: { services: { matchLabels: { mcp: 'yes' } }, port: 8_080, path: '/v1/mcp' } },
+      {
+        name: 'b',
+        sseSelector: {
+          services: { matchExpressions: [{ key: 'mcp', operator: 'NotIn', values: ['no', 'never'] }] },
+          port: 'mcp',
+        },
+      },
+    ],
+    view: { tools: [{ target: 'tickets', name: 'find' }] },
   },
   'an API with its description in a ConfigMap': openapi({
     service: { ...service, path: '/v1' },

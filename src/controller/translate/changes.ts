@@ -31,6 +31,8 @@ export function changesFor(before: Input & { readonly asked: AskedBy }, now: Inp
   const [old, { objects }] = [before.objects, now];
   for (const field of askedFields)
     for (const one of changesOf<Named>(old[field], objects[field])) names[field].add(one.key);
+  for (const one of changedData(old.services, objects.services))
+    for (const { metadata } of versions(one)) names.serviceNamespaces.add(metadata.namespace ?? '');
   for (const one of changesOf(old.referenceGrants, objects.referenceGrants))
     for (const grant of versions(one)) for (const pair of pairsOf(grant)) names.references.add(pair);
   for (const { key } of changedData(old.mcpBackends, objects.mcpBackends)) names.mcpBackends.add(key);

@@ -16,6 +16,8 @@ export interface Asked extends Readonly<Record<(typeof askedFields)[number], Set
   readonly gatewayPolicies: Set<string>;
   /** A possible target of a GatewayPolicy: `group/kind namespace/name`. */
   readonly policyTargets: Set<string>;
+  /** Namespaces whose Services were chosen from by labels. */
+  readonly serviceNamespaces: Set<string>;
   /** A pair that a ReferenceGrant can allow: `pairOf` the two parties. */
   readonly references: Set<string>;
 }
@@ -28,6 +30,7 @@ export const newAsked = (): Asked => ({
   mcpBackends: new Set(),
   gatewayPolicies: new Set(),
   policyTargets: new Set(),
+  serviceNamespaces: new Set(),
   references: new Set(),
 });
 
@@ -39,6 +42,8 @@ export interface ByName<Kind> {
 /** The objects as one Gateway, or one policy, sees them. */
 export interface Lookup {
   readonly services: ByName<Service>;
+  /** The Services of a namespace, in the order of their names. */
+  readonly servicesIn: (namespace: string) => readonly Service[];
   readonly secrets: ByName<Secret>;
   readonly configMaps: ByName<ConfigMap>;
   readonly namespaces: ByName<Namespace>;
@@ -54,6 +59,7 @@ export class Lookups {
   private readonly configMaps: ReadonlyMap<string, ConfigMap>;
   private readonly namespaces: ReadonlyMap<string, Namespace>;
   private readonly grants: Grants;
+  private byNamespace: ReadonlyMap<string, readonly Service[]> | undefined;
 
   constructor(objects: KubeObjects, guard: Guard) {
     this.services = byKey(objects.services);
@@ -67,6 +73,10 @@ export class Lookups {
   noting(asked: Asked): Lookup {
     return {
       services: noted(this.services, asked.services),
+      servicesIn: (namespace) => {
+        asked.serviceNamespaces.add(namespace);
+        return this.servicesIn(namespace);
+      },
       secrets: noted(this.secrets, asked.secrets),
       configMaps: noted(this.configMaps, asked.configMaps),
       namespaces: noted(this.namespaces, asked.namespaces),
@@ -80,7 +90,20 @@ export class Lookups {
       asked,
     };
   }
+
+  /** Few translations choose by labels: the others do not pay for it. */
+  private servicesIn(namespace: string): readonly Service[] {
+    this.byNamespace ??= grouped(this.services.values());
+    return this.byNamespace.get(namespace) ?? [];
+  }
 }
+
+/** In the order of their names. */
+const grouped = (services: Iterable<Service>): ReadonlyMap<string, readonly Service[]> =>
+  Map.groupBy(
+    [...services].toSorted((a, b) => compareText(a.metadata.name, b.metadata.name)),
+    ({ metadata }) => metadata.namespace ?? '',
+  );
 
 const noted = <Kind>(objects: ByName<Kind>, asked: Set<string>): ByName<Kind> => ({
   get: (name) => {

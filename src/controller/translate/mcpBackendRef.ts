@@ -1,20 +1,18 @@
-import { buildFederation, type FederationSettings } from '../../config/index.ts';
-import type { ClusterTarget, ClusterTools, Made, Refusal, ServicePort } from '../../mcp/targets/facts.ts';
+import { buildFederation } from '../../config/index.ts';
+import type { ClusterTarget, Made, Refusal } from '../../mcp/targets/facts.ts';
 import type { CallTimeouts, McpBackend, McpTarget } from '../../model/index.ts';
 import type { BackendRef } from '../types/index.ts';
 import { mcpParty, type Asker, type BackendResolver } from './backendRef.ts';
 import { problem, type Problem } from './conditions.ts';
-import { whyMissing } from './entries.ts';
 import { written } from './grants.ts';
-import type { Lookup } from './lookup.ts';
-import type { McpBackends, McpState, TargetUse } from './mcpBackends.ts';
+import type { McpBackends, McpState } from './mcpBackends.ts';
 import type { PodSurroundings } from './contract.ts';
-import { beingSetUp, remoteTarget, targetThatIsDown } from './mcpPod.ts';
+import { beingSetUp, remoteTarget } from './mcpPod.ts';
 import { podKeyOf } from './mcpPodNames.ts';
 import { joinedProblem } from './mcpStatus.ts';
-import { environmentOf } from './mcpEnvironment.ts';
 import type { GatewayRights } from './mcpRights.ts';
-import { authoritiesOf, type Checked } from './pem.ts';
+import { distinct, servedTargets, useOfChosen, type ResolvedTarget } from './mcpTargets.ts';
+import { clusterTools } from './mcpTools.ts';
 import { namespaceOf } from './state.ts';
 
 /** The tools for resolving the McpBackends of a translation. */
@@ -25,18 +23,10 @@ export interface McpTools {
   readonly controllerName: string;
 }
 
-const unresolved = (why: Problem): Refusal => ({ as: 'unresolved', why });
-
 /** The backend that a reference leads to, and its problem; without a backend, the reference leads nowhere. */
 export type ResolvedMcp =
   | { readonly backend: Omit<McpBackend, 'weight' | 'place'>; readonly why: Problem | undefined }
   | { readonly backend?: undefined; readonly why: Problem };
-
-/** A target as it is written, and the target of the model or the reason why there is none. */
-interface MadeTarget {
-  readonly written: ClusterTarget;
-  readonly made: Made<McpTarget>;
-}
 
 /** Follows the references of HTTPRoutes to McpBackends, and those of McpBackends to what they need. */
 export class McpResolver {
@@ -63,7 +53,7 @@ export class McpResolver {
       return none('RefNotPermitted', 'no ReferenceGrant allows it');
     const state = this.tools.backends.find(key, gateway);
     if (state === undefined) return none('BackendNotFound', 'there is none');
-    const all = state.targets.map((target) => this.make(target, state, namespace, asker));
+    const all = distinct(state.targets.map((target) => this.make(target, state, namespace, asker)));
     if (attached) state.uses.set(gateway.key, { gateway, targets: all.map(({ use }) => use) });
     const { spec } = state;
     if ('reason' in spec) return none(spec.reason, spec.message);
@@ -71,62 +61,46 @@ export class McpResolver {
       return none('UnsupportedValue', 'its ports are said by itself, so none can be named here');
     const targets = servedTargets(spec, all);
     const wrong = joinedProblem(
-      all.flatMap(({ written: { name: target }, made }) =>
-        'why' in made ? [{ name: target, why: made.why }] : [],
-      ),
+      all.flatMap(({ use }) => (use.wrong === undefined ? [] : [{ name: use.name, why: use.wrong.why }])),
     );
     const why = wrong && problem(wrong.reason, `${what}: ${wrong.message}`);
     if (targets === undefined) return { why: why ?? problem('Invalid', `${what}: it has no target`) };
+    const federation = buildFederation(spec);
+    // Names must not depend on how many Services have the labels at the moment.
+    const isPrefixed =
+      federation.prefixMode === 'conditional' && state.targets.some(({ several }) => several);
     return {
       backend: {
         kind: 'mcp',
         key: `mcp/${key}`,
         targets,
-        ...buildFederation(spec),
+        ...federation,
+        ...(isPrefixed ? { prefixMode: 'always' } : {}),
         dnsRebindingProtection: false,
       },
       why,
     };
   }
 
-  private make(
-    target: ClusterTarget,
-    state: McpState,
-    namespace: string,
-    asker: Asker,
-  ): MadeTarget & { readonly use: TargetUse } {
-    const { name } = target;
-    const made = this.targetOf(target, state, namespace, asker);
-    return {
-      written: target,
-      made,
-      use: {
-        name,
-        ...('why' in made ? { wrong: made } : {}),
-        ...this.programOf(target, made, namespace, asker),
-      },
-    };
-  }
-
-  /** The program of its own pod, where the Gateway allows it one. */
-  private programOf(
-    target: ClusterTarget,
-    made: Made<McpTarget>,
-    namespace: string,
-    asker: Asker,
-  ): Pick<TargetUse, 'program'> {
-    if (target.pod === undefined || ('why' in made && made.as === 'refused')) return {};
-    const program = target.build(this.toolsFor(namespace, asker));
-    return 'why' in program ? {} : { program };
-  }
-
-  private targetOf(target: ClusterTarget, state: McpState, namespace: string, asker: Asker): Made<McpTarget> {
-    const { right } = target;
+  private make(target: ClusterTarget, state: McpState, namespace: string, asker: Asker): ResolvedTarget {
+    const { name, right, pod, several } = target;
     const { gateway } = asker;
-    if (right !== undefined && !this.tools.rights.permit(right, gateway, namespace))
-      return { as: 'refused', why: problem(right.lacking, notAllowed(right.name, gateway.key, namespace)) };
-    const made = target.build(this.toolsFor(namespace, asker));
-    return target.pod === undefined || 'why' in made ? made : this.inPod(target, made, state, asker);
+    if (right !== undefined && !this.tools.rights.permit(right, gateway, namespace)) {
+      const why = problem(right.lacking, notAllowed(right.name, gateway.key, namespace));
+      const refused: Refusal = { as: 'refused', why };
+      return { use: { name, wrong: refused }, built: [{ name, made: refused }] };
+    }
+    const built = target.build(clusterTools(this.services, namespace, asker));
+    if (several) return { use: useOfChosen(name, built), built };
+    const made = built[0]?.made;
+    // A form of one target builds one.
+    if (made === undefined) throw new TypeError(`target ${name} was not built`);
+    if ('why' in made) return { use: { name, wrong: made }, built };
+    if (pod === undefined) return { use: { name }, built };
+    const remote = this.inPod(target, made, state, asker);
+    // The program of its own pod: the Gateway allows it one, and everything it needs is there.
+    const use = { name, program: made, ...('why' in remote ? { wrong: remote } : {}) };
+    return { use, built: [{ name, made: remote }] };
   }
 
   /** The proxies know where its pod is and what to show there, and nothing of the program. */
@@ -147,23 +121,6 @@ export class McpResolver {
     if (attached && remote.endpoints !== undefined) gateway.endpoints.add(remote.endpoints);
     return { ...remote, ...timesOf(program) };
   }
-
-  private toolsFor(namespace: string, asker: Asker): ClusterTools {
-    const { lookup } = asker.gateway;
-    return {
-      environment: (variables) => {
-        const found = environmentOf(variables, namespace, lookup);
-        return 'reason' in found ? unresolved(found) : found;
-      },
-      service: (port) => {
-        const from = mcpParty(namespace);
-        const found = this.services.resolve(definite(port), { ...asker, from, spoken: 'http' });
-        return 'reason' in found ? unresolved(found) : found;
-      },
-      authorities: (configMaps) => authoritiesIn(configMaps, namespace, lookup),
-      entry: (name, entry) => entryIn(name, entry, namespace, lookup),
-    };
-  }
 }
 
 /** The time that calls of a program may take, wherever it runs. */
@@ -171,55 +128,6 @@ const timesOf = ({ callTimeoutMs, toolTimeoutsMs }: McpTarget): CallTimeouts => 
   ...(callTimeoutMs === undefined ? {} : { callTimeoutMs }),
   ...(toolTimeoutsMs === undefined ? {} : { toolTimeoutsMs }),
 });
-
-/**
- * The targets to serve. Where each target stands for itself, one that cannot be used is served as one that is down, so
- * that no other target inherits its names.
- * @returns undefined where none can be served
- */
-function servedTargets(
-  { failureMode }: FederationSettings,
-  all: readonly MadeTarget[],
-): readonly McpTarget[] | undefined {
-  const usable = all.filter(({ made }) => !('why' in made)).length;
-  if (usable === 0 || (usable < all.length && failureMode !== 'failOpen')) return undefined;
-  return all.map(({ written: { name }, made }) => ('why' in made ? targetThatIsDown(name) : made));
-}
-
-/** The authorities that ConfigMaps of a namespace hold. */
-function authoritiesIn(
-  names: readonly { readonly name: string }[],
-  namespace: string,
-  { configMaps }: Lookup,
-): ReturnType<ClusterTools['authorities']> {
-  const texts: string[] = [];
-  for (const { name } of names) {
-    const map = configMaps.get(`${namespace}/${name}`);
-    const checked: Checked<string> =
-      map === undefined ? { ok: false, why: 'there is none' } : authoritiesOf(map);
-    // Fewer authorities than were asked for would still be safe, but nobody would learn of it.
-    if (!checked.ok)
-      return unresolved(
-        problem('InvalidCACertificateRef', `${written('ConfigMap', namespace, name)}: ${checked.why}`),
-      );
-    texts.push(checked.value);
-  }
-  return { texts };
-}
-
-/** The text of an entry of a ConfigMap. */
-function entryIn(
-  name: string,
-  entry: string,
-  namespace: string,
-  { configMaps }: Lookup,
-): ReturnType<ClusterTools['entry']> {
-  const map = configMaps.get(`${namespace}/${name}`);
-  const text = map?.data?.[entry];
-  if (text !== undefined) return { text };
-  const why = map === undefined ? 'there is none' : whyMissing(map, entry);
-  return unresolved(problem('InvalidConfigMapRef', `${written('ConfigMap', namespace, name)}: ${why}`));
-}
 
 /** The key to a pod that can be reached, or why there is none. */
 function podState(pods: PodSurroundings | undefined, key: string): { readonly key: string } | Problem {
@@ -234,10 +142,3 @@ function podState(pods: PodSurroundings | undefined, key: string): { readonly ke
 
 const notAllowed = (right: string, gateway: string, namespace: string): string =>
   `Gateway ${gateway} allows it to no McpBackend of namespace ${namespace}: see spec.mcp.${right} of PortcullisParameters`;
-
-/** Without fields that are there and undefined. */
-const definite = ({ name, namespace, port }: ServicePort): BackendRef => ({
-  name,
-  port,
-  ...(namespace === undefined ? {} : { namespace }),
-});

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
 import { mcpBackendSchema } from './mcpSchema.ts';
 
 const accepted = (path: string): boolean =>
@@ -15,3 +18,41 @@ test('a path is visible ASCII: nothing that could end the line that it stands in
   ])
     assert.equal(accepted(path), false, JSON.stringify(path));
 });
+
+test('every McpBackend of the samples and of the documents is valid', () => {
+  const root = fileURLToPath(new URL('../../../', import.meta.url));
+  const samples = globSync('deploy/samples/*.yaml', { cwd: root }).map((file) => [file, read(root, file)]);
+  const blocks = globSync('docs/**/*.md', { cwd: root }).flatMap((file) =>
+    Array.from(read(root, file).matchAll(/^```ya?ml\n([\s\S]*?)^```/gm), ([, text = '']) => [file, text]),
+  );
+  const found = [...samples, ...blocks].flatMap(([file = '', text = '']) =>
+    text
+      .split(/^---$/m)
+      .filter((one) => /^kind: McpBackend$/m.test(one))
+      .map((one) => [file, parse(one) as { readonly spec: unknown }] as const),
+  );
+  for (const wanted of ['deploy/samples/mcp-federation.yaml', 'docs/guides/mcp.md'])
+    assert.ok(
+      found.some(([file]) => file === wanted),
+      wanted,
+    );
+  for (const [file, { spec }] of found) {
+    const { success, error } = mcpBackendSchema.safeParse(spec);
+    assert.ok(success, `${file}: ${error?.message ?? ''}`);
+  }
+});
+
+test('every list of targets in the documents is valid', () => {
+  const root = fileURLToPath(new URL('../../../', import.meta.url));
+  const pages = ['docs/guides/mcp.md', 'docs/openapi.md'];
+  const lists = pages.flatMap((file) =>
+    Array.from(read(root, file).matchAll(/^```ya?ml\n(targets:[\s\S]*?)^```/gm), ([, text = '']) => text),
+  );
+  assert.ok(lists.length >= pages.length);
+  for (const text of lists) {
+    const { success, error } = mcpBackendSchema.safeParse(parse(text));
+    assert.ok(success, `${text}: ${error?.message ?? ''}`);
+  }
+});
+
+const read = (root: string, file: string): string => readFileSync(`${root}${file}`, 'utf8');

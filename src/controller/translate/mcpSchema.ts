@@ -4,6 +4,7 @@ import {
   callFields,
   clusterFieldNames,
   clusterFields,
+  clusterTargetOf,
   haveDifferentNames,
   targetName,
 } from '../../mcp/targets/facts.ts';
@@ -32,7 +33,8 @@ const target = z
     }),
   );
 
-const mostTargets = 64;
+/** Most targets of a backend, the Services that labels choose included. */
+export const mostTargets = 64;
 
 const noPins =
   'definitions cannot be pinned here: pins are files of one gateway, and the proxies of a Gateway share none';
@@ -62,13 +64,16 @@ export type McpBackendSpec = z.output<typeof mcpBackendSchema>;
 /** Entries of a view name targets. */
 function checkView({ targets, view = {} }: z.output<typeof shape>, context: z.RefinementCtx): void {
   const names = targets.map(({ name }) => name);
+  // Services that come and go are targets, too.
+  const areMore = targets.some((one) => clusterTargetOf(one)?.several === true);
   for (const list of ['tools', 'prompts', 'resources'] as const)
     for (const [index, entry] of (view[list] ?? []).entries()) {
       const { target: named } = entry;
       const wrong = (field: string, message: string): void =>
         context.addIssue({ code: 'custom', path: ['view', list, index, field], message });
-      if (named !== undefined && !names.includes(named)) wrong('target', `there is no target ${named}`);
-      if (named === undefined && 'as' in entry && entry.as !== undefined && names.length > 1)
+      if (named !== undefined && !areMore && !names.includes(named))
+        wrong('target', `there is no target ${named}`);
+      if (named === undefined && 'as' in entry && entry.as !== undefined && (areMore || names.length > 1))
         wrong('as', 'with several targets, a new name needs the target of its item');
     }
 }

@@ -311,6 +311,19 @@ const mcpSteps: Readonly<Record<string, Step>> = {
     const next: McpBackend = newer({ ...backend, spec: other.spec });
     withList(world, 'mcpBackends', replaced(mcpBackends, backend, next));
   },
+  'a Service has other labels': (world, pick) => {
+    const { services, mcpBackends } = world.objects;
+    const chosen = mcpBackends.filter(({ spec }) => /elector/.test(JSON.stringify(spec)));
+    const service = pick(within(services, pick(chosen.length === 0 ? mcpBackends : chosen)));
+    if (service === undefined) return;
+    const labels = pick([{}, { team: 'desk' }, { team: 'desk', mcp: 'yes' }, { team: 'attic' }]);
+    const { metadata } = newer(service);
+    withList(
+      world,
+      'services',
+      replaced(services, service, { ...service, metadata: { ...metadata, labels } }),
+    );
+  },
   'the pod of an McpBackend comes and goes': (world, pick) => {
     const key = somePod(world, pick);
     const pod = { reachable: pick([true, false]), ...pick([{}, { pending: 'not yet' }]) };

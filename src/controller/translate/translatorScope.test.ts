@@ -42,6 +42,30 @@ spec: { parentRefs: [{ name: ${name} }], rules: [{ backendRefs: [{ name: shared,
     ),
     `
 kind: HTTPRoute
+metadata: { name: chosen }
+spec:
+  parentRefs: [{ name: a }]
+  rules: [{ backendRefs: [{ group: portcullis.dev, kind: McpBackend, name: chosen, namespace: labelled }] }]
+---
+kind: McpBackend
+metadata: { name: chosen, namespace: labelled }
+spec: { targets: [{ name: chosen, selector: { services: { matchLabels: { mcp: 'yes' } } } }] }
+---
+kind: ReferenceGrant
+metadata: { name: chosen, namespace: labelled }
+spec:
+  from: [{ group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: default }]
+  to: [{ group: portcullis.dev, kind: McpBackend }]
+---
+kind: Service
+metadata: { name: one, namespace: labelled, labels: { mcp: 'yes' } }
+spec: { ports: [{ port: 80 }] }
+---
+kind: Service
+metadata: { name: two, namespace: labelled }
+spec: { ports: [{ port: 80 }] }`,
+    `
+kind: HTTPRoute
 metadata: { name: tools }
 spec:
   parentRefs: [{ name: b }]
@@ -124,6 +148,11 @@ const withSpec =
     newer({ ...object, spec: { ...(object as { spec?: object }).spec, ...spec } });
 const otherDelay = withSpec({ policies: { delay: { duration: '2ms' } } });
 
+const withLabels =
+  (labels: Readonly<Record<string, string>>): Change =>
+  (object) =>
+    newer({ ...object, metadata: { ...object.metadata, labels } });
+
 /** Field and name of the changed object, its change, and the Gateways that it matters to. */
 const cases: readonly (readonly [keyof KubeObjects, string, Change, readonly string[]])[] = [
   ['gatewayPolicies', 'default/on-route', otherDelay, ['a']],
@@ -152,6 +181,10 @@ const cases: readonly (readonly [keyof KubeObjects, string, Change, readonly str
   ['configMaps', 'default/ca', deleted, ['a']],
   ['services', 'default/app-c', withSpec({ ports: [] }), ['b', 'c']],
   ['services', 'abroad/app', deleted, ['c']],
+  // The McpBackend of a chooses Services by their labels.
+  ['services', 'labelled/one', deleted, ['a']],
+  ['services', 'labelled/one', withLabels({ mcp: 'no' }), ['a']],
+  ['services', 'labelled/two', withLabels({ mcp: 'yes' }), ['a']],
   ['referenceGrants', 'abroad/from-here', deleted, ['c']],
   ['httpRoutes', 'default/tools', noted, ['b']],
 ];

@@ -16,13 +16,15 @@ export interface Condition {
 }
 
 export interface LabelSelector {
-  readonly matchLabels?: Readonly<Record<string, string>>;
-  readonly matchExpressions?: readonly {
-    readonly key: string;
-    /** `In`, `NotIn`, `Exists`, `DoesNotExist`. */
-    readonly operator: string;
-    readonly values?: readonly string[];
-  }[];
+  readonly matchLabels?: Readonly<Record<string, string>> | undefined;
+  readonly matchExpressions?:
+    | readonly {
+        readonly key: string;
+        /** `In`, `NotIn`, `Exists`, `DoesNotExist`. */
+        readonly operator: string;
+        readonly values?: readonly string[] | undefined;
+      }[]
+    | undefined;
 }
 
 /** Names another object; what is left out depends on where it stands. */

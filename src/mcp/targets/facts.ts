@@ -123,7 +123,12 @@ export function clusterTargetOf(target: WrittenInCluster): ClusterTarget | undef
   for (const { cluster } of allRows)
     for (const form of cluster) {
       const found = form.read(target);
-      if (found !== undefined) return { ...found, build: (tools) => withTimes(found.build(tools), target) };
+      if (found !== undefined)
+        return {
+          ...found,
+          build: (tools) =>
+            found.build(tools).map(({ name, made }) => ({ name, made: withTimes(made, target) })),
+        };
     }
   return undefined;
 }
@@ -139,12 +144,15 @@ export const clusterRights: readonly ClusterRight[] = [
 ];
 
 export type {
+  BuiltTarget,
+  ChosenService,
   ClusterRight,
   ClusterTarget,
   ClusterTools,
   EnvironmentVariable,
   Made,
   Refusal,
+  ServiceLabels,
   ServicePort,
 } from './kind/clusterTarget.ts';
 export { descriptionEntries } from './openapi/openapiInCluster.ts';

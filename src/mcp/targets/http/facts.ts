@@ -1,6 +1,7 @@
 import type { RemoteTarget } from '../../../model/index.ts';
 import { networkFacts, networkTarget } from '../kind/networkFacts.ts';
 import { hostInCluster, serviceInCluster } from '../kind/remoteInCluster.ts';
+import { servicesInCluster } from '../kind/servicesInCluster.ts';
 import { remoteServer } from '../kind/remoteServer.ts';
 import { fileForm, type TargetFacts } from '../kind/targetFacts.ts';
 
@@ -26,5 +27,6 @@ export const httpFacts = {
   cluster: [
     serviceInCluster({ field: 'service', ...inCluster }),
     hostInCluster({ field: 'host', ...inCluster }),
+    servicesInCluster({ field: 'selector', ...inCluster }),
   ],
 } as const satisfies TargetFacts<RemoteTarget>;

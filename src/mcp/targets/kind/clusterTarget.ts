@@ -38,12 +38,32 @@ export interface ServicePort {
   readonly port: number;
 }
 
+/** The choice of Services by their labels, as the Kubernetes API has it. */
+export interface ServiceLabels {
+  readonly matchLabels?: Readonly<Record<string, string>> | undefined;
+  readonly matchExpressions?:
+    | readonly {
+        readonly key: string;
+        readonly operator: string;
+        readonly values?: readonly string[] | undefined;
+      }[]
+    | undefined;
+}
+
+/** A chosen Service, and its ports of TCP. */
+export interface ChosenService {
+  readonly name: string;
+  readonly ports: readonly { readonly name?: string; readonly port: number }[];
+}
+
 /** Looks up the objects of the cluster that an McpBackend names. */
 export interface ClusterTools {
   /** The values of variables. No value is ever part of a refusal. */
   readonly environment: (
     variables: readonly EnvironmentVariable[] | undefined,
   ) => Made<{ readonly env: Readonly<Record<string, string>> }>;
+  /** The Services of the namespace with these labels, in the order of their names. */
+  readonly select: (labels: ServiceLabels) => readonly ChosenService[];
   /** The connections to a Service. */
   readonly service: (port: ServicePort) => Made<ConnectionSettings>;
   /** The authorities that ConfigMaps of the namespace hold, as PEM texts. */
@@ -90,8 +110,25 @@ export interface ClusterTarget {
   readonly right: ClusterRight | undefined;
   /** The wish for a pod with its program; undefined: it has none. */
   readonly pod: PodWish | undefined;
-  /** Makes the target; of one with a pod the target that the pod serves. */
-  readonly build: (tools: ClusterTools) => Made<McpTarget>;
+  /** It stands for any number of targets, none among them. */
+  readonly several: boolean;
+  /** Makes the target, or the targets it stands for; of one with a pod the target that the pod serves. */
+  readonly build: (tools: ClusterTools) => readonly BuiltTarget[];
+}
+
+/** A target, or the reason why it cannot be made. */
+export interface BuiltTarget<Target extends McpTarget = McpTarget> {
+  readonly name: string;
+  readonly made: Made<Target>;
+}
+
+/** A form that stands for any number of targets, each with a name of its own. */
+interface SelectingForm<
+  Field extends string,
+  Schema extends z.ZodType,
+  Target extends McpTarget,
+> extends Pick<ClusterForm<Field, Schema, Target>, 'field' | 'schema'> {
+  readonly select: (settings: z.output<Schema>, tools: ClusterTools) => readonly BuiltTarget<Target>[];
 }
 
 type Written<Field extends string, Settings> = { readonly name: string } & {
@@ -114,7 +151,27 @@ export const clusterForm = <const Field extends string, Schema extends z.ZodType
       name,
       right: pod === undefined ? own : form.pod?.right,
       pod,
-      build: (tools) => form.build(name, settings, tools),
+      several: false,
+      build: (tools) => [{ name, made: form.build(name, settings, tools) }],
+    };
+  },
+});
+
+/** The same for a form that stands for any number of targets. */
+export const selectingForm = <const Field extends string, Schema extends z.ZodType, Target extends McpTarget>(
+  form: SelectingForm<Field, Schema, Target>,
+) => ({
+  ...form,
+  read: (target: Written<Field, z.output<Schema>>): ClusterTarget | undefined => {
+    const settings = target[form.field];
+    if (settings === undefined) return undefined;
+    return {
+      field: form.field,
+      name: target.name,
+      right: undefined,
+      pod: undefined,
+      several: true,
+      build: (tools) => form.select(settings, tools),
     };
   },
 });

@@ -23,7 +23,7 @@ interface Words {
 }
 
 /** The forms of a kind whose servers are reached over the network. */
-interface RemoteForm<Field extends string, Target extends NetworkTarget> {
+export interface RemoteForm<Field extends string, Target extends NetworkTarget> {
   readonly field: Field;
   /** The path of the endpoint of a server where none is written. */
   readonly usualPath: string;

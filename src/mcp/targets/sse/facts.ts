@@ -1,6 +1,7 @@
 import type { SseTarget } from '../../../model/index.ts';
 import { networkFacts, networkTarget } from '../kind/networkFacts.ts';
 import { hostInCluster, serviceInCluster } from '../kind/remoteInCluster.ts';
+import { servicesInCluster } from '../kind/servicesInCluster.ts';
 import { remoteServer } from '../kind/remoteServer.ts';
 import { fileForm, type TargetFacts } from '../kind/targetFacts.ts';
 
@@ -27,5 +28,6 @@ export const sseFacts = {
   cluster: [
     serviceInCluster({ field: 'sseService', ...inCluster }),
     hostInCluster({ field: 'sseHost', ...inCluster }),
+    servicesInCluster({ field: 'sseSelector', ...inCluster }),
   ],
 } as const satisfies TargetFacts<SseTarget>;
