@@ -424,7 +424,7 @@ describe('the end of a session', () => {
   });
 
   test('comes by itself when nobody uses it', async () => {
-    await using brief = await startGateway(rogueAlone({ mcp: { sessionTtl: '3s' } }));
+    await using brief = await startGateway(rogueAlone({ mcp: { sessionTtl: '3s', resumableFor: '0s' } }));
     const session = await openSession(brief.url);
     await until('the end of its child', () => brief.children().length === 0);
     const response = await session.send('POST', { id: 9, method: 'tools/list' });

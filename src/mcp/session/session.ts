@@ -618,6 +618,12 @@ export class Session implements TargetListener, Evictable {
     this.streams.tick(now);
   }
 
+  /** Stops the children of the session; false where it has none, or cannot go on without one. */
+  park(): boolean {
+    const parked = [...this.targets.values()].flatMap((target) => target.park?.() ?? []);
+    return parked.length > 0 && parked.every(Boolean);
+  }
+
   /** Ends the session and everything it holds; resolves (never rejects) when its targets are gone. */
   async end(graceMs: number): Promise<void> {
     this.over();

@@ -92,7 +92,7 @@ test('when a backend vanishes its sessions end, and those of others stay', async
 
 test('an idle session ends with its child process after its time to live', async () => {
   let now = 0;
-  const harness = await start({ runtime: { now: () => now, sessionTtlMs: 1_000 } });
+  const harness = await start({ runtime: { now: () => now, sessionTtlMs: 1_000, sessionResumableMs: 0 } });
   const client = new RawClient(harness.url);
   await client.initialize();
   now = 999;
@@ -107,9 +107,46 @@ test('an idle session ends with its child process after its time to live', async
   await until('the child is gone', () => harness.runtime.view().children === 0);
 });
 
-test('an open stream or a call in flight keeps a session alive', async () => {
+test('an idle session is parked: its child stops, and comes back with the session', async () => {
+  let now = 0;
+  const harness = await start({
+    caller: (request) => ({ principal: request.header('x-user') ?? 'alice' }),
+    runtime: { now: () => now, sessionTtlMs: 1_000, sessionResumableMs: 10_000 },
+  });
+  const client = new RawClient(harness.url);
+  await client.initialize();
+  const pid = await client.call('pid');
+  now = 1_000;
+  harness.runtime.tick();
+  await until('the child is gone', () => harness.runtime.view().children === 0);
+  assert.equal(harness.runtime.view().sessions[0]?.targets[0]?.state, 'suspended');
+  assert.equal((await client.post(client.request('ping'), { 'x-user': 'mallory' })).status, 404);
+  assert.equal(harness.runtime.view().children, 0, 'another caller starts no child');
+  assert.notDeepEqual(await client.call('pid'), pid);
+  now = 2_500;
+  harness.runtime.tick();
+  await until('the child is gone again', () => harness.runtime.view().children === 0);
+  now = 10_000;
+  harness.runtime.tick();
+  assert.equal((await client.post(client.request('ping'))).status, 404, 'it is too old');
+});
+
+test('a parked session that its client ends is unknown', async () => {
   let now = 0;
   const harness = await start({ runtime: { now: () => now, sessionTtlMs: 1_000 } });
+  const client = new RawClient(harness.url);
+  await client.initialize();
+  await client.call('pid');
+  now = 1_000;
+  harness.runtime.tick();
+  await until('the child is gone', () => harness.runtime.view().children === 0);
+  await client.delete();
+  assert.equal((await client.post(client.request('ping'))).status, 404);
+});
+
+test('an open stream or a call in flight keeps a session alive', async () => {
+  let now = 0;
+  const harness = await start({ runtime: { now: () => now, sessionTtlMs: 1_000, sessionResumableMs: 0 } });
   const client = new RawClient(harness.url);
   await client.initialize();
   const events = await client.get();

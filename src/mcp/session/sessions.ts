@@ -242,11 +242,16 @@ export class Sessions {
       session.tick(clock);
       if (now - session.lastUsedAt < this.options.ttlMs) continue;
       if (session.attached) session.touch();
-      else {
+      else if (!(this.mayPark(session, now) && session.park())) {
         session.log.debug('Session expired');
         this.abandon(session);
       }
     }
+  }
+
+  /** A session of a client that has used it may come back, until it is too old. */
+  private mayPark({ era, unused, createdAt }: Session, now: number): boolean {
+    return era === 'legacy' && !unused && now - createdAt < this.options.resumableMs;
   }
 
   /** Ends a session that nobody uses here. */

@@ -82,6 +82,11 @@ export interface TargetConnection {
    * @returns what ends it there (never rejects)
    */
   leave?(): () => Promise<void>;
+  /**
+   * Nobody has used the session for long: stops what the server of this session alone takes up.
+   * @returns false where the session cannot go on without it
+   */
+  park?(): boolean;
   pause(): void;
   resume(): void;
   /** Every few seconds, `now` being `performance.now()`. */

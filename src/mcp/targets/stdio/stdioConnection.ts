@@ -275,12 +275,27 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
       limit,
       pid: this.child?.pid,
     });
+    this.suspend();
+  }
+
+  park(): boolean {
+    if (this.target.resume === false) return false;
+    if (this.state === 'ready') {
+      this.options.log.info('Child of an idle session stopped; it starts again when the session comes back', {
+        pid: this.child?.pid,
+      });
+      this.suspend();
+    }
+    return true;
+  }
+
+  private suspend(): void {
     const child = this.child!;
     this.child = undefined;
     this.state = 'suspended';
     clearTimeout(this.timer);
     this.calling.failAll(targetError('mcp_target_failed', this.name, 'was stopped to make room'));
-    listener.onDown(this);
+    this.options.listener.onDown(this);
     child.stop(stopGraceMs);
     this.freeSlot();
   }
