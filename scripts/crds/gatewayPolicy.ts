@@ -1,9 +1,9 @@
 import {
   aboutForwarding,
   connectionNames,
-  POLICY_GROUP,
   requestPolicies,
   targetKinds,
+  targetPolicies,
 } from '../../src/controller/translate/policyKinds.ts';
 import { policyProperties } from './policySettings.ts';
 
@@ -31,16 +31,15 @@ const targetRef = {
     group: text(253, 'Its group; empty for a Service.', 0),
     kind: text(63, targetKinds.map(({ kind }) => kind).join(', ')),
     name: text(253, 'Its name, in the namespace of the policy.'),
-    sectionName: text(253, 'The name of a listener, of a rule of a route, or of a port of a Service.'),
+    sectionName: text(
+      253,
+      'The name of a listener, of a rule of a route, of a target of an McpBackend, or of a port of a Service.',
+    ),
   },
   'x-kubernetes-validations': [
     {
       rule: known,
       message: `expected one of ${targetKinds.map(({ kind }) => kind).join(', ')}, with its group`,
-    },
-    {
-      rule: `self.group != '${POLICY_GROUP}' || !has(self.sectionName)`,
-      message: 'an McpBackend has no sections',
     },
   ],
 };
@@ -87,6 +86,10 @@ export const gatewayPolicySpec = (): Readonly<Record<string, unknown>> => ({
     {
       rule: `!(${targets('McpBackend')}) || !(${has(aboutForwarding)})`,
       message: `${[...aboutForwarding].join(', ')} are not for McpBackends`,
+    },
+    {
+      rule: `!(has(self.targetRefs) && self.targetRefs.exists(t, t.kind == 'McpBackend' && has(t.sectionName))) || !(${has(requestPolicies.filter((name) => !targetPolicies.includes(name)))})`,
+      message: `a target of an McpBackend can have ${targetPolicies.join(', ')}`,
     },
   ],
 });

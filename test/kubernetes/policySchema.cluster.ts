@@ -30,7 +30,7 @@ const jwt = (jwks: unknown): object => about({ jwtAuth: { issuer: 'a', audiences
 const wrong: Readonly<Record<string, object>> = {
   'a target of another kind': about({ cors: {} }, { ...gate, kind: 'TCPRoute' }),
   'a kind of another group': about({ cors: {} }, { ...gate, group: 'example.com' }),
-  'a section of an McpBackend': about({ cors: {} }, { ...mcpBackend, sectionName: 'a' }),
+  'what no target of an McpBackend has': about({ cors: {} }, { ...mcpBackend, sectionName: 'a' }),
   'what is not for Services': about({ cors: {} }, service),
   'what is for Services only': about({ connections: { maxConnections: 1 } }),
   'what nobody can do with MCP': about({ retry: { codes: [503] } }, mcpBackend),
@@ -167,6 +167,10 @@ const right: Readonly<Record<string, object>> = {
     { ...service, sectionName: 'web' },
   ),
   'an McpBackend': about({ mcpAuthorization: { rules: [{ allow: 'mcp.tool.name == "a"' }] } }, mcpBackend),
+  'a target of an McpBackend': about(
+    { requestHeaderModifier: { set: { a: 'b' } } },
+    { ...mcpBackend, sectionName: 'a' },
+  ),
   'every kind of target': about(
     { cors: {} },
     gate,

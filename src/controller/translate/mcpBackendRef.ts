@@ -11,8 +11,15 @@ import { beingSetUp, remoteTarget } from './mcpPod.ts';
 import { podKeyOf } from './mcpPodNames.ts';
 import { joinedProblem } from './mcpStatus.ts';
 import type { GatewayRights } from './mcpRights.ts';
-import { distinct, servedTargets, useOfChosen, type ResolvedTarget } from './mcpTargets.ts';
+import {
+  distinct,
+  servedTargets,
+  useOfChosen,
+  type ResolvedTarget,
+  type ServedTarget,
+} from './mcpTargets.ts';
 import { clusterTools } from './mcpTools.ts';
+import type { Section } from './policies.ts';
 import { namespaceOf } from './state.ts';
 
 /** The tools for resolving the McpBackends of a translation. */
@@ -23,9 +30,14 @@ export interface McpTools {
   readonly controllerName: string;
 }
 
+/** A backend whose targets do not have their policies yet. */
+type ServedBackend = Omit<McpBackend, 'weight' | 'place' | 'targets'> & {
+  readonly targets: readonly ServedTarget[];
+};
+
 /** The backend that a reference leads to, and its problem; without a backend, the reference leads nowhere. */
 export type ResolvedMcp =
-  | { readonly backend: Omit<McpBackend, 'weight' | 'place'>; readonly why: Problem | undefined }
+  | { readonly backend: ServedBackend; readonly why: Problem | undefined }
   | { readonly backend?: undefined; readonly why: Problem };
 
 /** Follows the references of HTTPRoutes to McpBackends, and those of McpBackends to what they need. */
@@ -36,6 +48,22 @@ export class McpResolver {
   constructor(tools: McpTools, services: Pick<BackendResolver, 'resolve'>) {
     this.tools = tools;
     this.services = services;
+  }
+
+  /**
+   * The targets of an McpBackend, as sections for policies.
+   * @param reference one of `isMcpRef`
+   */
+  sectionsOf(reference: BackendRef, { from, gateway }: Asker): readonly Section[] {
+    const state = this.tools.backends.find(
+      `${namespaceOf(reference, from.namespace)}/${reference.name}`,
+      gateway,
+    );
+    return (state?.targets ?? []).map(({ name, isProgram }) => ({
+      name,
+      apart: true,
+      ...(isProgram ? { refused: `the target ${name} is a program, which gets no HTTP requests` } : {}),
+    }));
   }
 
   /** @param reference one of `isMcpRef` */

@@ -12,6 +12,12 @@ export interface ResolvedTarget {
   readonly built: readonly BuiltTarget[];
 }
 
+/** A target to serve, and the name that policies know it by: that of the target as it is written. */
+export interface ServedTarget {
+  readonly section: string;
+  readonly target: McpTarget;
+}
+
 const refusalOf = (why: Problem): Refusal => ({ as: 'unresolved', why });
 
 /** The state of a target that stands for the Services with its labels. */
@@ -55,9 +61,12 @@ export function distinct(all: readonly ResolvedTarget[]): readonly ResolvedTarge
 export function servedTargets(
   { failureMode }: FederationSettings,
   all: readonly ResolvedTarget[],
-): readonly McpTarget[] | undefined {
-  const built = all.flatMap((one) => one.built);
+): readonly ServedTarget[] | undefined {
+  const built = all.flatMap(({ use, built: some }) => some.map((one) => ({ section: use.name, ...one })));
   const usable = built.filter(({ made }) => !('why' in made)).length;
   if (usable === 0 || (usable < built.length && failureMode !== 'failOpen')) return undefined;
-  return built.map(({ name, made }) => ('why' in made ? targetThatIsDown(name) : made));
+  return built.map(({ section, name, made }) => ({
+    section,
+    target: 'why' in made ? targetThatIsDown(name) : made,
+  }));
 }

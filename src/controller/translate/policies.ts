@@ -26,6 +26,8 @@ export interface Section {
   readonly refused?: string;
   /** It is no part of the target, but inherits what the target has. */
   readonly below?: true;
+  /** The target reads policies itself, whether or not its parts do. */
+  readonly apart?: true;
 }
 
 /** A listener of a Gateway, as far as it matters to the rules below it. */
@@ -99,6 +101,11 @@ export class GatewayPolicies {
 
   ofMcpBackend(key: string, gateway: GatewayState): Level {
     return this.level(gateway, POLICY_GROUP, 'McpBackend', key);
+  }
+
+  /** @param target as it is written in the McpBackend */
+  ofMcpTarget(key: string, target: string, gateway: GatewayState): Level {
+    return this.level(gateway, POLICY_GROUP, 'McpBackend', key, target);
   }
 
   /** @param port the name of the port, empty where it has none */
@@ -217,12 +224,16 @@ function asked({ lookup }: GatewayState, group: string, kind: string, key: strin
   return target;
 }
 
-function misfitOf(policy: string, { group, kind }: PolicyTarget): Problem | undefined {
-  const possible = targetKind(group, kind)?.policies;
+function misfitOf(policy: string, { group, kind, sectionName = '' }: PolicyTarget): Problem | undefined {
+  const known = targetKind(group, kind);
+  const possible = sectionName === '' ? known?.policies : known?.ofSection;
   // Invalid targets and unknown policies are reported elsewhere.
   return possible === undefined || schemaOf(policy) === undefined || possible.includes(policy)
     ? undefined
-    : problem('Invalid', `${policy} is not for targets of kind ${kind}`);
+    : problem(
+        'Invalid',
+        `${policy} is not for ${sectionName === '' ? 'targets' : `a ${known?.section ?? 'section'}`} of kind ${kind}`,
+      );
 }
 
 function sectionProblems(
@@ -232,7 +243,8 @@ function sectionProblems(
   if (sectionName === '') {
     // No part of the target reads a policy, so a policy for all of it would have no effect.
     const [first] = sections;
-    return first?.refused !== undefined && sections.every(({ refused }) => refused !== undefined)
+    return first?.refused !== undefined &&
+      sections.every(({ refused, apart }) => refused !== undefined && apart !== true)
       ? [problem('Invalid', first.refused)]
       : [];
   }

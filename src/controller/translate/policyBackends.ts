@@ -58,16 +58,19 @@ export class BackendPolicies {
     return { ...backend, ...ofBytes(read.connection) };
   }
 
-  mcp<Target extends NetworkTarget>(target: Target): Target | Problem {
+  /** @param ofTarget the policies for the target itself: those of the Service are closer to it */
+  mcp<Target extends NetworkTarget>(target: Target, ofTarget: readonly PolicyUse[]): Target | Problem {
     const read = this.read(target.endpoints);
-    if (read === undefined || 'reason' in read) return read ?? target;
+    if (read !== undefined && 'reason' in read) return read;
     // Other policies must not replace the key that lets the proxies into the pod of an McpBackend.
-    const { policies: own = [] } = target;
-    const others = read.steps.filter(
-      ({ name }) => mcpSteps.has(name) && !own.some((policy) => policy.name === name),
-    );
-    const policies = [...own, ...others];
-    return { ...target, ...ofSessions(read.connection), ...(policies.length === 0 ? {} : { policies }) };
+    const policies = [...(target.policies ?? [])];
+    for (const step of [...(read?.steps ?? []), ...ofTarget])
+      if (mcpSteps.has(step.name) && !policies.some(({ name }) => name === step.name)) policies.push(step);
+    return {
+      ...target,
+      ...(read === undefined ? {} : ofSessions(read.connection)),
+      ...(policies.length === 0 ? {} : { policies }),
+    };
   }
 
   private read(endpoints: string | undefined): OfService | Problem | undefined {

@@ -60,21 +60,29 @@ export const schemaOf = (name: string): z.ZodType | undefined => {
     : undefined;
 };
 
+/** The policies for requests to one of the targets of an McpBackend, as under `policies` of a target of the file. */
+export const targetPolicies: readonly PolicyName[] = policiesOn('target').filter((name) =>
+  requestPolicies.includes(name),
+);
+
 interface TargetKind {
   readonly group: string;
   readonly kind: string;
-  /** The section that `sectionName` names; undefined if the target has none. */
-  readonly section: string | undefined;
+  /** The section that `sectionName` names. */
+  readonly section: string;
   /** Policies that can be for it. */
   readonly policies: readonly string[];
+  /** Policies that can be for a section of it. */
+  readonly ofSection: readonly string[];
 }
 
 const about = (
   group: string,
   kind: string,
-  section: string | undefined,
+  section: string,
   policies: readonly string[] = requestPolicies,
-): TargetKind => ({ group, kind, section, policies });
+  ofSection: readonly string[] = policies,
+): TargetKind => ({ group, kind, section, policies, ofSection });
 
 /** A kind is one row here, and one rule of the CRD. */
 export const targetKinds: readonly TargetKind[] = [
@@ -85,8 +93,9 @@ export const targetKinds: readonly TargetKind[] = [
   about(
     POLICY_GROUP,
     'McpBackend',
-    undefined,
+    'target',
     requestPolicies.filter((name) => !aboutForwarding.has(name)),
+    targetPolicies,
   ),
   about('', 'Service', 'port', [...connectionNames, ...backendSteps]),
 ];

@@ -1,6 +1,7 @@
 /** Every policy of the table for every kind of target: it is in the model, or what it is for is closed and says so. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { McpTarget, PolicyUse } from '../../model/index.ts';
 import { policyNames, unbuiltPolicies } from '../../policies/facts.ts';
 import { samples } from '../../policies/samples.testing.ts';
 import type { GatewayPolicy, PolicyAncestorStatus } from '../types/index.ts';
@@ -81,12 +82,12 @@ spec:
 `);
 
 /** The subject of a policy for each kind of target: the listener and the route whose requests meet it. */
-const met: Readonly<Record<string, { target: string; section?: string; listener: string; route: string }>> = {
+const met: Readonly<Record<string, { target: string; section: string; listener: string; route: string }>> = {
   Gateway: { target: 'gate', section: 'web', listener: 'web', route: 'HTTPRoute/default/app' },
   ListenerSet: { target: 'more', section: 'set', listener: 'set', route: 'HTTPRoute/default/app' },
   HTTPRoute: { target: 'app', section: 'rule', listener: 'web', route: 'HTTPRoute/default/app' },
   GRPCRoute: { target: 'calls', section: 'rule', listener: 'web', route: 'GRPCRoute/default/calls' },
-  McpBackend: { target: 'tools', listener: 'web', route: 'HTTPRoute/default/mcp' },
+  McpBackend: { target: 'tools', section: 'a', listener: 'web', route: 'HTTPRoute/default/mcp' },
   Service: { target: 'app', section: 'web', listener: 'web', route: 'HTTPRoute/default/app' },
 };
 
@@ -110,13 +111,15 @@ const reasonsIn = ({ report }: Translation): (string | undefined)[] =>
     conditions.filter(({ type }) => type === 'Accepted').map(({ reason }) => reason),
   );
 
+const policiesOf = (target: McpTarget): readonly PolicyUse[] =>
+  'policies' in target ? (target.policies ?? []) : [];
+
 const plain = translate(base.objects, base.options);
 
-for (const { group, kind, section } of targetKinds)
+for (const { group, kind } of targetKinds)
   test(`every policy for a target of kind ${kind} is enforced, or the target is closed and the status says why`, () => {
     const at = met[kind];
     assert.ok(at !== undefined, `no target of kind ${kind} in this test`);
-    assert.equal(at.section === undefined, section === undefined);
     for (const name of names)
       for (const sectionName of [undefined, at.section] as const) {
         const settings = settingsOf(name);
@@ -140,6 +143,7 @@ for (const { group, kind, section } of targetKinds)
         const steps = [
           ...(rule?.policies ?? []),
           ...(backend?.kind === 'http' ? (backend.policies ?? []) : []),
+          ...(backend?.kind === 'mcp' ? backend.targets.flatMap(policiesOf) : []),
         ];
         const enforced = steps.some((step) => step.name === name);
         const connected = connectionNames.some((one) => one === name);

@@ -3,7 +3,7 @@ import type { BackendRef, Reference } from '../types/index.ts';
 import type { Asker } from './backendRef.ts';
 import { problem, type Problem } from './conditions.ts';
 import { written } from './grants.ts';
-import type { GatewayPolicies } from './policies.ts';
+import type { GatewayPolicies, Section } from './policies.ts';
 import { BackendPolicies } from './policyBackends.ts';
 import { aboutForwarding, backendSteps, POLICY_GROUP, requestPolicies } from './policyKinds.ts';
 import { nothing, over, prefixReplacers, usesOf, type Holding, type Level } from './policyLevel.ts';
@@ -22,8 +22,8 @@ export interface PolicedRule {
   readonly name: string | undefined;
   /** All of its matches are prefixes. */
   readonly prefixed: boolean;
-  /** The only backend of a rule that leads to MCP servers. */
-  readonly mcp: BackendRef | undefined;
+  /** The only backend of a rule that leads to MCP servers, and its targets. */
+  readonly mcp: { readonly reference: BackendRef; readonly sections: readonly Section[] } | undefined;
 }
 
 /** The GatewayPolicies of a route below a listener. */
@@ -75,11 +75,22 @@ export class RulePolicies {
     return first;
   }
 
-  private ofMcp(reference: BackendRef | undefined): Level {
-    if (reference === undefined) return nothing;
-    const key = `${namespaceOf(reference, this.route.namespace)}/${reference.name}`;
-    if (this.asker.attached) this.policies.noteUse(POLICY_GROUP, 'McpBackend', key, this.asker.gateway);
-    return this.policies.ofMcpBackend(key, this.asker.gateway);
+  private ofMcp(mcp: PolicedRule['mcp']): Level {
+    if (mcp === undefined) return nothing;
+    const { gateway, attached } = this.asker;
+    const key = this.keyOf(mcp.reference);
+    if (attached) this.policies.noteUse(POLICY_GROUP, 'McpBackend', key, gateway, mcp.sections);
+    return this.policies.ofMcpBackend(key, gateway);
+  }
+
+  /** The policies of one of the targets of an McpBackend, by its written name. */
+  ofMcpTarget(reference: BackendRef, target: string): readonly PolicyUse[] | Problem {
+    if (this.policies.isEmpty) return [];
+    return usesOf(this.policies.ofMcpTarget(this.keyOf(reference), target, this.asker.gateway));
+  }
+
+  private keyOf(reference: BackendRef): string {
+    return `${namespaceOf(reference, this.route.namespace)}/${reference.name}`;
   }
 
   /** The policies that an `ExtensionRef` of a rule, or of one of its backends, stands for. */

@@ -164,7 +164,8 @@ class RuleReader {
     const wrong = repeated(own) ?? mixed;
     if (wrong !== undefined) return drop(wrong);
     this.unresolved ??= filters.unresolved;
-    const mcp = this.kind === 'HTTPRoute' ? rule.backendRefs?.find(isMcpRef) : undefined;
+    const reference = this.kind === 'HTTPRoute' ? rule.backendRefs?.find(isMcpRef) : undefined;
+    const mcp = reference && { reference, sections: this.backends.mcp.sectionsOf(reference, this.asker) };
     const policies = filters.unresolved ?? this.policies.ofRule({ name: rule.name, prefixed, mcp }, own);
     if ('reason' in policies) return { route: closed(policies) };
     const backends = (rule.backendRefs ?? []).map((ref, at) =>
@@ -207,13 +208,19 @@ class RuleReader {
     this.unresolved ??= why;
     if (backend === undefined) return invalid(why, weight, place);
     const targets: McpTarget[] = [];
-    for (const target of backend.targets) {
-      const made = isOverNetwork(target) ? this.policies.backends.mcp(target) : target;
+    for (const { section, target } of backend.targets) {
+      const made = this.withPolicies(target, ref, section);
       if (!('reason' in made)) targets.push(made);
       else if (backend.failOpen === true) targets.push(targetThatIsDown(target.name));
       else return invalid(made, weight, place);
     }
     return { ...backend, targets, weight, place };
+  }
+
+  private withPolicies(target: McpTarget, ref: FilteredBackendRef, section: string): McpTarget | Problem {
+    const policies = this.policies.ofMcpTarget(ref, section);
+    if ('reason' in policies) return policies;
+    return isOverNetwork(target) ? this.policies.backends.mcp(target, policies) : target;
   }
 
   private mirrors({ mirrors }: Filters, place: Place): readonly Mirror[] {

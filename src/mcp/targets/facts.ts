@@ -120,12 +120,13 @@ type WrittenInCluster = { readonly name: string } & WrittenTimes & {
 
 /** The target that is written; undefined where it has none of the fields. */
 export function clusterTargetOf(target: WrittenInCluster): ClusterTarget | undefined {
-  for (const { cluster } of allRows)
+  for (const { cluster, over } of allRows)
     for (const form of cluster) {
       const found = form.read(target);
       if (found !== undefined)
         return {
           ...found,
+          isProgram: over === 'child',
           build: (tools) =>
             found.build(tools).map(({ name, made }) => ({ name, made: withTimes(made, target) })),
         };

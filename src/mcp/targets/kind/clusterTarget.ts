@@ -103,7 +103,13 @@ export type AnyClusterForm = Pick<ClusterForm<string, z.ZodType, McpTarget>, 'fi
 };
 
 /** A target of an McpBackend as it is written, in one of the forms. */
-export interface ClusterTarget {
+export interface ClusterTarget extends ReadTarget {
+  /** It is a program, wherever it runs; others are reached over the network. */
+  readonly isProgram: boolean;
+}
+
+/** A target as its form reads it. */
+export interface ReadTarget {
   readonly field: string;
   readonly name: string;
   /** The right that it needs; undefined: none. */
@@ -140,7 +146,7 @@ export const clusterForm = <const Field extends string, Schema extends z.ZodType
   form: ClusterForm<Field, Schema, Target>,
 ) => ({
   ...form,
-  read: (target: Written<Field, z.output<Schema>>): ClusterTarget | undefined => {
+  read: (target: Written<Field, z.output<Schema>>): ReadTarget | undefined => {
     const settings = target[form.field];
     if (settings === undefined) return undefined;
     const { name } = target;
@@ -162,7 +168,7 @@ export const selectingForm = <const Field extends string, Schema extends z.ZodTy
   form: SelectingForm<Field, Schema, Target>,
 ) => ({
   ...form,
-  read: (target: Written<Field, z.output<Schema>>): ClusterTarget | undefined => {
+  read: (target: Written<Field, z.output<Schema>>): ReadTarget | undefined => {
     const settings = target[form.field];
     if (settings === undefined) return undefined;
     return {
