@@ -403,6 +403,54 @@ describe('McpBackend', needsCluster, () => {
     );
   });
 
+  test('each target has a pod of its own, and takes away no other one', async (t) => {
+    const { model, pods } = await start(t);
+    const podOf = (target: string): string => mcpPodName('portcullis.dev/gateway', 'seven', target);
+    const target = (name: string): object => ({ name, stdio: { command: `run-${name}`, placement: 'Pod' } });
+    await stage.cluster.apply(
+      [
+        parameters('several', { mcp: { pods: 'Same' } }),
+        gateway('seven', 'several'),
+        mcpBackend('seven', { failureMode: 'failOpen', targets: [target('a'), target('B_2')] }),
+        route('seven'),
+      ].join('\n---\n'),
+    );
+    for (const name of ['a', 'B_2']) {
+      await eventually('deployment', podOf(name), () => true);
+      await eventually('service', podOf(name), () => true);
+    }
+    await until('the proxies know both ways', () =>
+      ['a', 'B_2'].every((name) => model().includes(`key of default/seven/${name}`)),
+    );
+    await until('the pods get their programs', () =>
+      ['a', 'B_2'].every((name) => pods().includes(`"cmd":"run-${name}"`)),
+    );
+    const { metadata } = (await get('deployment', podOf('a'))) as unknown as { metadata: { uid: string } };
+    await stage.cluster.apply(
+      mcpBackend('seven', { targets: [target('a'), { name: 'B_2', service: { name: 'tools', port: 80 } }] }),
+    );
+    await until('the other one is gone', async () => (await get('deployment', podOf('B_2'))) === undefined);
+    await until('with its Service', async () => (await get('service', podOf('B_2'))) === undefined);
+    const left = (await get('deployment', podOf('a'))) as unknown as { metadata: { uid: string } };
+    assert.equal(left.metadata.uid, metadata.uid);
+    await eventually(
+      'mcpbackend',
+      'seven',
+      says('ResolvedRefs', 'False', 'BackendNotFound', 'target B_2: Service default/tools: there is none'),
+    );
+  });
+
+  test('pods that nobody wants any more go with the next controller', async (t) => {
+    const name = mcpPodName('portcullis.dev/gateway', 'seven', 'a');
+    assert.ok((await get('deployment', name)) !== undefined);
+    // Its target has another name meanwhile, so nothing but its owner tells whose it is.
+    await stage.cluster.apply(
+      mcpBackend('seven', { targets: [{ name: 'c', service: { name: 'tools', port: 80 } }] }),
+    );
+    await start(t);
+    await until('it is gone', async () => (await get('deployment', name)) === undefined);
+  });
+
   test('does not take what another has under the name of its pod', async (t) => {
     const { model } = await start(t);
     const name = mcpPodName('portcullis.dev/gateway', 'six', 'a');
