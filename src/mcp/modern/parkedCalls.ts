@@ -71,14 +71,14 @@ export class ParkedCalls<Call extends Parked> {
    * @returns `foreign` for a state that this gateway did not make; `invalid` for one of another request, of another
    *   caller, an old one and a used one
    */
-  take(state: string, request: ParkedRequest): Call | 'foreign' | 'invalid' {
+  take(state: string, request: () => ParkedRequest): Call | 'foreign' | 'invalid' {
     const payload = this.seal.openState(state);
     if (payload?.length !== timeLength + digestLength + handleLength) return 'foreign';
     const digest = payload.subarray(timeLength, timeLength + digestLength);
     const key = payload.toString('hex', timeLength + digestLength);
     const entry = this.entries.get(key);
     const isLate = payload.readUIntBE(0, timeLength) <= this.now();
-    if (entry === undefined || isLate || !digest.equals(digestOf(request))) return 'invalid';
+    if (entry === undefined || isLate || !digest.equals(digestOf(request()))) return 'invalid';
     this.entries.delete(key);
     return entry.call;
   }

@@ -1,7 +1,7 @@
 /** The parameters of tools that headers repeat (MCP 2026-07-28, "Custom Headers from Tool Parameters"). */
 
 import type { HttpRequest } from '../../http/index.ts';
-import type { Envelope } from '../json/envelope.ts';
+import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
 import { decodedValue } from './requestHeaders.ts';
 
 /** A parameter with the annotation `x-mcp-header`. */
@@ -42,11 +42,14 @@ export class ToolParams {
   /** @returns the words that say which header of a call is missing or disagrees with its arguments */
   mismatch(request: Pick<HttpRequest, 'header'>, { text, body }: Envelope): string | undefined {
     if (this.byTool.size === 0 || body === undefined) return undefined;
+    const place = memberOf(text, body, 'name');
+    const name = place === 'ambiguous' ? undefined : stringValue(text, place);
+    const known = name === undefined ? undefined : this.byTool.get(name);
+    if (known === undefined) return undefined;
     const params = JSON.parse(text.slice(body.start, body.end)) as Schema;
-    const known = typeof params['name'] === 'string' ? this.byTool.get(params['name']) : undefined;
-    for (const { header, path } of known ?? []) {
+    for (const { header, path } of known) {
       const value = path.reduce<unknown>(
-        (at, name) => (isObject(at) ? at[name] : undefined),
+        (at, one) => (isObject(at) ? at[one] : undefined),
         params['arguments'],
       );
       const said = request.header(header)?.trim();

@@ -99,7 +99,7 @@ function continuesParked(modern: ModernRequest): boolean {
   const state = place === 'ambiguous' ? undefined : stringValue(message.text, place);
   if (state === undefined) return false;
   const about = { principal: client.caller.principal, backend: options.settings.key };
-  const found = options.held.parked.take(state, requestOf(about, message));
+  const found = options.held.parked.take(state, () => requestOf(about, message));
   // A state of a modern server, which judges it.
   if (found === 'foreign') return false;
   const round = roundOf(modern);
