@@ -2,6 +2,7 @@ import type { McpBackend, McpTarget } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { Caller } from '../contract.ts';
 import type { Envelope, RpcId } from '../json/envelope.ts';
+import { errorTextOf } from '../json/errorMember.ts';
 import type { ItemKind } from '../items/items.ts';
 import { Naming, namingOf } from '../items/naming.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
@@ -15,7 +16,7 @@ import { Member, type Adopted } from './member.ts';
 import type { NameOwners } from './nameOwners.ts';
 import { ask } from './targetAsk.ts';
 import type { PinGuard } from './pinGuard.ts';
-import { errorTextOf, type ListReader } from './targetLists.ts';
+import type { ListReader } from './targetLists.ts';
 
 /** The parts of a session that its federation uses. */
 export interface FederatedSession {

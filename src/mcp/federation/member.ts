@@ -4,13 +4,14 @@ import { asGatewayError, GatewayError } from '../../errors.ts';
 import type { McpTarget } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
+import { errorTextOf } from '../json/errorMember.ts';
 import type { RetainedMemory } from '../limits/retainedMemory.ts';
 import { targetError } from '../messages/rpcError.ts';
 import { isSupportedVersion } from '../messages/versions.ts';
 import type { TargetConnection, TargetView } from '../targets/kind/target.ts';
 import { serverFacts, type ServerFacts } from './capabilities.ts';
 import type { Circuits } from './circuits.ts';
-import { errorTextOf, TargetLists } from './targetLists.ts';
+import { TargetLists } from './targetLists.ts';
 
 export interface MemberStart {
   readonly target: McpTarget;

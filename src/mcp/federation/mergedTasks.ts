@@ -2,6 +2,7 @@ import { GatewayError } from '../../errors.ts';
 import type { ItemRules } from '../items/itemRules.ts';
 import { nextCursorOf } from '../items/listFilter.ts';
 import { memberOf } from '../json/envelope.ts';
+import { ownMessage } from '../json/ownMessage.ts';
 import { Elements, splice } from '../json/scan.ts';
 import { targetError } from '../messages/rpcError.ts';
 import type { Session } from '../session/session.ts';
@@ -10,7 +11,7 @@ import type { Federation } from './federation.ts';
 import { fromAll } from './fromAll.ts';
 import type { ListTools } from './mergedList.ts';
 import type { Member } from './member.ts';
-import { ask, ownMessage } from './targetAsk.ts';
+import { ask } from './targetAsk.ts';
 
 const method = 'tasks/list';
 const maxPages = 64;

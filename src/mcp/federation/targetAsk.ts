@@ -1,17 +1,10 @@
 /** Requests of the gateway itself to one target of several. */
 
 import type { GatewayError } from '../../errors.ts';
-import { readEnvelope, type Envelope } from '../json/envelope.ts';
+import type { Envelope } from '../json/envelope.ts';
+import { ownMessage } from '../json/ownMessage.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
 import type { TargetConnection } from '../targets/kind/target.ts';
-
-/** A message of the gateway, read as one of a client is. Its id is replaced on the wire. */
-export function ownMessage(method: string, params?: string): Envelope {
-  const rest = params === undefined ? '' : `,"params":${params}`;
-  const message = readEnvelope(`{"jsonrpc":"2.0","id":0,"method":${JSON.stringify(method)}${rest}}`);
-  if (typeof message === 'string') throw new Error(`the gateway wrote a message that is none: ${message}`);
-  return message;
-}
 
 /**
  * Sends a request to a target.

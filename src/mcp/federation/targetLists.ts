@@ -2,6 +2,7 @@
 
 import type { GatewayError } from '../../errors.ts';
 import { cut, memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
+import { errorCodeOf, errorTextOf } from '../json/errorMember.ts';
 import { Elements, splice } from '../json/scan.ts';
 import type { ListShape } from '../items/items.ts';
 import { nextCursorOf, shownEdits } from '../items/listFilter.ts';
@@ -119,24 +120,6 @@ async function allowed(
     if (allows === undefined || pinned === undefined || (await allows(pinned, name, own)))
       shown.push({ name, text });
   return shown;
-}
-
-/** The `error` of a response; its envelope tells the place of a result only. */
-const errorPlace = ({ text }: Envelope): Span | undefined => {
-  const found = memberOf(text, { start: text.indexOf('{'), end: text.length }, 'error');
-  return found === 'ambiguous' ? undefined : found;
-};
-
-function errorCodeOf(response: Envelope): number | undefined {
-  const code = memberOf(response.text, errorPlace(response), 'code');
-  return typeof code === 'object' ? Number(response.text.slice(code.start, code.end)) : undefined;
-}
-
-/** For the log and for the message to the client. */
-export function errorTextOf(response: Envelope): string {
-  const place = memberOf(response.text, errorPlace(response), 'message');
-  const message = place === 'ambiguous' ? undefined : stringValue(response.text, place);
-  return `${String(errorCodeOf(response) ?? '?')} ${message?.slice(0, 200) ?? ''}`.trim();
 }
 
 /** Settings of a reading. */

@@ -7,7 +7,7 @@ import type { Envelope } from '../json/envelope.ts';
 import { holderOf } from '../limits/budgets.ts';
 import { Federation } from '../federation/federation.ts';
 import { initializeAll } from '../federation/initializeAll.ts';
-import { ownMessage } from '../federation/targetAsk.ts';
+import { ownMessage } from '../json/ownMessage.ts';
 import type { Accepted } from '../messages/accept.ts';
 import { assumedRevision } from '../messages/mcpMethods.ts';
 import { Call } from '../session/call.ts';

@@ -75,6 +75,9 @@ export type TargetOverNetwork = Extract<McpTarget, NetworkTarget>;
 export const isOverNetwork = (target: McpTarget): target is TargetOverNetwork =>
   rows[target.kind].over === 'network';
 
+/** May the server of the target be of either era? */
+export const mayBeEitherEra = ({ kind }: McpTarget): boolean => rows[kind].eitherEra;
+
 /** Can another process continue the sessions of the target? */
 export const isResumable = ({ kind }: McpTarget): boolean => rows[kind].resumable;
 

@@ -1,8 +1,11 @@
 import type { McpTarget, McpTargets } from '../../model/index.ts';
-import type { ResumableKind } from './facts.ts';
+import { mayBeEitherEra, type ResumableKind } from './facts.ts';
 import { httpRuntime } from './http/index.ts';
 import { sseRuntime } from './sse/index.ts';
 import { openapiRuntime } from './openapi/index.ts';
+import { EraConnection, type EraStart } from './modern/eraConnection.ts';
+import { EraVerdicts } from './modern/eraVerdicts.ts';
+import { serverOf } from './sameServer.ts';
 import { stdioRuntime } from './stdio/index.ts';
 import type { TargetConnection, TargetPlace } from './kind/target.ts';
 import type {
@@ -30,17 +33,25 @@ const runtimesOf = (services: TargetServices) =>
     openapi: openapiRuntime(services),
   }) as const satisfies { readonly [Kind in TargetKind]: RuntimeOf<Kind> };
 
+/** The time for a child to answer in an era that it may not know, in milliseconds. */
+const longestProbeMs = 15_000;
+
 /** The connections of one process to MCP targets of every kind. */
 export class Targets {
   private readonly runtimes: Runtimes;
+  private readonly services: TargetServices;
+  private readonly verdicts = new EraVerdicts();
 
   constructor(services: TargetServices) {
+    this.services = services;
     this.runtimes = runtimesOf(services);
   }
 
   /** @throws GatewayError policy_failed */
   connect(target: McpTarget, use: TargetUse): TargetConnection {
-    return this.connection(target.kind, target, use);
+    return mayBeEitherEra(target)
+      ? EraConnection.connect(this.eraStart(target, use))
+      : this.connection(target.kind, target, use);
   }
 
   /**
@@ -48,7 +59,29 @@ export class Targets {
    * @throws GatewayError policy_failed
    */
   takeUp(target: McpTarget, use: TargetUse, place: TargetPlace): TakenUp {
-    return this.takenUp(target.kind, target, use, place);
+    const takeUp = (as: TargetUse): TakenUp => this.takenUp(target.kind, target, as, place);
+    return mayBeEitherEra(target)
+      ? EraConnection.takeUp(this.eraStart(target, use), place, takeUp)
+      : takeUp(use);
+  }
+
+  /** Is the server of the target known to speak the modern era? */
+  isModern(target: McpTarget): boolean {
+    return this.verdicts.speaks(serverOf(target), 'modern') === true;
+  }
+
+  private eraStart(target: McpTarget, use: TargetUse): EraStart {
+    const { limits, now } = this.services;
+    return {
+      name: target.name,
+      use,
+      server: serverOf(target),
+      probeMs: target.kind === 'stdio' ? Math.min(longestProbeMs, target.startTimeoutMs / 2) : undefined,
+      verdicts: this.verdicts,
+      connect: (as) => this.connection(target.kind, target, as),
+      limits,
+      now,
+    };
   }
 
   /** Child processes, those on their way out included. */

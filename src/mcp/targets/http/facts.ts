@@ -16,6 +16,7 @@ const inCluster = {
 export const httpFacts = {
   ...networkFacts,
   over: 'network',
+  eitherEra: true,
   resumable: true,
   file: fileForm({
     field: 'mcp',

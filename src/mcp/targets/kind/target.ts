@@ -31,6 +31,8 @@ export interface TargetView {
   readonly pending: number;
   /** The last error. */
   readonly lastError: string | undefined;
+  /** The era in which the gateway speaks with the server; absent: legacy. */
+  readonly era?: Era;
 }
 
 /** The place of a session with a server, for the process that continues it. */

@@ -10,6 +10,8 @@ import type { ConnectionSettings } from './connectionSettings.ts';
 export interface TargetFacts<Target extends McpTarget> {
   /** `child`: the gateway starts a child process for each session. `network`: requests go to an address. */
   readonly over: Target extends NetworkTarget ? 'network' : 'child';
+  /** Its servers may be of either era (2026-07-28, Versioning); all others begin with `initialize`. */
+  readonly eitherEra: boolean;
   /** Another process can continue its sessions. */
   readonly resumable: boolean;
   /** The members that tell its server from other servers, whatever the configuration calls the target. */

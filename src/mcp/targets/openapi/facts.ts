@@ -8,6 +8,7 @@ import { openapiFile } from './openapiFile.ts';
 export const openapiFacts = {
   ...networkFacts,
   over: 'network',
+  eitherEra: false,
   // The gateway itself is the server, and keeps no state for a session.
   resumable: true,
   explain: (target, words) => {

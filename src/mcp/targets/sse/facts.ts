@@ -16,6 +16,7 @@ const inCluster = {
 export const sseFacts = {
   ...networkFacts,
   over: 'network',
+  eitherEra: false,
   // A session is the connection of its event stream.
   resumable: false,
   file: fileForm({

@@ -6,6 +6,7 @@ import { stdioFile } from './fileForm.ts';
 /** An MCP server that runs as a child process and speaks over stdin and stdout. */
 export const stdioFacts = {
   over: 'child',
+  eitherEra: true,
   resumable: false,
   identity: ({ cmd, args, env, clearEnv, cwd }) => [
     cmd,

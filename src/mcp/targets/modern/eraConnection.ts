@@ -1,0 +1,320 @@
+import { asGatewayError } from '../../../errors.ts';
+import type { Limits } from '../../../model/index.ts';
+import type { Reach } from '../../contract.ts';
+import type { RpcId } from '../../json/envelope.ts';
+import type { Era } from '../../messages/eras.ts';
+import type { Outgoing } from '../../messages/outgoing.ts';
+import { targetError } from '../../messages/rpcError.ts';
+import type {
+  CanSeeResource,
+  TargetConnection,
+  TargetListener,
+  TargetPlace,
+  TargetView,
+  Waiter,
+} from '../kind/target.ts';
+import type { TakenUp, TargetSession, TargetUse } from '../kind/targetRuntime.ts';
+import { isCarried } from './clientFacts.ts';
+import { signOf, type Opening } from './eraSigns.ts';
+import { otherEra, type EraVerdicts } from './eraVerdicts.ts';
+import { InnerSession } from './innerSession.ts';
+import { ModernConnection } from './modernConnection.ts';
+
+export interface EraStart {
+  readonly name: string;
+  readonly use: TargetUse;
+  /** Names the server, whatever the configuration calls it. */
+  readonly server: string;
+  /**
+   * The time for a child that may be of either era to answer `server/discover`, in milliseconds: servers of the legacy
+   * era may not answer at all. Undefined: the server is reached over HTTP.
+   */
+  readonly probeMs: number | undefined;
+  readonly verdicts: EraVerdicts;
+  /** Makes a connection of the kind. @throws GatewayError policy_failed */
+  readonly connect: (use: TargetUse) => TargetConnection;
+  readonly limits: () => Limits;
+  readonly now: () => number;
+}
+
+/** The time for a child to leave that speaks the other era, in milliseconds. */
+const leaveGraceMs = 3_000;
+
+/**
+ * A session with a server of either era. The server is spoken to in the era of the client where it speaks that era, and
+ * in the other one otherwise.
+ */
+export class EraConnection implements TargetConnection {
+  readonly name: string;
+  /** Children are reached in one way. */
+  readonly use?: (reach: Reach) => void;
+  private readonly start: EraStart;
+  private current: TargetConnection;
+  private reach: Reach | undefined;
+  private paused = false;
+  private clientListens = false;
+  /** Connections that were made: the last one counts. */
+  private made = 0;
+  private opened = false;
+  private closed = false;
+  private timer: NodeJS.Timeout | undefined;
+
+  private constructor(start: EraStart, make: (self: EraConnection) => TargetConnection) {
+    this.start = start;
+    this.name = start.name;
+    if (this.overHttp)
+      this.use = (reach) => {
+        this.reach = reach;
+        this.current.use?.(reach);
+      };
+    this.current = make(this);
+  }
+
+  /** @throws GatewayError policy_failed */
+  static connect(start: EraStart): EraConnection {
+    const { server, verdicts, use } = start;
+    return new EraConnection(start, (self) => self.make(verdicts.first(server, use.session.era)));
+  }
+
+  /**
+   * Continues a session of another process.
+   * @param takeUp continues it with a server of the legacy era
+   * @throws GatewayError policy_failed
+   */
+  static takeUp(start: EraStart, place: TargetPlace, takeUp: (use: TargetUse) => TakenUp): TakenUp {
+    let ready: Promise<void> = Promise.resolve();
+    const connection = new EraConnection(start, (self) => {
+      if (isCarried(place.serverSession)) {
+        const modern = self.makeModern();
+        ready = modern.takeUp(place);
+        return modern;
+      }
+      const taken = takeUp(self.legacyUse());
+      ({ ready } = taken);
+      return taken.connection;
+    });
+    connection.opened = true;
+    return { connection, ready };
+  }
+
+  private get overHttp(): boolean {
+    return this.start.probeMs === undefined;
+  }
+
+  // Connections in one of the eras
+
+  private make(era: Era): TargetConnection {
+    return era === 'modern' ? this.makeModern() : this.start.connect(this.legacyUse());
+  }
+
+  private legacyUse(): TargetUse {
+    const { session } = this.start.use;
+    return { ...this.currentUse, session: new InnerSession(session, this.listenerFor(session)) };
+  }
+
+  private makeModern(): ModernConnection {
+    const { start, currentUse, overHttp } = this;
+    const { session, log } = start.use;
+    const { limits, now } = start;
+    return new ModernConnection({
+      session,
+      listener: this.listenerFor(session),
+      overHttp,
+      connect: (inner) => start.connect({ ...currentUse, session: inner, serverEra: 'modern' }),
+      limits,
+      log,
+      now,
+    });
+  }
+
+  private get currentUse(): TargetUse {
+    const { use } = this.start;
+    return { ...use, reach: () => this.reach ?? use.reach() };
+  }
+
+  /** The session knows this connection, whatever is inside of it. */
+  private listenerFor(session: TargetSession): TargetListener {
+    const number = ++this.made;
+    const counts = (): boolean => number === this.made;
+    return {
+      onMessage: (_inner, message, origin) => {
+        if (counts()) session.onMessage(this, message, origin);
+      },
+      canSeeResource: () => session.canSeeResource(this),
+      onDown: () => {
+        // A child that knows the other era only may end by itself.
+        if (counts() && this.opened) session.onDown(this);
+      },
+      onGone: () => session.onGone(this),
+      onTaken: () => session.onTaken(this),
+    };
+  }
+
+  // The choice
+
+  open(initialize: Outgoing, waiter: Waiter): void {
+    this.ask(initialize, waiter, this.era);
+  }
+
+  /** @param before the answer of the server in the other era */
+  private ask(initialize: Outgoing, waiter: Waiter, era: Era, before?: Opening): void {
+    const { start, current } = this;
+    let isOver = false;
+    const settled = (opening: Opening): void => {
+      if (isOver) return;
+      isOver = true;
+      clearTimeout(this.timer);
+      const sign = signOf(opening, era, !this.overHttp);
+      if (sign === 'refused' && before === undefined && !this.closed) {
+        this.fallBack(initialize, waiter, era, opening);
+        return;
+      }
+      if (sign === 'spoken') this.found(era, before !== undefined);
+      // The first answer is the one to what the client has said.
+      tell(waiter, sign === 'refused' && era === 'modern' && before !== undefined ? before : opening);
+    };
+    const { probeMs } = start;
+    const isKnown = start.verdicts.speaks(start.server, era) === true;
+    if (era === 'modern' && probeMs !== undefined && before === undefined && !isKnown) {
+      const error = targetError(
+        'mcp_target_timeout',
+        this.name,
+        `did not answer server/discover in ${probeMs} ms`,
+      );
+      this.timer = setTimeout(() => settled({ error }), probeMs).unref();
+    }
+    current.open(initialize, {
+      get abandoned() {
+        return waiter.abandoned === true;
+      },
+      answered: (response) => settled({ response }),
+      failed: (error) => settled({ error }),
+    });
+  }
+
+  private fallBack(initialize: Outgoing, waiter: Waiter, era: Era, opening: Opening): void {
+    const other = otherEra[era];
+    // The next child starts when nothing of this one is left: they may share files or ports.
+    void this.current.close(this.overHttp ? 0 : leaveGraceMs).then(() => {
+      if (this.closed) {
+        tell(waiter, opening);
+        return;
+      }
+      try {
+        this.current = this.make(other);
+      } catch (error) {
+        waiter.failed(asGatewayError(error));
+        return;
+      }
+      if (this.paused) this.current.pause();
+      if (this.clientListens) this.current.setClientListening?.(true);
+      this.ask(initialize, waiter, other, opening);
+    });
+  }
+
+  private found(era: Era, isFallback: boolean): void {
+    const { verdicts, server, use } = this.start;
+    this.opened = true;
+    const isNews = verdicts.record(server, era, true);
+    if (isFallback) verdicts.record(server, otherEra[era], false);
+    if (isNews) use.log.info('Era of the target found', { era });
+  }
+
+  // TargetConnection
+
+  get era(): Era {
+    return this.current.era ?? 'legacy';
+  }
+
+  get generation(): number {
+    return this.current.generation;
+  }
+
+  call(out: Outgoing, waiter: Waiter): number {
+    return this.current.call(out, waiter);
+  }
+
+  send(text: string, method?: string): void {
+    this.current.send(text, method);
+  }
+
+  pending(wireId: RpcId): Waiter | undefined {
+    return this.current.pending(wireId);
+  }
+
+  calls(): Iterable<[number, Waiter]> {
+    return this.current.calls();
+  }
+
+  dropAbandoned(): boolean {
+    return this.current.dropAbandoned();
+  }
+
+  forget(wireId: number): void {
+    this.current.forget(wireId);
+  }
+
+  progressed(wireId: number): void {
+    this.current.progressed(wireId);
+  }
+
+  hold(waits: boolean): void {
+    this.current.hold(waits);
+  }
+
+  get place(): TargetPlace | undefined {
+    return this.current.place;
+  }
+
+  attended(canSeeResource: CanSeeResource): void {
+    this.current.attended?.(canSeeResource);
+  }
+
+  setClientListening(wanted: boolean): void {
+    this.clientListens = wanted;
+    this.current.setClientListening?.(wanted);
+  }
+
+  get settling(): Promise<void> | undefined {
+    return this.current.settling;
+  }
+
+  leave(): () => Promise<void> {
+    this.stop();
+    return this.current.leave?.() ?? (() => this.current.close(0));
+  }
+
+  pause(): void {
+    this.paused = true;
+    this.current.pause();
+  }
+
+  resume(): void {
+    this.paused = false;
+    this.current.resume();
+  }
+
+  tick(now: number): void {
+    this.current.tick?.(now);
+  }
+
+  close(graceMs: number): Promise<void> {
+    this.stop();
+    return this.current.close(graceMs);
+  }
+
+  view(): TargetView {
+    return this.current.view();
+  }
+
+  private stop(): void {
+    this.closed = true;
+    clearTimeout(this.timer);
+  }
+}
+
+/** Hands the answer of the server to the session. */
+function tell(waiter: Waiter, opening: Opening): void {
+  if ('response' in opening) waiter.answered(opening.response);
+  else waiter.failed(opening.error);
+}

@@ -1,0 +1,76 @@
+import type { GatewayError } from '../../../errors.ts';
+import { memberOf, type Envelope } from '../../json/envelope.ts';
+import { errorCodeOf, errorTextOf } from '../../json/errorMember.ts';
+import { isRecord, parsed } from '../../json/parsed.ts';
+import type { Waiter } from '../kind/target.ts';
+
+/** The owner of a stream. */
+export interface ListenOwner {
+  /** The server has not acknowledged it in time. */
+  unacknowledged(stream: ListenStream): void;
+  /** It has ended. @param code of the error with which the server ended it */
+  over(stream: ListenStream, why: string, code: number | undefined): void;
+}
+
+/** The time for a server to acknowledge a stream, in milliseconds. */
+const acknowledgeMs = 15_000;
+
+/** A `subscriptions/listen` request, and the stream of notifications that answers it. */
+export class ListenStream implements Waiter {
+  readonly standing = true;
+  /** The filter that was asked for, as JSON text. */
+  readonly filter: string;
+  /** The URIs in it. */
+  readonly uris: ReadonlySet<string>;
+  /** The id on the wire: the server puts it into each notification. */
+  wireId = 0;
+  readonly openedAt = performance.now();
+  /** The server has acknowledged it. */
+  acknowledged = false;
+  /** The server sends something of what was asked for. */
+  isOfUse = false;
+  /** The URIs that the server watches. */
+  watched: ReadonlySet<string> = new Set();
+  private readonly owner: ListenOwner;
+  private readonly timer: NodeJS.Timeout;
+
+  constructor(filter: string, uris: Iterable<string>, owner: ListenOwner) {
+    this.filter = filter;
+    this.uris = new Set(uris);
+    this.owner = owner;
+    this.timer = setTimeout(() => owner.unacknowledged(this), acknowledgeMs).unref();
+  }
+
+  /** The server says which part of the filter it honours. */
+  acknowledge({ text, body }: Envelope): void {
+    clearTimeout(this.timer);
+    this.acknowledged = true;
+    const place = memberOf(text, body, 'notifications');
+    const honoured = typeof place === 'object' ? parsed(text.slice(place.start, place.end)) : undefined;
+    if (!isRecord(honoured)) return;
+    const uris = honoured['resourceSubscriptions'];
+    this.watched = new Set(Array.isArray(uris) ? uris.filter((one) => typeof one === 'string') : []);
+    this.isOfUse = this.watched.size > 0 || Object.values(honoured).includes(true);
+  }
+
+  /** Nobody waits for it any more. */
+  stop(): void {
+    clearTimeout(this.timer);
+  }
+
+  // Waiter
+
+  answered(response: Envelope): void {
+    this.stop();
+    this.owner.over(
+      this,
+      response.isError ? errorTextOf(response) : 'ended the stream',
+      errorCodeOf(response),
+    );
+  }
+
+  failed({ message }: GatewayError): void {
+    this.stop();
+    this.owner.over(this, message, undefined);
+  }
+}

@@ -1,0 +1,76 @@
+/** The edits by which a request of the legacy era becomes one of the modern era. */
+
+import { edited, memberOf, type Envelope, type Span } from '../../json/envelope.ts';
+import { addition, memberEdits, objectMembers } from '../../json/objectMembers.ts';
+import type { Edit } from '../../json/scan.ts';
+import { metaKeys } from '../../messages/eras.ts';
+import type { Outgoing } from '../../messages/outgoing.ts';
+
+/** Keys of `_meta` that the gateway alone writes. */
+const own: ReadonlySet<string> = new Set([
+  metaKeys.protocolVersion,
+  metaKeys.clientInfo,
+  metaKeys.clientCapabilities,
+  metaKeys.logLevel,
+]);
+
+const none: ReadonlySet<string> = new Set();
+/** Members of an augmented request (2025-11-25, Tasks), which is answered without a task. */
+const augmentation: ReadonlySet<string> = new Set(['task']);
+/** Members of a second round. */
+const answered: ReadonlySet<string> = new Set(['inputResponses', 'requestState', 'task']);
+
+/** Does the request carry its revision already? */
+export function carriesRevision({ text, body }: Envelope): boolean {
+  const meta = memberOf(text, body, '_meta');
+  return meta !== 'ambiguous' && memberOf(text, meta, metaKeys.protocolVersion) !== undefined;
+}
+
+/** The same request with the edits of the session in its text. */
+export function withEdits(out: Outgoing): Outgoing {
+  if (out.edits.length === 0) return out;
+  const envelope = edited(out.envelope, out.edits);
+  const meta = memberOf(envelope.text, envelope.body, '_meta');
+  const token = meta === 'ambiguous' ? undefined : memberOf(envelope.text, meta, 'progressToken');
+  return { ...out, envelope, edits: [], token: typeof token === 'object' ? token : undefined };
+}
+
+/**
+ * The edits that add `_meta`, and the members of a further round.
+ * @param meta members of `_meta`, as JSON text
+ * @param round members of `params`, as JSON text; absent: it is the first round
+ * @returns undefined where `params` cannot be told, because a member is repeated or no object
+ */
+export function modernEdits(
+  { text, body }: Envelope,
+  meta: string,
+  round?: string,
+): readonly Edit[] | undefined {
+  const more = round === undefined || round === '' ? [] : [round];
+  if (body === undefined) {
+    const at = text.indexOf('{') + 1;
+    const params = [`"_meta":{${meta}}`, ...more].join(',');
+    return [{ start: at, end: at, replacement: `"params":{${params}},` }];
+  }
+  const place = memberOf(text, body, '_meta');
+  if (place === 'ambiguous' || (place !== undefined && text.charCodeAt(place.start) !== 0x7b))
+    return undefined;
+  const isAugmented = memberOf(text, body, 'task') !== undefined;
+  const removed = round !== undefined ? answered : isAugmented ? augmentation : none;
+  const added = [...(place === undefined ? [`"_meta":{${meta}}`] : []), ...more].join(',');
+  const outer = changed(text, body, removed, added);
+  const inner = place === undefined ? [] : changed(text, place, own, meta);
+  return outer && inner && [...outer, ...inner];
+}
+
+function changed(
+  text: string,
+  span: Span,
+  removed: ReadonlySet<string>,
+  added: string,
+): readonly Edit[] | undefined {
+  // Most requests lose nothing, and large arguments need not be read.
+  if (removed.size === 0) return added === '' ? [] : [addition(text, span, added)];
+  const members = objectMembers(text, span);
+  return members && memberEdits(text, span, members, (name) => removed.has(name), added);
+}
