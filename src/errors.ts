@@ -311,7 +311,7 @@ export const catalogue = {
     503,
     'later',
     'rate limit unavailable',
-    'With several workers the main process counts for localRateLimit. It did not answer within a second, because the machine is overloaded or the counter was restarted. The gateway admits no request without counting it.',
+    'The counter of localRateLimit did not answer. With several workers, the main process counts: the machine is overloaded, or the counter was restarted. With scope: global and failureMode: failClosed, the shared store counts; the log says why it cannot. The gateway admits no request without counting it.',
   ),
   authorization_denied: entry(
     'client',

@@ -35,9 +35,13 @@ const rows: Readonly<Record<string, Row>> = {
   schema: { uses: ['model', 'regex'] },
   auth: { uses: ['http', 'telemetry', 'files'] },
   upstream: { uses: ['model', 'http', 'telemetry', 'files'] },
+  store: { uses: ['model', 'telemetry', 'files', 'upstream'] },
   pins: { uses: [] },
   mcp: { uses: ['model', 'http', 'upstream', 'telemetry', 'files', 'schema', 'pins'] },
-  policies: { uses: ['model', 'http', 'auth', 'cel', 'telemetry', 'files', 'schema'], types: ['mcp'] },
+  policies: {
+    uses: ['model', 'http', 'auth', 'cel', 'telemetry', 'files', 'schema', 'store'],
+    types: ['mcp'],
+  },
   proxy: { uses: ['model', 'http', 'regex', 'telemetry', 'upstream', 'mcp', 'policies'] },
   config: {
     uses: ['model', 'regex', 'files', 'schema'],
@@ -49,7 +53,7 @@ const rows: Readonly<Record<string, Row>> = {
     files: ['mcp/targets/facts.ts', 'policies/facts.ts'],
   },
   workers: {
-    uses: ['model', 'auth', 'mcp', 'policies', 'proxy', 'telemetry'],
+    uses: ['model', 'auth', 'mcp', 'policies', 'proxy', 'telemetry', 'store'],
     files: ['policies/localRateLimit/localTokens.ts'],
   },
   admin: { uses: ['model', 'http', 'telemetry'], types: ['proxy'] },

@@ -1,5 +1,5 @@
 import { backendReferences } from '../mcp/targets/facts.ts';
-import { nestedRules, policiesAbout, policiesOn, prefixReplacers } from '../policies/facts.ts';
+import { nestedRules, policiesAbout, policiesOn, prefixReplacers, stateSharers } from '../policies/facts.ts';
 import { suggestion } from './nearest.ts';
 import { formatPath, type Path } from './path.ts';
 import type { Report } from './report.ts';
@@ -36,6 +36,20 @@ export function checkReferences(document: unknown, report: Report): void {
   const mcp = field(top, 'mcp');
   if (mcp.value !== undefined) checkMcp(mcp, gateways, report);
   checkBackends(top, report);
+  if (field(field(top, 'config'), 'store').value === undefined) {
+    const listeners = items(field(top, 'binds')).flatMap((bind) => items(field(bind, 'listeners')));
+    const inline = listeners.flatMap((listener) => items(field(listener, 'routes')));
+    for (const node of [...inline, ...routes, mcp]) checkWithoutStore(field(node, 'policies'), report);
+  }
+}
+
+/** State can be shared only where there is a store for it. */
+function checkWithoutStore(policies: Node, report: Report): void {
+  for (const { policy, field: name, value } of stateSharers)
+    for (const entry of items(field(policies, policy))) {
+      const found = field(entry, name);
+      if (found.value === value) report(found.path, 'value', `${value} needs config.store`);
+    }
 }
 
 interface Node {

@@ -30,8 +30,8 @@ export class LocalGateway {
     this.options = options;
     this.served = first;
     // A session belongs to this process: no key of others, and nobody who goes on with it.
-    const { sessionTtlMs } = first.model.process.fixed;
-    const fixed = { sessionTtlMs, sessionResumableMs: 0 };
+    const { sessionTtlMs, store } = first.model.process.fixed;
+    const fixed = { sessionTtlMs, sessionResumableMs: 0, ...(store && { store }) };
     this.plane = new ServingProcess({ log, metrics, secrets, fixed, unbound: true });
     this.intake = new Intake({ source, plane: this.plane, log, free: () => undefined });
     this.server = createServer({ noDelay: true, allowHalfOpen: true }, (socket) =>

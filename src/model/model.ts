@@ -476,6 +476,8 @@ export interface FixedSettings {
   readonly sessionTtlMs: number;
   /** The folder of pinned definitions. */
   readonly pins?: string;
+  /** The server that holds what replicas share; absent: each process has its own. */
+  readonly store?: StoreSettings;
   /** The time after its beginning in which another process with the key may resume an MCP session; 0: never. */
   readonly sessionResumableMs: number;
   /** After this long a drain ends what is still open. */
@@ -483,6 +485,26 @@ export interface FixedSettings {
   /** For at least this long after SIGTERM new connections are still accepted. */
   readonly minTerminationDeadlineMs: number;
 }
+
+/** A server of Redis or Valkey. Times in milliseconds. */
+export interface StoreSettings {
+  readonly host: string;
+  readonly port: number;
+  readonly database: number;
+  /** Absent: without TLS. */
+  readonly tls?: Pick<BackendTls, 'hostname' | 'root' | 'client'>;
+  /** The user of the server's access control list; `default` where absent. */
+  readonly username?: TextSource;
+  readonly password?: TextSource;
+  /** Begins every key. */
+  readonly keyPrefix: string;
+  readonly connectTimeoutMs: number;
+  readonly commandTimeoutMs: number;
+}
+
+/** A text in the configuration, or in a file of its own. */
+export type TextSource =
+  { readonly kind: 'inline'; readonly text: string } | { readonly kind: 'file'; readonly file: string };
 
 /** The limits on everything that a peer can make grow or last. Sizes in bytes, times in milliseconds. */
 export interface Limits {

@@ -145,6 +145,11 @@ export const prefixReplacers: readonly PolicyName[] = namesWhere(
   ({ replacesPrefix }) => replacesPrefix === true,
 );
 
+/** Policies that need a shared store where a field of their settings has a value. */
+export const stateSharers = Array.from(rows).flatMap(([policy, { sharesState }]) =>
+  sharesState === undefined ? [] : [{ policy, ...sharesState }],
+);
+
 /** Policies that answer requests in the place of a backend. */
 export const answeringPolicies: ReadonlySet<string> = new Set(namesWhere(({ answers }) => answers === true));
 

@@ -50,6 +50,7 @@ export type {
 } from './policy.ts';
 export { expressionWork } from './attributes/evaluate.ts';
 export { LocalTokens } from './localRateLimit/localTokens.ts';
+export { StoredTokens } from './localRateLimit/storedTokens.ts';
 export { affinityKey, type AffinityKey } from './sessionAffinity/index.ts';
 export { policiesNotBuiltOn, policiesOn, policyOrder, policySchemas } from './facts.ts';
 

@@ -25,6 +25,8 @@ export interface PolicyTools {
   /** Names the place of the policy in the configuration: the same in every process, and after a reload. */
   readonly place: string;
   readonly tokens: TokenStore;
+  /** Counts for all replicas; absent without a store that they share. */
+  readonly globalTokens?: TokenStore;
   readonly hosts: Hosts;
   /** A tenant may have written the policy: see `KeySetSource`. */
   readonly guarded?: boolean;
@@ -95,6 +97,8 @@ export interface TokenLimit {
   readonly maxKeys: number;
   /** The source of the keys: the keys of another expression are other keys. */
   readonly key?: string | undefined;
+  /** Refuses requests while the store of the buckets cannot be asked; otherwise this gateway counts. */
+  readonly failureMode?: 'failClosed';
 }
 
 /** The limits of one policy. */
@@ -102,7 +106,7 @@ export interface Draws {
   /**
    * Takes a token for each limit, or none where one has none left.
    * @param keys of the buckets, one for each limit
-   * @throws GatewayError rate_limit_unavailable, where somebody else keeps the buckets
+   * @throws GatewayError rate_limit_unavailable, where another process keeps the buckets
    */
   draw(keys: readonly string[]): RateLimitState | Promise<RateLimitState>;
   close(): void;

@@ -25,6 +25,8 @@ export interface PolicyFacts {
   readonly answers?: true;
   /** `path.prefix` of its settings replaces the path prefix of a match, so every match must have one. */
   readonly replacesPrefix?: true;
+  /** Its settings, or the entries of their list, need `config.store` where the field has the value. */
+  readonly sharesState?: { readonly field: string; readonly value: string };
   /** Its settings are a set of authorization rules, or hold one as this member. */
   readonly rules?: 'self' | { readonly member: string; readonly likePolicy: string };
   /** A cluster has another object for it, so GatewayPolicies cannot hold it. */

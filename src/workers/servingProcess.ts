@@ -3,8 +3,9 @@ import { createKeySets } from '../auth/index.ts';
 import { version } from '../version.ts';
 import { McpRuntime } from '../mcp/index.ts';
 import { defaults, type AddressLists, type Bind, type FixedSettings, type Model } from '../model/index.ts';
-import { LocalTokens, type TokenStore } from '../policies/index.ts';
+import { LocalTokens, StoredTokens, type TokenStore } from '../policies/index.ts';
 import { bindKey, DataPlane, type DataPlaneOptions, type Prepared } from '../proxy/index.ts';
+import { RedisStore, type Store } from '../store/index.ts';
 import { createAccessLog, rememberSecrets, type Metrics, type RootLogger } from '../telemetry/index.ts';
 import { CommonKeys } from './commonKeys.ts';
 import type { Plane, PlaneView, PortView, Secrets } from './contract.ts';
@@ -16,7 +17,10 @@ import { Sockets } from './sockets.ts';
 export interface ServingProcessOptions extends Pick<DataPlaneOptions, 'socketsFor' | 'relay'> {
   readonly log: RootLogger;
   readonly metrics: Metrics;
-  readonly fixed: Pick<FixedSettings, 'sessionKey' | 'sessionTtlMs' | 'sessionResumableMs' | 'pins'>;
+  readonly fixed: Pick<
+    FixedSettings,
+    'sessionKey' | 'sessionTtlMs' | 'sessionResumableMs' | 'pins' | 'store'
+  >;
   /** The session key is one that was made for this start: nobody has it who comes after. */
   readonly madeKey?: boolean;
   readonly secrets: Secrets;
@@ -51,6 +55,7 @@ export class ServingProcess implements Plane {
   private readonly options: ServingProcessOptions;
   private readonly keySets: ReturnType<typeof createKeySets>;
   private readonly mcp: McpRuntime;
+  private readonly store: Store | undefined;
   /**
    * The sockets and keys of a process that serves alone, where Node can bind them: those of a worker come from
    * the main process.
@@ -73,6 +78,8 @@ export class ServingProcess implements Plane {
       this.own = { keys, sockets: new Sockets(1, inherited?.sockets) };
     }
     const { own } = this;
+    if (fixed.store !== undefined) this.store = new RedisStore({ settings: fixed.store, log, metrics });
+    const tokens = options.tokens ?? new LocalTokens(Date.now);
     const sessionKey = fixed.sessionKey ?? own?.keys.sessionKey;
     this.mcp = new McpRuntime({
       ...(sessionKey === undefined ? {} : { sessionKey }),
@@ -96,7 +103,8 @@ export class ServingProcess implements Plane {
         log,
         keySets: this.keySets,
         now: Date.now,
-        tokens: options.tokens ?? new LocalTokens(Date.now),
+        tokens,
+        ...(this.store && { globalTokens: new StoredTokens(this.store, tokens) }),
       },
       openAccessLog: (kind) => (kind === 'none' ? undefined : createAccessLog(kind, { log, metrics })),
       ...(options.socketsFor && { socketsFor: options.socketsFor }),
@@ -143,6 +151,8 @@ export class ServingProcess implements Plane {
       throw error;
     }
     // A program without its key sets would refuse callers that the old program still accepts.
+    // Requests that come first are counted with the others.
+    await this.store?.tried();
     if (this.options.relieves === true && !this.applied) await this.keySets.tried();
     this.applied = true;
     await prepared.commit();
@@ -209,6 +219,7 @@ export class ServingProcess implements Plane {
     this.own?.sockets.close();
     this.own?.keys.close();
     this.keySets.close();
+    this.store?.close();
     await this.mcp.close(0);
   }
 }

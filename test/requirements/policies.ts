@@ -242,6 +242,28 @@ export const policies: readonly Requirement[] = [
         'beyond the number of keys the bucket that was not used for longest is forgotten',
       ],
     ],
+    [
+      'replicas',
+      'replicas count a global limit together and exactly, and by themselves while the store cannot',
+      ours('docs/store.md'),
+      [
+        'src/policies/localRateLimit/storedTokens.test.ts',
+        'replicas that draw at the same time get exactly the tokens of a limit',
+      ],
+      [
+        'src/policies/localRateLimit/storedTokens.test.ts',
+        'replicas count locally while the store is lost, and together again when it is back, empty',
+      ],
+      ['src/policies/localRateLimit/storedTokens.test.ts', 'replicas count locally while the store is full'],
+      [
+        'src/store/redisStore.test.ts',
+        'a server that does not answer costs one time-out, and the scripts after it none',
+      ],
+      [
+        'test/e2e/store.test.ts',
+        'gateways start and serve without the store, and count together once it is up',
+      ],
+    ],
   ]),
   ...area('backend-auth', [
     [

@@ -2,6 +2,7 @@ import { defaults, type Limits, type ProcessSettings } from '../../model/index.t
 import type { Overrides } from '../overrides.ts';
 import type { DocumentSettings } from '../schema/document.ts';
 import { buildKeepAlive } from './keepAlive.ts';
+import { buildStore } from './store.ts';
 
 /** `config` and `frontendPolicies` with what the environment overrides and with defaults for the rest. */
 export function buildProcess(document: DocumentSettings, overrides: Overrides): ProcessSettings {
@@ -19,6 +20,7 @@ export function buildProcess(document: DocumentSettings, overrides: Overrides): 
       workers: overrides.workers ?? config.workers ?? config.workerThreads ?? fixed.workers,
       ...(sessionKey === undefined ? {} : { sessionKey }),
       ...(config.mcp?.pins !== undefined && { pins: config.mcp.pins }),
+      ...(config.store && { store: buildStore(config.store) }),
       sessionTtlMs: config.mcp?.sessionTtl ?? fixed.sessionTtlMs,
       sessionResumableMs: config.mcp?.resumableFor ?? fixed.sessionResumableMs,
       terminationDeadlineMs:

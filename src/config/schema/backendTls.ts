@@ -39,7 +39,7 @@ export const keyExchangeGroups = z
   .optional()
   .describe('Groups for the key exchange, the best first; those of the platform by default.');
 
-const serverName = parsed('a host name or an address, without scheme and port', (text) => {
+export const serverName = parsed('a host name or an address, without scheme and port', (text) => {
   const name = text.toLowerCase();
   if (/^[0-9a-f:.]+$/.test(name) && name.includes(':')) return name;
   return hostname.safeParse(name).success && !name.startsWith('*') ? name : undefined;
@@ -77,7 +77,9 @@ const common = {
   keyExchangeGroups,
 };
 
-function together<Schema extends z.ZodType<{ cert?: unknown; key?: unknown }>>(schema: Schema): Schema {
+export function together<Schema extends z.ZodType<{ cert?: unknown; key?: unknown }>>(
+  schema: Schema,
+): Schema {
   return schema.superRefine(({ cert, key }, context) => {
     if ((cert === undefined) === (key === undefined)) return;
     const [there, missing] = cert === undefined ? ['key', 'cert'] : ['cert', 'key'];

@@ -14,6 +14,7 @@ import {
 } from '../../schema/index.ts';
 import { keepalives } from './keepalives.ts';
 import { proxyProtocol } from './proxyProtocol.ts';
+import { store } from './store.ts';
 import { frontendTlsFields, frontendVersionsInOrder } from './serverTls.ts';
 
 /** RFC 9113 §6.9.1. */
@@ -287,6 +288,7 @@ export const processSchema = fields(
     })
       .optional()
       .describe('MCP sessions.'),
+    store: store.optional(),
     connectionTerminationDeadline: duration
       .optional()
       .describe('How long a shutdown waits for open connections; 5s by default.'),

@@ -5,8 +5,10 @@ import {
   policiesAbout,
   policiesOn,
   schemaOf as schemaOfPolicy,
+  stateSharers,
   type PolicyName,
 } from '../../policies/facts.ts';
+import { isRecord } from '../api/object.ts';
 import { GATEWAY_GROUP } from './lookup.ts';
 
 /** The settings of a GatewayPolicy, and its targets. */
@@ -17,6 +19,15 @@ export const POLICY_GROUP = 'portcullis.dev';
 export const requestPolicies: readonly PolicyName[] = policiesOn('route').filter(
   (name) => factsOf(name)?.fileOnly !== true,
 );
+
+/** The setting that needs a store, which the proxies of a cluster do not have; undefined where there is none. */
+export function sharedSetting(name: string, settings: unknown): string | undefined {
+  const limits = isRecord(settings) && Array.isArray(settings['limits']) ? settings['limits'] : [];
+  for (const { policy, field, value } of stateSharers)
+    if (policy === name && limits.some((limit) => isRecord(limit) && limit[field] === value))
+      return `${field}: ${value}`;
+  return undefined;
+}
 
 /** The policies that a Service may have as well: for the requests that go there. */
 const ofServices: ReadonlySet<string> = new Set(policiesOn('service'));

@@ -7,7 +7,7 @@ import { written } from './grants.ts';
 import type { Guard } from './guard.ts';
 import type { Lookup } from './lookup.ts';
 import { inForm, Unusable, type Texts } from './policyForms.ts';
-import { keySetUrl, keySetUrlRule, requestPolicyNamed, schemaOf } from './policyKinds.ts';
+import { keySetUrl, keySetUrlRule, requestPolicyNamed, schemaOf, sharedSetting } from './policyKinds.ts';
 import { said } from './settings.ts';
 
 /** Settings as the model has them, or why they cannot be used. */
@@ -57,6 +57,8 @@ function read(name: string, value: unknown, texts: Texts): ReadPolicy {
     const policy = requestPolicyNamed(name);
     const result = schema.safeParse(policy === undefined ? value : inForm(policy, value, texts));
     if (!result.success) return invalid(`${name}: ${said(result.error.issues as z.core.$ZodIssue[])}`);
+    const shared = sharedSetting(name, result.data);
+    if (shared !== undefined) return invalid(`${name}: ${shared} needs a store, which proxies do not have`);
     const url = keySetUrls(result.data).find((one) => !keySetUrl.test(one));
     return url === undefined
       ? { settings: result.data }

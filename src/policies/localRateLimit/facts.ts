@@ -25,6 +25,14 @@ const limitShape = z
       })
       .default('requests')
       .meta({ description: 'What is counted: `requests`.', enum: ['requests'] }),
+    scope: z.enum(['local', 'global']).optional().meta({
+      description:
+        'Who counts: `local`, the default, is this gateway with its workers; `global` is all gateways that share `config.store`.',
+    }),
+    failureMode: z.enum(['countLocally', 'failClosed']).optional().meta({
+      description:
+        'For `scope: global`, while the store cannot count: `countLocally`, the default, or `failClosed`, which refuses requests with 503.',
+    }),
     key: expression(
       requestAttributes,
       'CEL expression; each value has a bucket of its own. One bucket for all where it is left out.',
@@ -36,7 +44,16 @@ const limitShape = z
       .default(10_000)
       .meta({ description: 'Buckets that are kept; the one that was not used for longest makes room.' }),
   })
-  .transform(({ type: _, ...limit }) => limit);
+  .transform(({ type: _, scope, failureMode, ...limit }, ctx) => {
+    if (failureMode !== undefined && scope !== 'global')
+      ctx.addIssue({ code: 'custom', message: 'is for scope: global', path: ['failureMode'] });
+    // The ordinary scope is left out, and so is the ordinary failure mode.
+    return {
+      ...limit,
+      ...(scope === 'global' && { scope }),
+      ...(failureMode === 'failClosed' && { failureMode }),
+    };
+  });
 
 /** A limit, a list of limits, or the conditional form, which is refused by name. */
 export const localRateLimitSchema = z
@@ -45,7 +62,12 @@ export const localRateLimitSchema = z
     z.strictObject({ conditional: notBuilt('conditional limits') }),
   ])
   .transform((value, ctx) => {
-    if (Array.isArray(value)) return { limits: value };
+    if (Array.isArray(value)) {
+      // A limit that refuses takes no token of another one: that needs one place that counts.
+      if (new Set(value.map(({ scope }) => scope)).size > 1)
+        ctx.addIssue({ code: 'custom', message: 'all limits of a list need the same scope' });
+      return { limits: value };
+    }
     ctx.addIssue({ code: 'custom', message: 'expected a list of limits' });
     return z.NEVER;
   })
@@ -58,4 +80,5 @@ export const localRateLimitFacts = {
   schema: localRateLimitSchema,
   on: ['route'],
   about: 'request',
+  sharesState: { field: 'scope', value: 'global' },
 } as const satisfies PolicyFacts;

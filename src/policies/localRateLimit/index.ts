@@ -5,9 +5,12 @@ import { localRateLimitSchema, type LocalRateLimitSettings } from './facts.ts';
 
 export const localRateLimit: Policy<LocalRateLimitSettings> = {
   schema: localRateLimitSchema,
-  prepare({ limits }, { place, tokens }) {
+  prepare({ limits }, { place, tokens, globalTokens }) {
     const keys = keysOf(limits);
-    const draws = tokens.open(place, limits);
+    const isGlobal = limits.some(({ scope }) => scope === 'global');
+    const counter = isGlobal ? globalTokens : tokens;
+    if (counter === undefined) throw new Error('localRateLimit: scope: global needs config.store');
+    const draws = counter.open(place, limits);
     return {
       onRequest(exchange) {
         const state = draws.draw(keys(exchange));

@@ -65,7 +65,7 @@ export class LocalTokens implements TokenStore {
 }
 
 /** A limit that has changed in any way begins anew. */
-const nameOf = ({ maxTokens, tokensPerFill, fillInterval, maxKeys, key }: TokenLimit): string =>
+export const nameOf = ({ maxTokens, tokensPerFill, fillInterval, maxKeys, key }: TokenLimit): string =>
   JSON.stringify([maxTokens, tokensPerFill, fillInterval, maxKeys, key]);
 
 export class LocalDraws implements Draws {

@@ -1,0 +1,109 @@
+/** Gateways that share a store: examples/store/, as processes beside a real `redis-server`. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, test, type TestContext } from 'node:test';
+import { startEcho } from '../../apps/echo/src/index.ts';
+import { until } from '../../src/until.testing.ts';
+import { RedisServer, withoutRedis } from '../../src/store/redisServer.testing.ts';
+import { Relay } from '../support/relay.ts';
+import { startGateway, type GatewayProcess } from './gateway.testing.ts';
+
+const example = readFileSync(new URL('../../examples/store/rateLimit.yaml', import.meta.url), 'utf8');
+
+async function stage(t: TestContext, relayed = false) {
+  const server = await RedisServer.prepare();
+  t.after(() => server.close());
+  const echo = await startEcho({ port: 0 });
+  t.after(() => echo.close());
+  const relay = new Relay(server.port);
+  if (relayed) await relay.mend();
+  t.after(() => relay.cut());
+  const env = {
+    GATEWAY_PORT: '0',
+    ECHO_HOST: `127.0.0.1:${echo.port}`,
+    REDIS_URL: `redis://127.0.0.1:${relayed ? relay.port : server.port}`,
+  };
+  return { server, relay, start: (yaml = example) => startGateway(yaml, { env }) };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly remaining: string | null;
+}
+
+async function ask({ url }: GatewayProcess): Promise<Answer> {
+  const response = await fetch(`${url}/get`);
+  await response.body?.cancel();
+  return { status: response.status, remaining: response.headers.get('x-ratelimit-remaining') };
+}
+
+const isConnected = async (gateway: GatewayProcess): Promise<boolean> =>
+  (await gateway.metric('portcullis_store_connected')) === 1;
+
+describe('gateways with a store', { skip: withoutRedis }, () => {
+  test('gateways count a limit together, one of them with several workers', async (t) => {
+    const { server, start } = await stage(t);
+    await server.restart();
+    await using one = await start(`${example}\n`.replace('config:', 'config:\n  workers: 2'));
+    await using two = await start();
+    const answers: Answer[] = [];
+    for (let i = 0; i < 3; i++) answers.push(await ask(one), await ask(two));
+    assert.deepEqual(
+      answers.map(({ status, remaining }) => [status, remaining]),
+      [...['4', '3', '2', '1', '0'].map((left) => [200, left]), [429, '0']],
+    );
+  });
+
+  test('gateways start and serve without the store, and count together once it is up', async (t) => {
+    const { server, start } = await stage(t);
+    await using one = await start();
+    await using two = await start();
+    assert.match(one.log(), /Store unavailable: rate limits are counted locally.*ECONNREFUSED/);
+    assert.deepEqual(
+      [await ask(one), await ask(two)].map(({ remaining }) => remaining),
+      ['4', '4'],
+    );
+    await server.restart();
+    for (const gateway of [one, two]) await until('it is connected', () => isConnected(gateway));
+    assert.deepEqual(
+      [await ask(one), await ask(two)].map(({ remaining }) => remaining),
+      ['4', '3'],
+    );
+    await server.kill();
+    await until('the loss is noticed', async () => !(await isConnected(one)));
+    assert.deepEqual(await ask(one), { status: 200, remaining: '3' });
+    assert.ok(
+      ((await one.metric('portcullis_store_commands_total', { use: 'rateLimits', outcome: 'unavailable' })) ??
+        0) >= 2,
+    );
+  });
+
+  test('a limit that fails closed answers 503 while the store does not answer', async (t) => {
+    const { server, start } = await stage(t);
+    await server.restart();
+    await using gateway = await start(
+      example.replace('scope: global', 'scope: global\n                  failureMode: failClosed'),
+    );
+    assert.deepEqual(await ask(gateway), { status: 200, remaining: '4' });
+    server.stall();
+    t.after(() => server.goOn());
+    assert.equal((await ask(gateway)).status, 503);
+    assert.equal((await ask(gateway)).status, 503);
+    server.goOn();
+    await until('it is connected again', () => isConnected(gateway));
+    assert.equal((await ask(gateway)).status, 200);
+  });
+
+  test('a network that carries nothing any more delays requests once, until there is a new connection', async (t) => {
+    const { server, relay, start } = await stage(t, true);
+    await server.restart();
+    await using gateway = await start();
+    assert.deepEqual(await ask(gateway), { status: 200, remaining: '4' });
+    relay.freeze();
+    const local = await Promise.all([ask(gateway), ask(gateway)]);
+    assert.deepEqual(new Set(local.map(({ remaining }) => remaining)), new Set(['3', '4']));
+    await until('it is connected again', () => isConnected(gateway));
+    // The frozen commands never reached the store.
+    assert.deepEqual(await ask(gateway), { status: 200, remaining: '3' });
+  });
+});
