@@ -36,7 +36,7 @@ const rows: Readonly<Record<string, Row>> = {
   auth: { uses: ['http', 'telemetry', 'files'] },
   upstream: { uses: ['model', 'http', 'telemetry', 'files'] },
   store: { uses: ['model', 'telemetry', 'files', 'upstream'] },
-  pins: { uses: [] },
+  pins: { uses: ['store'] },
   mcp: { uses: ['model', 'http', 'upstream', 'telemetry', 'files', 'schema', 'pins'] },
   policies: {
     uses: ['model', 'http', 'auth', 'cel', 'telemetry', 'files', 'schema', 'store'],
@@ -53,7 +53,7 @@ const rows: Readonly<Record<string, Row>> = {
     files: ['mcp/targets/facts.ts', 'policies/facts.ts'],
   },
   workers: {
-    uses: ['model', 'auth', 'mcp', 'policies', 'proxy', 'telemetry', 'store'],
+    uses: ['model', 'auth', 'mcp', 'policies', 'proxy', 'telemetry', 'store', 'pins'],
     files: ['policies/localRateLimit/localTokens.ts'],
   },
   admin: { uses: ['model', 'http', 'telemetry'], types: ['proxy'] },

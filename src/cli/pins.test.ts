@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
-import { PinFolder, type PinnedItem } from '../pins/index.ts';
+import { memoryLog } from '../auth/log.testing.ts';
+import { RedisStore } from '../store/index.ts';
+import { RedisServer, withoutRedis } from '../store/redisServer.testing.ts';
+import { createMetrics } from '../telemetry/index.ts';
+import { PinFolder, StoredPins, type PinnedItem } from '../pins/index.ts';
 import type { Terminal } from './command.ts';
 import { main } from './index.ts';
 
@@ -67,7 +71,10 @@ test('pins finds the folder in the configuration', async (t) => {
   const config = (pins: string): string =>
     `config: {mcp: {${pins}}}\nmcp: {targets: [{name: a, stdio: {cmd: a}}]}`;
   assert.equal((await run('-c', config(`pins: ${folder}`))).err, '2 definitions changed\n');
-  assert.match((await run('-c', config('sessionTtl: 1m'))).err, /the configuration has no config.mcp.pins/);
+  assert.match(
+    (await run('-c', config('sessionTtl: 1m'))).err,
+    /the configuration has neither config\.mcp\.pins nor config\.store/,
+  );
 });
 
 test('pins approves only what it is told to', async (t) => {
@@ -85,3 +92,43 @@ test('pins approves only what it is told to', async (t) => {
   assert.equal((await run('approve', '--all', '--target', 'other', '--folder', folder)).code, 3);
   assert.equal((await run('approve', '--all', '--folder', folder)).err, '2 definitions approved\n');
 });
+
+test(
+  'pins in a store are shown and approved there, and a store that is down is an error',
+  { skip: withoutRedis },
+  async (t) => {
+    const server = await RedisServer.start();
+    t.after(() => server.close());
+    const { log } = memoryLog();
+    const settings = {
+      host: '127.0.0.1',
+      port: server.port,
+      database: 0,
+      keyPrefix: 'cli:',
+      connectTimeoutMs: 1_000,
+      commandTimeoutMs: 1_000,
+    };
+    const store = new RedisStore({ settings, log, metrics: createMetrics({ process: false }) });
+    t.after(() => store.close());
+    await store.tried();
+    const pins = new StoredPins(store);
+    for (const text of ['{"description":"a"}', '{"description":"b"}']) await pins.check(tool, text);
+    const folder = mkdtempSync(join(tmpdir(), 'portcullis-pins-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, 'config.yaml');
+    writeFileSync(
+      file,
+      `config: { store: { redis: { url: 'redis://127.0.0.1:${server.port}', keyPrefix: 'cli:' } } }\nbinds: []\n`,
+    );
+    const shown = await run('-f', file);
+    assert.deepEqual([shown.code, shown.err], [0, '1 definition changed\n']);
+    assert.match(shown.out, /- "a"\n {2}\+ "b"/);
+    const approved = await run('approve', 'read', '-f', file);
+    assert.deepEqual([approved.code, approved.err], [0, '1 definition approved\n']);
+    assert.equal(await pins.check(tool, '{"description":"b"}'), 'same');
+    await server.kill();
+    const failed = await run('-f', file);
+    assert.equal(failed.code, 3);
+    assert.match(failed.err, /the pins cannot be read or written: not connected to the store/);
+  },
+);

@@ -1,4 +1,7 @@
-import { changesBetween, PinFolder, type ChangedItem } from '../pins/index.ts';
+import { messageOf } from '../errorText.ts';
+import { changesBetween, PinFolder, StoredPins, type ChangedItem, type PinStore } from '../pins/index.ts';
+import { RedisStore, StoreError, type Store } from '../store/index.ts';
+import { createLogger, createMetrics, type RootLogger } from '../telemetry/index.ts';
 import { UsageError, type Command, type Flags, type Terminal } from './command.ts';
 import { configurationFlags, givenConfiguration, load, showProblems } from './configuration.ts';
 import { exitCode } from './exitCode.ts';
@@ -8,12 +11,12 @@ import { printable } from './printable.ts';
 const actions: Readonly<
   Record<
     string,
-    { readonly word: string; readonly work?: (folder: PinFolder, item: ChangedItem) => Promise<void> }
+    { readonly word: string; readonly work?: (pins: PinStore, item: ChangedItem) => Promise<void> }
   >
 > = {
   list: { word: 'changed' },
-  approve: { word: 'approved', work: (folder, item) => folder.approve(item) },
-  reject: { word: 'rejected', work: (folder, item) => folder.reject(item) },
+  approve: { word: 'approved', work: (stored, item) => stored.approve(item) },
+  reject: { word: 'rejected', work: (stored, item) => stored.reject(item) },
 };
 
 /** The argument that names an item; instructions have no name of their own. */
@@ -31,18 +34,28 @@ function described(item: ChangedItem): string {
   return [`target ${target}: ${title} (${backend}, seen ${seenAt})`, ...lines].map(printable).join('\n');
 }
 
-/** The folder of the pins: the flag, or what the configuration says. */
-function folderOf(flags: Flags, terminal: Terminal): string | undefined {
+interface OpenPins {
+  readonly pins: PinStore;
+  readonly store?: Store;
+  readonly log?: RootLogger;
+}
+
+/** The place of the pins: the flag, or what the configuration says. Undefined: the configuration is invalid. */
+function open(flags: Flags, terminal: Terminal): OpenPins | undefined {
   const { folder } = flags;
-  if (typeof folder === 'string') return folder;
+  if (typeof folder === 'string') return { pins: new PinFolder(folder) };
   const result = load(givenConfiguration(flags, []), terminal);
   if (!result.ok) {
     showProblems(result.problems, terminal);
     return undefined;
   }
-  const { pins: configured } = result.model.process.fixed;
-  if (configured === undefined) throw new UsageError('the configuration has no config.mcp.pins');
-  return configured;
+  const { pins: configured, store: settings } = result.model.process.fixed;
+  if (configured !== undefined) return { pins: new PinFolder(configured) };
+  if (settings === undefined)
+    throw new UsageError('the configuration has neither config.mcp.pins nor config.store');
+  const log = createLogger({ level: 'error', format: 'text' });
+  const store = new RedisStore({ settings, log, metrics: createMetrics({ process: false }) });
+  return { pins: new StoredPins(store), store, log };
 }
 
 export const pins: Command = {
@@ -53,7 +66,7 @@ export const pins: Command = {
     folder: {
       type: 'string',
       value: 'FOLDER',
-      help: 'folder of the pins, instead of config.mcp.pins',
+      help: 'folder of the pins, instead of the place in the configuration',
       once: true,
     },
     target: { type: 'string', value: 'NAME', help: 'only items of this target', once: true },
@@ -68,16 +81,26 @@ export const pins: Command = {
       );
     if (action.work !== undefined && (name === undefined) !== (flags['all'] === true))
       throw new UsageError(`${first} needs either the name of an item or --all`);
-    const path = folderOf(flags, terminal);
-    if (path === undefined) return exitCode.invalid;
-    const folder = new PinFolder(path);
+    const opened = open(flags, terminal);
+    if (opened === undefined) return exitCode.invalid;
+    const { pins: stored, store, log } = opened;
     let count = 0;
-    for await (const item of folder.changed()) {
-      if (flags['target'] !== undefined && item.target !== flags['target']) continue;
-      if (name !== undefined && nameOf(item) !== name) continue;
-      count++;
-      terminal.out(`${described(item)}\n`);
-      await action.work?.(folder, item);
+    try {
+      await store?.tried();
+      for await (const item of stored.changed()) {
+        if (flags['target'] !== undefined && item.target !== flags['target']) continue;
+        if (name !== undefined && nameOf(item) !== name) continue;
+        count++;
+        terminal.out(`${described(item)}\n`);
+        await action.work?.(stored, item);
+      }
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      terminal.err(`the pins cannot be read or written: ${messageOf(error)}\n`);
+      return exitCode.failed;
+    } finally {
+      store?.close();
+      log?.close();
     }
     terminal.err(`${count === 1 ? '1 definition' : `${count} definitions`} ${action.word}\n`);
     return action.work !== undefined && count === 0 ? exitCode.failed : exitCode.ok;

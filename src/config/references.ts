@@ -355,7 +355,11 @@ function checkTargets(
   checkView(field(mcp, 'view'), targets, report);
   const pin = field(mcp, 'pin');
   if (pin.value !== undefined && !hasPins)
-    report(pin.path, 'key', 'needs config.mcp.pins, the folder that remembers the definitions');
+    report(
+      pin.path,
+      'key',
+      'needs config.mcp.pins, the folder that remembers the definitions, or config.store',
+    );
 }
 
 /** Entries of a view name targets of the backend. */
@@ -414,7 +418,10 @@ function checkBackends(top: Node, report: Report): void {
   ];
   const referred = (name: string): Node | undefined => named.find((one) => field(one, 'name').value === name);
   const backendsOfRoutes = routesOf('routes').flatMap((route) => items(field(route, 'backends')));
-  const hasPins = field(field(field(top, 'config'), 'mcp'), 'pins').value !== undefined;
+  const config = field(top, 'config');
+  const hasPins = [field(field(config, 'mcp'), 'pins'), field(config, 'store')].some(
+    ({ value }) => value !== undefined,
+  );
   for (const mcp of [top, ...named, ...backendsOfRoutes].map((node) => field(node, 'mcp')))
     checkTargets(mcp, named, names, hasPins, report);
   for (const route of routesOf('tcpRoutes'))

@@ -8,7 +8,7 @@ import { McpMetrics } from './session/mcpMetrics.ts';
 import { Circuits } from './federation/circuits.ts';
 import { Federation } from './federation/federation.ts';
 import { PinGuard } from './federation/pinGuard.ts';
-import { PinFolder } from '../pins/index.ts';
+import type { PinStore } from '../pins/index.ts';
 import { NameOwners, type HiddenItem } from './federation/nameOwners.ts';
 import type { Session, SessionView } from './session/session.ts';
 import { SessionSeal } from './session/sessionId.ts';
@@ -21,8 +21,8 @@ import type { RestartPolicy, TargetUse } from './targets/kind/targetRuntime.ts';
 export interface McpRuntimeOptions {
   /** 64 hex digits; absent: a random key, and session ids die with the process. */
   readonly sessionKey?: string;
-  /** The folder of pinned definitions. */
-  readonly pins?: string;
+  /** The pinned definitions. */
+  readonly pins?: PinStore;
   /** The version of this program, as clients of several targets see it. */
   readonly version?: string;
   /** Names this process in session ids: 16 hex digits, random unless given. */
@@ -110,7 +110,7 @@ export class McpRuntime {
     const pins =
       options.pins === undefined
         ? undefined
-        : new PinGuard(new PinFolder(options.pins), options.log, (target) => this.mcpMetrics.changed(target));
+        : new PinGuard(options.pins, options.log, (target) => this.mcpMetrics.changed(target));
     const seal = new SessionSeal(options.sessionKey, options.owner);
     const sessions = new Sessions({
       seal,

@@ -1,37 +1,15 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { link, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { PinKind } from './definition.ts';
+import {
+  maxItems,
+  type ChangedItem,
+  type PinFile,
+  type PinnedItem,
+  type PinStore,
+  type PinVerdict,
+} from './pinStore.ts';
 
-/** An item of a server whose definition is remembered. */
-export interface PinnedItem {
-  readonly backend: string;
-  readonly target: string;
-  readonly kind: PinKind;
-  /** The target's own name, or its template of URIs; empty for instructions. */
-  readonly name: string;
-}
-
-/** `new`: the definition has just been remembered. `full`: too many items of the target are remembered. */
-export type PinVerdict = 'same' | 'new' | 'changed' | 'full';
-
-/** An item whose server defines it otherwise than it was remembered. */
-export interface ChangedItem extends PinnedItem {
-  /** JSON texts of the definitions (`definition.ts`). */
-  readonly pinned: string;
-  readonly found: string;
-  /** When the new definition was first seen, in ISO 8601. */
-  readonly seenAt: string;
-}
-
-interface PinFile extends PinnedItem {
-  readonly definition: string;
-  /** ISO 8601. */
-  readonly seenAt: string;
-}
-
-/** A hostile server could make up names for ever. */
-const maxItems = 10_000;
 const pinSuffix = '.json';
 const changeSuffix = '.changed.json';
 
@@ -44,7 +22,7 @@ const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).
  * The remembered definitions: a file for each item, in a folder for each target. Several processes may share the folder:
  * the first one to create a file decides.
  */
-export class PinFolder {
+export class PinFolder implements PinStore {
   private readonly folder: string;
   /** Definitions that were found to be the remembered ones, by the path of their file. */
   private readonly known = new Map<string, string>();

@@ -175,7 +175,7 @@ export class RedisStore implements Store {
   private say(reason: string): void {
     if (this.said === reason) return;
     this.said = reason;
-    this.log.error('Store unavailable: rate limits are counted locally', { reason });
+    this.log.error('Store unavailable', { reason });
   }
 
   private connectLater(): void {

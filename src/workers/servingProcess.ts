@@ -3,6 +3,7 @@ import { createKeySets } from '../auth/index.ts';
 import { version } from '../version.ts';
 import { McpRuntime } from '../mcp/index.ts';
 import { defaults, type AddressLists, type Bind, type FixedSettings, type Model } from '../model/index.ts';
+import { PinFolder, StoredPins, type PinStore } from '../pins/index.ts';
 import { LocalTokens, StoredTokens, type TokenStore } from '../policies/index.ts';
 import { bindKey, DataPlane, type DataPlaneOptions, type Prepared } from '../proxy/index.ts';
 import { RedisStore, type Store } from '../store/index.ts';
@@ -49,6 +50,12 @@ function keyHolders(
   return worker === undefined ? {} : { keyHolders: 'workers' };
 }
 
+/** A folder counts before the store: it may be there because the store forgets. */
+function pinsOf(folder: string | undefined, store: Store | undefined): PinStore | undefined {
+  if (folder !== undefined) return new PinFolder(folder);
+  return store && new StoredPins(store);
+}
+
 /** The part that serves: the data plane, the MCP side and the key sets, all in this process. */
 export class ServingProcess implements Plane {
   readonly dataPlane: DataPlane;
@@ -79,6 +86,7 @@ export class ServingProcess implements Plane {
     }
     const { own } = this;
     if (fixed.store !== undefined) this.store = new RedisStore({ settings: fixed.store, log, metrics });
+    const pins = pinsOf(fixed.pins, this.store);
     const tokens = options.tokens ?? new LocalTokens(Date.now);
     const sessionKey = fixed.sessionKey ?? own?.keys.sessionKey;
     this.mcp = new McpRuntime({
@@ -86,7 +94,7 @@ export class ServingProcess implements Plane {
       ...(options.owner === undefined ? {} : { owner: options.owner }),
       ...(options.onGroup && { onGroup: options.onGroup }),
       ...keyHolders(fixed.sessionKey !== undefined && options.madeKey !== true, worker),
-      ...(fixed.pins !== undefined && { pins: fixed.pins }),
+      ...(pins && { pins }),
       version: version(),
       sessionTtlMs: fixed.sessionTtlMs,
       sessionResumableMs: fixed.sessionResumableMs,

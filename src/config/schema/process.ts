@@ -284,7 +284,9 @@ export const processSchema = fields(
         .string()
         .min(1)
         .optional()
-        .describe('Folder that remembers the definitions of tools and prompts, for backends with `pin`.'),
+        .describe(
+          'Folder that remembers the definitions of tools and prompts, for backends with `pin`; the store where it is left out.',
+        ),
     })
       .optional()
       .describe('MCP sessions.'),

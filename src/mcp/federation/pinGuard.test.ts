@@ -19,7 +19,7 @@ const first: CatalogSettings = {
 
 async function start(t: TestContext): Promise<{ harness: Harness; folder: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-guard-'));
-  const harness = await startHarness({ runtime: { pins: folder } });
+  const harness = await startHarness({ runtime: { pins: new PinFolder(folder) } });
   t.after(async () => {
     await harness.close();
     rmSync(folder, { recursive: true });
@@ -169,7 +169,7 @@ test('pins that the configuration brings guard a live session, too', async (t) =
 test('an item that a rule hides cannot be told from one that does not exist, where definitions are pinned', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-guard-'));
   const harness = await startHarness({
-    runtime: { pins: folder },
+    runtime: { pins: new PinFolder(folder) },
     caller: () => ({ principal: undefined, mayUse: ({ name }) => name === 'describe' }),
   });
   t.after(async () => {

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { messageOf } from '../../errorText.ts';
 import { hasRepeatedMembers } from '../json/repeatedMembers.ts';
-import { definitionOf, type PinFolder, type PinKind } from '../../pins/index.ts';
+import { definitionOf, type PinKind, type PinStore } from '../../pins/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 
 /** The items of one target. */
@@ -19,20 +19,20 @@ const maxReported = 10_000;
 
 /** Compares definitions with their pins, for all sessions of a process. */
 export class PinGuard {
-  private readonly folder: PinFolder;
+  private readonly pins: PinStore;
   private readonly log: Logger;
   private readonly onChanged: (target: string) => void;
   private readonly reported = new Set<string>();
 
   /** @param onChanged hears of each change once */
-  constructor(folder: PinFolder, log: Logger, onChanged: (target: string) => void) {
-    this.folder = folder;
+  constructor(pins: PinStore, log: Logger, onChanged: (target: string) => void) {
+    this.pins = pins;
     this.log = log;
     this.onChanged = onChanged;
   }
 
   /**
-   * May clients see and use the item? Without access to the folder, `enforce` withholds it.
+   * May clients see and use the item? Where the pins cannot be read, `enforce` withholds it.
    * @param text the item as its server wrote it
    */
   async allows(
@@ -45,7 +45,7 @@ export class PinGuard {
     try {
       // Clients read different values of a member that is there twice, so the whole text counts.
       const definition = hasRepeatedMembers(text) ? JSON.stringify({ text }) : definitionOf(kind, text);
-      const verdict = await this.folder.check({ backend, target, kind, name }, definition);
+      const verdict = await this.pins.check({ backend, target, kind, name }, definition);
       if (verdict === 'same' || verdict === 'new') return true;
       if (this.report(JSON.stringify([fields, definition]))) {
         const message =

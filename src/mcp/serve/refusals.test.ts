@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { McpBackend } from '../../model/index.ts';
+import { PinFolder } from '../../pins/index.ts';
 import { catalog, mcpBackend, startHarness } from '../harness.testing.ts';
 import { RawClient } from '../rawClient.testing.ts';
 
@@ -14,7 +15,7 @@ const view = { rest: 'show', tools: [{ name: 'delete', hide: true }] } as const;
 test('the access log names the item and the reason of each refused request', async (t) => {
   const pins = mkdtempSync(join(tmpdir(), 'portcullis-refusals-'));
   const harness = await startHarness({
-    runtime: { pins },
+    runtime: { pins: new PinFolder(pins) },
     caller: () => ({ principal: 'ada', mayUse: ({ name }) => name !== 'write' }),
   });
   t.after(async () => {
