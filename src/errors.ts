@@ -505,6 +505,14 @@ export const catalogue = {
     'A request of revision 2026-07-28 has no protocol version or client capabilities in its _meta, or they cannot be read. The message names the key.',
     -32602,
   ),
+  mcp_capability_missing: entry(
+    'client',
+    400,
+    'no',
+    'the client has not declared a capability that the request needs',
+    'A request of revision 2026-07-28 is about a task, and the client has not declared the tasks extension.',
+    -32021,
+  ),
   mcp_header_mismatch: entry(
     'client',
     400,

@@ -20,6 +20,17 @@ export const isAskable = (method: string, capabilities: string): boolean => {
   return capability !== undefined && typeof memberOf(capabilities, all, capability) === 'object';
 };
 
+const tasks = 'io.modelcontextprotocol/tasks';
+
+/** The capability that requests about tasks need, in the form of declared capabilities. */
+export const tasksCapability: object = { extensions: { [tasks]: {} } };
+
+/** Do the declared capabilities (JSON text of a client or a server) have the tasks extension? */
+export function hasTasks(capabilities: string): boolean {
+  const extensions = memberOf(capabilities, { start: 0, end: capabilities.length }, 'extensions');
+  return extensions !== 'ambiguous' && memberOf(capabilities, extensions, tasks) !== undefined;
+}
+
 /** Members of the params that differ from round to round. */
 const changing: ReadonlySet<string> = new Set(['_meta', 'inputResponses', 'requestState']);
 

@@ -13,7 +13,7 @@ import { errorResponse, sendError } from '../messages/rpcError.ts';
 import { discoverResult } from '../modern/discover.ts';
 import type { HeldSession, ServerAnswer } from '../modern/heldSession.ts';
 import { invalidState, ModernAnswer, requestOf, type Round } from '../modern/modernAnswer.ts';
-import { inputResponses } from '../modern/questions.ts';
+import { hasTasks, inputResponses, tasksCapability } from '../modern/questions.ts';
 import { headerMismatch } from '../modern/requestHeaders.ts';
 import { claimsModern, readRequestMeta, type RequestMeta } from '../modern/requestMeta.ts';
 import { checkCalls, type ClientRequest, type HandlerOptions } from './clientRequest.ts';
@@ -154,7 +154,15 @@ function answerOf(modern: ModernRequest, held: HeldSession, release: () => void)
       answer.respond(
         errorResponse(new GatewayError('mcp_unknown_method'), cut(message.text, message.idSpan)),
       );
-    else {
+    else if (
+      message.method.startsWith('tasks/') &&
+      hasTasks(servers.capabilities) &&
+      !hasTasks(meta.capabilities)
+    ) {
+      const error = new GatewayError('mcp_capability_missing');
+      const data = { requiredCapabilities: tasksCapability };
+      answer.respond(errorResponse(error, cut(message.text, message.idSpan), data));
+    } else {
       tellLevel(modern, held, servers);
       send(modern, held, answer, message);
     }

@@ -48,6 +48,8 @@ export class EraConnection implements TargetConnection {
   readonly name: string;
   /** Children are reached in one way. */
   readonly use?: (reach: Reach) => void;
+  /** Only children can be stopped meanwhile. */
+  readonly park?: () => boolean;
   private readonly start: EraStart;
   private current: TargetConnection;
   private reach: Reach | undefined;
@@ -67,6 +69,7 @@ export class EraConnection implements TargetConnection {
         this.reach = reach;
         this.current.use?.(reach);
       };
+    else this.park = () => this.current.park?.() ?? false;
     this.current = make(this);
   }
 
