@@ -9,10 +9,4 @@ export interface ExpectedFailure {
   readonly reason: string;
 }
 
-export const expectedFailures: readonly ExpectedFailure[] = [
-  {
-    client: ', modern',
-    error: /unsupported protocol version/i,
-    reason: 'The gateway does not speak revision 2026-07-28 yet, and a pinned client accepts no other.',
-  },
-];
+export const expectedFailures: readonly ExpectedFailure[] = [];
