@@ -147,7 +147,6 @@ export class McpRuntime {
       seal,
       now,
       version: options.version ?? '0',
-      isModern: (settings) => settings.targets.every((target) => targets.isModern(target)),
     });
     this.seal = seal;
     this.mcpMetrics = new McpMetrics(metrics, {

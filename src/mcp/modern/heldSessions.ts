@@ -23,8 +23,6 @@ export interface HeldSessionsOptions {
   /** The version of this program. */
   readonly version: string;
   readonly now: () => number;
-  /** Are all targets known to keep nothing between requests? */
-  readonly isModern: (settings: McpBackend) => boolean;
 }
 
 /** The time for the targets of a session of one request to leave, in milliseconds. */
@@ -32,7 +30,8 @@ const endGraceMs = 3_000;
 
 /**
  * The sessions that serve clients of the modern era. A caller keeps one for each backend and each set of declared
- * capabilities. Anonymous callers share none, unless all targets keep nothing: each of their requests has its own.
+ * capabilities. Anonymous callers share only sessions whose targets have all turned out to be of the modern era, which
+ * keep nothing between requests; each of their other requests has a session of its own.
  */
 export class HeldSessions {
   readonly parked: ParkedCalls<ModernAnswer>;
@@ -49,14 +48,32 @@ export class HeldSessions {
     const { sessions } = this.options;
     const key = this.keyOf(settings, caller, meta);
     const known = key === undefined ? undefined : this.byKey.get(key);
-    if (known !== undefined && continues(known.session, settings, caller, sessions))
+    const isAnonymous = caller.principal === undefined;
+    if (
+      known !== undefined &&
+      continues(known.session, settings, caller, sessions) &&
+      (!isAnonymous || keepsNothing(known, settings))
+    )
       return { held: known, release: () => undefined };
     const held = this.open(settings, caller, meta);
-    if (key !== undefined) {
-      this.byKey.set(key, held);
-      return { held, release: () => undefined };
+    if (key === undefined || isAnonymous) {
+      let isOver = false;
+      const release = (): void => {
+        if (!isOver) this.leave(held, settings, key);
+        isOver = true;
+      };
+      return { held, release };
     }
-    return { held, release: () => void sessions.endSession(held.session, endGraceMs) };
+    this.byKey.set(key, held);
+    return { held, release: () => undefined };
+  }
+
+  /** The request is over that the session was opened for: others use it, if nothing of the request can be left in it. */
+  private leave(held: HeldSession, settings: McpBackend, key: string | undefined): void {
+    const isShared = key !== undefined && this.byKey.get(key)?.session.ended === false;
+    if (key !== undefined && !isShared && !held.session.ended && keepsNothing(held, settings))
+      this.byKey.set(key, held);
+    else void this.options.sessions.endSession(held.session, endGraceMs);
   }
 
   private open(settings: McpBackend, caller: Caller, meta: RequestMeta): HeldSession {
@@ -68,19 +85,9 @@ export class HeldSessions {
   /** Undefined: the session is for one request. */
   private keyOf(settings: McpBackend, caller: Caller, meta: RequestMeta): string | undefined {
     if (settings.stateless === true) return undefined;
-    const who =
-      caller.principal === undefined ? this.anonymous(settings, caller) : ['user', caller.principal];
-    return who && JSON.stringify([settings.key, who, meta.capabilities]);
-  }
-
-  /** Callers with equal credentials for the targets are equal to them. */
-  private anonymous(settings: McpBackend, { reach }: Caller): readonly string[] | undefined {
-    if (!this.options.isModern(settings)) return undefined;
-    const reaches = settings.targets.map(({ name }) => {
-      const found = reach?.(name);
-      return found && [found.path, found.authority, found.headers];
-    });
-    return ['anonymous', createHash('sha256').update(JSON.stringify(reaches)).digest('hex')];
+    const { principal } = caller;
+    const who = principal === undefined ? anonymousCaller(settings, caller) : ['user', principal];
+    return JSON.stringify([settings.key, who, meta.capabilities]);
   }
 
   /** Every few seconds. */
@@ -88,6 +95,25 @@ export class HeldSessions {
     this.parked.tick();
     for (const [key, { session }] of this.byKey) if (session.ended) this.byKey.delete(key);
   }
+}
+
+/** Callers with equal credentials for the targets are equal to them. */
+function anonymousCaller(settings: McpBackend, { reach }: Caller): readonly string[] {
+  const reaches = settings.targets.map(({ name }) => {
+    const found = reach?.(name);
+    return found && [found.path, found.authority, found.headers];
+  });
+  return ['anonymous', createHash('sha256').update(JSON.stringify(reaches)).digest('hex')];
+}
+
+/** Does the session speak the modern era with every target? Those keep nothing between requests. */
+function keepsNothing({ answer, session }: HeldSession, { targets }: McpBackend): boolean {
+  const connections = [...session.targets.values()];
+  return (
+    answer !== undefined &&
+    connections.length === targets.length &&
+    connections.every(({ era }) => era === 'modern')
+  );
 }
 
 /** Brings a session in line with the configuration and the caller of a request; false where it cannot go on. */

@@ -11,6 +11,7 @@ import {
   stdioTarget,
   type Harness,
 } from '../harness.testing.ts';
+import { modernTarget } from '../modernServer.testing.ts';
 import { until } from '../../until.testing.ts';
 
 const remote = await startEverything();
@@ -24,13 +25,12 @@ const places = {
     backend: mcpBackend({ targets: [remoteTarget(remote.url)] }),
   }),
 };
-const anonymous = await startHarness({ backend: mcpBackend({ targets: [stdio] }) });
 const federated = await startHarness({
   caller,
   backend: mcpBackend({ targets: [stdio, remoteTarget(remote.url, { name: 'remote' })] }),
 });
 after(async () => {
-  for (const harness of [...Object.values(places), anonymous, federated]) await harness.close();
+  for (const harness of [...Object.values(places), federated]) await harness.close();
   await remote.close();
 });
 
@@ -180,16 +180,29 @@ test('a client that hangs up takes its call back', async () => {
   await client.close();
 });
 
-test('anonymous callers share no session, and nothing is left of it', async () => {
-  const client = await connect(anonymous);
-  const pids = new Set<number | undefined>();
-  for (let i = 0; i < 2; i++) {
-    await client.callTool({ name: 'echo', arguments: { message: 'x' } });
-    for (const { targets } of anonymous.runtime.view().sessions) pids.add(targets[0]?.pid);
+/** The pids of the servers that answer an anonymous client, one request after the other. */
+async function pidsOf(harness: Harness, requests: number): Promise<ReadonlySet<string>> {
+  const pids = new Set<string>();
+  for (let i = 0; i < requests; i++) {
+    const { body } = await post(harness, 'tools/call', { name: 'pid', arguments: {} });
+    pids.add(textOf(body.result));
   }
-  await client.close();
-  await until('no session is left', () => anonymous.runtime.view().sessions.length === 0);
-  await until('no child is left', () => anonymous.runtime.view().children === 0);
+  return pids;
+}
+
+test('anonymous callers share no session with a legacy server, and nothing is left of theirs', async () => {
+  const harness = await startHarness({ backend: mcpBackend({ targets: [stdioTarget()] }) });
+  assert.equal((await pidsOf(harness, 3)).size, 3);
+  await until('no session is left', () => harness.runtime.view().sessions.length === 0);
+  await until('no child is left', () => harness.runtime.view().children === 0);
+  await harness.close();
+});
+
+test('anonymous callers share a modern server, which keeps nothing between requests', async () => {
+  const harness = await startHarness({ backend: mcpBackend({ targets: [modernTarget()] }) });
+  assert.equal((await pidsOf(harness, 3)).size, 1);
+  assert.equal(harness.runtime.view().sessions.length, 1);
+  await harness.close();
 });
 
 test('a modern client uses a federation', async () => {

@@ -65,11 +65,6 @@ export class Targets {
       : takeUp(use);
   }
 
-  /** Is the server of the target known to speak the modern era? */
-  isModern(target: McpTarget): boolean {
-    return this.verdicts.speaks(serverOf(target), 'modern') === true;
-  }
-
   private eraStart(target: McpTarget, use: TargetUse): EraStart {
     const { limits, now } = this.services;
     return {
