@@ -10,6 +10,9 @@ export const nameMembers: ReadonlyMap<string, 'name' | 'uri' | 'taskId'> = new M
   ['tasks/cancel', 'taskId'],
 ]);
 
+/** Begins the names of headers that repeat parameters of a tool. */
+export const parameterPrefix = 'mcp-param-';
+
 const prefix = '=?base64?';
 const suffix = '?=';
 
@@ -22,4 +25,12 @@ export function headerValue(text: string): string {
   return plain.test(text) && !looksEncoded
     ? text
     : `${prefix}${Buffer.from(text).toString('base64')}${suffix}`;
+}
+
+/** The value of a header: plain, or `=?base64?…?=`; undefined where the base64 is none ("Value Encoding"). */
+export function decodedValue(value: string): string | undefined {
+  if (!value.startsWith(prefix) || !value.endsWith(suffix)) return value;
+  const encoded = value.slice(prefix.length, -suffix.length);
+  const bytes = Buffer.from(encoded, 'base64');
+  return bytes.toString('base64') === encoded ? bytes.toString() : undefined;
 }

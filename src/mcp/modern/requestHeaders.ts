@@ -2,20 +2,10 @@
 
 import type { HeaderLine, HttpRequest } from '../../http/index.ts';
 import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
+import { decodedValue, nameMembers, parameterPrefix } from '../messages/mirroredHeaders.ts';
 import type { RequestMeta } from './requestMeta.ts';
 
-/** Method → the member of `params` that `Mcp-Name` repeats. */
-const named: ReadonlyMap<string, 'name' | 'uri' | 'taskId'> = new Map([
-  ['tools/call', 'name'],
-  ['prompts/get', 'name'],
-  ['resources/read', 'uri'],
-  ['tasks/get', 'taskId'],
-  ['tasks/update', 'taskId'],
-  ['tasks/cancel', 'taskId'],
-]);
-
 /** Header lines that a client adds for parameters of a tool. */
-const paramPrefix = 'mcp-param-';
 const maxParams = 64;
 
 /** @returns the words that say which header is missing or disagrees with the body; undefined where all agree */
@@ -33,7 +23,7 @@ export function headerMismatch(
   if (method === undefined) return 'Mcp-Method is missing';
   if (method !== message.method)
     return `Mcp-Method is ${shown(method)}, the body says ${shown(message.method)}`;
-  const member = named.get(message.method);
+  const member = nameMembers.get(message.method);
   if (member === undefined) return undefined;
   const place = memberOf(message.text, message.body, member);
   const value = place === 'ambiguous' ? undefined : stringValue(message.text, place);
@@ -48,16 +38,8 @@ export function headerMismatch(
 
 const shown = (value: string): string => JSON.stringify(value.slice(0, 128));
 
-/** The value of a header: plain, or `=?base64?…?=`; undefined where the base64 is none ("Value Encoding"). */
-export function decodedValue(value: string): string | undefined {
-  const [, encoded] = /^=\?base64\?(.*)\?=$/.exec(value) ?? [];
-  if (encoded === undefined) return value;
-  const bytes = Buffer.from(encoded, 'base64');
-  return bytes.toString('base64') === encoded ? bytes.toString() : undefined;
-}
-
 /** The `Mcp-Param-*` lines of a request, for its server. */
 export function paramHeaders(request: Pick<HttpRequest, 'headerLines'>): readonly HeaderLine[] {
-  const lines = request.headerLines().filter(([name]) => name.toLowerCase().startsWith(paramPrefix));
+  const lines = request.headerLines().filter(([name]) => name.toLowerCase().startsWith(parameterPrefix));
   return lines.slice(0, maxParams);
 }

@@ -8,7 +8,7 @@ const inputSchema = {
   properties: {
     region: { type: 'string', 'x-mcp-header': 'Region' },
     place: { type: 'object', properties: { floor: { type: 'integer', 'x-mcp-header': 'Floor' } } },
-    list: { type: 'array', items: { type: 'string', 'x-mcp-header': 'Ignored' } },
+    list: { type: 'array', items: { type: 'string' } },
   },
 };
 const params = new ToolParams();
@@ -20,7 +20,9 @@ const call = (args: object, name = 'find'): Envelope => {
   assert.ok(typeof read !== 'string');
   return read;
 };
-const headers = (lines: Readonly<Record<string, string>>) => ({ header: (name: string) => lines[name] });
+const headers = (lines: Readonly<Record<string, string>>) => ({
+  header: (name: string) => lines[name.toLowerCase()],
+});
 
 const cases: readonly [string, object, Readonly<Record<string, string>>, boolean][] = [
   ['equal values agree', { region: 'eu' }, { 'mcp-param-region': 'eu' }, true],

@@ -2,28 +2,15 @@
 
 import type { HttpRequest } from '../../http/index.ts';
 import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
-import { decodedValue } from './requestHeaders.ts';
+import { isRecord } from '../json/parsed.ts';
+import { annotation, headerParameters, type HeaderParameter } from '../messages/headerParameters.ts';
+import { decodedValue, parameterPrefix } from '../messages/mirroredHeaders.ts';
 
-/** A parameter with the annotation `x-mcp-header`. */
-interface ToolParam {
-  /** In lower case. */
-  readonly header: string;
-  /** The names of the members that lead to the value. */
-  readonly path: readonly string[];
-}
-
-const annotation = 'x-mcp-header';
 const maxTools = 512;
-const maxParams = 64;
-const maxDepth = 16;
-
-type Schema = Readonly<Record<string, unknown>>;
-const isObject = (value: unknown): value is Schema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The annotations of the tools that one caller has listed. */
 export class ToolParams {
-  private readonly byTool = new Map<string, readonly ToolParam[]>();
+  private readonly byTool = new Map<string, readonly HeaderParameter[]>();
 
   /** Learns from the response to `tools/list`. */
   learn(response: string): void {
@@ -32,9 +19,8 @@ export class ToolParams {
     const { result } = JSON.parse(response) as { result?: { tools?: unknown } };
     if (!Array.isArray(result?.tools)) return;
     for (const tool of result.tools as unknown[]) {
-      if (!isObject(tool) || typeof tool['name'] !== 'string') continue;
-      const found: ToolParam[] = [];
-      collect(tool['inputSchema'], [], found);
+      if (!isRecord(tool) || typeof tool['name'] !== 'string') continue;
+      const found = headerParameters(tool['inputSchema']) ?? [];
       if (found.length > 0 && this.byTool.size < maxTools) this.byTool.set(tool['name'], found);
     }
   }
@@ -46,27 +32,17 @@ export class ToolParams {
     const name = place === 'ambiguous' ? undefined : stringValue(text, place);
     const known = name === undefined ? undefined : this.byTool.get(name);
     if (known === undefined) return undefined;
-    const params = JSON.parse(text.slice(body.start, body.end)) as Schema;
+    const params = JSON.parse(text.slice(body.start, body.end)) as Readonly<Record<string, unknown>>;
     for (const { header, path } of known) {
       const value = path.reduce<unknown>(
-        (at, one) => (isObject(at) ? at[one] : undefined),
+        (at, one) => (isRecord(at) ? at[one] : undefined),
         params['arguments'],
       );
-      const said = request.header(header)?.trim();
-      if (!agrees(value, said)) return `${header} does not repeat the argument ${path.join('.')}`;
+      const said = request.header(parameterPrefix + header)?.trim();
+      if (!agrees(value, said)) return `Mcp-Param-${header} does not repeat the argument ${path.join('.')}`;
     }
     return undefined;
   }
-}
-
-/** Annotations count where only `properties` lead to them. */
-function collect(schema: unknown, path: readonly string[], found: ToolParam[]): void {
-  if (!isObject(schema) || path.length > maxDepth || found.length >= maxParams) return;
-  const header = schema[annotation];
-  if (typeof header === 'string' && /^[\w!#$%&'*+.^`|~-]{1,128}$/.test(header))
-    found.push({ header: `mcp-param-${header.toLowerCase()}`, path });
-  if (isObject(schema['properties']))
-    for (const [name, one] of Object.entries(schema['properties'])) collect(one, [...path, name], found);
 }
 
 function agrees(value: unknown, said: string | undefined): boolean {

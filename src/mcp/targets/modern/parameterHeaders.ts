@@ -2,29 +2,16 @@
 
 import type { HeaderLine } from '../../../http/index.ts';
 import { memberOf, stringValue, type Envelope, type Span } from '../../json/envelope.ts';
-import { isRecord, parsed } from '../../json/parsed.ts';
+import { parsed } from '../../json/parsed.ts';
 import { Elements, type Edit } from '../../json/scan.ts';
-import { headerValue } from '../../messages/mirroredHeaders.ts';
+import { annotation, headerParameters, type HeaderParameter } from '../../messages/headerParameters.ts';
+import { headerValue, parameterPrefix } from '../../messages/mirroredHeaders.ts';
 
-/** A parameter that a header repeats. */
-interface HeaderParameter {
-  /** The name of the header behind the prefix. */
-  readonly header: string;
-  /** The names of the members that lead to the value. */
-  readonly path: readonly string[];
-}
-
-const annotation = 'x-mcp-header';
 /** Tools with annotations that are remembered, and the size of the schema of one. */
 const maxTools = 512;
 const maxSchema = 262_144;
-const maxParameters = 64;
-const maxDepth = 32;
 /** Characters of a value: no server takes longer headers. */
 const maxValue = 8_192;
-const types: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean']);
-/** RFC 9110 §5.6.2. */
-const token = /^[\w!#$%&'*+.^`|~-]{1,128}$/;
 
 /** The annotations of the tools of one server, as far as a session has listed them. */
 export class ParameterHeaders {
@@ -72,40 +59,9 @@ export class ParameterHeaders {
   of(tool: string, { text, body }: Envelope): readonly HeaderLine[] {
     return (this.byTool.get(tool) ?? []).flatMap(({ header, path }): HeaderLine[] => {
       const value = valueAt(text, body, ['arguments', ...path]);
-      return value === undefined ? [] : [[`mcp-param-${header}`, headerValue(value)]];
+      return value === undefined ? [] : [[`${parameterPrefix}${header}`, headerValue(value)]];
     });
   }
-}
-
-/** The annotated parameters of a schema; undefined where an annotation breaks the rules. */
-function headerParameters(schema: unknown): readonly HeaderParameter[] | undefined {
-  const found: HeaderParameter[] = [];
-  const names = new Set<string>();
-  const read = (node: unknown, path: readonly string[], reachable: boolean): boolean => {
-    if (path.length > maxDepth) return false;
-    if (Array.isArray(node)) return node.every((one) => read(one, path, false));
-    if (!isRecord(node)) return true;
-    const header = node[annotation];
-    if (header !== undefined) {
-      const isFine =
-        reachable &&
-        path.length > 0 &&
-        typeof header === 'string' &&
-        token.test(header) &&
-        types.has(node['type']) &&
-        !names.has(header.toLowerCase());
-      if (!isFine || found.length >= maxParameters) return false;
-      names.add(header.toLowerCase());
-      found.push({ header, path });
-    }
-    return Object.entries(node).every(([name, value]) => {
-      // Values of these are examples, and no schemas.
-      if (name === 'default' || name === 'const' || name === 'enum' || name === 'examples') return true;
-      if (name !== 'properties' || !isRecord(value)) return read(value, [...path, name], false);
-      return Object.entries(value).every(([key, one]) => read(one, [...path, key], reachable));
-    });
-  };
-  return read(schema, [], true) ? found : undefined;
 }
 
 /** A primitive value of the arguments as text; undefined where there is none. */
