@@ -294,6 +294,11 @@ export class Session implements TargetListener, Evictable {
     return all.length === 0 ? undefined : Promise.all(all);
   }
 
+  /** A client of the modern era hears only while it listens, and nobody hears of news in a session of one request. */
+  get hearsOfLists(): boolean {
+    return this.takesRequests && (this.federation !== undefined || this.era === 'legacy');
+  }
+
   touch(): void {
     this.lastUsedAt = this.now();
   }

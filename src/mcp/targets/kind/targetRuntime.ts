@@ -53,6 +53,8 @@ export interface TargetSession extends TargetListener, Tenant {
   readonly resumed: boolean;
   /** Other processes may hold the session as well. */
   readonly shared: boolean;
+  /** It must hear of changed lists also while no client listens: it keeps lists, or tells its client later. */
+  readonly hearsOfLists: boolean;
   /** The era of the client of the session. */
   readonly era: Era;
 }

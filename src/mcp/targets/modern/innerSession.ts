@@ -42,6 +42,10 @@ export class InnerSession implements TargetSession {
     return this.session.shared;
   }
 
+  get hearsOfLists(): boolean {
+    return this.session.hearsOfLists;
+  }
+
   get era(): Era {
     return this.session.era;
   }

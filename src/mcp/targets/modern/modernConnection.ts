@@ -3,7 +3,7 @@ import type { Limits } from '../../../model/index.ts';
 import type { Logger } from '../../../telemetry/index.ts';
 import type { Reach } from '../../contract.ts';
 import { memberOf, readEnvelope, stringValue, type Envelope, type RpcId } from '../../json/envelope.ts';
-import { ownMessage } from '../../json/ownMessage.ts';
+import { ownMessage, ownNotification } from '../../json/ownMessage.ts';
 import type { Outgoing } from '../../messages/outgoing.ts';
 import { targetError } from '../../messages/rpcError.ts';
 import type {
@@ -17,7 +17,7 @@ import type {
 } from '../kind/target.ts';
 import type { TargetSession } from '../kind/targetRuntime.ts';
 import { Bridge } from './bridge.ts';
-import { carried, clientFacts, readCarried } from './clientFacts.ts';
+import { carried, clientFacts, metaOf, readCarried } from './clientFacts.ts';
 import { discoverRequest, initializeResponse, NotModernError, readDiscovery } from './discovery.ts';
 import { InnerSession } from './innerSession.ts';
 import type { ListenStream } from './listenStream.ts';
@@ -262,20 +262,21 @@ export class ModernConnection implements TargetConnection {
    */
   private chooseLists(): void {
     const { overHttp, session } = this.start;
-    this.subscriptions.listenForLists(!overHttp || this.clientListens || (this.listed && !session.shared));
+    const unasked = this.listed && session.hearsOfLists && !session.shared;
+    this.subscriptions.listenForLists(!overHttp || this.clientListens || unasked);
   }
 
   private listen(filter: string, stream: ListenStream): number {
-    const params = `{"_meta":{${this.bridge.meta}},"notifications":${filter}}`;
+    const params = `{"_meta":{${metaOf(this.bridge.client)}},"notifications":${filter}}`;
     const envelope = ownMessage('subscriptions/listen', params);
     return this.server.call({ envelope, token: undefined, edits: [] }, stream);
   }
 
   private cancel(wireId: number): void {
-    if (this.server.pending(wireId) === undefined) return;
-    const params = JSON.stringify({ requestId: wireId });
     const method = 'notifications/cancelled';
-    this.server.send(`{"jsonrpc":"2.0","method":"${method}","params":${params}}`, method);
+    if (this.server.pending(wireId) !== undefined)
+      this.server.send(ownNotification(method, JSON.stringify({ requestId: wireId })).text, method);
+    // It may wait for a restart of the server.
     this.server.forget(wireId);
   }
 

@@ -140,10 +140,10 @@ export class Subscriptions implements ListenOwner {
   /** The server is gone, and with it the streams. */
   down(): void {
     clearTimeout(this.timer);
-    this.current?.stop();
-    this.opening?.stop();
+    const { current, opening } = this;
     this.current = undefined;
     this.opening = undefined;
+    for (const stream of [current, opening]) if (stream !== undefined) this.leave(stream);
   }
 
   /** The server starts again: it has to be told again. */
@@ -221,12 +221,11 @@ export class Subscriptions implements ListenOwner {
       this.current = undefined;
       this.missed = true;
     } else return;
-    if (this.closed || this.wish === '') return;
     if (code === methodNotFound) {
       this.server = { hasSubscriptions: false, listChanges: [] };
       this.trouble.warn({ reason: why });
-      return;
     }
+    if (this.closed || this.wish === '') return;
     const delay = this.delay(stream);
     if (delay === undefined) {
       this.givenUp = true;
