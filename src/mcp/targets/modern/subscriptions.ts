@@ -1,16 +1,16 @@
 /** The notifications that a server of the modern era sends by itself (2026-07-28, Subscriptions). */
 
 import { ThrottledLog, type Logger } from '../../../telemetry/index.ts';
-import { edited, memberOf, stringValue, type Envelope } from '../../json/envelope.ts';
-import { memberEdits, objectMembers } from '../../json/objectMembers.ts';
+import { memberOf, type Envelope } from '../../json/envelope.ts';
 import { ownError, ownNotification, ownResult } from '../../json/ownMessage.ts';
 import type { RetainedMemory } from '../../limits/retainedMemory.ts';
-import { metaKeys } from '../../messages/eras.ts';
 import type { CanSeeResource, MessageOrigin, Waiter } from '../kind/target.ts';
 import type { RestartPolicy } from '../kind/targetRuntime.ts';
 import { Backoff } from '../conversation/backoff.ts';
 import { listFilters, type Discovery } from './discovery.ts';
 import { ListenStream, type ListenOwner } from './listenStream.ts';
+import { subscriptionOf, withoutSubscription } from './streamMessages.ts';
+import { SubscribedUris } from './subscribedUris.ts';
 
 /** The functions of its connection that it needs. */
 export interface SubscriptionsHost {
@@ -28,9 +28,6 @@ export interface SubscriptionsHost {
   canSeeResource(): CanSeeResource | undefined;
 }
 
-const maxSubscriptions = 1_024;
-/** Characters of all URIs together. */
-const maxLength = 1_048_576;
 /** A stream that lived so long was a good one, in milliseconds. */
 const goodMs = 5_000;
 const usualRetryMs = 1_000;
@@ -61,8 +58,7 @@ export class Subscriptions implements ListenOwner {
   private readonly trouble: ThrottledLog;
   private server: Pick<Discovery, 'hasSubscriptions' | 'listChanges'> | undefined;
   private wantsLists = false;
-  private readonly uris = new Set<string>();
-  private length = 0;
+  private readonly uris: SubscribedUris;
   private waiting: Waiting[] = [];
   /** The stream that counts. */
   private current: ListenStream | undefined;
@@ -72,14 +68,13 @@ export class Subscriptions implements ListenOwner {
   private isChanged = false;
   /** The client may have missed notifications. */
   private missed = false;
-  /** The URIs wait for a caller for whom they can be judged. */
-  private unjudged = false;
   private givenUp = false;
   private closed = false;
   private timer: NodeJS.Timeout | undefined;
 
   constructor(host: SubscriptionsHost) {
     this.host = host;
+    this.uris = new SubscribedUris(host.keep);
     this.backoff = new Backoff(patient, host.now);
     this.trouble = new ThrottledLog(host.log, 'Notifications of the target cannot be heard for now');
   }
@@ -110,7 +105,7 @@ export class Subscriptions implements ListenOwner {
       waiter.answered(ownResult('{}'));
       return;
     }
-    if (!this.remember(uri)) {
+    if (!this.uris.add(uri)) {
       waiter.answered(ownError(-32603, 'too many subscriptions'));
       return;
     }
@@ -119,7 +114,7 @@ export class Subscriptions implements ListenOwner {
   }
 
   unsubscribe(uri: string): void {
-    this.forget(uri);
+    this.uris.delete(uri);
     this.refresh();
   }
 
@@ -132,8 +127,8 @@ export class Subscriptions implements ListenOwner {
 
   /** A caller is there for whom subscriptions can be judged. */
   attended(canSeeResource: CanSeeResource): void {
-    if (!this.unjudged) return;
-    this.judge(canSeeResource);
+    if (!this.uris.unjudged) return;
+    this.uris.judge(canSeeResource);
     this.refresh();
   }
 
@@ -150,7 +145,7 @@ export class Subscriptions implements ListenOwner {
   again(): void {
     this.givenUp = false;
     if (this.opening !== undefined) return;
-    this.judge(this.host.canSeeResource());
+    this.uris.judge(this.host.canSeeResource());
     this.refresh(true);
   }
 
@@ -243,7 +238,7 @@ export class Subscriptions implements ListenOwner {
 
   private retry(): void {
     if (!this.host.isReady()) return;
-    this.judge(this.host.canSeeResource());
+    this.uris.judge(this.host.canSeeResource());
     this.refresh();
   }
 
@@ -264,7 +259,7 @@ export class Subscriptions implements ListenOwner {
     }
     if (!starts && !this.host.isReady()) return;
     clearTimeout(this.timer);
-    const stream = new ListenStream(wish, this.uris, this);
+    const stream = new ListenStream(wish, this.uris.told, this);
     this.opening = stream;
     stream.wireId = this.host.listen(wish, stream);
   }
@@ -272,19 +267,12 @@ export class Subscriptions implements ListenOwner {
   /** The filter for everything that the client wants, as JSON text; empty where it wants nothing. */
   private get wish(): string {
     const lists = this.wantsLists ? (this.server?.listChanges ?? []) : [];
-    const uris = this.unjudged ? [] : [...this.uris];
+    const uris = this.uris.told;
     if (lists.length === 0 && uris.length === 0) return '';
     return JSON.stringify({
       ...Object.fromEntries(lists.map((name) => [name, true])),
       ...(uris.length > 0 && { resourceSubscriptions: uris }),
     });
-  }
-
-  /** The rules may hide by now what the client subscribed to. */
-  private judge(canSeeResource: CanSeeResource | undefined): void {
-    this.unjudged = canSeeResource === undefined && this.uris.size > 0;
-    if (canSeeResource === undefined) return;
-    for (const uri of [...this.uris]) if (!canSeeResource(uri)) this.forget(uri);
   }
 
   /** Without a stream for a while: everything may have changed. */
@@ -298,7 +286,7 @@ export class Subscriptions implements ListenOwner {
   }
 
   private refuse(uri: string, waiter: Waiter, why: string): void {
-    this.forget(uri);
+    this.uris.delete(uri);
     waiter.answered(ownError(-32603, `cannot subscribe: ${why}`));
   }
 
@@ -306,44 +294,4 @@ export class Subscriptions implements ListenOwner {
     stream.stop();
     this.host.leave(stream);
   }
-
-  private remember(uri: string): boolean {
-    if (this.uris.has(uri)) return true;
-    const { keep } = this.host;
-    if (this.uris.size >= maxSubscriptions || this.length + uri.length > maxLength) return false;
-    keep.add(uri.length);
-    if (keep.isOverLimit) {
-      keep.remove(uri.length);
-      return false;
-    }
-    this.uris.add(uri);
-    this.length += uri.length;
-    return true;
-  }
-
-  private forget(uri: string): void {
-    if (!this.uris.delete(uri)) return;
-    this.length -= uri.length;
-    this.host.keep.remove(uri.length);
-  }
-}
-
-/** The id of the stream that a notification belongs to. */
-function subscriptionOf({ text, body }: Envelope): number | undefined {
-  const meta = memberOf(text, body, '_meta');
-  const place = meta === 'ambiguous' ? undefined : memberOf(text, meta, metaKeys.subscriptionId);
-  if (typeof place !== 'object') return undefined;
-  return Number(stringValue(text, place) ?? text.slice(place.start, place.end));
-}
-
-/** The notification as the session knows it. */
-function withoutSubscription(message: Envelope): Envelope {
-  const { text, body } = message;
-  const meta = memberOf(text, body, '_meta');
-  const members = typeof meta === 'object' ? objectMembers(text, meta) : undefined;
-  if (typeof meta !== 'object' || members === undefined) return message;
-  return edited(
-    message,
-    memberEdits(text, meta, members, (name) => name === metaKeys.subscriptionId),
-  );
 }
