@@ -26,7 +26,10 @@ describe('the Python SDK’s client', { skip: 'missing' in installed && installe
     await idp?.close();
   });
 
-  for (const mode of ['legacy', 'auto'])
+  for (const [mode, revision] of [
+    ['legacy', '2025-11-25'],
+    ['auto', '2026-07-28'],
+  ] as const)
     test(`works through the gateway, negotiating the revision by ${mode}`, async () => {
       const { stdout } = await run('python3', ['-s', script, `${gateway.url}/mcp`, mode], {
         env: {
@@ -56,6 +59,7 @@ describe('the Python SDK’s client', { skip: 'missing' in installed && installe
         prompt: "What's weather in Turin?",
         completion: ['Engineering'],
         updates: ['demo://resource/dynamic/text/1'],
+        revision,
       });
     });
 

@@ -85,12 +85,21 @@ async def main() -> dict:
             seen["elicitation"] = text(await client.call_tool("trigger-elicitation-request", {}))
             seen["roots"] = text(await client.call_tool("get-roots-list", {}))
 
-            await client.session.subscribe_resource("demo://resource/dynamic/text/1")
-            await client.call_tool("toggle-subscriber-updates", {})
+            subscribed = "demo://resource/dynamic/text/1"
             with anyio.fail_after(20):
-                while not updates:
-                    await anyio.sleep(0.01)
+                if client.protocol_version >= "2026-07-28":
+                    async with client.listen(resource_subscriptions=[subscribed]) as news:
+                        await client.call_tool("toggle-subscriber-updates", {})
+                        async for event in news:
+                            updates.append(str(event.uri))
+                            break
+                else:
+                    await client.session.subscribe_resource(subscribed)
+                    await client.call_tool("toggle-subscriber-updates", {})
+                    while not updates:
+                        await anyio.sleep(0.01)
             seen["updates"] = updates[:1]
+            seen["revision"] = client.protocol_version
             return seen
 
 
