@@ -28,7 +28,7 @@ export const combinations: readonly Combination[] = revisions.flatMap((revision)
 
 export const isBridged = ({ eras }: Combination): boolean => eras !== 'both';
 
-/** The combinations that the gateway already serves. `npm test` compares them. */
+/** The combinations that the gateway serves. `npm test` compares those with a token. */
 export const served = combinations.filter((each) => !isBridged(each) || each.revision === '2025-11-25');
 
 /** For example `2026-07-28 over stdio, with a token, to a legacy server`. */
