@@ -123,6 +123,10 @@ export class Bridge implements BridgeHost {
     return this.held.add(call);
   }
 
+  mayKeep(call: BridgedCall, length: number): boolean {
+    return this.held.mayKeep(call, length);
+  }
+
   unpark(call: BridgedCall): void {
     this.held.remove(call);
   }

@@ -26,6 +26,8 @@ export interface BridgeHost {
   readonly relearn: ((then: () => void) => void) | undefined;
   /** The server does not work on the call for now. */
   park(call: BridgedCall): boolean;
+  /** Is there room for so many more characters of a parked call? */
+  mayKeep(call: BridgedCall, length: number): boolean;
   unpark(call: BridgedCall): void;
   /** Asks the client. */
   ask(call: BridgedCall, question: InputQuestion): void;
@@ -73,6 +75,11 @@ export class BridgedCall implements Waiter {
 
   get abandoned(): boolean {
     return this.client.abandoned === true;
+  }
+
+  /** Characters that are kept of it while it waits. */
+  get length(): number {
+    return this.out.envelope.text.length + (this.state?.length ?? 0);
   }
 
   /** Sends it for the first time. @returns its id on the wire, 0 where it failed at once */
@@ -184,14 +191,21 @@ export class BridgedCall implements Waiter {
   answer(key: string, response: Envelope): void {
     if (this.over) return;
     const { text, body } = response;
-    if (response.isError || body === undefined) {
-      this.host.withdraw(this);
-      this.host.unpark(this);
-      this.broken(`asked the client, which answered with an error: ${errorTextOf(response)}`);
-      return;
+    if (response.isError || body === undefined)
+      this.giveUp(`asked the client, which answered with an error: ${errorTextOf(response)}`);
+    else if (!this.host.mayKeep(this, body.end - body.start))
+      this.giveUp('asked the client, which answered with more than the gateway keeps');
+    else {
+      this.answers.set(key, cut(text, body));
+      if (--this.open === 0) this.again();
     }
-    this.answers.set(key, cut(text, body));
-    if (--this.open === 0) this.again();
+  }
+
+  /** Ends a call that waits for answers. */
+  private giveUp(what: string): void {
+    this.host.withdraw(this);
+    this.host.unpark(this);
+    this.broken(what);
   }
 
   /** The next round: the same request with the answers, and with the state as the server wrote it. */

@@ -15,6 +15,8 @@ const maxHeld = 128;
  */
 export class HeldCalls {
   private readonly calls = new Map<number, BridgedCall>();
+  /** Characters that are kept for each of them. */
+  private readonly lengths = new Map<BridgedCall, number>();
   /** Questions without an answer, by the ids that the client's session knows. */
   private readonly questions = new Map<number, { readonly call: BridgedCall; readonly key: string }>();
   private readonly target: string;
@@ -35,21 +37,28 @@ export class HeldCalls {
 
   /** @returns false where there is no room */
   add(call: BridgedCall): boolean {
-    const { limit, envelope } = call.out;
-    if (this.calls.size >= maxHeld) return false;
-    this.keep.add(envelope.text.length);
-    if (this.keep.isOverLimit) {
-      this.keep.remove(envelope.text.length);
-      return false;
-    }
+    const { limit } = call.out;
+    if (this.calls.size >= maxHeld || !this.mayKeep(call, call.length)) return false;
     this.calls.set(call.wireId, call);
     if (limit !== undefined) this.clocks.start(call.wireId, limit);
     return true;
   }
 
+  /** Counts what is kept for a call. @returns false where there is no room for that much more */
+  mayKeep(call: BridgedCall, length: number): boolean {
+    this.keep.add(length);
+    if (this.keep.isOverLimit) {
+      this.keep.remove(length);
+      return false;
+    }
+    this.lengths.set(call, (this.lengths.get(call) ?? 0) + length);
+    return true;
+  }
+
   remove(call: BridgedCall): void {
     if (!this.calls.delete(call.wireId)) return;
-    this.keep.remove(call.out.envelope.text.length);
+    this.keep.remove(this.lengths.get(call) ?? 0);
+    this.lengths.delete(call);
     this.clocks.settled(call.wireId);
   }
 

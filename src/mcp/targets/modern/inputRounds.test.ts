@@ -140,6 +140,27 @@ test('a huge question reaches the client whole', async (t) => {
   assert.match(JSON.stringify(await events.next()), /done/);
 });
 
+test('answers that are too large to keep fail the call, and nothing of them stays', async (t) => {
+  const { server, open, target } = await modernStage(t);
+  const three = { a: question.name, b: question.name, c: question.name };
+  server.tools['ask'] = (x) => asks(x, { inputRequests: three, requestState: 's'.repeat(1_000) });
+  const client = await open();
+  for (let call = 0; call < 3; call++) {
+    const events = await client.stream(client.tool('ask'));
+    const asked = [await events.next(), await events.next(), await events.next()];
+    for (const { id } of asked.slice(0, 2) as { id: string }[])
+      await client.post({
+        jsonrpc: '2.0',
+        id,
+        result: { action: 'accept', content: { x: 'x'.repeat(8_400_000) } },
+      });
+    assert.equal((await events.next())?.method, 'notifications/cancelled');
+    assert.match(toolError((await events.next())!), /more than the gateway keeps/);
+    assert.equal(target().pending, 0);
+  }
+  assert.equal(server.of('tools/call').length, 3);
+});
+
 test('keys of questions may be any text', async (t) => {
   const { server, open } = await modernStage(t);
   const keys = ['__proto__', 'constructor', '', 'a"b\\', 'é'];
