@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { until } from '../../../until.testing.ts';
 import { catalog, mcpBackend, remoteTarget, startHarness } from '../../harness.testing.ts';
 import { RawClient } from '../../rawClient.testing.ts';
-import { startModern } from '../../modernServer.testing.ts';
+import { modernTarget, startModern } from '../../modernServer.testing.ts';
 import { answer, asks, calling, modernStage, question } from './scriptedServer.testing.ts';
 
 test('the client’s _meta keeps its own members, and none that only the gateway writes', async (t) => {
@@ -209,6 +209,31 @@ test('a legacy client uses a legacy and a modern server behind one endpoint', as
       ['new', 'modern'],
     ],
   );
+});
+
+test('an idle session loses its modern child, and the next one knows what the client wanted', async (t) => {
+  let now = 0;
+  const harness = await startHarness({
+    backend: mcpBackend({ targets: [modernTarget()] }),
+    runtime: { now: () => now, sessionTtlMs: 1_000, sessionResumableMs: 10_000 },
+  });
+  t.after(() => harness.close());
+  const client = new RawClient(harness.url);
+  await client.initialize();
+  const pid = await client.call('pid');
+  await client.post(client.request('resources/subscribe', { uri: 'test://a' }));
+  await client.post(client.request('logging/setLevel', { level: 'error' }));
+  now = 1_000;
+  harness.runtime.tick();
+  await until('the child is gone', () => harness.runtime.view().children === 0);
+  const { events } = await client.post(client.tool('log'));
+  assert.ok(events.some(({ method }) => method === 'notifications/message'));
+  assert.notEqual(await client.call('pid'), pid);
+  const stream = await client.get();
+  await client.call('touch', { uri: 'test://a' });
+  for (let heard = await stream.next(); heard?.method !== 'notifications/resources/updated';)
+    heard = await stream.next();
+  await stream.cancel();
 });
 
 test('all pages of a modern server reach a legacy client', async (t) => {

@@ -226,6 +226,11 @@ export class ModernConnection implements TargetConnection {
     return this.server.leave?.() ?? (() => this.server.close(0));
   }
 
+  /** The next child is told again what the client said. */
+  park(): boolean {
+    return this.server.park?.() ?? false;
+  }
+
   pause(): void {
     this.server.pause();
   }
