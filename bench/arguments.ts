@@ -13,6 +13,10 @@ export interface BenchArguments {
   readonly wait: number;
   /** Names of rows; undefined is all of them. */
   readonly proxies: readonly string[] | undefined;
+  /** Nothing but the section of MCP is wanted, which has its own place in the report. */
+  readonly onlyMcp: boolean;
+  /** Something is wanted that loads HTTP proxies. */
+  readonly loadsProxies: boolean;
   /** File for the report; undefined prints it only. */
   readonly output: string | undefined;
 }
@@ -29,10 +33,13 @@ export const sections = [
   'rules',
 ] as const;
 
+/** Sections, and a table of theirs, that need no other proxies. */
+const withoutProxies: ReadonlySet<string> = new Set(['mcp', 'sessions', 'rules']);
+
 const usage = `npm run bench -- [options]
 
   --only a,b              sections (${sections.join(', ')})
-                          or tables of theirs (get, post, 10k, 1m, get-silent, new, resumed …)
+                          or tables of theirs (get, post, 10k, 1m, get-silent, new, resumed, sessions …)
   --only-proxies a,b      these rows only (portcullis, haproxy, nginx, envoy, portcullis-token …)
   --rounds N              interleaved rounds, of which medians are taken (3)
   --seconds N             length of one measurement (2)
@@ -41,7 +48,7 @@ const usage = `npm run bench -- [options]
   --quick                 one round of one second: what is broken, not what is fast
   --no-write              print the report, leave RESULTS.md as it is
 
-Only a whole run writes RESULTS.md. npm run bench:profile says where the time goes, npm run bench:soak loads for ten
+A whole run writes RESULTS.md, and --only mcp (npm run bench:mcp) its section. npm run bench:profile says where the time goes, npm run bench:soak loads for ten
 minutes and looks at memory.
 `;
 
@@ -67,7 +74,8 @@ export function readArguments(args: readonly string[]): BenchArguments {
   }
   const { quick } = values;
   const only = values.only?.split(',');
-  const partial = only !== undefined || values['only-proxies'] !== undefined;
+  const onlyMcp = values.only === 'mcp';
+  const partial = (only !== undefined && !onlyMcp) || values['only-proxies'] !== undefined;
   return {
     wants: (section, table) =>
       only === undefined || only.includes(section) || (table !== undefined && only.includes(table)),
@@ -77,6 +85,8 @@ export function readArguments(args: readonly string[]): BenchArguments {
     tries: positive('--tries', values.tries ?? (quick ? '1' : '3')),
     wait: values.wait === undefined ? 0 : positive('--wait', values.wait),
     proxies: values['only-proxies']?.split(','),
+    onlyMcp,
+    loadsProxies: only?.every((one) => withoutProxies.has(one)) !== true,
     // Half a comparison must not overwrite a whole one, nor a hasty one a careful one.
     output: values['no-write'] || partial || quick ? undefined : resultsFile,
   };

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { groupOf, groups } from '../bench/profile/groups.ts';
-import { keptSections, soakRise, withKubernetes, withSoak } from '../bench/report/kept.ts';
+import { candidates } from '../bench/mcp/candidates.ts';
+import type { McpSample } from '../bench/mcp/measure.ts';
+import type { McpCell } from '../bench/mcp/run.ts';
+import { keptSections, soakRise, withKubernetes, withMcp, withSoak } from '../bench/report/kept.ts';
+import { mcpLines } from '../bench/report/mcp.ts';
 import { floors, growth, type Point } from '../bench/soak/slope.ts';
 
 test('memory that rises is told from memory that swings', () => {
@@ -68,4 +72,44 @@ test('a profile tells whose time a sample is', () => {
     group('node-V8Worker', 'v8::internal::compiler::GraphReducer::Reduce', '/bin/node'),
     groups.compiler,
   );
+});
+
+const row = (name: string, cpu: number): McpCell => {
+  const candidate = candidates.find((one) => one.name === name);
+  assert.ok(candidate, name);
+  const sample: McpSample = {
+    callsPerSecond: 1,
+    gatewayCpuPerCall: cpu,
+    serverCpuPerCall: 1,
+    p50: 1,
+    p99: 1,
+    residentMegabytes: 1,
+  };
+  return { candidate, samples: [sample] };
+};
+
+test('every row of MCP stands in one table, and each target has its rows', () => {
+  const lines = mcpLines({ mcp: candidates.map(({ name }) => row(name, 10)), sessions: [] }, ['- Date: x']);
+  for (const { title, sessions } of candidates)
+    assert.equal(lines.filter((line) => line.startsWith(`| ${title} | ${sessions} |`)).length, 1, title);
+  const verdicts = lines.filter((line) => /\| (?:met|missed) \|$/.test(line));
+  assert.equal(verdicts.length, 10);
+  assert.ok(!lines.some((line) => line.includes('NaN')));
+});
+
+test('the verdict on an MCP target compares the cost of a call with that of its peer', () => {
+  const about = ['- Date: x'];
+  const verdictOf = (cpu: number): string | undefined =>
+    mcpLines({ mcp: [row('portcullis', cpu), row('supergateway', 100)], sessions: [] }, about).find((line) =>
+      line.includes('/ supergateway as it comes'),
+    );
+  assert.match(verdictOf(15) ?? '', /\| 0\.15 \| 0\.15 \| met \|/);
+  assert.match(verdictOf(16) ?? '', /\| 0\.16 \| missed \|/);
+});
+
+test('a run of MCP alone replaces its section and keeps the rest', () => {
+  const before = withSoak(withMcp('# Benchmark results\n', ['old']), ['soak']);
+  const after = withMcp(before, ['new']);
+  assert.ok(!after.includes('old'));
+  assert.deepEqual(keptSections(after), ['## MCP\n\nnew', '', '## Soak\n\nsoak', '']);
 });

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { BenchArguments } from '../arguments.ts';
 import { proxies, type ProxyName, type Running } from '../http/proxies.ts';
@@ -8,6 +7,7 @@ import { openSetting } from '../http/setting.ts';
 import { small } from '../http/workloads.ts';
 import { filesLimit } from '../machine.ts';
 import { processTree, residentMegabytes } from '../processes.ts';
+import { settle } from '../settle.ts';
 import { has } from '../tools.ts';
 import type { IdleOrders } from './load.ts';
 
@@ -52,17 +52,17 @@ export async function benchIdle(
     await warm(holder);
     open.push({ running, holder });
   }
-  await settle(open);
+  await settle(() => open.map(({ running }) => resident(running)));
   for (const [index, { running }] of open.entries()) {
     const name = chosen[index] ?? 'direct';
     cells.push({ name, connections: idleConnections, base: resident(running), rounds: [] });
   }
   for (let round = 0; round < Math.min(2, args.rounds); round++) {
     for (const { holder } of open) await holder.order({ open: idleConnections });
-    await settle(open);
+    await settle(() => open.map(({ running }) => resident(running)));
     const opened = open.map(({ running }) => resident(running));
     for (const { holder } of open) await holder.order({});
-    await settle(open);
+    await settle(() => open.map(({ running }) => resident(running)));
     for (const [index, { running }] of open.entries()) {
       cells[index]?.rounds.push({ open: opened[index] ?? Number.NaN, closed: resident(running) });
     }
@@ -87,21 +87,6 @@ async function warm(holder: Holder): Promise<void> {
 
 const resident = ({ program }: Running) =>
   program === undefined ? Number.NaN : residentMegabytes(processTree(program.pid));
-
-/** Waits until the memory of all stands still (1 % in four seconds), which is when collectors are done; a minute at most. */
-async function settle(open: readonly { running: Running }[]): Promise<void> {
-  const history: number[][] = [];
-  for (let second = 0; second < 60; second++) {
-    history.push(open.map(({ running }) => resident(running)));
-    const past = history.at(-5);
-    const now = history.at(-1);
-    // A collector that reduces memory of its own accord begins after some seconds of rest.
-    if (second >= 10 && past !== undefined && now !== undefined) {
-      if (now.every((value, at) => Math.abs(value - (past[at] ?? 0)) < value * 0.01)) return;
-    }
-    await delay(1000);
-  }
-}
 
 /** The process that holds connections to one proxy. */
 class Holder {

@@ -1,18 +1,18 @@
 /**
- * The load generator, a process of its own: opens the sessions, says `{"ready":true}`, waits for a line on stdin, calls
- * the echo tool on all sessions for some seconds, prints the result as one line of JSON, waits for a second line and
+ * The load generator, a process of its own: opens the sessions, says `{"ready":true}`, waits for a line on stdin, sends
+ * requests on all sessions for some seconds, prints the result as one line of JSON, waits for a second line and
  * closes the sessions. Its orders are one JSON object in the environment variable `BENCH_LOAD`.
  */
 import { createInterface } from 'node:readline';
-import { HttpClient, StdioClient, type BenchClient } from './client.ts';
+import { HttpClient, StdioClient, type BenchClient, type Work } from './client.ts';
 
 export interface LoadOrders {
   readonly clients: number;
   readonly seconds: number;
-  /** The target: an MCP endpoint and the name of its tool (`echo`), or a command that speaks stdio. */
+  readonly work: Work;
+  /** An MCP endpoint, or a command that speaks stdio. */
   readonly target:
-    | { readonly url: string; readonly token?: string; readonly tool?: string }
-    | { readonly command: readonly string[] };
+    { readonly url: string; readonly token?: string | undefined } | { readonly command: readonly string[] };
 }
 
 export interface LoadResult {
@@ -29,7 +29,7 @@ const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const clients = Array.from({ length: orders.clients }, (_, index): BenchClient => {
   const { target } = orders;
   return 'url' in target
-    ? new HttpClient(index, new URL(target.url), target.token, target.tool)
+    ? new HttpClient(index, new URL(target.url), target.token, orders.work)
     : new StdioClient(index, target.command);
 });
 // A few at a time: a gateway starts a process for each.
@@ -54,7 +54,7 @@ async function callFor(seconds: number): Promise<LoadResult> {
   await Promise.all(
     clients.map(async (client) => {
       for (let now = performance.now(); now < end;) {
-        await client.call();
+        await client.work();
         const then = performance.now();
         latencies.push(then - now);
         now = then;

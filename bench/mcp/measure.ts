@@ -3,12 +3,10 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { cpuBetween, processTree, residentMegabytes, type ProcessRecord } from '../processes.ts';
-import { echoServer, type RunningGateway } from './candidates.ts';
+import { echoServer, type RunningGateway } from './gateways.ts';
 import type { LoadOrders, LoadResult } from './load.ts';
 
 const loadProgram = fileURLToPath(new URL('load.ts', import.meta.url));
-
-export const clients = 32;
 
 /** A run against a gateway. */
 export interface McpSample {
@@ -25,12 +23,17 @@ export interface McpSample {
 }
 
 /**
- * Opens sessions, calls for some seconds and reads CPU times right before and right after.
+ * Opens sessions, sends requests for some seconds and reads CPU times right before and right after.
  *
+ * @param running absent: the load generator starts the servers
  * @throws Error when an answer is wrong or a session breaks.
  */
-export async function measure(running: RunningGateway, core: number, seconds: number): Promise<McpSample> {
-  const orders: LoadOrders = { clients, seconds, target: running.target };
+export async function measure(
+  running: RunningGateway | undefined,
+  orders: LoadOrders,
+  core: number,
+  onLoad?: () => void,
+): Promise<McpSample> {
   const load = spawn('taskset', ['-c', `${core}`, process.execPath, loadProgram], {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { ...process.env, BENCH_LOAD: JSON.stringify(orders) },
@@ -44,10 +47,11 @@ export async function measure(running: RunningGateway, core: number, seconds: nu
   };
   try {
     await read();
-    const root = running.program?.pid ?? load.pid ?? 0;
-    const besides = (): ProcessRecord[] => (running.beside ?? []).flatMap(({ pid }) => processTree(pid));
+    const root = running?.program.pid ?? load.pid ?? 0;
+    const besides = (): ProcessRecord[] => (running?.beside ?? []).flatMap(({ pid }) => processTree(pid));
     const before = processTree(root);
     const besideBefore = besides();
+    onLoad?.();
     load.stdin.write('go\n');
     const result = (await read()) as LoadResult;
     const after = processTree(root);
@@ -60,12 +64,12 @@ export async function measure(running: RunningGateway, core: number, seconds: nu
     const own = after.filter((record) => !isServer(record));
     return {
       callsPerSecond: result.calls / result.seconds,
-      gatewayCpuPerCall: running.program === undefined ? Number.NaN : cpuBetween(before, own) / result.calls,
+      gatewayCpuPerCall: running === undefined ? Number.NaN : cpuBetween(before, own) / result.calls,
       serverCpuPerCall:
         (cpuBetween(before, after.filter(isServer)) + cpuBetween(besideBefore, besideAfter)) / result.calls,
       p50: result.p50,
       p99: result.p99,
-      residentMegabytes: running.program === undefined ? Number.NaN : residentMegabytes(own),
+      residentMegabytes: running === undefined ? Number.NaN : residentMegabytes(own),
     };
   } finally {
     load.kill();

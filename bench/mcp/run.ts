@@ -1,13 +1,17 @@
 import { startIssuer } from '../../test/support/issuer.ts';
 import type { BenchArguments } from '../arguments.ts';
-import { candidates, type McpCandidate, type RunningGateway } from './candidates.ts';
 import { has } from '../tools.ts';
+import { candidates, type McpCandidate } from './candidates.ts';
+import { serverCommand, type McpSetting, type RunningGateway } from './gateways.ts';
+import type { LoadOrders } from './load.ts';
 import { measure, type McpSample } from './measure.ts';
 
 export interface McpCell {
   readonly candidate: McpCandidate;
   readonly samples: readonly McpSample[];
 }
+
+const warmSeconds = 2;
 
 /** Every gateway once in each round. */
 export async function benchMcp(
@@ -18,36 +22,53 @@ export async function benchMcp(
   await using stack = new AsyncDisposableStack();
   const issuer = await startIssuer();
   stack.defer(() => issuer.close());
-  const token = await issuer.token({ aud: 'api://bench', groups: ['benchers', 'staff', 'europe'] });
-  const setting = { directory, issuer, token, gatewayCore: cores[0] };
+  const setting = { directory, issuer, token: await benchToken(issuer), gatewayCore: cores[0] };
 
-  const cells: { candidate: McpCandidate; running: RunningGateway; samples: McpSample[] }[] = [];
+  const cells: { candidate: McpCandidate; sample: Sampler; samples: McpSample[] }[] = [];
   for (const candidate of candidates) {
     if (args.proxies?.includes(candidate.name) === false) continue;
-    if (!has(candidate.name.replace(/-(silent|apart|http|federation)$/, ''))) continue;
-    const running = await candidate.start({
-      ...setting,
-      serverCore: candidate.apart === true ? cores[1] : cores[0],
-    });
-    if (running.program !== undefined) {
-      const { program } = running;
-      stack.defer(() => program.stop());
-      for (const other of running.beside ?? []) stack.defer(() => other.stop());
-    }
-    cells.push({ candidate, running, samples: [] });
-    if (running.program !== undefined) await measure(running, cores[1], 2);
+    if (candidate.needs !== undefined && !has(candidate.needs)) continue;
+    const apart = candidate.apart === true ? cores[1] : cores[0];
+    const sample = await startCandidate(candidate, { ...setting, serverCore: apart }, cores[1], stack);
+    cells.push({ candidate, sample, samples: [] });
+    if (candidate.start !== undefined) await sample(warmSeconds);
   }
   for (let round = 1; round <= args.rounds; round++) {
-    for (const { candidate, running, samples } of cells) {
-      const sample = await measure(running, cores[1], args.seconds);
-      samples.push(sample);
+    for (const { candidate, sample, samples } of cells) {
+      const taken = await sample(args.seconds);
+      samples.push(taken);
       console.log(
-        `mcp ${round}/${args.rounds} ${candidate.name.padEnd(20)}` +
-          `gateway ${sample.gatewayCpuPerCall.toFixed(1).padStart(8)} us  ` +
-          `server ${sample.serverCpuPerCall.toFixed(1).padStart(7)} us ` +
-          `${sample.callsPerSecond.toFixed(0).padStart(7)}/s  p99 ${sample.p99.toFixed(1)} ms`,
+        `mcp ${round}/${args.rounds} ${candidate.name.padEnd(28)}` +
+          `gateway ${taken.gatewayCpuPerCall.toFixed(1).padStart(8)} us  ` +
+          `server ${taken.serverCpuPerCall.toFixed(1).padStart(7)} us ` +
+          `${taken.callsPerSecond.toFixed(0).padStart(7)}/s  p99 ${taken.p99.toFixed(1)} ms`,
       );
     }
   }
   return cells;
+}
+
+/** A token that every rule of the benchmark accepts. */
+export const benchToken = (issuer: McpSetting['issuer']): Promise<string> =>
+  issuer.token({ aud: 'api://bench', groups: ['benchers', 'staff', 'europe'] });
+
+/** Loads a gateway for so many seconds. @param onLoad runs when all sessions are open */
+export type Sampler = (seconds: number, onLoad?: () => void) => Promise<McpSample>;
+
+/** Starts the gateway of a row. @param stack stops it, and what stands beside it */
+export async function startCandidate(
+  { start, sessions, work }: McpCandidate,
+  setting: McpSetting,
+  loadCore: number,
+  stack: AsyncDisposableStack,
+  onStart?: (running: RunningGateway) => void,
+): Promise<Sampler> {
+  const running = await start?.(setting);
+  for (const program of running === undefined ? [] : [running.program, ...running.beside])
+    stack.defer(() => program.stop());
+  if (running !== undefined) onStart?.(running);
+  const target: LoadOrders['target'] =
+    running === undefined ? { command: serverCommand(setting) } : { url: running.url, token: running.token };
+  return (seconds, onLoad) =>
+    measure(running, { clients: sessions, seconds, work, target }, loadCore, onLoad);
 }

@@ -8,21 +8,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { measure } from '../http/measure.ts';
-import { startPortcullis, type Running } from '../http/proxies.ts';
-import { tables, type Row, type Table } from '../http/sections.ts';
-import { openSetting } from '../http/setting.ts';
 import { pickCores } from '../machine.ts';
 import { profileWithNode } from './cpuProfile.ts';
+import { httpRows, startHttpRow } from './httpRow.ts';
+import { mcpRows, startMcpRow } from './mcpRow.ts';
 import { nodeOptions, recordWithPerf, type Profile } from './perf.ts';
-
-const known = tables.flatMap((table) =>
-  table.rows.filter(({ proxy }) => proxy === 'portcullis').map((row) => ({ table, row })),
-);
-
-/** `get`, or `routes/portcullis-10000` where a table has several rows of ours. */
-const nameOf = ({ table, row }: { table: Table; row: Row }) =>
-  row.name === 'portcullis' ? table.name : `${table.name}/${row.name}`;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -34,10 +24,10 @@ const { values, positionals } = parseArgs({
   },
 });
 const [wanted] = positionals;
-const chosen = known.find((entry) => nameOf(entry) === wanted);
-if (chosen === undefined) {
+const isHttp = wanted !== undefined && httpRows.includes(wanted);
+if (wanted === undefined || (!isHttp && !mcpRows.includes(wanted))) {
   console.error(`npm run bench:profile -- ROW [--seconds 5] [--top 12] [--cpu-prof] [--keep]\n`);
-  console.error(`rows: ${known.map(nameOf).join(', ')}`);
+  console.error(`rows: ${[...httpRows, ...mcpRows].join(', ')}`);
   process.exit(2);
 }
 
@@ -46,30 +36,26 @@ process.on('exit', () => {
   if (!values.keep) rmSync(directory, { recursive: true, force: true });
 });
 const seconds = Number(values.seconds);
-const { table, row } = chosen;
 const perf = !values['cpu-prof'] && hasPerf();
-const setting = await openSetting(directory, pickCores());
-const running: Running & { program: NonNullable<Running['program']> } = await startPortcullis(setting, {
-  ...row.options,
-  nodeOptions: perf ? nodeOptions : ['--cpu-prof', `--cpu-prof-dir=${directory}/profiles`],
-});
-const load = (length: number) => measure(setting, running, table, row, length);
+const options = perf ? nodeOptions : ['--cpu-prof', `--cpu-prof-dir=${directory}/profiles`];
+const loaded = await (isHttp ? startHttpRow : startMcpRow)(wanted, directory, pickCores(), options);
 
 let profile: Profile;
 if (perf) {
-  await load(3);
-  const recording = recordWithPerf(running.program.pid, `${directory}/perf.data`, seconds);
-  const sample = await load(seconds + 1);
+  await loaded.load(3);
+  const { resolve, promise: loading } = Promise.withResolvers<void>();
+  const recording = loading.then(() => recordWithPerf(loaded.pid, `${directory}/perf.data`, seconds));
+  const microseconds = await loaded.load(seconds + 1, resolve);
   profile = await recording;
-  console.log(`${table.title}: ${sample.cpuPerRequest.toFixed(1)} us/${table.unit} under the profiler`);
-  await running.program.stop();
+  console.log(`${loaded.title}: ${microseconds.toFixed(1)} us under the profiler`);
+  await loaded.stop();
 } else {
-  const sample = await load(seconds);
-  console.log(`${table.title}: ${sample.cpuPerRequest.toFixed(1)} us/${table.unit} under the profiler`);
-  await running.program.stop();
+  const microseconds = await loaded.load(seconds);
+  console.log(`${loaded.title}: ${microseconds.toFixed(1)} us under the profiler`);
+  await loaded.stop();
   profile = profileWithNode(`${directory}/profiles`);
 }
-await setting.close();
+await loaded.close();
 print(profile, Number(values.top));
 if (values.keep) console.log(`\nkept: ${directory}`);
 

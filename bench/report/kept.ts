@@ -1,6 +1,7 @@
 /** Sections that other commands wrote into an earlier RESULTS.md, so that a run of the rest keeps them. */
 const soak = '## Soak';
 const kubernetes = '## Kubernetes';
+const mcp = '## MCP';
 
 /** The section of a title, with it; undefined where there is none. */
 function sectionOf(results: string, title: string): string | undefined {
@@ -10,9 +11,9 @@ function sectionOf(results: string, title: string): string | undefined {
   return (end < 0 ? results.slice(start) : results.slice(start, end)).trimEnd();
 }
 
-/** The sections that `npm run bench:soak` and `npm run scale:kube` have written. */
+/** The sections that `npm run bench:mcp`, `npm run bench:soak` and `npm run scale:kube` have written. */
 export const keptSections = (results: string): string[] =>
-  [soak, kubernetes].flatMap((title) => {
+  [mcp, soak, kubernetes].flatMap((title) => {
     const section = sectionOf(results, title);
     return section === undefined ? [] : [section, ''];
   });
@@ -35,3 +36,5 @@ const withSection =
 export const withSoak = withSection(soak);
 /** The same, of the cluster. */
 export const withKubernetes = withSection(kubernetes);
+/** The same, of MCP. */
+export const withMcp = withSection(mcp);

@@ -1,56 +1,30 @@
 import { full } from '../http/measure.ts';
 import type { Cell } from '../http/run.ts';
 import type { IdleCell } from '../idle/run.ts';
-import type { McpCell } from '../mcp/run.ts';
-import { heading, line, of } from './cells.ts';
+import { of } from './cells.ts';
 import { idleKilobytes } from './idle.ts';
-import { mcpCost } from './mcp.ts';
 import type { RuleCell } from '../rules/run.ts';
 import { soakRise } from './kept.ts';
 import { worstRule } from './rules.ts';
-
-interface Target {
-  readonly name: string;
-  readonly limit: number;
-  readonly measured: number;
-  readonly digits?: number;
-  readonly unit?: string;
-  /** The doubt about the figure. */
-  readonly doubt?: string;
-}
+import { targetTable, type Target } from './targetTable.ts';
 
 type Figure = 'cpuPerRequest' | 'p99';
 
 export interface Measured {
   readonly http: readonly Cell[];
   readonly idle: readonly IdleCell[];
-  readonly mcp: readonly McpCell[];
   readonly rules: readonly RuleCell[];
   /** RESULTS.md as it was, with the last soak. */
   readonly before: string;
 }
 
-/** The table of what the gateway is held to; targets that a part of a run did not measure are left out. */
+/** The table of what the gateway is held to; that of MCP stands with its figures. */
 export function targetSection(measured: Measured): string[] {
-  const rows = targets(measured).filter((target) => Number.isFinite(target.measured));
-  if (rows.length === 0) return [];
-  return [
-    '## Targets',
-    '',
-    ...heading(['figure', 'at most', 'measured', 'verdict']),
-    ...rows.map(({ name, limit, measured: value, digits = 2, unit = '', doubt = '' }) =>
-      line([
-        name,
-        `${limit}${unit}`,
-        `${value.toFixed(digits)}${unit}`,
-        `${value <= limit ? 'met' : 'missed'}${doubt}`,
-      ]),
-    ),
-    '',
-  ];
+  const table = targetTable(targets(measured));
+  return table.length === 0 ? [] : ['## Targets', '', ...table];
 }
 
-function targets({ http, idle, mcp, rules, before }: Measured): Target[] {
+function targets({ http, idle, rules, before }: Measured): Target[] {
   const find = (table: string, row: string) =>
     http.find((cell) => cell.table.name === table && cell.row.name === row);
   const figure = (cell: Cell | undefined, key: Figure) => of(cell?.samples ?? [], key).median;
@@ -117,23 +91,6 @@ function targets({ http, idle, mcp, rules, before }: Measured): Target[] {
       measured: worstRule(rules),
       digits: 1,
       unit: ' ms',
-    },
-    {
-      name: 'CPU of an MCP call / supergateway as it comes',
-      limit: 0.25,
-      measured: mcpCost(mcp, 'portcullis') / mcpCost(mcp, 'supergateway'),
-    },
-    {
-      name: 'CPU of an MCP call to a server over HTTP',
-      limit: 90,
-      measured: mcpCost(mcp, 'portcullis-http'),
-      digits: 1,
-      unit: ' us',
-    },
-    {
-      name: 'CPU of an MCP call to one of ten servers over HTTP / to the only one',
-      limit: 1.15,
-      measured: mcpCost(mcp, 'portcullis-federation') / mcpCost(mcp, 'portcullis-http'),
     },
   ];
 }

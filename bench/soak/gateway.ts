@@ -2,7 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { freePorts } from '../../test/support/loopback.ts';
 import type { Setting } from '../http/setting.ts';
-import { echoServer } from '../mcp/candidates.ts';
+import { echoServer } from '../mcp/gateways.ts';
 import { startPinned, waitForPort, type Pinned } from '../processes.ts';
 
 /** A gateway that serves HTTP, TLS and MCP, and whose configuration can be changed under it. */

@@ -100,6 +100,7 @@ async function callTools({ token, cores }: Setting, { mcpPort }: SoakGateway): P
   const orders: LoadOrders = {
     clients: 8,
     seconds: 5,
+    work: { method: 'tools/call', tool: 'echo', era: 'legacy' },
     target: { url: `http://127.0.0.1:${mcpPort}/mcp`, token },
   };
   const child = spawn('taskset', ['-c', `${cores[1]}`, process.execPath, mcpLoad], {

@@ -1,5 +1,5 @@
 import { processTree, residentMegabytes } from '../processes.ts';
-import { echoServer } from '../mcp/candidates.ts';
+import { echoServer } from '../mcp/gateways.ts';
 import type { SoakGateway } from './gateway.ts';
 
 /** Megabytes, but for the first and the last. */
