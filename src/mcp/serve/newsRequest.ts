@@ -58,11 +58,15 @@ function open(
       const leave = streams.listen(news);
       let uris: readonly string[] = [];
       let isOver = false;
-      subscribe(modern, held, filter.uris, (subscribed) => {
-        uris = subscribed;
-        if (isOver) unsubscribe(modern, held, uris);
-        else news.acknowledge({ lists: filter.lists, uris });
-      });
+      const begin = async (): Promise<void> => {
+        const subscribed = await subscribe(modern, held, filter.uris);
+        if (isOver) unsubscribe(modern, held, subscribed);
+        else uris = subscribed;
+        // A client that is told that it listens must miss nothing from then on.
+        await Promise.all([...session.targets.values()].flatMap(({ hearing }) => hearing ?? []));
+        if (!isOver) news.acknowledge({ lists: filter.lists, uris });
+      };
+      begin().catch(() => news.end());
       return {
         end: () => news.end(),
         remove: () => {
@@ -77,23 +81,20 @@ function open(
 }
 
 /** Subscribes to resources; those that the caller may not know of, or the server refuses, are left out. */
-function subscribe(
+async function subscribe(
   modern: ModernRequest,
   held: HeldSession,
   uris: readonly string[],
-  then: (subscribed: readonly string[]) => void,
-): void {
-  const subscribed: string[] = [];
-  let left = uris.length;
-  if (left === 0) then(subscribed);
-  for (const uri of uris)
+): Promise<readonly string[]> {
+  const answers = uris.map((uri) => {
+    const { promise, resolve } = Promise.withResolvers<readonly string[]>();
     ask(modern, held, 'resources/subscribe', { uri }, ({ isError }: Envelope) => {
-      if (!isError) {
-        subscribed.push(uri);
-        held.subscribed.set(uri, (held.subscribed.get(uri) ?? 0) + 1);
-      }
-      if (--left === 0) then(subscribed);
+      if (!isError) held.subscribed.set(uri, (held.subscribed.get(uri) ?? 0) + 1);
+      resolve(isError ? [] : [uri]);
     });
+    return promise;
+  });
+  return (await Promise.all(answers)).flat();
 }
 
 /** The last stream that listens for a resource ends the subscription. */

@@ -100,6 +100,11 @@ export class HttpConnection extends RemoteConnection<PinnedSession, HttpTranspor
     this.standaloneStream.setClientListening(wanted, this.isOpen ? this.session : undefined);
   }
 
+  get hearing(): Promise<void> | undefined {
+    // The stream is opened when the server knows that the client is initialized.
+    return this.settling?.then(() => this.standaloneStream.opening) ?? this.standaloneStream.opening;
+  }
+
   leave(): () => Promise<void> {
     const { session } = this;
     const { reach } = this.transport;

@@ -16,6 +16,8 @@ import type { RestartPolicy } from '../kind/targetRuntime.ts';
 const usualRetryMs = 1_000;
 const shortestRetryMs = 100;
 const longestRetryMs = 60_000;
+/** The time for the first answer to the request for a stream, in milliseconds: some servers wait for an event. */
+const firstAnswerMs = 2_000;
 /** A stream that lived so long was a good one, though it may have been silent. */
 const goodMs = 5_000;
 
@@ -70,6 +72,9 @@ export class ServerStream implements ResponseHandler, EventHandler, InFlightRequ
   private lastId: string | undefined;
   private retryMs: number | undefined;
   private timer: NodeJS.Timeout | undefined;
+  private readonly firstAnswer = Promise.withResolvers<void>();
+  private isAnswered = false;
+  private readonly answerTimer: NodeJS.Timeout;
   private openedAt = 0;
   /** Set when an event came since the stream was opened. */
   private fruitful = false;
@@ -85,6 +90,18 @@ export class ServerStream implements ResponseHandler, EventHandler, InFlightRequ
     this.lastId = start.place.lastId;
     this.retryMs = start.place.retryMs;
     this.backoff = new Backoff(start.wireId === 0 ? patient : impatient, start.now);
+    this.answerTimer = setTimeout(() => this.answered(), firstAnswerMs).unref();
+  }
+
+  /** Resolves when the server has opened or refused the stream, or takes too long; undefined after that. */
+  get opening(): Promise<void> | undefined {
+    return this.isAnswered ? undefined : this.firstAnswer.promise;
+  }
+
+  private answered(): void {
+    this.isAnswered = true;
+    clearTimeout(this.answerTimer);
+    this.firstAnswer.resolve();
   }
 
   /** Opens it at once, or takes it up again when its time has come. */
@@ -113,6 +130,7 @@ export class ServerStream implements ResponseHandler, EventHandler, InFlightRequ
   abandon(): void {
     if (this.ended) return;
     this.ended = true;
+    this.answered();
     clearTimeout(this.timer);
     this.reader?.stop();
     this.exchange?.abandon();
@@ -155,6 +173,7 @@ export class ServerStream implements ResponseHandler, EventHandler, InFlightRequ
   // ResponseHandler
 
   onHead(head: Head): void {
+    this.answered();
     const { status } = head;
     const type = head.get('content-type') ?? '';
     if (status === 200 && /^\s*text\/event-stream\s*(?:;|$)/i.test(type)) {
@@ -189,6 +208,7 @@ export class ServerStream implements ResponseHandler, EventHandler, InFlightRequ
   }
 
   onFailure(code: ErrorCode, detail: string): void {
+    this.answered();
     const error = connectionError(this.host.name, code, detail);
     if (this.reader === undefined) this.failed(error);
     else this.streamOver(error);

@@ -38,6 +38,11 @@ export class StandaloneStream {
     else if (this.listening === undefined && session !== undefined) this.open(session);
   }
 
+  /** Resolves when the server has opened or refused the stream, or takes too long; undefined where it need not. */
+  get opening(): Promise<void> | undefined {
+    return this.listening?.opening;
+  }
+
   /** The session can be listened to from now on. */
   begin(session: PinnedSession): void {
     if (this.clientListens || !this.shared()) this.open(session);

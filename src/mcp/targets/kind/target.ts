@@ -77,6 +77,11 @@ export interface TargetConnection {
   attended?(canSeeResource: CanSeeResource): void;
   /** A client listens here to what the server says by itself, or does so no more. */
   setClientListening?(wanted: boolean): void;
+  /**
+   * Resolves (never rejects) when messages of the server that belong to no call arrive here, or the server has had the
+   * time to open a stream for them. Undefined where nothing is to be waited for.
+   */
+  readonly hearing?: Promise<void> | undefined;
   /** Resolves (never rejects) when the server has taken note of what it must know first; undefined where it has. */
   readonly settling?: Promise<void> | undefined;
   /**

@@ -278,6 +278,10 @@ export class EraConnection implements TargetConnection {
     this.current.setClientListening?.(wanted);
   }
 
+  get hearing(): Promise<void> | undefined {
+    return this.current.hearing;
+  }
+
   get settling(): Promise<void> | undefined {
     return this.current.settling;
   }

@@ -31,6 +31,7 @@ export class ListenStream implements Waiter {
   isOfUse = false;
   /** The URIs that the server watches. */
   watched: ReadonlySet<string> = new Set();
+  private readonly settling = Promise.withResolvers<void>();
   private readonly owner: ListenOwner;
   private readonly timer: NodeJS.Timeout;
 
@@ -41,9 +42,14 @@ export class ListenStream implements Waiter {
     this.timer = setTimeout(() => owner.unacknowledged(this), acknowledgeMs).unref();
   }
 
+  /** Resolves when the server has acknowledged the stream, or the stream is over. */
+  get settled(): Promise<void> {
+    return this.settling.promise;
+  }
+
   /** The server says which part of the filter it honours. */
   acknowledge({ text, body }: Envelope): void {
-    clearTimeout(this.timer);
+    this.stop();
     this.acknowledged = true;
     const place = memberOf(text, body, 'notifications');
     const honoured = typeof place === 'object' ? parsed(text.slice(place.start, place.end)) : undefined;
@@ -53,9 +59,10 @@ export class ListenStream implements Waiter {
     this.isOfUse = this.watched.size > 0 || Object.values(honoured).includes(true);
   }
 
-  /** Nobody waits for it any more. */
+  /** Nobody waits for its acknowledgement any more. */
   stop(): void {
     clearTimeout(this.timer);
+    this.settling.resolve();
   }
 
   // Waiter

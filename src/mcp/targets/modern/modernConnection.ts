@@ -221,6 +221,10 @@ export class ModernConnection implements TargetConnection {
     this.chooseLists();
   }
 
+  get hearing(): Promise<void> | undefined {
+    return this.subscriptions.opened;
+  }
+
   leave(): () => Promise<void> {
     this.end();
     return this.server.leave?.() ?? (() => this.server.close(0));

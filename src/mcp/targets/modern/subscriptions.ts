@@ -84,6 +84,11 @@ export class Subscriptions implements ListenOwner {
     return Number(this.opening !== undefined) + Number(this.current !== undefined);
   }
 
+  /** Resolves when the stream that is being opened is acknowledged or over; undefined where none is. */
+  get opened(): Promise<void> | undefined {
+    return this.opening?.settled;
+  }
+
   /** The server has told what it offers. */
   begin(server: Pick<Discovery, 'hasSubscriptions' | 'listChanges'>): void {
     this.server = server;

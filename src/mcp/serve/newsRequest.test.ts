@@ -1,0 +1,81 @@
+/** `subscriptions/listen` of clients of revision 2026-07-28. */
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { RawModernClient } from '../rawModernClient.testing.ts';
+import { stage } from '../remote.testing.ts';
+import type { Incoming } from '../remoteServer.testing.ts';
+import { acknowledge, event, modernStage } from '../targets/modern/scriptedServer.testing.ts';
+
+const caller = () => ({ principal: 'alice' });
+const toolsChanged = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' };
+const filter = { toolsListChanged: true };
+
+/** A client in front of a server over HTTP that begins with `initialize`. @param get the answer to its GET */
+async function legacyStage(t: TestContext, get: (x: Incoming) => void | Promise<void>) {
+  const { server, harness } = await stage(t, {}, { caller });
+  const capabilities = { tools: { listChanged: true } };
+  server.stateful = false;
+  server.methods['server/discover'] = (x) => x.status(400);
+  server.methods['initialize'] = (x) =>
+    x.json({
+      jsonrpc: '2.0',
+      id: x.id,
+      result: { protocolVersion: '2025-11-25', capabilities, serverInfo: { name: 'remote', version: '1' } },
+    });
+  server.get = get;
+  return { server, client: new RawModernClient(harness.url) };
+}
+
+/** Has the client got the acknowledgement when another request of it has come and gone? */
+async function isAcknowledged(client: RawModernClient, listening: Promise<unknown>): Promise<boolean> {
+  await client.post('tools/call', { name: 'echo', arguments: { text: 'x' } });
+  return Promise.race([
+    listening.then(() => true),
+    new Promise<false>((resolve) => setImmediate(resolve, false)),
+  ]);
+}
+
+test('the gateway acknowledges a client when the stream of a legacy server is open', async (t) => {
+  const asked = Promise.withResolvers<Incoming>();
+  const { client } = await legacyStage(t, (x) => asked.resolve(x));
+  const listening = client.listen(filter);
+  const stream = await asked.promise;
+  assert.equal(await isAcknowledged(client, listening), false);
+  stream.stream().event(toolsChanged);
+  const { events, honoured } = await listening;
+  assert.deepEqual(honoured, filter);
+  assert.equal((await events.next())?.method, toolsChanged.method);
+  await events.cancel();
+});
+
+test('the gateway acknowledges a client of a legacy server that has no stream', async (t) => {
+  const { client } = await legacyStage(t, (x) => x.status(405));
+  const { events, honoured } = await client.listen(filter);
+  assert.deepEqual(honoured, filter);
+  await events.cancel();
+});
+
+test('the gateway acknowledges a client of a legacy server that opens its stream with the first event', async (t) => {
+  const asked = Promise.withResolvers<Incoming>();
+  const { client } = await legacyStage(t, (x) => asked.resolve(x));
+  const { events } = await client.listen(filter);
+  (await asked.promise).stream().event(toolsChanged);
+  assert.equal((await events.next())?.method, toolsChanged.method);
+  await events.cancel();
+});
+
+test('the gateway acknowledges a client when the modern server has acknowledged the gateway', async (t) => {
+  const { server, harness } = await modernStage(t, {}, { caller });
+  const asked = Promise.withResolvers<Incoming>();
+  server.methods['subscriptions/listen'] = (x) => asked.resolve(x);
+  const client = new RawModernClient(harness.url);
+  const listening = client.listen(filter);
+  const stream = await asked.promise;
+  assert.equal(await isAcknowledged(client, listening), false);
+  acknowledge(stream);
+  event(stream, toolsChanged.method);
+  const { events, honoured } = await listening;
+  assert.deepEqual(honoured, filter);
+  assert.equal((await events.next())?.method, toolsChanged.method);
+  await events.cancel();
+});
