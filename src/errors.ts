@@ -510,7 +510,7 @@ export const catalogue = {
     400,
     'no',
     'the client has not declared a capability that the request needs',
-    'A request of revision 2026-07-28 is about a task, and the client has not declared the tasks extension.',
+    'A request of revision 2026-07-28 is about a task, and the client has not declared the tasks extension. Or it failed after a server of an older revision asked the client for what the client has not declared.',
     -32021,
   ),
   mcp_header_mismatch: entry(

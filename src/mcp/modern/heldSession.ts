@@ -8,7 +8,6 @@ import { isSupportedVersion, supportedVersions } from '../messages/versions.ts';
 import type { Session } from '../session/session.ts';
 import type { Waiter } from '../targets/kind/target.ts';
 import type { RequestMeta } from './requestMeta.ts';
-import { ToolParams } from './toolParams.ts';
 
 /** The answer of the servers to `initialize`, as JSON texts. */
 export interface ServerAnswer {
@@ -25,8 +24,6 @@ export class HeldSession {
   readonly ready: Promise<ServerAnswer>;
   /** The level of log messages that legacy servers were told. */
   logLevel: string | undefined;
-  /** Parameters that headers of calls must repeat, of the tools that the client has listed. */
-  readonly toolParams = new ToolParams();
   /** URIs that clients listen for, with the number of their streams. */
   readonly subscribed = new Map<string, number>();
 

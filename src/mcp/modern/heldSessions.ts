@@ -6,6 +6,7 @@ import type { Session } from '../session/session.ts';
 import type { Sessions } from '../session/sessions.ts';
 import type { SessionSeal } from '../session/sessionId.ts';
 import { HeldSession } from './heldSession.ts';
+import { ListedTools } from './listedTools.ts';
 import type { ModernAnswer } from './modernAnswer.ts';
 import { ParkedCalls } from './parkedCalls.ts';
 import type { RequestMeta } from './requestMeta.ts';
@@ -36,6 +37,8 @@ const endGraceMs = 3_000;
 export class HeldSessions {
   readonly parked: ParkedCalls<ModernAnswer>;
   private readonly options: HeldSessionsOptions;
+  /** Clients list tools in one session and may call them in another one. */
+  readonly listed = new ListedTools();
   private readonly byKey = new Map<string, HeldSession>();
 
   constructor(options: HeldSessionsOptions) {
@@ -46,7 +49,7 @@ export class HeldSessions {
   /** @throws GatewayError mcp_budget_full, mcp_overloaded, shutting_down, policy_failed */
   use(settings: McpBackend, caller: Caller, meta: RequestMeta): HeldUse {
     const { sessions } = this.options;
-    const key = this.keyOf(settings, caller, meta);
+    const key = settings.stateless === true ? undefined : keyOf(settings, caller, meta);
     const known = key === undefined ? undefined : this.byKey.get(key);
     const isAnonymous = caller.principal === undefined;
     if (
@@ -82,19 +85,18 @@ export class HeldSessions {
     return new HeldSession(session, meta, this.options.version);
   }
 
-  /** Undefined: the session is for one request. */
-  private keyOf(settings: McpBackend, caller: Caller, meta: RequestMeta): string | undefined {
-    if (settings.stateless === true) return undefined;
-    const { principal } = caller;
-    const who = principal === undefined ? anonymousCaller(settings, caller) : ['user', principal];
-    return JSON.stringify([settings.key, who, meta.capabilities]);
-  }
-
   /** Every few seconds. */
   tick(): void {
     this.parked.tick();
     for (const [key, { session }] of this.byKey) if (session.ended) this.byKey.delete(key);
   }
+}
+
+/** Names a caller with its declared capabilities. */
+export function keyOf(settings: McpBackend, caller: Caller, meta: RequestMeta): string {
+  const { principal } = caller;
+  const who = principal === undefined ? anonymousCaller(settings, caller) : ['user', principal];
+  return JSON.stringify([settings.key, who, meta.capabilities]);
 }
 
 /** Callers with equal credentials for the targets are equal to them. */

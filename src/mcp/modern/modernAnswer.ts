@@ -11,7 +11,8 @@ import { PostResponse } from '../session/postResponse.ts';
 import type { Session } from '../session/session.ts';
 import { inputRequired, modernResponse, type Question } from './modernResult.ts';
 import type { Parked, ParkedCalls, ParkedRequest } from './parkedCalls.ts';
-import { askingMethods, isAskable, lastingParams } from './questions.ts';
+import { lackingFor, missingCapability, type Lacking } from './missingCapability.ts';
+import { askingMethods, lastingParams } from './questions.ts';
 import type { RequestMeta } from './requestMeta.ts';
 
 /** The levels of log messages, the least important first. */
@@ -63,6 +64,8 @@ export class ModernAnswer implements CallAnswer, Parked {
   /** The response came while the client was busy with a question. */
   private late: string | undefined;
   private isOver = false;
+  /** Capabilities that the client has not declared, and that questions of the server need. */
+  private lacking: Lacking | undefined;
   private item: ItemName | undefined;
 
   constructor(start: ModernAnswerStart, round: Round) {
@@ -163,7 +166,9 @@ export class ModernAnswer implements CallAnswer, Parked {
       this.tell(askedId, '"result":{}');
       return;
     }
-    if (!isAskable(said.method, this.start.meta.capabilities)) {
+    const lacking = lackingFor(said, this.start.meta.capabilities);
+    if (lacking !== undefined) {
+      this.lacking = { ...this.lacking, ...lacking };
       const message = JSON.stringify(`the client cannot be asked ${said.method}`);
       this.tell(askedId, `"error":{"code":-32601,"message":${message}}`);
       return;
@@ -219,7 +224,8 @@ export class ModernAnswer implements CallAnswer, Parked {
   }
 
   private send(message: string): void {
-    const { text, status } = modernResponse(message, this.method, this.idText, this.start.isPrivate);
+    const known = missingCapability(message, this.lacking) ?? message;
+    const { text, status } = modernResponse(known, this.method, this.idText, this.start.isPrivate);
     this.start.onResponse(text);
     this.post?.respond(text, status);
   }

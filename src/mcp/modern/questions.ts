@@ -3,22 +3,8 @@
 import { memberOf, type Envelope, type Span } from '../json/envelope.ts';
 import { Members } from '../json/scan.ts';
 
-/** Method of a question → the capability that the client must have declared. */
-const capabilityOf: ReadonlyMap<string, string> = new Map([
-  ['elicitation/create', 'elicitation'],
-  ['sampling/createMessage', 'sampling'],
-  ['roots/list', 'roots'],
-]);
-
 /** Requests that can answer with questions. */
 export const askingMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
-
-/** May a server ask this of a client with these capabilities? */
-export const isAskable = (method: string, capabilities: string): boolean => {
-  const capability = capabilityOf.get(method);
-  const all = { start: 0, end: capabilities.length };
-  return capability !== undefined && typeof memberOf(capabilities, all, capability) === 'object';
-};
 
 const tasks = 'io.modelcontextprotocol/tasks';
 

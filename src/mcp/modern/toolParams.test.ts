@@ -45,3 +45,15 @@ for (const [name, args, lines, agrees] of cases)
 test('a tool that the client has not listed is not judged', () => {
   assert.equal(params.mismatch(headers({}), call({ region: 'eu' }, 'other')), undefined);
 });
+
+test('a tool that a later list shows without parameters for headers is not judged any more', () => {
+  const lists = new ToolParams();
+  const learn = (schema: object): void =>
+    lists.learn(
+      JSON.stringify({ jsonrpc: '2.0', id: 1, result: { tools: [{ name: 'find', inputSchema: schema }] } }),
+    );
+  learn(inputSchema);
+  assert.notEqual(lists.mismatch(headers({}), call({ region: 'eu' })), undefined);
+  learn({ type: 'object' });
+  assert.equal(lists.mismatch(headers({}), call({ region: 'eu' })), undefined);
+});

@@ -12,15 +12,21 @@ const maxTools = 512;
 export class ToolParams {
   private readonly byTool = new Map<string, readonly HeaderParameter[]>();
 
+  get size(): number {
+    return this.byTool.size;
+  }
+
   /** Learns from the response to `tools/list`. */
   learn(response: string): void {
     // Few servers have any, and lists are long.
-    if (!response.includes(annotation)) return;
+    if (this.byTool.size === 0 && !response.includes(annotation)) return;
     const { result } = JSON.parse(response) as { result?: { tools?: unknown } };
     if (!Array.isArray(result?.tools)) return;
     for (const tool of result.tools as unknown[]) {
       if (!isRecord(tool) || typeof tool['name'] !== 'string') continue;
       const found = headerParameters(tool['inputSchema']) ?? [];
+      // The tool may have had others in an earlier list.
+      this.byTool.delete(tool['name']);
       if (found.length > 0 && this.byTool.size < maxTools) this.byTool.set(tool['name'], found);
     }
   }

@@ -12,6 +12,7 @@ import { legacyRequests } from '../messages/mcpMethods.ts';
 import { errorResponse, sendError } from '../messages/rpcError.ts';
 import { discoverResult } from '../modern/discover.ts';
 import type { HeldSession, ServerAnswer } from '../modern/heldSession.ts';
+import { keyOf } from '../modern/heldSessions.ts';
 import { invalidState, ModernAnswer, requestOf, type Round } from '../modern/modernAnswer.ts';
 import { hasTasks, inputResponses, tasksCapability } from '../modern/questions.ts';
 import { headerMismatch } from '../modern/requestHeaders.ts';
@@ -58,13 +59,11 @@ export function serveModern(
   const itemRules = ItemRules.of(caller, namingOf(settings).view);
   const modern = { options, client, accepted, message, meta, itemRules };
   if (continuesParked(modern)) return;
+  const { listed } = options.held;
+  const mismatch = listed.mismatch(() => keyOf(settings, caller, meta), request, message);
+  if (mismatch !== undefined) throw headerMismatchError(mismatch);
   const { held, release } = options.held.use(settings, caller, meta);
   request.annotate('mcp.session', held.session.label);
-  const mismatch = message.method === 'tools/call' ? held.toolParams.mismatch(request, message) : undefined;
-  if (mismatch !== undefined) {
-    release();
-    throw headerMismatchError(mismatch);
-  }
   if (message.method === 'subscriptions/listen') listenForNews(modern, held, release);
   else answerOf(modern, held, release);
 }
@@ -142,7 +141,8 @@ function answerOf(modern: ModernRequest, held: HeldSession, release: () => void)
       isPrivate: itemRules !== undefined || naming.federated,
       onOver: release,
       onResponse: (text) => {
-        if (message.method === 'tools/list') held.toolParams.learn(text);
+        if (message.method !== 'tools/list') return;
+        options.held.listed.learn(() => keyOf(settings, client.caller, meta), text);
       },
     },
     roundOf(modern),

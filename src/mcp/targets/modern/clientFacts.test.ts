@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { message } from '../kind/waiter.testing.ts';
-import { canAnswer, carried, clientFacts, isCarried, metaOf, readCarried } from './clientFacts.ts';
+import { carried, clientFacts, isCarried, metaOf, readCarried } from './clientFacts.ts';
 
 const initialize = (params: object) =>
   message({
@@ -44,18 +44,4 @@ test('another process reads the facts of a client, as far as they fit into an id
   ]);
   assert.equal(isCarried('a-session-of-a-server'), false);
   assert.deepEqual(readCarried(' rubbish'), { info: undefined, capabilities: '{}' });
-});
-
-test('a client can answer the questions that it declared', () => {
-  const can = (capabilities: object, method: Parameters<typeof canAnswer>[1], isUrl = false): boolean =>
-    canAnswer({ info: undefined, capabilities: JSON.stringify(capabilities) }, method, isUrl);
-  assert.equal(can({ elicitation: {} }, 'elicitation/create'), true);
-  assert.equal(can({ elicitation: {} }, 'elicitation/create', true), false);
-  assert.equal(can({ elicitation: { url: {} } }, 'elicitation/create'), false);
-  assert.equal(can({ elicitation: { url: {} } }, 'elicitation/create', true), true);
-  assert.equal(can({ elicitation: { form: {}, url: {} } }, 'elicitation/create'), true);
-  assert.equal(can({ sampling: {} }, 'sampling/createMessage'), true);
-  assert.equal(can({ sampling: true }, 'sampling/createMessage'), false);
-  assert.equal(can({}, 'roots/list'), false);
-  assert.equal(can({ roots: {} }, 'roots/list'), true);
 });

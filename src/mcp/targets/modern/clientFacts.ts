@@ -6,9 +6,6 @@ import { isRecord, parsed } from '../../json/parsed.ts';
 import { splice } from '../../json/scan.ts';
 import { metaKeys, modernVersion } from '../../messages/eras.ts';
 
-/** The requests that a server may make of a client (2026-07-28, Multi Round-Trip Requests). */
-export type QuestionMethod = 'elicitation/create' | 'sampling/createMessage' | 'roots/list';
-
 export interface ClientFacts {
   /** JSON text of an object with a name and a version; undefined where the client does not say. */
   readonly info: string | undefined;
@@ -64,18 +61,6 @@ export const metaOf = ({ info, capabilities }: ClientFacts, logLevel?: string): 
     `"${metaKeys.clientCapabilities}":${capabilities}`,
     ...(logLevel === undefined ? [] : [`"${metaKeys.logLevel}":${JSON.stringify(logLevel)}`]),
   ].join(',');
-
-/** Can the client answer such a question? @param isUrl an elicitation that opens a URL */
-export function canAnswer({ capabilities }: ClientFacts, method: QuestionMethod, isUrl: boolean): boolean {
-  const { elicitation, sampling, roots } = JSON.parse(capabilities) as Record<string, unknown>;
-  if (method === 'sampling/createMessage') return isRecord(sampling);
-  if (method === 'roots/list') return isRecord(roots);
-  if (!isRecord(elicitation)) return false;
-  // 2025-11-25: without a mode, the client knows forms.
-  return isUrl
-    ? isRecord(elicitation['url'])
-    : isRecord(elicitation['form']) || !isRecord(elicitation['url']);
-}
 
 /** Characters that the id of a session has for them. */
 const maxCarried = 512;

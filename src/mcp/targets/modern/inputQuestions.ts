@@ -4,7 +4,8 @@ import { randomUUID } from 'node:crypto';
 import { memberOf, stringValue, type Span } from '../../json/envelope.ts';
 import { addition, objectMembers } from '../../json/objectMembers.ts';
 import { splice } from '../../json/scan.ts';
-import { canAnswer, type ClientFacts, type QuestionMethod } from './clientFacts.ts';
+import { isQuestion, undeclaredCapability, type QuestionMethod } from '../../messages/clientQuestions.ts';
+import type { ClientFacts } from './clientFacts.ts';
 
 export interface InputQuestion {
   /** The server's name for it. */
@@ -16,14 +17,6 @@ export interface InputQuestion {
 
 /** A server that has more questions at once does not ask a person. */
 const maxQuestions = 32;
-
-const methods: ReadonlySet<string> = new Set<QuestionMethod>([
-  'elicitation/create',
-  'sampling/createMessage',
-  'roots/list',
-]);
-const isQuestion = (method: string | undefined): method is QuestionMethod =>
-  method !== undefined && methods.has(method);
 
 /**
  * Reads the member `inputRequests`.
@@ -51,7 +44,7 @@ export function readQuestions(
     keys.add(key);
     const written = isObject ? text.slice(params.start, params.end) : undefined;
     const isUrl = method === 'elicitation/create' && memberText(written, 'mode') === 'url';
-    if (!canAnswer(client, method, isUrl))
+    if (undeclaredCapability(client.capabilities, method, isUrl) !== undefined)
       return `asked for ${method}${isUrl ? ' with a URL' : ''}, which the client did not declare`;
     questions.push({ key, method, params: isUrl ? withElicitationId(written!) : written });
   }
