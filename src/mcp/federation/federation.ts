@@ -25,7 +25,7 @@ export interface FederatedSession {
   readonly principal: string | undefined;
   readonly backendKey: string;
   readonly streams: { readonly open: number; deliver(text: string, kind: 'other'): void };
-  join(target: McpTarget, connection: TargetConnection): void;
+  readonly targets: { add(target: McpTarget, connection: TargetConnection): void };
   part(connection: TargetConnection): void;
   listened(): void;
 }
@@ -195,10 +195,10 @@ export class Federation implements SessionFederation {
         circuit: JSON.stringify([backendKey, serverOf(target), principal]),
         connect: (to) => {
           const connection = connect(to, this.caller);
-          session.join(to, connection);
+          session.targets.add(to, connection);
           return connection;
         },
-        moved: (to, connection) => session.join(to, connection),
+        moved: (to, connection) => session.targets.add(to, connection),
         disconnected: (connection) => session.part(connection),
         onFailure,
         allowsInstructions: async (of, text) =>

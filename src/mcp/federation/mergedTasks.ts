@@ -43,9 +43,9 @@ async function tasksOf(
   const connection = await member.connected();
   const tasks = member.facts?.capabilities['tasks'];
   if (!isObject(tasks) || tasks['list'] === undefined) return [];
-  const view = session
+  const view = session.targets
     .tasksOf(connection)
-    .view(ownMessage(method), session.readerOf(connection), undefined, itemRules);
+    .view(ownMessage(method), session.targets.readerOf(connection), undefined, itemRules);
   const found: string[] = [];
   let cursor: string | undefined;
   for (let page = 0; page < maxPages; page++) {

@@ -1,3 +1,5 @@
+import { maxIdLength, type RpcId } from './envelope.ts';
+
 /** The value of a JSON text; undefined where it is none. Large messages of servers are checked for structure only. */
 export function parsed(text: string): unknown {
   try {
@@ -10,3 +12,10 @@ export function parsed(text: string): unknown {
 /** A JSON object. */
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The id that a whole JSON text is; undefined for any other value, and for a text that is longer than an id may be. */
+export function parsedId(text: string): RpcId | undefined {
+  if (text.length > maxIdLength) return undefined;
+  const id = parsed(text);
+  return typeof id === 'string' || typeof id === 'number' ? id : undefined;
+}

@@ -34,7 +34,7 @@ function prepareRequest(x: Dispatch, request: Envelope): () => void {
   if (typeof token === 'string') return refusal(x, request, invalid(faults[token]));
   if (session.federation !== undefined) return prepareFederated(x, request, item, token);
   const target = soleTarget(session);
-  const name = session.nameOf(target);
+  const name = session.targets.nameOf(target);
   const own = typeof item === 'object' ? ownName(x, item, name) : undefined;
   return prepareForTarget(x, { request, token, target, item, own });
 }
@@ -48,8 +48,9 @@ function ownName({ naming }: Dispatch, { kind, name: shown }: NamedItem, target:
 }
 
 function soleTarget(session: Session): TargetConnection {
-  for (const target of session.targets.values()) return target;
-  throw new Error('a session has at least one target');
+  const { first } = session.targets;
+  if (first === undefined) throw new Error('a session has at least one target');
+  return first;
 }
 
 function progressToken(request: Envelope): Span | 'ambiguous' | 'long' | undefined {

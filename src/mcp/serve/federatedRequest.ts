@@ -108,7 +108,8 @@ function prepareTask(x: Dispatch, federation: Federation, request: Envelope, tok
   for (const { ready: target } of federation.all)
     if (
       target !== undefined &&
-      session.tasksOf(target).fromClient(request, session.readerOf(target), itemRules) !== undefined
+      session.targets.tasksOf(target).fromClient(request, session.targets.readerOf(target), itemRules) !==
+        undefined
     )
       return prepareForTarget(x, { request, token, target, item: undefined, own: undefined });
   return refusal(x, request, new GatewayError('mcp_unknown_task'));

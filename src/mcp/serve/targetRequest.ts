@@ -82,7 +82,7 @@ export interface TargetRequest {
 export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void {
   const { itemRules, session } = x;
   const { request, token, target, item, own } = asked;
-  const name = session.nameOf(target);
+  const name = session.targets.nameOf(target);
   const cell = x.mcpMetrics.cell(name, request.method);
   x.http.annotate('mcp.target', name);
   const denied = (error: GatewayError, by?: Refuser) => {
@@ -97,8 +97,8 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
       new GatewayError('mcp_invalid_params', { message: 'invalid params: requestState is unknown' }),
       'request state',
     );
-  const reader = session.readerOf(target);
-  const ofTasks = session.tasksOf(target).fromClient(request, reader, itemRules);
+  const reader = session.targets.readerOf(target);
+  const ofTasks = session.targets.tasksOf(target).fromClient(request, reader, itemRules);
   if (ofTasks === undefined) return denied(new GatewayError('mcp_unknown_task'));
   const edits: Edit[] = [...ofTasks];
   const filters: ResponseFilter[] = [];
@@ -122,7 +122,7 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
   // The filter of contents puts the client's URIs in by itself.
   if (x.naming.federated && !filters.some((filter) => filter instanceof ContentsFilter))
     filters.push(new ResourceUriFilter(x.naming, name));
-  filters.push(session.tasksOf(target).view(request, reader, used, itemRules));
+  filters.push(session.targets.tasksOf(target).view(request, reader, used, itemRules));
   const limit = callLimit(x, name, used);
   const filter = filters.length === 1 ? filters[0] : new ResponseFilters(filters);
   const headers = x.headers === undefined || x.headers.length === 0 ? {} : { headers: x.headers };

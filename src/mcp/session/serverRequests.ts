@@ -1,4 +1,5 @@
 import { maxIdLength, type RpcId } from '../json/envelope.ts';
+import { parsedId } from '../json/parsed.ts';
 
 /** A request that a server made of the client. */
 export interface ServerRequest {
@@ -86,15 +87,10 @@ export function idWithServerId({
   return JSON.stringify(id).length > maxIdLength ? undefined : id;
 }
 
-/** Reads what `tellingId` wrote; undefined for anything else, clients make up ids too. */
+/** Reads what `idWithServerId` wrote; undefined for anything else, clients make up ids too. */
 export function readServerId(id: RpcId): Pick<ServerRequest, 'generation' | 'idText'> | undefined {
   const [, generation, idText = ''] = (typeof id === 'string' && /^(\d{1,9})-(\S.*)$/s.exec(id)) || [];
   if (generation === undefined || idText !== idText.trim()) return undefined;
-  try {
-    const read: unknown = JSON.parse(idText);
-    if (typeof read !== 'string' && typeof read !== 'number') return undefined;
-  } catch {
-    return undefined;
-  }
+  if (parsedId(idText) === undefined) return undefined;
   return { generation: Number(generation), idText };
 }

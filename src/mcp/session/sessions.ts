@@ -82,7 +82,8 @@ export class Sessions {
     if (settings.targets.length > 1 || settings.stateless === true || settings.pin !== undefined)
       session.federation = options.federate(session, settings, caller);
     else
-      for (const target of settings.targets) session.join(target, options.connect(target, session, caller));
+      for (const target of settings.targets)
+        session.targets.add(target, options.connect(target, session, caller));
     this.live.set(session.id, session);
     return session;
   }
@@ -92,8 +93,8 @@ export class Sessions {
     const { opening, federation } = session;
     if (settings.targets.length < 2 && settings.pin === undefined) return;
     if (federation !== undefined || opening === undefined) return;
-    const [connection] = session.targets.values();
-    const target = connection && session.targetIn(connection, settings);
+    const connection = session.targets.first;
+    const target = connection && session.targets.targetIn(connection, settings);
     if (connection === undefined || target === undefined) return;
     const extended = this.options.federate(session, settings, caller);
     extended.adopt(opening.request, opening.response, connection, target);
@@ -152,7 +153,7 @@ export class Sessions {
     const session = this.make(id, ticket, settings, caller, { resumedFrom: carried.beganAt });
     session.agree(carried.version);
     const { connection, ready } = this.options.resumeAt(target, session, caller, carried);
-    session.join(target, connection);
+    session.targets.add(target, connection);
     return this.resumption.begin(session, ticket.local, ready, () => {
       this.detached.forget(id);
       this.live.set(id, session);
