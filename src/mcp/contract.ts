@@ -31,6 +31,15 @@ export interface Reach {
   readonly settings?: McpTarget;
 }
 
+/**
+ * All that rules about items look at, beside the item: while both are the same objects, the rules decide alike on every
+ * item.
+ */
+export interface RulesBasis {
+  readonly rules: object;
+  readonly identity: object;
+}
+
 /** The caller of an MCP endpoint. */
 export interface Caller {
   /** The proven identity of the caller, as opaque text; absent for anonymous callers. Sessions belong to it. */
@@ -56,6 +65,11 @@ export interface Caller {
   readonly expiresAt?: number;
   /** May the caller see and use the item? Absent where the route has no rule about items. */
   readonly mayUse?: (item: McpItem) => boolean;
+  /**
+   * The basis of `mayUse` so far; undefined where its rules look at more of the request, or were too much work for
+   * them. Absent like `mayUse`.
+   */
+  readonly rulesBasis?: () => RulesBasis | undefined;
   /**
    * For what would go on for as long as the client stays: `end` is called once the rules that let the caller in may say
    * something else. Absent for requests that end by themselves.

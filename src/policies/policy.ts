@@ -215,6 +215,8 @@ export interface Steps {
   ): Reply | undefined | Promise<Reply | undefined>;
   /** May this caller see and use the item? Asked for lists and for calls; false hides it. */
   allowMcpItem?(exchange: Exchange, item: McpItem): boolean;
+  /** `allowMcpItem` looks at nothing but the item and `Exchange.identity`. */
+  readonly itemsByIdentity?: boolean;
   /** Runs when the head of the answer is known (upstream's or our own), before it is written. */
   onResponse?(exchange: Exchange, status: number): void;
   readonly forwarding?: Forwarding;

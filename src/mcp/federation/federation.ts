@@ -12,6 +12,7 @@ import type { TargetConnection, TargetView } from '../targets/kind/target.ts';
 import type { SessionFederation } from '../session/sessionFederation.ts';
 import { has, listed, serverFacts } from './capabilities.ts';
 import type { Circuits } from './circuits.ts';
+import { KeptPages } from './keptPages.ts';
 import { Member, type Adopted } from './member.ts';
 import type { NameOwners } from './nameOwners.ts';
 import { ask } from './targetAsk.ts';
@@ -69,6 +70,8 @@ export class Federation implements SessionFederation {
   naming: Naming;
   /** Backend and caller: lists may differ from caller to caller. */
   readonly scope: string;
+  /** Pages of merged lists, for as long as nothing changes. */
+  readonly pages: KeptPages;
   private readonly start: FederationStart;
   private caller: Caller;
   /** In configured order, by name. */
@@ -87,6 +90,7 @@ export class Federation implements SessionFederation {
     this.start = start;
     const { backendKey, principal } = start.session;
     this.scope = JSON.stringify([backendKey, principal]);
+    this.pages = new KeptPages(start.session.keep);
     this.settings = start.settings;
     this.naming = namingOf(start.settings);
     this.caller = start.caller;
@@ -258,6 +262,7 @@ export class Federation implements SessionFederation {
     const before = this.members;
     const namesBefore = this.naming;
     const pinBefore = this.settings.pin;
+    this.pages.forget();
     this.settings = settings;
     this.naming = namingOf(settings);
     // A client of HTTP+SSE has a session before its initialize, and no target is started yet.
@@ -288,16 +293,19 @@ export class Federation implements SessionFederation {
   }
 
   onListChanged(target: TargetConnection, method: string): void {
+    this.pages.forget();
     for (const member of this.members.values())
       if (member.owns(target))
         member.lists.forget(method.slice('notifications/'.length, -'/list_changed'.length));
   }
 
   onDown(target: TargetConnection): void {
+    this.pages.forget();
     for (const member of this.members.values()) if (member.owns(target)) member.lists.forget();
   }
 
   onGone(target: TargetConnection): void {
+    this.pages.forget();
     for (const member of this.members.values()) if (member.owns(target)) member.drop();
   }
 

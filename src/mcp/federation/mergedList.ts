@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../errors.ts';
 import type { CallStats } from '../session/mcpMetrics.ts';
-import type { ItemRules } from '../items/itemRules.ts';
+import { noRules, type ItemRules } from '../items/itemRules.ts';
 import type { ItemKind, ListShape } from '../items/items.ts';
 import type { Naming } from '../items/naming.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
@@ -10,7 +10,8 @@ import { announces, has } from './capabilities.ts';
 import type { Federation } from './federation.ts';
 import type { Member } from './member.ts';
 import { readList, type ListedItem } from './targetLists.ts';
-import { fromAll } from './fromAll.ts';
+import { fromAll, type Gathered } from './fromAll.ts';
+import type { PageBasis } from './keptPages.ts';
 
 /** Items and characters of one page. */
 const maxItems = 1_000;
@@ -104,14 +105,52 @@ export function readCursor(text: string): Cursor {
 const cursorText = ({ target, name, index }: Cursor): string =>
   Buffer.from(JSON.stringify([target, name, index])).toString('base64url');
 
-export interface Page {
+interface Page {
   /** JSON texts of the items. */
   readonly items: readonly string[];
   readonly nextCursor: string | undefined;
 }
 
+type Lists = readonly Gathered<readonly ListedItem[]>[];
+
+const nothing: readonly ListedItem[] = [];
+
+/** The lists of all targets, where none of them has to be read; undefined otherwise. */
+function knownLists({ all }: Federation, method: string): Lists | undefined {
+  const lists: Gathered<readonly ListedItem[]>[] = [];
+  for (const member of all) {
+    const { facts, ready } = member;
+    if (facts === undefined || ready === undefined) return undefined;
+    const value = has(facts, method) ? member.lists.known(method) : nothing;
+    if (value === undefined) return undefined;
+    lists.push({ member, value });
+  }
+  return lists;
+}
+
+/** Are these the lists that the next request finds? */
+function isKnown(federation: Federation, method: string, lists: Lists): boolean {
+  const known = knownLists(federation, method);
+  return (
+    known?.length === lists.length &&
+    known.every(({ member, value }, at) => member === lists[at]!.member && value === lists[at]!.value)
+  );
+}
+
+/** Everything on which a page of these lists depends; undefined where the rules look at more than the caller. */
+function basisOf(
+  { naming, owners, scope }: Federation,
+  lists: Lists,
+  itemRules: ItemRules | undefined,
+): PageBasis | undefined {
+  const rules = itemRules === undefined ? noRules : itemRules.basis;
+  if (rules === undefined) return undefined;
+  const parts = lists.map(({ member, value }) => ({ target: member.name, items: value }));
+  return { parts, naming, owners: owners.versionOf(scope), view: itemRules?.view, rules };
+}
+
 /**
- * A page of the merged list, as the caller may see it.
+ * A page of the merged list, as the caller may see it, as JSON text of a result.
  * @throws GatewayError mcp_invalid_params for a cursor that is none, and what targets fail with
  */
 export async function mergedPage(
@@ -121,16 +160,43 @@ export async function mergedPage(
   itemRules: ItemRules | undefined,
   cursor: string | undefined,
   tools: ListTools,
-): Promise<Page> {
+): Promise<string> {
   const from = cursor === undefined ? undefined : readCursor(cursor);
-  const lists = await fromAll(
-    federation,
-    (member) => listOf(federation, member, method, shape, tools),
-    (member, items) => {
-      member.lists.keepOnce(method, items);
-      federation.tellChanged(method.slice(0, method.indexOf('/')));
-    },
-  );
+  const lists =
+    knownLists(federation, method) ??
+    (await fromAll(
+      federation,
+      (member) => listOf(federation, member, method, shape, tools),
+      (member, items) => {
+        member.lists.keepOnce(method, items);
+        federation.tellChanged(method.slice(0, method.indexOf('/')));
+      },
+    ));
+  if (from !== undefined) return resultOf(shape, pageOf(federation, shape, itemRules, lists, from));
+  const basis = basisOf(federation, lists, itemRules);
+  const kept = basis && federation.pages.get(method, basis);
+  if (kept !== undefined) return kept;
+  const result = resultOf(shape, pageOf(federation, shape, itemRules, lists));
+  // The rules may have run out of work meanwhile; and a list that the next request reads again is another one.
+  const isLasting =
+    (itemRules === undefined || itemRules.basis !== undefined) && isKnown(federation, method, lists);
+  if (basis !== undefined && isLasting) federation.pages.put(method, basis, result);
+  return result;
+}
+
+function resultOf(shape: ListShape, { items, nextCursor }: Page): string {
+  const next = nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(nextCursor)}`;
+  return `{"${shape.list}":[${items.join(',')}]${next}}`;
+}
+
+/** @param from the place behind which the page begins; absent: the first page */
+function pageOf(
+  federation: Federation,
+  shape: ListShape,
+  itemRules: ItemRules | undefined,
+  lists: Lists,
+  from?: Cursor,
+): Page {
   const page = new PageBuilder(federation, shape, itemRules);
   let started = from === undefined;
   for (const { member, value: items } of lists) {

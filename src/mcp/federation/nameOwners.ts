@@ -31,6 +31,9 @@ export class NameOwners {
   private readonly onHidden: (item: HiddenItem) => void;
   private readonly scopes = new Map<string, Map<string, Names>>();
   private readonly reported = new Map<string, HiddenItem>();
+  /** Each change of what a scope knows has a number of its own. */
+  private readonly versions = new Map<string, number>();
+  private changes = 0;
 
   /** @param onHidden hears of each collision once */
   constructor(log: Logger, onHidden: (item: HiddenItem) => void) {
@@ -45,11 +48,20 @@ export class NameOwners {
     this.scopes.set(scope, targets);
     const known = targets.get(target) ?? new Map<ItemKind, ReadonlySet<string>>();
     targets.set(target, known);
-    known.set(kind, new Set(names));
+    const learned = new Set(names);
+    const before = known.get(kind);
+    known.set(kind, learned);
+    if (before === undefined || !isSame(before, learned)) this.versions.set(scope, ++this.changes);
     if (this.scopes.size > maxScopes) {
       const [oldest] = this.scopes.keys();
       this.scopes.delete(oldest!);
+      this.versions.delete(oldest!);
     }
+  }
+
+  /** Another number means that owners in the scope may have changed. */
+  versionOf(scope: string): number {
+    return this.versions.get(scope) ?? 0;
   }
 
   /** The names in the last list of a target; undefined where it is not known. */
@@ -88,3 +100,6 @@ export class NameOwners {
     return this.reported.values();
   }
 }
+
+const isSame = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean =>
+  one.size === other.size && [...one].every((name) => other.has(name));

@@ -182,6 +182,11 @@ export class TargetLists {
     }
   }
 
+  /** The list, where its server says when it changes and it has not; undefined where it has to be read. */
+  known(method: string): readonly ListedItem[] | undefined {
+    return this.kept.get(method)?.items;
+  }
+
   /** Is the item in the list? Undefined where the list was never read, or has changed since. */
   includes(method: string, name: string): boolean | undefined {
     return this.names.get(method)?.has(name);

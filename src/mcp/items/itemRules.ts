@@ -1,6 +1,6 @@
 /** The one place that asks the rules and the view about an item: every name is judged in all of its readings. */
 
-import type { Caller, McpItem } from '../contract.ts';
+import type { Caller, McpItem, RulesBasis } from '../contract.ts';
 import type { ItemView } from './itemView.ts';
 import { expandTemplate, readingsOf } from './nameReadings.ts';
 
@@ -14,21 +14,35 @@ export interface ItemName {
   readonly template?: boolean;
 }
 
+/** Stands for the rules, and for whoever is judged by them, where a route has none. */
+export const noRules: RulesBasis = { rules: {}, identity: {} };
+
 /** Says what one caller may know of. */
 export class ItemRules {
-  private readonly mayUse: (item: McpItem) => boolean;
+  /** Hides items from every caller. */
+  readonly view: ItemView | undefined;
+  private readonly caller: Caller;
 
-  private constructor(mayUse: (item: McpItem) => boolean) {
-    this.mayUse = mayUse;
+  private constructor(caller: Caller, view: ItemView | undefined) {
+    this.caller = caller;
+    this.view = view;
   }
 
   /**
    * @param view of the backend, which hides items from every caller
    * @returns undefined where the route has no rule about items, and the backend no view
    */
-  static of({ mayUse }: Caller, view: ItemView | undefined): ItemRules | undefined {
-    if (view === undefined) return mayUse === undefined ? undefined : new ItemRules(mayUse);
-    return new ItemRules((item) => view.shows(item) && (mayUse === undefined || mayUse(item)));
+  static of(caller: Caller, view: ItemView | undefined): ItemRules | undefined {
+    return view === undefined && caller.mayUse === undefined ? undefined : new ItemRules(caller, view);
+  }
+
+  /** All that the rules have looked at; undefined where they may decide otherwise on the next request. */
+  get basis(): RulesBasis | undefined {
+    return this.caller.mayUse === undefined ? noRules : this.caller.rulesBasis?.();
+  }
+
+  private mayUse(item: McpItem): boolean {
+    return this.view?.shows(item) !== false && this.caller.mayUse?.(item) !== false;
   }
 
   /** Do the rules allow the item, whatever reading of its name the server takes? */

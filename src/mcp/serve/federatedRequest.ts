@@ -191,9 +191,7 @@ async function list(
     const tasks = await mergedTasks(federation, x.session, x.itemRules, tools);
     return `{"tasks":[${tasks.join(',')}]}`;
   }
-  const { items, nextCursor } = await mergedPage(federation, method, shape, x.itemRules, cursor, tools);
-  const next = nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(nextCursor)}`;
-  return `{"${shape.list}":[${items.join(',')}]${next}}`;
+  return await mergedPage(federation, method, shape, x.itemRules, cursor, tools);
 }
 
 /** Do all targets say that they lack the feature of a method? A single server would not know the method. */

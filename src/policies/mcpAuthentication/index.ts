@@ -35,7 +35,7 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
       tools,
     );
     const metadata = issuerMetadata(settings, tools);
-    const { allowsItem } = rules;
+    const { allowsItem, itemsByIdentity } = rules;
 
     return {
       onRequest(exchange) {
@@ -59,7 +59,7 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
           return unlessRead(exchange) ?? issuerDocument(metadata, settings);
         return undefined;
       },
-      ...(allowsItem === undefined ? {} : { allowMcpItem: allowsItem }),
+      ...(allowsItem === undefined ? {} : { allowMcpItem: allowsItem, itemsByIdentity }),
       problem: () => authenticator.problem(),
       close() {
         authenticator.close();

@@ -26,6 +26,8 @@ export interface RuleSet {
   readonly gate?: (exchange: Exchange) => string | undefined;
   /** Judges one MCP item with all rules; absent where none is about items. */
   readonly allowsItem?: (exchange: Exchange, item: McpItem) => boolean;
+  /** `allowsItem` looks at nothing but the item and the identity. */
+  readonly itemsByIdentity: boolean;
 }
 
 interface Prepared {
@@ -48,6 +50,7 @@ export function prepareRules(rules: readonly Rule[], attributes: Members): RuleS
   return {
     ...(gate.length === 0 ? {} : { gate: gateOf(gate) }),
     ...(prepared.some((rule) => rule.aboutItems) ? { allowsItem: itemJudge(prepared) } : {}),
+    itemsByIdentity: onlyClaims(prepared),
   };
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { networkOf } from '../../http/index.ts';
-import type { Caller, McpItem } from '../../mcp/index.ts';
+import type { Caller, McpItem, RulesBasis } from '../../mcp/index.ts';
 import { expressionWork } from '../../policies/index.ts';
 import type { LiveExchange } from './liveExchange.ts';
 
@@ -12,7 +12,12 @@ export function callerOf(exchange: LiveExchange): Caller {
     principal: principalOf(exchange),
     holder: budgetHolderOf(exchange),
     ...(expiresAt === undefined ? {} : { expiresAt }),
-    ...(rules.length === 0 ? {} : { mayUse: (item: McpItem) => mayUse(exchange, item) }),
+    ...(rules.length === 0
+      ? {}
+      : {
+          mayUse: (item: McpItem) => mayUse(exchange, item),
+          rulesBasis: () => rulesBasisOf(exchange, rules),
+        }),
     // Other requests end by themselves.
     ...(exchange.method === 'GET'
       ? { whileAllowed: (end: () => void) => exchange.connection.port.keepLongLived(exchange, end) }
@@ -24,6 +29,18 @@ export function callerOf(exchange: LiveExchange): Caller {
 function mayUse(exchange: LiveExchange, item: McpItem): boolean {
   if (exchange.method === 'GET') exchange.workLeft = expressionWork;
   return exchange.route?.allowMcpItem.every((rule) => rule(exchange, item)) ?? true;
+}
+
+/** Stands for all callers without a token. */
+const noIdentity = {};
+
+function rulesBasisOf(
+  { route, identity, workLeft }: LiveExchange,
+  rules: readonly unknown[],
+): RulesBasis | undefined {
+  // A rule that found no work left has refused an item that it may allow the next time.
+  if (route?.itemsByIdentity !== true || workLeft < 0) return undefined;
+  return { rules, identity: identity ?? noIdentity };
 }
 
 /** Everything that was proven about the caller; undefined for an anonymous one. */

@@ -130,6 +130,8 @@ export interface CompiledRoute {
   readonly of: Route | undefined;
   readonly onWellKnown: readonly Step<'onWellKnown'>[];
   readonly allowMcpItem: readonly Step<'allowMcpItem'>[];
+  /** Each of them looks at nothing but the item and the identity. */
+  readonly itemsByIdentity: boolean;
   /**
    * The reason why the route is closed: it could not be prepared, or something that a policy needs is missing
    * right now.

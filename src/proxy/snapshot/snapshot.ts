@@ -276,6 +276,7 @@ class Compiler {
       of,
       onWellKnown: pickSteps(prepared, 'onWellKnown'),
       allowMcpItem: pickSteps(prepared, 'allowMcpItem'),
+      itemsByIdentity: prepared.every((steps) => !steps.allowMcpItem || steps.itemsByIdentity === true),
       get broken() {
         for (const steps of all) {
           const problem = steps.problem?.();
@@ -308,6 +309,7 @@ class Compiler {
       of,
       onWellKnown: [],
       allowMcpItem: [],
+      itemsByIdentity: true,
       broken,
     };
     this.routes.push(route);
