@@ -407,6 +407,22 @@ export const catalogue = {
     'Another process began the session, and its MCP server could not be asked whether the session still exists. The log says why. The session may continue later.',
     -32603,
   ),
+  mcp_events_unavailable: entry(
+    'gateway',
+    503,
+    'later',
+    'events cannot be read now',
+    'The client resumes a stream of another gateway, and the shared store did not answer. The log says why. The events may be there later.',
+    -32603,
+  ),
+  mcp_call_lost: entry(
+    'gateway',
+    502,
+    'no',
+    'call lost: its gateway ended',
+    'The client resumes a stream whose gateway ended before it wrote the response to the store. The server may have carried out the call.',
+    -32603,
+  ),
   mcp_owner_lost: entry(
     'gateway',
     502,

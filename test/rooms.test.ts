@@ -37,7 +37,7 @@ const rows: Readonly<Record<string, Row>> = {
   upstream: { uses: ['model', 'http', 'telemetry', 'files'] },
   store: { uses: ['model', 'telemetry', 'files', 'upstream'] },
   pins: { uses: ['store'] },
-  mcp: { uses: ['model', 'http', 'upstream', 'telemetry', 'files', 'schema', 'pins'] },
+  mcp: { uses: ['model', 'http', 'upstream', 'telemetry', 'files', 'schema', 'store', 'pins'] },
   policies: {
     uses: ['model', 'http', 'auth', 'cel', 'telemetry', 'files', 'schema', 'store'],
     types: ['mcp'],

@@ -55,7 +55,8 @@ const rows: Readonly<Record<string, Rows>> = {
       'targets/openapi',
       'targets/modern',
     ],
-    session: ['json', 'limits', 'messages', 'items', 'targets/kind', 'targets'],
+    replicas: [],
+    session: ['json', 'limits', 'replicas', 'messages', 'items', 'targets/kind', 'targets'],
     federation: ['json', 'limits', 'messages', 'items', 'targets/kind', 'targets', 'session'],
     modern: ['json', 'messages', 'items', 'targets/kind', 'session', 'federation'],
     serve: [
@@ -76,6 +77,7 @@ const rows: Readonly<Record<string, Rows>> = {
       'targets/kind',
       'targets/conversation',
       'targets',
+      'replicas',
       'session',
       'federation',
       'modern',

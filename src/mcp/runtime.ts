@@ -9,8 +9,10 @@ import { Circuits } from './federation/circuits.ts';
 import { Federation } from './federation/federation.ts';
 import { PinGuard } from './federation/pinGuard.ts';
 import type { PinStore } from '../pins/index.ts';
+import type { Store } from '../store/index.ts';
 import { NameOwners, type HiddenItem } from './federation/nameOwners.ts';
 import type { Session, SessionView } from './session/session.ts';
+import { StoredEvents } from './replicas/storedEvents.ts';
 import { SessionSeal } from './session/sessionId.ts';
 import { Sessions } from './session/sessions.ts';
 import { defaultRestart } from './targets/conversation/backoff.ts';
@@ -23,6 +25,8 @@ export interface McpRuntimeOptions {
   readonly sessionKey?: string;
   /** The pinned definitions. */
   readonly pins?: PinStore;
+  /** The store that replicas share. */
+  readonly store?: Store;
   /** The version of this program, as clients of several targets see it. */
   readonly version?: string;
   /** Names this process in session ids: 16 hex digits, random unless given. */
@@ -84,6 +88,7 @@ export class McpRuntime {
   private readonly sseStreams = new Map<Session, SseStream>();
   private readonly held: HeldSessions;
   private readonly seal: SessionSeal;
+  private readonly events: StoredEvents | undefined;
   private readonly mcpMetrics: McpMetrics;
   private readonly timer: NodeJS.Timeout;
   private handedOver = false;
@@ -112,8 +117,20 @@ export class McpRuntime {
         ? undefined
         : new PinGuard(options.pins, options.log, (target) => this.mcpMetrics.changed(target));
     const seal = new SessionSeal(options.sessionKey, options.owner);
+    // Without holders of the key there is nobody who could read the events.
+    const events =
+      options.store === undefined || options.keyHolders === undefined
+        ? undefined
+        : new StoredEvents({
+            store: options.store,
+            owner: seal.owner,
+            ageMs: options.sessionTtlMs,
+            log: options.log,
+            onWritten: (outcome, count) => this.mcpMetrics.storedEvents(outcome, count),
+          });
     const sessions = new Sessions({
       seal,
+      events,
       ttlMs: options.sessionTtlMs,
       limits,
       log: options.log,
@@ -149,6 +166,7 @@ export class McpRuntime {
       version: options.version ?? '0',
     });
     this.seal = seal;
+    this.events = events;
     this.mcpMetrics = new McpMetrics(metrics, {
       sessions: () => sessions.size,
       children: () => targets.children,
@@ -225,6 +243,7 @@ export class McpRuntime {
   async close(graceMs: number): Promise<void> {
     clearInterval(this.timer);
     await this.sessions.close(graceMs);
+    await this.events?.close();
     await this.targets.close(graceMs);
   }
 }

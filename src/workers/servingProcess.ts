@@ -95,6 +95,7 @@ export class ServingProcess implements Plane {
       ...(options.onGroup && { onGroup: options.onGroup }),
       ...keyHolders(fixed.sessionKey !== undefined && options.madeKey !== true, worker),
       ...(pins && { pins }),
+      ...(this.store && { store: this.store }),
       version: version(),
       sessionTtlMs: fixed.sessionTtlMs,
       sessionResumableMs: fixed.sessionResumableMs,
@@ -227,7 +228,7 @@ export class ServingProcess implements Plane {
     this.own?.sockets.close();
     this.own?.keys.close();
     this.keySets.close();
-    this.store?.close();
     await this.mcp.close(0);
+    this.store?.close();
   }
 }

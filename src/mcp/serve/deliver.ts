@@ -4,6 +4,7 @@ import { namingOf } from '../items/naming.ts';
 import type { Tally } from '../limits/budget.ts';
 import { holderOf } from '../limits/budgets.ts';
 import type { Accepted } from '../messages/accept.ts';
+import { cut } from '../json/envelope.ts';
 import { hasBatches } from '../messages/versions.ts';
 import type { CallAnswer } from '../session/callAnswer.ts';
 import { PostResponse } from '../session/postResponse.ts';
@@ -33,7 +34,17 @@ export function deliver(
   // The handshake of a client that does nothing afterwards is no use of the session.
   if (post.first?.method !== 'notifications/initialized') session.unused = false;
   const itemRules = ItemRules.of(caller, namingOf(options.settings).view);
-  const answer = new PostResponse(reply, accepted, post.requests, post.batch, session.streams, itemRules);
+  const ids = (): readonly string[] =>
+    post.messages.flatMap(({ kind, text, idSpan }) => (kind === 'request' ? [cut(text, idSpan)] : []));
+  const answer = new PostResponse(
+    reply,
+    accepted,
+    post.requests,
+    post.batch,
+    session.streams,
+    itemRules,
+    ids,
+  );
   const x = dispatchFor(options, client, session, answer);
   const verdicts = post.messages.map((message) => prepareMessage(x, message));
   for (const carryOut of verdicts) carryOut();

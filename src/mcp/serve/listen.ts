@@ -1,11 +1,17 @@
 import { GatewayError } from '../../errors.ts';
+import { messageOf } from '../../errorText.ts';
 import { eventStreamHeaders, type ReplyStream } from '../../http/index.ts';
 import { maxDurationMs } from '../../model/index.ts';
 import { ItemRules } from '../items/itemRules.ts';
 import { namingOf } from '../items/naming.ts';
 import { holderOf } from '../limits/budgets.ts';
+import { sendError } from '../messages/rpcError.ts';
+import { isComplete, requestsOf, type StoredPlace } from '../session/followedStream.ts';
 import type { Session } from '../session/session.ts';
 import type { ClientRequest, HandlerOptions } from './clientRequest.ts';
+
+/** Seconds a client is asked to wait when the store does not answer. */
+const retryAfter = 1;
 
 /**
  * Opens the event stream of a GET request, or resumes a stream with `Last-Event-ID` (MCP 2025-11-25, "Listening for
@@ -14,25 +20,78 @@ import type { ClientRequest, HandlerOptions } from './clientRequest.ts';
  */
 export function listen(options: HandlerOptions, client: ClientRequest, session: Session): void {
   const { request, reply } = client;
+  const { streams } = session;
   const lastEventId = request.header('last-event-id');
-  const place = lastEventId === undefined ? undefined : session.streams.placeOf(lastEventId);
-  if (place?.journal.over(place.seq) === true) {
-    // The stream has no further events: 204 tells an event source to stop asking.
-    reply.send({ status: 204 });
+  if (lastEventId === undefined) {
+    openNews(options, client, session);
     return;
   }
-  if (place === undefined && session.streams.full) throw new GatewayError('mcp_stream_exists');
+  const place = streams.placeOf(lastEventId);
+  if (place !== undefined) {
+    // The stream has no further events: 204 tells an event source to stop asking.
+    if (place.journal.over(place.seq)) reply.send({ status: 204 });
+    else
+      joinStream(options, client, session, (stream, itemRules) => streams.resume(stream, place, itemRules));
+    return;
+  }
+  const found = streams.readElsewhere(lastEventId);
+  if (found === undefined) openNews(options, client, session);
+  else resumeElsewhere(options, client, session, found).catch((error: unknown) => sendError(reply, error));
+}
+
+/** Resumes a stream of another process. @throws GatewayError (by the promise) */
+async function resumeElsewhere(
+  options: HandlerOptions,
+  client: ClientRequest,
+  session: Session,
+  found: Promise<StoredPlace | undefined>,
+): Promise<void> {
+  const { reply } = client;
+  let place: StoredPlace | undefined;
+  try {
+    place = await found;
+  } catch (error) {
+    options.mcpMetrics.streamResumption('unavailable');
+    throw new GatewayError('mcp_events_unavailable', { detail: messageOf(error), retryAfter });
+  }
+  // The request was not carried out, so a client that has left has lost nothing.
+  if (reply.closed) return;
+  if (session.ended) throw new GatewayError('mcp_session_unknown', { detail: 'ended meanwhile' });
+  options.mcpMetrics.streamResumption(place === undefined ? 'unknown' : 'found');
+  if (place === undefined) openNews(options, client, session);
+  else if (isComplete(place)) reply.send({ status: 204 });
+  else {
+    const known = place;
+    if (requestsOf(known).length === 0) refuseMore(session);
+    joinStream(options, client, session, (stream, itemRules) =>
+      session.streams.follow(stream, known, itemRules),
+    );
+  }
+}
+
+/** @throws GatewayError mcp_stream_exists */
+function refuseMore({ streams }: Session): void {
+  if (streams.full) throw new GatewayError('mcp_stream_exists');
+}
+
+/** Opens a stream for what servers say by themselves. @throws GatewayError mcp_stream_exists, mcp_budget_full */
+function openNews(options: HandlerOptions, client: ClientRequest, session: Session): void {
+  refuseMore(session);
+  joinStream(options, client, session, (stream, itemRules) => session.streams.add(stream, itemRules));
+}
+
+/** Opens an event stream of a session. @param join connects it, and answers what to call when it is closed */
+function joinStream(
+  options: HandlerOptions,
+  client: ClientRequest,
+  session: Session,
+  join: (stream: ReplyStream, itemRules: ItemRules | undefined) => () => void,
+): void {
   openEventStream(options, client, () => {
     session.unused = false;
     return {
       session,
-      join: (stream, itemRules) => ({
-        end: () => stream.end(),
-        remove:
-          place === undefined
-            ? session.streams.add(stream, itemRules)
-            : session.streams.resume(stream, place, itemRules),
-      }),
+      join: (stream, itemRules) => ({ end: () => stream.end(), remove: join(stream, itemRules) }),
     };
   });
 }

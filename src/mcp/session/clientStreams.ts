@@ -4,7 +4,9 @@ import type { CallAnswer } from './callAnswer.ts';
 import type { PostResponse, PostResponseHost } from './postResponse.ts';
 import { EventSink, type PressureGauge } from './eventSink.ts';
 import type { RetainedMemory } from '../limits/retainedMemory.ts';
-import { JournalStore, unkept, type Journal, type JournalPlace } from './journal.ts';
+import { JournalStore, readEventId, unkept, type Journal, type JournalPlace } from './journal.ts';
+import { FollowedStream, repeatStored, requestsOf, type StoredPlace } from './followedStream.ts';
+import type { SessionEvents } from '../replicas/storedEvents.ts';
 import type { ItemRules } from '../items/itemRules.ts';
 import { canSeeItem, type ItemNameSource } from '../items/itemVisibility.ts';
 import { Outbox } from './outbox.ts';
@@ -35,6 +37,8 @@ export class ClientStreams implements PostResponseHost {
   private readonly store: JournalStore;
   /** Answers that stream, by their journals: a client may come back for one. */
   private readonly streaming = new Map<Journal, PostResponse>();
+  /** Streams of other processes that the client resumed here. */
+  private readonly followed = new Set<FollowedStream>();
   private pressure = 0;
   private compactAt = 16;
 
@@ -80,7 +84,7 @@ export class ClientStreams implements PostResponseHost {
 
   /** Does a client wait for something right now? */
   get attached(): boolean {
-    return this.gets.length > 0 || this.answers.some((answer) => !answer.gone);
+    return this.gets.length > 0 || this.followed.size > 0 || this.answers.some((answer) => !answer.gone);
   }
 
   /** The caller that reads a stream now, or waits for an answer; undefined where there is none. */
@@ -114,7 +118,7 @@ export class ClientStreams implements PostResponseHost {
 
   openJournal(answer: PostResponse): Journal {
     if (!this.resumable) return unkept();
-    const journal = this.store.open();
+    const journal = this.store.open(answer.requests);
     for (const [one, streamed] of this.streaming) if (streamed.closed) this.streaming.delete(one);
     this.streaming.set(journal, answer);
     return journal;
@@ -128,12 +132,44 @@ export class ClientStreams implements PostResponseHost {
     return this.store.find(lastEventId);
   }
 
+  /** From now on other processes find the events there. */
+  keepElsewhere(events: SessionEvents): void {
+    this.store.elsewhere = events;
+  }
+
+  /**
+   * Looks for a stream of another process; undefined where none is found. Undefined instead of a promise: there is no
+   * place to look at.
+   * @throws StoreError (by the promise)
+   */
+  readElsewhere(lastEventId: string): Promise<StoredPlace | undefined> | undefined {
+    const { elsewhere: events } = this.store;
+    const named = readEventId(lastEventId);
+    if (events === undefined || named === undefined) return undefined;
+    const { stream, seq } = named;
+    return events
+      .read(stream, 0)
+      .then((found) => (found === undefined ? undefined : { events, stream, seq, found }));
+  }
+
   /** A GET stream opened; everything that waited goes on it. Answers what to call when it is gone. */
-  add(stream: ReplyStream, itemRules?: ItemRules): () => void {
+  add(stream: ReplyStream, itemRules?: ItemRules, missed?: StoredPlace): () => void {
     const journal = this.resumable ? this.store.open() : unkept();
     const sink = new EventSink(stream, this, journal, itemRules);
     sink.comment('open');
+    if (missed !== undefined) repeatStored(missed, missed.found, sink);
     return this.join(sink);
+  }
+
+  /** The client came back for a stream of another process. Answers what to call when it is gone. */
+  follow(stream: ReplyStream, place: StoredPlace, itemRules?: ItemRules): () => void {
+    if (requestsOf(place).length === 0) return this.add(stream, itemRules, place);
+    const followed = new FollowedStream(place, new EventSink(stream, this, unkept(), itemRules));
+    this.followed.add(followed);
+    return () => {
+      this.followed.delete(followed);
+      followed.stop();
+    };
   }
 
   /** A client came back: it gets what it missed, and the stream goes on where it was. */
@@ -205,11 +241,13 @@ export class ClientStreams implements PostResponseHost {
 
   tick(now: number): void {
     for (const sink of [...this.gets]) sink.tick(now);
+    for (const { sink } of this.followed) sink.tick(now);
     for (const answer of this.answers) answer.tick(now);
   }
 
   close(): void {
     for (const sink of [...this.gets]) sink.end();
+    for (const followed of [...this.followed]) followed.stop();
   }
 
   protected give(answer: CallAnswer, text: string, askedId: RpcId | undefined, names?: ItemNameSource): void {

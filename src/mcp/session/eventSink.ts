@@ -1,4 +1,4 @@
-import type { Journal } from './journal.ts';
+import type { Journal, JournalEvent } from './journal.ts';
 import type { ItemRules } from '../items/itemRules.ts';
 import { canSeeItem, type ItemNameSource } from '../items/itemVisibility.ts';
 import { formatComment, formatEvent, type ReplyStream } from '../../http/index.ts';
@@ -54,9 +54,12 @@ export class EventSink {
 
   /** Sends again what came after an event that the client has. */
   replay(seq: number): void {
-    for (const event of this.journal.after(seq))
-      if (canSeeItem(this.itemRules, event.names))
-        this.write(formatEvent(event.text, { event: 'message', id: this.journal.id(event.seq) }));
+    for (const event of this.journal.after(seq)) this.repeat(this.journal.id(event.seq), event);
+  }
+
+  /** Sends an event again under its id. */
+  repeat(id: string, { text, names }: Pick<JournalEvent, 'text' | 'names'>): void {
+    if (canSeeItem(this.itemRules, names)) this.write(formatEvent(text, { event: 'message', id }));
   }
 
   /** An event without data, whose id lets a client resume a stream that has said nothing yet (2025-11-25). */

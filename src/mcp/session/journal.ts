@@ -2,6 +2,8 @@
 
 import type { RetainedMemory } from '../limits/retainedMemory.ts';
 import type { ItemNameSource } from '../items/itemVisibility.ts';
+import type { SessionEvents } from '../replicas/storedEvents.ts';
+import { storedText } from './storedText.ts';
 
 export interface JournalEvent {
   readonly seq: number;
@@ -19,11 +21,10 @@ const maxJournals = 64;
 /** The events of one stream. An event id is `<stream>-<number>`: unique in the session, and it names its stream. */
 export class Journal {
   readonly no: number;
-  /** True when nothing will be added: every response was sent. */
-  done = false;
   readonly events: JournalEvent[] = [];
   private readonly store: JournalStore | undefined;
   private seq = 0;
+  private complete = false;
 
   /** @param store absent: nothing is kept, and events have no ids */
   constructor(no: number, store?: JournalStore) {
@@ -36,7 +37,19 @@ export class Journal {
     if (this.store === undefined) return undefined;
     this.events.push({ seq: ++this.seq, text, names });
     this.store.keep(this, text.length);
+    this.store.elsewhere?.wrote(this.no, this.seq, storedText(text, names));
     return this.id(this.seq);
+  }
+
+  /** True when nothing will be added: every response was sent. */
+  get done(): boolean {
+    return this.complete;
+  }
+
+  /** Every response was sent. */
+  finish(): void {
+    this.complete = true;
+    this.store?.elsewhere?.finished(this.no, this.seq);
   }
 
   /** The id of an event, or of the beginning of the stream (0). */
@@ -64,8 +77,16 @@ export interface JournalPlace {
   readonly seq: number;
 }
 
+/** The stream and the event that an event id names; undefined where it is none of ours. */
+export function readEventId(eventId: string): { readonly stream: number; readonly seq: number } | undefined {
+  const parts = /^(\d{1,9})-(\d{1,9})$/.exec(eventId);
+  return parts === null ? undefined : { stream: Number(parts[1]), seq: Number(parts[2]) };
+}
+
 /** The journals of one session, bounded: the oldest events are forgotten first. */
 export class JournalStore {
+  /** The place where other processes find the events; absent: nowhere. */
+  elsewhere: SessionEvents | undefined;
   private readonly journals = new Map<number, Journal>();
   private readonly order: Journal[] = [];
   private length = 0;
@@ -78,8 +99,10 @@ export class JournalStore {
     this.last = before;
   }
 
-  open(): Journal {
+  /** @param requests the ids of the requests that the stream answers, as their client wrote them */
+  open(requests: () => readonly string[] = () => []): Journal {
     const journal = new Journal(++this.last, this);
+    this.elsewhere?.opened(journal.no, JSON.stringify(requests()));
     this.journals.set(journal.no, journal);
     if (this.journals.size > maxJournals) {
       const [oldest] = this.journals.keys();
@@ -90,9 +113,9 @@ export class JournalStore {
 
   /** The place that a `Last-Event-ID` names; undefined where it is none of ours or forgotten. */
   find(eventId: string): JournalPlace | undefined {
-    const parts = /^(\d{1,9})-(\d{1,9})$/.exec(eventId);
-    const journal = parts === null ? undefined : this.journals.get(Number(parts[1]));
-    return journal === undefined ? undefined : { journal, seq: Number(parts![2]) };
+    const named = readEventId(eventId);
+    const journal = named && this.journals.get(named.stream);
+    return journal === undefined ? undefined : { journal, seq: named!.seq };
   }
 
   /** Called by a journal for each event it took. */

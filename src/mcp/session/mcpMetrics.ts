@@ -4,6 +4,9 @@ import type { Labels, Metrics, Sample } from '../../telemetry/index.ts';
 /** The result of an attempt to continue a session of another process here. */
 export type ResumptionOutcome = 'resumed' | 'unknown' | 'failed';
 
+/** The result of an attempt to read a stream of another process. */
+export type StreamOutcome = 'found' | 'unknown' | 'unavailable';
+
 /** The result of a call. `denied`: a rule hid the item; `failed`: the target could not answer. */
 export type Outcome = 'ok' | 'error' | 'denied' | 'failed' | 'cancelled';
 
@@ -46,6 +49,8 @@ export class McpMetrics {
   private readonly changes: { add(labels: Labels): void };
   private readonly failures: { add(labels: Labels): void };
   private readonly resumptions: { add(labels: Labels): void };
+  private readonly events: { add(labels: Labels, n?: number): void };
+  private readonly streams: { add(labels: Labels): void };
 
   constructor(metrics: Metrics, counts: LiveCounts) {
     metrics.collect('mcp_sessions', 'Live MCP sessions.', 'gauge', [], () => [
@@ -82,6 +87,16 @@ export class McpMetrics {
     this.resumptions = metrics.counter(
       'mcp_session_resumptions_total',
       'Sessions of other processes that were to go on here, by outcome.',
+      ['outcome'],
+    );
+    this.events = metrics.counter(
+      'mcp_stored_events_total',
+      'Events of streams for the shared store: written, or lost to other gateways.',
+      ['outcome'],
+    );
+    this.streams = metrics.counter(
+      'mcp_stream_resumptions_total',
+      'Streams of other gateways that clients resumed here, by outcome.',
       ['outcome'],
     );
     metrics.collect(
@@ -132,6 +147,14 @@ export class McpMetrics {
 
   resumption(outcome: ResumptionOutcome): void {
     this.resumptions.add({ outcome });
+  }
+
+  storedEvents(outcome: 'written' | 'lost', count: number): void {
+    if (count > 0) this.events.add({ outcome }, count);
+  }
+
+  streamResumption(outcome: StreamOutcome): void {
+    this.streams.add({ outcome });
   }
 
   private *requests(): Iterable<Sample> {

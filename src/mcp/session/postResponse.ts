@@ -30,6 +30,8 @@ export class PostResponse implements CallAnswer {
   headers: readonly HeaderLine[] = [];
   /** Decides which items the caller may know of; undefined where no rule is about items. */
   readonly itemRules: ItemRules | undefined;
+  /** The ids of its requests, as the client wrote them. */
+  readonly requests: () => readonly string[];
   private readonly reply: HttpReply;
   private readonly accepted: Accepted;
   private readonly host: PostResponseHost;
@@ -39,7 +41,10 @@ export class PostResponse implements CallAnswer {
   private readonly parts: string[] | undefined;
   private sink: EventSink | undefined;
 
-  /** @param count requests to be answered; `batch`: as a list, even when it is one */
+  /**
+   * @param count requests to be answered; `batch`: as a list, even when it is one
+   * @param requests the ids of the requests, as the client wrote them
+   */
   constructor(
     reply: HttpReply,
     accepted: Accepted,
@@ -47,7 +52,9 @@ export class PostResponse implements CallAnswer {
     batch: boolean,
     host: PostResponseHost,
     itemRules?: ItemRules,
+    requests: () => readonly string[] = () => [],
   ) {
+    this.requests = requests;
     this.itemRules = itemRules;
     this.reply = reply;
     this.accepted = accepted;
@@ -162,7 +169,7 @@ export class PostResponse implements CallAnswer {
   }
 
   private finish(): void {
-    this.sink!.journal.done = true;
+    this.sink!.journal.finish();
     this.sink!.end();
   }
 

@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto';
+import { createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import { decrypt, encrypt, ivLength } from '../replicas/sealing.ts';
 import { carriedState, readCarried, type CarriedState } from './carriedState.ts';
 
 /** The content of a session id, readable with the key. */
@@ -15,8 +16,6 @@ export interface SessionTicket {
 
 const plain = 1;
 const carrying = 2;
-const ivLength = 12;
-const tagLength = 16;
 const localLength = 16;
 const backendLength = 8;
 const ownerLength = 8;
@@ -93,26 +92,23 @@ export class SessionSeal {
   }
 
   private encrypt(iv: Buffer, payload: Buffer, use: Buffer): string {
-    const cipher = createCipheriv('aes-256-gcm', this.key, iv, { authTagLength: tagLength });
-    cipher.setAAD(use);
-    return Buffer.concat([iv, cipher.update(payload), cipher.final(), cipher.getAuthTag()]).toString(
-      'base64url',
-    );
+    return encrypt(this.key, iv, payload, use);
   }
 
   private decrypt(text: string, use: Buffer): Buffer | undefined {
-    const bytes = Buffer.from(text, 'base64url');
-    if (bytes.length < ivLength + tagLength || bytes.toString('base64url') !== text) return undefined;
-    const decipher = createDecipheriv('aes-256-gcm', this.key, bytes.subarray(0, ivLength), {
-      authTagLength: tagLength,
-    });
-    decipher.setAAD(use);
-    decipher.setAuthTag(bytes.subarray(-tagLength));
-    try {
-      return Buffer.concat([decipher.update(bytes.subarray(ivLength, -tagLength)), decipher.final()]);
-    } catch {
-      return undefined;
-    }
+    return decrypt(this.key, text, use);
+  }
+
+  /** A name that tells nothing of the thing it stands for. @param kind of thing */
+  nameFor(kind: string, text: string): string {
+    const digest = createHmac('sha256', this.key).update(`portcullis mcp ${kind} name\n`).update(text);
+    return digest.digest('hex').slice(0, 32);
+  }
+
+  /** The key for the texts of one session that are kept outside of this process. @param principal as `principalMark` names it */
+  keyOf(use: string, { local }: Pick<SessionTicket, 'local'>, principal: Buffer): Buffer {
+    const info = Buffer.concat([Buffer.from(`portcullis mcp ${use}\n`), principal]);
+    return Buffer.from(hkdfSync('sha256', this.key, Buffer.from(local, 'hex'), info, 32));
   }
 
   /** Reads an id; undefined where it was not made with this key, was altered, or is spelled in another way. */

@@ -13,6 +13,7 @@ import type { SessionFederation } from './sessionFederation.ts';
 import { Session, type SessionStart } from './session.ts';
 import type { Era } from '../messages/eras.ts';
 import { sessionLabel, type SessionSeal, type SessionTicket } from './sessionId.ts';
+import type { StoredEvents } from '../replicas/storedEvents.ts';
 import type { TargetConnection, TargetPlace } from '../targets/kind/target.ts';
 import type { TakenUp } from '../targets/kind/targetRuntime.ts';
 import { TaskRegistry } from './taskRegistry.ts';
@@ -37,6 +38,8 @@ export interface SessionsOptions {
   /** May others open ids with our key while this process runs? */
   readonly isOnlyHolder: () => boolean;
   readonly onResumption: (outcome: ResumptionOutcome) => void;
+  /** The events that other processes can read; absent: none can. */
+  readonly events?: StoredEvents | undefined;
 }
 
 /** The time for a target to leave when its session ends by itself, in milliseconds. */
@@ -118,6 +121,21 @@ export class Sessions {
     this.live.delete(session.id);
     session.makeResumable(id);
     this.live.set(id, session);
+    this.keepEvents(session);
+  }
+
+  /** From now on other processes can read the events of the session. */
+  private keepEvents({ id, holder, principal, streams }: Session): void {
+    const { events, seal } = this.options;
+    const ticket = seal.open(id);
+    if (events === undefined || ticket === undefined) return;
+    streams.keepElsewhere(
+      events.of({
+        name: seal.nameFor('session', ticket.local),
+        holder: seal.nameFor('holder', holder),
+        key: seal.keyOf('events', ticket, principalMark(principal)),
+      }),
+    );
   }
 
   /**
@@ -154,6 +172,7 @@ export class Sessions {
     session.agree(carried.version);
     const { connection, ready } = this.options.resumeAt(target, session, caller, carried);
     session.targets.add(target, connection);
+    this.keepEvents(session);
     return this.resumption.begin(session, ticket.local, ready, () => {
       this.detached.forget(id);
       this.live.set(id, session);
