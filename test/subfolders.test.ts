@@ -77,7 +77,6 @@ const rows: Readonly<Record<string, Rows>> = {
       'targets/kind',
       'targets/conversation',
       'targets',
-      'replicas',
       'session',
       'federation',
       'modern',

@@ -12,7 +12,7 @@ import type { PinStore } from '../pins/index.ts';
 import type { Store } from '../store/index.ts';
 import { NameOwners, type HiddenItem } from './federation/nameOwners.ts';
 import type { Session, SessionView } from './session/session.ts';
-import { StoredEvents } from './replicas/storedEvents.ts';
+import { OtherGateways } from './session/otherGateways.ts';
 import { SessionSeal } from './session/sessionId.ts';
 import { Sessions } from './session/sessions.ts';
 import { defaultRestart } from './targets/conversation/backoff.ts';
@@ -88,7 +88,7 @@ export class McpRuntime {
   private readonly sseStreams = new Map<Session, SseStream>();
   private readonly held: HeldSessions;
   private readonly seal: SessionSeal;
-  private readonly events: StoredEvents | undefined;
+  private readonly others: OtherGateways | undefined;
   private readonly mcpMetrics: McpMetrics;
   private readonly timer: NodeJS.Timeout;
   private handedOver = false;
@@ -117,20 +117,21 @@ export class McpRuntime {
         ? undefined
         : new PinGuard(options.pins, options.log, (target) => this.mcpMetrics.changed(target));
     const seal = new SessionSeal(options.sessionKey, options.owner);
-    // Without holders of the key there is nobody who could read the events.
-    const events =
+    const others =
       options.store === undefined || options.keyHolders === undefined
         ? undefined
-        : new StoredEvents({
+        : new OtherGateways({
             store: options.store,
-            owner: seal.owner,
-            ageMs: options.sessionTtlMs,
+            seal,
+            eventsMs: options.sessionTtlMs,
+            resumableMs: options.sessionResumableMs,
             log: options.log,
-            onWritten: (outcome, count) => this.mcpMetrics.storedEvents(outcome, count),
+            now,
+            metrics: () => this.mcpMetrics,
           });
     const sessions = new Sessions({
       seal,
-      events,
+      others,
       ttlMs: options.sessionTtlMs,
       limits,
       log: options.log,
@@ -166,7 +167,7 @@ export class McpRuntime {
       version: options.version ?? '0',
     });
     this.seal = seal;
-    this.events = events;
+    this.others = others;
     this.mcpMetrics = new McpMetrics(metrics, {
       sessions: () => sessions.size,
       children: () => targets.children,
@@ -243,7 +244,7 @@ export class McpRuntime {
   async close(graceMs: number): Promise<void> {
     clearInterval(this.timer);
     await this.sessions.close(graceMs);
-    await this.events?.close();
+    await this.others?.close();
     await this.targets.close(graceMs);
   }
 }

@@ -5,6 +5,7 @@ import type { Counter, Logger, Metrics } from '../telemetry/index.ts';
 import type { PemFiles } from '../upstream/index.ts';
 import { credentialFiles } from './credentials.ts';
 import { openRedis } from './openRedis.ts';
+import { Subscriber } from './subscriber.ts';
 import { StoreError, type Reply, type Script, type Store } from './store.ts';
 
 export interface RedisStoreOptions {
@@ -38,6 +39,7 @@ export class RedisStore implements Store {
   private readonly settings: StoreSettings;
   private readonly log: Logger;
   private readonly commands: Counter;
+  private readonly subscriber: Subscriber;
   private readonly firstTry: Promise<void>;
   private readonly looking: NodeJS.Timeout;
   private files: PemFiles;
@@ -66,6 +68,7 @@ export class RedisStore implements Store {
       () => [{ labels: {}, value: this.redis === undefined ? 0 : 1 }],
       'min',
     );
+    this.subscriber = new Subscriber(settings, this.log);
     this.files = credentialFiles(settings);
     this.firstTry = this.connect();
     this.looking = setInterval(() => void this.look(), lookMs).unref();
@@ -98,8 +101,13 @@ export class RedisStore implements Store {
     }
   }
 
+  subscribe(channel: string, listener: (text: string) => void): void {
+    this.subscriber.add(channel, listener);
+  }
+
   close(): void {
     this.closed = true;
+    this.subscriber.close();
     clearTimeout(this.retry);
     clearInterval(this.looking);
     this.redis?.disconnect();
@@ -148,6 +156,7 @@ export class RedisStore implements Store {
     this.retryMs = firstRetryMs;
     redis.once('close', () => this.lost(redis, 'the connection ended'));
     before?.disconnect();
+    this.subscriber.connect();
     this.log.info(this.said === undefined ? 'Connected to the store' : 'Connected to the store again');
     this.said = undefined;
   }
@@ -167,6 +176,7 @@ export class RedisStore implements Store {
     if (this.redis !== redis || this.closed) return;
     this.redis = undefined;
     redis.disconnect();
+    this.subscriber.disconnect();
     this.say(reason);
     this.connectLater();
   }

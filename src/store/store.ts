@@ -21,6 +21,11 @@ export interface Store {
    * @throws StoreError
    */
   run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<Reply>;
+  /**
+   * Hears what scripts publish on a channel, while the store is connected: messages in between are lost.
+   * @param channel without the prefix of the store
+   */
+  subscribe(channel: string, listener: (text: string) => void): void;
   /** Resolves when the first attempt to connect has ended, either way. Never rejects. */
   tried(): Promise<void>;
   close(): void;

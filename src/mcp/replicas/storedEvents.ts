@@ -9,7 +9,7 @@ type Entry =
   | { readonly kind: 'event'; readonly stream: number; readonly seq: number; readonly text: string }
   | { readonly kind: 'done'; readonly stream: number; readonly seq: number };
 
-/** Where the events of a session are kept. */
+/** The place of the events of a session. */
 export interface EventPlace {
   /** Names the session in the store; tells nothing of it. */
   readonly name: string;
@@ -42,7 +42,7 @@ export interface StoredEventsOptions {
   readonly store: Store;
   /** Names this process. */
   readonly owner: string;
-  /** How long events are kept after the last one of their session, in milliseconds. */
+  /** The lifetime of events after the last one of their session, in milliseconds. */
   readonly ageMs: number;
   readonly log: Logger;
   /** Hears how many events were written, or lost to other gateways. */
@@ -186,6 +186,11 @@ export class SessionEvents {
     this.store = store;
   }
 
+  /** The keys that hold nothing of other sessions. */
+  get ownKeys(): readonly string[] {
+    return this.keys.slice(0, 3);
+  }
+
   /** A stream begins. @param requests says which requests it answers */
   opened(stream: number, requests: string): void {
     this.all.add(this, { kind: 'open', stream, text: requests });
@@ -195,7 +200,7 @@ export class SessionEvents {
     this.all.add(this, { kind: 'event', stream, seq, text });
   }
 
-  /** Nothing follows the event with this number. */
+  /** The stream is complete with the event of this number. */
   finished(stream: number, seq: number): void {
     this.all.add(this, { kind: 'done', stream, seq });
   }

@@ -4,7 +4,9 @@ import { namingOf } from '../items/naming.ts';
 import type { Tally } from '../limits/budget.ts';
 import { holderOf } from '../limits/budgets.ts';
 import type { Accepted } from '../messages/accept.ts';
-import { cut } from '../json/envelope.ts';
+import { cut, memberOf, type Envelope } from '../json/envelope.ts';
+import { parsedId } from '../json/parsed.ts';
+import { Call } from '../session/call.ts';
 import { hasBatches } from '../messages/versions.ts';
 import type { CallAnswer } from '../session/callAnswer.ts';
 import { PostResponse } from '../session/postResponse.ts';
@@ -47,7 +49,9 @@ export function deliver(
   );
   const x = dispatchFor(options, client, session, answer);
   const verdicts = post.messages.map((message) => prepareMessage(x, message));
+  const ofOthers = post.messages.filter((message) => isCancelOfAnother(session, message));
   for (const carryOut of verdicts) carryOut();
+  for (const message of ofOthers) options.sessions.cancelElsewhere(session, message);
   if (post.requests > 0) {
     answer.begun();
     return;
@@ -57,6 +61,17 @@ export function deliver(
   const settling = session.shared ? session.settling : undefined;
   if (settling === undefined) receipt();
   else void settling.then(receipt);
+}
+
+/** Does the client take back a request that no call of this gateway has? */
+function isCancelOfAnother({ targets }: Session, message: Envelope): boolean {
+  if (message.method !== 'notifications/cancelled' || message.kind !== 'notification') return false;
+  const place = memberOf(message.text, message.body, 'requestId');
+  const id = typeof place === 'object' ? parsedId(cut(message.text, place)) : undefined;
+  if (id === undefined) return false;
+  for (const target of targets.values())
+    for (const [, waiter] of target.calls()) if (waiter instanceof Call && waiter.id === id) return false;
+  return true;
 }
 
 /** Everything that judging and sending the messages of one POST needs. */

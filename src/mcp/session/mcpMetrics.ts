@@ -51,6 +51,7 @@ export class McpMetrics {
   private readonly resumptions: { add(labels: Labels): void };
   private readonly events: { add(labels: Labels, n?: number): void };
   private readonly streams: { add(labels: Labels): void };
+  private readonly peerMessages: { add(labels: Labels): void };
 
   constructor(metrics: Metrics, counts: LiveCounts) {
     metrics.collect('mcp_sessions', 'Live MCP sessions.', 'gauge', [], () => [
@@ -97,6 +98,11 @@ export class McpMetrics {
     this.streams = metrics.counter(
       'mcp_stream_resumptions_total',
       'Streams of other gateways that clients resumed here, by outcome.',
+      ['outcome'],
+    );
+    this.peerMessages = metrics.counter(
+      'mcp_peer_messages_total',
+      'Messages to the other gateways of a session by the shared store: sent, or lost.',
       ['outcome'],
     );
     metrics.collect(
@@ -155,6 +161,10 @@ export class McpMetrics {
 
   streamResumption(outcome: StreamOutcome): void {
     this.streams.add({ outcome });
+  }
+
+  peerMessage(outcome: 'sent' | 'lost'): void {
+    this.peerMessages.add({ outcome });
   }
 
   private *requests(): Iterable<Sample> {

@@ -4,7 +4,7 @@ import type { Logger } from '../../telemetry/index.ts';
 import { firstToEvict, type Budget } from '../limits/budget.ts';
 import { holderOf } from '../limits/budgets.ts';
 import type { Caller } from '../contract.ts';
-import { principalMark, serverMark } from './carriedState.ts';
+import { principalMark, sameMark, serverMark } from './carriedState.ts';
 import { EndedSessions } from './endedSessions.ts';
 import { RetainedMemory, RetainedMemoryPool } from '../limits/retainedMemory.ts';
 import { DetachedSessions } from './detachedSessions.ts';
@@ -13,7 +13,8 @@ import type { SessionFederation } from './sessionFederation.ts';
 import { Session, type SessionStart } from './session.ts';
 import type { Era } from '../messages/eras.ts';
 import { sessionLabel, type SessionSeal, type SessionTicket } from './sessionId.ts';
-import type { StoredEvents } from '../replicas/storedEvents.ts';
+import type { Envelope } from '../json/envelope.ts';
+import type { OtherGateways } from './otherGateways.ts';
 import type { TargetConnection, TargetPlace } from '../targets/kind/target.ts';
 import type { TakenUp } from '../targets/kind/targetRuntime.ts';
 import { TaskRegistry } from './taskRegistry.ts';
@@ -38,8 +39,8 @@ export interface SessionsOptions {
   /** May others open ids with our key while this process runs? */
   readonly isOnlyHolder: () => boolean;
   readonly onResumption: (outcome: ResumptionOutcome) => void;
-  /** The events that other processes can read; absent: none can. */
-  readonly events?: StoredEvents | undefined;
+  /** Absent: there is no store, or no other gateway has the key. */
+  readonly others?: OtherGateways | undefined;
 }
 
 /** The time for a target to leave when its session ends by itself, in milliseconds. */
@@ -56,9 +57,16 @@ export class Sessions {
   private readonly resumption: Resumption;
   private readonly retained = new RetainedMemoryPool();
   private closing = false;
+  /** The connection to the store over which live sessions were last looked up. */
+  private lookedUpBy = 0;
 
   constructor(options: SessionsOptions) {
     this.options = options;
+    options.others?.listen({
+      cancelled: (id, principal, notification) =>
+        this.heldFor(id, principal)?.notify(notification, undefined),
+      ended: (id, principal) => this.endedElsewhere(id, principal),
+    });
     const { ended } = this;
     this.tasks = new TaskRegistry(options.seal);
     this.resumption = new Resumption({ ...options, ended, onOutcome: options.onResumption });
@@ -124,18 +132,48 @@ export class Sessions {
     this.keepEvents(session);
   }
 
-  /** From now on other processes can read the events of the session. */
-  private keepEvents({ id, holder, principal, streams }: Session): void {
-    const { events, seal } = this.options;
-    const ticket = seal.open(id);
-    if (events === undefined || ticket === undefined) return;
-    streams.keepElsewhere(
-      events.of({
-        name: seal.nameFor('session', ticket.local),
-        holder: seal.nameFor('holder', holder),
-        key: seal.keyOf('events', ticket, principalMark(principal)),
-      }),
-    );
+  /** From now on other gateways can read the events of the session. */
+  private keepEvents(session: Session): void {
+    const events = this.options.others?.eventsOf(session);
+    if (events !== undefined) session.streams.keepElsewhere(events);
+  }
+
+  /** The live session with this id, if the principal is its owner. */
+  private heldFor(id: string, principal: Buffer): Session | undefined {
+    const session = this.live.get(id);
+    return session !== undefined && sameMark(principalMark(session.principal), principal)
+      ? session
+      : undefined;
+  }
+
+  /** The session was ended at another gateway, which has told its servers. */
+  private endedElsewhere(id: string, principal: Buffer): void {
+    const ticket = this.options.seal.open(id);
+    if (ticket?.carried === undefined || !sameMark(ticket.carried.principal, principal)) return;
+    this.ended.add(ticket.local);
+    this.detached.forget(id);
+    const session = this.live.get(id);
+    session?.log.info('Session ended at another gateway');
+    session?.leave();
+  }
+
+  /** Ends what other gateways have ended while the store could not be reached. */
+  private async lookUpEnded(others: OtherGateways): Promise<void> {
+    const shared = [...this.live.values()].filter((session) => session.shared);
+    this.lookedUpBy = others.connection;
+    try {
+      for (const id of await others.endedAmong(shared.map(({ id }) => id))) {
+        const session = this.live.get(id);
+        if (session !== undefined) this.endedElsewhere(id, principalMark(session.principal));
+      }
+    } catch {
+      this.lookedUpBy = 0;
+    }
+  }
+
+  /** The client takes back a request: if no call here has its id, the call may be at another gateway. */
+  cancelElsewhere(session: Session, notification: Envelope): void {
+    if (session.shared) this.options.others?.cancel(session, notification);
   }
 
   /**
@@ -173,10 +211,20 @@ export class Sessions {
     const { connection, ready } = this.options.resumeAt(target, session, caller, carried);
     session.targets.add(target, connection);
     this.keepEvents(session);
-    return this.resumption.begin(session, ticket.local, ready, () => {
+    const both = Promise.all([ready, this.notEnded(id)]).then(() => undefined);
+    return this.resumption.begin(session, ticket.local, both, () => {
       this.detached.forget(id);
       this.live.set(id, session);
     });
+  }
+
+  /**
+   * Resolves when the session has not ended at another gateway, as far as the store can tell: its server is asked, too.
+   * @throws GatewayError mcp_session_unknown (by the promise)
+   */
+  private async notEnded(id: string): Promise<void> {
+    const ended = await this.options.others?.endedAmong([id]).catch((): readonly string[] => []);
+    if (ended?.includes(id) === true) throw unknown('the session was ended at another gateway');
   }
 
   private make(
@@ -235,9 +283,10 @@ export class Sessions {
   async endSession(session: Session, graceMs: number): Promise<void> {
     const ticket = this.options.seal.open(session.id);
     if (ticket?.carried !== undefined) this.ended.add(ticket.local);
-    const { shared } = session;
+    const { shared, createdAt } = session;
+    const told = shared ? this.options.others?.end(session, createdAt) : undefined;
     const ending = this.end(session, graceMs);
-    if (shared) await ending;
+    if (shared) await Promise.all([ending, told]);
   }
 
   /** Gives up every call whose client has left. @param holder only in sessions of this one */
@@ -258,6 +307,10 @@ export class Sessions {
   tick(clock: number): void {
     const now = this.options.now();
     this.detached.tick(now);
+    const { others } = this.options;
+    others?.tick();
+    if (others !== undefined && others.connection !== 0 && others.connection !== this.lookedUpBy)
+      void this.lookUpEnded(others);
     for (const session of [...this.live.values()]) {
       session.tick(clock);
       if (now - session.lastUsedAt < this.options.ttlMs) continue;
