@@ -2,6 +2,7 @@
 const soak = '## Soak';
 const kubernetes = '## Kubernetes';
 const mcp = '## MCP';
+const large = '## Large MCP results';
 
 /** The section of a title, with it; undefined where there is none. */
 function sectionOf(results: string, title: string): string | undefined {
@@ -11,9 +12,12 @@ function sectionOf(results: string, title: string): string | undefined {
   return (end < 0 ? results.slice(start) : results.slice(start, end)).trimEnd();
 }
 
-/** The sections that `npm run bench:mcp`, `npm run bench:soak` and `npm run scale:kube` have written. */
+/**
+ * The sections that `npm run bench:mcp`, `npm run bench:large`, `npm run bench:soak` and `npm run scale:kube` have
+ * written.
+ */
 export const keptSections = (results: string): string[] =>
-  [mcp, soak, kubernetes].flatMap((title) => {
+  [mcp, large, soak, kubernetes].flatMap((title) => {
     const section = sectionOf(results, title);
     return section === undefined ? [] : [section, ''];
   });
@@ -34,6 +38,8 @@ const withSection =
 
 /** RESULTS.md with the section in the place of the one before it, or at the end. */
 export const withSoak = withSection(soak);
+/** The same, of large results. */
+export const withLarge = withSection(large);
 /** The same, of the cluster. */
 export const withKubernetes = withSection(kubernetes);
 /** The same, of MCP. */
