@@ -617,6 +617,14 @@ export const catalogue = {
     'A message of the client is over limits.maxMcpMessageBytes (or frontendPolicies.http.maxBufferSize, where only that is set), over limits.maxBodyBytes where that is lower, or has more values than limits.maxJsonNodes; the message has its size and the limit.',
     -32600,
   ),
+  mcp_response_broken: entry(
+    'upstream',
+    200,
+    'later',
+    'response broke off',
+    'The gateway had begun to forward a large response when the MCP server failed or the client lost its stream. A client that comes back for the response gets this error. The log says why it broke off.',
+    -32603,
+  ),
   mcp_message_too_large: entry(
     'upstream',
     200,

@@ -1,4 +1,11 @@
 import { StringDecoder } from 'node:string_decoder';
+import type { LargeLine } from './lineSplitter.ts';
+
+/** Takes the data of an event whose end has not come. */
+export interface LargeEvent extends LargeLine {
+  /** The event has another type, which came behind its data. */
+  cancel(): void;
+}
 
 /** Reads an event stream. */
 export interface EventHandler {
@@ -6,12 +13,19 @@ export interface EventHandler {
   onEvent(data: string): void;
   /** Takes an event over the limit: the first and the last characters of its data, and their total number. */
   onTooLong(head: string, tail: string, length: number): void;
+  /**
+   * An event of the type `message` with large data has begun.
+   * @returns the taker of its data, the beginning included; undefined if the event is to be joined as others are
+   */
+  onLarge?(head: readonly Buffer[]): LargeEvent | undefined;
   /** Takes an event of another type, with data or without; absent: such events are passed over. */
   onTyped?(type: string, data: string): void;
 }
 
 /** The characters that are kept at either end of a skipped event. */
 const shown = 512;
+/** Data over this length goes to a taker for large events, if there is one. */
+const largeData = 1_048_576;
 /** A stream that asks for an id longer than this is not resumed from there. */
 const maxIdLength = 1_024;
 
@@ -47,6 +61,14 @@ export class EventReader {
   /** The event is over the limit: the beginning of its data is kept, the rest is counted. */
   private skipped: { readonly head: string; tail: string } | undefined;
 
+  /** Takes the data of the event. */
+  private large: LargeEvent | undefined;
+  private askedForLarge = false;
+  /** The line goes to `large`, and has not ended. */
+  private inLargeLine = false;
+  /** A taker was told that the event is over the limit. */
+  private isReported = false;
+
   /** @param maxLength of the data of one event, in characters */
   constructor(taker: EventHandler, maxLength: number) {
     this.taker = taker;
@@ -56,6 +78,11 @@ export class EventReader {
   /** Stops: the taker gets no further events, not even of bytes that were taken already. */
   stop(): void {
     this.stopped = true;
+  }
+
+  /** A taker has got a part of an event. */
+  get isInLarge(): boolean {
+    return this.large !== undefined;
   }
 
   take(bytes: Buffer, from: number, to: number): void {
@@ -89,15 +116,55 @@ export class EventReader {
 
   private hold(piece: string): void {
     if (piece === '') return;
+    if (this.inLargeLine) {
+      this.addLarge(piece);
+      return;
+    }
     this.heldLength += piece.length;
     // The name of the field and the space behind its colon come on top; an event that is skipped needs its ends only.
     if (this.heldLength > this.maxLength + 16) {
       this.skip(this.held.join('') + piece);
       this.held = [];
-    } else this.held.push(piece);
+    } else {
+      this.held.push(piece);
+      if (this.heldLength > largeData && !this.askedForLarge) this.askForLarge();
+    }
+  }
+
+  /** The line is large: its data need not wait for its end, if it is all data of a message so far. */
+  private askForLarge(): void {
+    this.askedForLarge = true;
+    const isMessage = this.type === '' || this.type === 'message';
+    if (!isMessage || this.data.length > 0 || this.held[0]?.startsWith('data:') !== true) return;
+    const [first, ...others] = this.held;
+    const head = [first!.slice(first![5] === ' ' ? 6 : 5), ...others].map((piece) => Buffer.from(piece));
+    this.large = this.taker.onLarge?.(head);
+    if (this.large === undefined) return;
+    this.length = this.heldLength;
+    this.held = [];
+    this.heldLength = 0;
+    this.inLargeLine = true;
+  }
+
+  private addLarge(piece: string): void {
+    this.length += piece.length;
+    if (this.large === undefined || piece === '') return;
+    if (this.length <= this.maxLength) {
+      this.large.take(Buffer.from(piece));
+      return;
+    }
+    const { large } = this;
+    this.large = undefined;
+    this.isReported = true;
+    large.tooLong();
   }
 
   private line(rest: string): void {
+    if (this.inLargeLine) {
+      this.addLarge(rest);
+      this.inLargeLine = false;
+      return;
+    }
     const whole = this.heldLength;
     if (whole === 0) {
       this.field(rest);
@@ -127,6 +194,11 @@ export class EventReader {
   }
 
   private add(value: string): void {
+    if (this.large !== undefined || this.isReported) {
+      // A line break in JSON text is white space.
+      this.addLarge(` ${value}`);
+      return;
+    }
     if (this.skipped !== undefined || this.length + value.length > this.maxLength) {
       this.skip(value);
       return;
@@ -150,15 +222,24 @@ export class EventReader {
 
   /** An empty line: the event is whole. */
   private dispatch(): void {
-    const { data, length, type, id, skipped } = this;
+    const { data, length, type, id, skipped, large, isReported } = this;
     this.data = [];
     this.length = 0;
     this.type = '';
     this.id = undefined;
     this.skipped = undefined;
+    this.large = undefined;
+    this.askedForLarge = false;
+    this.isReported = false;
     if (id !== undefined) this.lastId = id;
     if (skipped !== undefined) {
       this.taker.onTooLong(skipped.head, skipped.tail, length);
+      return;
+    }
+    if (isReported) return;
+    if (large !== undefined) {
+      if (type === '' || type === 'message') large.end();
+      else large.cancel();
       return;
     }
     const text = data.length === 1 ? data[0]! : data.join('\n');

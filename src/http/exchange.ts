@@ -75,6 +75,8 @@ export interface Reply {
 export interface HttpReply {
   /** True once an answer has begun. */
   readonly started: boolean;
+  /** Answers to other requests go on the same stream: only whole messages may be written. */
+  readonly isShared?: boolean;
   /** True when the client is gone or the answer is complete. */
   readonly closed: boolean;
   send(reply: Reply): void;

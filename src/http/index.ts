@@ -2,7 +2,7 @@ export { parseAuthority, type Authority } from './authority.ts';
 export { Body, FRAMING, type ChunkSink } from './body.ts';
 export { HANDSHAKE, readClientHello, type ClientHello } from './clientHello.ts';
 export { HeaderEdits } from './edits.ts';
-export { EventReader, type EventHandler } from './eventReader.ts';
+export { EventReader, type EventHandler, type LargeEvent } from './eventReader.ts';
 export type {
   ClientCertificate,
   HeaderLine,
@@ -26,7 +26,7 @@ export { lastChunk, requestFields, responseText, switchText, trailerFields } fro
 export { COMPLETE, INCOMPLETE, parseRequest, parseResponse, refusal, type HeadLimits } from './parse.ts';
 export { FairShare, longestIdleOfLargest, type Held, type LargestHolder } from './fairShare.ts';
 export { forwardedClient, forwardedScheme, type ForwardedClient } from './forwardedFor.ts';
-export { LineSplitter, type LineReader } from './lineSplitter.ts';
+export { LineSplitter, type LargeLine, type LineReader } from './lineSplitter.ts';
 export { idempotentMethods } from './methods.ts';
 export { networkOf } from './network.ts';
 export { networks, type Networks } from './networks.ts';

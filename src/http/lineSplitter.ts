@@ -1,12 +1,27 @@
 const newline = 0x0a;
 /** Kept of both ends of a line that is too long, to find out whose answer it was. */
 const keptEdge = 512;
+/** A line over this length goes to a taker for large lines, if there is one. */
+const largeLine = 1_048_576;
+
+/** Takes the bytes of a line whose end has not come. */
+export interface LargeLine {
+  take(bytes: Buffer): void;
+  end(): void;
+  /** The line is over the limit; nothing more of it comes. */
+  tooLong(): void;
+}
 
 export interface LineReader {
   /** A whole line without its line break, decoded as UTF-8. */
   onLine(text: string): void;
   /** A line over the limit ended; only its ends are known. */
   onTooLong(head: string, tail: string, bytes: number): void;
+  /**
+   * A large line has begun.
+   * @returns the taker of its bytes, these included; undefined if it is to be joined as others are
+   */
+  onLarge?(head: readonly Buffer[]): LargeLine | undefined;
 }
 
 /**
@@ -18,6 +33,9 @@ export class LineSplitter {
   private length = 0;
   private head: Buffer | undefined;
   private tail: Buffer = Buffer.alloc(0);
+  /** Takes the bytes of the line. */
+  private large: LargeLine | undefined;
+  private askedForLarge = false;
   private readonly limit: () => number;
   private readonly reader: LineReader;
 
@@ -50,11 +68,19 @@ export class LineSplitter {
       return;
     }
     if (end > start || this.length === 0) this.keep(chunk.subarray(start, end), limit);
+    if (this.large !== undefined) {
+      const { large } = this;
+      this.reset();
+      large.end();
+      return;
+    }
     if (this.head !== undefined) {
       const bytes = this.length;
       const head = this.head.toString('latin1');
       const tail = this.tail.toString('latin1');
+      const isReported = this.askedForLarge && this.head.length === 0;
       this.reset();
+      if (isReported) return;
       this.reader.onTooLong(head, tail, bytes);
       return;
     }
@@ -70,8 +96,13 @@ export class LineSplitter {
 
   private keep(part: Buffer, limit: number): void {
     this.length += part.length;
+    if (this.large !== undefined) {
+      this.keepLarge(this.large, part, limit);
+      return;
+    }
     if (this.head === undefined) {
       this.parts.push(part);
+      if (this.length > largeLine && this.length <= limit && !this.askedForLarge) this.askForLarge();
       if (this.length <= limit) return;
       const all = Buffer.concat(this.parts, this.length);
       this.parts = [];
@@ -83,9 +114,28 @@ export class LineSplitter {
     this.tail = Buffer.from(joined.subarray(-keptEdge));
   }
 
+  private askForLarge(): void {
+    this.askedForLarge = true;
+    this.large = this.reader.onLarge?.(this.parts);
+    if (this.large !== undefined) this.parts = [];
+  }
+
+  private keepLarge(large: LargeLine, part: Buffer, limit: number): void {
+    if (this.length <= limit) {
+      large.take(part);
+      return;
+    }
+    // The rest is skipped, as that of every line over the limit; the taker has reported it.
+    this.large = undefined;
+    this.head = Buffer.alloc(0);
+    large.tooLong();
+  }
+
   private reset(): void {
     this.parts = [];
     this.length = 0;
     this.head = undefined;
+    this.large = undefined;
+    this.askedForLarge = false;
   }
 }

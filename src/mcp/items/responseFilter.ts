@@ -10,12 +10,22 @@ export interface FilteredResponse {
   readonly next?: string;
 }
 
+/** The view of a caller on single members of a result. */
+export interface MemberFilter {
+  /** The members that the view is about; the others are as the server wrote them. */
+  readonly watched: ReadonlySet<string>;
+  /** @returns the text in the place of the value; undefined if the response cannot be used */
+  filterMember(name: string, value: string): string | undefined;
+}
+
 export const unfiltered: FilteredResponse = { edits: [] };
 
 /** The view of a caller on the responses to a request. */
 export interface ResponseFilter {
   /** @returns the error that takes the place of a response of which the caller may see nothing */
   filter(response: Envelope): FilteredResponse | GatewayError;
+  /** The same for a response that comes in parts; undefined where the response must be whole. */
+  readonly ofMembers?: MemberFilter | undefined;
 }
 
 /** Applies one view after the other; they must not change the same place. */

@@ -132,6 +132,7 @@ class SsePart implements ReplyStream {
 /** The answer to a POST of HTTP+SSE, which goes on the event stream of the session. */
 export class SseAnswer implements HttpReply {
   started = false;
+  readonly isShared = true;
   private readonly whole: SseStream;
   private readonly idText: string | undefined;
   private readonly part: () => ReplyStream;

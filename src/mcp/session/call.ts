@@ -2,11 +2,13 @@ import { GatewayError, type ErrorCode } from '../../errors.ts';
 import type { CallAnswer } from './callAnswer.ts';
 import { cut, type Envelope, type RpcId } from '../json/envelope.ts';
 import { splice } from '../json/scan.ts';
-import type { CallStats } from './mcpMetrics.ts';
+import type { Logger } from '../../telemetry/index.ts';
+import { brokenOff, type ResponseParts } from './largeAnswer.ts';
+import type { CallStats, Outcome } from './mcpMetrics.ts';
 import type { Tally } from '../limits/budget.ts';
 import { errorResponse } from '../messages/rpcError.ts';
-import type { Waiter } from '../targets/kind/target.ts';
-import { unfiltered, type ResponseFilter } from '../items/responseFilter.ts';
+import type { LargeAnswer, Waiter } from '../targets/kind/target.ts';
+import { unfiltered, type MemberFilter, type ResponseFilter } from '../items/responseFilter.ts';
 
 export interface CallStart {
   readonly answer: CallAnswer;
@@ -21,8 +23,10 @@ export interface CallStart {
   /** Counts the call for its caller. */
   readonly tally: Tally;
   /** Hears that the client uses its session. */
-  readonly session: { touch(): void };
+  readonly session: { touch(): void; readonly log: Logger };
 }
+
+const everyMember: MemberFilter = { watched: new Set(), filterMember: (_name, value) => value };
 
 /** Errors with an HTTP status of their own concern the session and not this call alone. */
 const refusesAll: ReadonlySet<ErrorCode> = new Set([
@@ -52,6 +56,8 @@ export class Call implements Waiter {
   private readonly since = performance.now();
   private readonly session: CallStart['session'];
   private tally: Tally | undefined;
+  /** The response while it arrives in parts. */
+  private parts: ResponseParts | undefined;
 
   constructor(start: CallStart) {
     const { text, idSpan, id, method } = start.request;
@@ -75,12 +81,30 @@ export class Call implements Waiter {
     const { text, idSpan, isError } = response;
     const shown = this.filter === undefined || isError ? unfiltered : this.filter.filter(response);
     if (!(shown instanceof GatewayError) && shown.next !== undefined && this.goesOn(shown.next)) return;
-    this.over();
-    this.stats.ended(isError ? 'error' : 'ok', performance.now() - this.since);
+    this.ended(isError ? 'error' : 'ok');
     if (shown instanceof GatewayError) this.answer.respond(errorResponse(shown, this.idText));
     else if (shown.edits.length > 0)
       this.answer.respond(splice(text, [...shown.edits, { ...idSpan, replacement: this.idText }]));
     else this.answer.respond(text.slice(0, idSpan.start) + this.idText + text.slice(idSpan.end));
+  }
+
+  beginLarge(): LargeAnswer | undefined {
+    const { filter, idText } = this;
+    const view = filter === undefined ? everyMember : filter.ofMembers;
+    if (view === undefined) return undefined;
+    const parts = this.answer.respondInParts?.(errorResponse(brokenOff(), idText));
+    if (parts === undefined) return undefined;
+    this.parts = parts;
+    return {
+      watched: view.watched,
+      idText,
+      resultMember: (name, value) => view.filterMember(name, value),
+      write: (bytes) => parts.write(bytes),
+      end: () => {
+        this.ended('ok');
+        parts.end();
+      },
+    };
   }
 
   /** Clients take an empty page for the end of the list: where nothing is left of one, the next one takes its place. */
@@ -91,17 +115,34 @@ export class Call implements Waiter {
   }
 
   failed(error: GatewayError): void {
-    this.over();
-    this.stats.ended('failed', performance.now() - this.since);
+    this.ended('failed');
+    if (this.breakOff(error)) return;
     if (refusesAll.has(error.code) && this.answer.refuse(error, this.idText)) return;
     this.answer.respond(errorResponse(error, this.idText));
   }
 
   /** The client takes its request back; a response that still comes is dropped. */
   cancelled(error: GatewayError): void {
+    this.ended('cancelled');
+    if (!this.breakOff(error)) this.answer.skip(errorResponse(error, this.idText));
+  }
+
+  /** @returns false where the client has got nothing of a response yet */
+  private breakOff(error: GatewayError): boolean {
+    if (this.parts === undefined) return false;
+    const { code, message, detail } = error;
+    this.session.log.warn('Response broke off: its client has got a part of it', {
+      code,
+      reason: message,
+      detail,
+    });
+    this.parts.breakOff(errorResponse(error, this.idText));
+    return true;
+  }
+
+  private ended(outcome: Outcome): void {
     this.over();
-    this.stats.ended('cancelled', performance.now() - this.since);
-    this.answer.skip(errorResponse(error, this.idText));
+    this.stats.ended(outcome, performance.now() - this.since);
   }
 
   /** The call is under way no more. */

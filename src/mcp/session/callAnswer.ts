@@ -1,3 +1,4 @@
+import type { ResponseParts } from './largeAnswer.ts';
 import type { GatewayError } from '../../errors.ts';
 import type { ItemName, ItemRules } from '../items/itemRules.ts';
 import type { ItemNameSource } from '../items/itemVisibility.ts';
@@ -24,6 +25,12 @@ export interface CallAnswer {
   withdraw(askedId: RpcId, notice: string): void;
   /** Sends the response to one of the requests; the last one ends the answer. */
   respond(message: string): void;
+  /**
+   * Begins the response to the only request, which comes in parts.
+   * @param kept the response for a client that loses its stream and comes back
+   * @returns undefined where the response must be whole
+   */
+  respondInParts?(kept: string): ResponseParts | undefined;
   /** Refuses the whole as if it had not begun; false where it has. */
   refuse(error: GatewayError, idText: string): boolean;
   /** Skips a request that will never be answered (it was cancelled): the answer ends without it. */

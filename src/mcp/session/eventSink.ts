@@ -1,41 +1,30 @@
 import type { Journal, JournalEvent } from './journal.ts';
 import type { ItemRules } from '../items/itemRules.ts';
 import { canSeeItem, type ItemNameSource } from '../items/itemVisibility.ts';
+import { PacedStream, type PressureGauge } from './pacedStream.ts';
 import { formatComment, formatEvent, type ReplyStream } from '../../http/index.ts';
 
-/** Bytes waiting for a slow client at which its targets are no longer read. */
-const highWater = 1_048_576;
 /** After this long without an event a comment is sent, in milliseconds: time-outs in between start at 30 s. */
 const keepAliveMs = 15_000;
 /** The time that a client is told to wait before it resumes a stream, in milliseconds. */
 const retryMs = 1_000;
 
-/** Told when a stream begins to hold back its session and when it no longer does. */
-export interface PressureGauge {
-  pressed(): void;
-  eased(): void;
-}
-
 /** An event stream to the client: framing, keep-alive, and the handling of a client that does not read. */
 export class EventSink {
   readonly journal: Journal;
-  private readonly stream: ReplyStream;
-  private readonly gauge: PressureGauge;
+  private readonly stream: PacedStream;
   /** Decides which items the reader of the stream may know of. */
   readonly itemRules: ItemRules | undefined;
-  private full = false;
   private lastWrite: number;
-  /** Bytes pending at the tick before; 0 when the stream was not full then. */
-  private pendingBefore = 0;
+  /** Events that wait for the end of one that is sent in parts; undefined while none is. */
+  private waiting: string[] | undefined;
 
   /** @param itemRules the rules of the caller who reads the stream */
   constructor(stream: ReplyStream, gauge: PressureGauge, journal: Journal, itemRules?: ItemRules) {
     this.itemRules = itemRules;
-    this.stream = stream;
-    this.gauge = gauge;
+    this.stream = new PacedStream(stream, gauge);
     this.journal = journal;
     this.lastWrite = performance.now();
-    stream.onDrain(() => this.ease());
   }
 
   get closed(): boolean {
@@ -71,47 +60,62 @@ export class EventSink {
     this.write(formatComment(text));
   }
 
+  /**
+   * Begins an event whose data comes in parts. Its data must be one line.
+   * @param kept the message for a client that comes back for the event, which is too large to be kept
+   * @returns false while another event is sent in parts
+   */
+  beginParts(kept: string): boolean {
+    if (this.waiting !== undefined) return false;
+    const id = this.journal.record(kept);
+    this.write(`event: message\n${id === undefined ? '' : `id: ${id}\n`}data: `);
+    this.waiting = [];
+    return true;
+  }
+
+  writePart(bytes: Buffer): void {
+    this.stream.write(bytes);
+    this.lastWrite = performance.now();
+  }
+
+  endParts(): void {
+    this.endEvent('\n\n');
+  }
+
+  /** The data is not whole. A later field gives the event another type, which readers of messages ignore. */
+  breakOffParts(): void {
+    this.endEvent('\nevent: broken\n\n');
+  }
+
+  private endEvent(rest: string): void {
+    const waiting = this.waiting ?? [];
+    this.waiting = undefined;
+    for (const text of [rest, ...waiting]) this.write(text);
+  }
+
   end(): void {
-    this.ease();
-    if (!this.stream.closed) this.stream.end();
+    this.stream.end();
   }
 
   /** The client left, or the stream ended in another way. */
   dropped(): void {
-    this.ease();
+    this.stream.ease();
   }
 
   /** Every few seconds: keeps the stream alive, and cuts it when the client took nothing since the last call. */
   tick(now: number): void {
     if (this.stream.closed) return;
-    if (this.full) {
-      const pending = this.stream.pendingBytes;
-      if (pending < highWater) this.ease();
-      else if (this.pendingBefore !== 0 && pending >= this.pendingBefore) {
-        this.stream.destroy();
-        this.ease();
-      } else this.pendingBefore = pending;
-      return;
-    }
-    if (now - this.lastWrite >= keepAliveMs) {
-      this.comment('keep-alive');
-      this.lastWrite = now;
-    }
+    if (this.stream.isFull) this.stream.tick();
+    else if (this.waiting === undefined && now - this.lastWrite >= keepAliveMs) this.comment('keep-alive');
   }
 
   private write(text: string): void {
     if (this.stream.closed) return;
-    const taken = this.stream.write(text);
+    if (this.waiting !== undefined) {
+      this.waiting.push(text);
+      return;
+    }
+    this.stream.write(text);
     this.lastWrite = performance.now();
-    if (taken || this.full || this.stream.pendingBytes < highWater) return;
-    this.full = true;
-    this.pendingBefore = 0;
-    this.gauge.pressed();
-  }
-
-  private ease(): void {
-    if (!this.full) return;
-    this.full = false;
-    this.gauge.eased();
   }
 }

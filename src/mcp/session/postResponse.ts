@@ -3,7 +3,9 @@ import { eventStreamHeaders, type HeaderLine, type HttpReply } from '../../http/
 import type { RpcId } from '../json/envelope.ts';
 import type { Accepted } from '../messages/accept.ts';
 import type { CallAnswer } from './callAnswer.ts';
-import { EventSink, type PressureGauge } from './eventSink.ts';
+import { EventSink } from './eventSink.ts';
+import { EventParts, JsonParts, nobody, type ResponseParts } from './largeAnswer.ts';
+import { PacedStream, type PressureGauge } from './pacedStream.ts';
 import type { Journal } from './journal.ts';
 import type { ItemRules } from '../items/itemRules.ts';
 import type { ItemNameSource } from '../items/itemVisibility.ts';
@@ -40,6 +42,8 @@ export class PostResponse implements CallAnswer {
   /** Responses of a batch so far; undefined where there is one message. */
   private readonly parts: string[] | undefined;
   private sink: EventSink | undefined;
+  /** The response that is sent as JSON while it arrives. */
+  private jsonParts: JsonParts | undefined;
 
   /**
    * @param count requests to be answered; `batch`: as a list, even when it is one
@@ -122,6 +126,25 @@ export class PostResponse implements CallAnswer {
     if (this.left === 0) this.finish();
   }
 
+  respondInParts(kept: string): ResponseParts | undefined {
+    if (this.closed) return nobody;
+    if (this.parts !== undefined || this.left !== 1 || this.reply.isShared === true) return undefined;
+    if (this.sink === undefined && this.accepted.json && !this.accepted.prefersEvents) {
+      const stream = this.reply.open(200, [jsonType, ...this.headers]);
+      const json = new JsonParts(new PacedStream(stream, this.host));
+      this.reply.onClose(() => json.dropped());
+      this.jsonParts = json;
+      return json;
+    }
+    const sink = this.stream();
+    if (!sink.beginParts(kept)) return undefined;
+    return new EventParts(sink, () => {
+      if (this.left === 0) return;
+      this.left = 0;
+      this.finish();
+    });
+  }
+
   /**
    * The session is not there (any more), so the whole is refused, as it would have been at once.
    * @returns false where it has begun, and goes on as it is
@@ -155,6 +178,7 @@ export class PostResponse implements CallAnswer {
   /** Every few seconds. */
   tick(now: number): void {
     if (this.closed) return;
+    this.jsonParts?.tick();
     if (this.sink !== undefined) this.sink.tick(now);
     else if (this.takesEvents && now - this.since >= streamAfterMs) {
       const sink = this.stream();

@@ -1,13 +1,19 @@
 /** The places where messages name tasks, and the name that each reader finds there. */
 
-import type { GatewayError } from '../../errors.ts';
+import { GatewayError } from '../../errors.ts';
 import { memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
-import type { Edit } from '../json/scan.ts';
+import { ownResult } from '../json/ownMessage.ts';
+import { splice, type Edit } from '../json/scan.ts';
 import type { ItemRules } from '../items/itemRules.ts';
 import { filterList } from '../items/listFilter.ts';
 import { targetError } from '../messages/rpcError.ts';
 import type { KnownTask, TaskRegistry, TaskItem, TaskOwner } from './taskRegistry.ts';
-import { unfiltered, type FilteredResponse, type ResponseFilter } from '../items/responseFilter.ts';
+import {
+  unfiltered,
+  type FilteredResponse,
+  type MemberFilter,
+  type ResponseFilter,
+} from '../items/responseFilter.ts';
 
 const relatedTask = 'io.modelcontextprotocol/related-task';
 /** Stands in place of an id that is not the reader's. */
@@ -177,6 +183,9 @@ class TaskListView implements ResponseFilter {
   }
 }
 
+/** The members of a result that tell of a task. */
+const namesOfTasks: ReadonlySet<string> = new Set(['task', '_meta', 'resultType']);
+
 /** A response that may tell of the task that it is about, of a new one, or of one that it is related to. */
 class TaskView implements ResponseFilter {
   private readonly book: TaskRegistry;
@@ -223,6 +232,21 @@ class TaskView implements ResponseFilter {
     }
     return { edits };
   }
+
+  get ofMembers(): MemberFilter | undefined {
+    const isAboutTask = this.about !== undefined && 'id' in this.about;
+    return isAboutTask ? undefined : { watched: namesOfTasks, filterMember: this.filterMember };
+  }
+
+  private readonly filterMember = (name: string, value: string): string | undefined => {
+    // The result would be about a task, which has no large results.
+    if (name === 'resultType') return value === '"task"' ? undefined : value;
+    const before = `{${JSON.stringify(name)}:`;
+    const alone = ownResult(`${before}${value}}`);
+    const shown = this.filter(alone);
+    if (shown instanceof GatewayError) return undefined;
+    return splice(alone.text, shown.edits).slice(alone.body!.start + before.length, -2);
+  };
 
   /** Is the whole result about a task? */
   private tellsOfTask({ text, body }: Envelope): boolean {

@@ -1,4 +1,5 @@
 import type { GatewayError } from '../../../errors.ts';
+import type { LargeEvent } from '../../../http/index.ts';
 import type { Limits } from '../../../model/index.ts';
 import type { Reach } from '../../contract.ts';
 import type { PinnedSession } from './pinnedSession.ts';
@@ -31,6 +32,8 @@ export interface RequestHost {
   readonly paused: boolean;
   /** Receives messages, on the stream of a call or of none. */
   receive(text: string, wireId: number): void;
+  /** A large message has begun. @returns undefined for a message that has to be read whole */
+  receiveLarge(head: readonly Buffer[], wireId: number): LargeEvent | undefined;
   /** Is the call still to be answered? */
   waits(wireId: number): boolean;
   /** Has the call a time limit of its own? */

@@ -4,7 +4,8 @@ import type { GatewayError } from '../../../errors.ts';
 import { recordingLog } from '../../harness.testing.ts';
 import { Waits } from '../kind/waiter.testing.ts';
 import { PendingCalls } from './pendingCalls.ts';
-import { MessageReader, type MessageReceiver } from './messageReader.ts';
+import { MessageReader } from './messageReader.ts';
+import type { MessageReceiver } from './messageReceiver.ts';
 
 /** A connection whose calls 1 to `count` wait. */
 function connection(count: number) {
@@ -22,6 +23,7 @@ function connection(count: number) {
       if (method === 'break') throw new Error('a defect');
       said.push(`${kind} ${method} on ${wireId}`);
     },
+    progressed: () => undefined,
     settled: (wireId) => void settled.push(wireId),
     failed: (wireId: number, error: GatewayError) => calling.take(wireId)?.failed(error),
   };

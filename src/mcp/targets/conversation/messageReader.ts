@@ -1,26 +1,14 @@
-import type { GatewayError } from '../../../errors.ts';
 import { stackOf } from '../../../errorText.ts';
-import { ThrottledLog, type Logger } from '../../../telemetry/index.ts';
+import type { LargeEvent } from '../../../http/index.ts';
+import { ThrottledLog } from '../../../telemetry/index.ts';
 import type { Envelope } from '../../json/envelope.ts';
 import { wireIdOf, type InvalidMessage } from '../../json/invalidMessage.ts';
 import { targetError } from '../../messages/rpcError.ts';
 import { deliverResponse } from './deliverResponse.ts';
+import { LargeResponse } from './largeResponse.ts';
 import { idOfLongLine } from './longLine.ts';
-import type { PendingCalls } from './pendingCalls.ts';
+import type { MessageReceiver } from './messageReceiver.ts';
 import { readMessages } from './readMessages.ts';
-
-/** The connection whose messages are read. */
-export interface MessageReceiver {
-  readonly name: string;
-  readonly log: Logger;
-  readonly calling: PendingCalls;
-  /** A request or notification of the server. */
-  onMessage(message: Envelope, wireId: number): void;
-  /** The call is answered. */
-  settled(wireId: number): void;
-  /** The call will never be answered. */
-  failed(wireId: number, error: GatewayError): void;
-}
 
 /** Most characters that the log gets of a text that is no message. */
 const maxShown = 200;
@@ -38,6 +26,15 @@ export class MessageReader {
   constructor(receiver: MessageReceiver) {
     this.receiver = receiver;
     this.garbage = new ThrottledLog(receiver.log, 'Output of the target skipped: not an MCP message');
+  }
+
+  /**
+   * A large message has begun.
+   * @param wireId the call on whose stream it comes; 0 where the transport does not say
+   * @returns undefined for a message that has to be read whole
+   */
+  takeLarge(head: readonly Buffer[], wireId = 0): LargeEvent | undefined {
+    return LargeResponse.begin(head, wireId, this.receiver);
   }
 
   /** @param wireId the call on whose stream the text came; 0 where the transport does not say */

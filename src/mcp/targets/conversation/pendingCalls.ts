@@ -13,9 +13,14 @@ export interface Delayed {
   readonly waiter: Waiter;
 }
 
+/** Calls that were given up and are remembered; the server answers only a few of them. */
+const maxUnanswered = 64;
+
 /** The calls of one connection: those its server was asked, and those that wait for the next server. */
 export class PendingCalls {
   private readonly sent = new Map<number, Waiter>();
+  /** Calls that were given up: a server may answer them all the same. */
+  private readonly unanswered = new Set<number>();
   private delayed: Delayed[] = [];
   private delayedSince = 0;
   /** The actions to run once the request with this id on the wire succeeds. */
@@ -74,14 +79,18 @@ export class PendingCalls {
   }
 
   /** Takes out the call that a response answers, and notes what the server has accepted. */
-  settle(response: Envelope): Waiter | undefined {
-    const wireId = response.id;
-    if (typeof wireId !== 'number') return undefined;
+  settle({ id, isError }: Envelope): Waiter | undefined {
+    return typeof id === 'number' ? this.settleAs(id, isError) : undefined;
+  }
+
+  settleAs(wireId: number, isError: boolean): Waiter | undefined {
     if (this.notes.size > 0) {
-      if (!response.isError) this.notes.get(wireId)?.();
+      if (!isError) this.notes.get(wireId)?.();
       this.notes.delete(wireId);
     }
-    return this.take(wireId);
+    const waiter = this.take(wireId);
+    if (waiter === undefined) this.unanswered.delete(wireId);
+    return waiter;
   }
 
   take(wireId: number): Waiter | undefined {
@@ -101,8 +110,13 @@ export class PendingCalls {
     return sole;
   }
 
+  /** The only call that the server can still answer. */
+  get certain(): number | undefined {
+    return this.sent.size === 1 && this.unanswered.size === 0 ? this.sole : undefined;
+  }
+
   forget(wireId: number): void {
-    this.sent.delete(wireId);
+    if (this.sent.delete(wireId) && this.unanswered.size < maxUnanswered) this.unanswered.add(wireId);
     this.notes.delete(wireId);
     this.delayed = this.delayed.filter((one) => one.wireId !== wireId);
   }
@@ -128,6 +142,7 @@ export class PendingCalls {
 
   /** Fails what the server was asked; what waits for the next one goes on waiting. */
   fail(error: GatewayError): void {
+    this.unanswered.clear();
     const waiters = [...this.sent.values()];
     for (const wireId of this.sent.keys()) this.notes.delete(wireId);
     this.sent.clear();

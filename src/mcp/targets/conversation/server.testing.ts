@@ -92,6 +92,11 @@ export class Host implements StreamHost {
     this.limits = { ...defaults.limits, ...limits };
   }
 
+  /** Every message is received whole. */
+  receiveLarge(): undefined {
+    return undefined;
+  }
+
   /** A message with a response to a call takes the call out. */
   receive(text: string): void {
     this.received.push(text);

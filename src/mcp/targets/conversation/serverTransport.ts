@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { GatewayError } from '../../../errors.ts';
-import type { HeaderLine } from '../../../http/index.ts';
+import type { HeaderLine, LargeEvent } from '../../../http/index.ts';
 import type { Limits } from '../../../model/index.ts';
 import { ThrottledLog, type Logger } from '../../../telemetry/index.ts';
 import type { Reach } from '../../contract.ts';
@@ -9,7 +9,8 @@ import { CallTimeouts, type CallLimit } from '../../limits/callTimeouts.ts';
 import type { MessageOrigin } from '../kind/target.ts';
 import type { InFlightRequest, RequestHost } from './inFlightRequest.ts';
 import { InFlightRequests } from './inFlightRequests.ts';
-import { MessageReader, type MessageReceiver } from './messageReader.ts';
+import { MessageReader } from './messageReader.ts';
+import type { MessageReceiver } from './messageReceiver.ts';
 import { PendingCalls } from './pendingCalls.ts';
 import type { PinnedSession } from './pinnedSession.ts';
 
@@ -185,6 +186,10 @@ export abstract class ServerTransport implements RequestHost, MessageReceiver {
   receive(text: string, wireId: number): void {
     // In JSON text a line break can only be white space.
     this.reader.take(/[\r\n]/.test(text) ? text.replaceAll(/[\r\n]/g, ' ') : text, wireId);
+  }
+
+  receiveLarge(head: readonly Buffer[], wireId: number): LargeEvent | undefined {
+    return this.reader.takeLarge(head, wireId);
   }
 
   waits(wireId: number): boolean {

@@ -1,5 +1,11 @@
 import type { ErrorCode, GatewayError } from '../../../errors.ts';
-import { EventReader, type EventHandler, type Head, type HeaderLine } from '../../../http/index.ts';
+import {
+  EventReader,
+  type EventHandler,
+  type Head,
+  type HeaderLine,
+  type LargeEvent,
+} from '../../../http/index.ts';
 import type { ResponseHandler, Endpoint } from '../../../upstream/index.ts';
 import { isJson } from '../../messages/accept.ts';
 import { isRepeatable } from '../../messages/mcpMethods.ts';
@@ -29,6 +35,8 @@ export interface PostStart {
   readonly done?: (error?: GatewayError) => void;
 }
 
+/** An answer over this length goes to the client while it arrives, if possible. */
+const largeBody = 1_048_576;
 /** The bytes that are read of an answer that is a failure. */
 const maxProblemBytes = 16_384;
 /** The characters of it that go into the log. */
@@ -54,6 +62,8 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
   private reader: EventReader | undefined;
   private parts: Buffer[] = [];
   private length = 0;
+  /** Takes the answer as JSON, once it is large. */
+  private large: LargeEvent | undefined;
   private status = 0;
   /** A hint from the head of an answer that is a failure, for the log. */
   private hint = '';
@@ -105,6 +115,7 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
   }
 
   resume(): void {
+    this.lastByteAt = performance.now();
     this.exchange.resume();
   }
 
@@ -183,14 +194,18 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
       return;
     }
     const most = this.mode === 'json' ? this.host.limits.maxMcpMessageBytes : maxProblemBytes;
-    const room = most - this.length;
+    const before = this.length;
+    const room = most - before;
     this.length += to - from;
     if (this.mode === 'json' && this.length > most) {
       this.tooLong();
       return;
     }
-    this.parts.push(Buffer.from(bytes.subarray(from, Math.min(to, from + room))));
+    const part = Buffer.from(bytes.subarray(from, Math.min(to, from + room)));
+    if (this.large !== undefined) this.large.take(part);
+    else this.parts.push(part);
     if (this.length > most) this.problem();
+    else if (this.mode === 'json' && before <= largeBody && this.length > largeBody) this.begunLarge();
   }
 
   onEnd(): void {
@@ -208,6 +223,11 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
     else this.finish(connectionError(this.host.name, code, detail));
   }
 
+  private begunLarge(): void {
+    this.large = this.host.receiveLarge(this.parts, this.wireId);
+    if (this.large !== undefined) this.parts = [];
+  }
+
   // EventHandler
 
   onEvent(data: string): void {
@@ -215,6 +235,10 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
     const { wireId } = this.start;
     host.receive(data, wireId);
     if (this.settledAt === 0 && !host.waits(wireId)) this.settledAt = performance.now();
+  }
+
+  onLarge(head: readonly Buffer[]): LargeEvent | undefined {
+    return this.host.receiveLarge(head, this.wireId);
   }
 
   onTooLong(head: string, tail: string): void {
@@ -228,9 +252,11 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
   private response(): void {
     const { host } = this;
     const { wireId } = this.start;
-    const text = Buffer.concat(this.parts).toString();
-    this.parts = [];
-    host.receive(text, wireId);
+    if (this.large === undefined) {
+      const text = Buffer.concat(this.parts).toString();
+      this.parts = [];
+      host.receive(text, wireId);
+    } else this.large.end();
     if (host.waits(wireId))
       this.finish(targetError('mcp_target_failed', host.name, 'answered with something that is no response'));
     else this.finish();
@@ -241,7 +267,8 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
     const { session, wireId } = this.start;
     this.ended = true;
     if (host.waits(wireId)) {
-      if (reader?.lastId === undefined)
+      // A client that has got a part of the response cannot take it from the beginning.
+      if (reader?.lastId === undefined || reader.isInLarge)
         host.failed(wireId, targetError('mcp_target_failed', host.name, what, detail));
       else host.broken(session, wireId, reader);
     }

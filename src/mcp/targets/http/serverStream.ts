@@ -1,6 +1,6 @@
 import type { ResponseHandler } from '../../../upstream/index.ts';
 import type { ErrorCode, GatewayError } from '../../../errors.ts';
-import { EventReader, type EventHandler, type Head } from '../../../http/index.ts';
+import { EventReader, type EventHandler, type Head, type LargeEvent } from '../../../http/index.ts';
 import { Backoff } from '../conversation/backoff.ts';
 import { idOfLongLine } from '../conversation/longLine.ts';
 import { targetError } from '../../messages/rpcError.ts';
@@ -224,6 +224,11 @@ export class ServerStream implements ResponseHandler, EventHandler, InFlightRequ
     if (wireId !== 0 && this.settledAt === 0 && !host.waits(wireId)) this.settledAt = performance.now();
   }
 
+  onLarge(head: readonly Buffer[]): LargeEvent | undefined {
+    this.fruitful = true;
+    return this.host.receiveLarge(head, this.wireId);
+  }
+
   onTooLong(head: string, tail: string): void {
     const { wireId } = this;
     const error = targetError(
@@ -239,6 +244,8 @@ export class ServerStream implements ResponseHandler, EventHandler, InFlightRequ
     if (this.ended) return;
     const { wireId } = this;
     if (wireId !== 0 && !this.host.waits(wireId)) this.abandon();
+    // A client that has got a part of the response cannot take it from the beginning.
+    else if (wireId !== 0 && this.reader?.isInLarge === true) this.give(error);
     else if (this.fruitful || performance.now() - this.openedAt >= goodMs) this.later(this.waitMs);
     else this.failed(error);
   }

@@ -9,10 +9,25 @@ import type { Outgoing } from '../../messages/outgoing.ts';
 /** May whoever reads the session's streams know of the resource? */
 export type CanSeeResource = (uri: string) => boolean;
 
-/** Waits for the response to one request. Exactly one of the two is called, once. */
+/** Takes a response that goes to the client while it arrives; the failure of its call breaks it off. */
+export interface LargeAnswer {
+  /** Members of the result that must be whole before they can go on. */
+  readonly watched: ReadonlySet<string>;
+  /** The id of the request, as the client wrote it. */
+  readonly idText: string;
+  /** @returns the text in the place of the value of a watched member; undefined if it cannot be used */
+  resultMember(name: string, value: string): string | undefined;
+  write(bytes: Buffer): void;
+  /** The response is whole: the call is answered. */
+  end(): void;
+}
+
+/** Waits for the response to one request. Exactly one of the first two is called, once, or `end` of a large answer. */
 export interface Waiter {
   answered(response: Envelope): void;
   failed(error: GatewayError): void;
+  /** A large response has begun. @returns undefined where it must be whole before it can be passed on */
+  beginLarge?(): LargeAnswer | undefined;
   /** True when nobody would get the response any more. */
   readonly abandoned?: boolean;
   /** It waits for as long as the session lives: no message without an id is about it. */

@@ -1,5 +1,5 @@
 import type { ErrorCode, GatewayError } from '../../../errors.ts';
-import { EventReader, type EventHandler, type Head } from '../../../http/index.ts';
+import { EventReader, type EventHandler, type Head, type LargeEvent } from '../../../http/index.ts';
 import type { Endpoint, ResponseHandler } from '../../../upstream/index.ts';
 import type { Reach } from '../../contract.ts';
 import { targetError } from '../../messages/rpcError.ts';
@@ -152,6 +152,10 @@ export class EndpointStream implements ResponseHandler, EventHandler, InFlightRe
     }
     this.path = path;
     for (const then of this.waiting.splice(0)) then(path);
+  }
+
+  onLarge(head: readonly Buffer[]): LargeEvent | undefined {
+    return this.host.receiveLarge(head, 0);
   }
 
   onTooLong(head: string, tail: string): void {

@@ -13,7 +13,8 @@ import type { Children } from './children.ts';
 import { CallTimeouts, type CallLimit } from '../../limits/callTimeouts.ts';
 import { idOfLongLine } from '../conversation/longLine.ts';
 import { PendingCalls } from '../conversation/pendingCalls.ts';
-import { MessageReader, type MessageReceiver } from '../conversation/messageReader.ts';
+import { MessageReader } from '../conversation/messageReader.ts';
+import type { MessageReceiver } from '../conversation/messageReceiver.ts';
 import { SessionReplay, type WireRequest } from '../conversation/sessionReplay.ts';
 import type { Claim, Slot, SlotUser } from './slots.ts';
 import { failureOf } from './failure.ts';
@@ -363,6 +364,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
       onLine: (text) => {
         if (child === this.child) this.reader.take(text);
       },
+      onLarge: (head) => (child === this.child ? this.reader.takeLarge(head) : undefined),
       onTooLong: (head, tail, bytes) => {
         if (child === this.child) this.onTooLong(head, tail, bytes);
       },

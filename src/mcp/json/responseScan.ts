@@ -1,0 +1,434 @@
+/**
+ * Reads a response while its bytes arrive: checks that they are JSON (RFC 8259), and finds the few members that somebody
+ * looks at. All other bytes pass on at once. `JsonCheck` and `Outline` do the same for a message that is whole.
+ */
+
+import { isLike } from './envelope.ts';
+import { decodeString } from './scan.ts';
+
+/** Takes the parts of a response, in their order. */
+export interface ResponseParts {
+  /** The members of the result whose values are held until they are whole. */
+  readonly watched: ReadonlySet<string>;
+  /** Bytes that pass as they are. */
+  bytes(piece: Buffer): void;
+  /** `jsonrpc` or `id` of the message. @returns the text in the place of its value; undefined if it cannot be used */
+  member(name: string, value: string): string | undefined;
+  /** A watched member of the result. @returns the text in the place of its value; undefined if it cannot be used */
+  resultMember(name: string, value: string): string | undefined;
+}
+
+const QUOTE = 0x22;
+const MINUS = 0x2d;
+const COMMA = 0x2c;
+const DOT = 0x2e;
+const ZERO = 0x30;
+const COLON = 0x3a;
+const OPEN_LIST = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_LIST = 0x5d;
+const LETTER_U = 0x75;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+const EXPECT = {
+  value: 0,
+  valueOrClose: 1,
+  keyOrClose: 2,
+  key: 3,
+  colon: 4,
+  commaOrClose: 5,
+  nothing: 6,
+  /** The rest of a string, of an escape in it, of a literal, of a number. */
+  text: 7,
+  escape: 8,
+  hex: 9,
+  literal: 10,
+  /** Parts of a number: what came last. */
+  minus: 11,
+  zero: 12,
+  whole: 13,
+  point: 14,
+  fraction: 15,
+  exponent: 16,
+  exponentSign: 17,
+  exponentDigits: 18,
+} as const;
+
+type Expect = (typeof EXPECT)[keyof typeof EXPECT];
+
+const inList = 0;
+const inObject = 1;
+
+const brokenJson = 'answered with broken JSON';
+const noResponse = 'answered with something that is no response';
+
+/** Bytes of the longest key that is decoded. A watched name has at most 37 characters, and an escape six bytes. */
+const maxKey = 256;
+/** Bytes of the longest value that is held. */
+const maxHeld = 262_144;
+
+const ofMessage: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'result', 'error', 'method', 'params']);
+const held: ReadonlySet<string> = new Set(['jsonrpc', 'id']);
+/** 1 for the bytes that may follow a backslash, but for `u`. */
+const isEscaped = new Uint8Array(256);
+for (const c of Buffer.from('"\\/bfnrt')) isEscaped[c] = 1;
+const literals: ReadonlyMap<number, Buffer> = new Map(
+  ['true', 'false', 'null'].map((text) => [text.charCodeAt(0), Buffer.from(text)]),
+);
+
+export class ResponseScan {
+  /** The flaw of the response, for the client; nothing more is read then. */
+  flaw: string | undefined;
+  /** The result has begun, and is an object. */
+  inResult = false;
+  private readonly parts: ResponseParts;
+  private bytes: Buffer = Buffer.alloc(0);
+  private at = 0;
+  /** The beginning of the bytes that were not passed on yet. */
+  private passFrom = 0;
+  private expect: Expect = EXPECT.value;
+  /** The open lists and objects, the innermost last. */
+  private open = new Uint8Array(64);
+  private depth = 0;
+  private isKey = false;
+  private hexLeft = 0;
+  private literal: Buffer = Buffer.alloc(0);
+  private literalAt = 0;
+  /** Names that were found, of the message and of its result. */
+  private readonly seen: readonly [Set<string>, Set<string>] = [new Set(), new Set()];
+  /** The member that the scan is in, where it is watched. */
+  private name: string | undefined;
+  /** Collects a key or a value; undefined where nothing is collected. */
+  private collected: Buffer[] | undefined;
+  private collectFrom = 0;
+  private collectedLength = 0;
+  /** The depth of the value that is held; -1 where none is. */
+  private heldDepth = -1;
+
+  constructor(parts: ResponseParts) {
+    this.parts = parts;
+  }
+
+  /**
+   * Reads on. Line breaks between tokens become spaces, as in every message.
+   * @param bytes must be the caller's own, and are the taker's afterwards
+   * @returns false if the response has a flaw
+   */
+  take(bytes: Buffer): boolean {
+    if (this.flaw !== undefined) return false;
+    this.bytes = bytes;
+    this.at = 0;
+    this.passFrom = 0;
+    this.collectFrom = 0;
+    while (this.at < bytes.length && this.flaw === undefined) {
+      const { expect } = this;
+      if (expect < EXPECT.text) this.token(bytes[this.at]!);
+      else if (expect === EXPECT.text) this.text();
+      else this.rest(expect, bytes[this.at]!);
+    }
+    if (this.flaw !== undefined) return false;
+    this.collectTo(bytes.length);
+    if (this.heldDepth < 0) this.passTo(bytes.length);
+    return this.flaw === undefined;
+  }
+
+  /** No more bytes come. @returns false if the response is not whole */
+  end(): boolean {
+    if (this.flaw !== undefined) return false;
+    const [ofMessage] = this.seen;
+    if (this.expect !== EXPECT.nothing) this.flaw = brokenJson;
+    else if (!ofMessage.has('id')) this.flaw = 'answered without the id of the call';
+    else if (!ofMessage.has('jsonrpc')) this.flaw = 'answered without jsonrpc: "2.0"';
+    else if (!ofMessage.has('result')) this.flaw = noResponse;
+    return this.flaw === undefined;
+  }
+
+  private fail(flaw: string = brokenJson): void {
+    this.flaw = flaw;
+  }
+
+  /** The rest of an escape, a literal or a number. */
+  private rest(expect: Expect, c: number): void {
+    if (expect === EXPECT.escape) this.escape(c);
+    else if (expect === EXPECT.hex) this.hex(c);
+    else if (expect === EXPECT.literal) this.restOfLiteral();
+    else this.number(c);
+  }
+
+  private token(c: number): void {
+    switch (c) {
+      case 0x0a:
+      case 0x0d:
+        this.bytes[this.at++] = 0x20;
+        return;
+      case 0x20:
+      case 0x09:
+        this.at++;
+        return;
+      case QUOTE:
+        this.quote();
+        return;
+      case COMMA:
+        if (this.expect !== EXPECT.commaOrClose) this.fail();
+        else this.expect = this.open[this.depth - 1] === inObject ? EXPECT.key : EXPECT.value;
+        this.at++;
+        return;
+      case COLON:
+        if (this.expect !== EXPECT.colon) this.fail();
+        this.expect = EXPECT.value;
+        this.at++;
+        return;
+      case OPEN_OBJECT:
+        this.enter(inObject, EXPECT.keyOrClose);
+        return;
+      case OPEN_LIST:
+        this.enter(inList, EXPECT.valueOrClose);
+        return;
+      case CLOSE_OBJECT:
+        this.leave(inObject, EXPECT.keyOrClose);
+        return;
+      case CLOSE_LIST:
+        this.leave(inList, EXPECT.valueOrClose);
+        return;
+      default:
+        this.scalar(c);
+    }
+  }
+
+  private quote(): void {
+    this.isKey = this.expect === EXPECT.key || this.expect === EXPECT.keyOrClose;
+    if (this.isKey) {
+      if (this.depth === 1 || (this.depth === 2 && this.inResult)) this.collect();
+    } else if (!this.begin()) return;
+    this.expect = EXPECT.text;
+    this.at++;
+  }
+
+  /** The rest of a string, up to its end, an escape, or the end of the bytes. */
+  private text(): void {
+    const { bytes } = this;
+    const { length } = bytes;
+    let i = this.at;
+    for (; i < length; i++) {
+      const c = bytes[i]!;
+      if (c > BACKSLASH) continue;
+      if (c === QUOTE) {
+        this.at = i + 1;
+        if (this.isKey) this.keyEnded();
+        else this.ended();
+        return;
+      }
+      if (c === BACKSLASH) {
+        if (isEscaped[bytes[i + 1]!] === 1) {
+          i++;
+          continue;
+        }
+        this.at = i + 1;
+        this.expect = EXPECT.escape;
+        return;
+      }
+      if (c < 0x20) {
+        this.fail();
+        return;
+      }
+    }
+    this.at = i;
+  }
+
+  private escape(c: number): void {
+    if (c === LETTER_U) {
+      this.hexLeft = 4;
+      this.expect = EXPECT.hex;
+    } else if (isEscaped[c] === 1) this.expect = EXPECT.text;
+    else this.fail();
+    this.at++;
+  }
+
+  private hex(c: number): void {
+    if (!isDigit(c) && !((c | 0x20) >= 0x61 && (c | 0x20) <= 0x66)) this.fail();
+    if (--this.hexLeft === 0) this.expect = EXPECT.text;
+    this.at++;
+  }
+
+  private scalar(c: number): void {
+    const literal = literals.get(c);
+    if (literal === undefined && c !== MINUS && !isDigit(c)) {
+      this.fail();
+      return;
+    }
+    if (!this.begin()) return;
+    this.at++;
+    if (literal === undefined)
+      this.expect = c === MINUS ? EXPECT.minus : c === ZERO ? EXPECT.zero : EXPECT.whole;
+    else {
+      this.literal = literal;
+      this.literalAt = 1;
+      this.expect = EXPECT.literal;
+    }
+  }
+
+  private restOfLiteral(): void {
+    if (this.bytes[this.at++] !== this.literal[this.literalAt++]) this.fail();
+    else if (this.literalAt === this.literal.length) this.ended();
+  }
+
+  /** RFC 8259 §6, one byte after the other. */
+  private number(c: number): void {
+    const next = afterNumber(this.expect, c);
+    if (next === undefined) {
+      // The byte is no part of the number.
+      if (mayEndNumber.has(this.expect)) this.ended();
+      else this.fail();
+      return;
+    }
+    this.expect = next;
+    this.at++;
+  }
+
+  private enter(what: number, next: Expect): void {
+    const entersResult = what === inObject && this.depth === 1 && this.name === 'result';
+    if (this.depth === 0 && what !== inObject) this.fail(noResponse);
+    if (!this.begin()) return;
+    if (this.depth === this.open.length) {
+      const more = new Uint8Array(2 * this.depth);
+      more.set(this.open);
+      this.open = more;
+    }
+    this.open[this.depth++] = what;
+    if (entersResult) {
+      this.inResult = true;
+      this.name = undefined;
+    }
+    this.expect = next;
+    this.at++;
+  }
+
+  private leave(what: number, empty: Expect): void {
+    const may = this.expect === EXPECT.commaOrClose || this.expect === empty;
+    if (!may || this.open[this.depth - 1] !== what) {
+      this.fail();
+      return;
+    }
+    this.depth--;
+    this.at++;
+    if (this.depth === 1) this.inResult = false;
+    this.ended();
+  }
+
+  /** A value begins. @returns false if none may stand here */
+  private begin(): boolean {
+    if (this.expect !== EXPECT.value && this.expect !== EXPECT.valueOrClose) this.fail();
+    const { name, depth } = this;
+    if (name !== undefined && (depth === 2 || held.has(name)) && this.heldDepth < 0) {
+      this.passTo(this.at);
+      this.heldDepth = depth;
+      this.collect();
+    }
+    return this.flaw === undefined;
+  }
+
+  /** A value is complete. */
+  private ended(): void {
+    this.expect = this.depth === 0 ? EXPECT.nothing : EXPECT.commaOrClose;
+    if (this.depth === this.heldDepth) this.heldEnded();
+    if (this.depth === 1 || (this.depth === 2 && this.inResult)) this.name = undefined;
+  }
+
+  private heldEnded(): void {
+    const value = this.collectedText();
+    const name = this.name!;
+    this.heldDepth = -1;
+    this.passFrom = this.at;
+    if (value === undefined) return;
+    if (name === 'jsonrpc' && this.depth === 1 && decodeString(value, 0, value.length) !== '2.0')
+      this.fail('answered without jsonrpc: "2.0"');
+    const shown = this.depth === 1 ? this.parts.member(name, value) : this.parts.resultMember(name, value);
+    if (shown === undefined) this.fail(`answered with a member "${name}" that cannot be used`);
+    else if (this.flaw === undefined) this.parts.bytes(Buffer.from(shown));
+  }
+
+  private keyEnded(): void {
+    this.expect = EXPECT.colon;
+    // A key within a value that is held is a part of the value.
+    if (this.collected === undefined || this.heldDepth >= 0) return;
+    const written = this.collectedText();
+    if (written === undefined) return;
+    const key = decodeString(written, 0, written.length)!;
+    const isOfMessage = this.depth === 1;
+    const names = isOfMessage ? ofMessage : this.parts.watched;
+    const seen = this.seen[isOfMessage ? 0 : 1];
+    if (!names.has(key)) {
+      for (const name of names) if (isLike(key, name)) this.fail(`answered with the member "${name}" twice`);
+      return;
+    }
+    if (seen.has(key)) this.fail(`answered with the member "${key}" twice`);
+    else if (key === 'error' || key === 'method' || key === 'params') {
+      if (isOfMessage) this.fail(noResponse);
+    }
+    seen.add(key);
+    this.name = key;
+  }
+
+  private collect(): void {
+    this.collected = [];
+    this.collectedLength = 0;
+    this.collectFrom = this.at;
+  }
+
+  /** Adds to what is collected; a key that is too long is none that is watched. */
+  private collectTo(end: number): void {
+    const { collected } = this;
+    if (collected === undefined) return;
+    this.collectedLength += end - this.collectFrom;
+    if (this.heldDepth < 0 && this.collectedLength > maxKey) this.collected = undefined;
+    else if (this.collectedLength > maxHeld)
+      this.fail(`answered with a member "${this.name}" that is too long`);
+    else collected.push(this.bytes.subarray(this.collectFrom, end));
+  }
+
+  private collectedText(): string | undefined {
+    this.collectTo(this.at);
+    const { collected } = this;
+    this.collected = undefined;
+    return collected && this.flaw === undefined ? Buffer.concat(collected).toString() : undefined;
+  }
+
+  private passTo(end: number): void {
+    if (end > this.passFrom) this.parts.bytes(this.bytes.subarray(this.passFrom, end));
+    this.passFrom = end;
+  }
+}
+
+const isDigit = (c: number): boolean => c >= 0x30 && c <= 0x39;
+
+const mayEndNumber: ReadonlySet<Expect> = new Set([
+  EXPECT.zero,
+  EXPECT.whole,
+  EXPECT.fraction,
+  EXPECT.exponentDigits,
+]);
+
+/** The part of a number that a byte belongs to; undefined if it does not go on with the number. */
+function afterNumber(last: Expect, c: number): Expect | undefined {
+  if (isDigit(c)) {
+    switch (last) {
+      case EXPECT.zero:
+        return undefined;
+      case EXPECT.minus:
+        return c === ZERO ? EXPECT.zero : EXPECT.whole;
+      case EXPECT.point:
+        return EXPECT.fraction;
+      case EXPECT.exponent:
+      case EXPECT.exponentSign:
+        return EXPECT.exponentDigits;
+      default:
+        return last;
+    }
+  }
+  if (c === DOT) return last === EXPECT.zero || last === EXPECT.whole ? EXPECT.point : undefined;
+  if ((c | 0x20) === 0x65)
+    return last !== EXPECT.exponentDigits && mayEndNumber.has(last) ? EXPECT.exponent : undefined;
+  if (c === MINUS || c === 0x2b) return last === EXPECT.exponent ? EXPECT.exponentSign : undefined;
+  return undefined;
+}

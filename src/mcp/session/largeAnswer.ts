@@ -1,0 +1,82 @@
+/** The ways to a client for a response that is sent while it arrives. */
+
+import { GatewayError } from '../../errors.ts';
+import type { EventSink } from './eventSink.ts';
+import type { PacedStream } from './pacedStream.ts';
+
+/** Sends one response in parts. */
+export interface ResponseParts {
+  write(bytes: Buffer): void;
+  end(): void;
+  /**
+   * The rest of the response will not come.
+   * @param refusal the response that takes its place where the client can still get one
+   */
+  breakOff(refusal: string): void;
+}
+
+/** The error for a client that cannot get the rest of a response. */
+export const brokenOff = (): GatewayError => new GatewayError('mcp_response_broken');
+
+/** A body of JSON. It has no place for an error behind a part of a response: its end is missing then. */
+export class JsonParts implements ResponseParts {
+  private readonly stream: PacedStream;
+
+  constructor(stream: PacedStream) {
+    this.stream = stream;
+  }
+
+  write(bytes: Buffer): void {
+    this.stream.write(bytes);
+  }
+
+  end(): void {
+    this.stream.end();
+  }
+
+  breakOff(): void {
+    this.stream.destroy();
+  }
+
+  tick(): void {
+    this.stream.tick();
+  }
+
+  dropped(): void {
+    this.stream.ease();
+  }
+}
+
+/** An event of a stream. Other events of the stream wait for its end. */
+export class EventParts implements ResponseParts {
+  private readonly sink: EventSink;
+  private readonly onOver: () => void;
+
+  /** @param onOver runs when the response is complete, be it by a refusal */
+  constructor(sink: EventSink, onOver: () => void) {
+    this.sink = sink;
+    this.onOver = onOver;
+  }
+
+  write(bytes: Buffer): void {
+    this.sink.writePart(bytes);
+  }
+
+  end(): void {
+    this.sink.endParts();
+    this.onOver();
+  }
+
+  breakOff(refusal: string): void {
+    this.sink.breakOffParts();
+    this.sink.send(refusal);
+    this.onOver();
+  }
+}
+
+/** For a client that has left. */
+export const nobody: ResponseParts = {
+  write: () => undefined,
+  end: () => undefined,
+  breakOff: () => undefined,
+};

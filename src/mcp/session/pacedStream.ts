@@ -1,0 +1,69 @@
+import type { ReplyStream } from '../../http/index.ts';
+
+/** Bytes waiting for a slow client at which its targets are no longer read. */
+const highWater = 1_048_576;
+
+/** Told when a stream begins to hold back its session and when it no longer does. */
+export interface PressureGauge {
+  pressed(): void;
+  eased(): void;
+}
+
+/** A stream to a client that may not read: it holds back the session, and is cut where the client takes nothing. */
+export class PacedStream {
+  private readonly stream: ReplyStream;
+  private readonly gauge: PressureGauge;
+  private full = false;
+  /** Bytes pending at the tick before; 0 when the stream was not full then. */
+  private pendingBefore = 0;
+
+  constructor(stream: ReplyStream, gauge: PressureGauge) {
+    this.stream = stream;
+    this.gauge = gauge;
+    stream.onDrain(() => this.ease());
+  }
+
+  get closed(): boolean {
+    return this.stream.closed;
+  }
+
+  get isFull(): boolean {
+    return this.full;
+  }
+
+  write(chunk: string | Buffer): void {
+    if (this.stream.closed) return;
+    const taken = this.stream.write(chunk);
+    if (taken || this.full || this.stream.pendingBytes < highWater) return;
+    this.full = true;
+    this.pendingBefore = 0;
+    this.gauge.pressed();
+  }
+
+  /** Every few seconds: cuts the stream when the client took nothing since the last call. */
+  tick(): void {
+    if (!this.full || this.stream.closed) return;
+    const pending = this.stream.pendingBytes;
+    if (pending < highWater) this.ease();
+    else if (this.pendingBefore !== 0 && pending >= this.pendingBefore) this.destroy();
+    else this.pendingBefore = pending;
+  }
+
+  end(): void {
+    this.ease();
+    if (!this.stream.closed) this.stream.end();
+  }
+
+  /** Cuts the connection so that the client sees an incomplete answer. */
+  destroy(): void {
+    this.stream.destroy();
+    this.ease();
+  }
+
+  /** The stream holds back nothing any more: the client has read, or has left. */
+  ease(): void {
+    if (!this.full) return;
+    this.full = false;
+    this.gauge.eased();
+  }
+}

@@ -1,0 +1,143 @@
+import { isUtf8 } from 'node:buffer';
+import type { LargeEvent } from '../../../http/index.ts';
+import { wireIdOf } from '../../json/invalidMessage.ts';
+import { ResponseScan, type ResponseParts } from '../../json/responseScan.ts';
+import { targetError } from '../../messages/rpcError.ts';
+import type { LargeAnswer } from '../kind/target.ts';
+import type { MessageReceiver } from './messageReceiver.ts';
+
+/**
+ * A response whose parts go to the client as they arrive, because its first bytes tell which call it answers. A flaw that
+ * shows later fails the call, whose answer then breaks off.
+ */
+export class LargeResponse implements LargeEvent, ResponseParts {
+  readonly watched: ReadonlySet<string>;
+  private readonly receiver: MessageReceiver;
+  private readonly wireId: number;
+  private readonly answer: LargeAnswer;
+  private readonly scan: ResponseScan;
+  /** The beginning of a character whose other bytes have not come. */
+  private cut: Buffer | undefined;
+  private isOver = false;
+
+  /**
+   * Looks at the beginning of a message.
+   * @param wireId the call that it must answer if it is a response; 0 where only its id tells
+   * @returns undefined for a message that has to be read whole
+   */
+  static begin(
+    head: readonly Buffer[],
+    wireId: number,
+    receiver: MessageReceiver,
+  ): LargeResponse | undefined {
+    const named = callOf(head);
+    if (named === undefined) return undefined;
+    const meant = named === 0 ? wireId || receiver.calling.certain : named;
+    const answer = meant === undefined ? undefined : receiver.calling.get(meant)?.beginLarge?.();
+    if (meant === undefined || answer === undefined) return undefined;
+    const response = new LargeResponse(receiver, meant, answer);
+    for (const bytes of head) response.take(bytes);
+    return response;
+  }
+
+  private constructor(receiver: MessageReceiver, wireId: number, answer: LargeAnswer) {
+    this.receiver = receiver;
+    this.wireId = wireId;
+    this.answer = answer;
+    this.watched = answer.watched;
+    this.scan = new ResponseScan(this);
+  }
+
+  take(bytes: Buffer): void {
+    if (this.gone) return;
+    this.receiver.progressed(this.wireId);
+    const whole = this.characters(bytes);
+    if (!this.scan.take(whole)) this.fail();
+  }
+
+  end(): void {
+    if (this.gone) return;
+    if (this.cut !== undefined || !this.scan.end()) {
+      this.fail();
+      return;
+    }
+    this.isOver = true;
+    const { receiver, wireId } = this;
+    receiver.calling.settleAs(wireId, false);
+    receiver.settled(wireId);
+    this.answer.end();
+  }
+
+  tooLong(): void {
+    if (this.gone) return;
+    this.isOver = true;
+    const what = 'answered with a message that is too large';
+    this.receiver.failed(this.wireId, targetError('mcp_message_too_large', this.receiver.name, what));
+  }
+
+  cancel(): void {
+    if (!this.gone) this.fail('answered with an event of another type');
+  }
+
+  // ResponseParts
+
+  bytes(piece: Buffer): void {
+    this.answer.write(piece);
+  }
+
+  member(name: string, value: string): string | undefined {
+    if (name !== 'id') return value;
+    return Number(value) === this.wireId ? this.answer.idText : undefined;
+  }
+
+  resultMember(name: string, value: string): string | undefined {
+    return this.answer.resultMember(name, value);
+  }
+
+  /** The call was cancelled or has failed: the rest of the response is for nobody. */
+  private get gone(): boolean {
+    return this.isOver || this.receiver.calling.get(this.wireId) === undefined;
+  }
+
+  private fail(what = this.scan.flaw ?? 'answered with broken JSON'): void {
+    this.isOver = true;
+    this.receiver.failed(this.wireId, targetError('mcp_target_failed', this.receiver.name, what));
+  }
+
+  /** Whole characters, in valid UTF-8: as in every message, U+FFFD replaces what is none. */
+  private characters(bytes: Buffer): Buffer {
+    const all = this.cut === undefined ? bytes : Buffer.concat([this.cut, bytes]);
+    const end = all.length - unfinished(all);
+    this.cut = end === all.length ? undefined : all.subarray(end);
+    const whole = all.subarray(0, end);
+    return isUtf8(whole) ? whole : Buffer.from(whole.toString());
+  }
+}
+
+/** Bytes at the end that begin a character in UTF-8 and do not end it. */
+function unfinished(bytes: Buffer): number {
+  for (let back = 1; back <= 3 && back <= bytes.length; back++) {
+    const c = bytes[bytes.length - back]!;
+    if (c < 0x80) return 0;
+    if (c >= 0xc0) return (c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2) > back ? back : 0;
+  }
+  return 0;
+}
+
+/** The call that a response names before its result begins; 0 where it does not, undefined for another message. */
+function callOf(head: readonly Buffer[]): number | undefined {
+  let id: string | undefined;
+  const scan = new ResponseScan({
+    watched: new Set(),
+    bytes: () => undefined,
+    member: (name, value) => {
+      if (name === 'id' && !scan.inResult) id ??= value;
+      return value;
+    },
+    resultMember: (_name, value) => value,
+  });
+  // Copies, since the scan may cut a character and writes into its bytes.
+  for (const bytes of head) if (!scan.take(Buffer.from(bytes)) || scan.inResult) break;
+  if (!scan.inResult || scan.flaw !== undefined) return undefined;
+  return id === undefined ? 0 : wireIdOf(id);
+}
