@@ -1,6 +1,7 @@
 /** The places where results and requests of a server name resources, beside the lists of them. */
 
 import { memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
+import { objectMembers } from '../json/objectMembers.ts';
 import { Elements, type Edit } from '../json/scan.ts';
 import type { Naming } from './naming.ts';
 import type { FilteredResponse, ResponseFilter } from './responseFilter.ts';
@@ -54,6 +55,13 @@ class UriEdits {
     });
   }
 
+  /** Questions of a modern server, which may have messages for a model. */
+  questions(within: Span | undefined): void {
+    const place = this.member(within, 'inputRequests');
+    for (const { value } of (place && objectMembers(this.text, place)) ?? [])
+      this.each(this.member(value, 'params'), 'messages', (message) => this.content(message));
+  }
+
   /** The page that MCP Apps show for a tool, in its present form and in the first one. */
   app(within: Span | undefined): void {
     const meta = this.member(within, '_meta');
@@ -76,6 +84,9 @@ export function uriEdits(
   const found = new UriEdits(text, shown);
   found.content(body);
   found.each(body, 'messages', (message) => found.content(message));
+  // A task of the tasks extension holds the result of its call.
+  found.content(found.member(body, 'result'));
+  found.questions(body);
   found.each(body, 'contents', (content) => found.uri(content, 'uri'));
   found.app(body);
   return found.edits;

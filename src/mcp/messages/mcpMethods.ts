@@ -55,6 +55,9 @@ const clientNotifications: ReadonlyMap<string, string> = new Map([
   ['notifications/tasks/status', '2025-11-25'],
 ]);
 
+/** Tells of a task of the tasks extension; its clients have asked for it by `subscriptions/listen`. */
+export const taskNews = 'notifications/tasks';
+
 /** Notifications of servers that name no item which a rule could hide, or whose item is judged. */
 export const serverNotifications: ReadonlySet<string> = new Set([
   'notifications/cancelled',
@@ -66,6 +69,7 @@ export const serverNotifications: ReadonlySet<string> = new Set([
   'notifications/prompts/list_changed',
   'notifications/elicitation/complete',
   'notifications/tasks/status',
+  taskNews,
 ]);
 
 /** The revision of a client that names none. Revisions are dates, which compare as texts. */

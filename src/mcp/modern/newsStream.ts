@@ -6,13 +6,17 @@ import { canSeeItem, type ItemNameSource } from '../items/itemVisibility.ts';
 import { memberOf, readEnvelope, stringValue, type Envelope } from '../json/envelope.ts';
 import { splice, type Edit } from '../json/scan.ts';
 import { metaKeys } from '../messages/eras.ts';
+import { taskNews } from '../messages/mcpMethods.ts';
 import type { NewsListener } from '../session/modernStreams.ts';
+import { hasTasks } from './questions.ts';
 
 /** What a client listens for. */
 export interface NewsFilter {
   /** The lists whose changes it wants: `tools`, `prompts`, `resources`. */
   readonly lists: ReadonlySet<string>;
   readonly uris: readonly string[];
+  /** The tasks whose changes it wants, as the client calls them (tasks extension, "Task Status Notifications"). */
+  readonly tasks: readonly string[];
 }
 
 /** Member of the filter → the list that it is about. */
@@ -22,7 +26,8 @@ const lists: ReadonlyMap<string, string> = new Map([
   ['resourcesListChanged', 'resources'],
 ]);
 
-const maxUris = 256;
+/** URIs, and tasks, of one stream. */
+const maxEach = 256;
 const keepAliveMs = 15_000;
 /** Bytes that a client may leave unread. */
 const maxUnread = 1_048_576;
@@ -33,20 +38,26 @@ export function readNewsFilter({ text, body }: Envelope): NewsFilter | undefined
   if (typeof place !== 'object' || text.charCodeAt(place.start) !== 0x7b) return undefined;
   const asked = JSON.parse(text.slice(place.start, place.end)) as Readonly<Record<string, unknown>>;
   const wanted = [...lists].filter(([member]) => asked[member] === true).map(([, list]) => list);
-  const uris = asked['resourceSubscriptions'] ?? [];
-  if (!Array.isArray(uris) || uris.length > maxUris) return undefined;
-  if (!uris.every((uri): uri is string => typeof uri === 'string')) return undefined;
-  return { lists: new Set(wanted), uris: [...new Set(uris)] };
+  const uris = distinctTexts(asked['resourceSubscriptions']);
+  const tasks = distinctTexts(asked['taskIds']);
+  return uris && tasks && { lists: new Set(wanted), uris, tasks };
 }
 
-/** The part of a filter that servers with these capabilities (JSON text) can honour, before URIs are subscribed. */
-export function honoured({ lists: wanted, uris }: NewsFilter, capabilities: string): NewsFilter {
+/** The texts of a list; undefined where it is no list of texts, or too long. */
+function distinctTexts(list: unknown = []): readonly string[] | undefined {
+  if (!Array.isArray(list) || list.length > maxEach) return undefined;
+  return list.every((one): one is string => typeof one === 'string') ? [...new Set(list)] : undefined;
+}
+
+/** The part of a filter that servers with these capabilities (JSON text) can honour, before they are asked to. */
+export function honoured({ lists: wanted, uris, tasks }: NewsFilter, capabilities: string): NewsFilter {
   const known = JSON.parse(capabilities) as Record<string, { listChanged?: unknown; subscribe?: unknown }>;
   const can = (feature: string, name: 'listChanged' | 'subscribe'): boolean =>
     known[feature]?.[name] === true;
   return {
     lists: new Set([...wanted].filter((list) => can(list, 'listChanged'))),
     uris: can('resources', 'subscribe') ? uris : [],
+    tasks: hasTasks(capabilities) ? tasks : [],
   };
 }
 
@@ -54,7 +65,7 @@ export class NewsStream implements NewsListener {
   readonly itemRules: ItemRules | undefined;
   private readonly stream: ReplyStream;
   private readonly idText: string;
-  private filter: NewsFilter = { lists: new Set(), uris: [] };
+  private filter: NewsFilter = { lists: new Set(), uris: [], tasks: [] };
   /** News that came before the acknowledgement; undefined after it. */
   private early: { readonly text: string; readonly names: ItemNameSource | undefined }[] | undefined = [];
   private lastWrite = performance.now();
@@ -72,6 +83,7 @@ export class NewsStream implements NewsListener {
     const notifications: Record<string, unknown> = {};
     for (const [member, list] of lists) if (filter.lists.has(list)) notifications[member] = true;
     if (filter.uris.length > 0) notifications['resourceSubscriptions'] = filter.uris;
+    if (filter.tasks.length > 0) notifications['taskIds'] = filter.tasks;
     const meta = `"_meta":{"${metaKeys.subscriptionId}":${this.idText}}`;
     this.write(
       `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{${meta},"notifications":${JSON.stringify(notifications)}}}`,
@@ -79,12 +91,12 @@ export class NewsStream implements NewsListener {
     const early = this.early ?? [];
     this.early = undefined;
     for (const { text, names } of early) this.hear(text, names);
-    if (filter.lists.size === 0 && filter.uris.length === 0) this.end();
+    if (filter.lists.size + filter.uris.length + filter.tasks.length === 0) this.end();
   }
 
   hear(text: string, names: ItemNameSource | undefined): void {
     if (this.early !== undefined) {
-      if (this.early.length < maxUris) this.early.push({ text, names });
+      if (this.early.length < maxEach) this.early.push({ text, names });
       return;
     }
     const message = readEnvelope(text);
@@ -95,9 +107,12 @@ export class NewsStream implements NewsListener {
   private isWanted(message: Envelope): boolean {
     const [, list] = /^notifications\/([a-z]+)\/list_changed$/.exec(message.method) ?? [];
     if (list !== undefined) return this.filter.lists.has(list);
-    if (message.method !== 'notifications/resources/updated') return false;
-    const place = memberOf(message.text, message.body, 'uri');
-    const uri = place === 'ambiguous' ? undefined : stringValue(message.text, place);
+    const isTask = message.method === taskNews;
+    if (!isTask && message.method !== 'notifications/resources/updated') return false;
+    const place = memberOf(message.text, message.body, isTask ? 'taskId' : 'uri');
+    const name = place === 'ambiguous' ? undefined : stringValue(message.text, place);
+    if (isTask) return name !== undefined && this.filter.tasks.includes(name);
+    const uri = name;
     // A server may tell of a part of what was subscribed to.
     return uri !== undefined && this.filter.uris.some((one) => uri === one || uri.startsWith(`${one}/`));
   }

@@ -1,9 +1,11 @@
 import { GatewayError } from '../../errors.ts';
 import { cut, type Envelope } from '../json/envelope.ts';
-import { errorResponse } from '../messages/rpcError.ts';
+import { errorResponse, sendError } from '../messages/rpcError.ts';
 import type { HeldSession } from '../modern/heldSession.ts';
 import { honoured, NewsStream, readNewsFilter, type NewsFilter } from '../modern/newsStream.ts';
 import { OwnAnswer } from '../modern/ownAnswer.ts';
+import { hasTasks, tasksCapability } from '../modern/questions.ts';
+import { TaskNews } from '../modern/taskNews.ts';
 import { ModernStreams } from '../session/modernStreams.ts';
 import { openEventStream } from './listen.ts';
 import { ask, whenReady, type ModernRequest } from './modernRequest.ts';
@@ -32,7 +34,12 @@ export function listenForNews(modern: ModernRequest, held: HeldSession, release:
       release();
       return;
     }
-    open(modern, held, idText, honoured(filter, capabilities), release);
+    const honest = honoured(filter, capabilities);
+    if (honest.tasks.length > 0 && !hasTasks(modern.meta.capabilities)) {
+      const data = { requiredCapabilities: tasksCapability };
+      release();
+      sendError(client.reply, new GatewayError('mcp_capability_missing'), idText, data);
+    } else open(modern, held, idText, honest, release);
   });
 }
 
@@ -56,15 +63,19 @@ function open(
     join: (stream, itemRules) => {
       const news = new NewsStream(stream, idText, itemRules);
       const leave = streams.listen(news);
+      const taskNews = new TaskNews(session, itemRules);
       let uris: readonly string[] = [];
       let isOver = false;
       const begin = async (): Promise<void> => {
-        const subscribed = await subscribe(modern, held, filter.uris);
+        const [tasks, subscribed] = await Promise.all([
+          taskNews.watch(filter.tasks),
+          subscribe(modern, held, filter.uris),
+        ]);
         if (isOver) unsubscribe(modern, held, subscribed);
         else uris = subscribed;
         // A client that is told that it listens must miss nothing from then on.
         await Promise.all([...session.targets.values()].flatMap(({ hearing }) => hearing ?? []));
-        if (!isOver) news.acknowledge({ lists: filter.lists, uris });
+        if (!isOver) news.acknowledge({ lists: filter.lists, uris, tasks });
       };
       begin().catch(() => news.end());
       return {
@@ -72,6 +83,7 @@ function open(
         remove: () => {
           isOver = true;
           leave();
+          taskNews.end();
           unsubscribe(modern, held, uris);
           release();
         },

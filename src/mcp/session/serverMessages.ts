@@ -5,8 +5,8 @@ import type { Naming } from '../items/naming.ts';
 import { uriEdits } from '../items/resourceUris.ts';
 import { cut, edited, memberOf, stringValue, type Envelope, type RpcId } from '../json/envelope.ts';
 import { parsedId } from '../json/parsed.ts';
-import { splice } from '../json/scan.ts';
-import { serverNotifications } from '../messages/mcpMethods.ts';
+import { splice, type Edit } from '../json/scan.ts';
+import { serverNotifications, taskNews } from '../messages/mcpMethods.ts';
 import { errorResponse } from '../messages/rpcError.ts';
 import type { MessageOrigin, TargetConnection } from '../targets/kind/target.ts';
 import { Call } from './call.ts';
@@ -73,7 +73,9 @@ export class ServerMessages {
       const names = serverNotifications.has(message.method)
         ? this.namesOf(told.task, target)
         : () => undefined;
-      streams.deliver(message.text, isLog ? 'log' : 'other', undefined, own, names);
+      // The news of a task may have the result of its call.
+      const edits = message.method === taskNews ? this.uriEdits(target, message) : [];
+      streams.deliver(splice(message.text, edits), isLog ? 'log' : 'other', undefined, own, names);
     }
   }
 
@@ -106,18 +108,24 @@ export class ServerMessages {
 
   /** A request of a server, with the URIs of the client, and with a progress token that tells the server. */
   private requestForClient(target: TargetConnection, message: Envelope): Envelope {
-    const { federation, targets } = this.context;
-    if (federation === undefined) return message;
+    if (this.context.federation === undefined) return message;
     const { text, body } = message;
     const meta = memberOf(text, body, '_meta');
     const token = meta === 'ambiguous' ? undefined : memberOf(text, meta, 'progressToken');
     const edits = [
-      ...uriEdits(text, body, (uri) => federation.naming.shownUri(targets.nameOf(target), uri)),
+      ...this.uriEdits(target, message),
       ...(typeof token === 'object'
         ? [{ ...token, replacement: serverToken(target.name, cut(text, token)) }]
         : []),
     ];
     return edited(message, edits);
+  }
+
+  /** The edits that put the URIs of the client in. */
+  private uriEdits(target: TargetConnection, { text, body }: Envelope): readonly Edit[] {
+    const { federation, targets } = this.context;
+    if (federation === undefined) return [];
+    return uriEdits(text, body, (uri) => federation.naming.shownUri(targets.nameOf(target), uri));
   }
 
   /** A task is as hidden as the item that made it. */

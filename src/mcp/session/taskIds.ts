@@ -6,6 +6,7 @@ import { ownResult } from '../json/ownMessage.ts';
 import { splice, type Edit } from '../json/scan.ts';
 import type { ItemRules } from '../items/itemRules.ts';
 import { filterList } from '../items/listFilter.ts';
+import { taskNews } from '../messages/mcpMethods.ts';
 import { targetError } from '../messages/rpcError.ts';
 import type { KnownTask, TaskRegistry, TaskItem, TaskOwner } from './taskRegistry.ts';
 import {
@@ -50,6 +51,9 @@ function relatedIn({ text, body }: Envelope): TaskId | 'unclear' | undefined {
 }
 
 const replaced = ({ span }: TaskId, id: string): Edit => ({ ...span, replacement: JSON.stringify(id) });
+
+/** Notifications of servers about one task, in either era. */
+const news: ReadonlySet<string> = new Set(['notifications/tasks/status', taskNews]);
 
 /** A server's statement about a task, as the client may hear it. */
 export interface FilteredTask {
@@ -105,8 +109,7 @@ export class TaskIds {
     if (!text.includes('askId')) return { edits: [] };
     const edits: Edit[] = [];
     let task: KnownTask | undefined;
-    const named =
-      kind === 'notification' && method === 'notifications/tasks/status' ? idAt(text, body) : undefined;
+    const named = kind === 'notification' && news.has(method) ? idAt(text, body) : undefined;
     for (const one of [named, relatedIn(message)]) {
       if (one === undefined) continue;
       if (one === 'unclear') return undefined;
@@ -119,11 +122,8 @@ export class TaskIds {
     return task === undefined ? { edits } : { edits, task };
   }
 
-  private opened(
-    handle: string,
-    reader: TaskReader,
-    itemRules: ItemRules | undefined,
-  ): KnownTask | undefined {
+  /** The task that a client names; undefined where it is none of the caller's, or the rules hide it. */
+  opened(handle: string, reader: TaskReader, itemRules: ItemRules | undefined): KnownTask | undefined {
     const task = this.book.open(reader, handle);
     return task !== undefined && isAllowed(task, reader.target, itemRules) ? task : undefined;
   }

@@ -93,6 +93,13 @@ export interface TargetConnection {
   /** A client listens here to what the server says by itself, or does so no more. */
   setClientListening?(wanted: boolean): void;
   /**
+   * Asks the server for news of a task of the tasks extension, until `unwatchTask` is called as often.
+   * @param id as the server calls it
+   * @returns (never rejects) whether the server tells of it
+   */
+  watchTask?(id: string): Promise<boolean>;
+  unwatchTask?(id: string): void;
+  /**
    * Resolves (never rejects) when messages of the server that belong to no call arrive here, or the server has had the
    * time to open a stream for them. Undefined where nothing is to be waited for.
    */

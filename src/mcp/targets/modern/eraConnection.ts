@@ -278,6 +278,14 @@ export class EraConnection implements TargetConnection {
     this.current.setClientListening?.(wanted);
   }
 
+  watchTask(id: string): Promise<boolean> {
+    return this.current.watchTask?.(id) ?? Promise.resolve(false);
+  }
+
+  unwatchTask(id: string): void {
+    this.current.unwatchTask?.(id);
+  }
+
   get hearing(): Promise<void> | undefined {
     return this.current.hearing;
   }

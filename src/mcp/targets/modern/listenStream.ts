@@ -22,6 +22,8 @@ export class ListenStream implements Waiter {
   readonly filter: string;
   /** The URIs in it. */
   readonly uris: ReadonlySet<string>;
+  /** The tasks in it. */
+  readonly tasks: ReadonlySet<string>;
   /** The id on the wire: the server puts it into each notification. */
   wireId = 0;
   readonly openedAt = performance.now();
@@ -31,13 +33,16 @@ export class ListenStream implements Waiter {
   isOfUse = false;
   /** The URIs that the server watches. */
   watched: ReadonlySet<string> = new Set();
+  /** The tasks that the server tells of. */
+  watchedTasks: ReadonlySet<string> = new Set();
   private readonly settling = Promise.withResolvers<void>();
   private readonly owner: ListenOwner;
   private readonly timer: NodeJS.Timeout;
 
-  constructor(filter: string, uris: Iterable<string>, owner: ListenOwner) {
+  constructor(filter: string, uris: Iterable<string>, tasks: Iterable<string>, owner: ListenOwner) {
     this.filter = filter;
     this.uris = new Set(uris);
+    this.tasks = new Set(tasks);
     this.owner = owner;
     this.timer = setTimeout(() => owner.unacknowledged(this), acknowledgeMs).unref();
   }
@@ -54,9 +59,9 @@ export class ListenStream implements Waiter {
     const place = memberOf(text, body, 'notifications');
     const honoured = typeof place === 'object' ? parsed(text.slice(place.start, place.end)) : undefined;
     if (!isRecord(honoured)) return;
-    const uris = honoured['resourceSubscriptions'];
-    this.watched = new Set(Array.isArray(uris) ? uris.filter((one) => typeof one === 'string') : []);
-    this.isOfUse = this.watched.size > 0 || Object.values(honoured).includes(true);
+    this.watched = textsOf(honoured['resourceSubscriptions']);
+    this.watchedTasks = textsOf(honoured['taskIds']);
+    this.isOfUse = this.watched.size + this.watchedTasks.size > 0 || Object.values(honoured).includes(true);
   }
 
   /** Nobody waits for its acknowledgement any more. */
@@ -81,3 +86,6 @@ export class ListenStream implements Waiter {
     this.owner.over(this, message, undefined);
   }
 }
+
+const textsOf = (list: unknown): ReadonlySet<string> =>
+  new Set(Array.isArray(list) ? list.filter((one) => typeof one === 'string') : []);

@@ -221,6 +221,14 @@ export class ModernConnection implements TargetConnection {
     this.chooseLists();
   }
 
+  watchTask(id: string): Promise<boolean> {
+    return this.subscriptions.watchTask(id);
+  }
+
+  unwatchTask(id: string): void {
+    this.subscriptions.unwatchTask(id);
+  }
+
   get hearing(): Promise<void> | undefined {
     return this.subscriptions.opened;
   }

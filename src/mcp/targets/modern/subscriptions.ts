@@ -11,6 +11,7 @@ import { listFilters, type Discovery } from './discovery.ts';
 import { ListenStream, type ListenOwner } from './listenStream.ts';
 import { subscriptionOf, withoutSubscription } from './streamMessages.ts';
 import { SubscribedUris } from './subscribedUris.ts';
+import { WatchedTasks } from './watchedTasks.ts';
 
 /** The functions of its connection that it needs. */
 export interface SubscriptionsHost {
@@ -59,6 +60,7 @@ export class Subscriptions implements ListenOwner {
   private server: Pick<Discovery, 'hasSubscriptions' | 'listChanges'> | undefined;
   private wantsLists = false;
   private readonly uris: SubscribedUris;
+  private readonly tasks = new WatchedTasks();
   private waiting: Waiting[] = [];
   /** The stream that counts. */
   private current: ListenStream | undefined;
@@ -123,6 +125,20 @@ export class Subscriptions implements ListenOwner {
     this.refresh();
   }
 
+  /** @returns whether the server tells of the task */
+  async watchTask(id: string): Promise<boolean> {
+    if (this.closed || this.server === undefined || !this.tasks.add(id)) return false;
+    if (this.current?.watchedTasks.has(id) === true) return true;
+    const settled = this.tasks.settled(id);
+    this.refresh(true);
+    return settled;
+  }
+
+  unwatchTask(id: string): void {
+    this.tasks.delete(id);
+    this.refresh();
+  }
+
   /** Activity in the session: a stream that was given up may work again. */
   wake(): void {
     if (!this.givenUp || !this.backoff.mayTry) return;
@@ -156,6 +172,7 @@ export class Subscriptions implements ListenOwner {
 
   close(): void {
     this.closed = true;
+    this.tasks.close();
     this.down();
   }
 
@@ -192,6 +209,7 @@ export class Subscriptions implements ListenOwner {
     this.opening = undefined;
     this.current = stream;
     if (current !== undefined) this.leave(current);
+    this.tasks.settle(stream);
     this.waiting = waiting.filter(({ uri }) => !stream.uris.has(uri));
     for (const { uri, waiter } of waiting)
       if (stream.watched.has(uri)) waiter.answered(ownResult('{}'));
@@ -211,6 +229,7 @@ export class Subscriptions implements ListenOwner {
   over(stream: ListenStream, why: string, code: number | undefined): void {
     if (stream === this.opening) {
       this.opening = undefined;
+      this.tasks.settle({ tasks: stream.tasks, watchedTasks: new Set() });
       const { waiting } = this;
       this.waiting = waiting.filter(({ uri }) => !stream.uris.has(uri));
       for (const { uri, waiter } of waiting)
@@ -264,7 +283,7 @@ export class Subscriptions implements ListenOwner {
     }
     if (!starts && !this.host.isReady()) return;
     clearTimeout(this.timer);
-    const stream = new ListenStream(wish, this.uris.told, this);
+    const stream = new ListenStream(wish, this.uris.told, this.tasks.ids, this);
     this.opening = stream;
     stream.wireId = this.host.listen(wish, stream);
   }
@@ -273,10 +292,12 @@ export class Subscriptions implements ListenOwner {
   private get wish(): string {
     const lists = this.wantsLists ? (this.server?.listChanges ?? []) : [];
     const uris = this.uris.told;
-    if (lists.length === 0 && uris.length === 0) return '';
+    const tasks = this.tasks.ids;
+    if (lists.length + uris.length + tasks.length === 0) return '';
     return JSON.stringify({
       ...Object.fromEntries(lists.map((name) => [name, true])),
       ...(uris.length > 0 && { resourceSubscriptions: uris }),
+      ...(tasks.length > 0 && { taskIds: tasks }),
     });
   }
 
