@@ -28,8 +28,14 @@ export const combinations: readonly Combination[] = revisions.flatMap((revision)
 
 export const isBridged = ({ eras }: Combination): boolean => eras !== 'both';
 
-/** The combinations that the gateway serves. `npm test` compares those with a token. */
-export const served = combinations.filter((each) => !isBridged(each) || each.revision === '2025-11-25');
+/**
+ * The combinations that `npm test` compares: those with a token. A client of 2026-07-28 in front of a legacy server takes
+ * a minute for each, because the suite waits for tasks that never come, so one transport has to do.
+ */
+export const tested = combinations.filter(
+  ({ revision, eras, over, token }) =>
+    token && !(revision === '2026-07-28' && eras === 'legacy' && over === 'stdio'),
+);
 
 /** For example `2026-07-28 over stdio, with a token, to a legacy server`. */
 export const titleOf = ({ revision, eras, over, token }: Combination): string =>
