@@ -35,7 +35,7 @@ export function buildMcp(
   };
 }
 
-/** How clients see several targets as one server. */
+/** The settings of several targets as one server. */
 export const buildFederation = ({
   prefixMode = 'conditional',
   prefixSeparator,

@@ -48,7 +48,7 @@ const target = oneOf(
 /** Port of the top-level `mcp` where the file has neither a port for it nor gateways. */
 export const usualMcpPort = 3000;
 
-/** How clients see several targets as one server: the same in files and in McpBackends of a cluster. */
+/** Several targets as one server: files and McpBackends of a cluster have the same fields. */
 export const federationFields = {
   statefulMode: choice(['stateful', 'stateless'])
     .optional()

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../errors.ts';
 import type { ItemRules } from '../items/itemRules.ts';
 import { nextCursorOf } from '../items/listFilter.ts';
-import { memberOf } from '../json/envelope.ts';
+import { memberOf, wholeOf } from '../json/envelope.ts';
 import { ownMessage } from '../json/ownMessage.ts';
 import { Elements, splice } from '../json/scan.ts';
 import { targetError } from '../messages/rpcError.ts';
@@ -63,8 +63,7 @@ async function tasksOf(
 }
 
 function elementsOf(text: string): string[] {
-  const whole = { start: text.indexOf('{'), end: text.length };
-  const result = memberOf(text, whole, 'result');
+  const result = memberOf(text, wholeOf(text), 'result');
   const list = typeof result === 'object' ? memberOf(text, result, 'tasks') : undefined;
   if (typeof list !== 'object') return [];
   const elements = new Elements(text, list.start);

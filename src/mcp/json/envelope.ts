@@ -171,6 +171,9 @@ export function memberOf(text: string, span: Span | undefined, name: string): Fo
   return scan.broken ? 'ambiguous' : found;
 }
 
+/** The place of the outermost object of a message. */
+export const wholeOf = (text: string): Span => ({ start: text.indexOf('{'), end: text.length });
+
 /** The string value at a span, or undefined where it is something else or longer than `maxRead`. */
 export function stringValue(text: string, span: Span | undefined): string | undefined {
   return span === undefined ? undefined : stringAt(text, span);

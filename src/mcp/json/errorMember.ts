@@ -1,9 +1,9 @@
 /** The `error` of a response, whose envelope tells the place of a result only. */
 
-import { memberOf, stringValue, type Envelope, type Span } from './envelope.ts';
+import { memberOf, stringValue, wholeOf, type Envelope, type Span } from './envelope.ts';
 
 function errorPlace({ text }: Envelope): Span | undefined {
-  const found = memberOf(text, { start: text.indexOf('{'), end: text.length }, 'error');
+  const found = memberOf(text, wholeOf(text), 'error');
   return found === 'ambiguous' ? undefined : found;
 }
 

@@ -3,7 +3,9 @@
 import { asGatewayError, GatewayError } from '../../errors.ts';
 import { Federation } from '../federation/federation.ts';
 import { initializeAll } from '../federation/initializeAll.ts';
-import { memberOf, readEnvelope, stringValue, type Envelope } from '../json/envelope.ts';
+import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
+import { errorTextOf } from '../json/errorMember.ts';
+import { ownMessage, ownNotification } from '../json/ownMessage.ts';
 import { isSupportedVersion, supportedVersions } from '../messages/versions.ts';
 import type { Session } from '../session/session.ts';
 import type { Waiter } from '../targets/kind/target.ts';
@@ -51,7 +53,7 @@ export class HeldSession {
           failed(new GatewayError('mcp_target_failed', { message: 'a target speaks no known revision' }));
         else {
           session.agree(said);
-          session.notify(message('{"jsonrpc":"2.0","method":"notifications/initialized"}'), undefined);
+          session.notify(ownNotification('notifications/initialized'), undefined);
           this.answer = serverAnswer(response);
           resolve(this.answer);
         }
@@ -76,13 +78,7 @@ export class HeldSession {
 function initializeText({ capabilities, clientInfo }: RequestMeta, version: string): Envelope {
   const info = clientInfo ?? JSON.stringify({ name: 'portcullis', version });
   const params = `{"protocolVersion":"${supportedVersions[0]}","capabilities":${capabilities},"clientInfo":${info}}`;
-  return message(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":${params}}`);
-}
-
-function message(text: string): Envelope {
-  const read = readEnvelope(text);
-  if (typeof read === 'string') throw new GatewayError('internal_error', { detail: read });
-  return read;
+  return ownMessage('initialize', params);
 }
 
 function stringAt({ text, body }: Envelope, name: string): string | undefined {
@@ -103,8 +99,7 @@ function serverAnswer({ text, body }: Envelope): ServerAnswer {
 }
 
 /** A server that refuses the session, in its own words. */
-function refusedBy({ text }: Envelope): GatewayError {
-  const { error } = JSON.parse(text) as { error?: { message?: unknown } };
-  const said = typeof error?.message === 'string' ? error.message.slice(0, 300) : 'no reason';
-  return new GatewayError('mcp_target_failed', { message: `the target refused the session: ${said}` });
-}
+const refusedBy = (response: Envelope): GatewayError =>
+  new GatewayError('mcp_target_failed', {
+    message: `the target refused the session: ${errorTextOf(response)}`,
+  });

@@ -194,9 +194,8 @@ export class ModernAnswer implements CallAnswer, Parked {
     this.send(message);
   }
 
-  refuse(error: GatewayError, idText: string): boolean {
+  refuse(error: GatewayError): boolean {
     if (this.isOver || this.post?.refuse(error, this.idText) !== true) return false;
-    void idText;
     this.isOver = true;
     this.release();
     return true;

@@ -1,6 +1,9 @@
 /** Turns the responses of servers of either era into those of the modern one, field by field. */
 
-import { memberOf, readEnvelope, type Envelope, type Span } from '../json/envelope.ts';
+import { memberOf, readEnvelope, type Envelope } from '../json/envelope.ts';
+import { placeInError } from '../json/errorMember.ts';
+import { addition } from '../json/objectMembers.ts';
+import { methodMembers } from '../json/ownMessage.ts';
 import { splice, type Edit } from '../json/scan.ts';
 import { modernErrors } from '../messages/eras.ts';
 
@@ -64,14 +67,12 @@ function resultEdits({ text, body }: Envelope, method: string, isPrivate: boolea
     put('ttlMs', '0', isPrivate);
     put('cacheScope', '"private"', isPrivate);
   }
-  if (added.length === 0) return edits;
-  const at = body.start + 1;
-  const isEmpty = /^\{\s*\}$/.test(text.slice(body.start, Math.min(body.end, body.start + 64)));
-  return [...edits, { start: at, end: at, replacement: added.join(',') + (isEmpty ? '' : ',') }];
+  return added.length === 0 ? edits : [...edits, addition(text, body, added.join(','))];
 }
 
-function modernError({ text }: Envelope, method: string, id: Edit): ModernResponse {
-  const code = codeOf(text);
+function modernError(response: Envelope, method: string, id: Edit): ModernResponse {
+  const { text } = response;
+  const code = placeInError(response, 'code');
   if (code === undefined) return { text: splice(text, [id]), status: 200 };
   const value = Number(text.slice(code.start, code.end));
   if (value === legacyUrlNeeded) {
@@ -81,12 +82,6 @@ function modernError({ text }: Envelope, method: string, id: Edit): ModernRespon
   const isMissing = value === legacyNotFound && method.startsWith('resources/');
   const edits = isMissing ? [id, { ...code, replacement: '-32602' }] : [id];
   return { text: splice(text, edits), status: statuses.get(value) ?? 200 };
-}
-
-function codeOf(text: string): Span | undefined {
-  const error = memberOf(text, { start: text.indexOf('{'), end: text.length }, 'error');
-  const code = error === 'ambiguous' ? undefined : memberOf(text, error, 'code');
-  return code === 'ambiguous' ? undefined : code;
 }
 
 /** A question of a server: the method, and the params as JSON text. */
@@ -102,8 +97,7 @@ export function inputRequired(
   requestState?: string,
 ): string {
   const requests = [...questions].map(
-    ([key, { method, params }]) =>
-      `${JSON.stringify(key)}:{"method":${JSON.stringify(method)}${params === undefined ? '' : `,"params":${params}`}}`,
+    ([key, { method, params }]) => `${JSON.stringify(key)}:{${methodMembers(method, params)}}`,
   );
   const state = requestState === undefined ? '' : `,"requestState":${JSON.stringify(requestState)}`;
   return `{"jsonrpc":"2.0","id":${idText},"result":{"resultType":"input_required","inputRequests":{${requests.join(',')}}${state}}}`;

@@ -3,14 +3,15 @@
 import { formatComment, formatEvent, type ReplyStream } from '../../http/index.ts';
 import type { ItemRules } from '../items/itemRules.ts';
 import { canSeeItem, type ItemNameSource } from '../items/itemVisibility.ts';
-import { memberOf, readEnvelope, stringValue, type Envelope } from '../json/envelope.ts';
+import { memberOf, readEnvelope, stringValue, wholeOf, type Envelope } from '../json/envelope.ts';
+import { addition } from '../json/objectMembers.ts';
 import { splice, type Edit } from '../json/scan.ts';
 import { metaKeys } from '../messages/eras.ts';
 import { taskNews } from '../messages/mcpMethods.ts';
 import type { NewsListener } from '../session/modernStreams.ts';
 import { hasTasks } from './questions.ts';
 
-/** What a client listens for. */
+/** The lists and resources that a client listens for. */
 export interface NewsFilter {
   /** The lists whose changes it wants: `tools`, `prompts`, `resources`. */
   readonly lists: ReadonlySet<string>;
@@ -120,16 +121,11 @@ export class NewsStream implements NewsListener {
   /** The change that puts the id of the subscription in. */
   private markOf({ text, body }: Envelope): Edit {
     const mark = `"${metaKeys.subscriptionId}":${this.idText}`;
-    if (body === undefined) {
-      const at = text.indexOf('{') + 1;
-      return { start: at, end: at, replacement: `"params":{"_meta":{${mark}}},` };
-    }
+    if (body === undefined) return addition(text, wholeOf(text), `"params":{"_meta":{${mark}}}`);
     const meta = memberOf(text, body, '_meta');
-    const inside = typeof meta === 'object' && text.charCodeAt(meta.start) === 0x7b ? meta : undefined;
-    const { start, end } = inside ?? body;
-    const comma = /^\{\s*\}$/.test(text.slice(start, Math.min(end, start + 64))) ? '' : ',';
-    const at = start + 1;
-    return { start: at, end: at, replacement: (inside ? mark : `"_meta":{${mark}}`) + comma };
+    return typeof meta === 'object' && text.charCodeAt(meta.start) === 0x7b
+      ? addition(text, meta, mark)
+      : addition(text, body, `"_meta":{${mark}}`);
   }
 
   tick(now: number): void {

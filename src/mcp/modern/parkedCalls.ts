@@ -15,7 +15,7 @@ export interface ParkedRequest {
 
 /** A call that waits. */
 export interface Parked {
-  /** Nobody has answered in time: the call ends. */
+  /** Ends the call: the client has not answered in time. */
   expired(): void;
 }
 

@@ -1,4 +1,4 @@
-/** What servers may ask of the clients of the modern era (MCP 2026-07-28, "Multi Round-Trip Requests"). */
+/** The questions that servers may ask the clients of the modern era (MCP 2026-07-28, "Multi Round-Trip Requests"). */
 
 import { memberOf, type Envelope, type Span } from '../json/envelope.ts';
 import { Members } from '../json/scan.ts';

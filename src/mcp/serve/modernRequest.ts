@@ -1,6 +1,7 @@
-import { asGatewayError, GatewayError } from '../../errors.ts';
+import { asGatewayError } from '../../errors.ts';
 import type { ItemRules } from '../items/itemRules.ts';
-import { readEnvelope, type Envelope } from '../json/envelope.ts';
+import type { Envelope } from '../json/envelope.ts';
+import { ownMessage, readOwn } from '../json/ownMessage.ts';
 import type { Accepted } from '../messages/accept.ts';
 import { errorResponse } from '../messages/rpcError.ts';
 import type { HeldSession, ServerAnswer } from '../modern/heldSession.ts';
@@ -67,13 +68,6 @@ export function ask(
   params: object,
   then: (response: Envelope) => void,
 ): void {
-  const answer = new OwnAnswer(modern.itemRules, (text) => then(envelope(text)));
-  const text = JSON.stringify({ jsonrpc: '2.0', id: 0, method, params });
-  send(modern, held, answer, envelope(text));
-}
-
-function envelope(text: string): Envelope {
-  const read = readEnvelope(text);
-  if (typeof read === 'string') throw new GatewayError('internal_error', { detail: read });
-  return read;
+  const answer = new OwnAnswer(modern.itemRules, (text) => then(readOwn(text)));
+  send(modern, held, answer, ownMessage(method, JSON.stringify(params)));
 }

@@ -8,7 +8,8 @@ import { Call } from '../session/call.ts';
 import { completedBy, listShape, type NamedItem, type UnclearItem } from '../items/items.ts';
 import { CompletionFilter, ContentsFilter, maxShown, unknownItemError } from '../items/itemFilters.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
-import { cut, memberOf, type Envelope, type Span } from '../json/envelope.ts';
+import { cut, memberOf, wholeOf, type Envelope, type Span } from '../json/envelope.ts';
+import { addition } from '../json/objectMembers.ts';
 import type { Edit } from '../json/scan.ts';
 import type { ItemRules } from '../items/itemRules.ts';
 import { ListFilter } from '../items/listFilter.ts';
@@ -197,13 +198,8 @@ function viewOfList(x: Dispatch, method: string, target: string): ResponseFilter
 
 /** Puts the cursor of another page into the request for a list. */
 function cursorEdits({ text, body }: Envelope, cursor: string): Edit[] {
-  if (body === undefined) {
-    const at = text.indexOf('{') + 1;
-    return [{ start: at, end: at, replacement: `"params":{"cursor":${cursor}},` }];
-  }
+  if (body === undefined) return [addition(text, wholeOf(text), `"params":{"cursor":${cursor}}`)];
   const place = memberOf(text, body, 'cursor');
   if (typeof place === 'object') return [{ ...place, replacement: cursor }];
-  const at = body.start + 1;
-  const comma = /^\{\s*\}$/.test(text.slice(body.start, body.end)) ? '' : ',';
-  return [{ start: at, end: at, replacement: `"cursor":${cursor}${comma}` }];
+  return [addition(text, body, `"cursor":${cursor}`)];
 }

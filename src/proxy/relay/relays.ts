@@ -101,7 +101,7 @@ export class Relays implements RelayRouter {
     const owner = session === undefined ? undefined : this.ownerOf(session);
     if (session === undefined || owner === undefined) return undefined;
     const peer = this.peers.get(owner);
-    // Nobody can go on with some sessions.
+    // No other worker can go on with some sessions.
     return peer ?? (this.movable(session) ? this.chosen(session) : undefined);
   }
 

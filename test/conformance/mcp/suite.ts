@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import type { Revision } from './combinations.ts';
 
-/** What the suite says of a check. A scenario may run a check several times. */
+/** The verdict of the suite on a check. A scenario may run a check several times. */
 export interface Check {
   /** The distinct outcomes (`SUCCESS`, `FAILURE`, `INFO`, …), sorted and joined with `+`. */
   readonly outcome: string;

@@ -8,6 +8,15 @@ export const defaultRestart: RestartPolicy = {
   coolDownMs: 30_000,
 };
 
+/** For streams of what a server says by itself: no client waits for an answer. */
+export const streamRestart: RestartPolicy = {
+  firstDelayMs: 1_000,
+  maxDelayMs: 60_000,
+  maxFailures: 8,
+  windowMs: 600_000,
+  coolDownMs: 60_000,
+};
+
 export class Backoff {
   private readonly policy: RestartPolicy;
   private readonly now: () => number;

@@ -1,7 +1,7 @@
 import type { ResponseHandler } from '../../../upstream/index.ts';
 import type { ErrorCode, GatewayError } from '../../../errors.ts';
 import { EventReader, type EventHandler, type Head, type LargeEvent } from '../../../http/index.ts';
-import { Backoff } from '../conversation/backoff.ts';
+import { Backoff, streamRestart } from '../conversation/backoff.ts';
 import { idOfLongLine } from '../conversation/longLine.ts';
 import { targetError } from '../../messages/rpcError.ts';
 import type { InFlightRequest } from '../conversation/inFlightRequest.ts';
@@ -22,22 +22,13 @@ const firstAnswerMs = 2_000;
 const goodMs = 5_000;
 
 /** For the stream of a call: a client waits for the answer. */
-const impatient: RestartPolicy = {
+const callStreamRestart: RestartPolicy = {
   firstDelayMs: 100,
   maxDelayMs: 2_000,
   maxFailures: 5,
   windowMs: 60_000,
   coolDownMs: 0,
 };
-/** For the standalone stream. */
-const patient: RestartPolicy = {
-  firstDelayMs: 1_000,
-  maxDelayMs: 60_000,
-  maxFailures: 8,
-  windowMs: 600_000,
-  coolDownMs: 60_000,
-};
-
 /** Statuses that may be others a moment later. */
 const passing: ReadonlySet<number> = new Set([401, 403, 408, 425, 429]);
 const maySoonBeOther = (status: number): boolean => status >= 500 || passing.has(status);
@@ -89,7 +80,7 @@ export class ServerStream implements ResponseHandler, EventHandler, InFlightRequ
     this.session = start.session;
     this.lastId = start.place.lastId;
     this.retryMs = start.place.retryMs;
-    this.backoff = new Backoff(start.wireId === 0 ? patient : impatient, start.now);
+    this.backoff = new Backoff(start.wireId === 0 ? streamRestart : callStreamRestart, start.now);
     this.answerTimer = setTimeout(() => this.answered(), firstAnswerMs).unref();
   }
 

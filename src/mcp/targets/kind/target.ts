@@ -112,7 +112,7 @@ export interface TargetConnection {
    */
   leave?(): () => Promise<void>;
   /**
-   * Nobody has used the session for long: stops what the server of this session alone takes up.
+   * Stops, in a session that was idle for long, what the server of this session alone takes up.
    * @returns false where the session cannot go on without it
    */
   park?(): boolean;

@@ -1,24 +1,17 @@
 import { asGatewayError } from '../../../errors.ts';
 import type { Limits } from '../../../model/index.ts';
 import type { Reach } from '../../contract.ts';
-import type { RpcId } from '../../json/envelope.ts';
 import type { Era } from '../../messages/eras.ts';
 import type { Outgoing } from '../../messages/outgoing.ts';
 import { targetError } from '../../messages/rpcError.ts';
-import type {
-  CanSeeResource,
-  TargetConnection,
-  TargetListener,
-  TargetPlace,
-  TargetView,
-  Waiter,
-} from '../kind/target.ts';
+import type { TargetConnection, TargetListener, TargetPlace, Waiter } from '../kind/target.ts';
 import type { TakenUp, TargetSession, TargetUse } from '../kind/targetRuntime.ts';
 import { isCarried } from './clientFacts.ts';
 import { signOf, type Opening } from './eraSigns.ts';
 import { otherEra, type EraVerdicts } from './eraVerdicts.ts';
 import { InnerSession } from './innerSession.ts';
 import { ModernConnection } from './modernConnection.ts';
+import { OuterConnection } from './outerConnection.ts';
 
 export interface EraStart {
   readonly name: string;
@@ -44,7 +37,7 @@ const leaveGraceMs = 3_000;
  * A session with a server of either era. The server is spoken to in the era of the client where it speaks that era, and
  * in the other one otherwise.
  */
-export class EraConnection implements TargetConnection {
+export class EraConnection extends OuterConnection {
   readonly name: string;
   /** Children are reached in one way. */
   readonly use?: (reach: Reach) => void;
@@ -62,6 +55,7 @@ export class EraConnection implements TargetConnection {
   private timer: NodeJS.Timeout | undefined;
 
   private constructor(start: EraStart, make: (self: EraConnection) => TargetConnection) {
+    super();
     this.start = start;
     this.name = start.name;
     if (this.overHttp)
@@ -225,104 +219,30 @@ export class EraConnection implements TargetConnection {
 
   // TargetConnection
 
+  protected get inner(): TargetConnection {
+    return this.current;
+  }
+
   get era(): Era {
     return this.current.era ?? 'legacy';
   }
 
-  get generation(): number {
-    return this.current.generation;
-  }
-
-  call(out: Outgoing, waiter: Waiter): number {
-    return this.current.call(out, waiter);
-  }
-
-  send(text: string, method?: string): void {
-    this.current.send(text, method);
-  }
-
-  pending(wireId: RpcId): Waiter | undefined {
-    return this.current.pending(wireId);
-  }
-
-  calls(): Iterable<[number, Waiter]> {
-    return this.current.calls();
-  }
-
-  dropAbandoned(): boolean {
-    return this.current.dropAbandoned();
-  }
-
-  forget(wireId: number): void {
-    this.current.forget(wireId);
-  }
-
-  progressed(wireId: number): void {
-    this.current.progressed(wireId);
-  }
-
-  hold(waits: boolean): void {
-    this.current.hold(waits);
-  }
-
-  get place(): TargetPlace | undefined {
-    return this.current.place;
-  }
-
-  attended(canSeeResource: CanSeeResource): void {
-    this.current.attended?.(canSeeResource);
-  }
-
-  setClientListening(wanted: boolean): void {
+  override setClientListening(wanted: boolean): void {
     this.clientListens = wanted;
-    this.current.setClientListening?.(wanted);
+    super.setClientListening(wanted);
   }
 
-  watchTask(id: string): Promise<boolean> {
-    return this.current.watchTask?.(id) ?? Promise.resolve(false);
-  }
-
-  unwatchTask(id: string): void {
-    this.current.unwatchTask?.(id);
-  }
-
-  get hearing(): Promise<void> | undefined {
-    return this.current.hearing;
-  }
-
-  get settling(): Promise<void> | undefined {
-    return this.current.settling;
-  }
-
-  leave(): () => Promise<void> {
-    this.stop();
-    return this.current.leave?.() ?? (() => this.current.close(0));
-  }
-
-  pause(): void {
+  override pause(): void {
     this.paused = true;
-    this.current.pause();
+    super.pause();
   }
 
-  resume(): void {
+  override resume(): void {
     this.paused = false;
-    this.current.resume();
+    super.resume();
   }
 
-  tick(now: number): void {
-    this.current.tick?.(now);
-  }
-
-  close(graceMs: number): Promise<void> {
-    this.stop();
-    return this.current.close(graceMs);
-  }
-
-  view(): TargetView {
-    return this.current.view();
-  }
-
-  private stop(): void {
+  protected override end(): void {
     this.closed = true;
     clearTimeout(this.timer);
   }

@@ -1,4 +1,4 @@
-/** What the answer to a first request says about the era of its server (2026-07-28, Versioning and Compatibility). */
+/** Tells the era of a server by its answer to the first request (2026-07-28, Versioning and Compatibility). */
 
 import type { GatewayError } from '../../../errors.ts';
 import type { Envelope } from '../../json/envelope.ts';

@@ -22,6 +22,7 @@ import { discoverRequest, initializeResponse, NotModernError, readDiscovery } fr
 import { InnerSession } from './innerSession.ts';
 import type { ListenStream } from './listenStream.ts';
 import { answerLocally, type LocalState } from './localAnswers.ts';
+import { OuterConnection } from './outerConnection.ts';
 import { carriesRevision } from './requestEdits.ts';
 import { Subscriptions } from './subscriptions.ts';
 
@@ -50,7 +51,7 @@ const legacyNotifications: ReadonlySet<string> = new Set([
  * A session with a server of the modern era, on top of a connection that knows its transport. The server keeps no
  * session: this class keeps what it takes, and bridges the requests of clients of the legacy era.
  */
-export class ModernConnection implements TargetConnection {
+export class ModernConnection extends OuterConnection {
   readonly name: string;
   readonly era = 'modern';
   private readonly start: ModernStart;
@@ -66,6 +67,7 @@ export class ModernConnection implements TargetConnection {
   private listed = false;
 
   constructor(start: ModernStart) {
+    super();
     this.start = start;
     this.bridges = start.session.era === 'legacy';
     const { overHttp, limits, log, now, listener } = start;
@@ -97,8 +99,8 @@ export class ModernConnection implements TargetConnection {
 
   // TargetConnection
 
-  get generation(): number {
-    return this.server.generation;
+  protected get inner(): TargetConnection {
+    return this.server;
   }
 
   use(reach: Reach): void {
@@ -150,7 +152,7 @@ export class ModernConnection implements TargetConnection {
     this.server.open({ envelope, token: undefined, edits: [] }, waiter);
   }
 
-  call(out: Outgoing, waiter: Waiter): number {
+  override call(out: Outgoing, waiter: Waiter): number {
     this.subscriptions.wake();
     const { envelope } = out;
     if (answerLocally(this.local, envelope, waiter, this.bridges)) return 0;
@@ -163,7 +165,7 @@ export class ModernConnection implements TargetConnection {
       : this.bridge.pass(out, waiter);
   }
 
-  send(text: string, method = ''): void {
+  override send(text: string, method = ''): void {
     const message = readEnvelope(text);
     if (typeof message === 'string') return;
     if (message.kind === 'response') this.bridge.held.answer(message);
@@ -175,67 +177,58 @@ export class ModernConnection implements TargetConnection {
       this.server.send(text, method);
   }
 
-  pending(wireId: RpcId): Waiter | undefined {
+  override pending(wireId: RpcId): Waiter | undefined {
     const held = typeof wireId === 'number' ? this.bridge.held.get(wireId)?.client : undefined;
     return held ?? Bridge.clientOf(this.server.pending(wireId));
   }
 
-  *calls(): Iterable<[number, Waiter]> {
+  override *calls(): Iterable<[number, Waiter]> {
     for (const [wireId, waiter] of this.server.calls()) yield [wireId, Bridge.clientOf(waiter)!];
     yield* this.bridge.held.all();
   }
 
-  dropAbandoned(): boolean {
+  override dropAbandoned(): boolean {
     return this.bridge.held.dropAbandoned() || this.server.dropAbandoned();
   }
 
-  forget(wireId: number): void {
+  override forget(wireId: number): void {
     const held = this.bridge.held.get(wireId);
     if (held === undefined) this.server.forget(wireId);
     else this.bridge.held.drop(held);
   }
 
-  progressed(wireId: number): void {
-    this.server.progressed(wireId);
-  }
-
-  hold(waits: boolean): void {
-    this.server.hold(waits);
+  override hold(waits: boolean): void {
+    super.hold(waits);
     this.bridge.held.hold(waits);
   }
 
   /** A server over HTTP keeps nothing of the session: another process needs to know the client. */
-  get place(): TargetPlace | undefined {
+  override get place(): TargetPlace | undefined {
     if (!this.bridges || this.server.place === undefined) return undefined;
     return { serverSession: carried(this.bridge.client), version: this.version, address: undefined };
   }
 
-  attended(canSeeResource: CanSeeResource): void {
+  override attended(canSeeResource: CanSeeResource): void {
     this.subscriptions.attended(canSeeResource);
   }
 
-  setClientListening(wanted: boolean): void {
+  override setClientListening(wanted: boolean): void {
     this.clientListens = wanted;
     // A child that was taken starts again; a stream of GET is nothing that a server over HTTP has.
     if (!this.start.overHttp) this.server.setClientListening?.(wanted);
     this.chooseLists();
   }
 
-  watchTask(id: string): Promise<boolean> {
+  override watchTask(id: string): Promise<boolean> {
     return this.subscriptions.watchTask(id);
   }
 
-  unwatchTask(id: string): void {
+  override unwatchTask(id: string): void {
     this.subscriptions.unwatchTask(id);
   }
 
-  get hearing(): Promise<void> | undefined {
+  override get hearing(): Promise<void> | undefined {
     return this.subscriptions.opened;
-  }
-
-  leave(): () => Promise<void> {
-    this.end();
-    return this.server.leave?.() ?? (() => this.server.close(0));
   }
 
   /** The next child is told again what the client said. */
@@ -243,30 +236,13 @@ export class ModernConnection implements TargetConnection {
     return this.server.park?.() ?? false;
   }
 
-  pause(): void {
-    this.server.pause();
-  }
-
-  resume(): void {
-    this.server.resume();
-  }
-
-  tick(now: number): void {
-    this.server.tick?.(now);
-  }
-
-  close(graceMs: number): Promise<void> {
-    this.end();
-    return this.server.close(graceMs);
-  }
-
-  view(): TargetView {
+  override view(): TargetView {
     const view = this.server.view();
     const pending = view.pending - this.subscriptions.streams + this.bridge.held.size;
     return { ...view, pending: Math.max(0, pending), era: this.era };
   }
 
-  private end(): void {
+  protected override end(): void {
     this.subscriptions.close();
     this.bridge.held.close(targetError('mcp_target_failed', this.name, 'has been stopped'));
   }
@@ -274,7 +250,7 @@ export class ModernConnection implements TargetConnection {
   // Streams of notifications
 
   /**
-   * Where several processes hold the session, the one with the client's stream hears of changes. Over stdio the server
+   * One process hears of changes: the one with the client's stream, if several hold the session. Over stdio the server
    * would otherwise be silent, as servers of the legacy era are not.
    */
   private chooseLists(): void {
@@ -306,8 +282,8 @@ export class ModernConnection implements TargetConnection {
       canSeeResource: () => listener.canSeeResource(this),
       onDown: () => {
         this.subscriptions.down();
-        const what = 'ended while it waited for the client';
-        this.bridge.held.failAll(targetError('mcp_target_failed', this.name, what));
+        const reason = 'ended while it waited for the client';
+        this.bridge.held.failAll(targetError('mcp_target_failed', this.name, reason));
         listener.onDown(this);
       },
       onAgain: () => this.subscriptions.again(),

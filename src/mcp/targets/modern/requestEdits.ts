@@ -1,6 +1,6 @@
 /** The edits by which a request of the legacy era becomes one of the modern era. */
 
-import { edited, memberOf, type Envelope, type Span } from '../../json/envelope.ts';
+import { edited, memberOf, wholeOf, type Envelope, type Span } from '../../json/envelope.ts';
 import { addition, memberEdits, objectMembers } from '../../json/objectMembers.ts';
 import type { Edit } from '../../json/scan.ts';
 import { metaKeys } from '../../messages/eras.ts';
@@ -48,9 +48,8 @@ export function modernEdits(
 ): readonly Edit[] | undefined {
   const more = round === undefined || round === '' ? [] : [round];
   if (body === undefined) {
-    const at = text.indexOf('{') + 1;
     const params = [`"_meta":{${meta}}`, ...more].join(',');
-    return [{ start: at, end: at, replacement: `"params":{${params}},` }];
+    return [addition(text, wholeOf(text), `"params":{${params}}`)];
   }
   const place = memberOf(text, body, '_meta');
   if (place === 'ambiguous' || (place !== undefined && text.charCodeAt(place.start) !== 0x7b))

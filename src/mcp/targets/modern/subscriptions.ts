@@ -5,8 +5,7 @@ import { memberOf, type Envelope } from '../../json/envelope.ts';
 import { ownError, ownNotification, ownResult } from '../../json/ownMessage.ts';
 import type { RetainedMemory } from '../../limits/retainedMemory.ts';
 import type { CanSeeResource, MessageOrigin, Waiter } from '../kind/target.ts';
-import type { RestartPolicy } from '../kind/targetRuntime.ts';
-import { Backoff } from '../conversation/backoff.ts';
+import { Backoff, streamRestart } from '../conversation/backoff.ts';
 import { listFilters, type Discovery } from './discovery.ts';
 import { ListenStream, type ListenOwner } from './listenStream.ts';
 import { subscriptionOf, withoutSubscription } from './streamMessages.ts';
@@ -34,14 +33,6 @@ const goodMs = 5_000;
 const usualRetryMs = 1_000;
 /** JSON-RPC 2.0 §5.1: the server has no subscriptions, whatever it declared. */
 const methodNotFound = -32601;
-
-const patient: RestartPolicy = {
-  firstDelayMs: 1_000,
-  maxDelayMs: 60_000,
-  maxFailures: 8,
-  windowMs: 600_000,
-  coolDownMs: 60_000,
-};
 
 /** A request of the client that waits until a stream with its URI is acknowledged. */
 interface Waiting {
@@ -77,7 +68,7 @@ export class Subscriptions implements ListenOwner {
   constructor(host: SubscriptionsHost) {
     this.host = host;
     this.uris = new SubscribedUris(host.keep);
-    this.backoff = new Backoff(patient, host.now);
+    this.backoff = new Backoff(streamRestart, host.now);
     this.trouble = new ThrottledLog(host.log, 'Notifications of the target cannot be heard for now');
   }
 
