@@ -4,7 +4,8 @@ import { memberOf, stringValue, type Envelope, type Span } from '../json/envelop
 import { objectMembers } from '../json/objectMembers.ts';
 import { Elements, type Edit } from '../json/scan.ts';
 import type { Naming } from './naming.ts';
-import type { FilteredResponse, ResponseFilter } from './responseFilter.ts';
+import type { MemberView } from '../json/responseScan.ts';
+import { filteredMember, type FilteredResponse, type ResponseFilter } from './responseFilter.ts';
 
 const OPEN_LIST = 0x5b;
 
@@ -100,6 +101,10 @@ export function appUriEdits(text: string, item: Span, shown: (uri: string) => st
   return found.edits;
 }
 
+/** The members of a result that name resources. */
+const listsOfContents: ReadonlySet<string> = new Set(['content', 'messages', 'contents']);
+const namingResources: ReadonlySet<string> = new Set([...listsOfContents, '_meta']);
+
 /** Puts the client's URIs into the response of one target of several. */
 export class ResourceUriFilter implements ResponseFilter {
   private readonly naming: Naming;
@@ -113,4 +118,15 @@ export class ResourceUriFilter implements ResponseFilter {
   filter({ text, body }: Envelope): FilteredResponse {
     return { edits: uriEdits(text, body, (uri) => this.naming.shownUri(this.target, uri)) };
   }
+
+  readonly ofMembers: MemberView = {
+    watched: namingResources,
+    filterMember: (name, value) => filteredMember(this, name, value),
+    elements: {
+      lists: listsOfContents,
+      // All other elements name resources, or hold blocks that may name resources.
+      passes: (head) => /^\{\s*"type"\s*:\s*"(?:text|image|audio)"/.test(head),
+      filterElement: (list, value) => filteredMember(this, list, `[${value}]`)?.slice(1, -1),
+    },
+  };
 }

@@ -1,6 +1,8 @@
 import { GatewayError } from '../../errors.ts';
 import type { Envelope } from '../json/envelope.ts';
-import type { Edit } from '../json/scan.ts';
+import { ownResult } from '../json/ownMessage.ts';
+import type { MemberView } from '../json/responseScan.ts';
+import { splice, type Edit } from '../json/scan.ts';
 
 /** The part of a response that a caller may see. */
 export interface FilteredResponse {
@@ -10,14 +12,6 @@ export interface FilteredResponse {
   readonly next?: string;
 }
 
-/** The view of a caller on single members of a result. */
-export interface MemberFilter {
-  /** The members that the view is about; the others are as the server wrote them. */
-  readonly watched: ReadonlySet<string>;
-  /** @returns the text in the place of the value; undefined if the response cannot be used */
-  filterMember(name: string, value: string): string | undefined;
-}
-
 export const unfiltered: FilteredResponse = { edits: [] };
 
 /** The view of a caller on the responses to a request. */
@@ -25,8 +19,29 @@ export interface ResponseFilter {
   /** @returns the error that takes the place of a response of which the caller may see nothing */
   filter(response: Envelope): FilteredResponse | GatewayError;
   /** The same for a response that comes in parts; undefined where the response must be whole. */
-  readonly ofMembers?: MemberFilter | undefined;
+  readonly ofMembers?: MemberView | undefined;
 }
+
+/** The member of a result alone, as a view shows it; undefined if the view shows an error in its place. */
+export function filteredMember(view: ResponseFilter, name: string, value: string): string | undefined {
+  const before = `{${JSON.stringify(name)}:`;
+  const alone = ownResult(`${before}${value}}`);
+  const shown = view.filter(alone);
+  if (shown instanceof GatewayError) return undefined;
+  return splice(alone.text, shown.edits).slice(alone.body!.start + before.length, -2);
+}
+
+/** One view of members after the other; only one of them is about elements. */
+const inTurn = (views: readonly MemberView[]): MemberView => ({
+  watched: new Set(views.flatMap(({ watched }) => [...watched])),
+  elements: views.find(({ elements }) => elements !== undefined)?.elements,
+  filterMember: (name, value) => {
+    let text: string | undefined = value;
+    for (const view of views)
+      if (text !== undefined && view.watched.has(name)) text = view.filterMember(name, text);
+    return text;
+  },
+});
 
 /** Applies one view after the other; they must not change the same place. */
 export class ResponseFilters implements ResponseFilter {
@@ -46,5 +61,10 @@ export class ResponseFilters implements ResponseFilter {
       next ??= shown.next;
     }
     return next === undefined ? { edits } : { edits, next };
+  }
+
+  get ofMembers(): MemberView | undefined {
+    const views = this.all.flatMap(({ ofMembers }) => ofMembers ?? []);
+    return views.length === this.all.length ? inTurn(views) : undefined;
   }
 }

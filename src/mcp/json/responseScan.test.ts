@@ -9,7 +9,12 @@ interface Read {
 }
 
 /** Reads a text in pieces of so many bytes; the id becomes 77, and watched members `"held"`. */
-function read(text: string, size: number, watched: readonly string[] = []): Read {
+function read(
+  text: string,
+  size: number,
+  watched: readonly string[] = [],
+  lists: readonly string[] = [],
+): Read {
   const passed: Buffer[] = [];
   const members: string[] = [];
   const note = (name: string, value: string, shown: string): string => {
@@ -17,10 +22,17 @@ function read(text: string, size: number, watched: readonly string[] = []): Read
     return shown;
   };
   const parts: ResponseParts = {
-    watched: new Set(watched),
+    view: {
+      watched: new Set([...watched, ...lists]),
+      filterMember: (name, value) => (value === '"bad"' ? undefined : note(name, value, '"held"')),
+      elements: {
+        lists: new Set(lists),
+        passes: (head) => head.startsWith('{"type":"text"'),
+        filterElement: (name, value) => (value === '"bad"' ? undefined : note(name, value, '"element"')),
+      },
+    },
     bytes: (piece) => void passed.push(Buffer.from(piece)),
     member: (name, value) => note(name, value, name === 'id' ? '77' : value),
-    resultMember: (name, value) => (value === '"bad"' ? undefined : note(name, value, '"held"')),
   };
   const scan = new ResponseScan(parts);
   const bytes = Buffer.from(text);
@@ -60,6 +72,27 @@ test('watched members of the result are held until they are whole, and others of
     );
     assert.deepEqual(found.members, ['id=1', 'jsonrpc="2.0"', '_meta={"x":[1,{"y":"}"}]}', 'task=3']);
   }
+});
+
+test('elements of a list are held one by one, unless a large one may pass', () => {
+  const passing = `{"type":"text","text":"${'x'.repeat(200)}"}`;
+  const large = `{"type":"resource","blob":"${'y'.repeat(300_000)}"}`;
+  const result = `{"content":[1, ${large} ,${passing},[2]],"other":[{"content":[3]}],"contents":{"uri":4}}`;
+  const text = `{"id":1,"jsonrpc":"2.0","result":${result}}`;
+  for (const size of [1, 50, 100]) {
+    const found = read(text, size, [], ['content', 'contents']);
+    assert.equal(found.flaw, undefined);
+    const shown = `"content":["element", "element" ,${passing},"element"],"other":[{"content":[3]}],"contents":"held"`;
+    assert.equal(found.text, `{"id":77,"jsonrpc":"2.0","result":{${shown}}}`);
+    assert.deepEqual(found.members.slice(2), [
+      'content=1',
+      `content=${large}`,
+      'content=[2]',
+      'contents={"uri":4}',
+    ]);
+  }
+  const bad = read('{"id":1,"jsonrpc":"2.0","result":{"content":["bad"]}}', 9, [], ['content']);
+  assert.match(bad.flaw ?? '', /"content" that cannot be used/);
 });
 
 test('line breaks between tokens become spaces', () => {

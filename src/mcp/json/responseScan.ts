@@ -6,16 +6,30 @@
 import { isLike } from './envelope.ts';
 import { decodeString } from './scan.ts';
 
+/** A view on single members of a result. They are held until they are whole; all others pass. */
+export interface MemberView {
+  readonly watched: ReadonlySet<string>;
+  /** @returns the text in the place of the value; undefined if the response cannot be used */
+  filterMember(name: string, value: string): string | undefined;
+  /** Watched members whose elements are held one by one, where they are lists; absent: none. */
+  readonly elements?: ElementView | undefined;
+}
+
+export interface ElementView {
+  readonly lists: ReadonlySet<string>;
+  /** May an element pass unread? @param head the beginning of its text */
+  passes(head: string): boolean;
+  /** @returns the text in the place of an element; undefined if the response cannot be used */
+  filterElement(list: string, value: string): string | undefined;
+}
+
 /** Takes the parts of a response, in their order. */
 export interface ResponseParts {
-  /** The members of the result whose values are held until they are whole. */
-  readonly watched: ReadonlySet<string>;
+  readonly view: MemberView;
   /** Bytes that pass as they are. */
   bytes(piece: Buffer): void;
   /** `jsonrpc` or `id` of the message. @returns the text in the place of its value; undefined if it cannot be used */
   member(name: string, value: string): string | undefined;
-  /** A watched member of the result. @returns the text in the place of its value; undefined if it cannot be used */
-  resultMember(name: string, value: string): string | undefined;
 }
 
 const QUOTE = 0x22;
@@ -57,6 +71,8 @@ const EXPECT = {
 
 type Expect = (typeof EXPECT)[keyof typeof EXPECT];
 
+/** The depth at which the elements of a list of the result stand. */
+const elementDepth = 3;
 const inList = 0;
 const inObject = 1;
 
@@ -65,7 +81,9 @@ const noResponse = 'answered with something that is no response';
 
 /** Bytes of the longest key that is decoded. A watched name has at most 37 characters, and an escape six bytes. */
 const maxKey = 256;
-/** Bytes of the longest value that is held. */
+/** Bytes of an element that tell whether the element passes. */
+const elementHead = 64;
+/** Bytes of the longest value that is held, unless it is an element. */
 const maxHeld = 262_144;
 
 const ofMessage: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'result', 'error', 'method', 'params']);
@@ -83,6 +101,7 @@ export class ResponseScan {
   /** The result has begun, and is an object. */
   inResult = false;
   private readonly parts: ResponseParts;
+  private readonly view: MemberView;
   private bytes: Buffer = Buffer.alloc(0);
   private at = 0;
   /** The beginning of the bytes that were not passed on yet. */
@@ -103,11 +122,16 @@ export class ResponseScan {
   private collected: Buffer[] | undefined;
   private collectFrom = 0;
   private collectedLength = 0;
+  /** The list of the result that the scan is in, where its elements are held. */
+  private list: string | undefined;
+  /** It is decided whether the element that is held passes. */
+  private isJudged = false;
   /** The depth of the value that is held; -1 where none is. */
   private heldDepth = -1;
 
   constructor(parts: ResponseParts) {
     this.parts = parts;
+    this.view = parts.view;
   }
 
   /**
@@ -129,6 +153,7 @@ export class ResponseScan {
     }
     if (this.flaw !== undefined) return false;
     this.collectTo(bytes.length);
+    if (this.heldDepth === elementDepth && !this.isJudged) this.judge();
     if (this.heldDepth < 0) this.passTo(bytes.length);
     return this.flaw === undefined;
   }
@@ -287,6 +312,11 @@ export class ResponseScan {
   }
 
   private enter(what: number, next: Expect): void {
+    const { name, depth, view } = this;
+    if (what === inList && depth === 2 && name !== undefined && view.elements?.lists.has(name) === true) {
+      this.list = name;
+      this.name = undefined;
+    }
     const entersResult = what === inObject && this.depth === 1 && this.name === 'result';
     if (this.depth === 0 && what !== inObject) this.fail(noResponse);
     if (!this.begin()) return;
@@ -312,6 +342,7 @@ export class ResponseScan {
     }
     this.depth--;
     this.at++;
+    if (this.depth === 2) this.list = undefined;
     if (this.depth === 1) this.inResult = false;
     this.ended();
   }
@@ -320,7 +351,10 @@ export class ResponseScan {
   private begin(): boolean {
     if (this.expect !== EXPECT.value && this.expect !== EXPECT.valueOrClose) this.fail();
     const { name, depth } = this;
-    if (name !== undefined && (depth === 2 || held.has(name)) && this.heldDepth < 0) {
+    const isElement = depth === elementDepth && this.list !== undefined;
+    const isHeld = isElement || (name !== undefined && (depth === 2 || held.has(name)));
+    if (isHeld && this.heldDepth < 0) {
+      this.isJudged = false;
       this.passTo(this.at);
       this.heldDepth = depth;
       this.collect();
@@ -337,15 +371,34 @@ export class ResponseScan {
 
   private heldEnded(): void {
     const value = this.collectedText();
-    const name = this.name!;
+    const name = (this.list ?? this.name)!;
     this.heldDepth = -1;
     this.passFrom = this.at;
     if (value === undefined) return;
     if (name === 'jsonrpc' && this.depth === 1 && decodeString(value, 0, value.length) !== '2.0')
       this.fail('answered without jsonrpc: "2.0"');
-    const shown = this.depth === 1 ? this.parts.member(name, value) : this.parts.resultMember(name, value);
+    const shown = this.shownOf(name, value);
     if (shown === undefined) this.fail(`answered with a member "${name}" that cannot be used`);
     else if (this.flaw === undefined) this.parts.bytes(Buffer.from(shown));
+  }
+
+  private shownOf(name: string, value: string): string | undefined {
+    const { depth, list, parts, view } = this;
+    if (depth === 1) return parts.member(name, value);
+    return list === undefined ? view.filterMember(name, value) : view.elements?.filterElement(list, value);
+  }
+
+  /** Lets an element pass if its beginning allows that: a large element is not held then. */
+  private judge(): void {
+    if (this.collectedLength < elementHead) return;
+    this.isJudged = true;
+    const begun = this.collected ?? [];
+    const head = Buffer.concat(begun.slice(0, elementHead)).toString('latin1', 0, elementHead);
+    if (this.view.elements?.passes(head) !== true) return;
+    this.heldDepth = -1;
+    this.collected = undefined;
+    for (const piece of begun) this.parts.bytes(piece);
+    this.passFrom = this.bytes.length;
   }
 
   private keyEnded(): void {
@@ -356,7 +409,7 @@ export class ResponseScan {
     if (written === undefined) return;
     const key = decodeString(written, 0, written.length)!;
     const isOfMessage = this.depth === 1;
-    const names = isOfMessage ? ofMessage : this.parts.watched;
+    const names = isOfMessage ? ofMessage : this.view.watched;
     const seen = this.seen[isOfMessage ? 0 : 1];
     if (!names.has(key)) {
       for (const name of names) if (isLike(key, name)) this.fail(`answered with the member "${name}" twice`);
@@ -382,7 +435,7 @@ export class ResponseScan {
     if (collected === undefined) return;
     this.collectedLength += end - this.collectFrom;
     if (this.heldDepth < 0 && this.collectedLength > maxKey) this.collected = undefined;
-    else if (this.collectedLength > maxHeld)
+    else if (this.collectedLength > maxHeld && this.heldDepth !== elementDepth)
       this.fail(`answered with a member "${this.name}" that is too long`);
     else collected.push(this.bytes.subarray(this.collectFrom, end));
   }

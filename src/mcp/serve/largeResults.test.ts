@@ -292,6 +292,32 @@ test('a task that a large result names behind its content is none of the client'
   });
 });
 
+test('a large result of one target of several names its resources as the client knows them', async () => {
+  const targets = [stdioTarget({ name: 'first' }), stdioTarget({ name: 'second' })];
+  const harness = await startHarness({ backend: mcpBackend({ targets }) });
+  closing.push(() => harness.close());
+  const client = new RawClient(harness.url);
+  await client.initialize();
+  const block = (uri: string, blob = ''): string =>
+    `{"resource":{"uri":"${uri}","blob":"${blob}"},"type":"resource"}`;
+  const link = '{"type":"resource_link","uri":"a:1"}';
+  const large = {
+    before: `{"jsonrpc":"2.0","id":$ID,"result":{"content":[${link},{"type":"text","text":"`,
+    letters,
+    after: `"},${block('a:2', 'y'.repeat(70_000))},${link}],"_meta":{"ui":{"resourceUri":"ui://a"}}}}\n`,
+  };
+  const response = await client.fetch(client.tool('first_large', large));
+  // Only a response that is sent while it arrives has no length.
+  assert.equal(response.headers.get('content-length'), null);
+  const { result } = (await response.json()) as Message;
+  const content = result!['content'] as { uri?: string; text?: string; resource?: { uri: string } }[];
+  assert.deepEqual(
+    content.map(({ uri, text, resource }) => uri ?? resource?.uri ?? text?.length),
+    ['first+a:1', letters, 'first+a:2', 'first+a:1'],
+  );
+  assert.deepEqual(result!['_meta'], { ui: { resourceUri: 'ui://first+a' } });
+});
+
 test('bytes that are no UTF-8 become replacement characters, also in a large result', async () => {
   const { connect, asked } = await stage('JSON over HTTP');
   const client = await connect();

@@ -1,6 +1,7 @@
 import { GatewayError, type ErrorCode } from '../../errors.ts';
 import type { CallAnswer } from './callAnswer.ts';
 import { cut, type Envelope, type RpcId } from '../json/envelope.ts';
+import type { MemberView } from '../json/responseScan.ts';
 import { splice } from '../json/scan.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import { brokenOff, type ResponseParts } from './largeAnswer.ts';
@@ -8,7 +9,7 @@ import type { CallStats, Outcome } from './mcpMetrics.ts';
 import type { Tally } from '../limits/budget.ts';
 import { errorResponse } from '../messages/rpcError.ts';
 import type { LargeAnswer, Waiter } from '../targets/kind/target.ts';
-import { unfiltered, type MemberFilter, type ResponseFilter } from '../items/responseFilter.ts';
+import { unfiltered, type ResponseFilter } from '../items/responseFilter.ts';
 
 export interface CallStart {
   readonly answer: CallAnswer;
@@ -26,7 +27,7 @@ export interface CallStart {
   readonly session: { touch(): void; readonly log: Logger };
 }
 
-const everyMember: MemberFilter = { watched: new Set(), filterMember: (_name, value) => value };
+const everyMember: MemberView = { watched: new Set(), filterMember: (_name, value) => value };
 
 /** Errors with an HTTP status of their own concern the session and not this call alone. */
 const refusesAll: ReadonlySet<ErrorCode> = new Set([
@@ -96,9 +97,8 @@ export class Call implements Waiter {
     if (parts === undefined) return undefined;
     this.parts = parts;
     return {
-      watched: view.watched,
+      view,
       idText,
-      resultMember: (name, value) => view.filterMember(name, value),
       write: (bytes) => parts.write(bytes),
       end: () => {
         this.ended('ok');

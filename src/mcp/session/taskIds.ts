@@ -1,18 +1,18 @@
 /** The places where messages name tasks, and the name that each reader finds there. */
 
-import { GatewayError } from '../../errors.ts';
+import type { GatewayError } from '../../errors.ts';
 import { memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
-import { ownResult } from '../json/ownMessage.ts';
-import { splice, type Edit } from '../json/scan.ts';
+import type { MemberView } from '../json/responseScan.ts';
+import type { Edit } from '../json/scan.ts';
 import type { ItemRules } from '../items/itemRules.ts';
 import { filterList } from '../items/listFilter.ts';
 import { taskNews } from '../messages/mcpMethods.ts';
 import { targetError } from '../messages/rpcError.ts';
 import type { KnownTask, TaskRegistry, TaskItem, TaskOwner } from './taskRegistry.ts';
 import {
+  filteredMember,
   unfiltered,
   type FilteredResponse,
-  type MemberFilter,
   type ResponseFilter,
 } from '../items/responseFilter.ts';
 
@@ -233,7 +233,7 @@ class TaskView implements ResponseFilter {
     return { edits };
   }
 
-  get ofMembers(): MemberFilter | undefined {
+  get ofMembers(): MemberView | undefined {
     const isAboutTask = this.about !== undefined && 'id' in this.about;
     return isAboutTask ? undefined : { watched: namesOfTasks, filterMember: this.filterMember };
   }
@@ -241,11 +241,7 @@ class TaskView implements ResponseFilter {
   private readonly filterMember = (name: string, value: string): string | undefined => {
     // The result would be about a task, which has no large results.
     if (name === 'resultType') return value === '"task"' ? undefined : value;
-    const before = `{${JSON.stringify(name)}:`;
-    const alone = ownResult(`${before}${value}}`);
-    const shown = this.filter(alone);
-    if (shown instanceof GatewayError) return undefined;
-    return splice(alone.text, shown.edits).slice(alone.body!.start + before.length, -2);
+    return filteredMember(this, name, value);
   };
 
   /** Is the whole result about a task? */

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { LargeEvent } from '../../../http/index.ts';
 import { wireIdOf } from '../../json/invalidMessage.ts';
-import { ResponseScan, type ResponseParts } from '../../json/responseScan.ts';
+import { ResponseScan, type MemberView, type ResponseParts } from '../../json/responseScan.ts';
 import { targetError } from '../../messages/rpcError.ts';
 import type { LargeAnswer } from '../kind/target.ts';
 import type { MessageReceiver } from './messageReceiver.ts';
@@ -11,7 +11,7 @@ import type { MessageReceiver } from './messageReceiver.ts';
  * shows later fails the call, whose answer then breaks off.
  */
 export class LargeResponse implements LargeEvent, ResponseParts {
-  readonly watched: ReadonlySet<string>;
+  readonly view: MemberView;
   private readonly receiver: MessageReceiver;
   private readonly wireId: number;
   private readonly answer: LargeAnswer;
@@ -44,7 +44,7 @@ export class LargeResponse implements LargeEvent, ResponseParts {
     this.receiver = receiver;
     this.wireId = wireId;
     this.answer = answer;
-    this.watched = answer.watched;
+    this.view = answer.view;
     this.scan = new ResponseScan(this);
   }
 
@@ -90,10 +90,6 @@ export class LargeResponse implements LargeEvent, ResponseParts {
     return Number(value) === this.wireId ? this.answer.idText : undefined;
   }
 
-  resultMember(name: string, value: string): string | undefined {
-    return this.answer.resultMember(name, value);
-  }
-
   /** The call was cancelled or has failed: the rest of the response is for nobody. */
   private get gone(): boolean {
     return this.isOver || this.receiver.calling.get(this.wireId) === undefined;
@@ -128,13 +124,12 @@ function unfinished(bytes: Buffer): number {
 function callOf(head: readonly Buffer[]): number | undefined {
   let id: string | undefined;
   const scan = new ResponseScan({
-    watched: new Set(),
+    view: { watched: new Set(), filterMember: (_name, value) => value },
     bytes: () => undefined,
     member: (name, value) => {
       if (name === 'id' && !scan.inResult) id ??= value;
       return value;
     },
-    resultMember: (_name, value) => value,
   });
   // Copies, since the scan may cut a character and writes into its bytes.
   for (const bytes of head) if (!scan.take(Buffer.from(bytes)) || scan.inResult) break;

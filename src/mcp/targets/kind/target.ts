@@ -3,6 +3,7 @@
 import type { GatewayError } from '../../../errors.ts';
 import type { Reach } from '../../contract.ts';
 import type { Envelope, RpcId } from '../../json/envelope.ts';
+import type { MemberView } from '../../json/responseScan.ts';
 import type { Era } from '../../messages/eras.ts';
 import type { Outgoing } from '../../messages/outgoing.ts';
 
@@ -11,12 +12,9 @@ export type CanSeeResource = (uri: string) => boolean;
 
 /** Takes a response that goes to the client while it arrives; the failure of its call breaks it off. */
 export interface LargeAnswer {
-  /** Members of the result that must be whole before they can go on. */
-  readonly watched: ReadonlySet<string>;
+  readonly view: MemberView;
   /** The id of the request, as the client wrote it. */
   readonly idText: string;
-  /** @returns the text in the place of the value of a watched member; undefined if it cannot be used */
-  resultMember(name: string, value: string): string | undefined;
   write(bytes: Buffer): void;
   /** The response is whole: the call is answered. */
   end(): void;
