@@ -54,6 +54,8 @@ export interface Caller {
    * @throws GatewayError policy_failed
    */
   readonly reach?: (target: string) => Reach | undefined;
+  /** `reach` answers every caller alike, and is the same function until the configuration changes. */
+  readonly reachesAlike?: boolean;
   /**
    * The time that a call may take without progress, in milliseconds, by the policies of the route; absent where they do not say.
    */

@@ -254,7 +254,7 @@ export class Federation implements SessionFederation {
 
   attachCaller(caller: Caller): void {
     this.caller = caller;
-    this.startAdded();
+    if (this.added.length > 0) this.startAdded();
   }
 
   /** Targets that are new join, those that are gone leave, changed ones begin anew, and all others stay as they are. */

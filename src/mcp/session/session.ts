@@ -119,6 +119,8 @@ export class Session implements TargetListener, Evictable, MessageContext {
   private readonly servers: ServerMessages;
   /** The view of the newest request; an open stream may have begun under another one. */
   itemView: Naming['view'];
+  /** Every target knows this way to it. */
+  private reached: Caller['reach'];
   /** Rules about items held for the newest request. */
   private ruled = false;
   /** Milliseconds since the epoch, wherever that was. */
@@ -230,14 +232,17 @@ export class Session implements TargetListener, Evictable, MessageContext {
 
   /** A request of the session is being served: notes how targets are reached for its caller, and what the caller may know. */
   attachCaller(caller: Caller, { view }: Pick<Naming, 'view'>): void {
-    const { reach } = caller;
+    const { reach, reachesAlike } = caller;
     const itemRules = ItemRules.of(caller, view);
     this.itemView = view;
     this.ruled = itemRules !== undefined;
+    const isReached = reach === undefined || reach === this.reached;
+    // Another function would keep its whole request alive.
+    this.reached = reachesAlike === true ? reach : undefined;
     for (const target of this.targets.values()) {
-      const found = target.use === undefined ? undefined : reach?.(this.targets.nameOf(target));
+      const found = isReached || target.use === undefined ? undefined : reach(this.targets.nameOf(target));
       if (found !== undefined) target.use?.(found);
-      target.attended?.(this.knownTo(itemRules, target));
+      if (target.awaitsCaller === true) target.attended?.(this.knownTo(itemRules, target));
     }
     this.federation?.attachCaller(caller);
   }

@@ -146,7 +146,7 @@ const hashed = (key: ReturnType<AffinityKey>): number | undefined =>
 function compileMcp(
   backend: McpBackend,
   { mcp, uses }: BackendTools,
-  reachFor: (exchange: LiveExchange) => Pick<Caller, 'reach'>,
+  reachFor: (exchange: LiveExchange) => Pick<Caller, 'reach' | 'reachesAlike'>,
 ): Ready {
   const handler: McpHandler = mcp.backend(backend);
   uses.mcp.add(backend.key);

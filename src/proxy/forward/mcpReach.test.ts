@@ -25,7 +25,10 @@ interface Given {
 }
 
 /** Sends a client request through the policies of a session that reaches a server. */
-function reached(t: TestContext, { target = {}, around = [], request = {}, token }: Given): Reach {
+function reached(
+  t: TestContext,
+  { target = {}, around = [], request = {}, token }: Given,
+): Reach & { readonly reachesAlike: boolean } {
   const endpoints = new Endpoints({ log: memoryLog().log });
   t.after(() => endpoints.close());
   const destinations = new Set<Destination>();
@@ -43,9 +46,12 @@ function reached(t: TestContext, { target = {}, around = [], request = {}, token
   );
   const exchange = new FakeExchange(request);
   exchange.token = token;
-  const reach = reachFor(exchange).reach?.('far');
-  assert.ok(reach !== undefined && destinations.has(reach.destination));
-  return reach;
+  const { reach, reachesAlike = false } = reachFor(exchange);
+  const found = reach?.('far');
+  assert.ok(found !== undefined && destinations.has(found.destination));
+  // Sessions compare the functions.
+  assert.equal(reachFor(new FakeExchange(request)).reach === reach, reachesAlike);
+  return { ...found, reachesAlike };
 }
 
 const client: FakeRequest = {
@@ -125,4 +131,11 @@ test('a host that a policy sets is the one that the server is asked for', (t) =>
   assert.equal(reached(t, { request: client, around: [host] }).authority, 'tools.example.com');
   const { authority, headers } = reached(t, { request: client, target: { policies: [host] } });
   assert.deepEqual([authority, headers], ['tools.example.com', []]);
+});
+
+test('servers are reached alike for all callers only where no policy has a say', (t) => {
+  const key = use('backendAuth', { key: 'ours' });
+  assert.equal(reached(t, {}).reachesAlike, true);
+  assert.equal(reached(t, { target: { policies: [key] } }).reachesAlike, false);
+  assert.equal(reached(t, { around: [key] }).reachesAlike, false);
 });

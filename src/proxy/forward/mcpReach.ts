@@ -24,14 +24,26 @@ export function compileReach(
   settings: ProcessSettings,
   tools: ReachTools,
   stepsOf: (uses: readonly PolicyUse[]) => readonly Steps[],
-): (exchange: Exchange) => Pick<Caller, 'reach'> {
-  const reaches = new Map<string, (exchange: Exchange) => Reach>();
+): (exchange: Exchange) => Pick<Caller, 'reach' | 'reachesAlike'> {
+  const reaches = new Map<string, CompiledReach>();
   for (const target of backend.targets)
     if (isOverNetwork(target))
       reaches.set(target.name, reachOf(target, usesOf(target, around), settings, tools, stepsOf));
   if (reaches.size === 0) return () => ({});
-  return (exchange) => ({ reach: (name) => reaches.get(name)?.(exchange) });
+  if ([...reaches.values()].every((reach) => typeof reach === 'object')) {
+    const alike = { reach: (name: string) => reaches.get(name) as Reach | undefined, reachesAlike: true };
+    return () => alike;
+  }
+  return (exchange) => ({
+    reach: (name) => {
+      const reach = reaches.get(name);
+      return typeof reach === 'function' ? reach(exchange) : reach;
+    },
+  });
 }
+
+/** A function where policies have a say in each request. */
+type CompiledReach = Reach | ((exchange: Exchange) => Reach);
 
 /** The policy closest to the server wins. */
 function usesOf({ policies = [] }: NetworkTarget, around: readonly PolicyUse[]): PolicyUse[] {
@@ -49,15 +61,12 @@ function reachOf(
   settings: ProcessSettings,
   { endpoints, uses: used }: ReachTools,
   stepsOf: (uses: readonly PolicyUse[]) => readonly Steps[],
-): (exchange: Exchange) => Reach {
+): CompiledReach {
   const { path, requestTimeoutMs: callTimeoutMs } = target;
   const destination = endpoints.use(targetOf(target), settings.upstream, settings.limits);
   used.destinations.add(destination);
   const steps = stepsOf(uses);
-  if (steps.length === 0) {
-    const always: Reach = { destination, path, headers: [], callTimeoutMs, settings: target };
-    return () => always;
-  }
+  if (steps.length === 0) return { destination, path, headers: [], callTimeoutMs, settings: target };
   return (exchange) => {
     const request = new TargetRequest(exchange, path);
     // They change the request and nothing else (`ofTargets`).

@@ -142,11 +142,14 @@ export class Reinitialization<Session extends PinnedSession> {
     });
   }
 
+  get awaitsCaller(): boolean {
+    return this.owner.state === 'ready' && this.replay.waits;
+  }
+
   /** A caller is there for whom waiting subscriptions can be judged and then sent again. */
   attended(canSeeResource: CanSeeResource): void {
     const { owner, transport, replay } = this;
     const { session } = owner;
-    if (owner.state !== 'ready' || !replay.waits) return;
     const requests = replay.requestsThatWaited(() => transport.calling.nextId(), canSeeResource);
     transport.sendAll(
       [...requests],

@@ -183,6 +183,10 @@ export abstract class RemoteConnection<Session extends PinnedSession, Transport 
     return this.confirming ? this.settled.promise : undefined;
   }
 
+  get awaitsCaller(): boolean {
+    return this.reinitialization.awaitsCaller;
+  }
+
   attended(canSeeResource: CanSeeResource): void {
     this.reinitialization.attended(canSeeResource);
   }

@@ -86,6 +86,8 @@ export interface TargetConnection {
   use?(reach: Reach): void;
   /** The state that another process needs to continue this session; undefined if none can. */
   readonly place?: TargetPlace | undefined;
+  /** Subscriptions wait for a caller for whom they can be judged. */
+  readonly awaitsCaller?: boolean;
   /** A caller is there again for whom subscriptions can be judged: the waiting ones are sent again. */
   attended?(canSeeResource: CanSeeResource): void;
   /** A client listens here to what the server says by itself, or does so no more. */

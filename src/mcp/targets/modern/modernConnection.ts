@@ -208,6 +208,10 @@ export class ModernConnection extends OuterConnection {
     return { serverSession: carried(this.bridge.client), version: this.version, address: undefined };
   }
 
+  override get awaitsCaller(): boolean {
+    return this.subscriptions.awaitsCaller;
+  }
+
   override attended(canSeeResource: CanSeeResource): void {
     this.subscriptions.attended(canSeeResource);
   }

@@ -54,6 +54,10 @@ export abstract class OuterConnection implements TargetConnection {
     return this.inner.place;
   }
 
+  get awaitsCaller(): boolean {
+    return this.inner.awaitsCaller === true;
+  }
+
   attended(canSeeResource: CanSeeResource): void {
     this.inner.attended?.(canSeeResource);
   }

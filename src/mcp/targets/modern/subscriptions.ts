@@ -137,9 +137,12 @@ export class Subscriptions implements ListenOwner {
     this.refresh();
   }
 
+  get awaitsCaller(): boolean {
+    return this.uris.unjudged;
+  }
+
   /** A caller is there for whom subscriptions can be judged. */
   attended(canSeeResource: CanSeeResource): void {
-    if (!this.uris.unjudged) return;
     this.uris.judge(canSeeResource);
     this.refresh();
   }

@@ -519,9 +519,12 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
     }
   }
 
+  get awaitsCaller(): boolean {
+    return this.state === 'ready' && this.replay.waits;
+  }
+
   attended(canSeeResource: CanSeeResource): void {
-    if (this.state === 'ready' && this.replay.waits)
-      this.say(this.replay.requestsThatWaited(() => this.calling.nextId(), canSeeResource));
+    this.say(this.replay.requestsThatWaited(() => this.calling.nextId(), canSeeResource));
   }
 
   private ready(): void {
