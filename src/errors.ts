@@ -404,7 +404,7 @@ export const catalogue = {
     503,
     'later',
     'session cannot be resumed now',
-    'Another process began the session, and its MCP server could not be asked whether the session still exists. The log says why. The session may continue later.',
+    'Another process began the session. Its MCP server or the shared store could not be asked whether the session still exists, or its program could not be started. The log says why. The session may continue later.',
     -32603,
   ),
   mcp_events_unavailable: entry(

@@ -437,6 +437,8 @@ export interface StdioTarget extends CallTimeouts {
    * lack. Absent: the child is started again when the session comes back.
    */
   readonly resume?: false;
+  /** The server keeps nothing of its own: another gateway may begin a session with it anew, for a client that goes on. */
+  readonly stateless?: true;
 }
 
 /** `off`, a TCP address, or a unix socket. */

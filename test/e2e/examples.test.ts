@@ -15,6 +15,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { startDevIdp, type DevIdp } from '../../apps/dev-idp/src/index.ts';
 import { loadConfig } from '../../apps/dev-idp/src/config.ts';
 import { startEcho, type Echo } from '../../apps/echo/src/index.ts';
+import { RedisServer, withoutRedis } from '../../src/store/redisServer.testing.ts';
 import { RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
 import { SseServer } from '../../src/mcp/targets/sse/sseServer.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
@@ -264,6 +265,20 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     });
     assert.equal(status, 204);
     assert.equal(remote.of('DELETE').length, 1);
+    if (withoutRedis !== false) return;
+    const own = await openSession(`${gateway.url}/programs`, guest);
+    gateway.signal('SIGKILL');
+    await gateway.ended;
+    const headers = {
+      authorization: `Bearer ${guest}`,
+      'mcp-session-id': own.id,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    };
+    const body =
+      '{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"echo","arguments":{"message":"on"}}}';
+    const answer = await fetch(`${second.url}/programs`, { method: 'POST', headers, body });
+    assert.match(await answer.text(), /Echo: on/);
   },
   'examples/policies/timeout.yaml': async ({ ask }) => {
     assert.equal(await statusOf(ask('/delay/0.1')), 200);
@@ -308,6 +323,9 @@ describe('the example', { concurrency: 2 }, () => {
       t.after(() => remote.close());
       const old = await SseServer.start();
       t.after(() => old.close());
+      const redis =
+        file.endsWith('replicas.yaml') && withoutRedis === false ? await RedisServer.start() : undefined;
+      t.after(() => redis?.close());
       const start = (): Promise<GatewayProcess> =>
         startGateway('', {
           args: ['-f', root + file],
@@ -318,6 +336,7 @@ describe('the example', { concurrency: 2 }, () => {
             MIRROR_HOST: `127.0.0.1:${echo.port}`,
             MCP_URL: remote.url,
             MCP_SSE_URL: old.url,
+            ...(redis && { REDIS_URL: `redis://127.0.0.1:${redis.port}` }),
             MCP_SESSION_KEY: 'e5'.repeat(32),
             TMPDIR: folder,
           },

@@ -78,7 +78,7 @@ const buildEntry = ({ target, name, hide, as, title, description }: WrittenEntry
 });
 
 function buildMcpTarget(
-  { name, policies = {}, resume = true, ...written }: TargetSettings,
+  { name, policies = {}, resume = true, stateless = false, ...written }: TargetSettings,
   path: Path,
   around: Surroundings,
   ofRoute: BackendPolicySettings,
@@ -86,6 +86,7 @@ function buildMcpTarget(
   const target = targetOfFile(written, {
     name,
     resume,
+    stateless,
     timeouts: callTimeouts(written),
     policies: buildPolicies(stepsOf(policies), [...path, 'policies'], around),
     connection: (at, backend) => buildConnection(at, backend, policies, around, ofRoute),

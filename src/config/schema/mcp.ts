@@ -26,16 +26,29 @@ const target = oneOf(
       .describe(
         'Start the program again for a session whose child was taken to make room for others; true by default. False: the session ends with 404.',
       ),
+    stateless: z
+      .boolean()
+      .optional()
+      .describe(
+        'The program keeps no state of its own: any gateway with the session key may go on with a session, with a new child. False by default.',
+      ),
   }),
   fileFieldNames,
 ).superRefine((written, context) => {
-  const { policies, resume } = written;
+  const { policies, resume, stateless } = written;
   const isChild = isWrittenAsChild(written);
-  if (!isChild && resume !== undefined)
+  for (const field of ['resume', 'stateless'] as const)
+    if (!isChild && written[field] !== undefined)
+      context.addIssue({
+        code: 'custom',
+        path: [field],
+        message: 'is about a server that runs as a child process',
+      });
+  if (resume === false && stateless === true)
     context.addIssue({
       code: 'custom',
-      path: ['resume'],
-      message: 'is about a server that runs as a child process',
+      path: ['stateless'],
+      message: 'contradicts resume: false, which says that the program keeps something in memory',
     });
   if (!isChild || policies === undefined) return;
   context.addIssue({

@@ -172,6 +172,11 @@ export class Federation implements SessionFederation {
     for (const target of this.settings.targets) this.members.set(target.name, this.memberOf(target));
   }
 
+  revive(initialize: Envelope): void {
+    this.beginOnDemand(initialize);
+    this.answered();
+  }
+
   /** The client has the answer to its initialize. */
   answered(): void {
     this.begun = true;

@@ -90,7 +90,7 @@ function openingCall(
   });
   const carry = (): void => {
     // The client of HTTP+SSE goes by the id with which its stream began.
-    if (session.streams.resumable) sessions.carry(session, settings);
+    if (session.streams.resumable) sessions.carry(session, settings, request);
   };
   const opening = new InitializeCall(session, call, answer, request, target, carry);
   reply.onClose(() => opening.closed());

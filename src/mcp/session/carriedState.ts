@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { McpTarget } from '../../model/index.ts';
 import { identityOf } from '../targets/facts.ts';
 import { isSupportedVersion } from '../messages/versions.ts';
@@ -17,6 +18,8 @@ export interface CarriedState {
   readonly serverSession: string | undefined;
   /** The one address that knows it, `host:port`; undefined where any will do. */
   readonly address: string | undefined;
+  /** The params of the client's `initialize`, for a session that begins anew at its servers. JSON text. */
+  readonly initialize?: string;
 }
 
 const timeLength = 6;
@@ -40,6 +43,30 @@ export function carriedState(state: CarriedState): Buffer | undefined {
   at = fixed.writeUInt8(version.length, at);
   fixed.writeUInt8(address.length, at);
   return Buffer.concat([fixed, Buffer.from(version + address + serverSession, 'latin1')]);
+}
+
+/** The longest `initialize` that an id may unfold to. */
+const maxInitialize = 65_536;
+
+/** The state of a session that begins anew, as bytes; undefined where that is too much for an id. */
+export const revivedState = (state: CarriedState & { readonly initialize: string }): Buffer | undefined =>
+  carriedState({
+    ...state,
+    address: undefined,
+    serverSession: deflateRawSync(state.initialize).toString('latin1'),
+  });
+
+/** Reads what `revivedState` wrote; undefined for anything else. */
+export function readRevived(bytes: Buffer): CarriedState | undefined {
+  const state = readCarried(bytes);
+  if (state?.serverSession === undefined) return undefined;
+  try {
+    const packed = Buffer.from(state.serverSession, 'latin1');
+    const initialize = inflateRawSync(packed, { maxOutputLength: maxInitialize }).toString();
+    return { ...state, serverSession: undefined, initialize };
+  } catch {
+    return undefined;
+  }
 }
 
 /** Reads what `carriedState` wrote; undefined for anything else. */
@@ -75,5 +102,8 @@ export const principalMark = (principal: string | undefined): Buffer =>
  */
 export const serverMark = (target: McpTarget): Buffer =>
   hash(JSON.stringify([target.name, ...identityOf(target)])).subarray(0, serverLength);
+
+/** Stands for the servers of a session with several: each of them begins anew. */
+export const severalServers: Buffer = hash('several servers').subarray(0, serverLength);
 
 export const sameMark = (one: Buffer, other: Buffer): boolean => timingSafeEqual(one, other);

@@ -1,7 +1,7 @@
 import { asGatewayError, GatewayError } from '../../errors.ts';
 import type { McpBackend, McpTarget } from '../../model/index.ts';
-import { isResumable } from '../targets/facts.ts';
-import { principalMark, sameMark, serverMark, type CarriedState } from './carriedState.ts';
+import { isOverNetwork, isResumable, isRevivable } from '../targets/facts.ts';
+import { principalMark, sameMark, serverMark, severalServers, type CarriedState } from './carriedState.ts';
 import type { Caller } from '../contract.ts';
 import type { Session } from './session.ts';
 import type { SessionSeal, SessionTicket } from './sessionId.ts';
@@ -26,8 +26,25 @@ export function resumableTarget({ targets, pin }: McpBackend): McpTarget | undef
   return target !== undefined && isResumable(target) && others.length === 0 ? target : undefined;
 }
 
+/** Can another gateway go on with a session by beginning anew at its servers? */
+export function isRevivedAnew({ targets, stateless }: McpBackend): boolean {
+  if (stateless === true || !targets.every(isRevivable)) return false;
+  // A single server over the network is asked whether it knows the session.
+  return targets.length > 1 || targets.every((target) => !isOverNetwork(target));
+}
+
+/** Names the servers of sessions that begin anew. */
+export function serversMark({ targets: [first, ...others] }: McpBackend): Buffer {
+  return first === undefined || others.length > 0 ? severalServers : serverMark(first);
+}
+
 /** Seconds a client is asked to wait when the server of its session cannot be asked. */
 const retryAfter = 1;
+
+/** The means to go on with a session of another process: the server that knows it, or what its servers need to begin anew. */
+export type Claim =
+  | { readonly carried: CarriedState; readonly target: McpTarget; readonly initialize?: never }
+  | { readonly carried: CarriedState; readonly initialize: string; readonly target?: never };
 
 /** Sessions that other processes have begun, on their way into this one. */
 export class Resumption {
@@ -61,7 +78,7 @@ export class Resumption {
     ticket: SessionTicket,
     settings: McpBackend,
     { principal }: Pick<Caller, 'principal'>,
-  ): { readonly target: McpTarget; readonly carried: CarriedState } | string {
+  ): Claim | string {
     const { seal, resumableMs, now, mayOutlive, ended } = this.options;
     const { carried, owner, local } = ticket;
     if (!seal.isOf(ticket, settings.key)) return 'the session belongs to another backend';
@@ -71,6 +88,12 @@ export class Resumption {
     // A session that began here and is not here any more has ended, unless other processes may hold it.
     if (ended.has(local) || (owner === seal.owner && !mayOutlive())) return 'ended';
     if (now() - carried.beganAt >= resumableMs) return 'the session began too long ago to be resumed';
+    if (carried.initialize !== undefined) {
+      if (!isRevivedAnew(settings)) return 'a target keeps state of its own: the session cannot begin anew';
+      return sameMark(carried.server, serversMark(settings))
+        ? { carried, initialize: carried.initialize }
+        : 'the session is with other servers than those of the backend now';
+    }
     const target = resumableTarget(settings);
     if (target === undefined || !sameMark(carried.server, serverMark(target)))
       return 'the session is with another server than the one of the backend now';

@@ -72,6 +72,8 @@ export interface SessionStart {
   readonly mayOutlive: () => boolean;
   /** When it began, in milliseconds since the epoch, where another process began it. */
   readonly resumedFrom?: number;
+  /** Its servers begin anew at each process. */
+  readonly revivable?: boolean;
   /** Runs once, when the session is over. */
   readonly onEnd: (session: Session) => void;
   /** Runs once, before that, where the server does not know it any more. */
@@ -114,6 +116,7 @@ export class Session implements TargetListener, Evictable, MessageContext {
   readonly era: Era;
   /** Its id says what it takes to go on with it. */
   carried: boolean;
+  private revivable: boolean;
   private readonly mayOutlive: () => boolean;
   private readonly onGoneHere: (session: Session) => void;
   private readonly servers: ServerMessages;
@@ -135,7 +138,8 @@ export class Session implements TargetListener, Evictable, MessageContext {
     this.id = start.id;
     this.label = start.label;
     this.resumed = start.resumedFrom !== undefined;
-    this.carried = this.resumed;
+    this.revivable = start.revivable === true;
+    this.carried = this.resumed && !this.revivable;
     this.mayOutlive = start.mayOutlive;
     this.onGoneHere = start.onGone;
     const before = this.resumed ? randomInt(resumedIdOffset, maxIdOffset) : 0;
@@ -169,6 +173,17 @@ export class Session implements TargetListener, Evictable, MessageContext {
   makeResumable(id: string): void {
     this.id = id;
     this.carried = true;
+  }
+
+  /** The client knows it by this id, by which others can go on with servers of their own. */
+  makeRevivable(id: string): void {
+    this.id = id;
+    this.revivable = true;
+  }
+
+  /** Other processes can go on with the session. */
+  get continuable(): boolean {
+    return this.shared || this.revivable;
   }
 
   /** Records the agreed revision. */

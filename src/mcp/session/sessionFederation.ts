@@ -11,6 +11,8 @@ export interface SessionFederation {
   readonly naming: Naming;
   /** Goes on with the one target of a session that gets more of them. @param response to `initialize` */
   adopt(initialize: Envelope, response: Envelope, connection: TargetConnection, target: McpTarget): void;
+  /** Goes on with a session of another process: every server begins anew with the first request that needs it. */
+  revive(initialize: Envelope): void;
   /** The configuration of the newest request. */
   follow(settings: McpBackend): void;
   /** A request of this caller is being served. */

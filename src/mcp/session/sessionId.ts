@@ -1,6 +1,6 @@
 import { createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { decrypt, encrypt, ivLength } from '../replicas/sealing.ts';
-import { carriedState, readCarried, type CarriedState } from './carriedState.ts';
+import { carriedState, readCarried, readRevived, revivedState, type CarriedState } from './carriedState.ts';
 
 /** The content of a session id, readable with the key. */
 export interface SessionTicket {
@@ -16,6 +16,7 @@ export interface SessionTicket {
 
 const plain = 1;
 const carrying = 2;
+const reviving = 3;
 const localLength = 16;
 const backendLength = 8;
 const ownerLength = 8;
@@ -56,9 +57,16 @@ export class SessionSeal {
   /** Another id of the same session, which says what it takes to go on with it; undefined where that is too much. */
   sealCarrying(id: string, backendKey: string, state: CarriedState): string | undefined {
     const ticket = this.open(id);
-    const rest = carriedState(state);
+    const { initialize } = state;
+    const isAnew = initialize !== undefined;
+    const rest = isAnew ? revivedState({ ...state, initialize }) : carriedState(state);
     if (ticket === undefined || rest === undefined) return undefined;
-    const sealed = this.write(carrying, Buffer.from(ticket.local, 'hex'), backendKey, rest);
+    const sealed = this.write(
+      isAnew ? reviving : carrying,
+      Buffer.from(ticket.local, 'hex'),
+      backendKey,
+      rest,
+    );
     return sealed.length > maxIdLength ? undefined : sealed;
   }
 
@@ -117,7 +125,7 @@ export class SessionSeal {
     const payload = this.decrypt(id, sessionUse);
     if (payload === undefined || payload.length < headLength) return undefined;
     const rest = payload.subarray(headLength);
-    const carried = payload[0] === carrying ? readCarried(rest) : undefined;
+    const carried = readState(payload[0]!, rest);
     // Made with our key by another version of this program.
     if (carried === undefined && (payload[0] !== plain || rest.length > 0)) return undefined;
     const hex = (from: number, length: number): string => payload.toString('hex', from, from + length);
@@ -133,6 +141,11 @@ export class SessionSeal {
   isOf({ backend }: SessionTicket, backendKey: string): boolean {
     return backendHash(backendKey).toString('hex') === backend;
   }
+}
+
+function readState(format: number, rest: Buffer): CarriedState | undefined {
+  if (format === carrying) return readCarried(rest);
+  return format === reviving ? readRevived(rest) : undefined;
 }
 
 function backendHash(key: string): Buffer {

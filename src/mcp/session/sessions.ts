@@ -4,11 +4,13 @@ import type { Logger } from '../../telemetry/index.ts';
 import { firstToEvict, type Budget } from '../limits/budget.ts';
 import { holderOf } from '../limits/budgets.ts';
 import type { Caller } from '../contract.ts';
-import { principalMark, sameMark, serverMark } from './carriedState.ts';
+import { principalMark } from './carriedState.ts';
 import { EndedSessions } from './endedSessions.ts';
 import { RetainedMemory, RetainedMemoryPool } from '../limits/retainedMemory.ts';
 import { DetachedSessions } from './detachedSessions.ts';
-import { resumableTarget, Resumption } from './resumption.ts';
+import { Resumption } from './resumption.ts';
+import { placeOf, revive } from './revival.ts';
+import { SharedSessions, unknown } from './sharedSessions.ts';
 import type { SessionFederation } from './sessionFederation.ts';
 import { Session, type SessionStart } from './session.ts';
 import type { Era } from '../messages/eras.ts';
@@ -57,17 +59,13 @@ export class Sessions {
   private readonly resumption: Resumption;
   private readonly retained = new RetainedMemoryPool();
   private closing = false;
-  /** The connection to the store over which live sessions were last looked up. */
-  private lookedUpBy = 0;
+  private readonly shared: SharedSessions | undefined;
 
   constructor(options: SessionsOptions) {
     this.options = options;
-    options.others?.listen({
-      cancelled: (id, principal, notification) =>
-        this.heldFor(id, principal)?.notify(notification, undefined),
-      ended: (id, principal) => this.endedElsewhere(id, principal),
-    });
-    const { ended } = this;
+    const { ended, live, detached } = this;
+    const { others, seal } = options;
+    this.shared = others && new SharedSessions({ others, seal, live, ended, detached });
     this.tasks = new TaskRegistry(options.seal);
     this.resumption = new Resumption({ ...options, ended, onOutcome: options.onResumption });
   }
@@ -114,66 +112,26 @@ export class Sessions {
   }
 
   /** Gives a session that has begun the id by which others can go on with it, where there is one. */
-  carry(session: Session, settings: McpBackend): void {
+  carry(session: Session, settings: McpBackend, initialize: Envelope): void {
     const { seal, resumableMs } = this.options;
-    const target = resumableTarget(settings);
-    const place = target && session.targets.get(target.name)?.place;
-    if (target === undefined || place === undefined || resumableMs === 0) return;
+    const place = resumableMs === 0 ? undefined : placeOf(session, settings, initialize);
+    if (place === undefined) return;
     const id = seal.sealCarrying(session.id, settings.key, {
       ...place,
       beganAt: session.createdAt,
       principal: principalMark(session.principal),
-      server: serverMark(target),
     });
     if (id === undefined) return;
     this.live.delete(session.id);
-    session.makeResumable(id);
+    if (place.initialize === undefined) session.makeResumable(id);
+    else session.makeRevivable(id);
     this.live.set(id, session);
-    this.keepEvents(session);
+    this.shared?.keepEvents(session);
   }
 
-  /** From now on other gateways can read the events of the session. */
-  private keepEvents(session: Session): void {
-    const events = this.options.others?.eventsOf(session);
-    if (events !== undefined) session.streams.keepElsewhere(events);
-  }
-
-  /** The live session with this id, if the principal is its owner. */
-  private heldFor(id: string, principal: Buffer): Session | undefined {
-    const session = this.live.get(id);
-    return session !== undefined && sameMark(principalMark(session.principal), principal)
-      ? session
-      : undefined;
-  }
-
-  /** The session was ended at another gateway, which has told its servers. */
-  private endedElsewhere(id: string, principal: Buffer): void {
-    const ticket = this.options.seal.open(id);
-    if (ticket?.carried === undefined || !sameMark(ticket.carried.principal, principal)) return;
-    this.ended.add(ticket.local);
-    this.detached.forget(id);
-    const session = this.live.get(id);
-    session?.log.info('Session ended at another gateway');
-    session?.leave();
-  }
-
-  /** Ends what other gateways have ended while the store could not be reached. */
-  private async lookUpEnded(others: OtherGateways): Promise<void> {
-    const shared = [...this.live.values()].filter((session) => session.shared);
-    this.lookedUpBy = others.connection;
-    try {
-      for (const id of await others.endedAmong(shared.map(({ id }) => id))) {
-        const session = this.live.get(id);
-        if (session !== undefined) this.endedElsewhere(id, principalMark(session.principal));
-      }
-    } catch {
-      this.lookedUpBy = 0;
-    }
-  }
-
-  /** The client takes back a request: if no call here has its id, the call may be at another gateway. */
+  /** The client takes back a request that no call here has: the call may be at another gateway. */
   cancelElsewhere(session: Session, notification: Envelope): void {
-    if (session.shared) this.options.others?.cancel(session, notification);
+    if (session.continuable) this.options.others?.cancel(session, notification);
   }
 
   /**
@@ -202,29 +160,30 @@ export class Sessions {
     if (ticket === undefined) throw unknown('not an id of ours');
     const claim = this.resumption.claim(ticket, settings, caller);
     if (typeof claim === 'string') throw unknown(claim);
-    const { target, carried } = claim;
+    const { target, carried, initialize } = claim;
     const underWay = this.resumption.underWay(id);
     if (underWay !== undefined) return underWay;
     this.makeRoom(caller);
-    const session = this.make(id, ticket, settings, caller, { resumedFrom: carried.beganAt });
+    const session = this.make(id, ticket, settings, caller, {
+      resumedFrom: carried.beganAt,
+      revivable: initialize !== undefined,
+    });
     session.agree(carried.version);
+    if (initialize !== undefined) {
+      this.shared?.keepEvents(session);
+      const { shared } = this;
+      const check = shared && ((named: string) => shared.check(named));
+      const revived = revive({ session, settings, caller, initialize }, { ...this.options, check });
+      return this.resumption.begin(session, ticket.local, revived, () => this.live.set(id, session));
+    }
     const { connection, ready } = this.options.resumeAt(target, session, caller, carried);
     session.targets.add(target, connection);
-    this.keepEvents(session);
-    const both = Promise.all([ready, this.notEnded(id)]).then(() => undefined);
+    this.shared?.keepEvents(session);
+    const both = Promise.all([ready, this.shared?.checkLenient(id)]).then(() => undefined);
     return this.resumption.begin(session, ticket.local, both, () => {
       this.detached.forget(id);
       this.live.set(id, session);
     });
-  }
-
-  /**
-   * Resolves when the session has not ended at another gateway, as far as the store can tell: its server is asked, too.
-   * @throws GatewayError mcp_session_unknown (by the promise)
-   */
-  private async notEnded(id: string): Promise<void> {
-    const ended = await this.options.others?.endedAmong([id]).catch((): readonly string[] => []);
-    if (ended?.includes(id) === true) throw unknown('the session was ended at another gateway');
   }
 
   private make(
@@ -232,7 +191,7 @@ export class Sessions {
     ticket: SessionTicket,
     settings: McpBackend,
     caller: Caller,
-    more: Pick<SessionStart, 'era' | 'resumedFrom'>,
+    more: Pick<SessionStart, 'era' | 'resumedFrom' | 'revivable'>,
   ): Session {
     const { log, now, mayOutlive, budget, limits } = this.options;
     return new Session({
@@ -283,10 +242,10 @@ export class Sessions {
   async endSession(session: Session, graceMs: number): Promise<void> {
     const ticket = this.options.seal.open(session.id);
     if (ticket?.carried !== undefined) this.ended.add(ticket.local);
-    const { shared, createdAt } = session;
-    const told = shared ? this.options.others?.end(session, createdAt) : undefined;
+    const { shared, continuable, createdAt } = session;
+    const told = continuable ? this.options.others?.end(session, createdAt) : undefined;
     const ending = this.end(session, graceMs);
-    if (shared) await Promise.all([ending, told]);
+    await Promise.all([shared ? ending : undefined, told]);
   }
 
   /** Gives up every call whose client has left. @param holder only in sessions of this one */
@@ -307,10 +266,7 @@ export class Sessions {
   tick(clock: number): void {
     const now = this.options.now();
     this.detached.tick(now);
-    const { others } = this.options;
-    others?.tick();
-    if (others !== undefined && others.connection !== 0 && others.connection !== this.lookedUpBy)
-      void this.lookUpEnded(others);
+    this.shared?.tick();
     for (const session of [...this.live.values()]) {
       session.tick(clock);
       if (now - session.lastUsedAt < this.options.ttlMs) continue;
@@ -365,8 +321,4 @@ export class Sessions {
       end: session.leave(),
     });
   }
-}
-
-function unknown(detail: string): GatewayError {
-  return new GatewayError('mcp_session_unknown', { detail });
 }

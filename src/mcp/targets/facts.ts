@@ -81,6 +81,12 @@ export const mayBeEitherEra = ({ kind }: McpTarget): boolean => rows[kind].eithe
 /** Can another process continue the sessions of the target? */
 export const isResumable = ({ kind }: McpTarget): boolean => rows[kind].resumable;
 
+const revivable = <Kind extends TargetKind>(kind: Kind, target: McpTargets[Kind]): boolean =>
+  rows[kind].revivable(target);
+
+/** Can another process begin a session with the target anew, for a client that goes on? */
+export const isRevivable = (target: McpTarget): boolean => revivable(target.kind, target);
+
 const identity = <Kind extends TargetKind>(kind: Kind, target: McpTargets[Kind]): readonly unknown[] =>
   rows[kind].identity(target);
 

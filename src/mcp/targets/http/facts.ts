@@ -18,6 +18,7 @@ export const httpFacts = {
   over: 'network',
   eitherEra: true,
   resumable: true,
+  revivable: () => true,
   file: fileForm({
     field: 'mcp',
     description: 'An MCP server that is spoken to over Streamable HTTP.',

@@ -14,6 +14,11 @@ export interface TargetFacts<Target extends McpTarget> {
   readonly eitherEra: boolean;
   /** Another process can continue its sessions. */
   readonly resumable: boolean;
+  /**
+   * Another process can begin a session with it anew, for a client that goes on: its server keeps no state of the
+   * session, or is one of several that hold sessions of their own.
+   */
+  readonly revivable: (target: Target) => boolean;
   /** The members that tell its server from other servers, whatever the configuration calls the target. */
   readonly identity: (target: Target) => readonly unknown[];
   /** Its description for people; it shows no secret. */
@@ -50,6 +55,8 @@ export interface FileSurroundings {
   readonly timeouts: CallTimeouts;
   /** The program of a child that was taken starts again when the session comes back. */
   readonly resume: boolean;
+  /** The program keeps nothing of its own. */
+  readonly stateless: boolean;
   /** The policies for each request to the server. */
   readonly policies: readonly PolicyUse[];
   /**

@@ -11,6 +11,7 @@ export const openapiFacts = {
   eitherEra: false,
   // The gateway itself is the server, and keeps no state for a session.
   resumable: true,
+  revivable: () => true,
   explain: (target, words) => {
     const { server, details } = networkFacts.explain(target, words);
     return { server, details: [sourceText(target), ...details] };

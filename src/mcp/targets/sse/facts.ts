@@ -19,6 +19,7 @@ export const sseFacts = {
   eitherEra: false,
   // A session is the connection of its event stream.
   resumable: false,
+  revivable: () => true,
   file: fileForm({
     field: 'sse',
     description: 'An MCP server that is spoken to over HTTP+SSE, the transport of MCP 2024-11-05.',

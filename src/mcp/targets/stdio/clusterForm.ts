@@ -36,6 +36,7 @@ const variable = z
 
 const noTime = 'a length of time above zero is needed';
 
+const contradiction = 'stateless contradicts resume: false';
 const ofPods = 'image and resources go with placement Pod only';
 
 const schema = z
@@ -66,6 +67,12 @@ const schema = z
       .describe(
         'Start the program again for a session whose child was taken to make room for others. True unless given; false: the session ends.',
       ),
+    stateless: z
+      .boolean()
+      .optional()
+      .describe(
+        'The program keeps no state of its own: any proxy of the Gateway may go on with a session, with a new child. False unless given.',
+      ),
     placement: z
       .enum(['Proxy', 'Pod'])
       .optional()
@@ -86,6 +93,13 @@ const schema = z
     ({ placement, image, resources }) =>
       placement === 'Pod' || (image === undefined && resources === undefined),
     ofPods,
+  )
+  .refine(({ resume, stateless }) => resume !== false || stateless !== true, contradiction)
+  .meta(
+    crdRules({
+      rule: '!(has(self.resume) && !self.resume && has(self.stateless) && self.stateless)',
+      message: contradiction,
+    }),
   )
   .meta(
     crdRules({
@@ -119,7 +133,7 @@ export const stdioInCluster = clusterForm({
     wish: ({ placement, image, resources }) => (placement === 'Pod' ? { image, resources } : undefined),
   },
   build: (name, settings, tools): Made<StdioTarget> => {
-    const { command, args = [], env: variables, cwd, startTimeout, resume } = settings;
+    const { command, args = [], env: variables, cwd, startTimeout, resume, stateless } = settings;
     const found = tools.environment(variables);
     if ('why' in found) return found;
     return {
@@ -132,6 +146,7 @@ export const stdioInCluster = clusterForm({
       ...(cwd === undefined ? {} : { cwd }),
       startTimeoutMs: (startTimeout && parseDuration(startTimeout)) || startTimeoutMs,
       ...(resume === false ? { resume } : {}),
+      ...(stateless === true ? { stateless } : {}),
     };
   },
 });

@@ -8,6 +8,7 @@ export const stdioFacts = {
   over: 'child',
   eitherEra: true,
   resumable: false,
+  revivable: ({ stateless }) => stateless === true,
   identity: ({ cmd, args, env, clearEnv, cwd }) => [
     cmd,
     args,
@@ -15,7 +16,7 @@ export const stdioFacts = {
     clearEnv,
     cwd ?? null,
   ],
-  explain: ({ cmd, args, env, clearEnv, cwd, startTimeoutMs, resume }, { command, calls }) => {
+  explain: ({ cmd, args, env, clearEnv, cwd, startTimeoutMs, resume, stateless }, { command, calls }) => {
     const names = Object.keys(env);
     return {
       server: command(cmd, args),
@@ -26,6 +27,7 @@ export const stdioFacts = {
         ...(names.length === 0 ? [] : [`sets ${names.join(', ')}`]),
         `starts within ${formatDuration(startTimeoutMs)}`,
         ...calls,
+        ...(stateless === true ? ['its session may begin anew at another gateway'] : []),
         ...(resume === false ? ['its session ends when the child is taken to make room'] : []),
       ],
     };

@@ -41,7 +41,7 @@ export const stdioFile = fileForm({
   field: 'stdio',
   description: 'An MCP server that runs as a child process and speaks over stdin and stdout.',
   schema,
-  build: (settings, { name, resume, timeouts }): StdioTarget => ({
+  build: (settings, { name, resume, stateless, timeouts }): StdioTarget => ({
     kind: 'stdio',
     name,
     cmd: settings.cmd,
@@ -51,6 +51,7 @@ export const stdioFile = fileForm({
     ...(settings.cwd === undefined ? {} : { cwd: settings.cwd }),
     startTimeoutMs: settings.startTimeout ?? startTimeoutMs,
     ...(resume ? {} : { resume }),
+    ...(stateless ? { stateless } : {}),
     ...timeouts,
   }),
 });
