@@ -1,7 +1,7 @@
 import type { ReplyStream } from '../../http/index.ts';
 
-/** Bytes waiting for a slow client at which its targets are no longer read. */
-const highWater = 1_048_576;
+/** Bytes waiting for a slow client at which its targets are no longer read: as much as the largest event that is kept. */
+const usualHighWater = 1_048_576;
 
 /** Told when a stream begins to hold back its session and when it no longer does. */
 export interface PressureGauge {
@@ -13,11 +13,13 @@ export interface PressureGauge {
 export class PacedStream {
   private readonly stream: ReplyStream;
   private readonly gauge: PressureGauge;
+  private readonly highWater: number;
   private full = false;
   /** Bytes pending at the tick before; 0 when the stream was not full then. */
   private pendingBefore = 0;
 
-  constructor(stream: ReplyStream, gauge: PressureGauge) {
+  constructor(stream: ReplyStream, gauge: PressureGauge, highWater = usualHighWater) {
+    this.highWater = highWater;
     this.stream = stream;
     this.gauge = gauge;
     stream.onDrain(() => this.ease());
@@ -34,7 +36,7 @@ export class PacedStream {
   write(chunk: string | Buffer): void {
     if (this.stream.closed) return;
     const taken = this.stream.write(chunk);
-    if (taken || this.full || this.stream.pendingBytes < highWater) return;
+    if (taken || this.full || this.stream.pendingBytes < this.highWater) return;
     this.full = true;
     this.pendingBefore = 0;
     this.gauge.pressed();
@@ -44,7 +46,7 @@ export class PacedStream {
   tick(): void {
     if (!this.full || this.stream.closed) return;
     const pending = this.stream.pendingBytes;
-    if (pending < highWater) this.ease();
+    if (pending < this.highWater) this.ease();
     else if (this.pendingBefore !== 0 && pending >= this.pendingBefore) this.destroy();
     else this.pendingBefore = pending;
   }

@@ -21,6 +21,8 @@ export interface PostResponseHost extends PressureGauge {
 
 /** A call that waits this long gets a stream, so that nobody between takes the silence for death. */
 const streamAfterMs = 15_000;
+/** Bytes of a response in parts that may wait for a slow client. */
+const partsHighWater = 262_144;
 const jsonType: HeaderLine = ['content-type', 'application/json'];
 
 /**
@@ -131,7 +133,7 @@ export class PostResponse implements CallAnswer {
     if (this.parts !== undefined || this.left !== 1 || this.reply.isShared === true) return undefined;
     if (this.sink === undefined && this.accepted.json && !this.accepted.prefersEvents) {
       const stream = this.reply.open(200, [jsonType, ...this.headers]);
-      const json = new JsonParts(new PacedStream(stream, this.host));
+      const json = new JsonParts(new PacedStream(stream, this.host, partsHighWater));
       this.reply.onClose(() => json.dropped());
       this.jsonParts = json;
       return json;
