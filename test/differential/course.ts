@@ -5,6 +5,9 @@ import type { SlowCall, Subject } from './subject.ts';
 
 export const revisions = ['2025-11-25', '2025-06-18'] as const;
 export type Revision = (typeof revisions)[number];
+/** Its requests stand alone, and have a course of their own. */
+export const modernRevision = '2026-07-28';
+export type AnyRevision = Revision | typeof modernRevision;
 
 /** The abilities of a client, as far as the revision knows them. */
 const capabilities: Readonly<Record<Revision, object>> = {
@@ -26,7 +29,7 @@ const lists = [
 ] as const;
 
 /** Requests that no server can fulfil. */
-const wrong: readonly (readonly [method: string, params?: object])[] = [
+export const wrong: readonly (readonly [method: string, params?: object])[] = [
   ['tools/call', { name: 'no-such-tool', arguments: {} }],
   ['tools/call', { name: 'no-such-tool' }],
   ['prompts/get', { name: 'no-such-prompt' }],
@@ -74,7 +77,7 @@ interface Listed {
 }
 
 /** Asks for every page of every list, also of those that the server does not have. */
-async function walkLists(peer: Peer): Promise<Listed> {
+export async function walkLists(peer: Peer): Promise<Listed> {
   const found = { tools: [] as string[], resources: [] as string[] };
   for (const [method, member] of lists) {
     let cursor: unknown;
@@ -111,7 +114,7 @@ async function watch(peer: Peer, { watched }: Subject): Promise<void> {
 }
 
 /** A call with its own token of progress, and metadata that a gateway must keep. */
-const slowCall = ({ tool, args = {} }: SlowCall, progressToken: string | number): object => ({
+export const slowCall = ({ tool, args = {} }: SlowCall, progressToken: string | number): object => ({
   name: tool,
   arguments: args,
   _meta: { progressToken, 'example.com/own': 'kept' },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { compare, withoutPages } from './compare.ts';
-import { revisions } from './course.ts';
+import { modernRevision, revisions, type AnyRevision } from './course.ts';
 import { exceptions, type Exception, type Family } from './exceptions.ts';
 import { places, Runs } from './runs.ts';
 import type { Subject } from './subject.ts';
@@ -20,11 +20,13 @@ export function testSubjects(
   for (const subject of subjects)
     describe(subject.name, { skip, concurrency: true }, () => {
       const runs = new Runs(subject);
+      const spoken: readonly AnyRevision[] =
+        subject.modern === true ? [...revisions, modernRevision] : revisions;
       const direct = new Map<string, Promise<Transcript>>();
-      before(() => runs.start(revisions, placed));
+      before(() => runs.start(spoken, placed));
       after(() => runs[Symbol.asyncDispose]());
 
-      for (const revision of revisions)
+      for (const revision of spoken)
         for (const place of placed)
           test(`behaves the same ${place} behind the gateway, in revision ${revision}`, async () => {
             const left = direct.get(revision) ?? runs.direct(revision);

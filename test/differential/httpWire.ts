@@ -72,7 +72,7 @@ export function httpWire(url: string, { revision, token }: HttpWireOptions, rece
 }
 
 /** Hands on the messages of a JSON body or of an event stream, each as its text. */
-async function readMessages(response: Response, take: (text: string) => void): Promise<void> {
+export async function readMessages(response: Response, take: (text: string) => void): Promise<void> {
   const type = response.headers.get('content-type') ?? '';
   if (!type.startsWith('text/event-stream')) {
     const text = await response.text();

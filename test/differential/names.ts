@@ -54,6 +54,8 @@ export function federatedNames(target: string): Names {
   const own = (value: unknown, key = ''): unknown => {
     if (data.has(key)) return value;
     const member = lists[key];
+    if (Array.isArray(value) && key === 'resourceSubscriptions')
+      return value.map((uri) => ownOf(String(uri), 'uri') ?? `not of ${target}: ${String(uri)}`);
     if (Array.isArray(value))
       return member === undefined ? value.map((item) => own(item)) : ownItems(value, member);
     // A name without its prefix must not pass for the server's own.
@@ -66,7 +68,12 @@ export function federatedNames(target: string): Names {
   return {
     shown(method, params) {
       if (params === undefined) return params;
-      const { name, uri, ref } = params as Json;
+      const { name, uri, ref, notifications } = params as Json;
+      if (method === 'subscriptions/listen') {
+        const { resourceSubscriptions: uris = [] } = notifications as { resourceSubscriptions?: string[] };
+        const shown = { ...(notifications as object), resourceSubscriptions: uris.map(shownUri) };
+        return { ...params, notifications: shown };
+      }
       if (method === 'tools/call' || method === 'prompts/get') return { ...params, name: shownName(name) };
       if (method.startsWith('resources/') && uri !== undefined) return { ...params, uri: shownUri(uri) };
       if (method !== 'completion/complete') return params;

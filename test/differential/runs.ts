@@ -6,9 +6,11 @@ import { fileURLToPath } from 'node:url';
 import type { DevIdp } from '../../apps/dev-idp/src/index.ts';
 import { startGateway, type GatewayProcess } from '../e2e/gateway.testing.ts';
 import { authentication, group, startIdp } from '../e2e/stage.testing.ts';
-import { walk, type Revision } from './course.ts';
+import { modernRevision, walk, type AnyRevision } from './course.ts';
 import { startHttpServer } from './httpServer.ts';
 import { httpWire } from './httpWire.ts';
+import { walkModern } from './modernCourse.ts';
+import { modernHttpWire, modernStdioWire } from './modernWire.ts';
 import { federatedNames, sameNames, type Names } from './names.ts';
 import { Peer } from './peer.ts';
 import { sseWire } from './sseWire.ts';
@@ -29,19 +31,23 @@ const other = {
 
 /** The ways in which a gateway shows a server: the targets of its backend, and the names that follow. */
 export const places: Readonly<
-  Record<string, { targets(subject: object, revision: Revision): readonly object[]; readonly names: Names }>
+  Record<
+    string,
+    { targets(subject: object, revision: AnyRevision): readonly object[]; readonly names: Names }
+  >
 > = {
   alone: { targets: (subject) => [subject], names: sameNames },
   federated: {
     // The order of the targets changes nothing but the order of lists.
-    targets: (subject, revision) => (revision === '2025-11-25' ? [subject, other] : [other, subject]),
+    targets: (subject, revision) => (revision === '2025-06-18' ? [other, subject] : [subject, other]),
     names: federatedNames(target),
   },
 };
 
 /** The rules of the routes. A rule about tools reads every name, also where it hides nothing. */
-const rules: Readonly<Record<Revision, readonly object[]>> = {
+const rules: Readonly<Record<AnyRevision, readonly object[]>> = {
   '2025-11-25': [{ if: `"${group}" in auth.claims.groups` }, { deny: 'mcp.tool.name == "hidden"' }],
+  '2026-07-28': [{ if: `"${group}" in auth.claims.groups` }, { deny: 'mcp.tool.name == "hidden"' }],
   '2025-06-18': [{ if: `"${group}" in auth.claims.groups` }],
 };
 
@@ -50,14 +56,17 @@ interface Started {
   /** The server as a target of a gateway. */
   readonly target: object;
   /** Connects a client with it. */
-  connect(revision: Revision, receive: Receive): Wire;
+  connect(revision: AnyRevision, receive: Receive): Wire;
 }
 
 /** The ways to reach a server that runs, by the name of its transport. */
 const overNetwork: Readonly<Record<'http' | 'sse', (url: string) => Started>> = {
   http: (url) => ({
     target: { mcp: { host: url } },
-    connect: (revision, receive) => httpWire(url, { revision }, receive),
+    connect: (revision, receive) =>
+      revision === modernRevision
+        ? modernHttpWire(url, undefined, receive)
+        : httpWire(url, { revision }, receive),
   }),
   sse: (url) => ({
     target: { sse: { host: url } },
@@ -68,7 +77,10 @@ const overNetwork: Readonly<Record<'http' | 'sse', (url: string) => Started>> = 
 /** The client or the gateway starts the program. */
 const overStdio = (program: Program): Started => ({
   target: { stdio: program },
-  connect: (_, receive) => stdioWire(program, receive),
+  connect: (revision, receive) => {
+    const wire = stdioWire(program, receive);
+    return revision === modernRevision ? modernStdioWire(wire) : wire;
+  },
 });
 
 export class Runs implements AsyncDisposable {
@@ -86,7 +98,7 @@ export class Runs implements AsyncDisposable {
   }
 
   /** Starts a gateway with a route for each revision and place. */
-  async start(revisions: readonly Revision[], placed: readonly string[]): Promise<void> {
+  async start(revisions: readonly AnyRevision[], placed: readonly string[]): Promise<void> {
     const idp = this.stack.use(await startIdp());
     const routes = await Promise.all(
       revisions.flatMap((revision) =>
@@ -101,17 +113,19 @@ export class Runs implements AsyncDisposable {
   }
 
   /** Walks the course without a gateway. */
-  async direct(revision: Revision): Promise<Transcript> {
+  async direct(revision: AnyRevision): Promise<Transcript> {
     const started = await this.serve(`direct-${revision}`);
     const wire = (receive: Receive): Wire => started.connect(revision, receive);
     return await this.walk(wire, `direct-${revision}`, sameNames, revision);
   }
 
   /** Walks the course through the gateway. */
-  async through(place: string, revision: Revision): Promise<Transcript> {
+  async through(place: string, revision: AnyRevision): Promise<Transcript> {
     const name = `${place}-${revision}`;
     const wire = (receive: Receive): Wire =>
-      httpWire(`${this.gateway!.url}/${name}`, { revision, token: this.token }, receive);
+      revision === modernRevision
+        ? modernHttpWire(`${this.gateway!.url}/${name}`, this.token, receive)
+        : httpWire(`${this.gateway!.url}/${name}`, { revision, token: this.token }, receive);
     return await this.walk(wire, name, places[place]!.names, revision);
   }
 
@@ -123,18 +137,19 @@ export class Runs implements AsyncDisposable {
     wire: (receive: Receive) => Wire,
     run: string,
     names: Names,
-    revision: Revision,
+    revision: AnyRevision,
   ): Promise<Transcript> {
     const peer = new Peer(wire, { folder: this.folders.get(run)!, names, roots: this.subject.roots ?? [] });
     try {
-      await walk(peer, this.subject, revision);
+      if (revision === modernRevision) await walkModern(peer, this.subject);
+      else await walk(peer, this.subject, revision);
       return peer.transcript;
     } finally {
       await peer.close();
     }
   }
 
-  private async route(name: string, place: string, revision: Revision, idp: DevIdp): Promise<object> {
+  private async route(name: string, place: string, revision: AnyRevision, idp: DevIdp): Promise<object> {
     const started = await this.serve(name);
     const targets = places[place]!.targets({ name: target, ...started.target }, revision);
     return {

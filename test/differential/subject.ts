@@ -29,6 +29,8 @@ export interface Subject {
   readonly name: string;
   /** Over a network the program prints its URL as the first line of its standard output. */
   readonly over: 'stdio' | 'http' | 'sse';
+  /** It speaks revision 2026-07-28, too. */
+  readonly modern?: boolean;
   program(folder: string): Program;
   /** Fills the folder of a run. */
   prepare?(folder: string): void;

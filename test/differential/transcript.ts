@@ -20,7 +20,7 @@ export interface Transcript {
 type Json = Readonly<Record<string, unknown>>;
 
 /** Members whose values are ids: those of a run are counted, so that equal ids stay equal. */
-const idMembers = new Set(['taskId', 'elicitationId']);
+const idMembers = new Set(['taskId', 'elicitationId', 'requestState']);
 
 /**
  * Writes messages so that two of them can be compared: with all members in their order and all numbers as they were

@@ -87,7 +87,7 @@ export class NewsStream implements NewsListener {
     if (filter.tasks.length > 0) notifications['taskIds'] = filter.tasks;
     const meta = `"_meta":{"${metaKeys.subscriptionId}":${this.idText}}`;
     this.write(
-      `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{${meta},"notifications":${JSON.stringify(notifications)}}}`,
+      `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":${JSON.stringify(notifications)},${meta}}}`,
     );
     const early = this.early ?? [];
     this.early = undefined;

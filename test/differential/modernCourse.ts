@@ -1,0 +1,78 @@
+/** The course of requests of a client of revision 2026-07-28. */
+import { usualResult } from './answers.ts';
+import { slowCall, walkLists, wrong } from './course.ts';
+import type { Message, Peer } from './peer.ts';
+import type { OwnAnswers, Subject } from './subject.ts';
+
+/** Rounds of one request: no server here asks more often. */
+const maxRounds = 5;
+
+/** Methods of the older revisions. */
+const removed: ReadonlySet<string> = new Set([
+  'initialize',
+  'ping',
+  'logging/setLevel',
+  'resources/subscribe',
+  'resources/unsubscribe',
+]);
+
+export async function walkModern(peer: Peer, subject: Subject): Promise<void> {
+  await peer.request('server/discover');
+  await listen(peer, subject);
+  const { tools, resources } = await walkLists(peer);
+  for (const { tool, args, params, heard, answers } of subject.calls) {
+    if (!tools.includes(tool)) continue;
+    const call = { name: tool, ...(args === undefined ? {} : { arguments: args }), ...params };
+    await peer.hearing(heard ?? {}, () => ask(peer, subject, 'tools/call', call, answers));
+  }
+  for (const prompt of subject.prompts) await ask(peer, subject, 'prompts/get', prompt);
+  for (const uri of [...resources, ...subject.resources]) await ask(peer, subject, 'resources/read', { uri });
+  for (const completion of subject.completions) await peer.request('completion/complete', completion);
+  if (subject.progress !== undefined)
+    for (const token of [7, 'seven'])
+      await peer.request('tools/call', slowCall(subject.progress, token), 'tools/call with progress');
+  for (const [method, params] of wrong)
+    if (!removed.has(method)) await peer.request(method, params, `wrong ${method}`);
+  for (const method of removed) await peer.request(method, {}, `removed ${method}`);
+  await peer.end();
+}
+
+/** Listens for everything until the end of the course. */
+async function listen(peer: Peer, { watched }: Subject): Promise<void> {
+  const notifications = {
+    toolsListChanged: true,
+    promptsListChanged: true,
+    resourcesListChanged: true,
+    ...(watched !== undefined && { resourceSubscriptions: [watched.uri] }),
+  };
+  await peer.hearing({ 'notifications/subscriptions/acknowledged': 1 }, () =>
+    Promise.resolve(peer.ask('subscriptions/listen', { notifications })),
+  );
+}
+
+/** Sends a request, and sends it again with the answers to each round of questions. */
+async function ask(
+  peer: Peer,
+  { roots = [] }: Subject,
+  method: string,
+  params: { readonly name?: string; readonly uri?: string },
+  answers: OwnAnswers = {},
+): Promise<Message> {
+  const label = `${method} ${params.name ?? params.uri ?? ''}`;
+  let message = await peer.request(method, params, label);
+  for (let round = 2; message.result?.['resultType'] === 'input_required' && round <= maxRounds; round++) {
+    const { inputRequests = {}, requestState } = message.result as {
+      inputRequests?: Readonly<Record<string, { method: string; params?: object }>>;
+      requestState?: string;
+    };
+    const inputResponses = Object.fromEntries(
+      Object.entries(inputRequests).map(([key, question]) => {
+        const own = answers[question.method];
+        return [key, own !== undefined && 'result' in own ? own.result : usualResult(question, roots)];
+      }),
+    );
+    const next = { ...params, inputResponses, requestState };
+    message = await peer.request(method, next, `${label}, round ${round}`);
+  }
+  return message;
+}
