@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { memberOf, readEnvelope, type Envelope } from './envelope.ts';
+import { memberOf, readEnvelope, withMembers, type Envelope } from './envelope.ts';
 
 const read = (text: string): Envelope => {
   const envelope = readEnvelope(text);
@@ -84,4 +84,22 @@ test('a member that is there twice, or in two cases, is ambiguous', () => {
   assert.deepEqual(member('{"a":1,"name":"x"}'), { start: 14, end: 17 });
   assert.equal(member('{"name":"a","name":"b"}'), 'ambiguous');
   assert.equal(member('{"name":"a","NAME":"b"}'), 'ambiguous');
+});
+
+test('members that are found in one pass are those that are found one by one', () => {
+  const names = ['ttlMs', 'tools', 'absent'];
+  for (const text of [
+    '{"ttlMs":1,"tools":[{"ttlMs":2}],"other":{}}',
+    '{"ttlMs":1,"ttlMs":2,"tools":3}',
+    '{"ttlMs":1,"TTLms":2,"Absent":1,"tools":3}',
+    '{"TTLms":2,"ttlMs":1}',
+    '{}',
+    '{"ttlMs":1,',
+    '[1]',
+  ]) {
+    const span = { start: 0, end: text.length };
+    const found = withMembers(text, span, names);
+    for (const name of [...names, 'other'])
+      assert.deepEqual(memberOf(text, found, name), memberOf(text, span, name), `${name} in ${text}`);
+  }
 });

@@ -174,6 +174,20 @@ export function memberOf(text: string, span: Span | undefined, name: string): Fo
 /** The place of the outermost object of a message. */
 export const wholeOf = (text: string): Span => ({ start: text.indexOf('{'), end: text.length });
 
+/** The object at a span with the places of members that are found in one pass: `memberOf` has them at hand. */
+export function withMembers(text: string, span: Span, names: readonly string[]): Span {
+  if (text.charCodeAt(span.start) !== 0x7b) return span;
+  const members = new Map<string, Found>(names.map((name) => [name, undefined]));
+  const scan = new Members(text, span.start);
+  while (scan.next()) {
+    const { key, start, end } = scan;
+    if (members.has(key)) members.set(key, members.get(key) === undefined ? { start, end } : 'ambiguous');
+    else for (const name of names) if (isLike(key, name)) members.set(name, 'ambiguous');
+  }
+  if (scan.broken) for (const name of names) members.set(name, 'ambiguous');
+  return { ...span, members };
+}
+
 /** The string value at a span, or undefined where it is something else or longer than `maxRead`. */
 export function stringValue(text: string, span: Span | undefined): string | undefined {
   return span === undefined ? undefined : stringAt(text, span);

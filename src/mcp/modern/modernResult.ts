@@ -1,6 +1,6 @@
 /** Turns the responses of servers of either era into those of the modern one, field by field. */
 
-import { memberOf, readEnvelope, type Envelope } from '../json/envelope.ts';
+import { memberOf, withMembers, readEnvelope, type Envelope } from '../json/envelope.ts';
 import { placeInError } from '../json/errorMember.ts';
 import { addition } from '../json/objectMembers.ts';
 import { methodMembers } from '../json/ownMessage.ts';
@@ -53,17 +53,22 @@ export function modernResponse(
   return { text: splice(text, [id, ...resultEdits(response, method, isPrivate)]), status: 200 };
 }
 
+const listMembers = ['resultType', 'inputRequests', 'ttlMs', 'cacheScope'];
+
 function resultEdits({ text, body }: Envelope, method: string, isPrivate: boolean): Edit[] {
   if (body === undefined || text.charCodeAt(body.start) !== 0x7b) return [];
+  const isCacheable = cacheable.has(method);
+  // Lists are long, so they are read once.
+  const result = isCacheable ? withMembers(text, body, listMembers) : body;
   const added: string[] = [];
   const edits: Edit[] = [];
   const put = (name: string, value: string, replaces: boolean): void => {
-    const place = memberOf(text, body, name);
+    const place = memberOf(text, result, name);
     if (place === undefined) added.push(`"${name}":${value}`);
     else if (replaces && place !== 'ambiguous') edits.push({ ...place, replacement: value });
   };
   put('resultType', '"complete"', false);
-  if (cacheable.has(method) && memberOf(text, body, 'inputRequests') === undefined) {
+  if (isCacheable && memberOf(text, result, 'inputRequests') === undefined) {
     put('ttlMs', '0', isPrivate);
     put('cacheScope', '"private"', isPrivate);
   }
