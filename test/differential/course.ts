@@ -60,7 +60,7 @@ export async function walk(peer: Peer, subject: Subject, revision: Revision): Pr
   await peer.end();
 }
 
-async function open(peer: Peer, subject: Subject, revision: Revision): Promise<void> {
+export async function open(peer: Peer, subject: Subject, revision: Revision): Promise<void> {
   const { result } = await peer.request('initialize', {
     protocolVersion: revision,
     capabilities: capabilities[revision],

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { compare, withoutPages } from './compare.ts';
+import { bridgedPart } from './modernCourse.ts';
 import { modernRevision, revisions, type AnyRevision } from './course.ts';
 import { exceptions, type Exception, type Family } from './exceptions.ts';
 import { places, Runs } from './runs.ts';
 import type { Subject } from './subject.ts';
 import type { Transcript } from './transcript.ts';
+
+const same = (seen: Transcript): Transcript => seen;
 
 /** The places in which subjects are compared. */
 const placed = Object.keys(places);
@@ -21,7 +24,7 @@ export function testSubjects(
     describe(subject.name, { skip, concurrency: true }, () => {
       const runs = new Runs(subject);
       const spoken: readonly AnyRevision[] =
-        subject.modern === true ? [...revisions, modernRevision] : revisions;
+        subject.modern === undefined ? revisions : [...revisions, modernRevision];
       const direct = new Map<string, Promise<Transcript>>();
       before(() => runs.start(spoken, placed));
       after(() => runs[Symbol.asyncDispose]());
@@ -38,7 +41,8 @@ export function testSubjects(
                 (each.place ?? place) === place &&
                 (each.revision ?? revision) === revision,
             );
-            const whole = place === 'federated' ? withoutPages : (seen: Transcript) => seen;
+            const shared = subject.modern === 'bridged' && revision === modernRevision ? bridgedPart : same;
+            const whole = (seen: Transcript) => (place === 'federated' ? withoutPages : same)(shared(seen));
             const { differences, used: some } = compare(whole(one), whole(two), list);
             for (const each of some) used.add(each);
             assert.deepEqual(differences, []);

@@ -94,6 +94,22 @@ const lacking = ['prompts/list', 'resources/list', 'resources/templates/list'].m
   reason: 'The other target has such items, so the list exists, and this server adds nothing to it.',
 }));
 
+/** Clients of revision 2026-07-28 in front of servers that do not know it. */
+const bridged: readonly Exception[] = [
+  {
+    revision: '2026-07-28',
+    pattern: /(?<="result":\{)"resultType":"complete",(?:"ttlMs":0,"cacheScope":"private",)?/,
+    as: '',
+    reason: 'The revision demands these members, which the server does not know.',
+  },
+  {
+    revision: '2026-07-28',
+    pattern: /^404 (?=.*"error":\{"code":-32601,)/,
+    as: '200 ',
+    reason: 'The revision demands status 404 for unknown methods.',
+  },
+];
+
 export const exceptions: Readonly<Record<Family, readonly Exception[]>> = {
   everything: [
     ...composed,
@@ -197,6 +213,7 @@ export const exceptions: Readonly<Record<Family, readonly Exception[]>> = {
     },
   ],
   files: [
+    ...bridged,
     ...composed,
     ...lacking,
     {

@@ -1,8 +1,9 @@
 /** The course of requests of a client of revision 2026-07-28. */
 import { usualResult } from './answers.ts';
-import { slowCall, walkLists, wrong } from './course.ts';
+import { open, slowCall, walkLists, wrong } from './course.ts';
 import type { Message, Peer } from './peer.ts';
 import type { OwnAnswers, Subject } from './subject.ts';
+import type { Line, Transcript } from './transcript.ts';
 
 /** Rounds of one request: no server here asks more often. */
 const maxRounds = 5;
@@ -19,6 +20,36 @@ const removed: ReadonlySet<string> = new Set([
 export async function walkModern(peer: Peer, subject: Subject): Promise<void> {
   await peer.request('server/discover');
   await listen(peer, subject);
+  await walkSteps(peer, subject);
+  for (const method of removed) await peer.request(method, {}, `removed ${method}`);
+  await peer.end();
+}
+
+/** The same steps in a session of 2025-11-25, for a server that does not know revision 2026-07-28. */
+export async function walkInSession(peer: Peer, subject: Subject): Promise<void> {
+  await open(peer, subject, '2025-11-25');
+  await walkSteps(peer, subject);
+  await peer.end();
+}
+
+/** Labels of the steps that only one of the two courses has. */
+const ofOneCourse =
+  /^(?:initialize|server\/discover|subscriptions\/listen|removed .*|DELETE|a request after DELETE|notifications\/initialized|notifications\/subscriptions\/acknowledged|roots\/list)$/;
+
+/** The answers and messages that both courses have. */
+export const bridgedPart = ({ answers, heard }: Transcript): Transcript => {
+  const shared = (lines: readonly Line[]): Line[] => lines.filter(({ label }) => !ofOneCourse.test(label));
+  // A question ends a round, and the next one has the answer to the call.
+  const last = (line: Line, next: Line | undefined): boolean =>
+    next?.label.startsWith(`${line.label}, round`) !== true;
+  const ended = shared(answers).filter((line, place, all) => last(line, all[place + 1]));
+  return {
+    answers: ended.map((line) => ({ ...line, label: line.label.replace(/, round \d+$/, '') })),
+    heard: shared(heard),
+  };
+};
+
+async function walkSteps(peer: Peer, subject: Subject): Promise<void> {
   const { tools, resources } = await walkLists(peer);
   for (const { tool, args, params, heard, answers } of subject.calls) {
     if (!tools.includes(tool)) continue;
@@ -33,8 +64,6 @@ export async function walkModern(peer: Peer, subject: Subject): Promise<void> {
       await peer.request('tools/call', slowCall(subject.progress, token), 'tools/call with progress');
   for (const [method, params] of wrong)
     if (!removed.has(method)) await peer.request(method, params, `wrong ${method}`);
-  for (const method of removed) await peer.request(method, {}, `removed ${method}`);
-  await peer.end();
 }
 
 /** Listens for everything until the end of the course. */

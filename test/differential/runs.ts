@@ -9,7 +9,7 @@ import { authentication, group, startIdp } from '../e2e/stage.testing.ts';
 import { modernRevision, walk, type AnyRevision } from './course.ts';
 import { startHttpServer } from './httpServer.ts';
 import { httpWire } from './httpWire.ts';
-import { walkModern } from './modernCourse.ts';
+import { walkInSession, walkModern } from './modernCourse.ts';
 import { modernHttpWire, modernStdioWire } from './modernWire.ts';
 import { federatedNames, sameNames, type Names } from './names.ts';
 import { Peer } from './peer.ts';
@@ -83,6 +83,11 @@ const overStdio = (program: Program): Started => ({
   },
 });
 
+type Course = (peer: Peer, subject: Subject) => Promise<void>;
+
+const courseOf = (revision: AnyRevision): Course =>
+  revision === modernRevision ? walkModern : (peer, subject) => walk(peer, subject, revision);
+
 export class Runs implements AsyncDisposable {
   private readonly subject: Subject;
   private readonly stack = new AsyncDisposableStack();
@@ -115,8 +120,11 @@ export class Runs implements AsyncDisposable {
   /** Walks the course without a gateway. */
   async direct(revision: AnyRevision): Promise<Transcript> {
     const started = await this.serve(`direct-${revision}`);
-    const wire = (receive: Receive): Wire => started.connect(revision, receive);
-    return await this.walk(wire, `direct-${revision}`, sameNames, revision);
+    // A server that does not know the revision is compared in a session.
+    const isBridged = this.subject.modern === 'bridged' && revision === modernRevision;
+    const wire = (receive: Receive): Wire => started.connect(isBridged ? '2025-11-25' : revision, receive);
+    if (isBridged) return await this.walk(wire, `direct-${revision}`, sameNames, walkInSession);
+    return await this.walk(wire, `direct-${revision}`, sameNames, courseOf(revision));
   }
 
   /** Walks the course through the gateway. */
@@ -126,7 +134,7 @@ export class Runs implements AsyncDisposable {
       revision === modernRevision
         ? modernHttpWire(`${this.gateway!.url}/${name}`, this.token, receive)
         : httpWire(`${this.gateway!.url}/${name}`, { revision, token: this.token }, receive);
-    return await this.walk(wire, name, places[place]!.names, revision);
+    return await this.walk(wire, name, places[place]!.names, courseOf(revision));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -137,12 +145,11 @@ export class Runs implements AsyncDisposable {
     wire: (receive: Receive) => Wire,
     run: string,
     names: Names,
-    revision: AnyRevision,
+    course: Course,
   ): Promise<Transcript> {
     const peer = new Peer(wire, { folder: this.folders.get(run)!, names, roots: this.subject.roots ?? [] });
     try {
-      if (revision === modernRevision) await walkModern(peer, this.subject);
-      else await walk(peer, this.subject, revision);
+      await course(peer, this.subject);
       return peer.transcript;
     } finally {
       await peer.close();

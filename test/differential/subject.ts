@@ -29,8 +29,11 @@ export interface Subject {
   readonly name: string;
   /** Over a network the program prints its URL as the first line of its standard output. */
   readonly over: 'stdio' | 'http' | 'sse';
-  /** It speaks revision 2026-07-28, too. */
-  readonly modern?: boolean;
+  /**
+   * Clients of revision 2026-07-28 are compared, too. Of a server that does not know the revision, they must see what
+   * a client of 2025-11-25 sees directly.
+   */
+  readonly modern?: 'spoken' | 'bridged';
   program(folder: string): Program;
   /** Fills the folder of a run. */
   prepare?(folder: string): void;

@@ -15,6 +15,7 @@ const pixel =
 const filesystem: Subject = {
   name: 'server-filesystem over stdio',
   over: 'stdio',
+  modern: 'bridged',
   program: (path) => ({ cmd: process.execPath, args: [filesystemProgram, path] }),
   prepare(path) {
     writeFileSync(join(path, 'poem.txt'), 'first line\nsecond line: Grüße, 世界\nthird line\n');
@@ -69,6 +70,7 @@ const wroteFor = { from: 'Ada', to: 'Engine', relationType: 'wrote for' };
 const memory: Subject = {
   name: 'server-memory over stdio',
   over: 'stdio',
+  modern: 'bridged',
   program: (path) => ({
     cmd: process.execPath,
     args: [memoryProgram],

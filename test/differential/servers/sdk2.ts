@@ -117,14 +117,14 @@ const paged: Subject = {
 export const sdk2Subjects: readonly Subject[] = [
   {
     ...conformance,
-    modern: true,
+    modern: 'spoken',
     name: 'SDK v2 over stdio',
     over: 'stdio',
     program: () => ({ cmd: process.execPath, args: [fixture] }),
   },
   {
     ...conformance,
-    modern: true,
+    modern: 'spoken',
     name: 'SDK v2 over HTTP',
     over: 'http',
     program: () => ({ cmd: process.execPath, args: [fixture, '--http'] }),
