@@ -261,3 +261,17 @@ test('more than 11 100 routes are accepted', () => {
   const result = loadText(`binds:\n- port: 1\n  listeners:\n  - routes:\n${routes}`, { file: 'x', env: {} });
   assert.ok(result.ok);
 });
+
+test('stateless is for a program, and for one that may start again', () => {
+  const target = (settings: string): string => `mcp: {port: 1, targets: [{name: a, ${settings}}]}`;
+  const [program, server] = ['stdio: {cmd: x}', 'mcp: {host: "http://a/mcp"}'];
+  assert.ok(load(target(`${program}, stateless: true`)).ok);
+  assert.match(
+    problemsOf(target(`${server}, stateless: true`)).join(),
+    /stateless: is about a server that runs as a child process/,
+  );
+  assert.match(
+    problemsOf(target(`${program}, stateless: true, resume: false`)).join(),
+    /stateless: contradicts resume: false/,
+  );
+});
