@@ -104,10 +104,14 @@ test('clients that vanish in the middle of their calls leave nothing behind', as
   t.after(() => Promise.all(remotes.map((remote) => remote.close())));
   for (const remote of remotes) remote.tools['hold'] = () => undefined;
   const [one, other] = remotes;
+  let clock = Date.now();
   const { harness, client } = await start(
     t,
     { targets: [remoteTarget(one!.url, { name: 'one' }), remoteTarget(other!.url, { name: 'other' })] },
-    { caller: (request) => ({ principal: request.header('x-user') }), runtime: { sessionTtlMs: 1 } },
+    {
+      caller: (request) => ({ principal: request.header('x-user') }),
+      runtime: { now: () => clock, sessionTtlMs: 3_600_000 },
+    },
   );
   await client.delete();
   const leave = new AbortController();
@@ -121,6 +125,7 @@ test('clients that vanish in the middle of their calls leave nothing behind', as
   leave.abort();
   await Promise.all(pending);
   await until('every session has ended', () => {
+    clock += 3_600_000;
     harness.runtime.tick();
     return harness.runtime.view().sessions.length === 0;
   });
