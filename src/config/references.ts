@@ -1,4 +1,4 @@
-import { backendReferences } from '../mcp/targets/facts.ts';
+import { backendReferences, childFieldNames } from '../mcp/targets/facts.ts';
 import { nestedRules, policiesAbout, policiesOn, prefixReplacers, stateSharers } from '../policies/facts.ts';
 import { suggestion } from './nearest.ts';
 import { formatPath, type Path } from './path.ts';
@@ -353,6 +353,7 @@ function checkTargets(
     for (const [form, member] of backendReferences)
       checkServer(field(field(target, form), member), named, names, report);
   checkView(field(mcp, 'view'), targets, report);
+  if (field(mcp, 'statefulMode').value !== 'stateless') checkScopes(targets, report);
   const pin = field(mcp, 'pin');
   if (pin.value !== undefined && !hasPins)
     report(
@@ -360,6 +361,16 @@ function checkTargets(
       'key',
       'needs config.mcp.pins, the folder that remembers the definitions, or config.store',
     );
+}
+
+/** A child that sessions share would mix them up. */
+function checkScopes(targets: readonly Node[], report: Report): void {
+  for (const target of targets)
+    for (const form of childFieldNames) {
+      const { value, path } = field(field(target, form), 'scope');
+      if (value === 'shared')
+        report(path, 'value', 'needs `statefulMode: stateless`: sessions share no program');
+    }
 }
 
 /** Entries of a view name targets of the backend. */

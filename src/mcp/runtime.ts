@@ -106,6 +106,8 @@ export class McpRuntime {
       restart: options.restart ?? defaultRestart,
       children: budgets.children,
       secrets: options.secrets,
+      version: options.version ?? '0',
+      idleMs: options.sessionTtlMs,
       ...(options.onGroup && { onGroup: options.onGroup }),
       onRestart: (name) => this.mcpMetrics.restarted(name),
       onTaken: (name) => this.mcpMetrics.taken(name),
@@ -216,6 +218,7 @@ export class McpRuntime {
   /** After a reload: ends the sessions of backends whose key is not in the set. */
   retire(liveKeys: ReadonlySet<string>): void {
     this.sessions.retire(liveKeys);
+    this.targets.retire(liveKeys);
   }
 
   /** Runs every five seconds: keep-alives, idle sessions, streams that are not read. */

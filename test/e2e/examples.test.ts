@@ -208,6 +208,18 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     assert.equal(resultText((await response.json()) as Parameters<typeof resultText>[0]), 'alone');
     await until('the end of the session', () => remote.of('DELETE').length === 1);
   },
+  'examples/mcp/shared.yaml': async ({ ask }) => {
+    const call = async (name: string): Promise<string> => {
+      const response = await ask('/mcp', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', accept: 'application/json' },
+        body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${name}","arguments":{"message":"once"}}}`,
+      });
+      return response.text();
+    };
+    for (const answer of await Promise.all([call('echo'), call('echo')])) assert.match(answer, /Echo: once/);
+    assert.match(await call('get-env'), /Unknown tool: get-env/);
+  },
   'examples/mcp/openapi.yaml': async ({ gateway, guest }) => {
     const session = await openSession(`${gateway.url}/mcp`, guest);
     const { result } = await session.request('tools/list');

@@ -19,6 +19,18 @@ test('a path is visible ASCII: nothing that could end the line that it stands in
     assert.equal(accepted(path), false, JSON.stringify(path));
 });
 
+test('a program is shared only where there are no sessions, and only in the proxies', () => {
+  const isAccepted = (stdio: object, spec: object): boolean =>
+    mcpBackendSchema.safeParse({ targets: [{ name: 'a', stdio: { command: 'a', ...stdio } }], ...spec })
+      .success;
+  const stateless = { statefulMode: 'stateless' };
+  assert.equal(isAccepted({ scope: 'shared' }, stateless), true);
+  assert.equal(isAccepted({ scope: 'session' }, {}), true);
+  assert.equal(isAccepted({ scope: 'shared' }, {}), false);
+  assert.equal(isAccepted({ scope: 'shared' }, { statefulMode: 'stateful' }), false);
+  assert.equal(isAccepted({ scope: 'shared', placement: 'Pod' }, stateless), false);
+});
+
 test('every McpBackend of the samples and of the documents is valid', () => {
   const root = fileURLToPath(new URL('../../../', import.meta.url));
   const samples = globSync('deploy/samples/*.yaml', { cwd: root }).map((file) => [file, read(root, file)]);

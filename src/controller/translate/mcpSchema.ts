@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { federationFields } from '../../config/index.ts';
 import {
   callFields,
+  childClusterFieldNames,
   clusterFieldNames,
   clusterFields,
   clusterTargetOf,
@@ -57,7 +58,24 @@ const shape = z.strictObject({
     .describe('Refused: pins are for the configuration file.'),
 });
 
-export const mcpBackendSchema = shape.superRefine(checkView);
+const isShared = (name: string): string =>
+  `has(t.${name}) && has(t.${name}.scope) && t.${name}.scope == 'shared'`;
+const noSessions = 'a target with scope shared needs statefulMode stateless';
+
+export const mcpBackendSchema = shape
+  .refine(
+    ({ targets, statefulMode }) =>
+      statefulMode === 'stateless' ||
+      !targets.some((one) => childClusterFieldNames.some((name) => one[name]?.scope === 'shared')),
+    noSessions,
+  )
+  .meta(
+    crdRules({
+      rule: `(has(self.statefulMode) && self.statefulMode == 'stateless') || !self.targets.exists(t, ${childClusterFieldNames.map(isShared).join(' || ')})`,
+      message: noSessions,
+    }),
+  )
+  .superRefine(checkView);
 
 export type McpBackendSpec = z.output<typeof mcpBackendSchema>;
 

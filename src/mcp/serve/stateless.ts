@@ -9,6 +9,7 @@ import { Federation } from '../federation/federation.ts';
 import { initializeAll } from '../federation/initializeAll.ts';
 import { ownMessage } from '../json/ownMessage.ts';
 import type { Accepted } from '../messages/accept.ts';
+import { gatewayAsClient } from '../messages/gatewayAsClient.ts';
 import { assumedRevision } from '../messages/mcpMethods.ts';
 import { Call } from '../session/call.ts';
 import { PostResponse } from '../session/postResponse.ts';
@@ -52,10 +53,6 @@ export function serveStateless(
     deliver(options, client, accepted, post, session);
   } else answerInitialize(options, client, accepted, session, initialize);
 }
-
-/** The gateway as the client of a server; nobody would answer questions of the server, so it declares no capabilities. */
-const gatewayAsClient = (protocolVersion: string, version: string): string =>
-  JSON.stringify({ protocolVersion, capabilities: {}, clientInfo: { name: 'portcullis', version } });
 
 /** The targets answer as they would for a session, which ends with that. */
 function answerInitialize(

@@ -55,9 +55,17 @@ export const backendReferences: readonly (readonly [field: string, member: strin
 /** A target of the file, as its schema reads it. */
 type WrittenTarget = { readonly [Field in keyof FileFields]?: z.output<FileFields[Field]> };
 
+/** The fields of targets that run as child processes. */
+export const childFieldNames = allRows.flatMap(({ over, file }) => (over === 'child' ? [file.field] : []));
+
+/** The same for targets of McpBackends. */
+export const childClusterFieldNames = allRows.flatMap(({ over, cluster }) =>
+  over === 'child' ? cluster.map(({ field }) => field) : [],
+);
+
 /** Is the target written as one that runs as a child process? */
 export const isWrittenAsChild = (target: WrittenTarget): boolean =>
-  allRows.some(({ over, file }) => over === 'child' && target[file.field] !== undefined);
+  childFieldNames.some((field) => target[field] !== undefined);
 
 /** The target that is written; undefined where it has none of the fields. */
 export function targetOfFile(target: WrittenTarget, around: FileSurroundings): McpTarget | undefined {

@@ -84,12 +84,17 @@ export class Targets {
     return this.all.reduce((sum, { children }) => sum + (children?.() ?? 0), 0);
   }
 
+  /** After a reload: lets go of what belongs to backends whose key is not in the set. */
+  retire(liveKeys: ReadonlySet<string>): void {
+    for (const { retire } of this.all) retire?.(liveKeys);
+  }
+
   /** Resolves (never rejects) when nothing of any target is left. */
   async close(graceMs: number): Promise<void> {
     await Promise.all(this.all.flatMap(({ close }) => close?.(graceMs) ?? []));
   }
 
-  private get all(): readonly Pick<TargetRuntime<McpTarget>, 'children' | 'close'>[] {
+  private get all(): readonly Pick<TargetRuntime<McpTarget>, 'children' | 'close' | 'retire'>[] {
     return Object.values(this.runtimes);
   }
 

@@ -33,6 +33,10 @@ export interface TargetServices {
   readonly secrets: ReadonlySet<string>;
   /** Hears of every process group, by the id of its leader: when it is there, and when nothing is left of it. */
   readonly onGroup?: (leader: number, alive: boolean) => void;
+  /** Of the program, for servers whose client is the gateway itself. */
+  readonly version: string;
+  /** The time after which the gateway stops a child that nobody uses, in milliseconds. */
+  readonly idleMs: number;
   /** The server behind a target of this name was started again. */
   readonly onRestart: (target: string) => void;
   /** The child of a target of this name was taken to make room for another session. */
@@ -47,6 +51,8 @@ export interface Tenant extends Evictable {
 
 /** The session that a connection to a target is for. */
 export interface TargetSession extends TargetListener, Tenant {
+  /** Names the backend of the session. */
+  readonly backendKey: string;
   /** Counts what is remembered for a server that must be told again. */
   readonly keep: RetainedMemory;
   /** Another process has begun the session. */
@@ -92,6 +98,8 @@ export interface TargetRuntime<Target extends McpTarget> {
   readonly connect: (target: Target, use: TargetUse) => TargetConnection;
   /** Continues a session of another process. */
   readonly takeUp?: (target: Target, use: TargetUse, place: TargetPlace) => TakenUp;
+  /** After a reload: lets go of what belongs to backends whose key is not in the set. */
+  readonly retire?: (liveKeys: ReadonlySet<string>) => void;
   /** Child processes, those on their way out included; absent: the kind has none. */
   readonly children?: () => number;
   /** Resolves (never rejects) when nothing is left that connections do not end by themselves. */

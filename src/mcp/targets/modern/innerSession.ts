@@ -14,6 +14,10 @@ export class InnerSession implements TargetSession {
     this.listener = listener;
   }
 
+  get backendKey(): string {
+    return this.session.backendKey;
+  }
+
   get holder(): string {
     return this.session.holder;
   }

@@ -3,7 +3,7 @@ import { parseDuration, type StdioTarget } from '../../../model/index.ts';
 import { byName, crdRules, podResources } from '../../../schema/index.ts';
 import { clusterText, differ, objectName } from '../kind/clusterFields.ts';
 import { clusterForm, type Made } from '../kind/clusterTarget.ts';
-import { startTimeoutMs } from './fileForm.ts';
+import { scopeHelp, startTimeoutMs } from './fileForm.ts';
 
 const variable = z
   .strictObject({
@@ -38,6 +38,7 @@ const noTime = 'a length of time above zero is needed';
 
 const contradiction = 'stateless contradicts resume: false';
 const ofPods = 'image and resources go with placement Pod only';
+const ofProxies = 'scope shared goes with placement Proxy only';
 
 const schema = z
   .strictObject({
@@ -73,6 +74,7 @@ const schema = z
       .describe(
         'The program keeps no state of its own: any proxy of the Gateway may go on with a session, with a new child. False unless given.',
       ),
+    scope: z.enum(['session', 'shared']).optional().describe(scopeHelp),
     placement: z
       .enum(['Proxy', 'Pod'])
       .optional()
@@ -95,17 +97,22 @@ const schema = z
     ofPods,
   )
   .refine(({ resume, stateless }) => resume !== false || stateless !== true, contradiction)
+  .refine(({ placement, scope }) => placement !== 'Pod' || scope !== 'shared', ofProxies)
   .meta(
-    crdRules({
-      rule: '!(has(self.resume) && !self.resume && has(self.stateless) && self.stateless)',
-      message: contradiction,
-    }),
-  )
-  .meta(
-    crdRules({
-      rule: "(has(self.placement) && self.placement == 'Pod') || !(has(self.image) || has(self.resources))",
-      message: ofPods,
-    }),
+    crdRules(
+      {
+        rule: "(has(self.placement) && self.placement == 'Pod') || !(has(self.image) || has(self.resources))",
+        message: ofPods,
+      },
+      {
+        rule: "!(has(self.placement) && self.placement == 'Pod' && has(self.scope) && self.scope == 'shared')",
+        message: ofProxies,
+      },
+      {
+        rule: '!(has(self.resume) && !self.resume && has(self.stateless) && self.stateless)',
+        message: contradiction,
+      },
+    ),
   )
   .describe(
     'A program that speaks over stdin and stdout, started for each session in the pods of the Gateway, or in one of its own. PortcullisParameters of the Gateway have to allow it (spec.mcp.stdio, spec.mcp.pods).',
@@ -133,7 +140,7 @@ export const stdioInCluster = clusterForm({
     wish: ({ placement, image, resources }) => (placement === 'Pod' ? { image, resources } : undefined),
   },
   build: (name, settings, tools): Made<StdioTarget> => {
-    const { command, args = [], env: variables, cwd, startTimeout, resume, stateless } = settings;
+    const { command, args = [], env: variables, cwd, startTimeout, resume, stateless, scope } = settings;
     const found = tools.environment(variables);
     if ('why' in found) return found;
     return {
@@ -147,6 +154,7 @@ export const stdioInCluster = clusterForm({
       startTimeoutMs: (startTimeout && parseDuration(startTimeout)) || startTimeoutMs,
       ...(resume === false ? { resume } : {}),
       ...(stateless === true ? { stateless } : {}),
+      ...(scope === 'shared' ? { scope } : {}),
     };
   },
 });

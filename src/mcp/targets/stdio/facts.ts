@@ -16,7 +16,10 @@ export const stdioFacts = {
     clearEnv,
     cwd ?? null,
   ],
-  explain: ({ cmd, args, env, clearEnv, cwd, startTimeoutMs, resume, stateless }, { command, calls }) => {
+  explain: (
+    { cmd, args, env, clearEnv, cwd, startTimeoutMs, resume, stateless, scope },
+    { command, calls },
+  ) => {
     const names = Object.keys(env);
     return {
       server: command(cmd, args),
@@ -25,6 +28,7 @@ export const stdioFacts = {
         ...(clearEnv ? ['empty environment'] : []),
         // Names only: values are where people put secrets.
         ...(names.length === 0 ? [] : [`sets ${names.join(', ')}`]),
+        ...(scope === undefined ? [] : ['one child for all requests']),
         `starts within ${formatDuration(startTimeoutMs)}`,
         ...calls,
         ...(stateless === true ? ['its session may begin anew at another gateway'] : []),

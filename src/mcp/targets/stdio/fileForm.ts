@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { StdioTarget } from '../../../model/index.ts';
-import { fields, mayHoldSecret, namesFile, positiveDuration } from '../../../schema/index.ts';
+import { choice, fields, mayHoldSecret, namesFile, positiveDuration } from '../../../schema/index.ts';
 import { fileForm } from '../kind/targetFacts.ts';
 
 const environmentName = z
@@ -11,6 +11,10 @@ const noNul = (what: string, shortest = 0): z.ZodString =>
     .string()
     .min(shortest, { error: `expected ${what}` })
     .refine((text) => !text.includes('\0'), { error: `${what} cannot hold a NUL character` });
+
+/** The help for the scope of a program, in files and in McpBackends. */
+export const scopeHelp =
+  'session: each session has a child of its own; the default. shared: one child serves all requests; this needs statefulMode: stateless.';
 
 const schema = fields({
   cmd: namesFile(noNul('a command', 1), 'command').describe('Program to start, found along PATH.'),
@@ -32,6 +36,7 @@ const schema = fields({
   startTimeout: positiveDuration
     .optional()
     .describe('Time from the start of the program to its answer to initialize; 60s by default.'),
+  scope: choice(['session', 'shared']).optional().describe(scopeHelp),
 });
 
 /** The time from the start of a program to its answer to initialize, where the settings do not say. */
@@ -52,6 +57,7 @@ export const stdioFile = fileForm({
     startTimeoutMs: settings.startTimeout ?? startTimeoutMs,
     ...(resume ? {} : { resume }),
     ...(stateless ? { stateless } : {}),
+    ...(settings.scope === 'shared' ? { scope: settings.scope } : {}),
     ...timeouts,
   }),
 });

@@ -1,0 +1,175 @@
+import { GatewayError } from '../../../errors.ts';
+import { cut, memberOf, type Envelope } from '../../json/envelope.ts';
+import { ownMessage } from '../../json/ownMessage.ts';
+import { gatewayAsClient } from '../../messages/gatewayAsClient.ts';
+import type { Outgoing } from '../../messages/outgoing.ts';
+import { errorResponse } from '../../messages/rpcError.ts';
+import { supportedVersions } from '../../messages/versions.ts';
+import type { TargetConnection, TargetListener, Waiter } from '../kind/target.ts';
+import type { Tenant } from '../kind/targetRuntime.ts';
+
+/** One request's use of the child. */
+export interface ChildUser {
+  /** Its call with this id on the wire; undefined for calls of others. */
+  pending(wireId: number): Waiter | undefined;
+  /** The server sends a message about a call of it. */
+  heard(message: Envelope): void;
+  /** The child ended. */
+  down(): void;
+}
+
+export interface SharedChildStart {
+  readonly name: string;
+  /** Of the program, for servers. */
+  readonly version: string;
+  /** The time that the child may be without a user, in milliseconds. */
+  readonly idleMs: number;
+  readonly now: () => number;
+  readonly connect: (child: SharedChild) => TargetConnection;
+  /** Nobody can use it any more. Runs once. */
+  readonly onEnd: (child: SharedChild) => void;
+}
+
+/** The time for the child to leave, in milliseconds. */
+const stopGraceMs = 3_000;
+
+/**
+ * A child process that requests of all callers of a backend use, one after the other and at the same time. The gateway
+ * is its client, without capabilities. A message that is about no call reaches nobody.
+ */
+export class SharedChild implements TargetListener, Tenant {
+  readonly name: string;
+  /** Its place counts for none of its users. */
+  readonly holder: string;
+  readonly unused = false;
+  lastUsedAt: number;
+  readonly connection: TargetConnection;
+  private readonly start: SharedChildStart;
+  private readonly users = new Set<ChildUser>();
+  /** The answer to the first request. */
+  private answer: Envelope | undefined;
+  /** Those that wait for it. */
+  private waiting: Waiter[] = [];
+  private timer: NodeJS.Timeout | undefined;
+  private isRetired = false;
+  private isOver = false;
+
+  constructor(start: SharedChildStart) {
+    this.name = start.name;
+    this.holder = `shared program of ${start.name}`;
+    this.lastUsedAt = start.now();
+    this.start = start;
+    this.connection = start.connect(this);
+  }
+
+  get idle(): boolean {
+    return this.users.size === 0;
+  }
+
+  enter(user: ChildUser): void {
+    this.users.add(user);
+    clearTimeout(this.timer);
+  }
+
+  exit(user: ChildUser): void {
+    this.users.delete(user);
+    this.lastUsedAt = this.start.now();
+    if (this.users.size > 0) return;
+    clearTimeout(this.timer);
+    if (this.isRetired) this.end();
+    else this.timer = setTimeout(() => this.end(), this.start.idleMs).unref();
+  }
+
+  /** The child is not the one of the configuration any more: it ends with its last user. */
+  retire(): void {
+    this.isRetired = true;
+    if (this.users.size === 0) this.end();
+  }
+
+  /** Begins the conversation, unless another request has begun it. */
+  open({ envelope }: Outgoing, waiter: Waiter): void {
+    if (this.answer !== undefined) {
+      waiter.answered(this.answer);
+      return;
+    }
+    this.waiting.push(waiter);
+    if (this.waiting.length > 1) return;
+    const opening =
+      envelope.method === 'initialize'
+        ? ownMessage('initialize', gatewayAsClient(supportedVersions[0]!, this.start.version))
+        : envelope;
+    this.connection.open(
+      { envelope: opening, token: undefined, edits: [] },
+      {
+        answered: (response) => {
+          if (response.isError) this.end();
+          else {
+            this.answer = response;
+            const method = 'notifications/initialized';
+            if (opening.method === 'initialize')
+              this.connection.send(`{"jsonrpc":"2.0","method":"${method}"}`, method);
+          }
+          for (const one of this.taken()) one.answered(response);
+        },
+        failed: (error) => {
+          this.end();
+          for (const one of this.taken()) one.failed(error);
+        },
+      },
+    );
+  }
+
+  private taken(): readonly Waiter[] {
+    const { waiting } = this;
+    this.waiting = [];
+    return waiting;
+  }
+
+  // TargetListener
+
+  onMessage(_connection: TargetConnection, message: Envelope): void {
+    if (message.kind === 'request') this.refuse(message);
+    else if (message.method === 'notifications/progress') this.userOf(message)?.heard(message);
+  }
+
+  /** The user whose call a message about progress is about. */
+  private userOf({ text, body }: Envelope): ChildUser | undefined {
+    const place = memberOf(text, body, 'progressToken');
+    if (typeof place !== 'object') return undefined;
+    const wireId = Number(text.slice(place.start, place.end));
+    for (const user of this.users) if (user.pending(wireId) !== undefined) return user;
+    return undefined;
+  }
+
+  private refuse({ text, idSpan, method }: Envelope): void {
+    const idText = cut(text, idSpan);
+    const error = new GatewayError('mcp_client_busy', { message: 'the program is shared and has no client' });
+    this.connection.send(
+      method === 'ping' ? `{"jsonrpc":"2.0","id":${idText},"result":{}}` : errorResponse(error, idText),
+    );
+  }
+
+  canSeeResource(): undefined {
+    return undefined;
+  }
+
+  onDown(): void {
+    for (const user of this.users) user.down();
+  }
+
+  onGone(): void {
+    this.end();
+  }
+
+  onTaken(): void {
+    this.end();
+  }
+
+  private end(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    clearTimeout(this.timer);
+    this.start.onEnd(this);
+    void this.connection.close(stopGraceMs);
+  }
+}

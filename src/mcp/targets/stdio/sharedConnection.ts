@@ -1,0 +1,143 @@
+import type { GatewayError } from '../../../errors.ts';
+import type { Envelope, RpcId } from '../../json/envelope.ts';
+import { ownResult } from '../../json/ownMessage.ts';
+import type { Outgoing } from '../../messages/outgoing.ts';
+import type { LargeAnswer, TargetConnection, TargetListener, TargetView, Waiter } from '../kind/target.ts';
+import type { ChildUser, SharedChild } from './sharedChild.ts';
+
+/**
+ * Requests that change what a server does for its session. The session of the request ends with it, and a shared child
+ * must not do for others what one caller asked for: the gateway answers.
+ */
+const lasting: ReadonlySet<string> = new Set([
+  'logging/setLevel',
+  'resources/subscribe',
+  'resources/unsubscribe',
+]);
+
+/** One request's use of a child that requests of other sessions use at the same time. */
+export class SharedConnection implements TargetConnection, ChildUser {
+  readonly name: string;
+  private readonly child: SharedChild;
+  private readonly listener: TargetListener;
+
+  constructor(child: SharedChild, listener: TargetListener) {
+    this.name = child.name;
+    this.child = child;
+    this.listener = listener;
+    child.enter(this);
+  }
+
+  get generation(): number {
+    return this.child.connection.generation;
+  }
+
+  open(initialize: Outgoing, waiter: Waiter): void {
+    this.child.open(initialize, waiter);
+  }
+
+  call(out: Outgoing, waiter: Waiter): number {
+    if (lasting.has(out.envelope.method)) {
+      waiter.answered(ownResult('{}'));
+      return 0;
+    }
+    return this.child.connection.call(out, new OwnWaiter(this, waiter));
+  }
+
+  /** The server knows of no client: only what takes a call back is for it. */
+  send(text: string, method?: string): void {
+    if (method === 'notifications/cancelled') this.child.connection.send(text, method);
+  }
+
+  pending(wireId: RpcId): Waiter | undefined {
+    return this.own(this.child.connection.pending(wireId));
+  }
+
+  *calls(): Iterable<[number, Waiter]> {
+    for (const [wireId, waiter] of this.child.connection.calls()) {
+      const own = this.own(waiter);
+      if (own !== undefined) yield [wireId, own];
+    }
+  }
+
+  /** The waiter of the session, where the call is one of this connection. */
+  private own(waiter: Waiter | undefined): Waiter | undefined {
+    return waiter instanceof OwnWaiter && waiter.owner === this ? waiter.waiter : undefined;
+  }
+
+  dropAbandoned(): boolean {
+    return this.child.connection.dropAbandoned();
+  }
+
+  forget(wireId: number): void {
+    this.child.connection.forget(wireId);
+  }
+
+  progressed(wireId: number): void {
+    this.child.connection.progressed(wireId);
+  }
+
+  // Nobody answers questions of the server, and one slow client must not hold up the others.
+
+  hold(): void {}
+
+  pause(): void {}
+
+  resume(): void {}
+
+  heard(message: Envelope): void {
+    this.listener.onMessage(this, message);
+  }
+
+  down(): void {
+    this.listener.onDown(this);
+  }
+
+  close(): Promise<void> {
+    for (const [wireId] of [...this.calls()]) {
+      const params = JSON.stringify({ requestId: wireId, reason: 'client left' });
+      this.child.connection.send(
+        `{"jsonrpc":"2.0","method":"notifications/cancelled","params":${params}}`,
+        'notifications/cancelled',
+      );
+      this.forget(wireId);
+    }
+    this.child.exit(this);
+    return Promise.resolve();
+  }
+
+  view(): TargetView {
+    return { ...this.child.connection.view(), pending: [...this.calls()].length };
+  }
+}
+
+/** Waits in the place of the session's own waiter, and tells whose call it is. */
+class OwnWaiter implements Waiter {
+  readonly owner: SharedConnection;
+  readonly waiter: Waiter;
+
+  constructor(owner: SharedConnection, waiter: Waiter) {
+    this.owner = owner;
+    this.waiter = waiter;
+  }
+
+  get abandoned(): boolean {
+    return this.waiter.abandoned === true;
+  }
+
+  get standing(): boolean {
+    return this.waiter.standing === true;
+  }
+
+  answered(response: Envelope): void {
+    this.waiter.answered(response);
+  }
+
+  failed(error: GatewayError): void {
+    this.waiter.failed(error);
+  }
+
+  beginLarge(): LargeAnswer | undefined {
+    return this.waiter.beginLarge?.();
+  }
+}
