@@ -3,6 +3,23 @@
  * and no memory. The check can stop at any byte and go on later, so that a large message does not hold up others.
  */
 
+import {
+  BACKSLASH,
+  CLOSE_LIST,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  isDigit,
+  isEscaped,
+  isHex,
+  isSpace,
+  LETTER_U,
+  MINUS,
+  OPEN_LIST,
+  OPEN_OBJECT,
+  QUOTE,
+} from './jsonBytes.ts';
+
 export interface JsonLimits {
   /** Objects and lists within each other. */
   readonly maxDepth: number;
@@ -16,19 +33,9 @@ export type JsonState = 'more' | 'valid' | 'invalid' | 'tooDeep' | 'tooMany' | '
 /** Bytes of one number: RFC 8259 §9 lets a reader limit them, and no double needs more than some 770 digits. */
 export const maxNumber = 1_024;
 
-const QUOTE = 0x22;
-const MINUS = 0x2d;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_LIST = 0x5b;
-const BACKSLASH = 0x5c;
-const CLOSE_LIST = 0x5d;
 const LETTER_F = 0x66;
 const LETTER_N = 0x6e;
 const LETTER_T = 0x74;
-const LETTER_U = 0x75;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
 
 /** The token that may come next. */
 const EXPECT = {
@@ -250,9 +257,6 @@ export class JsonCheck {
   }
 }
 
-/** JSON's white space (RFC 8259 §2). */
-export const isSpace = (c: number): boolean => c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09;
-
 function digitsAt(bytes: Buffer, at: number): number {
   let i = at;
   // Longer texts are refused in any case.
@@ -260,19 +264,10 @@ function digitsAt(bytes: Buffer, at: number): number {
   return i - at;
 }
 
-const isDigit = (c: number | undefined): boolean => c !== undefined && c >= 0x30 && c <= 0x39;
-
 /** Bytes of an escape behind its backslash; 0 where there is none. */
 function escapeLength(bytes: Buffer, at: number): number {
   const c = bytes[at];
-  if (c !== LETTER_U) return c !== undefined && escapes.has(c) ? 1 : 0;
+  if (c !== LETTER_U) return c === undefined ? 0 : isEscaped[c]!;
   for (let i = at + 1; i <= at + 4; i++) if (!isHex(bytes[i])) return 0;
   return 5;
-}
-
-const escapes: ReadonlySet<number> = new Set(Buffer.from('"\\/bfnrt'));
-
-function isHex(c: number | undefined): boolean {
-  if (c === undefined) return false;
-  return isDigit(c) || (c >= 0x41 && c <= 0x46) || (c >= 0x61 && c <= 0x66);
 }

@@ -4,6 +4,20 @@
  */
 
 import { isLike } from './envelope.ts';
+import {
+  BACKSLASH,
+  CLOSE_LIST,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  isEscaped,
+  isHex,
+  LETTER_U,
+  OPEN_LIST,
+  OPEN_OBJECT,
+  QUOTE,
+} from './jsonBytes.ts';
+import { mayEndNumber, numberBegin, numberPart, type NumberPart } from './numberScan.ts';
 import { decodeString } from './scan.ts';
 
 /** A view on single members of a result. They are held until they are whole; all others pass. */
@@ -32,19 +46,6 @@ export interface ResponseParts {
   member(name: string, value: string): string | undefined;
 }
 
-const QUOTE = 0x22;
-const MINUS = 0x2d;
-const COMMA = 0x2c;
-const DOT = 0x2e;
-const ZERO = 0x30;
-const COLON = 0x3a;
-const OPEN_LIST = 0x5b;
-const BACKSLASH = 0x5c;
-const CLOSE_LIST = 0x5d;
-const LETTER_U = 0x75;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
-
 const EXPECT = {
   value: 0,
   valueOrClose: 1,
@@ -58,15 +59,7 @@ const EXPECT = {
   escape: 8,
   hex: 9,
   literal: 10,
-  /** Parts of a number: what came last. */
-  minus: 11,
-  zero: 12,
-  whole: 13,
-  point: 14,
-  fraction: 15,
-  exponent: 16,
-  exponentSign: 17,
-  exponentDigits: 18,
+  number: 11,
 } as const;
 
 type Expect = (typeof EXPECT)[keyof typeof EXPECT];
@@ -88,9 +81,6 @@ const maxHeld = 262_144;
 
 const ofMessage: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'result', 'error', 'method', 'params']);
 const held: ReadonlySet<string> = new Set(['jsonrpc', 'id']);
-/** 1 for the bytes that may follow a backslash, but for `u`. */
-const isEscaped = new Uint8Array(256);
-for (const c of Buffer.from('"\\/bfnrt')) isEscaped[c] = 1;
 const literals: ReadonlyMap<number, Buffer> = new Map(
   ['true', 'false', 'null'].map((text) => [text.charCodeAt(0), Buffer.from(text)]),
 );
@@ -114,6 +104,8 @@ export class ResponseScan {
   private hexLeft = 0;
   private literal: Buffer = Buffer.alloc(0);
   private literalAt = 0;
+  /** The part of the number that the scan is in. */
+  private part: NumberPart = 'whole';
   /** Names that were found, of the message and of its result. */
   private readonly seen: readonly [Set<string>, Set<string>] = [new Set(), new Set()];
   /** The member that the scan is in, where it is watched. */
@@ -271,25 +263,27 @@ export class ResponseScan {
   }
 
   private hex(c: number): void {
-    if (!isDigit(c) && !((c | 0x20) >= 0x61 && (c | 0x20) <= 0x66)) this.fail();
+    if (!isHex(c)) this.fail();
     if (--this.hexLeft === 0) this.expect = EXPECT.text;
     this.at++;
   }
 
   private scalar(c: number): void {
     const literal = literals.get(c);
-    if (literal === undefined && c !== MINUS && !isDigit(c)) {
+    const part = numberBegin(c);
+    if (literal === undefined && part === undefined) {
       this.fail();
       return;
     }
     if (!this.begin()) return;
     this.at++;
-    if (literal === undefined)
-      this.expect = c === MINUS ? EXPECT.minus : c === ZERO ? EXPECT.zero : EXPECT.whole;
-    else {
+    if (literal !== undefined) {
       this.literal = literal;
       this.literalAt = 1;
       this.expect = EXPECT.literal;
+    } else if (part !== undefined) {
+      this.part = part;
+      this.expect = EXPECT.number;
     }
   }
 
@@ -298,17 +292,13 @@ export class ResponseScan {
     else if (this.literalAt === this.literal.length) this.ended();
   }
 
-  /** RFC 8259 §6, one byte after the other. */
   private number(c: number): void {
-    const next = afterNumber(this.expect, c);
-    if (next === undefined) {
-      // The byte is no part of the number.
-      if (mayEndNumber.has(this.expect)) this.ended();
-      else this.fail();
-      return;
-    }
-    this.expect = next;
-    this.at++;
+    const part = numberPart(this.part, c);
+    if (part !== undefined) {
+      this.part = part;
+      this.at++;
+    } else if (mayEndNumber.has(this.part)) this.ended();
+    else this.fail();
   }
 
   private enter(what: number, next: Expect): void {
@@ -451,37 +441,4 @@ export class ResponseScan {
     if (end > this.passFrom) this.parts.bytes(this.bytes.subarray(this.passFrom, end));
     this.passFrom = end;
   }
-}
-
-const isDigit = (c: number): boolean => c >= 0x30 && c <= 0x39;
-
-const mayEndNumber: ReadonlySet<Expect> = new Set([
-  EXPECT.zero,
-  EXPECT.whole,
-  EXPECT.fraction,
-  EXPECT.exponentDigits,
-]);
-
-/** The part of a number that a byte belongs to; undefined if it does not go on with the number. */
-function afterNumber(last: Expect, c: number): Expect | undefined {
-  if (isDigit(c)) {
-    switch (last) {
-      case EXPECT.zero:
-        return undefined;
-      case EXPECT.minus:
-        return c === ZERO ? EXPECT.zero : EXPECT.whole;
-      case EXPECT.point:
-        return EXPECT.fraction;
-      case EXPECT.exponent:
-      case EXPECT.exponentSign:
-        return EXPECT.exponentDigits;
-      default:
-        return last;
-    }
-  }
-  if (c === DOT) return last === EXPECT.zero || last === EXPECT.whole ? EXPECT.point : undefined;
-  if ((c | 0x20) === 0x65)
-    return last !== EXPECT.exponentDigits && mayEndNumber.has(last) ? EXPECT.exponent : undefined;
-  if (c === MINUS || c === 0x2b) return last === EXPECT.exponent ? EXPECT.exponentSign : undefined;
-  return undefined;
 }
