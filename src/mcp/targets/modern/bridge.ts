@@ -13,7 +13,7 @@ import { metaOf, type ClientFacts } from './clientFacts.ts';
 import { HeldCalls } from './heldCalls.ts';
 import type { InputQuestion } from './inputQuestions.ts';
 import { nameHeader } from './nameHeader.ts';
-import { ParameterHeaders } from './parameterHeaders.ts';
+import { ParameterHeaders } from '../../messages/parameterHeaders.ts';
 import { modernEdits, withEdits } from './requestEdits.ts';
 import { ToolListing } from './toolListing.ts';
 

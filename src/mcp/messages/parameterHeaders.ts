@@ -1,11 +1,11 @@
 /** `Mcp-Param-*` headers for tools whose parameters say so (2026-07-28, "Custom Headers from Tool Parameters"). */
 
-import type { HeaderLine } from '../../../http/index.ts';
-import { memberOf, stringValue, type Envelope, type Span } from '../../json/envelope.ts';
-import { parsed } from '../../json/parsed.ts';
-import { Elements, type Edit } from '../../json/scan.ts';
-import { annotation, headerParameters, type HeaderParameter } from '../../messages/headerParameters.ts';
-import { headerValue, parameterPrefix } from '../../messages/mirroredHeaders.ts';
+import type { HeaderLine } from '../../http/index.ts';
+import { memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
+import { parsed } from '../json/parsed.ts';
+import { Elements, type Edit } from '../json/scan.ts';
+import { annotation, headerParameters, type HeaderParameter } from './headerParameters.ts';
+import { headerValue, parameterPrefix } from './mirroredHeaders.ts';
 
 /** Tools with annotations that are remembered, and the size of the schema of one. */
 const maxTools = 512;
