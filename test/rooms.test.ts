@@ -57,7 +57,7 @@ const rows: Readonly<Record<string, Row>> = {
     files: ['policies/localRateLimit/localTokens.ts'],
   },
   admin: { uses: ['model', 'http', 'telemetry'], types: ['proxy'] },
-  gateway: { uses: ['model', 'telemetry', 'workers'], types: ['admin', 'config', 'stream'] },
+  gateway: { uses: ['model', 'telemetry', 'workers', 'mcp'], types: ['admin', 'config', 'stream'] },
 };
 /** What the table calls those files. */
 const openFiles: Readonly<Record<string, string>> = {

@@ -113,7 +113,7 @@ async function carry(
     pause: () => void stdin.pause(),
     resume: () => void stdin.resume(),
   };
-  const bridge = new StdioBridge({ endpoint, client, log, maxMessageBytes });
+  const bridge = new StdioBridge({ endpoint, client, requests: gateway.requests, log, maxMessageBytes });
   const stopped = Promise.withResolvers<'ended' | 'told'>();
   const told = (): void => stopped.resolve('told');
   const ended = (): void => stopped.resolve('ended');

@@ -13,9 +13,18 @@ export interface StdioClient {
   resume(): void;
 }
 
+/** Knows the requests of revision 2026-07-28, which need no session. */
+export interface ModernRequests {
+  /** @returns undefined for a message of an older revision */
+  headersOf(line: string): Record<string, string> | undefined;
+  /** Learns from a response to `tools/list`. */
+  learn(response: string): void;
+}
+
 export interface StdioBridgeOptions {
   readonly endpoint: StdioEndpoint;
   readonly client: StdioClient;
+  readonly requests: ModernRequests;
   readonly log: Logger;
   readonly maxMessageBytes: number;
 }
@@ -24,6 +33,7 @@ export interface StdioBridgeOptions {
 interface Message {
   readonly id?: unknown;
   readonly method?: unknown;
+  readonly params?: { readonly requestId?: unknown };
   readonly result?: { readonly protocolVersion?: unknown };
 }
 
@@ -36,6 +46,11 @@ const failedRetryMs = 5_000;
 /** Statuses after which the stream is not opened again. */
 const final: ReadonlySet<number> = new Set([204, 400, 401, 403, 404, 405, 406]);
 
+const postHeaders = {
+  accept: 'application/json, text/event-stream',
+  'content-type': 'application/json',
+} as const;
+
 /** Carries the messages between a client on standard input and output, and an MCP endpoint over Streamable HTTP. */
 export class StdioBridge {
   private readonly options: StdioBridgeOptions;
@@ -44,6 +59,8 @@ export class StdioBridge {
   private version: string | undefined;
   /** Lines that wait for the answer to initialize; undefined where none is under way. */
   private waiting: string[] | undefined;
+  /** Requests of revision 2026-07-28 that are under way, by their ids, with what closes their streams. */
+  private readonly modern = new Map<unknown, () => void>();
   private listening: NodeJS.Timeout | 'open' | undefined;
   private isPaused = false;
   private isFull = false;
@@ -95,6 +112,12 @@ export class StdioBridge {
 
   private send(line: string): void {
     const message = parsed(line);
+    const headers = this.options.requests.headersOf(line);
+    if (headers !== undefined && message !== undefined) {
+      this.sendModern(line, message, headers);
+      return;
+    }
+    if (message?.method === 'notifications/cancelled' && this.cancelModern(message)) return;
     const initializes = message?.method === 'initialize' && message.id !== undefined;
     if (initializes) {
       this.sessionId = undefined;
@@ -120,6 +143,38 @@ export class StdioBridge {
       },
     });
     this.flow();
+  }
+
+  /** A request of revision 2026-07-28: it needs no session, and closing its stream takes it back. */
+  private sendModern(line: string, { id, method }: Message, headers: Record<string, string>): void {
+    let isAnswered = false;
+    const isOpenEnded = method === 'subscriptions/listen';
+    if (!isOpenEnded) this.posts++;
+    const cancel = this.options.endpoint.request('POST', { ...postHeaders, ...headers }, line, {
+      onMessage: (text) => {
+        isAnswered ||= isAnswer(text, id);
+        if (method === 'tools/list') this.options.requests.learn(text);
+        this.write(text);
+      },
+      onEnd: (answer) => {
+        // Another request may have the id by now.
+        const isCancelled = this.modern.get(id) !== cancel;
+        if (!isCancelled) this.modern.delete(id);
+        if (!isAnswered && !isCancelled) this.unanswered({ id, method }, answer);
+        if (!isOpenEnded) this.done();
+      },
+    });
+    this.modern.set(id, cancel);
+    this.flow();
+  }
+
+  /** @returns false where no request of revision 2026-07-28 is meant */
+  private cancelModern({ params }: Message): boolean {
+    const cancel = this.modern.get(params?.requestId);
+    if (cancel === undefined) return false;
+    this.modern.delete(params?.requestId);
+    cancel();
+    return true;
   }
 
   /** The initialize is answered, or has failed. */
@@ -175,8 +230,7 @@ export class StdioBridge {
 
   private headersOf(method: 'POST' | 'GET'): Record<string, string> {
     return {
-      accept: method === 'GET' ? 'text/event-stream' : 'application/json, text/event-stream',
-      ...(method === 'POST' ? { 'content-type': 'application/json' } : {}),
+      ...(method === 'GET' ? { accept: 'text/event-stream' } : postHeaders),
       ...(this.sessionId === undefined ? {} : { 'mcp-session-id': this.sessionId }),
       ...(this.version === undefined ? {} : { 'mcp-protocol-version': this.version }),
     };

@@ -1,5 +1,6 @@
 import {
   connect,
+  constants,
   type ClientHttp2Session,
   type ClientHttp2Stream,
   type IncomingHttpHeaders,
@@ -61,12 +62,13 @@ export class StdioEndpoint {
     return this.streams.size;
   }
 
+  /** @returns what closes the stream of the request */
   request(
     method: 'POST' | 'GET',
     headers: Readonly<Record<string, string>>,
     body: string | undefined,
     reader: EndpointReader,
-  ): void {
+  ): () => void {
     const stream = this.connected().request({
       ':method': method,
       ':path': this.path,
@@ -79,6 +81,7 @@ export class StdioEndpoint {
     if (this.paused) stream.pause();
     this.read(stream, reader);
     stream.end(body);
+    return () => stream.close(constants.NGHTTP2_CANCEL);
   }
 
   /** Reads no answers for now: the client does not take them. */

@@ -1,4 +1,5 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { StdioRequests } from '../mcp/index.ts';
 import type { Model } from '../model/index.ts';
 import type { Metrics, RootLogger } from '../telemetry/index.ts';
 import { PrivateFolder, ServingProcess, type Secrets } from '../workers/index.ts';
@@ -18,6 +19,8 @@ export interface LocalGatewayOptions {
 
 /** A gateway in this process that serves one MCP route to this process only: it opens no port. */
 export class LocalGateway {
+  /** Requests of revision 2026-07-28 to this gateway. */
+  readonly requests = new StdioRequests();
   private readonly options: LocalGatewayOptions;
   private readonly plane: ServingProcess;
   private readonly intake: Intake;

@@ -48,6 +48,8 @@ export interface McpRuntimeOptions {
   readonly secrets: ReadonlySet<string>;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
+  /** One client alone reaches this process. */
+  readonly soleClient?: boolean;
   readonly restart?: RestartPolicy;
   /** Hears of every process group of a child, by the id of its leader: when it is there, and when nothing is left. */
   readonly onGroup?: (leader: number, alive: boolean) => void;
@@ -167,6 +169,7 @@ export class McpRuntime {
       seal,
       now,
       version: options.version ?? '0',
+      soleClient: options.soleClient,
     });
     this.seal = seal;
     this.others = others;

@@ -97,6 +97,7 @@ export class ServingProcess implements Plane {
       ...(pins && { pins }),
       ...(this.store && { store: this.store }),
       version: version(),
+      soleClient: options.unbound === true,
       sessionTtlMs: fixed.sessionTtlMs,
       sessionResumableMs: fixed.sessionResumableMs,
       limits: () => (this.ready ? this.dataPlane.limits : defaults.limits),

@@ -56,7 +56,7 @@ export class ParameterHeaders {
   }
 
   /** The headers of a call of a tool. @param tool the server's own name for it */
-  of(tool: string, { text, body }: Envelope): readonly HeaderLine[] {
+  of(tool: string, { text, body }: Pick<Envelope, 'text' | 'body'>): readonly HeaderLine[] {
     return (this.byTool.get(tool) ?? []).flatMap(({ header, path }): HeaderLine[] => {
       const value = valueAt(text, body, ['arguments', ...path]);
       return value === undefined ? [] : [[`${parameterPrefix}${header}`, headerValue(value)]];

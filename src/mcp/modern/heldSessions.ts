@@ -24,6 +24,8 @@ export interface HeldSessionsOptions {
   /** The version of this program. */
   readonly version: string;
   readonly now: () => number;
+  /** One client alone reaches this process: every anonymous caller is that client. */
+  readonly soleClient?: boolean | undefined;
 }
 
 /** The time for the targets of a session of one request to leave, in milliseconds. */
@@ -51,7 +53,7 @@ export class HeldSessions {
     const { sessions } = this.options;
     const key = settings.stateless === true ? undefined : keyOf(settings, caller, meta);
     const known = key === undefined ? undefined : this.byKey.get(key);
-    const isAnonymous = caller.principal === undefined;
+    const isAnonymous = caller.principal === undefined && this.options.soleClient !== true;
     if (
       known !== undefined &&
       continues(known.session, settings, caller, sessions) &&
