@@ -13,9 +13,9 @@ export interface BenchArguments {
   readonly wait: number;
   /** Names of rows; undefined is all of them. */
   readonly proxies: readonly string[] | undefined;
-  /** Nothing but the section of MCP is wanted, which has its own place in the report. */
+  /** The caller wants the section of MCP only, which has its own place in the report. */
   readonly onlyMcp: boolean;
-  /** Something is wanted that loads HTTP proxies. */
+  /** The caller wants a section that loads HTTP proxies. */
   readonly loadsProxies: boolean;
   /** File for the report; undefined prints it only. */
   readonly output: string | undefined;

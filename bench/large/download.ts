@@ -9,7 +9,7 @@ export interface Download {
   readonly sessions: number;
 }
 
-/** What the thread is told: download once in every session, of so many megabytes. */
+/** The task of the thread: a download in every session, of so many megabytes. */
 export interface Order {
   readonly megabytes: number;
 }

@@ -48,7 +48,7 @@ export interface McpRuntimeOptions {
   readonly secrets: ReadonlySet<string>;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
-  /** One client alone reaches this process. */
+  /** Set where only one client reaches this process. */
   readonly soleClient?: boolean;
   readonly restart?: RestartPolicy;
   /** Hears of every process group of a child, by the id of its leader: when it is there, and when nothing is left. */

@@ -439,7 +439,7 @@ export interface StdioTarget extends CallTimeouts {
   readonly resume?: false;
   /** The server keeps nothing of its own: another gateway may begin a session with it anew, for a client that goes on. */
   readonly stateless?: true;
-  /** One child serves all requests of a backend without sessions. Absent: each session has a child of its own. */
+  /** `shared`: a single child serves all requests of a backend without sessions. Absent: each session has its own. */
   readonly scope?: 'shared';
 }
 

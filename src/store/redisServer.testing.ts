@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { Redis } from 'ioredis';
 import { freePorts } from '../proxy/ports.testing.ts';
 
-/** Why tests with a real server are skipped; false where the program is installed. */
+/** The reason to skip tests with a real server; false where the program is installed. */
 export const withoutRedis: string | false =
   spawnSync('redis-server', ['--version']).error === undefined ? false : 'redis-server is not installed';
 

@@ -181,7 +181,7 @@ export class RedisStore implements Store {
     this.connectLater();
   }
 
-  /** One line for each reason, however often the gateway tries. */
+  /** Logs each reason once, however often the gateway tries. */
   private say(reason: string): void {
     if (this.said === reason) return;
     this.said = reason;

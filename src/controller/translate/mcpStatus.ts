@@ -13,7 +13,7 @@ export interface TargetProblem {
   readonly why: Problem;
 }
 
-/** One problem for all: it names each target, and has the reason of the first one. */
+/** Joins the problems into one that names each target and has the reason of the first. */
 export function joinedProblem(problems: readonly TargetProblem[]): Problem | undefined {
   const [first] = problems;
   if (first === undefined) return undefined;

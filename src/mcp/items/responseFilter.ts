@@ -31,7 +31,7 @@ export function filteredMember(view: ResponseFilter, name: string, value: string
   return splice(alone.text, shown.edits).slice(alone.body!.start + before.length, -2);
 }
 
-/** One view of members after the other; only one of them is about elements. */
+/** Applies views of members in turn; only one of the views is about elements. */
 const inTurn = (views: readonly MemberView[]): MemberView => ({
   watched: new Set(views.flatMap(({ watched }) => [...watched])),
   elements: views.find(({ elements }) => elements !== undefined)?.elements,

@@ -6,7 +6,7 @@ import type { Envelope, Span } from './envelope.ts';
 /** A member of an object. */
 export interface Member {
   readonly name: string;
-  /** Where the text of the member begins: behind the opening bracket or the value before it. */
+  /** The beginning of the text of the member: behind the opening bracket or the value before it. */
   readonly from: number;
   /** The place of its value. */
   readonly value: Span;
@@ -53,7 +53,7 @@ export function memberEdits(
     });
   for (const [index, { name, from, value }] of members.entries()) {
     if (isRemoved(name)) edits.push({ start: from, end: value.end, replacement: '' });
-    // Nothing is in front of it any more: it loses its comma.
+    // It is the first member now, and loses its comma.
     else if (index === first && index > 0)
       edits.push({ start: from, end: text.indexOf(',', from) + 1, replacement: '' });
   }

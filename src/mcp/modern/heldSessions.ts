@@ -24,7 +24,7 @@ export interface HeldSessionsOptions {
   /** The version of this program. */
   readonly version: string;
   readonly now: () => number;
-  /** One client alone reaches this process: every anonymous caller is that client. */
+  /** Set where only one client reaches this process: every anonymous caller is that client. */
   readonly soleClient?: boolean | undefined;
 }
 

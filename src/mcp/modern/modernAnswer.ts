@@ -21,7 +21,7 @@ const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'aler
 /** Questions that come within this time go to the client together, in milliseconds. */
 const gatherMs = 20;
 
-/** One POST of a client: the request, or the same request with answers to questions. */
+/** A POST of a client: the request, or the same request with answers to questions. */
 export interface Round {
   readonly reply: HttpReply;
   readonly accepted: Accepted;

@@ -41,7 +41,7 @@ export class OwnAnswer implements CallAnswer {
   }
 
   withdraw(): void {
-    // Nothing was asked here.
+    // It takes no questions.
   }
 
   tick(): void {

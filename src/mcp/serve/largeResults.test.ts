@@ -38,7 +38,7 @@ type Way = (typeof ways)[number];
 interface Stage {
   readonly harness: Harness;
   connect(): Promise<RawClient>;
-  /** What a server over HTTP was asked by calls of `large`. */
+  /** The calls of `large` that a server over HTTP got. */
   readonly asked: Incoming[];
 }
 

@@ -110,7 +110,7 @@ for (const [place, harness] of Object.entries(places)) {
     await client.close();
   });
 
-  test(`one session is held for the caller over ${place}`, () => {
+  test(`the gateway holds a single session for the caller over ${place}`, () => {
     const { sessions } = harness.runtime.view();
     assert.equal(sessions.length, 1);
   });

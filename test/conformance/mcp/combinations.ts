@@ -7,7 +7,7 @@ export type Revision = (typeof revisions)[number];
 /** The ways in which the gateway reaches the fixture. */
 const transports = ['stdio', 'Streamable HTTP'] as const;
 
-/** One way to put the gateway between the suite and the fixture. */
+/** A way to put the gateway between the suite and the fixture. */
 export interface Combination {
   readonly revision: Revision;
   /** The fixture serves all revisions, or only those of the other era. Then the gateway bridges. */

@@ -73,7 +73,7 @@ async function readResults(directory: string): Promise<Results> {
   return results;
 }
 
-/** One run of a check, as the suite writes it. */
+/** A run of a check, as the suite writes it. */
 interface Run {
   readonly id: string;
   readonly status: string;

@@ -33,7 +33,7 @@ export interface TargetServices {
   readonly secrets: ReadonlySet<string>;
   /** Hears of every process group, by the id of its leader: when it is there, and when nothing is left of it. */
   readonly onGroup?: (leader: number, alive: boolean) => void;
-  /** Of the program, for servers whose client is the gateway itself. */
+  /** The version of this program, for servers whose client is the gateway itself. */
   readonly version: string;
   /** The time after which the gateway stops a child that nobody uses, in milliseconds. */
   readonly idleMs: number;

@@ -298,7 +298,7 @@ test('a child that dies is started again, and told again what its client wants t
   await assert.rejects(client.callTool({ name: 'crash' }));
   assert.notEqual(await call(client, 'pid'), pid);
   await call(client, 'touch', { uri: 'test://a' });
-  // One for the time in which nobody listened.
+  // The first is for the time in which nobody listened.
   await until('the update came', () => updated.length === 2);
   const [target] = harness.runtime.view().sessions.at(-1)!.targets;
   assert.deepEqual([target?.era, target?.restarts, target?.pending], ['modern', 1, 0]);

@@ -64,7 +64,7 @@ export class ListenStream implements Waiter {
     this.isOfUse = this.watched.size + this.watchedTasks.size > 0 || Object.values(honoured).includes(true);
   }
 
-  /** Nobody waits for its acknowledgement any more. */
+  /** Its acknowledgement comes too late. */
   stop(): void {
     clearTimeout(this.timer);
     this.settling.resolve();

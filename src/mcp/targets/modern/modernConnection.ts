@@ -254,7 +254,7 @@ export class ModernConnection extends OuterConnection {
   // Streams of notifications
 
   /**
-   * One process hears of changes: the one with the client's stream, if several hold the session. Over stdio the server
+   * If several processes hold the session, only the one with the client's stream hears of changes. Over stdio the server
    * would otherwise be silent, as servers of the legacy era are not.
    */
   private chooseLists(): void {

@@ -41,7 +41,7 @@ interface Waiting {
 }
 
 /**
- * One stream of the session for all that its client wants to hear: changes of lists, and resources. A changed wish
+ * The stream of a session for all that its client wants to hear: changes of lists, and resources. A changed wish
  * opens another stream; the former stream ends when the server has acknowledged the new one.
  */
 export class Subscriptions implements ListenOwner {
@@ -57,7 +57,7 @@ export class Subscriptions implements ListenOwner {
   private current: ListenStream | undefined;
   /** The next one, until it is acknowledged. */
   private opening: ListenStream | undefined;
-  /** Something was wished while a stream was opened. */
+  /** The client has wished something while a stream was opened. */
   private isChanged = false;
   /** The client may have missed notifications. */
   private missed = false;

@@ -39,7 +39,7 @@ async function textOf(client: RawClient, name: string, args: object, headers = {
   return (result?.['content'] as { text: string }[])[0]!.text;
 }
 
-test('one child serves the requests of all callers', async () => {
+test('a shared child serves the requests of all callers', async () => {
   const client = clientOf([shared]);
   const pids = await Promise.all(
     ['ada', 'bob', 'ada', 'eve'].map((name) => textOf(client, 'pid', {}, user(name))),

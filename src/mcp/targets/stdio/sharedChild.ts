@@ -8,7 +8,7 @@ import { supportedVersions } from '../../messages/versions.ts';
 import type { TargetConnection, TargetListener, Waiter } from '../kind/target.ts';
 import type { Tenant } from '../kind/targetRuntime.ts';
 
-/** One request's use of the child. */
+/** The use of the child by a request. */
 export interface ChildUser {
   /** Its call with this id on the wire; undefined for calls of others. */
   pending(wireId: number): Waiter | undefined;
@@ -20,13 +20,13 @@ export interface ChildUser {
 
 export interface SharedChildStart {
   readonly name: string;
-  /** Of the program, for servers. */
+  /** The version of this program, for servers. */
   readonly version: string;
   /** The time that the child may be without a user, in milliseconds. */
   readonly idleMs: number;
   readonly now: () => number;
   readonly connect: (child: SharedChild) => TargetConnection;
-  /** Nobody can use it any more. Runs once. */
+  /** Runs once, when the child cannot be used any more. */
   readonly onEnd: (child: SharedChild) => void;
 }
 
@@ -48,7 +48,7 @@ export class SharedChild implements TargetListener, Tenant {
   private readonly users = new Set<ChildUser>();
   /** The answer to the first request. */
   private answer: Envelope | undefined;
-  /** Those that wait for it. */
+  /** The waiters for that answer. */
   private waiting: Waiter[] = [];
   private timer: NodeJS.Timeout | undefined;
   private isRetired = false;

@@ -5,7 +5,7 @@ import { SharedChild } from './sharedChild.ts';
 import { SharedConnection } from './sharedConnection.ts';
 
 export interface SharedChildrenOptions {
-  /** Of the program, for servers. */
+  /** The version of this program, for servers. */
   readonly version: string;
   /** The time that a child may be without a user, in milliseconds. */
   readonly idleMs: number;

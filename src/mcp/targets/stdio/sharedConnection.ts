@@ -15,7 +15,7 @@ const lasting: ReadonlySet<string> = new Set([
   'resources/unsubscribe',
 ]);
 
-/** One request's use of a child that requests of other sessions use at the same time. */
+/** The use of a child by a request, while requests of other sessions use it, too. */
 export class SharedConnection implements TargetConnection, ChildUser {
   readonly name: string;
   private readonly child: SharedChild;
@@ -77,7 +77,7 @@ export class SharedConnection implements TargetConnection, ChildUser {
     this.child.connection.progressed(wireId);
   }
 
-  // Nobody answers questions of the server, and one slow client must not hold up the others.
+  // The server has no client that could answer it, and a slow client must not hold up the others.
 
   hold(): void {}
 
