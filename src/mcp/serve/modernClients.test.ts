@@ -12,6 +12,7 @@ import {
   type Harness,
 } from '../harness.testing.ts';
 import { modernTarget } from '../modernServer.testing.ts';
+import { RemoteServer } from '../remoteServer.testing.ts';
 import { until } from '../../until.testing.ts';
 
 const remote = await startEverything();
@@ -355,4 +356,22 @@ test('GET and DELETE of the modern era are refused', async () => {
     });
     assert.equal(status, 405);
   }
+});
+
+test('more clients of one caller than a session of the legacy era may have calls are served together', async (t) => {
+  const server = await RemoteServer.start();
+  t.after(() => server.close());
+  const held: (() => void)[] = [];
+  server.tools['hold'] = (x) => void held.push(() => x.json(x.result('released')));
+  const harness = await startHarness({
+    caller,
+    backend: mcpBackend({ targets: [remoteTarget(server.url)] }),
+  });
+  t.after(() => harness.close());
+  const calls = Array.from({ length: 200 }, () =>
+    post(harness, 'tools/call', { name: 'hold', arguments: {} }),
+  );
+  await until('all calls are at the server', () => held.length === 200);
+  for (const release of held) release();
+  for (const { body } of await Promise.all(calls)) assert.equal(textOf(body.result), 'released');
 });

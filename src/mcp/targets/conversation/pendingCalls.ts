@@ -1,6 +1,7 @@
 import { GatewayError } from '../../../errors.ts';
 import type { HeaderLine } from '../../../http/index.ts';
 import type { Envelope, RpcId } from '../../json/envelope.ts';
+import type { Era } from '../../messages/eras.ts';
 import type { Waiter } from '../kind/target.ts';
 
 /** A request that waits for the server to be restarted. */
@@ -12,6 +13,12 @@ export interface Delayed {
   readonly wireId: number;
   readonly waiter: Waiter;
 }
+
+/**
+ * The calls of one session that may wait for one server over HTTP/1.1, where each has a connection of its own. A session
+ * that the gateway holds may serve many clients of the modern era: the budgets of the callers limit their calls.
+ */
+export const maxPendingOf = ({ era }: { readonly era: Era }): number => (era === 'modern' ? 16_384 : 128);
 
 /** Calls that were given up and are remembered; the server answers only a few of them. */
 const maxUnanswered = 64;

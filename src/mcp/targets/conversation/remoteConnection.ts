@@ -17,6 +17,7 @@ import type {
 import type { ConnectionOptions, TargetServices, TargetUse } from '../kind/targetRuntime.ts';
 import { agree, type PinnedSession } from './pinnedSession.ts';
 import { PreviousServers } from './previousServers.ts';
+import { maxPendingOf } from './pendingCalls.ts';
 import { Reinitialization, type ReinitializedConnection } from './reinitialization.ts';
 import type { ServerTransport, TransportOwner } from './serverTransport.ts';
 import { StartTimer } from './startTimer.ts';
@@ -27,6 +28,8 @@ export interface RemoteOptions extends ConnectionOptions {
   readonly resumed: boolean;
   /** The era in which the connection speaks; absent: legacy. */
   readonly era?: Era | undefined;
+  /** Calls that may wait for the server. */
+  readonly maxPending: number;
 }
 
 /** The options of a connection for one session. @throws GatewayError policy_failed */
@@ -44,10 +47,9 @@ export const remoteOptions = (
   onRestart,
   resumed: session.resumed,
   era: serverEra,
+  maxPending: maxPendingOf(session),
 });
 
-/** Calls of one session that may wait for one target: each has a connection of its own in HTTP/1.1. */
-const maxPending = 128;
 /** Calls that wait until the server is told again what it forgot. */
 const maxWaiting = 64;
 /** Notifications and responses on their way. */
@@ -267,7 +269,7 @@ export abstract class RemoteConnection<Session extends PinnedSession, Transport 
     if (this.state === 'closed') return failed('has been stopped');
     if (this.state === 'failed' && !this.reinitialization.mayTry)
       return failed(`keeps failing: it ${this.reinitialization.lastError}; try again later`);
-    if (this.transport.calling.size >= maxPending && !this.dropAbandoned())
+    if (this.transport.calling.size >= this.options.maxPending && !this.dropAbandoned())
       return failed('has too many calls waiting');
     if (this.transport.inFlight.backlog > maxBacklog) return failed('does not read its messages');
     if (!this.isOpen && this.transport.calling.delayedSize >= maxWaiting)

@@ -59,6 +59,7 @@ export function recordedOptions() {
     now: Date.now,
     onRestart: () => void heard.push('again'),
     resumed: false,
+    maxPending: 128,
   };
   return { heard, origins, options };
 }

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { OpenApiTarget } from '../../../model/index.ts';
 import type { ResumableRuntime, TargetServices, TargetUse } from '../kind/targetRuntime.ts';
+import { maxPendingOf } from '../conversation/pendingCalls.ts';
 import { Descriptions } from './descriptions.ts';
 import { OpenApiConnection } from './openapiConnection.ts';
 
@@ -14,7 +15,14 @@ export function openapiRuntime({ limits, log, metrics }: TargetServices): Resuma
   const connect = (target: OpenApiTarget, use: TargetUse, firstId?: number): OpenApiConnection =>
     new OpenApiConnection(
       target,
-      { reach: use.reach(), descriptions, limits, log: use.log, listener: use.session },
+      {
+        reach: use.reach(),
+        descriptions,
+        limits,
+        log: use.log,
+        listener: use.session,
+        maxPending: maxPendingOf(use.session),
+      },
       firstId,
     );
   return {

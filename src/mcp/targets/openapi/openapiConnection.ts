@@ -29,10 +29,10 @@ export interface OpenApiOptions {
   readonly limits: () => Limits;
   readonly log: Logger;
   readonly listener: TargetListener;
+  /** Calls that may wait for the API. */
+  readonly maxPending: number;
 }
 
-/** Calls of one session that may wait for one target: each has a connection of its own in HTTP/1.1. */
-const maxPending = 128;
 /** Bytes that the API may leave unread before calls to it are refused. */
 const maxBacklog = 8_388_608;
 
@@ -304,7 +304,8 @@ export class OpenApiConnection implements TargetConnection {
   private refusal(): GatewayError | undefined {
     const failed = (what: string): GatewayError => targetError('mcp_target_failed', this.name, what);
     if (this.state === 'closed') return failed('has been stopped');
-    if (this.waiting.size >= maxPending && !this.dropAbandoned()) return failed('has too many calls waiting');
+    if (this.waiting.size >= this.options.maxPending && !this.dropAbandoned())
+      return failed('has too many calls waiting');
     let backlog = 0;
     for (const one of this.underWay.values()) backlog += one.backlog;
     return backlog > maxBacklog ? failed('does not read its requests') : undefined;
