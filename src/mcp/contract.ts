@@ -13,6 +13,14 @@ export interface McpItem {
   readonly name: string;
 }
 
+/** The reason why a caller may not use an item. */
+export interface ItemRefusal {
+  /** The policy that holds the rule; absent where a setting of the backend refuses, such as a view. */
+  readonly policy?: string;
+  /** The name of the rule, or else its effect and expression; or the setting of the backend. For the log only. */
+  readonly rule: string;
+}
+
 /** The way in which a request for this caller reaches a target over the network. */
 export interface Reach {
   readonly destination: Destination;
@@ -65,11 +73,14 @@ export interface Caller {
    * it.
    */
   readonly expiresAt?: number;
-  /** May the caller see and use the item? Absent where the route has no rule about items. */
-  readonly mayUse?: (item: McpItem) => boolean;
   /**
-   * The basis of `mayUse` so far; undefined where its rules look at more of the request, or were too much work for
-   * them. Absent like `mayUse`.
+   * The reason why the caller may neither see nor use the item; undefined where the rules allow it. Absent where the
+   * route has no rule about items.
+   */
+  readonly refusalOf?: (item: McpItem) => ItemRefusal | undefined;
+  /**
+   * The basis of `refusalOf` so far; undefined where its rules look at more of the request, or were too much work for
+   * them. Absent like `refusalOf`.
    */
   readonly rulesBasis?: () => RulesBasis | undefined;
   /**

@@ -15,7 +15,7 @@ import {
 } from '../model/index.ts';
 import type { Fields, Logger, Metrics, Sample } from '../telemetry/index.ts';
 import { Endpoints, targetOf, type LookupTools } from '../upstream/index.ts';
-import type { Caller, Reach } from './contract.ts';
+import type { Caller, McpItem, Reach } from './contract.ts';
 import type { CatalogSettings } from './fixtures/catalog.ts';
 import { sessionLabel, SessionSeal } from './session/sessionId.ts';
 import { McpRuntime, type McpRuntimeOptions } from './runtime.ts';
@@ -78,6 +78,11 @@ export function mcpBackend(settings: Partial<McpBackend> = {}): McpBackend {
     ...settings,
   };
 }
+
+/** The rules of a caller that allow the items for which `mayUse` returns true. */
+export const rulesBy = (mayUse: (item: McpItem) => boolean): Required<Pick<Caller, 'refusalOf'>> => ({
+  refusalOf: (item) => (mayUse(item) ? undefined : { policy: 'mcpAuthorization', rule: 'test rule' }),
+});
 
 const sessionKey = 'ab'.repeat(32);
 

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { KeySets } from '../auth/index.ts';
 import type { HeaderEdits, HeaderLine, HttpRequest, Reply } from '../http/index.ts';
 import type { HttpBackend } from '../model/index.ts';
-import type { McpItem } from '../mcp/contract.ts';
+import type { ItemRefusal, McpItem } from '../mcp/contract.ts';
 import type { Logger } from '../telemetry/index.ts';
 
 /**
@@ -213,9 +213,9 @@ export interface Steps {
     name: string,
     resourcePath: string,
   ): Reply | undefined | Promise<Reply | undefined>;
-  /** May this caller see and use the item? Asked for lists and for calls; false hides it. */
-  allowMcpItem?(exchange: Exchange, item: McpItem): boolean;
-  /** `allowMcpItem` looks at nothing but the item and `Exchange.identity`. */
+  /** The reason why this caller may neither see nor use the item, for lists and for calls; undefined allows it. */
+  refuseMcpItem?(exchange: Exchange, item: McpItem): ItemRefusal | undefined;
+  /** `refuseMcpItem` looks at nothing but the item and `Exchange.identity`. */
   readonly itemsByIdentity?: boolean;
   /** Runs when the head of the answer is known (upstream's or our own), before it is written. */
   onResponse?(exchange: Exchange, status: number): void;

@@ -3,7 +3,8 @@ import type { KeySet, KeySets } from '../auth/index.ts';
 import { memoryLog, type Line } from '../auth/log.testing.ts';
 import { fixedKeys, nowSeconds, type TestKey } from '../auth/token.testing.ts';
 import { LocalTokens } from './localRateLimit/localTokens.ts';
-import type { Policy, PolicyTools, Steps } from './policy.ts';
+import type { McpItem } from '../mcp/contract.ts';
+import type { Exchange, Policy, PolicyTools, Steps } from './policy.ts';
 
 export interface TestTools extends PolicyTools {
   readonly lines: readonly Line[];
@@ -57,3 +58,11 @@ export function prepared<Settings>(
 ): Steps {
   return policy.prepare(policy.schema.parse(written), tools);
 }
+
+/** Asks a policy that has rules about items; an absent step is a mistake of the test. */
+export const allowsItem =
+  ({ refuseMcpItem }: Steps) =>
+  (exchange: Exchange, item: McpItem): boolean => {
+    if (refuseMcpItem === undefined) throw new Error('the policy has no rule about items');
+    return refuseMcpItem(exchange, item) === undefined;
+  };

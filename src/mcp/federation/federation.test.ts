@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { McpBackend } from '../../model/index.ts';
 import type { Caller } from '../contract.ts';
-import { catalog, mcpBackend, startHarness, stdioTarget, type Harness } from '../harness.testing.ts';
+import { catalog, mcpBackend, startHarness, stdioTarget, type Harness, rulesBy } from '../harness.testing.ts';
 import { RawClient, type Events, type Message } from '../rawClient.testing.ts';
 
 const two = [
@@ -220,7 +220,7 @@ test('the level of logs goes to every target', async () => {
 test('rules see the target and its own names, in lists and calls', async () => {
   caller = {
     principal: 'ada',
-    mayUse: ({ kind, target, name }) => kind === 'tool' && target === 'my_db' && name === 'query',
+    ...rulesBy(({ kind, target, name }) => kind === 'tool' && target === 'my_db' && name === 'query'),
   };
   try {
     const client = await open();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import type { McpBackend } from '../../model/index.ts';
 import type { Caller, RulesBasis } from '../contract.ts';
-import { catalog, mcpBackend, startHarness, type Harness } from '../harness.testing.ts';
+import { catalog, mcpBackend, startHarness, type Harness, rulesBy } from '../harness.testing.ts';
 import { noRules } from '../items/itemRules.ts';
 import { Naming } from '../items/naming.ts';
 import { RetainedMemory, RetainedMemoryPool } from '../limits/retainedMemory.ts';
@@ -35,10 +35,10 @@ const callerWith = (
   rulesBasis: () => RulesBasis | undefined = () => ({ rules, identity: ada }),
 ): Caller => ({
   principal: 'ada',
-  mayUse: ({ name }) => {
+  ...rulesBy(({ name }) => {
     asked++;
     return allows(name);
-  },
+  }),
   rulesBasis,
 });
 

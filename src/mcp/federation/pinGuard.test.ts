@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test';
 import type { McpBackend } from '../../model/index.ts';
 import { PinFolder } from '../../pins/index.ts';
 import type { CatalogSettings } from '../fixtures/catalog.ts';
-import { catalog, mcpBackend, startHarness, type Harness } from '../harness.testing.ts';
+import { catalog, mcpBackend, startHarness, type Harness, rulesBy } from '../harness.testing.ts';
 import { RawClient, type Message } from '../rawClient.testing.ts';
 
 const first: CatalogSettings = {
@@ -170,7 +170,7 @@ test('an item that a rule hides cannot be told from one that does not exist, whe
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-guard-'));
   const harness = await startHarness({
     runtime: { pins: new PinFolder(folder) },
-    caller: () => ({ principal: undefined, mayUse: ({ name }) => name === 'describe' }),
+    caller: () => ({ principal: undefined, ...rulesBy(({ name }) => name === 'describe') }),
   });
   t.after(async () => {
     await harness.close();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { McpItem } from '../contract.ts';
-import { mcpBackend, startHarness, type Harness } from '../harness.testing.ts';
+import { mcpBackend, startHarness, type Harness, rulesBy } from '../harness.testing.ts';
 import { RawClient } from '../rawClient.testing.ts';
 
 const asked: McpItem[] = [];
@@ -12,10 +12,10 @@ before(async () => {
   harness = await startHarness({
     caller: () => ({
       principal: undefined,
-      mayUse: (item) => {
+      ...rulesBy((item) => {
         asked.push(item);
         return !hidden.has(item.name);
-      },
+      }),
     }),
   });
   client = new RawClient(harness.url);

@@ -1,6 +1,7 @@
 /** The view of a caller under rules on responses about an item. */
 
 import { GatewayError } from '../../errors.ts';
+import type { ItemRefusal } from '../contract.ts';
 import { unknownItem, type Completed, type NamedItem } from './items.ts';
 import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
 import { Elements, type Edit } from '../json/scan.ts';
@@ -19,40 +20,55 @@ export function unknownItemError({ kind, name }: Pick<NamedItem, 'kind' | 'name'
   return new GatewayError(code, { message: `${label}: ${name.slice(0, maxShown)}` });
 }
 
+/** No rule can judge contents without a URI. */
+const unnamedContent: ItemRefusal = { rule: 'contents without a URI' };
+
 /** The contents that a server read: it says under which URI, and one read may bring several resources. */
 export class ContentsFilter implements ResponseFilter {
   private readonly item: NamedItem;
   private readonly target: string;
   private readonly itemRules: ItemRules;
   private readonly naming: Naming;
+  private readonly refused: (why: ItemRefusal) => void;
 
-  constructor(item: NamedItem, target: string, itemRules: ItemRules, naming: Naming) {
+  /** @param refused is called where the rules hide all that was read */
+  constructor(
+    item: NamedItem,
+    target: string,
+    itemRules: ItemRules,
+    naming: Naming,
+    refused: (why: ItemRefusal) => void,
+  ) {
     this.item = item;
     this.target = target;
     this.itemRules = itemRules;
     this.naming = naming;
+    this.refused = refused;
   }
 
   filter(response: Envelope): FilteredResponse | GatewayError {
     const { text, body } = response;
     const { target, itemRules, naming } = this;
     let left = 0;
-    let hidden = 0;
+    let hidden: ItemRefusal | undefined;
     // A result without contents says nothing of any resource.
     if (memberOf(text, body, 'contents') === undefined) return unfiltered;
     const shown = filterList(response, 'contents', target, false, (content) => {
       const place = memberOf(text, content, 'uri');
       const name = place === 'ambiguous' ? undefined : stringValue(text, place);
-      const allowed = name !== undefined && itemRules.allows({ kind: 'resource', target, name });
-      if (allowed) left++;
-      else hidden++;
-      if (!allowed) return undefined;
+      const refusal =
+        name === undefined ? unnamedContent : itemRules.refusalOf({ kind: 'resource', target, name });
+      if (refusal !== undefined) hidden ??= refusal;
+      if (name === undefined || refusal !== undefined) return undefined;
+      left++;
       const uri = naming.shownUri(target, name);
       return uri === name || typeof place !== 'object'
         ? 'as written'
         : { ...place, replacement: JSON.stringify(uri) };
     });
-    return left === 0 && hidden > 0 ? unknownItemError(this.item) : shown;
+    if (left > 0 || hidden === undefined) return shown;
+    this.refused(hidden);
+    return unknownItemError(this.item);
   }
 }
 
@@ -90,7 +106,7 @@ export class CompletionFilter implements ResponseFilter {
       const value = stringValue(text, elements);
       if (value === undefined) continue;
       const values = variable === undefined ? known : new Map(known).set(variable, value);
-      if (this.itemRules.allowsExpansion(this.target, this.template, values))
+      if (this.itemRules.refusalOfExpansion(this.target, this.template, values) === undefined)
         kept.push(text.slice(elements.start, elements.end));
     }
     if (kept.length === all && !elements.broken) return unfiltered;

@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import type { Caller } from '../contract.ts';
-import { startHarness, type Harness } from '../harness.testing.ts';
+import { startHarness, type Harness, rulesBy } from '../harness.testing.ts';
 import { itemOf, listShape } from './items.ts';
 import { readEnvelope } from '../json/envelope.ts';
 import { clientRequests } from '../messages/mcpMethods.ts';
@@ -14,11 +13,11 @@ import { until } from '../../until.testing.ts';
 
 const hidden = new Set(['crash', 'file:///b', 'secret', 'file:///café', 'secret:///x']);
 let ruled = true;
-const mayUse: Caller['mayUse'] = ({ name }) => !hidden.has(name) && !name.startsWith('secret://');
+const rules = rulesBy(({ name }) => !hidden.has(name) && !name.startsWith('secret://'));
 let harness: Harness;
 let client: RawClient;
 before(async () => {
-  harness = await startHarness({ caller: () => ({ principal: undefined, ...(ruled ? { mayUse } : {}) }) });
+  harness = await startHarness({ caller: () => ({ principal: undefined, ...(ruled ? rules : {}) }) });
   client = new RawClient(harness.url);
   await client.initialize();
 });
@@ -137,8 +136,8 @@ for (const [what, method, params] of [
   });
 
 test('a completion neither asks for hidden resources by the values of a template nor tells of them', async (t) => {
-  const secret: Caller['mayUse'] = ({ name }) => !/^demo:\/\/r\/dynamic(?:\/|$)/.test(name);
-  const { server, open } = await stage(t, {}, { caller: () => ({ principal: undefined, mayUse: secret }) });
+  const secret = rulesBy(({ name }) => !/^demo:\/\/r\/dynamic(?:\/|$)/.test(name));
+  const { server, open } = await stage(t, {}, { caller: () => ({ principal: undefined, ...secret }) });
   const values = ['static', 'dynamic', 'other'];
   server.methods['completion/complete'] = (x) =>
     x.json({ jsonrpc: '2.0', id: x.id, result: { completion: { values, total: 3, hasMore: false } } });
@@ -162,7 +161,7 @@ test('a completion neither asks for hidden resources by the values of a template
 });
 
 test('contents that a server read under another URI are checked by that URI', async (t) => {
-  const { server, open } = await stage(t, {}, { caller: () => ({ principal: undefined, mayUse }) });
+  const { server, open } = await stage(t, {}, { caller: () => ({ principal: undefined, ...rules }) });
   let uris = ['file:///a', 'file:///b', 'FILE:///b'];
   server.methods['resources/read'] = (x) =>
     x.json({ jsonrpc: '2.0', id: x.id, result: { contents: uris.map((uri) => ({ uri, text: uri })) } });
@@ -241,8 +240,8 @@ test('subscriptions are judged before a restarted child hears of them again', as
 
 test('subscriptions are judged before a server that forgot its session hears of them again', async (t) => {
   const secret = new Set<string>();
-  const judged: Caller['mayUse'] = ({ name }) => !secret.has(name);
-  const { server, open } = await stage(t, {}, { caller: () => ({ principal: undefined, mayUse: judged }) });
+  const judged = rulesBy(({ name }) => !secret.has(name));
+  const { server, open } = await stage(t, {}, { caller: () => ({ principal: undefined, ...judged }) });
   const subscribed = await open();
   for (const uri of ['file:///a', 'file:///b'])
     await subscribed.post(subscribed.request('resources/subscribe', { uri }));
@@ -260,12 +259,12 @@ interface Page {
 
 test('a page of which nothing is left is filled from the pages behind it, 64 of them at most', async (t) => {
   let pages = 0;
-  const only: Caller['mayUse'] = ({ name }) => name === 'open';
+  const only = rulesBy(({ name }) => name === 'open');
   const {
     server,
     open,
     harness: around,
-  } = await stage(t, {}, { caller: () => ({ principal: undefined, mayUse: only }) });
+  } = await stage(t, {}, { caller: () => ({ principal: undefined, ...only }) });
   server.methods['tools/list'] = (x) => {
     const at = Number(x.seen.message.params?.['cursor'] ?? 0);
     const result: Page = {
@@ -300,8 +299,8 @@ test('a page of which nothing is left is filled from the pages behind it, 64 of 
 });
 
 test('a last page of which nothing is left is an empty one without a cursor', async (t) => {
-  const none: Caller['mayUse'] = () => false;
-  const { server, open } = await stage(t, {}, { caller: () => ({ principal: undefined, mayUse: none }) });
+  const none = rulesBy(() => false);
+  const { server, open } = await stage(t, {}, { caller: () => ({ principal: undefined, ...none }) });
   server.methods['resources/list'] = (x) => {
     const first = x.seen.message.params?.['cursor'] === undefined;
     const result = { resources: [{ uri: 'file:///a' }], ...(first ? { nextCursor: 'ö"\n' } : {}) };
@@ -329,7 +328,7 @@ test('only ItemRules asks the rules about an item, because it checks every readi
     (file) =>
       file.endsWith('.ts') &&
       !/\.(?:test|testing)\.ts$/.test(file) &&
-      readFileSync(new URL(file, room), 'utf8').includes('mayUse'),
+      readFileSync(new URL(file, room), 'utf8').includes('caller.refusalOf'),
   );
-  assert.deepEqual(asking.toSorted(), ['contract.ts', 'items/itemRules.ts']);
+  assert.deepEqual(asking.toSorted(), ['items/itemRules.ts']);
 });

@@ -1,6 +1,6 @@
 /** The one place that asks the rules and the view about an item: every name is judged in all of its readings. */
 
-import type { Caller, McpItem, RulesBasis } from '../contract.ts';
+import type { Caller, ItemRefusal, McpItem, RulesBasis } from '../contract.ts';
 import type { ItemView } from './itemView.ts';
 import { expandTemplate, readingsOf } from './nameReadings.ts';
 
@@ -16,6 +16,11 @@ export interface ItemName {
 
 /** Stands for the rules, and for whoever is judged by them, where a route has none. */
 export const noRules: RulesBasis = { rules: {}, identity: {} };
+
+/** A view hides the item from every caller. */
+const hiddenByView: ItemRefusal = { rule: 'view' };
+/** The name has more readings than the rules can judge. */
+const ambiguousName: ItemRefusal = { rule: 'ambiguous name' };
 
 /** Says what one caller may know of. */
 export class ItemRules {
@@ -33,27 +38,40 @@ export class ItemRules {
    * @returns undefined where the route has no rule about items, and the backend no view
    */
   static of(caller: Caller, view: ItemView | undefined): ItemRules | undefined {
-    return view === undefined && caller.mayUse === undefined ? undefined : new ItemRules(caller, view);
+    return view === undefined && caller.refusalOf === undefined ? undefined : new ItemRules(caller, view);
   }
 
   /** All that the rules have looked at; undefined where they may decide otherwise on the next request. */
   get basis(): RulesBasis | undefined {
-    return this.caller.mayUse === undefined ? noRules : this.caller.rulesBasis?.();
-  }
-
-  private mayUse(item: McpItem): boolean {
-    return this.view?.shows(item) !== false && this.caller.mayUse?.(item) !== false;
+    return this.caller.refusalOf === undefined ? noRules : this.caller.rulesBasis?.();
   }
 
   /** Do the rules allow the item, whatever reading of its name the server takes? */
-  allows({ kind, target, name, template = false }: ItemName): boolean {
-    const readings = readingsOf(kind, name, template);
-    return readings?.every((reading) => this.mayUse({ kind, target, name: reading })) === true;
+  allows(item: ItemName): boolean {
+    return this.refusalOf(item) === undefined;
   }
 
-  /** The same for a template with some of its variables known: what it stands for may be hidden, though it is not. */
-  allowsExpansion(target: string, template: string, values: ReadonlyMap<string, string>): boolean {
+  /** The reason why the rules refuse the item in one of the readings of its name; undefined where they allow it. */
+  refusalOf({ kind, target, name, template = false }: ItemName): ItemRefusal | undefined {
+    const readings = readingsOf(kind, name, template);
+    if (readings === undefined) return ambiguousName;
+    for (const reading of readings) {
+      const item: McpItem = { kind, target, name: reading };
+      if (this.view?.shows(item) === false) return hiddenByView;
+      const refusal = this.caller.refusalOf?.(item);
+      if (refusal !== undefined) return refusal;
+    }
+    return undefined;
+  }
+
+  /** The same for a template with some of its variables known: the rules may hide its expansion, but not the template. */
+  refusalOfExpansion(
+    target: string,
+    template: string,
+    values: ReadonlyMap<string, string>,
+  ): ItemRefusal | undefined {
     const name = expandTemplate(template, values);
-    return name !== undefined && this.allows({ kind: 'resource', target, name, template: true });
+    if (name === undefined) return ambiguousName;
+    return this.refusalOf({ kind: 'resource', target, name, template: true });
   }
 }

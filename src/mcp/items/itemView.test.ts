@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { McpItemView, StdioTarget } from '../../model/index.ts';
-import { catalog, mcpBackend, startHarness, type Harness } from '../harness.testing.ts';
+import { catalog, mcpBackend, startHarness, type Harness, rulesBy } from '../harness.testing.ts';
 import { RawClient, type Message } from '../rawClient.testing.ts';
 
 const tickets = catalog({
@@ -124,10 +124,10 @@ test('rules see the upstream name, whatever the view shows', async (t) => {
   const judged = await startHarness({
     caller: () => ({
       principal: 'ada',
-      mayUse: ({ target, name }) => {
+      ...rulesBy(({ target, name }) => {
         seen.push(`${target}/${name}`);
         return name === 'search_issues';
-      },
+      }),
     }),
     backend: mcpBackend({ targets: [tickets, files], view: { rest: 'show', tools: [search] } }),
   });

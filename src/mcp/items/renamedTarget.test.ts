@@ -2,14 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { McpItem } from '../contract.ts';
-import { mcpBackend, remoteTarget, startHarness, stdioTarget } from '../harness.testing.ts';
+import { mcpBackend, remoteTarget, startHarness, stdioTarget, rulesBy } from '../harness.testing.ts';
 import { RawClient } from '../rawClient.testing.ts';
 import { stage } from '../remote.testing.ts';
 import { RemoteServer } from '../remoteServer.testing.ts';
 import { until } from '../../until.testing.ts';
 
-const notDanger = { principal: undefined, mayUse: ({ target }: McpItem) => target !== 'danger' };
+const notDanger = { principal: undefined, ...rulesBy(({ target }) => target !== 'danger') };
 
 test('a renamed child is judged by its new name, in calls, lists and news', async (t) => {
   const harness = await startHarness({ caller: () => notDanger });

@@ -1,5 +1,6 @@
 import { GatewayError } from '../../errors.ts';
 import type { HttpReply } from '../../http/index.ts';
+import type { ItemRefusal } from '../contract.ts';
 import type { ItemName, ItemRules } from '../items/itemRules.ts';
 import type { ItemNameSource } from '../items/itemVisibility.ts';
 import { cut, readEnvelope, stringValue, memberOf, type Envelope, type RpcId } from '../json/envelope.ts';
@@ -76,23 +77,28 @@ export class ModernAnswer implements CallAnswer, Parked {
     this.begin(round);
   }
 
-  /** The client comes back with answers. @returns false where its rules hide the item of the call by now */
-  next(round: Round, answers: ReadonlyMap<string, string>, itemRules: ItemRules | undefined): boolean {
-    if (this.item !== undefined && itemRules?.allows(this.item) === false) {
+  /** The client comes back with answers. @returns the reason where the rules refuse the item of the call by now */
+  next(
+    round: Round,
+    answers: ReadonlyMap<string, string>,
+    itemRules: ItemRules | undefined,
+  ): ItemRefusal | undefined {
+    const refused = this.item && itemRules?.refusalOf(this.item);
+    if (refused !== undefined) {
       this.expired();
-      return false;
+      return refused;
     }
     this.begin(round);
     if (this.late !== undefined) {
       this.release();
       this.send(this.late);
       this.answerQuestions(answers);
-      return true;
+      return undefined;
     }
     this.start.session.streams.expect(this);
     this.answerQuestions(answers);
     if (this.asked.size > 0) this.askSoon();
-    return true;
+    return undefined;
   }
 
   /** Questions without an answer are asked again. */

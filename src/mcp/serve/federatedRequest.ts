@@ -4,6 +4,7 @@
  */
 
 import { asGatewayError, GatewayError } from '../../errors.ts';
+import type { ItemRefusal } from '../contract.ts';
 import { has } from '../federation/capabilities.ts';
 import { fromAll } from '../federation/fromAll.ts';
 import { Federation } from '../federation/federation.ts';
@@ -11,6 +12,7 @@ import { listOf, mergedPage, type ListTools } from '../federation/mergedList.ts'
 import { mergedTasks } from '../federation/mergedTasks.ts';
 import type { Member } from '../federation/member.ts';
 import { ownerOf } from '../federation/ownerOf.ts';
+import { withheldByPin } from '../items/itemRefusal.ts';
 import { maxShown, unknownItemError } from '../items/itemFilters.ts';
 import { listOfKind, listShape, type NamedItem, type UnclearItem } from '../items/items.ts';
 import { cut, memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
@@ -84,9 +86,9 @@ function prepareCompared(
   const send = (isListed: boolean): (() => void) => {
     const { ready } = member;
     // An item that is hidden is refused like one that does not exist: neither is in the list of the caller.
-    const hidden = x.itemRules?.allows({ kind, target: member.name, name: own }) === false;
-    if (ready === undefined || !isListed || hidden)
-      return refusal(x, request, definitionChanged(item), 'pin');
+    const hidden = x.itemRules?.refusalOf({ kind, target: member.name, name: own });
+    if (ready === undefined || !isListed || hidden !== undefined)
+      return refusal(x, request, definitionChanged(item), hidden ?? withheldByPin);
     return prepareForTarget(x, { request, token, target: ready, item, own });
   };
   const known = member.ready === undefined ? undefined : member.lists.includes(method, own);
@@ -105,14 +107,17 @@ const definitionChanged = ({ kind, name }: NamedItem): GatewayError =>
 /** A request about a task: the handle tells its server. */
 function prepareTask(x: Dispatch, federation: Federation, request: Envelope, token: Token): () => void {
   const { session, itemRules } = x;
+  let hidden: ItemRefusal | undefined;
   for (const { ready: target } of federation.all)
     if (
       target !== undefined &&
-      session.targets.tasksOf(target).fromClient(request, session.targets.readerOf(target), itemRules) !==
+      session.targets
+        .tasksOf(target)
+        .fromClient(request, session.targets.readerOf(target), itemRules, (why) => (hidden = why)) !==
         undefined
     )
       return prepareForTarget(x, { request, token, target, item: undefined, own: undefined });
-  return refusal(x, request, new GatewayError('mcp_unknown_task'));
+  return refusal(x, request, new GatewayError('mcp_unknown_task'), hidden);
 }
 
 /** Carries out a verdict that has to wait for a target. */

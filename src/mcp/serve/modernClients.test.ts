@@ -10,6 +10,7 @@ import {
   startHarness,
   stdioTarget,
   type Harness,
+  rulesBy,
 } from '../harness.testing.ts';
 import { modernTarget } from '../modernServer.testing.ts';
 import { RemoteServer } from '../remoteServer.testing.ts';
@@ -298,7 +299,7 @@ test('the state of a question is of no use to another caller, nor after the rule
   const harness = await startHarness({
     caller: (request) => ({
       principal: request.header('x-user') ?? 'alice',
-      mayUse: ({ name }) => !hidden || !/elicitation/i.test(name),
+      ...rulesBy(({ name }) => !hidden || !/elicitation/i.test(name)),
     }),
     backend: mcpBackend({ targets: [stdio] }),
   });

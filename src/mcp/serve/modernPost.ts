@@ -1,6 +1,8 @@
 /** A POST of the modern era (MCP 2026-07-28, "Streamable HTTP"): each request stands alone. */
 
 import { GatewayError } from '../../errors.ts';
+import type { ItemRefusal } from '../contract.ts';
+import { noteItemRefusal } from '../items/itemRefusal.ts';
 import { ItemRules } from '../items/itemRules.ts';
 import { unknownItemError } from '../items/itemFilters.ts';
 import { itemOf } from '../items/items.ts';
@@ -103,20 +105,24 @@ function continuesParked(modern: ModernRequest): boolean {
   if (found === 'foreign') return false;
   const round = roundOf(modern);
   if (found === 'invalid') {
+    client.request.annotate('mcp.outcome', 'refused');
     client.request.annotate('mcp.refusal', 'request state');
     client.reply.send({
       status: 200,
       headers: [['content-type', 'application/json']],
       body: invalidState(cut(message.text, message.idSpan)),
     });
-  } else if (!found.next(round, inputResponses(message), itemRules)) refuseHidden(modern);
+  } else {
+    const refused = found.next(round, inputResponses(message), itemRules);
+    if (refused !== undefined) refuseHidden(modern, refused);
+  }
   return true;
 }
 
-function refuseHidden({ client, message }: ModernRequest): void {
+function refuseHidden({ client, message }: ModernRequest, refused: ItemRefusal): void {
   const item = itemOf(message);
   const error = typeof item === 'object' ? unknownItemError(item) : new GatewayError('mcp_unknown_tool');
-  client.request.annotate('mcp.refusal', 'item rule');
+  noteItemRefusal(client.request, refused);
   sendError(client.reply, error, cut(message.text, message.idSpan));
 }
 

@@ -9,6 +9,7 @@ import {
   stdioTarget,
   type Harness,
   type HarnessOptions,
+  rulesBy,
 } from '../harness.testing.ts';
 import { Events, type Message } from '../rawClient.testing.ts';
 
@@ -233,11 +234,12 @@ test('the rules of the caller of each POST apply to its messages', async (t) => 
   const harness = await start(t, {
     caller: (request) => ({
       principal: 'alice',
-      mayUse: ({ name }) => name === 'echo' || request.header('x-all') !== undefined,
+      ...rulesBy(({ name }) => name === 'echo' || request.header('x-all') !== undefined),
     }),
   });
   const client = await (await OldClient.open(harness)).begin();
   assert.equal((await client.ask(client.tool('pid')))?.error?.message, 'Unknown tool: pid');
+  assert.equal(harness.annotations.at(-1)?.get('rule'), 'test rule');
   const allowed = await client.send(client.tool('pid'), { 'x-all': 'yes' });
   await allowed.text();
   assert.ok((await client.events.next())?.result);

@@ -10,6 +10,7 @@ import {
   startHarness,
   stdioTarget,
   type Harness,
+  rulesBy,
 } from '../harness.testing.ts';
 import { RawClient, type Message } from '../rawClient.testing.ts';
 import { RemoteServer } from '../remoteServer.testing.ts';
@@ -101,7 +102,7 @@ test('a client that leaves takes its child along', async () => {
 });
 
 test('rules hold as they do in a session', async () => {
-  caller = { principal: 'ada', mayUse: ({ name }) => name === 'read' };
+  caller = { principal: 'ada', ...rulesBy(({ name }) => name === 'read') };
   try {
     const client = clientOf([files]);
     const { json } = await client.post(client.request('tools/list'));

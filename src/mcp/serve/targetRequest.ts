@@ -1,12 +1,14 @@
 import { GatewayError } from '../../errors.ts';
 import type { HeaderLine, HttpRequest } from '../../http/index.ts';
 import type { McpBackend, McpTarget } from '../../model/index.ts';
+import type { ItemRefusal } from '../contract.ts';
 import { isOverNetwork } from '../targets/facts.ts';
 import type { CallAnswer } from '../session/callAnswer.ts';
 import type { Tally } from '../limits/budget.ts';
 import { Call } from '../session/call.ts';
 import { completedBy, listShape, type NamedItem, type UnclearItem } from '../items/items.ts';
 import { CompletionFilter, ContentsFilter, maxShown, unknownItemError } from '../items/itemFilters.ts';
+import { noteItemRefusal } from '../items/itemRefusal.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
 import { cut, memberOf, wholeOf, type Envelope, type Span } from '../json/envelope.ts';
 import { addition } from '../json/objectMembers.ts';
@@ -51,8 +53,8 @@ export const faults: Readonly<Record<UnclearItem | 'long', string>> = {
   long: 'the progress token is too long',
 };
 
-/** The settings that can refuse a request, as the access log names them. */
-type Refuser = 'item rule' | 'view' | 'pin' | 'request state';
+/** The rule or setting that refuses a request. */
+type Refuser = ItemRefusal | 'request state';
 
 /**
  * The response to a request that is not sent. The status is that of a response, so the access log has the reason.
@@ -65,7 +67,11 @@ export function refusal(
   by?: Refuser,
 ): () => void {
   const idText = cut(text, idSpan);
-  x.http.annotate('mcp.refusal', by ?? error.code);
+  if (typeof by === 'object') noteItemRefusal(x.http, by);
+  else {
+    x.http.annotate('mcp.outcome', 'refused');
+    x.http.annotate('mcp.refusal', by ?? error.code);
+  }
   return () => x.answer.respond(errorResponse(error, idText));
 }
 
@@ -99,8 +105,11 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
       'request state',
     );
   const reader = session.targets.readerOf(target);
-  const ofTasks = session.targets.tasksOf(target).fromClient(request, reader, itemRules);
-  if (ofTasks === undefined) return denied(new GatewayError('mcp_unknown_task'));
+  let hidden: ItemRefusal | undefined;
+  const ofTasks = session.targets
+    .tasksOf(target)
+    .fromClient(request, reader, itemRules, (why) => (hidden = why));
+  if (ofTasks === undefined) return denied(new GatewayError('mcp_unknown_task'), hidden);
   const edits: Edit[] = [...ofTasks];
   const filters: ResponseFilter[] = [];
   let used: TaskItem | undefined;
@@ -112,9 +121,9 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
     if (own !== item.name) edits.push({ ...item.span, replacement: JSON.stringify(own) });
     if (itemRules !== undefined) {
       const found = viewOfItem(x, request, { ...item, name: own }, name, itemRules);
-      if (found === 'hidden') return denied(unknownItemError(item), hiderOf(x, { ...item, name: own }, name));
       if (typeof found === 'string') return refusal(x, request, invalid(faults[found]));
-      if (found !== undefined) filters.push(found);
+      if ('refused' in found) return denied(unknownItemError(item), found.refused);
+      if (found.filter !== undefined) filters.push(found.filter);
     }
   } else {
     const view = viewOfList(x, request.method, name);
@@ -148,9 +157,6 @@ const namesState = ({ text, body }: Envelope): boolean => memberOf(text, body, '
 export const noteItem = ({ http }: Dispatch, { kind, name }: NamedItem): void =>
   http.annotate(`mcp.${kind}`, name.slice(0, maxShown));
 
-const hiderOf = ({ naming }: Dispatch, { kind, name, template }: NamedItem, target: string): Refuser =>
-  naming.view?.hides(kind, target, name, template) === true ? 'view' : 'item rule';
-
 /** The time that a call may take without progress: the setting closest to the tool counts. */
 export function callLimit(
   { settings, callLimit: general }: Pick<Dispatch, 'settings' | 'callLimit'>,
@@ -169,21 +175,26 @@ const toolTimeout = ({ toolTimeoutsMs: tools }: McpTarget, used: TaskItem | unde
     ? tools[used.name]
     : undefined;
 
-/** The caller's view of the server's answer about an item; `hidden` if the rules hide it. */
+/** The caller's view of the server's answer about an item, if it differs from the answer, or the refusal of the item. */
 function viewOfItem(
-  { naming }: Dispatch,
+  { naming, http }: Dispatch,
   request: Envelope,
   item: NamedItem,
   target: string,
   itemRules: ItemRules,
-): ResponseFilter | UnclearItem | 'hidden' | undefined {
-  if (!itemRules.allows({ ...item, target })) return 'hidden';
-  if (request.method === 'resources/read') return new ContentsFilter(item, target, itemRules, naming);
-  if (!item.template) return undefined;
+): { readonly filter?: ResponseFilter } | { readonly refused: ItemRefusal } | UnclearItem {
+  const refused = itemRules.refusalOf({ ...item, target });
+  if (refused !== undefined) return { refused };
+  if (request.method === 'resources/read') {
+    const note = (why: ItemRefusal): void => noteItemRefusal(http, why);
+    return { filter: new ContentsFilter(item, target, itemRules, naming, note) };
+  }
+  if (!item.template) return {};
   const completed = completedBy(request);
   if (typeof completed === 'string') return completed;
-  if (!itemRules.allowsExpansion(target, item.name, completed.values)) return 'hidden';
-  return new CompletionFilter(item.name, completed, target, itemRules);
+  const expansion = itemRules.refusalOfExpansion(target, item.name, completed.values);
+  if (expansion !== undefined) return { refused: expansion };
+  return { filter: new CompletionFilter(item.name, completed, target, itemRules) };
 }
 
 /** The caller's view of the list that a method answers; undefined if it stays unchanged. */

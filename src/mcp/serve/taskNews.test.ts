@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { until } from '../../until.testing.ts';
-import { mcpBackend, remoteTarget, stdioTarget, type HarnessOptions } from '../harness.testing.ts';
+import { mcpBackend, remoteTarget, stdioTarget, type HarnessOptions, rulesBy } from '../harness.testing.ts';
 import { RawModernClient } from '../rawModernClient.testing.ts';
 import { stage } from '../remote.testing.ts';
 import type { Message } from '../rawClient.testing.ts';
@@ -90,7 +90,7 @@ test('a caller cannot listen for the task of another one', async (t) => {
 
 test('a caller cannot listen for a task whose tool the rules hide by now', async (t) => {
   let hidden = false;
-  const options = { caller: () => ({ principal: 'alice', mayUse: () => !hidden }) };
+  const options = { caller: () => ({ principal: 'alice', ...rulesBy(() => !hidden) }) };
   const { client } = await taskStage(t, options);
   const alice = client();
   const task = await newTask(alice);

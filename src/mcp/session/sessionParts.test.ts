@@ -8,7 +8,7 @@ import { ItemRules } from '../items/itemRules.ts';
 import { splice } from '../json/scan.ts';
 import { ListFilter, type ListFilterStart } from '../items/listFilter.ts';
 import { Naming } from '../items/naming.ts';
-import { stdioTarget } from '../harness.testing.ts';
+import { stdioTarget, rulesBy } from '../harness.testing.ts';
 import { originAllowed } from '../serve/origin.ts';
 import { Outbox } from './outbox.ts';
 import { readPost } from '../serve/readPost.ts';
@@ -216,14 +216,14 @@ test('a filtered list keeps the bytes of its remaining items', () => {
   assert.equal(viewList(text, {}), text);
   assert.equal(
     viewList(text, {
-      itemRules: ItemRules.of({ principal: undefined, mayUse: (item) => item.name !== 'b' }, undefined),
+      itemRules: ItemRules.of({ principal: undefined, ...rulesBy((item) => item.name !== 'b') }, undefined),
     }),
     '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a", "n":1.0},{"name":"c","u":"é"}],"nextCursor":"z"}}',
   );
   assert.equal(
     viewList(text, {
       naming: new Naming({ targets: [stdioTarget({ name: 't' })], prefixMode: 'always' }),
-      itemRules: ItemRules.of({ principal: undefined, mayUse: (item) => item.name === 'c' }, undefined),
+      itemRules: ItemRules.of({ principal: undefined, ...rulesBy((item) => item.name === 'c') }, undefined),
     }),
     '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t_c","u":"é"}],"nextCursor":"z"}}',
   );

@@ -1,6 +1,7 @@
 /** The places where messages name tasks, and the name that each reader finds there. */
 
 import type { GatewayError } from '../../errors.ts';
+import type { ItemRefusal } from '../contract.ts';
 import { memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
 import type { MemberView } from '../json/responseScan.ts';
 import type { Edit } from '../json/scan.ts';
@@ -75,18 +76,20 @@ export class TaskIds {
   /**
    * The changes in a message of the client on its way to a server; undefined where it names a task that is not the
    * caller's, or one that was made by an item that the rules hide from the caller now.
+   * @param refused is called where the rules hide the task
    */
   fromClient(
     message: Envelope,
     reader: TaskReader,
     itemRules: ItemRules | undefined,
+    refused?: (why: ItemRefusal) => void,
   ): readonly Edit[] | undefined {
     const { text, body, method, kind } = message;
     const edits: Edit[] = [];
     if (kind === 'response') this.noteOwn(message);
     else if (kind === 'request' && method.startsWith('tasks/') && method !== 'tasks/list') {
       const named = idAt(text, body);
-      const task = typeof named === 'object' ? this.opened(named.id, reader, itemRules) : undefined;
+      const task = typeof named === 'object' ? this.opened(named.id, reader, itemRules, refused) : undefined;
       if (typeof named !== 'object' || task === undefined) return undefined;
       edits.push(replaced(named, task.id));
     } else if (method === 'notifications/tasks/status') {
@@ -96,7 +99,7 @@ export class TaskIds {
     const related = relatedIn(message);
     if (related === undefined) return edits;
     if (related === 'unclear') return undefined;
-    const task = this.opened(related.id, reader, itemRules);
+    const task = this.opened(related.id, reader, itemRules, refused);
     if (task !== undefined) edits.push(replaced(related, task.id));
     else if (!this.own.has(related.id)) return undefined;
     return edits;
@@ -123,9 +126,16 @@ export class TaskIds {
   }
 
   /** The task that a client names; undefined where it is none of the caller's, or the rules hide it. */
-  opened(handle: string, reader: TaskReader, itemRules: ItemRules | undefined): KnownTask | undefined {
+  opened(
+    handle: string,
+    reader: TaskReader,
+    itemRules: ItemRules | undefined,
+    refused?: (why: ItemRefusal) => void,
+  ): KnownTask | undefined {
     const task = this.book.open(reader, handle);
-    return task !== undefined && isAllowed(task, reader.target, itemRules) ? task : undefined;
+    const why = task && taskRefusal(task, reader.target, itemRules);
+    if (why !== undefined) refused?.(why);
+    return why === undefined ? task : undefined;
   }
 
   /** The client answers a request of a server with a task. */
@@ -154,9 +164,17 @@ export class TaskIds {
   }
 }
 
-/** May a caller whom the rules judge know of a task? It is as hidden as the item that made it. */
-export function isAllowed({ item }: KnownTask, target: string, itemRules: ItemRules | undefined): boolean {
-  return itemRules === undefined || (item !== undefined && itemRules.allows({ ...item, target }));
+/** No rule allows a task that no item made. */
+const taskWithoutItem: ItemRefusal = { rule: 'task without an item' };
+
+/** The reason why the rules hide a task: they hide the item that made it. */
+export function taskRefusal(
+  { item }: KnownTask,
+  target: string,
+  itemRules: ItemRules | undefined,
+): ItemRefusal | undefined {
+  if (itemRules === undefined) return undefined;
+  return item === undefined ? taskWithoutItem : itemRules.refusalOf({ ...item, target });
 }
 
 /** The list of tasks: only those of the caller, which the rules let the caller know of. */
@@ -176,7 +194,7 @@ class TaskListView implements ResponseFilter {
     return filterList(response, 'tasks', reader.target, true, (each) => {
       const named = idAt(response.text, each);
       const task = typeof named === 'object' ? book.find(reader, named.id) : undefined;
-      if (typeof named !== 'object' || task === undefined || !isAllowed(task, reader.target, itemRules))
+      if (typeof named !== 'object' || task === undefined || taskRefusal(task, reader.target, itemRules))
         return undefined;
       return { ...named.span, replacement: JSON.stringify(task.handle) };
     });

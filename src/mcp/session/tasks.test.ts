@@ -2,8 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import type { McpItem } from '../contract.ts';
-import { mcpBackend, remoteTarget, startHarness } from '../harness.testing.ts';
+import { mcpBackend, remoteTarget, startHarness, rulesBy } from '../harness.testing.ts';
 import { RawClient, type Events, type Message } from '../rawClient.testing.ts';
 import { stage, type Stage } from '../remote.testing.ts';
 import type { Incoming, RemoteServer } from '../remoteServer.testing.ts';
@@ -50,8 +49,8 @@ async function scene(t: TestContext): Promise<Scene> {
     {
       caller: (request) => {
         const user = request.header('x-user');
-        const mayUse = ({ name }: McpItem): boolean => hidden.get(user ?? '')?.has(name) !== true;
-        return { principal: user === 'nobody' ? undefined : user, ...(hidden.size > 0 && { mayUse }) };
+        const rules = rulesBy(({ name }) => hidden.get(user ?? '')?.has(name) !== true);
+        return { principal: user === 'nobody' ? undefined : user, ...(hidden.size > 0 && rules) };
       },
     },
   );

@@ -24,7 +24,11 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
         'mcpAuthentication: tokens for any audience are accepted, but MCP requires the audience check',
         { issuer },
       );
-    const rules = prepareRules(settings.authorization?.rules ?? [], itemAttributes);
+    const rules = prepareRules(
+      settings.authorization?.rules ?? [],
+      itemAttributes,
+      'mcpAuthentication.authorization',
+    );
     const authenticator = createAuthenticator(
       {
         mode,
@@ -35,7 +39,7 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
       tools,
     );
     const metadata = issuerMetadata(settings, tools);
-    const { allowsItem, itemsByIdentity } = rules;
+    const { refusalOfItem, itemsByIdentity } = rules;
 
     return {
       onRequest(exchange) {
@@ -59,7 +63,7 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
           return unlessRead(exchange) ?? issuerDocument(metadata, settings);
         return undefined;
       },
-      ...(allowsItem === undefined ? {} : { allowMcpItem: allowsItem, itemsByIdentity }),
+      ...(refusalOfItem === undefined ? {} : { refuseMcpItem: refusalOfItem, itemsByIdentity }),
       problem: () => authenticator.problem(),
       close() {
         authenticator.close();

@@ -6,7 +6,7 @@ import { GatewayError } from '../../errors.ts';
 import type { HeaderLine, Reply } from '../../http/index.ts';
 import { FakeExchange, type FakeRequest } from '../exchange.testing.ts';
 import type { PolicyTools, Steps } from '../policy.ts';
-import { prepared, toolsWith } from '../tools.testing.ts';
+import { allowsItem, prepared, toolsWith } from '../tools.testing.ts';
 import { mcpAuthentication } from './index.ts';
 
 const key = makeKey('P-256', 'k1');
@@ -156,9 +156,9 @@ test('rules about tools in the same place decide about items', () => {
   const steps = prepared(mcpAuthentication, settings, toolsWith([key]));
   const exchange = new FakeExchange({ headers: bearer(tokenWith()) });
   assert.equal(steps.onRequest?.(exchange), undefined);
-  assert.equal(steps.allowMcpItem?.(exchange, { kind: 'tool', target: 't', name: 'echo' }), true);
-  assert.equal(steps.allowMcpItem?.(exchange, { kind: 'tool', target: 't', name: 'add' }), false);
-  assert.equal(prepared(mcpAuthentication, written, toolsWith([key])).allowMcpItem, undefined);
+  assert.equal(allowsItem(steps)(exchange, { kind: 'tool', target: 't', name: 'echo' }), true);
+  assert.equal(allowsItem(steps)(exchange, { kind: 'tool', target: 't', name: 'add' }), false);
+  assert.equal(prepared(mcpAuthentication, written, toolsWith([key])).refuseMcpItem, undefined);
 });
 
 async function wellKnown(

@@ -6,5 +6,5 @@ import { mcpAuthorizationSchema, type McpAuthorizationSettings } from './facts.t
 
 export const mcpAuthorization: Policy<McpAuthorizationSettings> = {
   schema: mcpAuthorizationSchema,
-  prepare: ({ rules }) => ruleSteps(prepareRules(rules, itemAttributes)),
+  prepare: ({ rules }) => ruleSteps(prepareRules(rules, itemAttributes, 'mcpAuthorization')),
 };

@@ -7,7 +7,7 @@ import {
   type Program,
 } from '../../cel/index.ts';
 import { GatewayError } from '../../errors.ts';
-import type { McpItem } from '../../mcp/contract.ts';
+import type { ItemRefusal, McpItem } from '../../mcp/contract.ts';
 import { contextFor, usesPath, withEveryKind, withPath, type ContextOf } from '../attributes/context.ts';
 import { evaluate } from '../attributes/evaluate.ts';
 import type { Exchange, Identity } from '../policy.ts';
@@ -24,9 +24,9 @@ export interface RuleSet {
    * Absent where every rule is about items.
    */
   readonly gate?: (exchange: Exchange) => string | undefined;
-  /** Judges one MCP item with all rules; absent where none is about items. */
-  readonly allowsItem?: (exchange: Exchange, item: McpItem) => boolean;
-  /** `allowsItem` looks at nothing but the item and the identity. */
+  /** Judges one MCP item with all rules, undefined where they allow it; absent where none is about items. */
+  readonly refusalOfItem?: (exchange: Exchange, item: McpItem) => ItemRefusal | undefined;
+  /** `refusalOfItem` looks at nothing but the item and the identity. */
   readonly itemsByIdentity: boolean;
 }
 
@@ -41,15 +41,16 @@ interface Prepared {
  * Rules that use `mcp.*` judge items; the others also judge the request, but only as far as their answer is the same
  * for every item: a `deny` or a `require` always, an `allow` only where no other `allow` is about items (otherwise
  * that one could still let some item through).
+ * @param policy the name of the policy that holds the rules, for the log
  * @throws Error for an expression that does not compile
  */
-export function prepareRules(rules: readonly Rule[], attributes: Members): RuleSet {
+export function prepareRules(rules: readonly Rule[], attributes: Members, policy: string): RuleSet {
   const prepared = rules.map((rule) => prepare(rule, attributes));
   const itemAllows = prepared.some((rule) => rule.aboutItems && rule.effect === 'allow');
   const gate = prepared.filter((rule) => !rule.aboutItems && !(itemAllows && rule.effect === 'allow'));
   return {
     ...(gate.length === 0 ? {} : { gate: gateOf(gate) }),
-    ...(prepared.some((rule) => rule.aboutItems) ? { allowsItem: itemJudge(prepared) } : {}),
+    ...(prepared.some((rule) => rule.aboutItems) ? { refusalOfItem: itemJudge(prepared, policy) } : {}),
     itemsByIdentity: onlyClaims(prepared),
   };
 }
@@ -139,9 +140,9 @@ function judgeReadings(rules: readonly Prepared[], context: CelContext, exchange
   }
 }
 
-function itemJudge(rules: readonly Prepared[]): (exchange: Exchange, item: McpItem) => boolean {
-  const context = contextFor(rules.map((rule) => rule.program));
-  if (!onlyClaims(rules)) return (exchange, item) => allows(rules, context, exchange, item);
+function itemJudge(rules: readonly Prepared[], policy: string): NonNullable<RuleSet['refusalOfItem']> {
+  const judge = itemRefusals(rules, contextFor(rules.map((rule) => rule.program)), policy);
+  if (!onlyClaims(rules)) return judge;
   const answers = new WeakMap<Identity, Verdicts>();
   return (exchange, item) => {
     const caller = exchange.identity ?? anonymous;
@@ -150,29 +151,46 @@ function itemJudge(rules: readonly Prepared[]): (exchange: Exchange, item: McpIt
     const id = `${item.kind}\n${item.target}\n${item.name}`;
     let answer = known.get(id);
     if (answer === undefined) {
-      answer = allows(rules, context, exchange, item);
+      answer = judge(exchange, item) ?? 'allowed';
       if (exchange.workLeft >= 0) known.add(id, answer);
     }
-    return answer;
+    return answer === 'allowed' ? undefined : answer;
   };
 }
 
-function allows(rules: readonly Prepared[], context: ContextOf, exchange: Exchange, item: McpItem): boolean {
-  const values = context(exchange, item);
-  if (!allowsWith(rules, values, exchange, item)) return false;
-  if (exchange.pathReadings.length === 0 || values.request === undefined) return true;
-  return exchange.pathReadings.every((path) =>
-    allowsWith(rules, withPath(values, exchange, path), exchange, item),
-  );
+/** Characters of the rules in a refusal: several rules that all failed to allow an item can be long. */
+const maxShown = 512;
+
+function itemRefusals(
+  rules: readonly Prepared[],
+  context: ContextOf,
+  policy: string,
+): NonNullable<RuleSet['refusalOfItem']> {
+  // The remembered answers share these refusals. There are only a few for each rule.
+  const refusals = new Map<string, ItemRefusal>();
+  const refusalOf = (rule: string): ItemRefusal => {
+    let known = refusals.get(rule);
+    if (known === undefined) refusals.set(rule, (known = { policy, rule: rule.slice(0, maxShown) }));
+    return known;
+  };
+  return (exchange, item) => {
+    const values = context(exchange, item);
+    let refused = refusedWith(rules, values, exchange, item);
+    if (values.request !== undefined)
+      for (const path of exchange.pathReadings)
+        refused ??= refusedWith(rules, withPath(values, exchange, path), exchange, item);
+    return refused === undefined ? undefined : refusalOf(refused);
+  };
 }
 
-function allowsWith(
+/** Names the rule that refuses an item. */
+const refusedWith = (
   rules: readonly Prepared[],
   values: CelContext,
   exchange: Exchange,
   item: McpItem,
-): boolean {
-  const refused = refusal(rules, (rule) => {
+): string | undefined =>
+  refusal(rules, (rule) => {
     const value = evaluate(rule.program, values, exchange, rule.label);
     if (rule.effect !== 'deny' || !(value instanceof Error)) return value;
     // A deny that names a tool has nothing to say about a prompt: it must not hide all prompts because `mcp.tool`
@@ -180,5 +198,3 @@ function allowsWith(
     const again = evaluate(rule.program, withEveryKind(values, item), exchange, rule.label);
     return again instanceof Error ? again : false;
   });
-  return refused === undefined;
-}

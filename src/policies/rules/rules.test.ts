@@ -8,7 +8,7 @@ import { authorization } from '../authorization/index.ts';
 import { FakeExchange } from '../exchange.testing.ts';
 import { mcpAuthorization } from '../mcpAuthorization/index.ts';
 import type { Identity, Policy } from '../policy.ts';
-import { prepared } from '../tools.testing.ts';
+import { allowsItem, prepared } from '../tools.testing.ts';
 
 const who = (claims: Record<string, unknown>): Identity => ({ issuer: 'i', subject: 's', claims });
 const tool = (name: string, target = 'everything'): McpItem => ({ kind: 'tool', target, name });
@@ -165,7 +165,7 @@ function seen(rules: unknown[], items: McpItem[], claims: Record<string, unknown
   const steps = prepared(mcpAuthorization, { rules });
   const exchange = new FakeExchange({ identity: who(claims) });
   void steps.onRequest?.(exchange);
-  const allows = steps.allowMcpItem ?? (() => true);
+  const allows = steps.refuseMcpItem === undefined ? () => true : allowsItem(steps);
   const once = items.filter((item) => allows(exchange, item)).map((item) => item.name);
   assert.deepEqual(
     items.filter((item) => allows(exchange, item)).map((item) => item.name),
@@ -183,8 +183,8 @@ test('answers about names of any length are right, and long names are not kept i
   const start = process.memoryUsage().heapUsed;
   for (let i = 0; i < 50; i += 1) {
     const name = Buffer.alloc(500_000, 'x').toString('latin1') + String(i);
-    assert.equal(steps.allowMcpItem?.(exchange, tool(`${name} yes`)), true);
-    assert.equal(steps.allowMcpItem?.(exchange, tool(`${name} no`)), false);
+    assert.equal(allowsItem(steps)(exchange, tool(`${name} yes`)), true);
+    assert.equal(allowsItem(steps)(exchange, tool(`${name} no`)), false);
   }
   // Swept in the background: what is garbage may count for a moment longer.
   const end = performance.now() + 10_000;
@@ -194,7 +194,7 @@ test('answers about names of any length are right, and long names are not kept i
   };
   while (grown() > 10_000_000 && performance.now() < end) await new Promise(setImmediate);
   assert.ok(grown() < 10_000_000, `${grown()} bytes are kept of 50 MB`);
-  assert.equal(steps.allowMcpItem?.(exchange, tool('yes')), true);
+  assert.equal(allowsItem(steps)(exchange, tool('yes')), true);
 });
 
 test('rules about items show allowed items and hide the rest', () => {
@@ -322,19 +322,19 @@ test('a rule that spends the budget of its request does not allow, denies, and i
 
 test('the rules of a request share one budget over all its items', () => {
   const rules = ['mcp.tool.name != "" && request.headers["x-list"].split(",").size() > 0'];
-  const { allowMcpItem } = prepared(mcpAuthorization, { rules });
+  const allows = allowsItem(prepared(mcpAuthorization, { rules }));
   const exchange = large();
-  const first = allowMcpItem?.(exchange, tool('tool0'));
+  const first = allows(exchange, tool('tool0'));
   assert.equal(first, true);
   const before = exchange.workLeft;
-  const shown = Array.from({ length: 5000 }, (_, i) => allowMcpItem?.(exchange, tool(`tool${i}`)));
+  const shown = Array.from({ length: 5000 }, (_, i) => allows(exchange, tool(`tool${i}`)));
   assert.ok(exchange.workLeft < 0 && before > 0);
   assert.ok(
     shown.lastIndexOf(true) < shown.indexOf(false),
     'all that come after the budget is spent are hidden',
   );
   assert.match(String(exchange.annotations.expressionLimit), /units of work/);
-  assert.equal(allowMcpItem?.(large(), tool('tool0')), true, 'another request has a budget of its own');
+  assert.equal(allows(large(), tool('tool0')), true, 'another request has a budget of its own');
 });
 
 test('a verdict of a request with an exhausted budget is not cached', () => {
@@ -342,12 +342,12 @@ test('a verdict of a request with an exhausted budget is not cached', () => {
     { deny: 'mcp.tool.name == "hidden"' },
     { allow: 'jwt.a == 1 && mcp.tool.name == "shown"' },
   ]) {
-    const { allowMcpItem } = prepared(mcpAuthorization, { rules: [rule] });
+    const allows = allowsItem(prepared(mcpAuthorization, { rules: [rule] }));
     const identity = who({ a: 1 });
     const spent = new FakeExchange({ identity });
     spent.workLeft = 5;
-    assert.equal(allowMcpItem?.(spent, tool('shown')), false);
-    assert.equal(allowMcpItem?.(new FakeExchange({ identity }), tool('shown')), true);
+    assert.equal(allows(spent, tool('shown')), false);
+    assert.equal(allows(new FakeExchange({ identity }), tool('shown')), true);
   }
   const { onRequest } = prepared(authorization, { rules: ['jwt.a == 1'] });
   const identity = who({ a: 1 });
@@ -358,11 +358,13 @@ test('a verdict of a request with an exhausted budget is not cached', () => {
 });
 
 test('rules about items judge every reading of the path', () => {
-  const { allowMcpItem } = prepared(mcpAuthorization, {
-    rules: ['mcp.tool.name == "echo" && !request.path.startsWith("/internal")'],
-  });
-  const sees = (target: string): boolean | undefined =>
-    allowMcpItem?.(new FakeExchange({ target, identity: who({}) }), tool('echo'));
+  const allows = allowsItem(
+    prepared(mcpAuthorization, {
+      rules: ['mcp.tool.name == "echo" && !request.path.startsWith("/internal")'],
+    }),
+  );
+  const sees = (target: string): boolean =>
+    allows(new FakeExchange({ target, identity: who({}) }), tool('echo'));
   assert.equal(sees('/mcp'), true);
   assert.equal(sees('/mcp%2Fa'), true);
   for (const target of ['/internal', '//internal', '/%2Finternal', '/;a/internal'])

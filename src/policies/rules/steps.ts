@@ -14,7 +14,7 @@ export function passGate(rules: RuleSet, exchange: Exchange): void {
 
 /** The steps of a policy that is nothing but rules. */
 export function ruleSteps(rules: RuleSet): Steps {
-  const { gate, allowsItem, itemsByIdentity } = rules;
+  const { gate, refusalOfItem, itemsByIdentity } = rules;
   return {
     ...(gate === undefined
       ? {}
@@ -24,6 +24,6 @@ export function ruleSteps(rules: RuleSet): Steps {
             return undefined;
           },
         }),
-    ...(allowsItem === undefined ? {} : { allowMcpItem: allowsItem, itemsByIdentity }),
+    ...(refusalOfItem === undefined ? {} : { refuseMcpItem: refusalOfItem, itemsByIdentity }),
   };
 }

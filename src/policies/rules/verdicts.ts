@@ -1,3 +1,5 @@
+import type { ItemRefusal } from '../../mcp/contract.ts';
+
 /**
  * Remembered answers of rules about items. The names come from clients, so the memory of all callers together is
  * bounded: a client may have any number of tokens.
@@ -19,17 +21,20 @@ let all = 0;
 /** Bytes that the answers of all callers take. */
 export const verdictBytes = (): number => all;
 
+/** The answer about one item. Rule sets share their refusals, so an answer takes no memory of its own for one. */
+type Verdict = ItemRefusal | 'allowed';
+
 /** The answers for one caller. */
 export class Verdicts {
-  private readonly answers = new Map<string, boolean>();
+  private readonly answers = new Map<string, Verdict>();
   private bytes = 0;
 
-  get(name: string): boolean | undefined {
+  get(name: string): Verdict | undefined {
     return this.answers.get(name);
   }
 
   /** Keeps an answer that is not known yet. The callers who have had theirs for longest make room. */
-  add(name: string, answer: boolean): void {
+  add(name: string, answer: Verdict): void {
     if (name.length > longestName) return;
     if (this.bytes === 0) {
       this.count(callerBytes);

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { networkOf } from '../../http/index.ts';
-import type { Caller, McpItem, RulesBasis } from '../../mcp/index.ts';
+import type { Caller, ItemRefusal, McpItem, RulesBasis } from '../../mcp/index.ts';
 import { expressionWork } from '../../policies/index.ts';
 import type { LiveExchange } from './liveExchange.ts';
 
 /** The owner of the session, the items that the route's rules allow, and the time until the access ends. */
 export function callerOf(exchange: LiveExchange): Caller {
-  const rules = exchange.route?.allowMcpItem ?? [];
+  const rules = exchange.route?.refuseMcpItem ?? [];
   const expiresAt = exchange.identity?.acceptedUntil;
   return {
     principal: principalOf(exchange),
@@ -15,7 +15,7 @@ export function callerOf(exchange: LiveExchange): Caller {
     ...(rules.length === 0
       ? {}
       : {
-          mayUse: (item: McpItem) => mayUse(exchange, item),
+          refusalOf: (item: McpItem) => refusalOf(exchange, item),
           rulesBasis: () => rulesBasisOf(exchange, rules),
         }),
     // Other requests end by themselves.
@@ -26,9 +26,13 @@ export function callerOf(exchange: LiveExchange): Caller {
 }
 
 /** A stream of news goes on for hours: each of its items is judged on a budget of its own. */
-function mayUse(exchange: LiveExchange, item: McpItem): boolean {
+function refusalOf(exchange: LiveExchange, item: McpItem): ItemRefusal | undefined {
   if (exchange.method === 'GET') exchange.workLeft = expressionWork;
-  return exchange.route?.allowMcpItem.every((rule) => rule(exchange, item)) ?? true;
+  for (const rule of exchange.route?.refuseMcpItem ?? []) {
+    const refusal = rule(exchange, item);
+    if (refusal !== undefined) return refusal;
+  }
+  return undefined;
 }
 
 /** Stands for all callers without a token. */

@@ -129,7 +129,7 @@ export interface CompiledRoute {
   /** As the model has it; absent where it takes what no route matches. */
   readonly of: Route | undefined;
   readonly onWellKnown: readonly Step<'onWellKnown'>[];
-  readonly allowMcpItem: readonly Step<'allowMcpItem'>[];
+  readonly refuseMcpItem: readonly Step<'refuseMcpItem'>[];
   /** Each of them looks at nothing but the item and the identity. */
   readonly itemsByIdentity: boolean;
   /**

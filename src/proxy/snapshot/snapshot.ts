@@ -275,8 +275,8 @@ class Compiler {
       listener,
       of,
       onWellKnown: pickSteps(prepared, 'onWellKnown'),
-      allowMcpItem: pickSteps(prepared, 'allowMcpItem'),
-      itemsByIdentity: prepared.every((steps) => !steps.allowMcpItem || steps.itemsByIdentity === true),
+      refuseMcpItem: pickSteps(prepared, 'refuseMcpItem'),
+      itemsByIdentity: prepared.every((steps) => !steps.refuseMcpItem || steps.itemsByIdentity === true),
       get broken() {
         for (const steps of all) {
           const problem = steps.problem?.();
@@ -308,7 +308,7 @@ class Compiler {
       listener,
       of,
       onWellKnown: [],
-      allowMcpItem: [],
+      refuseMcpItem: [],
       itemsByIdentity: true,
       broken,
     };
