@@ -637,6 +637,16 @@ export const catalogue = {
 
 export type ErrorCode = keyof typeof catalogue;
 
+/** The decision behind a refusal or an answer of the gateway, for the log only. */
+export interface DecidedBy {
+  /** The name of the policy, as in the configuration. */
+  readonly policy?: string;
+  /** The name of the rule, or its effect and text. */
+  readonly rule?: string;
+  /** The field path of the rule or policy in the configuration, such as `routes[2].policies.cors`. */
+  readonly place?: string;
+}
+
 export interface GatewayErrorOptions {
   /** For the log only, never for the wire. */
   readonly detail?: string;
@@ -648,6 +658,8 @@ export interface GatewayErrorOptions {
   /** Answers with this as JSON in place of the message as text; must be safe to show. */
   readonly jsonBody?: Readonly<Record<string, unknown>>;
   readonly cause?: unknown;
+  /** A `place` is below that of the policy, which the data plane knows. */
+  readonly by?: DecidedBy;
 }
 
 /** A failure with its place in the catalogue. */
@@ -658,6 +670,7 @@ export class GatewayError extends Error {
   readonly retryAfter: number | undefined;
   readonly headers: readonly (readonly [string, string])[] | undefined;
   readonly jsonBody: Readonly<Record<string, unknown>> | undefined;
+  readonly by: DecidedBy | undefined;
 
   constructor(code: ErrorCode, options: GatewayErrorOptions = {}) {
     super(options.message ?? catalogue[code].message, { cause: options.cause });
@@ -666,6 +679,7 @@ export class GatewayError extends Error {
     this.retryAfter = options.retryAfter;
     this.headers = options.headers;
     this.jsonBody = options.jsonBody;
+    this.by = options.by;
   }
 
   get entry(): CatalogueEntry {

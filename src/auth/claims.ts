@@ -1,3 +1,4 @@
+import { receivedValue, shown } from './shown.ts';
 import type { TokenReason } from './tokenReason.ts';
 
 /** The rules for the claims of an issuer's tokens. */
@@ -14,6 +15,8 @@ export interface ClaimRules {
 export interface ClaimProblem {
   readonly reason: TokenReason;
   readonly claim: string;
+  /** The expected and the received value of this claim, for the log; never for the caller. */
+  readonly detail: string;
 }
 
 /** Checks the registered claims (RFC 7519 §4.1) at the time `now` (milliseconds); undefined where all is well. */
@@ -22,21 +25,49 @@ export function checkClaims(
   rules: ClaimRules,
   now: number,
 ): ClaimProblem | undefined {
-  for (const claim of rules.requiredClaims)
-    if (claims[claim] === undefined) return { reason: 'missing_claim', claim };
+  for (const claim of rules.requiredClaims) if (claims[claim] === undefined) return missing(claim);
   for (const claim of ['exp', 'nbf', 'iat'] as const)
-    if (claims[claim] !== undefined && !Number.isFinite(claims[claim])) return { reason: 'claims', claim };
-  if (claims.sub !== undefined && typeof claims.sub !== 'string') return { reason: 'claims', claim: 'sub' };
-  if (claims.iss !== rules.issuer) return { reason: 'issuer', claim: 'iss' };
+    if (claims[claim] !== undefined && !Number.isFinite(claims[claim]))
+      return malformed(claim, 'a number', claims[claim]);
+  if (claims.sub !== undefined && typeof claims.sub !== 'string')
+    return malformed('sub', 'a text', claims.sub);
+  if (claims.iss !== rules.issuer) return issuerProblem([rules.issuer], claims.iss);
   return audienceProblem(claims.aud, rules) ?? timeProblem(claims, rules, now);
 }
 
+/** The token is from another issuer than the trusted ones. */
+export const issuerProblem = (trusted: readonly string[], iss: unknown): ClaimProblem => ({
+  reason: 'issuer',
+  claim: 'iss',
+  detail: `expected ${shown(trusted)}, received ${receivedValue(iss)}`,
+});
+
+/** The token lacks a claim that it must have. */
+export const missing = (claim: string, expected?: readonly string[]): ClaimProblem => ({
+  reason: 'missing_claim',
+  claim,
+  detail: `expected ${expected === undefined ? 'the claim' : shown(expected)}, received none`,
+});
+
+const malformed = (claim: string, expected: string, value: unknown): ClaimProblem => ({
+  reason: 'claims',
+  claim,
+  detail: `expected ${expected}, received ${receivedValue(value)}`,
+});
+
 function audienceProblem(aud: unknown, rules: ClaimRules): ClaimProblem | undefined {
   const list: unknown[] = Array.isArray(aud) ? aud : aud === undefined ? [] : [aud];
-  if (!list.every((one) => typeof one === 'string')) return { reason: 'claims', claim: 'aud' };
+  if (!list.every((one) => typeof one === 'string'))
+    return malformed('aud', 'a text or a list of texts', aud);
   if (rules.audiences.length === 0 || list.some((one) => rules.audiences.includes(one as string)))
     return undefined;
-  return { reason: aud === undefined ? 'missing_claim' : 'audience', claim: 'aud' };
+  return aud === undefined
+    ? missing('aud', rules.audiences)
+    : {
+        reason: 'audience',
+        claim: 'aud',
+        detail: `expected ${shown(rules.audiences)}, received ${receivedValue(aud)}`,
+      };
 }
 
 function timeProblem(
@@ -46,10 +77,20 @@ function timeProblem(
 ): ClaimProblem | undefined {
   const { exp, nbf, iat } = claims as { exp?: number; nbf?: number; iat?: number };
   // RFC 7519 §4.1.4: "on or after" the time it is dead.
-  if (exp !== undefined && now >= exp * 1000 + rules.leewayMs) return { reason: 'expired', claim: 'exp' };
+  if (exp !== undefined && now >= exp * 1000 + rules.leewayMs)
+    return {
+      reason: 'expired',
+      claim: 'exp',
+      detail: `expired ${seconds(now - exp * 1000)} s ago, leeway ${seconds(rules.leewayMs)} s`,
+    };
   if (nbf !== undefined && now + rules.leewayMs < nbf * 1000)
-    return { reason: 'not_yet_valid', claim: 'nbf' };
+    return { reason: 'not_yet_valid', claim: 'nbf', detail: ahead(nbf, rules, now) };
   if (iat !== undefined && now + rules.leewayMs < iat * 1000)
-    return { reason: 'issued_in_future', claim: 'iat' };
+    return { reason: 'issued_in_future', claim: 'iat', detail: ahead(iat, rules, now) };
   return undefined;
 }
+
+const seconds = (ms: number): string => String(Math.floor(ms / 1000));
+
+const ahead = (time: number, { leewayMs }: ClaimRules, now: number): string =>
+  `${Math.ceil((time * 1000 - now) / 1000)} s ahead, leeway ${seconds(leewayMs)} s`;

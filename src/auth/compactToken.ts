@@ -1,6 +1,7 @@
 import { isAlgorithm, type Algorithm } from './algorithms.ts';
 import { decodeBase64url } from './base64url.ts';
 import { parseStrictObject } from './json.ts';
+import { receivedValue } from './shown.ts';
 import type { TokenReason } from './tokenReason.ts';
 
 /** Longest token, in characters; larger ones would not fit into most servers' headers anyway. */
@@ -15,34 +16,45 @@ export interface CompactToken {
   readonly signature: Buffer;
 }
 
+/** The reason why a token cannot be read; `detail` has the expected and the received value, for the log. */
+export interface UnreadableToken {
+  readonly reason: TokenReason;
+  readonly detail?: string;
+}
+
 /** Media types an access token may name (RFC 7519 §5.1, RFC 9068 §2.1). Others are tokens made for something else. */
 const types = new Set(['jwt', 'application/jwt', 'at+jwt', 'application/at+jwt']);
 
 /** Reads the compact form of RFC 7515 §3.1 strictly, or says what is wrong with it. */
-export function readCompactToken(token: string): CompactToken | TokenReason {
-  if (token.length > maxTokenLength) return 'too_large';
+export function readCompactToken(token: string): CompactToken | UnreadableToken {
+  if (token.length > maxTokenLength) return { reason: 'too_large' };
   const first = token.indexOf('.');
   const second = token.indexOf('.', first + 1);
-  if (first <= 0 || second <= first + 1 || second === token.length - 1) return 'malformed';
-  if (token.includes('.', second + 1)) return 'malformed';
+  if (first <= 0 || second <= first + 1 || second === token.length - 1) return { reason: 'malformed' };
+  if (token.includes('.', second + 1)) return { reason: 'malformed' };
   const head = decodeBase64url(token.slice(0, first));
   const body = decodeBase64url(token.slice(first + 1, second));
   const signature = decodeBase64url(token.slice(second + 1));
-  if (head === undefined || body === undefined || signature === undefined) return 'malformed';
+  if (head === undefined || body === undefined || signature === undefined) return { reason: 'malformed' };
 
   const header = parseStrictObject(head);
-  if (header === undefined) return 'header';
+  if (header === undefined) return { reason: 'header' };
   const { alg, kid, typ } = header;
-  if (!isAlgorithm(alg)) return typeof alg === 'string' ? 'algorithm' : 'header';
+  if (!isAlgorithm(alg))
+    return {
+      reason: typeof alg === 'string' ? 'algorithm' : 'header',
+      detail: `alg: expected an asymmetric algorithm, received ${receivedValue(alg)}`,
+    };
   // RFC 7515 §4.1.11: an extension we do not know must not be ignored; we know none. `b64` changes what is signed
   // (RFC 7797 §6) and is valid only as such an extension.
-  if (header.crit !== undefined || header.b64 !== undefined) return 'critical';
-  if (typ !== undefined && !(typeof typ === 'string' && types.has(typ.toLowerCase()))) return 'type';
+  if (header.crit !== undefined || header.b64 !== undefined) return { reason: 'critical' };
+  if (typ !== undefined && !(typeof typ === 'string' && types.has(typ.toLowerCase())))
+    return { reason: 'type', detail: `typ: expected JWT or at+jwt, received ${receivedValue(typ)}` };
   // jku, x5u, jwk and x5c name keys of the sender's choice (RFC 8725 §2.8): never followed, never used.
-  if (kid === undefined) return 'no_key_id';
-  if (typeof kid !== 'string') return 'header';
+  if (kid === undefined) return { reason: 'no_key_id' };
+  if (typeof kid !== 'string') return { reason: 'header' };
 
   const claims = parseStrictObject(body);
-  if (claims === undefined) return 'claims';
+  if (claims === undefined) return { reason: 'claims' };
   return { algorithm: alg, kid, claims, signed: Buffer.from(token.slice(0, second), 'latin1'), signature };
 }

@@ -56,6 +56,8 @@ export interface KeySet {
   readonly ready: boolean;
   /** Every key of that id; empty where there is none. */
   find(kid: string): readonly PublicKey[];
+  /** The ids of its keys. */
+  readonly ids: readonly string[];
   /**
    * Fetches the set again because a token names a key that is not in it. All callers share one fetch, and there is
    * at most one in a cool-down time: then (and for sources that cannot be fetched) it returns undefined.

@@ -161,6 +161,10 @@ class LiveKeySet implements KeySet {
     return this.keys?.byKid.get(kid) ?? none;
   }
 
+  get ids(): readonly string[] {
+    return [...(this.keys?.byKid.keys() ?? [])];
+  }
+
   refetch(): Promise<void> | undefined {
     return this.feed.refetch();
   }

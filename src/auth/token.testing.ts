@@ -81,6 +81,9 @@ export function fixedKeys(
     generation: 1,
     ready: true,
     find: (kid: string) => held.get(kid) ?? [],
+    get ids() {
+      return [...held.keys()];
+    },
     refetch: () => onRefetch?.(),
     add(key: TestKey) {
       const read = readPublicKey(key.jwk);

@@ -1,7 +1,8 @@
 import { verifySignature } from './algorithms.ts';
-import { checkClaims, type ClaimRules } from './claims.ts';
+import { checkClaims, issuerProblem, missing, type ClaimProblem, type ClaimRules } from './claims.ts';
 import { readCompactToken, type CompactToken } from './compactToken.ts';
 import type { KeySet, PublicKey } from './contract.ts';
+import { receivedValue, shown } from './shown.ts';
 import { TokenCache } from './tokenCache.ts';
 import type { TokenReason } from './tokenReason.ts';
 
@@ -25,7 +26,13 @@ export interface VerifiedToken {
 
 export type Verdict =
   | { readonly kind: 'verified'; readonly token: VerifiedToken }
-  | { readonly kind: 'refused'; readonly reason: TokenReason; readonly claim?: string }
+  /** `detail` has the expected and the received value, for the log; never for the caller. */
+  | {
+      readonly kind: 'refused';
+      readonly reason: TokenReason;
+      readonly claim?: string;
+      readonly detail?: string;
+    }
   /** The keys of the token's issuer were never there: nobody can say whether it is good. */
   | { readonly kind: 'unavailable'; readonly issuer: string };
 
@@ -56,19 +63,18 @@ export function createVerifier(issuers: readonly TrustedIssuer[], now: () => num
       cache.delete(token);
     }
     const parsed = readCompactToken(token);
-    if (typeof parsed === 'string') return refused(parsed);
+    if ('reason' in parsed) return refused(parsed);
     const issuer = typeof parsed.claims.iss === 'string' ? byName.get(parsed.claims.iss) : undefined;
-    if (issuer === undefined)
-      return refused(parsed.claims.iss === undefined ? 'missing_claim' : 'issuer', 'iss');
+    if (issuer === undefined) return refused(untrusted(parsed.claims.iss));
     if (!issuer.keys.ready) return { kind: 'unavailable', issuer: issuer.issuer };
 
     const keys = issuer.keys.find(parsed.kid);
     if (keys.length > 0) return check(token, parsed, issuer, keys);
     const fetching = issuer.keys.refetch();
-    if (fetching === undefined) return refused('unknown_key');
+    if (fetching === undefined) return refused(unknownKey(parsed, issuer));
     return fetching.then(() => {
       const fresh = issuer.keys.find(parsed.kid);
-      return fresh.length === 0 ? refused('unknown_key') : check(token, parsed, issuer, fresh);
+      return fresh.length === 0 ? refused(unknownKey(parsed, issuer)) : check(token, parsed, issuer, fresh);
     });
   }
 
@@ -81,12 +87,12 @@ export function createVerifier(issuers: readonly TrustedIssuer[], now: () => num
     const { algorithm, claims, signed, signature } = parsed;
     // The key decides which algorithms are possible, not the token (RFC 8725 §3.1).
     const fitting = keys.filter((key) => key.algorithms.has(algorithm));
-    if (fitting.length === 0) return refused('key_mismatch');
+    if (fitting.length === 0) return refused(unfitting(algorithm, keys));
     if (!fitting.some(({ key }) => verifySignature(algorithm, key, signed, signature)))
-      return refused('signature');
+      return refused({ reason: 'signature' });
     const at = now();
     const problem = checkClaims(claims, issuer, at);
-    if (problem !== undefined) return refused(problem.reason, problem.claim);
+    if (problem !== undefined) return refused(problem);
 
     const subject = typeof claims.sub === 'string' ? claims.sub : '';
     const dies =
@@ -97,11 +103,24 @@ export function createVerifier(issuers: readonly TrustedIssuer[], now: () => num
     return verdict;
   }
 
+  const untrusted = (iss: unknown): Problem => {
+    const trusted = issuers.map(({ issuer }) => issuer);
+    return iss === undefined ? missing('iss', trusted) : issuerProblem(trusted, iss);
+  };
+
   return { verify };
 }
 
-const refused = (reason: TokenReason, claim?: string): Verdict => ({
-  kind: 'refused',
-  reason,
-  ...(claim === undefined ? {} : { claim }),
+type Problem = Omit<Verdict & { kind: 'refused' }, 'kind'>;
+
+const refused = (problem: Problem | ClaimProblem): Verdict => ({ kind: 'refused', ...problem });
+
+const unknownKey = ({ kid }: CompactToken, { keys }: TrustedIssuer): Problem => ({
+  reason: 'unknown_key',
+  detail: `kid: expected ${shown(keys.ids)}, received ${receivedValue(kid)}`,
+});
+
+const unfitting = (algorithm: string, keys: readonly PublicKey[]): Problem => ({
+  reason: 'key_mismatch',
+  detail: `alg: expected ${shown([...new Set(keys.flatMap((key) => [...key.algorithms]))])}, received ${algorithm}`,
 });

@@ -3,6 +3,8 @@
  * `policies` and `mcp` only use them, so they can be tried without a socket (`exchange.testing.ts`).
  */
 
+import type { DecidedBy, GatewayError } from '../errors.ts';
+
 /** Name and value; the name in any case. */
 export type HeaderLine = readonly [name: string, value: string];
 
@@ -52,6 +54,8 @@ export interface HttpRequest {
 
   /** Adds a field to the access log line of this request (no secrets). */
   annotate(field: string, value: string | number): void;
+  /** Names the decision behind a refusal in the access log; the first one counts. A place is below its policy. */
+  decided(by: DecidedBy): void;
 }
 
 /** A certificate (X.509). Names are written as `C=…, O=…, CN=…`, in the order of the certificate. */
@@ -84,6 +88,8 @@ export interface HttpReply {
   open(status: number, headers: readonly HeaderLine[]): ReplyStream;
   /** Turns any thrown value into the catalogue's answer. */
   fail(error: unknown): void;
+  /** Notes for the access log that the answer is an error of JSON-RPC, with its code. */
+  refused?(error: GatewayError, rpcCode: number): void;
   /** Runs once, when the answer is complete or the client left before it was. */
   onClose(listener: () => void): void;
 }

@@ -19,6 +19,8 @@ export interface ItemRefusal {
   readonly policy?: string;
   /** The name of the rule, or else its effect and expression; or the setting of the backend. For the log only. */
   readonly rule: string;
+  /** The place of the rule below its policy, such as `.rules[0]`. */
+  readonly place?: string;
 }
 
 /** The way in which a request for this caller reaches a target over the network. */

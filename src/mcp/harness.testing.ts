@@ -268,6 +268,10 @@ function adaptRequest(incoming: IncomingMessage, notes: Map<string, string | num
       Object.entries(incoming.headers).map(([name, value]): HeaderLine => [name, String(value)]),
     readBody: (limit) => readBody(incoming, limit),
     annotate: (field, value) => void notes.set(field, value),
+    decided: ({ policy, rule }) => {
+      notes.set('rule', rule ?? '');
+      if (policy !== undefined) notes.set('policy', policy);
+    },
   };
 }
 

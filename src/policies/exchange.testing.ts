@@ -93,6 +93,7 @@ export class FakeExchange implements Exchange {
       },
       headerLines: () => lines,
       readBody: () => Promise.reject(new Error('no policy reads the body')),
+      decided: () => undefined,
       annotate: (field, value) => {
         this.annotations[field] = value;
       },

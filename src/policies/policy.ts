@@ -120,6 +120,8 @@ export interface RateLimitState {
   readonly left: number;
   /** Until its next filling. */
   readonly fillMs: number;
+  /** The index of that limit; the first where absent. */
+  readonly limit?: number;
 }
 
 /**

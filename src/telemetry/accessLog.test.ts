@@ -24,6 +24,7 @@ const record: AccessRecord = {
   subject: undefined,
   error: undefined,
   reason: undefined,
+  decidedBy: undefined,
   extra: undefined,
 };
 

@@ -22,6 +22,16 @@ const unsafeInJson = /["\\\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff]/;
 
 const json = (value: string): string => (unsafeInJson.test(value) ? JSON.stringify(value) : `"${value}"`);
 
+const decisionFields = ['policy', 'rule', 'place'] as const;
+
+/** A rule may be a long expression; the place leads to the whole of it. */
+const maxDecisionLength = 512;
+
+const shownDecision = (value: string): string => {
+  const text = redactText(value);
+  return text.length > maxDecisionLength ? `${text.slice(0, maxDecisionLength)}…` : text;
+};
+
 /** Milliseconds with three decimals, without the slow path of number formatting. */
 const milliseconds = (ms: number): string => {
   const micros = Math.round(ms * 1_000);
@@ -53,6 +63,11 @@ const jsonLine = (r: AccessRecord): string => {
   if (r.subject !== undefined) line += `,"subject":${json(r.subject)}`;
   if (r.error !== undefined) line += `,"error":${json(r.error)}`;
   if (r.reason !== undefined) line += `,"reason":${json(redactText(r.reason))}`;
+  if (r.decidedBy !== undefined)
+    for (const name of decisionFields) {
+      const value = r.decidedBy[name];
+      if (value !== undefined) line += `,"${name}":${json(shownDecision(value))}`;
+    }
   const trace = r.traceparent === undefined ? undefined : parseTraceparent(r.traceparent);
   if (trace !== undefined) line += `,"traceId":"${trace.traceId}","parentSpanId":"${trace.parentId}"`;
   if (r.extra !== undefined)
@@ -73,6 +88,11 @@ const textLine = (r: AccessRecord): string => {
   if (r.subject !== undefined) line += ` subject=${textValue(r.subject)}`;
   if (r.error !== undefined) line += ` error=${textValue(r.error)}`;
   if (r.reason !== undefined) line += ` reason=${textValue(redactText(r.reason))}`;
+  if (r.decidedBy !== undefined)
+    for (const name of decisionFields) {
+      const value = r.decidedBy[name];
+      if (value !== undefined) line += ` ${name}=${textValue(shownDecision(value))}`;
+    }
   const trace = r.traceparent === undefined ? undefined : parseTraceparent(r.traceparent);
   if (trace !== undefined) line += ` trace=${trace.traceId}`;
   if (r.extra !== undefined)

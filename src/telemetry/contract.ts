@@ -1,5 +1,7 @@
 /** The small functions everyone may call; the libraries behind them are telemetry's own business. */
 
+import type { DecidedBy } from '../errors.ts';
+
 export type Fields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 export interface Logger {
@@ -113,6 +115,8 @@ export interface AccessRecord {
   /** Code of the catalogue when the gateway answered with an error, and its log-only detail. */
   readonly error: string | undefined;
   readonly reason: string | undefined;
+  /** The policy and the rule that answered or refused the request, with their place in the configuration. */
+  readonly decidedBy: DecidedBy | undefined;
   readonly extra: Readonly<Record<string, string | number>> | undefined;
 }
 

@@ -234,10 +234,29 @@ describe('a route with mcpAuthentication', () => {
     const expected: Record<string, string> = {};
     for (const [what, [reason]] of Object.entries(bad)) {
       const line = await gateway.accessLine(requestId(what));
-      said[what] = line['token'];
+      // The expected and received values follow the reason.
+      said[what] = String(line['token']).split(': ', 1)[0];
       expected[what] = reason;
     }
     assert.deepEqual(said, expected);
+  });
+
+  test('the access log has the expected and the received value, and nothing else of the token', async () => {
+    const sent = await idp.issueToken({ issuer: 'https://evil.example', claims: { secret: 'top-secret' } });
+    const long = await idp.issueToken({ audience: `api://\n${'x'.repeat(500)}` });
+    for (const [id, token, path] of [
+      ['told-issuer', sent, '/anything/jwt'],
+      ['told-audience', long, '/anything/jwt'],
+    ] as const)
+      await (await ask({ authorization: `Bearer ${token}`, 'x-request-id': id }, path)).text();
+    const issuer = await gateway.accessLine('told-issuer');
+    assert.equal(issuer['token'], `issuer (iss): expected ${idp.issuer}, received https://evil.example`);
+    assert.equal(issuer['policy'], 'jwtAuth');
+    const audience = String((await gateway.accessLine('told-audience'))['token']);
+    assert.match(audience, /^audience \(aud\): expected api:\/\/tools, received "api:\/\/\\nx+…"$/);
+    assert.ok(audience.length < 250, 'the received value is cut');
+    const log = gateway.accessLog();
+    assert.ok(!log.includes('top-secret') && !log.includes(sent) && !log.includes(long));
   });
 
   test('without the group answers 403 in JSON', async () => {

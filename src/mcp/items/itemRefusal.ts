@@ -5,9 +5,8 @@ import type { ItemRefusal } from '../contract.ts';
 export const withheldByPin: ItemRefusal = { rule: 'pin' };
 
 /** Names the rule that refused the use of an item in the access log. */
-export function noteItemRefusal(http: Pick<HttpRequest, 'annotate'>, { policy, rule }: ItemRefusal): void {
+export function noteItemRefusal(http: Pick<HttpRequest, 'annotate' | 'decided'>, by: ItemRefusal): void {
   http.annotate('mcp.outcome', 'refused');
-  http.annotate('mcp.refusal', policy === undefined ? rule : 'item rule');
-  http.annotate('rule', rule);
-  if (policy !== undefined) http.annotate('policy', policy);
+  http.annotate('mcp.refusal', by.policy === undefined ? by.rule : 'item rule');
+  http.decided(by);
 }

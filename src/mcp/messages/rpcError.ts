@@ -7,6 +7,9 @@ import type { CallLimit } from '../limits/callTimeouts.ts';
 /** JSON-RPC 2.0 §5.1: the id is null where it could not be read. */
 const unknownId = 'null';
 
+/** The JSON-RPC code of an error. */
+export const rpcCodeOf = ({ entry }: GatewayError): number => entry.jsonrpc ?? -32603;
+
 /**
  * A JSON-RPC error response. `idText` is the id as the client wrote it; `data` must be safe to show. Without `data` it
  * holds the seconds after which the client may try again, since a message on a stream has no Retry-After.
@@ -17,7 +20,7 @@ export function errorResponse(
   data: unknown = error.retryAfter === undefined ? undefined : { retryAfter: error.retryAfter },
 ): string {
   const body = {
-    code: 'jsonrpc' in error.entry ? (error.entry.jsonrpc ?? -32603) : -32603,
+    code: rpcCodeOf(error),
     message: error.message,
     ...(data === undefined ? {} : { data }),
   };
@@ -33,6 +36,7 @@ export function sendError(reply: HttpReply, error: unknown, idText?: string, dat
     reply.fail(error);
     return;
   }
+  reply.refused?.(error, rpcCodeOf(error));
   const headers: HeaderLine[] = [['content-type', 'application/json']];
   if (error.retryAfter !== undefined) headers.push(['retry-after', String(error.retryAfter)]);
   if (error.headers !== undefined) headers.push(...error.headers);

@@ -19,7 +19,7 @@ import type { Naming } from '../items/naming.ts';
 import { ResourceUriFilter } from '../items/resourceUris.ts';
 import type { McpMetrics } from '../session/mcpMetrics.ts';
 import { clientRequests } from '../messages/mcpMethods.ts';
-import { errorResponse } from '../messages/rpcError.ts';
+import { errorResponse, rpcCodeOf } from '../messages/rpcError.ts';
 import type { Session } from '../session/session.ts';
 import type { TargetConnection } from '../targets/kind/target.ts';
 import type { TaskItem } from '../session/taskRegistry.ts';
@@ -72,6 +72,7 @@ export function refusal(
     x.http.annotate('mcp.outcome', 'refused');
     x.http.annotate('mcp.refusal', by ?? error.code);
   }
+  x.http.annotate('mcp.errorCode', rpcCodeOf(error));
   return () => x.answer.respond(errorResponse(error, idText));
 }
 

@@ -5,7 +5,7 @@ import { script } from '../../store/index.ts';
  * the same for all replicas. A bucket that is full again is not kept: it expires.
  * KEYS: the buckets. ARGV: maxTokens, tokensPerFill and fillInterval (milliseconds) of each.
  * Answer: 1 or 0 for allowed, then capacity, tokens left and milliseconds to the next filling, of the bucket with
- * the fewest tokens.
+ * the fewest tokens, and its index.
  */
 export const drawScript = script(
   'rateLimits',
@@ -24,7 +24,7 @@ for i, key in ipairs(KEYS) do
     filledAt = filledAt + fills * interval
   end
   if left <= 0 then allowed = 0 end
-  buckets[i] = { left = left, filledAt = filledAt, most = most, fill = fill, interval = interval }
+  buckets[i] = { left = left, filledAt = filledAt, index = i - 1, most = most, fill = fill, interval = interval }
 end
 local least
 for i, key in ipairs(KEYS) do
@@ -37,5 +37,5 @@ for i, key in ipairs(KEYS) do
   end
   if not least or bucket.left < least.left then least = bucket end
 end
-return { allowed, least.most, math.max(0, least.left), least.filledAt + least.interval - now }`,
+return { allowed, least.most, math.max(0, least.left), least.filledAt + least.interval - now, least.index }`,
 );

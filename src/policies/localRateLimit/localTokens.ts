@@ -108,7 +108,7 @@ export class LocalDraws implements Draws {
     const drawn = this.all.map((buckets, index) => {
       const { limit } = buckets;
       const bucket = buckets.of(keys[index] ?? '', now);
-      return { limit, bucket, left: bucket.available(limit, now) };
+      return { limit, index, bucket, left: bucket.available(limit, now) };
     });
     const allowed = drawn.every(({ left }) => left > 0);
     if (allowed)
@@ -117,7 +117,7 @@ export class LocalDraws implements Draws {
         one.left -= 1;
       }
     // The one that will refuse first is the one a client should know about.
-    const { limit, bucket, left } = drawn.reduce((a, b) => (b.left < a.left ? b : a));
-    return { allowed, most: limit.maxTokens, left, fillMs: bucket.untilFill(limit, now) };
+    const { limit, index, bucket, left } = drawn.reduce((a, b) => (b.left < a.left ? b : a));
+    return { allowed, most: limit.maxTokens, left, fillMs: bucket.untilFill(limit, now), limit: index };
   }
 }

@@ -47,8 +47,13 @@ export class StoredTokens implements TokenStore {
 
 /** @throws Error for anything but the answer of the script */
 function stateOf(reply: Reply): RateLimitState {
-  const [allowed, most, left, fillMs] = Array.isArray(reply) ? (reply as readonly Reply[]) : [];
-  if (typeof most !== 'number' || typeof left !== 'number' || typeof fillMs !== 'number')
+  const [allowed, most, left, fillMs, limit] = Array.isArray(reply) ? (reply as readonly Reply[]) : [];
+  if (
+    typeof most !== 'number' ||
+    typeof left !== 'number' ||
+    typeof fillMs !== 'number' ||
+    typeof limit !== 'number'
+  )
     throw new Error('the store answered something else');
-  return { allowed: allowed === 1, most, left, fillMs };
+  return { allowed: allowed === 1, most, left, fillMs, limit };
 }

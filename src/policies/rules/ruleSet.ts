@@ -14,6 +14,14 @@ import type { Exchange, Identity } from '../policy.ts';
 import type { Effect, Rule } from './schema.ts';
 import { Verdicts } from './verdicts.ts';
 
+/** The rule that refuses. */
+export interface RuleRefusal {
+  /** Its name, or its effect and expression; the rules, where none of several allows. */
+  readonly rule: string;
+  /** Its place below the policy, such as `.rules[0]`; that of the list, where none of several allows. */
+  readonly place: string;
+}
+
 /**
  * A rule set ready to judge. Its decision: any `deny` that is true or fails refuses; every `require` must be true; where
  * `allow` rules stand one must be true. No rules let everybody in.
@@ -23,7 +31,7 @@ export interface RuleSet {
    * Judges the request as a whole; names the rule that refuses, and the limit where it ran into one, or undefined.
    * Absent where every rule is about items.
    */
-  readonly gate?: (exchange: Exchange) => string | undefined;
+  readonly gate?: (exchange: Exchange) => RuleRefusal | undefined;
   /** Judges one MCP item with all rules, undefined where they allow it; absent where none is about items. */
   readonly refusalOfItem?: (exchange: Exchange, item: McpItem) => ItemRefusal | undefined;
   /** `refusalOfItem` looks at nothing but the item and the identity. */
@@ -33,6 +41,7 @@ export interface RuleSet {
 interface Prepared {
   readonly effect: Effect;
   readonly label: string;
+  readonly place: string;
   readonly program: Program;
   readonly aboutItems: boolean;
 }
@@ -41,11 +50,13 @@ interface Prepared {
  * Rules that use `mcp.*` judge items; the others also judge the request, but only as far as their answer is the same
  * for every item: a `deny` or a `require` always, an `allow` only where no other `allow` is about items (otherwise
  * that one could still let some item through).
- * @param policy the name of the policy that holds the rules, for the log
+ * @param policy the name of the policy that holds the rules, with the member that holds them, for the log
  * @throws Error for an expression that does not compile
  */
 export function prepareRules(rules: readonly Rule[], attributes: Members, policy: string): RuleSet {
-  const prepared = rules.map((rule) => prepare(rule, attributes));
+  const [, ...below] = policy.split('.');
+  const list = [...below.map((member) => `.${member}`), '.rules'].join('');
+  const prepared = rules.map((rule, index) => prepare(rule, attributes, `${list}[${index}]`));
   const itemAllows = prepared.some((rule) => rule.aboutItems && rule.effect === 'allow');
   const gate = prepared.filter((rule) => !rule.aboutItems && !(itemAllows && rule.effect === 'allow'));
   return {
@@ -55,11 +66,12 @@ export function prepareRules(rules: readonly Rule[], attributes: Members, policy
   };
 }
 
-function prepare(rule: Rule, attributes: Members): Prepared {
+function prepare(rule: Rule, attributes: Members, place: string): Prepared {
   const program = compile(rule.expression, attributes);
   if (isProblem(program)) throw new Error(`rule ${rule.expression}: ${program.message}`);
   return {
     effect: rule.effect,
+    place,
     label: rule.name ?? `${rule.effect}: ${rule.expression}`,
     program,
     aboutItems: program.uses('mcp'),
@@ -67,7 +79,7 @@ function prepare(rule: Rule, attributes: Members): Prepared {
 }
 
 /** Names the rule that decides against the caller. */
-function refusal(rules: readonly Prepared[], run: (rule: Prepared) => unknown): string | undefined {
+function refusal(rules: readonly Prepared[], run: (rule: Prepared) => unknown): RuleRefusal | undefined {
   for (const rule of rules) {
     if (rule.effect !== 'deny') continue;
     const value = run(rule);
@@ -79,19 +91,24 @@ function refusal(rules: readonly Prepared[], run: (rule: Prepared) => unknown): 
     const value = run(rule);
     if (value !== true) return told(rule, value);
   }
-  const refused: string[] = [];
+  const refused: RuleRefusal[] = [];
   for (const rule of rules) {
     if (rule.effect !== 'allow') continue;
     const value = run(rule);
     if (value === true) return undefined;
     refused.push(told(rule, value));
   }
-  return refused.length === 0 ? undefined : refused.join('; ');
+  const [only] = refused;
+  if (only === undefined || refused.length === 1) return only;
+  const place = only.place.slice(0, only.place.lastIndexOf('['));
+  return { rule: refused.map(({ rule }) => rule).join('; '), place };
 }
 
 /** The rule, and the limit that it ran into. */
-const told = ({ label }: Prepared, value: unknown): string =>
-  value instanceof WorkSpent ? `${label} (${value.message})` : label;
+const told = ({ label, place }: Prepared, value: unknown): RuleRefusal => ({
+  rule: value instanceof WorkSpent ? `${label} (${value.message})` : label,
+  place,
+});
 
 /** Stands for all anonymous callers, whose claims are equally absent. */
 const anonymous: Identity = { issuer: '', subject: '', claims: {} };
@@ -103,10 +120,10 @@ const onlyClaims = (rules: readonly Prepared[]): boolean =>
       !program.isVolatile && program.variables.every((path) => /^(?:jwt|auth|env|mcp)(?:\.|$)/.test(path)),
   );
 
-function gateOf(rules: readonly Prepared[]): (exchange: Exchange) => string | undefined {
+function gateOf(rules: readonly Prepared[]): NonNullable<RuleSet['gate']> {
   const context = contextFor(rules.map((rule) => rule.program));
   const byPath = usesPath(rules.map((rule) => rule.program));
-  const judge = (exchange: Exchange): string | undefined => {
+  const judge = (exchange: Exchange): RuleRefusal | undefined => {
     const values = context(exchange);
     const refused = refusal(rules, (rule) => evaluate(rule.program, values, exchange, rule.label));
     if (byPath && refused === undefined && exchange.pathReadings.length > 0)
@@ -114,7 +131,7 @@ function gateOf(rules: readonly Prepared[]): (exchange: Exchange) => string | un
     return refused;
   };
   if (!onlyClaims(rules)) return judge;
-  const answers = new WeakMap<Identity, string | null>();
+  const answers = new WeakMap<Identity, RuleRefusal | null>();
   return (exchange) => {
     const caller = exchange.identity ?? anonymous;
     let answer = answers.get(caller);
@@ -136,7 +153,10 @@ function judgeReadings(rules: readonly Prepared[], context: CelContext, exchange
     const values = withPath(context, exchange, path);
     const refused = refusal(rules, (rule) => evaluate(rule.program, values, exchange, rule.label));
     if (refused !== undefined)
-      throw new GatewayError('ambiguous_path', { detail: `rule for ${path}: ${refused}` });
+      throw new GatewayError('ambiguous_path', {
+        detail: `rule for ${path}: ${refused.rule}`,
+        by: refused,
+      });
   }
 }
 
@@ -168,9 +188,12 @@ function itemRefusals(
 ): NonNullable<RuleSet['refusalOfItem']> {
   // The remembered answers share these refusals. There are only a few for each rule.
   const refusals = new Map<string, ItemRefusal>();
-  const refusalOf = (rule: string): ItemRefusal => {
-    let known = refusals.get(rule);
-    if (known === undefined) refusals.set(rule, (known = { policy, rule: rule.slice(0, maxShown) }));
+  const [name = policy] = policy.split('.');
+  const refusalOf = ({ rule, place }: RuleRefusal): ItemRefusal => {
+    const key = `${place}\n${rule}`;
+    let known = refusals.get(key);
+    if (known === undefined)
+      refusals.set(key, (known = { policy: name, rule: rule.slice(0, maxShown), place }));
     return known;
   };
   return (exchange, item) => {
@@ -189,7 +212,7 @@ const refusedWith = (
   values: CelContext,
   exchange: Exchange,
   item: McpItem,
-): string | undefined =>
+): RuleRefusal | undefined =>
   refusal(rules, (rule) => {
     const value = evaluate(rule.program, values, exchange, rule.label);
     if (rule.effect !== 'deny' || !(value instanceof Error)) return value;

@@ -7,7 +7,8 @@ export function passGate(rules: RuleSet, exchange: Exchange): void {
   const refused = rules.gate?.(exchange);
   if (refused === undefined) return;
   throw new GatewayError('authorization_denied', {
-    detail: `rule: ${refused}`,
+    detail: `rule: ${refused.rule}`,
+    by: refused,
     jsonBody: { error: 'forbidden', error_description: 'authorization failed' },
   });
 }

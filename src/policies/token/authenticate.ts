@@ -28,6 +28,15 @@ export interface Authenticator {
   close(): void;
 }
 
+const placeOf = (location: Location): string =>
+  `${location.kind} ${location.name}${location.kind === 'header' && location.prefix !== '' ? ` after ${location.prefix.trim()}` : ''}`;
+
+/** For the log: the reason, the claim, and the expected and received values of that claim alone. */
+function toldReason({ reason, claim, detail }: Verdict & { kind: 'refused' }): string {
+  const what = claim === undefined ? reason : `${reason} (${claim})`;
+  return detail === undefined ? what : `${what}: ${detail}`;
+}
+
 const defaultLeewayMs = 10_000;
 const defaultRequiredClaims = ['exp'];
 /** Seconds after which a client may ask again while the keys are not there. */
@@ -54,8 +63,7 @@ export function createAuthenticator(settings: AuthenticationSettings, tools: Pol
       return;
     }
     if (verdict.kind === 'refused') {
-      const reason = verdict.claim === undefined ? verdict.reason : `${verdict.reason} (${verdict.claim})`;
-      exchange.request.annotate('token', reason);
+      exchange.request.annotate('token', toldReason(verdict));
       if (mode !== 'permissive') throw refuse(exchange, verdict.reason);
     } else if (mode !== 'permissive') {
       throw withoutKeys(verdict.issuer);
@@ -82,7 +90,10 @@ export function createAuthenticator(settings: AuthenticationSettings, tools: Pol
     authenticate(exchange) {
       const token = credential.read(exchange);
       if (token === undefined) {
-        if (mode === 'strict') throw refuse(exchange, undefined);
+        if (mode === 'strict') {
+          exchange.request.annotate('token', `missing: expected in ${placeOf(settings.location ?? bearer)}`);
+          throw refuse(exchange, undefined);
+        }
         return undefined;
       }
       credential.strip(exchange);

@@ -25,6 +25,7 @@ export function exchangeRecord(exchange: LiveExchange, bind: string, durationMs:
     subject: exchange.identity?.subject ?? exchange.user,
     error: exchange.error,
     reason: exchange.reason,
+    decidedBy: exchange.decidedBy,
     extra: exchange.extra,
   };
 }
@@ -56,5 +57,6 @@ export const refusalRecord = (
   subject: undefined,
   error: code,
   reason,
+  decidedBy: undefined,
   extra: undefined,
 });

@@ -42,7 +42,7 @@ export function handle(exchange: LiveExchange, bind: string): void {
     }
     if (document !== undefined) {
       exchange.route = document.route;
-      settle(exchange, document.answer, () => runPolicies(exchange, document.route));
+      settle(exchange, document.step, document.answer, () => runPolicies(exchange, document.route));
       return;
     }
   }

@@ -3,7 +3,7 @@
  * the exchange refers to them, so all of them stand in one file. `servedExchange.ts` adds how an exchange answers.
  */
 
-import { catalogue, type GatewayError } from '../../errors.ts';
+import { catalogue, type DecidedBy, type GatewayError } from '../../errors.ts';
 import {
   Body,
   HeaderEdits,
@@ -215,6 +215,8 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   upstreamMs: number | undefined;
   error: string | undefined;
   reason: string | undefined;
+  /** The policy that has answered or refused the request. */
+  decidedBy: DecidedBy | undefined;
   extra: Record<string, string | number> | undefined;
 
   /** Ends what works on the answer (an upstream request) when the client leaves or time is up. */
@@ -246,6 +248,10 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
 
   annotate(field: string, value: string | number): void {
     (this.extra ??= {})[field] = value;
+  }
+
+  decided(by: DecidedBy): void {
+    this.decidedBy ??= this.placed(by);
   }
 
   // Exchange
@@ -323,11 +329,25 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
     cancel?.(why);
   }
 
+  refused(error: GatewayError, rpcCode: number): void {
+    this.noteError(error);
+    this.annotate('mcp.errorCode', rpcCode);
+  }
+
   noteError(error: GatewayError): void {
     this.error ??= error.code;
+    if (error.by !== undefined) this.decided(error.by);
     this.noteReason(
       error.detail ?? (error.message === catalogue[error.code].message ? undefined : error.message),
     );
+  }
+
+  /** Completes a decision that was made outside of the steps of its policy. */
+  private placed(by: DecidedBy): DecidedBy {
+    const { listener, route } = this;
+    const uses = [...(route?.of?.policies ?? []), ...(listener?.policies ?? [])];
+    const use = uses.find(({ name }) => name === by.policy);
+    return use === undefined ? by : { ...by, place: `${use.place.path}${by.place ?? ''}` };
   }
 
   noteReason(reason: string | undefined): void {

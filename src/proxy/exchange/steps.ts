@@ -1,3 +1,4 @@
+import { GatewayError, type DecidedBy } from '../../errors.ts';
 import type { Reply } from '../../http/index.ts';
 import type { Steps } from '../../policies/index.ts';
 import type { Step, StepName } from './step.ts';
@@ -6,11 +7,41 @@ import type { LiveExchange } from './liveExchange.ts';
 /** A list shared by all routes that lack a kind of step. */
 const none: readonly never[] = [];
 
+/** A policy and its place in the configuration. */
+export type StepOrigin = Required<Pick<DecidedBy, 'policy' | 'place'>>;
+
+/** Read only when a step has answered or refused: steps that let a request pass do not pay for it. */
+const originOfSteps = new WeakMap<Steps, StepOrigin>();
+const originOfStep = new WeakMap<object, StepOrigin>();
+
+/** Notes the policy that steps were prepared from. @returns the steps, or a view of them where two policies share them */
+export function withOrigin(steps: Steps, origin: StepOrigin): Steps {
+  const own: Steps = originOfSteps.has(steps) ? (Object.create(steps) as Steps) : steps;
+  originOfSteps.set(own, origin);
+  return own;
+}
+
+/** The policy behind a step of a route. */
+export const originOf = (step: Step<StepName>): StepOrigin | undefined => originOfStep.get(step);
+
+/** The policy of a step and, where an error names one, the rule with its place. */
+export function decisionOf(step: Step<StepName>, error?: unknown): DecidedBy | undefined {
+  const origin = originOf(step);
+  const by = error instanceof GatewayError ? error.by : undefined;
+  if (origin === undefined || by === undefined) return origin ?? by;
+  const place = by.place === undefined ? origin.place : `${origin.place}${by.place}`;
+  return { ...origin, ...by, place };
+}
+
 /** The steps of one kind, bound to their policy. */
 export function pickSteps<Of extends StepName>(all: readonly Steps[], name: Of): readonly Step<Of>[] {
   const steps = all.flatMap((of) => {
     const step = of[name];
-    return step === undefined ? [] : [step.bind(of) as Step<Of>];
+    if (step === undefined) return [];
+    const bound = step.bind(of) as Step<Of>;
+    const origin = originOfSteps.get(of);
+    if (origin !== undefined) originOfStep.set(bound, origin);
+    return [bound];
   });
   return steps.length === 0 ? none : steps;
 }
@@ -23,15 +54,17 @@ export function runSteps(
   serve: (exchange: LiveExchange) => void,
 ): void {
   for (let i = from; i < steps.length; i++) {
+    const step = steps[i] as Step<'onRequest'>;
     let result: Reply | undefined | Promise<Reply | undefined>;
     try {
-      result = (steps[i] as Step<'onRequest'>)(exchange);
+      result = step(exchange);
     } catch (error) {
+      exchange.decidedBy = decisionOf(step, error);
       exchange.fail(error);
       return;
     }
     if (result === undefined) continue;
-    settle(exchange, result, () => runSteps(exchange, steps, i + 1, serve));
+    settle(exchange, step, result, () => runSteps(exchange, steps, i + 1, serve));
     return;
   }
   try {
@@ -42,24 +75,33 @@ export function runSteps(
 }
 
 /**
- * Sends the reply, or goes on where there is none, now or when the promise says so.
+ * Sends the reply of a step, or goes on where there is none, now or when the promise says so.
  * @param goOn does not throw
  */
 export function settle(
   exchange: LiveExchange,
+  step: Step<StepName>,
   result: Reply | undefined | Promise<Reply | undefined>,
   goOn: () => void,
 ): void {
   if (result === undefined) goOn();
-  else if (!(result instanceof Promise)) exchange.send(result);
-  else {
+  else if (!(result instanceof Promise)) {
+    exchange.decidedBy = decisionOf(step);
+    exchange.send(result);
+  } else {
     result.then(
       (reply) => {
         if (exchange.closed) return;
         if (reply === undefined) goOn();
-        else exchange.send(reply);
+        else {
+          exchange.decidedBy = decisionOf(step);
+          exchange.send(reply);
+        }
       },
-      (error: unknown) => exchange.fail(error),
+      (error: unknown) => {
+        if (!exchange.closed) exchange.decidedBy = decisionOf(step, error);
+        exchange.fail(error);
+      },
     );
   }
 }

@@ -1,6 +1,15 @@
 import { GatewayError } from '../../errors.ts';
 import { ReceivedRequest } from './receivedRequest.ts';
 
+type TimeLimit = 'requestTimeout' | 'backendRequestTimeout';
+
+/** The error of a request that took longer than its policy allows. */
+export const timeLimit = (limit: TimeLimit): GatewayError =>
+  new GatewayError('upstream_timeout', {
+    detail: `timeout.${limit}`,
+    by: { policy: 'timeout', place: `.${limit}` },
+  });
+
 /** A request and the time limits that policies and backends set for it. */
 export abstract class TimedRequest extends ReceivedRequest {
   backendMs: number | undefined;
@@ -16,7 +25,7 @@ export abstract class TimedRequest extends ReceivedRequest {
   limitRequest(ms: number): void {
     this.limited = true;
     this.requestMs = Math.min(this.requestMs ?? ms, ms);
-    (this.limitTimers ??= []).push(this.arm(ms, 'timeout.requestTimeout'));
+    (this.limitTimers ??= []).push(this.arm(ms, 'requestTimeout'));
   }
 
   /**
@@ -50,14 +59,14 @@ export abstract class TimedRequest extends ReceivedRequest {
 
   /** The time of the chosen backend runs from now. */
   protected armBackend(): void {
-    if (this.backendMs !== undefined) this.arm(this.backendMs, 'timeout.backendRequestTimeout');
+    if (this.backendMs !== undefined) this.arm(this.backendMs, 'backendRequestTimeout');
   }
 
   protected clearTimers(): void {
     if (this.timers !== undefined) for (const timer of this.timers) clearTimeout(timer);
   }
 
-  private arm(ms: number, what: string): NodeJS.Timeout {
-    return this.after(ms, () => this.abort(new GatewayError('upstream_timeout', { detail: what })));
+  private arm(ms: number, limit: TimeLimit): NodeJS.Timeout {
+    return this.after(ms, () => this.abort(timeLimit(limit)));
   }
 }

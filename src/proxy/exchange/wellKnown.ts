@@ -1,4 +1,5 @@
 import type { Reply } from '../../http/index.ts';
+import type { Step } from './step.ts';
 import type { CompiledListener, CompiledRoute, LiveExchange } from './liveExchange.ts';
 
 type Answer = Reply | Promise<Reply | undefined>;
@@ -11,13 +12,14 @@ type Answer = Reply | Promise<Reply | undefined>;
 export function wellKnownRoute(
   exchange: LiveExchange,
   listener: CompiledListener,
-): { route: CompiledRoute; answer: Answer } | undefined {
+): { route: CompiledRoute; answer: Answer; step: Step<'onWellKnown'> } | undefined {
   const [, name, rest] = /^\/\.well-known\/([\w-]+)(\/.*)?$/.exec(exchange.path) ?? [];
   if (name === undefined) return undefined;
   const explicit = listener.router.find(exchange, exchange.host, exchange.path);
   if (explicit?.rule.written.startsWith('/.well-known/') === true && explicit.route.onWellKnown.length === 0)
     return undefined;
   let answer: Answer | undefined;
+  let answering: Step<'onWellKnown'> | undefined;
   let asked: CompiledRoute | undefined;
   const answers = (route: CompiledRoute): boolean => {
     // A route comes once for each of its matches, mostly in a row.
@@ -25,6 +27,7 @@ export function wellKnownRoute(
     asked = route;
     for (const step of route.onWellKnown) {
       answer = step(exchange, name, rest ?? '');
+      answering = step;
       if (answer !== undefined) return true;
     }
     return false;
@@ -33,5 +36,6 @@ export function wellKnownRoute(
     rest === undefined || rest === '/'
       ? listener.router.findAny(exchange.host, answers)
       : listener.router.findByPath(exchange.host, rest, answers);
-  return route === undefined || answer === undefined ? undefined : { route, answer };
+  if (route === undefined || answer === undefined || answering === undefined) return undefined;
+  return { route, answer, step: answering };
 }

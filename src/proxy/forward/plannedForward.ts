@@ -5,6 +5,7 @@ import type { Destination, Endpoint, UpstreamConnection } from '../../upstream/i
 import type { LiveExchange } from '../exchange/liveExchange.ts';
 import { Forward, requestHead } from './forward.ts';
 import { Hedges, type Hedged } from './hedge.ts';
+import { timeLimit } from '../exchange/timedRequest.ts';
 import { BufferedResponse } from '../exchange/bufferedResponse.ts';
 import type { MirroredRequest } from './mirror.ts';
 import type { BufferLimit, Plan } from './plan.ts';
@@ -69,7 +70,7 @@ export class PlannedForward extends Forward implements Hedged {
     };
     const hold = this.bodyless || this.upgrade !== undefined ? undefined : plan.request;
     if (hold !== undefined && exchange.head.contentLength > hold.maxBytes && !hold.failOpen) {
-      exchange.fail(new GatewayError('body_too_large', { detail: 'buffer.request.maxBytes' }));
+      exchange.fail(bufferFull('body_too_large', 'request'));
       return;
     }
     if (plan.retry !== undefined) this.prepareRetry(plan.retry);
@@ -213,7 +214,7 @@ export class PlannedForward extends Forward implements Hedged {
     if (tooLarge && !limit.failOpen) {
       this.holding = false;
       this.kept = undefined;
-      exchange.fail(new GatewayError('body_too_large', { detail: 'buffer.request.maxBytes' }));
+      exchange.fail(bufferFull('body_too_large', 'request'));
       return;
     }
     if (!done && !tooLarge) return;
@@ -298,7 +299,7 @@ export class PlannedForward extends Forward implements Hedged {
     this.held = undefined;
     this.endTry();
     this.upstream.abandon();
-    this.exchange.abort(new GatewayError('upstream_too_large', { detail: 'buffer.response.maxBytes' }));
+    this.exchange.abort(bufferFull('upstream_too_large', 'response'));
     return true;
   }
 
@@ -349,24 +350,25 @@ export class PlannedForward extends Forward implements Hedged {
     const { exchange } = this;
     if (this.pending !== undefined) {
       this.leaveQueue();
-      this.failed('upstream_timeout', 'timeout.backendRequestTimeout');
+      this.failed('upstream_timeout', backendLimit);
       return;
     }
     if (this.between) return;
     if (exchange.started) {
-      exchange.abort(new GatewayError('upstream_timeout', { detail: 'timeout.backendRequestTimeout' }));
+      exchange.abort(timeLimit('backendRequestTimeout'));
       return;
     }
     this.endTry();
     this.held = undefined;
     this.upstream.tooSlow();
     this.upstream.abandon();
-    if (this.hedges?.underWay !== true) this.failed('upstream_timeout', 'timeout.backendRequestTimeout');
+    if (this.hedges?.underWay !== true) this.failed('upstream_timeout', backendLimit);
   }
 
   failed(code: ErrorCode, detail: string): void {
     const { exchange, retry } = this;
-    const error = new GatewayError(code, { detail });
+    const error =
+      detail === backendLimit ? timeLimit('backendRequestTimeout') : new GatewayError(code, { detail });
     const harmless =
       code === 'upstream_connect_failed' || code === 'upstream_tls_failed' || refused.has(code);
     const worthIt = catalogue[code].retry !== 'no';
@@ -413,3 +415,11 @@ export class PlannedForward extends Forward implements Hedged {
     else this.replay();
   }
 }
+
+const backendLimit = 'timeout.backendRequestTimeout';
+
+const bufferFull = (code: 'body_too_large' | 'upstream_too_large', part: 'request' | 'response') =>
+  new GatewayError(code, {
+    detail: `buffer.${part}.maxBytes`,
+    by: { policy: 'buffer', place: `.${part}.maxBytes` },
+  });

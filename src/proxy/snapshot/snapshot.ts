@@ -33,7 +33,7 @@ import { dropTables, type DropTables } from '../routing/droppedHeaders.ts';
 import { compileMatch } from '../routing/match.ts';
 import { HostTable, Router } from '../routing/router.ts';
 import type { RouteStats } from '../stats/stats.ts';
-import { pickSteps } from '../exchange/steps.ts';
+import { pickSteps, withOrigin } from '../exchange/steps.ts';
 import {
   compileTcp,
   type CompiledTcpListener,
@@ -245,12 +245,13 @@ class Compiler {
         const nth = before.filter((other) => other === use.name).length;
         before.push(use.name);
         const place = [bind, listener, name, use.name, nth].join('\n');
-        const steps = prepare(use, {
+        const prepared = prepare(use, {
           ...this.tools.policyTools,
           hosts: this.hosts,
           place,
           guarded: use.guarded === true,
         });
+        const steps = withOrigin(prepared, { policy: use.name, place: use.place.path });
         all.push(steps);
         return steps;
       });

@@ -39,5 +39,6 @@ export const rawRecord = (record: RawRecord): AccessRecord => ({
   subject: undefined,
   error: record.error,
   reason: record.reason,
+  decidedBy: undefined,
   extra: undefined,
 });

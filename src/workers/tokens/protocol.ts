@@ -25,6 +25,7 @@ export type DrawnLine = readonly [
   most: number,
   left: number,
   fillMs: number,
+  limit: number,
 ];
 
 export const lineOf = (message: ToCounter | FromCounter): string => `${JSON.stringify(message)}\n`;

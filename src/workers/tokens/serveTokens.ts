@@ -64,8 +64,8 @@ class Desk {
   private draw([question, id, keys]: DrawLine): readonly DrawnLine[] {
     const standing = this.opened.get(id)?.draw(keys);
     if (standing === undefined) return [];
-    const { allowed, most, left, fillMs } = standing;
-    return [[question, allowed, most, left, fillMs]];
+    const { allowed, most, left, fillMs, limit = 0 } = standing;
+    return [[question, allowed, most, left, fillMs, limit]];
   }
 }
 

@@ -140,8 +140,8 @@ export class SharedTokens implements TokenStore {
       socket,
       () => longestLine,
       ({ drawn }) => {
-        for (const [question, allowed, most, left, fillMs] of drawn) {
-          this.waiting.get(question)?.resolve({ allowed, most, left, fillMs });
+        for (const [question, allowed, most, left, fillMs, limit] of drawn) {
+          this.waiting.get(question)?.resolve({ allowed, most, left, fillMs, limit });
           this.waiting.delete(question);
         }
         if (this.failing) this.options.log.info('Rate limit counter available again');

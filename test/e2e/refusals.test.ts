@@ -1,0 +1,169 @@
+/** Every refusal of a policy names the policy, and its rule where it has rules, in the access log. */
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, test } from 'node:test';
+import { policyNames } from '../../src/policies/facts.ts';
+import { startGateway, type GatewayProcess } from './gateway.testing.ts';
+import { inline } from './stage.testing.ts';
+
+interface Refused {
+  readonly settings: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly method?: string;
+  readonly body?: string;
+  /** Path below the route; each policy has a route of its own. */
+  readonly path?: string;
+  readonly requests?: number;
+  readonly status: number;
+  /** The rule in the log, and its place below the policy. */
+  readonly rule?: string;
+  readonly below?: string;
+}
+
+/** Policies that let every request pass, with the reason. */
+type NeverRefuses = string;
+
+const issuer = {
+  issuer: 'https://issuer.test',
+  audiences: ['api'],
+  mode: 'strict',
+  jwks: {
+    inline: JSON.stringify({
+      keys: [
+        {
+          kty: 'OKP',
+          crv: 'Ed25519',
+          kid: 'k1',
+          alg: 'EdDSA',
+          x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
+        },
+      ],
+    }),
+  },
+};
+const path = (name: string): string => `/refusals/${name}`;
+
+/** A new policy does not compile without a row here. */
+const table: Readonly<Record<keyof typeof policyNames, Refused | NeverRefuses>> = {
+  timeout: { settings: { requestTimeout: '100ms' }, path: '/slow', status: 504, below: '.requestTimeout' },
+  cors: {
+    settings: { allowOrigins: ['https://app.test'] },
+    method: 'OPTIONS',
+    headers: { origin: 'https://evil.test', 'access-control-request-method': 'GET' },
+    status: 200,
+  },
+  jwtAuth: { settings: issuer, headers: { authorization: 'Bearer rubbish' }, status: 401 },
+  mcpAuthentication: { settings: issuer, status: 401 },
+  basicAuth: { settings: { mode: 'strict', htpasswd: 'bob:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=' }, status: 401 },
+  apiKey: {
+    settings: { keys: [{ key: 'a-long-enough-key' }], mode: 'strict' },
+    headers: { authorization: 'Bearer another-key' },
+    status: 401,
+  },
+  authorization: {
+    settings: { rules: ['request.path != ""', { deny: 'request.method == "GET"', name: 'no reads' }] },
+    status: 403,
+    rule: 'no reads',
+    below: '.rules[1]',
+  },
+  mcpAuthorization: {
+    settings: { rules: [{ require: 'jwt.sub == "ada"' }] },
+    status: 403,
+    rule: 'require: jwt.sub == "ada"',
+    below: '.rules[0]',
+  },
+  localRateLimit: {
+    settings: [
+      { maxTokens: 100, tokensPerFill: 1, fillInterval: '60s' },
+      { maxTokens: 1, tokensPerFill: 1, fillInterval: '60s', key: 'source.address' },
+    ],
+    requests: 2,
+    status: 429,
+    rule: '1 at once, 1 every 1m, key source.address',
+    below: '[1]',
+  },
+  requestHeaderModifier: 'it changes headers only',
+  responseHeaderModifier: 'it changes headers only',
+  delay: { settings: { duration: 'request.headers["x-none"]' }, status: 500 },
+  abort: { settings: { status: 418 }, status: 418 },
+  requestRedirect: 'a redirect is no refusal',
+  urlRewrite: 'the configuration is refused where a prefix cannot be replaced',
+  directResponse: { settings: { status: 403, body: 'no' }, status: 403 },
+  backendAuth: { settings: { key: { file: '/nowhere/key' } }, status: 500 },
+  buffer: {
+    settings: { request: { maxBytes: 4 } },
+    method: 'POST',
+    body: 'more than four bytes',
+    status: 413,
+    below: '.request.maxBytes',
+  },
+  requestMirror: 'the answer of a mirror is dropped',
+  retry: 'the last answer of the backend goes to the client',
+  sessionPersistence: 'a request without a session begins one',
+  sessionAffinity: 'it chooses an address only',
+};
+
+const rows = Object.entries(table).flatMap(([name, row]) =>
+  typeof row === 'string' ? [] : [[name, row] as const],
+);
+
+/** Answers every request but those for slow pages. */
+const app = createServer((request, response) => {
+  if (request.url?.endsWith('/slow') === true) return;
+  request.resume().on('end', () => response.end('served'));
+});
+let gateway: GatewayProcess;
+
+before(async () => {
+  app.listen(0, '127.0.0.1');
+  await once(app, 'listening');
+  const { port } = app.address() as AddressInfo;
+  const routes = rows.map(
+    ([name, { settings }]) => `
+    - name: ${name}
+      matches: [{ path: { pathPrefix: ${path(name)} } }]
+      policies: ${inline({ [name]: settings })}
+      backends: [{ host: '127.0.0.1:${port}' }]`,
+  );
+  gateway = await startGateway(`
+config: { logging: { accessLog: json } }
+binds:
+- port: 0
+  listeners:
+  - routes:
+${routes.join('')}
+`);
+});
+after(async () => {
+  await gateway?.stop();
+  app.closeAllConnections();
+  app.close();
+});
+
+test('the table has every policy', () => {
+  assert.deepEqual(Object.keys(table).toSorted(), Object.keys(policyNames).toSorted());
+});
+
+for (const [index, [name, row]] of rows.entries())
+  test(`a refusal by ${name} names the policy and its place in the access log`, async () => {
+    const { requests = 1, headers = {}, method = 'GET', body, path: below = '' } = row;
+    let status = 0;
+    for (let nth = 1; nth <= requests; nth++) {
+      const response = await fetch(`${gateway.url}${path(name)}${below}`, {
+        method,
+        headers: { ...headers, 'x-request-id': `${name}-${nth}` },
+        ...(body === undefined ? {} : { body }),
+      });
+      await response.text();
+      status = response.status;
+    }
+    const line = await gateway.accessLine(`${name}-${requests}`);
+    const place = `binds[0].listeners[0].routes[${index}].policies.${name}${row.below ?? ''}`;
+    assert.deepEqual(
+      { status, policy: line['policy'], rule: line['rule'], place: line['place'] },
+      { status: row.status, policy: name, rule: row.rule, place },
+    );
+  });
