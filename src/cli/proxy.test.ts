@@ -34,6 +34,10 @@ test('the command reports wrong flags before it starts anything', async () => {
     [['--stats=nowhere'], 1, /config\.statsAddr: expected off/],
     [['--workers=many'], 1, /config\.workers: expected auto/],
     [['--log-level=loud'], 1, /config\.logging\.level: /],
+    [['--store=http://redis:6379'], 1, /config\.store\.redis\.url: /],
+    [['--store-prefix=a:'], 1, /config\.store\.redis: expected either url or host/],
+    [['--store-files=/nowhere'], 2, /--store-files requires --store/],
+    [['--store=redis://r', '--store-files=/nowhere/at-all'], 2, /--store-files \/nowhere\/at-all: .*ENOENT/],
   ];
   for (const [flags, code, why] of cases) {
     const outcome = await run([...whole, ...flags]);

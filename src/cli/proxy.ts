@@ -1,3 +1,6 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { messageOf } from '../errorText.ts';
 import type { StreamSettings } from '../stream/index.ts';
 import { UsageError, type Command, type Flags, type Terminal } from './command.ts';
 import { serveUntilStopped } from './serve.ts';
@@ -15,6 +18,8 @@ const variables = {
 
 type Name = keyof typeof variables;
 
+const storePath = ['store', 'redis'] as const;
+
 /** Flags that stand for a setting of `config`: its path, and the variable that would otherwise win over it. */
 const settings = {
   admin: { path: ['adminAddr'], variable: 'ADMIN_ADDR' },
@@ -23,7 +28,18 @@ const settings = {
   workers: { path: ['workers'], variable: 'WORKER_THREADS' },
   'log-level': { path: ['logging', 'level'], variable: undefined },
   'log-format': { path: ['logging', 'format'], variable: undefined },
-} as const;
+  store: { path: [...storePath, 'url'], variable: undefined },
+  'store-prefix': { path: [...storePath, 'keyPrefix'], variable: undefined },
+} as const satisfies Record<string, { path: readonly string[]; variable: string | undefined }>;
+
+/** The files of a folder of credentials, as a Secret of the cluster holds them → the setting that names each file. */
+const storeFiles: Readonly<Record<string, readonly string[]>> = {
+  username: [...storePath, 'username', 'file'],
+  password: [...storePath, 'password', 'file'],
+  'ca.crt': [...storePath, 'tls', 'root'],
+  'tls.crt': [...storePath, 'tls', 'cert'],
+  'tls.key': [...storePath, 'tls', 'key'],
+};
 
 export const proxy: Command = {
   summary: 'serve one Gateway of a cluster, configured by the controller',
@@ -66,6 +82,17 @@ export const proxy: Command = {
     workers: { type: 'string', value: 'NUMBER', help: 'number of worker processes, or auto (1)' },
     'log-level': { type: 'string', value: 'LEVEL', help: 'debug, info, warn, error' },
     'log-format': { type: 'string', value: 'FORMAT', help: 'text, json' },
+    store: {
+      type: 'string',
+      value: 'URL',
+      help: 'Redis or Valkey that the replicas share: redis://host:port, or rediss:// for TLS',
+    },
+    'store-prefix': { type: 'string', value: 'TEXT', help: 'begins every key in the store (portcullis:)' },
+    'store-files': {
+      type: 'string',
+      value: 'FOLDER',
+      help: `credentials for the store, as far as the folder has them: ${Object.keys(storeFiles).join(', ')}`,
+    },
   },
   positionals: 0,
   async run(flags, _positionals, terminal) {
@@ -119,20 +146,47 @@ function controllerUrl(text: string): URL {
 
 /** The settings of this process, as the text of a configuration: so they are checked as in every other one. */
 function ownSettings(flags: Flags, { env }: Terminal): { text: string; env: Terminal['env'] } {
-  const config: Record<string, unknown> = {};
+  const config: Settings = {};
   const surroundings = { ...env };
   for (const [name, { path, variable }] of Object.entries(settings)) {
     const value = flags[name];
     if (typeof value !== 'string') continue;
-    const [first, second] = path as readonly [string, string?];
-    const given = /^\d+$/.test(value) ? Number(value) : value;
-    if (second === undefined) config[first] = given;
-    else config[first] = { ...(config[first] as object | undefined), [second]: given };
+    set(config, path, /^\d+$/.test(value) ? Number(value) : value);
     if (variable !== undefined) delete surroundings[variable];
+  }
+  const folder = flags['store-files'];
+  if (typeof folder === 'string') {
+    if (typeof flags['store'] !== 'string') throw new UsageError('--store-files requires --store');
+    for (const [file, path] of Object.entries(storeFiles))
+      if (namesIn(folder).includes(file)) set(config, path, join(folder, file));
   }
   // The label of the zone, as Kubernetes gives it to pods.
   const { ZONE: zone, LOCALITY: locality } = env;
   if (zone !== undefined && zone !== '' && (locality === undefined || locality === ''))
     surroundings['LOCALITY'] = `-/${zone}`;
   return { text: JSON.stringify({ config }), env: surroundings };
+}
+
+interface Settings {
+  [name: string]: string | number | Settings;
+}
+
+function set(settings: Settings, path: readonly string[], value: string | number): void {
+  const [name = '', ...rest] = path;
+  if (rest.length === 0) {
+    settings[name] = value;
+    return;
+  }
+  const below = settings[name];
+  const inner: Settings = typeof below === 'object' ? below : {};
+  settings[name] = inner;
+  set(inner, rest, value);
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    throw new UsageError(`--store-files ${folder}: ${messageOf(error)}`);
+  }
 }

@@ -2,15 +2,16 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect as connectTls } from 'node:tls';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { Program } from '../../src/cli/program.testing.ts';
 import type { BackendAddress, HttpBackend, HttpListener, Model } from '../../src/model/index.ts';
-import { endpointsOf, modelWith, routeNamed } from '../../src/stream/model.testing.ts';
+import { endpointsOf, modelWith, place, routeNamed } from '../../src/stream/model.testing.ts';
 import { Folder, startController, type Controller } from '../../src/stream/stage.testing.ts';
+import { RedisServer, withoutRedis } from '../../src/store/redisServer.testing.ts';
 import { freePorts, listenOnLoopback } from '../support/loopback.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { ask } from './http.testing.ts';
@@ -249,3 +250,43 @@ test('an unsafe cache folder is an error at the start', async (t) => {
   assert.equal(code, 3);
   assert.match(err, /shorter than 32 bytes/);
 });
+
+test(
+  'a proxy continues the shared limit of another one, in a store that wants the password of a mounted Secret',
+  { skip: withoutRedis },
+  async (t) => {
+    const redis = await RedisServer.start([
+      // A key without the prefix would be refused.
+      ...['--user', 'default', 'on', '>of-the-store', '~east:ns/gw:*', '&east:ns/gw:*', '+@all'],
+    ]);
+    t.after(() => redis.close());
+    const { folder, controller, start } = await stage(t);
+    const one = await app(t, 'one');
+    const [port = 0] = await freePorts(1);
+    const files = join(folder.path, 'store');
+    mkdirSync(files);
+    writeFileSync(join(files, 'password'), 'of-the-store\n');
+    const limit = { maxTokens: 2, tokensPerFill: 1, fillInterval: 3_600_000, maxKeys: 1, scope: 'global' };
+    const policies = [
+      { name: 'localRateLimit', settings: { limits: [limit] }, place, guarded: true as const },
+    ];
+    say(controller, on(port, modelWith([{ ...routeNamed('a', '/'), policies }])), [one]);
+    const startWithStore = async (): Promise<GatewayProcess> => {
+      const gateway = await start(
+        `--store=redis://127.0.0.1:${String(redis.port)}`,
+        '--store-prefix=east:ns/gw:',
+        `--store-files=${files}`,
+      );
+      await until('the model to be in use', () => synchronized(gateway));
+      assert.equal(await gateway.metric('portcullis_store_connected'), 1);
+      return gateway;
+    };
+    const status = async (): Promise<number> => (await ask(`http://127.0.0.1:${String(port)}/`)).status;
+
+    await using first = await startWithStore();
+    assert.equal(await status(), 200);
+    await first.stop();
+    await using second = await startWithStore();
+    assert.deepEqual([await status(), await status()], [200, 429], second.log());
+  },
+);

@@ -10,6 +10,7 @@ import type { Installation, ProxyRequest } from './request.ts';
 export const tokenAudience = 'portcullis.dev/controller';
 const tokenFolder = '/var/run/secrets/portcullis.dev/token';
 const trustFolder = '/var/run/secrets/portcullis.dev/trust';
+const storeFolder = '/var/run/secrets/portcullis.dev/store';
 const cacheFolder = '/var/cache/portcullis';
 /** Not root, and nobody else on a node. */
 const user = 65_532;
@@ -63,6 +64,7 @@ export interface PodPlan {
   readonly security?: object;
   readonly spread?: object;
   readonly env?: readonly object[];
+  readonly args?: readonly string[];
   readonly mounts?: readonly object[];
   readonly volumes?: readonly object[];
 }
@@ -95,6 +97,21 @@ function planOf(request: ProxyRequest, selector: object): PodPlan {
         valueFrom: { fieldRef: { fieldPath: "metadata.labels['topology.kubernetes.io/zone']" } },
       },
     ],
+    ...storeOf(request),
+  };
+}
+
+/** The store of the parameters. Each Gateway has keys of its own there. */
+function storeOf({ gateway, parameters }: ProxyRequest): Pick<PodPlan, 'args' | 'mounts' | 'volumes'> {
+  if (parameters.store === undefined) return {};
+  const { namespace = '', name } = gateway.metadata;
+  const { url, secretName, keyPrefix = 'portcullis:' } = parameters.store.redis;
+  const args = [`--store=${url}`, `--store-prefix=${keyPrefix}${namespace}/${name}:`];
+  if (secretName === undefined) return { args };
+  return {
+    args: [...args, `--store-files=${storeFolder}`],
+    mounts: [{ name: 'store', mountPath: storeFolder, readOnly: true }],
+    volumes: [{ name: 'store', secret: { secretName, defaultMode: 0o440 } }],
   };
 }
 
@@ -140,7 +157,7 @@ export function podOf(plan: PodPlan): object {
   };
 }
 
-function containerOf({ model, parameters, installation, env = [], mounts = [] }: PodPlan): object {
+function containerOf({ model, parameters, installation, env = [], args = [], mounts = [] }: PodPlan): object {
   const { image = installation.image, imagePullPolicy = installation.imagePullPolicy } = parameters;
   const { stats, readiness } = operatorPorts;
   const probe = (path: string): object => ({ httpGet: { path, port: 'readiness' } });
@@ -160,6 +177,7 @@ function containerOf({ model, parameters, installation, env = [], mounts = [] }:
       `--admin=${adminSocket}`,
       `--stats=[::]:${String(stats)}`,
       `--readiness=[::]:${String(readiness)}`,
+      ...args,
     ],
     env: [
       { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },

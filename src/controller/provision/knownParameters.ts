@@ -34,6 +34,9 @@ export class KnownParameters {
         name,
         ...(found === undefined || !('problem' in found) ? {} : { problem: found.problem }),
         ...rightsOf(found),
+        ...(found !== undefined && 'parameters' in found && found.parameters.store !== undefined
+          ? { store: true as const }
+          : {}),
       };
     });
   }

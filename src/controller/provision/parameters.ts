@@ -133,6 +133,34 @@ const mcp = z
   )
   .describe('What McpBackends may ask of the Gateway.');
 
+const store = z
+  .strictObject({
+    redis: z
+      .strictObject({
+        url: z
+          .string()
+          .max(1_024)
+          .regex(/^rediss?:\/\/[^@?#\s]+$/, {
+            error: 'expected redis://host:port, or rediss:// for TLS, without a user and a password',
+          })
+          .describe('Address of the server: redis://host:port/database, or rediss:// for TLS.'),
+        secretName: name
+          .optional()
+          .describe(
+            'Secret in the namespace of the Gateway: `username`, `password`, `ca.crt`, `tls.crt`, `tls.key`, each if needed.',
+          ),
+        keyPrefix: z
+          .string()
+          .regex(/^[\x21-\x7e]{0,64}$/, { error: 'expected at most 64 visible characters of ASCII' })
+          .optional()
+          .describe(
+            'Begins every key, before the namespace and the name of the Gateway; `portcullis:` unless given.',
+          ),
+      })
+      .describe('A server of Redis or Valkey.'),
+  })
+  .describe('Place of the state that the proxies of a Gateway share; without it each proxy has its own.');
+
 export const parametersSchema = z
   .strictObject({
     image: z.string().min(1).max(1_024).optional().describe('That of the controller unless given.'),
@@ -144,6 +172,7 @@ export const parametersSchema = z
     logFormat: z.enum(['text', 'json']).optional(),
     service: service.optional(),
     mcp: mcp.optional(),
+    store: store.optional(),
     autoscaling: autoscaling.optional(),
     disruptionBudget: disruptionBudget.optional(),
     networkPolicy: networkPolicy.optional(),

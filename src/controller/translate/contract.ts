@@ -60,6 +60,8 @@ export interface Parameters {
   readonly problem?: string;
   /** The rights that it gives McpBackends, if it names any. */
   readonly mcp?: McpRights;
+  /** It names a store that the proxies of a Gateway share. */
+  readonly store?: true;
 }
 
 /**

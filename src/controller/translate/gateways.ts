@@ -9,7 +9,7 @@ import { isInsecure, keyPairFor } from './listenerTls.ts';
 import { byAge, GATEWAY_GROUP, keyOfNamed, type Lookup } from './lookup.ts';
 import { selects } from './selector.ts';
 import { namespaceOf, type GatewayState, type SetState } from './state.ts';
-import { parametersProblem } from './parameters.ts';
+import { parametersProblem, type GatewayParameters } from './parameters.ts';
 
 /** The ListenerSets by `namespace/name` of the Gateway they belong to, the first in order first. */
 export function setsByGateway(
@@ -39,7 +39,7 @@ export function readGateway(
   gateway: Gateway,
   sets: readonly ListenerSet[],
   classProblem: Problem | undefined,
-  parameters: readonly Parameters[],
+  parameters: GatewayParameters,
   lookup: Lookup,
   guard: Guard,
 ): GatewayState {
@@ -47,7 +47,8 @@ export function readGateway(
   const listeners = gateway.spec.listeners.map((spec) =>
     readListener(spec, { kind: 'Gateway', object: gateway }, gateway, lookup, budget),
   );
-  const refused = classProblem ?? refusal(gateway, parameters);
+  const refused = classProblem ?? refusal(gateway, parameters.known);
+  const { ofClass, ofGateway } = parameters.of(gateway);
   const states: SetState[] = [];
   for (const set of sets) {
     guard('ListenerSet', set, () => {
@@ -68,6 +69,7 @@ export function readGateway(
     refused,
     client: clientCertificate(gateway, lookup),
     lookup,
+    hasStore: (ofGateway?.store ?? ofClass?.store) === true,
     insecure: isInsecure(gateway),
     endpoints: new Set(),
     waits: false,

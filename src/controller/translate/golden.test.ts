@@ -130,7 +130,9 @@ for (const name of cases) {
       // It survives JSON, and every port is free.
       const sent = JSON.parse(JSON.stringify(joinEndpoints(model, endpoints))) as Model;
       await plane.plane.apply({ ...sent, binds: sent.binds.map((bind) => ({ ...bind, port: 0 })) });
-      assert.deepEqual(plane.plane.broken, []);
+      // The plane of a test has no store; a proxy has one, see test/e2e/proxy.test.ts.
+      const wrong = plane.plane.broken.filter(({ problem }) => !problem.includes('needs config.store'));
+      assert.deepEqual(wrong, []);
     }
   });
 }

@@ -13,7 +13,7 @@ import { mcpBackendStatus } from './mcpStatus.ts';
 import { McpPods } from './mcpPods.ts';
 import { GatewayRights } from './mcpRights.ts';
 import { byAge, keyOfNamed, Lookups, newAsked, type Asked, type Lookup } from './lookup.ts';
-import { parametersProblem } from './parameters.ts';
+import { GatewayParameters, parametersProblem } from './parameters.ts';
 import { GatewayPolicies } from './policies.ts';
 import { gatewayPolicyStatus } from './policyStatus.ts';
 import { placeRoute, type KindedRoute } from './routes.ts';
@@ -100,6 +100,7 @@ class Run {
   private readonly options: TranslateOptions;
   private readonly part: Part | undefined;
   private readonly lookups: Lookups;
+  private readonly parameters: GatewayParameters;
   private readonly asked = {
     gateways: new Map<string, Asked>(),
     gatewayPolicies: new Map<string, Asked>(),
@@ -114,6 +115,7 @@ class Run {
     this.options = options;
     this.part = part;
     this.lookups = new Lookups(objects, this.guard);
+    this.parameters = new GatewayParameters(objects.gatewayClasses, options.parameters);
   }
 
   translate(): Traced {
@@ -225,15 +227,15 @@ class Run {
         const own = sets.get(key) ?? [];
         const wrong = classes.get(gatewayClassName);
         const lookup = this.lookupOf('gateways', gateway);
-        states.push(readGateway(gateway, own, wrong, this.options.parameters, lookup, this.guard));
+        states.push(readGateway(gateway, own, wrong, this.parameters, lookup, this.guard));
       });
     }
     return states;
   }
 
   private routes(gateways: readonly GatewayState[], { backendTls, policies, mcp, troubles }: Beside): void {
-    const { controllerName, now, parameters, pods } = this.options;
-    const rights = new GatewayRights(this.objects.gatewayClasses, parameters);
+    const { controllerName, now, pods } = this.options;
+    const rights = new GatewayRights(this.parameters);
     const services = new BackendResolver(backendTls);
     const tools = {
       parents: parentsOf(gateways),

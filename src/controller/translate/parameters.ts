@@ -1,4 +1,4 @@
-import type { Reference } from '../types/index.ts';
+import type { Gateway, GatewayClass, Reference } from '../types/index.ts';
 import { problem, type Problem } from './conditions.ts';
 import type { Parameters } from './contract.ts';
 import { written } from './grants.ts';
@@ -19,4 +19,33 @@ export function parametersProblem(reference: Reference, known: readonly Paramete
   const what = `${written(kind, namespace, name)} of group ${group === '' ? 'core' : group}`;
   if (found === undefined) return problem('InvalidParameters', `${what}: there is none that can be used`);
   return found.problem === undefined ? undefined : problem('InvalidParameters', `${what}: ${found.problem}`);
+}
+
+/** The parameters that hold for a Gateway; where both say something, its own count. */
+export interface ParametersOf {
+  readonly ofClass: Parameters | undefined;
+  readonly ofGateway: Parameters | undefined;
+}
+
+/** The parameters of Gateways, and of their classes. */
+export class GatewayParameters {
+  private readonly classes: ReadonlyMap<string, GatewayClass>;
+  readonly known: readonly Parameters[];
+
+  constructor(classes: readonly GatewayClass[], known: readonly Parameters[]) {
+    this.classes = new Map(classes.map((one) => [one.metadata.name, one]));
+    this.known = known;
+  }
+
+  of({ metadata, spec }: Gateway): ParametersOf {
+    const own = spec.infrastructure?.parametersRef;
+    return {
+      ofClass: this.follow(this.classes.get(spec.gatewayClassName)?.spec.parametersRef),
+      ofGateway: this.follow(own === undefined ? undefined : { ...own, namespace: metadata.namespace ?? '' }),
+    };
+  }
+
+  private follow(reference: Reference | undefined): Parameters | undefined {
+    return reference && findParameters(reference, this.known);
+  }
 }

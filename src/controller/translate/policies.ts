@@ -6,7 +6,7 @@ import { written } from './grants.ts';
 import type { Guard } from './guard.ts';
 import { byAge, GATEWAY_GROUP, keyOfNamed, type Lookup } from './lookup.ts';
 import { POLICY_GROUP, schemaOf, targetKind } from './policyKinds.ts';
-import { nothing, over, type Holding, type Level } from './policyLevel.ts';
+import { nothing, over, servedBy, storeProblems, type Holding, type Level } from './policyLevel.ts';
 import { readPolicies } from './policyReading.ts';
 import { nameOf, newState, note, noteGateway, type GatewayPolicyState } from './policyState.ts';
 import type { GatewayState, ListenerState, RouteKind } from './state.ts';
@@ -127,7 +127,11 @@ export class GatewayPolicies {
   ): void {
     const target = asked(gateway, group, kind, key);
     for (const { state, target: ref, problems } of this.attached.get(target) ?? [])
-      noteGateway(state, gateway, [...problems, ...sectionProblems(ref, sections)]);
+      noteGateway(state, gateway, [
+        ...problems,
+        ...sectionProblems(ref, sections),
+        ...storeProblems(state, gateway),
+      ]);
   }
 
   noteGateway(gateway: GatewayState): void {
@@ -171,7 +175,8 @@ export class GatewayPolicies {
   private level(gateway: GatewayState, group: string, kind: string, key: string, section = ''): Level {
     const target = asked(gateway, group, kind, key);
     // Most targets have none.
-    return this.attached.has(target) ? (this.levels.get(`${target} ${section}`) ?? nothing) : nothing;
+    if (!this.attached.has(target)) return nothing;
+    return servedBy(gateway, this.levels.get(`${target} ${section}`) ?? nothing);
   }
 
   private add(state: GatewayPolicyState): void {

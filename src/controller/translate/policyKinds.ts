@@ -20,7 +20,7 @@ export const requestPolicies: readonly PolicyName[] = policiesOn('route').filter
   (name) => factsOf(name)?.fileOnly !== true,
 );
 
-/** The setting that needs a store, which the proxies of a cluster do not have; undefined where there is none. */
+/** The setting that needs a store beside the proxies; undefined where there is none. */
 export function sharedSetting(name: string, settings: unknown): string | undefined {
   const limits = isRecord(settings) && Array.isArray(settings['limits']) ? settings['limits'] : [];
   for (const { policy, field, value } of stateSharers)

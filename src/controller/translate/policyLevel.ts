@@ -4,6 +4,7 @@ import { isRecord } from '../api/object.ts';
 import { problem, type Problem } from './conditions.ts';
 import type { ReadPolicy } from './policyReading.ts';
 import { nameOf, type GatewayPolicyState } from './policyState.ts';
+import type { GatewayState } from './state.ts';
 
 /** A policy that holds somewhere. */
 export interface Holding {
@@ -20,6 +21,33 @@ export const nothing: Level = new Map();
 export function over(inherited: Level, closer: Level): Level {
   if (closer.size === 0) return inherited;
   return inherited.size === 0 ? closer : new Map([...inherited, ...closer]);
+}
+
+/** The problems of policies that need a store, at a Gateway whose proxies have none. */
+export function storeProblems(
+  { policies }: Pick<GatewayPolicyState, 'policies'>,
+  gateway: GatewayState,
+): readonly Problem[] {
+  return [...policies].flatMap(([name, read]) => storeProblem(name, read, gateway) ?? []);
+}
+
+function storeProblem(name: string, read: ReadPolicy, { hasStore, key }: GatewayState): Problem | undefined {
+  if (hasStore || 'reason' in read || read.shared === undefined) return undefined;
+  return problem(
+    'Invalid',
+    `${name}: ${read.shared} needs a store, and the PortcullisParameters of Gateway ${key} name none`,
+  );
+}
+
+/** The policies as the proxies of the Gateway can serve them. */
+export function servedBy(gateway: GatewayState, level: Level): Level {
+  if (gateway.hasStore) return level;
+  let served: Map<string, Holding> | undefined;
+  for (const [name, { read, state }] of level) {
+    const why = storeProblem(name, read, gateway);
+    if (why !== undefined) (served ??= new Map(level)).set(name, { read: why, state });
+  }
+  return served ?? level;
 }
 
 /** The policies in the words of the model; one that cannot be used closes what it is for. */

@@ -11,7 +11,13 @@ import { keySetUrl, keySetUrlRule, requestPolicyNamed, schemaOf, sharedSetting }
 import { said } from './settings.ts';
 
 /** Settings as the model has them, or why they cannot be used. */
-export type ReadPolicy = { readonly settings: unknown } | Problem;
+export type ReadPolicy =
+  | {
+      readonly settings: unknown;
+      /** The setting that only proxies with a store can serve. */
+      readonly shared?: string;
+    }
+  | Problem;
 
 /** By name of the policy. */
 export type ReadPolicies = ReadonlyMap<string, ReadPolicy>;
@@ -58,10 +64,9 @@ function read(name: string, value: unknown, texts: Texts): ReadPolicy {
     const result = schema.safeParse(policy === undefined ? value : inForm(policy, value, texts));
     if (!result.success) return invalid(`${name}: ${said(result.error.issues as z.core.$ZodIssue[])}`);
     const shared = sharedSetting(name, result.data);
-    if (shared !== undefined) return invalid(`${name}: ${shared} needs a store, which proxies do not have`);
     const url = keySetUrls(result.data).find((one) => !keySetUrl.test(one));
     return url === undefined
-      ? { settings: result.data }
+      ? { settings: result.data, ...(shared === undefined ? {} : { shared }) }
       : invalid(`${name}: keys from ${url}: ${keySetUrlRule}`);
   } catch (error) {
     if (error instanceof Unusable) return invalid(error.message);

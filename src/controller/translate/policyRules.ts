@@ -6,7 +6,16 @@ import { written } from './grants.ts';
 import type { GatewayPolicies, Section } from './policies.ts';
 import { BackendPolicies } from './policyBackends.ts';
 import { aboutForwarding, backendSteps, POLICY_GROUP, requestPolicies } from './policyKinds.ts';
-import { nothing, over, prefixReplacers, usesOf, type Holding, type Level } from './policyLevel.ts';
+import {
+  nothing,
+  over,
+  prefixReplacers,
+  servedBy,
+  storeProblems,
+  usesOf,
+  type Holding,
+  type Level,
+} from './policyLevel.ts';
 import { nameOf, noteGateway } from './policyState.ts';
 import { namespaceOf, type RouteKind } from './state.ts';
 
@@ -105,7 +114,8 @@ export class RulePolicies {
       return problem('InvalidKind', `${what} of group ${group || 'core'} is no filter`);
     const state = this.policies.extension(`${namespace}/${name}`, this.asker.gateway);
     if (state === undefined) return problem('FilterNotFound', `${what}: there is none`);
-    if (this.asker.attached) noteGateway(state, this.asker.gateway);
+    const { gateway } = this.asker;
+    if (this.asker.attached) noteGateway(state, gateway, storeProblems(state, gateway));
     const possible = where === 'rule' ? requestPolicies : backendSteps;
     const level = new Map<string, Holding>();
     for (const [policy, read] of state.policies) {
@@ -115,7 +125,7 @@ export class RulePolicies {
     }
     if (!prefixed && prefixReplacers(level).length > 0)
       return problem('InvalidFilter', `${what}: path.prefix needs PathPrefix in every match of the rule`);
-    const uses = usesOf(level);
+    const uses = usesOf(servedBy(gateway, level));
     return 'reason' in uses ? problem('InvalidFilter', uses.message) : uses;
   }
 }

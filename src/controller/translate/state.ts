@@ -63,6 +63,8 @@ export interface GatewayState {
   readonly client: { readonly cert: Pem; readonly key: Pem } | Problem | undefined;
   /** The other objects; it notes which of them matter to this Gateway. */
   readonly lookup: Lookup;
+  /** Its proxies share a store. */
+  readonly hasStore: boolean;
   /** Takes clients without, or with any, certificate. */
   readonly insecure: boolean;
   /** Keys of the endpoint lists that its routes use. */
