@@ -27,6 +27,8 @@ const addresses = new Set(['ip', 'cidr']);
 export class Analysis {
   /** Dotted names of the variables used, as far as they are constant. */
   readonly used = new Set<string>();
+  /** How often a declared object is used as a value of its own. */
+  private readonly ofWholes = new Map<string, number>();
   /** Ids of the expressions that are a map of header fields. */
   readonly headers = new Set<bigint>();
   /** Does it come to something else each time? */
@@ -37,6 +39,11 @@ export class Analysis {
   constructor(parsed: Parsed, variables: Members) {
     this.variables = variables;
     this.positions = parsed.sourceInfo?.positions ?? {};
+  }
+
+  /** Declared objects that are used as values of their own, not only for a member. */
+  get wholes(): readonly string[] {
+    return [...this.ofWholes].flatMap(([path, uses]) => (uses > 0 ? [path] : []));
   }
 
   /** @throws Refusal */
@@ -81,7 +88,9 @@ export class Analysis {
         if (node.value.operand === undefined) this.refuse(expr, 'incomplete member access');
         const operand = this.fact(node.value.operand, scope);
         const member = this.member(expr, operand, node.value.field);
-        return node.value.testOnly ? { ...unknown, type: 'bool' } : member;
+        if (!node.value.testOnly) return member;
+        this.countWhole(member, -1);
+        return { ...unknown, type: 'bool' };
       }
       case 'callExpr':
         return this.call(expr, scope);
@@ -127,7 +136,14 @@ export class Analysis {
       this.refuse(expr, `${path} is known, but not built yet: ${declared.why}`, true);
     this.used.add(path);
     const type = declared.kind === 'value' ? declared.type : 'map';
-    return { ...unknown, type, declared, path };
+    const fact = { ...unknown, type, declared, path };
+    this.countWhole(fact, 1);
+    return fact;
+  }
+
+  private countWhole({ declared, path }: Fact, more: 1 | -1): void {
+    if (declared?.kind !== 'object' || path === undefined) return;
+    this.ofWholes.set(path, (this.ofWholes.get(path) ?? 0) + more);
   }
 
   /** `operand.name` or `operand["name"]`. */
@@ -137,7 +153,10 @@ export class Analysis {
       if (!Object.hasOwn(declared.members, name))
         this.refuse(expr, `${path} has no member ${name}; it has ${known(declared.members).join(', ')}`);
       // A variable that a form bound to the whole object needs the whole object.
-      if (operand.bound !== true) this.used.delete(path);
+      if (operand.bound !== true) {
+        this.used.delete(path);
+        this.countWhole(operand, -1);
+      }
       const fact = this.declared(expr, `${path}.${name}`, declared.members[name] as Declared);
       return operand.bound === true ? { ...fact, bound: true } : fact;
     }
@@ -201,7 +220,8 @@ export class Analysis {
     const { name, least, most } = form;
     if (args.length < least || args.length > most)
       this.refuse(expr, `${name} takes ${least === most ? least : `${least} to ${most}`} arguments`);
-    if (name === 'variables') for (const one of known(this.variables)) this.used.add(one);
+    if (name === 'variables')
+      for (const one of known(this.variables)) this.declared(expr, one, this.variables[one] as Declared);
     const on = form.method && target !== undefined ? this.fact(target, scope) : undefined;
     const loops = name === 'mapValues' || name === 'filterKeys';
     if (loops && !isType(on, 'map')) this.refuse(expr, `${name} wants a map, found ${on?.type}`);

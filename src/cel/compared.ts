@@ -16,6 +16,19 @@ export function comparedTexts(source: string, variables: ReadonlySet<string>): r
   return [...found];
 }
 
+/** All texts and names of members in an expression: it looks up members by these names, unless it computes them. */
+export function namesIn(source: string): readonly string[] {
+  const found = new Set<string>();
+  const visit = (expr: Expr): void => {
+    const text = stringConstant(expr);
+    if (text !== undefined) found.add(text);
+    if (expr.exprKind.case === 'selectExpr') found.add(expr.exprKind.value.field);
+    for (const child of children(expr)) visit(child);
+  };
+  visit(parse(source).expr);
+  return [...found];
+}
+
 const equalities: ReadonlySet<string> = new Set(['_==_', '_!=_']);
 
 function collect(expr: Expr, variables: ReadonlySet<string>, found: Set<string>): void {

@@ -2,7 +2,7 @@ import { parse, type CelInput } from '@bufbuild/cel';
 import { Analysis } from './analyse.ts';
 import { Refusal, type CelProblem, type Members } from './declare.ts';
 import { planned } from './evaluate/plan.ts';
-import { Failure } from './failure.ts';
+import { Failure, unknown } from './failure.ts';
 import { checkLimits, limits, metered, type Meter } from './limits.ts';
 import { lowerHeaderNames } from './rewrite.ts';
 
@@ -11,6 +11,8 @@ export interface Program {
   readonly source: string;
   /** Dotted names of the declared variables it reads, such as `jwt` or `mcp.tool.name`. */
   readonly variables: readonly string[];
+  /** Declared objects that it uses as values of their own, such as `request` in `size(request)`. */
+  readonly wholes: readonly string[];
   /** Does it read `name` or a member of it? */
   uses(name: string): boolean;
   /** Name of the result's CEL type; `dyn` where only the run decides. */
@@ -23,10 +25,13 @@ export interface Program {
    * Evaluates it. `context` holds each declared top-level name; leave out those that have no value now. The work is
    * taken from `meter`, which all expressions of one request share.
    * Never throws: a failed evaluation (missing member, wrong type, too many steps) returns an Error, and a `WorkSpent`
-   * where the meter has no work left.
+   * where the meter has no work left. Returns `unknownValue` where the result depends on an unknown value of the context.
    */
   run(context: CelContext, meter: Meter): unknown;
 }
+
+/** In place of a value of the context that is not known yet. As a result it is neither a value nor an Error. */
+export const unknownValue: CelInput = unknown as unknown as CelInput;
 
 /** Values by top-level name, made with `toCel` or as Maps, strings, bigints and booleans. */
 export type CelContext = Readonly<Record<string, CelInput>>;
@@ -57,13 +62,14 @@ function compiled(source: string, variables: Members): Program {
   return {
     source,
     variables: used,
+    wholes: analysis.wholes,
     uses: (name) => used.some((path) => path === name || path.startsWith(`${name}.`)),
     type: fact.type,
     isVolatile: analysis.isVolatile,
     canBeTrue: fact.canBeTrue && (fact.type === 'bool' || fact.type === 'dyn'),
     run(context, meter) {
       const value = metered(meter, run, context);
-      return value instanceof Failure ? value.error : value;
+      return value instanceof Failure && value !== unknown ? value.error : value;
     },
   };
 }

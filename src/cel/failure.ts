@@ -20,6 +20,12 @@ export class Failure {
   }
 }
 
+/**
+ * Stands for a value that is not known yet. An expression that depends on it is unknown, too: neither a value nor a
+ * failure. As in cel-go, an unknown operand of `&&` and `||` outweighs a failure, and a deciding one outweighs both.
+ */
+export const unknown: Failure = new Failure('the value is not known yet');
+
 /** Only until the run ends: what runs out of steps fails as a whole. */
 export const outOfSteps = new Failure('out of steps');
 

@@ -53,7 +53,8 @@ export class WorkSpent extends Error {
 
 const spentNow = new WorkSpent(true);
 const spentBefore = new WorkSpent(false);
-const outOfSteps = new Error(`more than ${limits.steps} comprehension steps`);
+/** An expression failed because its loops took too many steps. */
+export const stepsSpent: Error = new Error(`more than ${limits.steps} comprehension steps`);
 
 // Evaluation is synchronous, so one meter at a time is read.
 let work = 0;
@@ -74,7 +75,7 @@ export function metered<Context>(
   try {
     const value = plan(context);
     if (work < 0) return spentNow;
-    return steps < 0 ? outOfSteps : value;
+    return steps < 0 ? stepsSpent : value;
   } catch (error) {
     if (work < 0) return spentNow;
     return errorOf(error);

@@ -13,6 +13,38 @@ export interface McpItem {
   readonly name: string;
 }
 
+/** A JSON value. Whole numbers are `bigint`, whatever they are written like (`1`, `1.0`, `1e2`). */
+export type PlainValue = null | boolean | string | bigint | number | readonly PlainValue[] | PlainObject;
+export type PlainObject = ReadonlyMap<string, PlainValue>;
+
+/** The conditions for reading a JSON value. */
+export interface PlainReading {
+  /**
+   * Takes units of work (about 10 ns each) for what is read next.
+   * @returns false to stop
+   */
+  readonly spend: (units: number) => boolean;
+  /** Names that members are looked up by: a member that differs from one of them in case only has two readings. */
+  readonly names: ReadonlySet<string>;
+}
+
+/** One use of an item, for rules about more than the item. A list uses no item. */
+export interface ItemCall {
+  readonly method: string;
+  /** As the client sends it; undefined outside of sessions. */
+  readonly sessionId: string | undefined;
+  /** Reads the arguments of `tools/call`; absent where the message has none to judge. */
+  readonly readArguments?: (
+    reading: PlainReading,
+  ) => { readonly value: PlainValue } | { readonly fault: string };
+  /** The task that the message is about. Its item was called before, with arguments that were judged then. */
+  readonly task?: {
+    /** As the server calls it. */
+    readonly name: string;
+    readonly target: string;
+  };
+}
+
 /** The reason why a caller may not use an item. */
 export interface ItemRefusal {
   /** The policy that holds the rule; absent where a setting of the backend refuses, such as a view. */
@@ -21,6 +53,8 @@ export interface ItemRefusal {
   readonly rule: string;
   /** The place of the rule below its policy, such as `.rules[0]`. */
   readonly place?: string;
+  /** The reason why no rule can judge the arguments of the call. */
+  readonly fault?: string;
 }
 
 /** The way in which a request for this caller reaches a target over the network. */
@@ -76,10 +110,10 @@ export interface Caller {
    */
   readonly expiresAt?: number;
   /**
-   * The reason why the caller may neither see nor use the item; undefined where the rules allow it. Absent where the
-   * route has no rule about items.
+   * The reason why the caller may not use the item, or without a call: not see it. Undefined where the rules allow it:
+   * without a call, where they may allow some call of it. Absent where the route has no rule about items.
    */
-  readonly refusalOf?: (item: McpItem) => ItemRefusal | undefined;
+  readonly refusalOf?: (item: McpItem, call?: ItemCall) => ItemRefusal | undefined;
   /**
    * The basis of `refusalOf` so far; undefined where its rules look at more of the request, or were too much work for
    * them. Absent like `refusalOf`.

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { KeySets } from '../auth/index.ts';
 import type { HeaderEdits, HeaderLine, HttpRequest, Reply } from '../http/index.ts';
 import type { HttpBackend } from '../model/index.ts';
-import type { ItemRefusal, McpItem } from '../mcp/contract.ts';
+import type { ItemCall, ItemRefusal, McpItem } from '../mcp/contract.ts';
 import type { Logger } from '../telemetry/index.ts';
 
 /**
@@ -215,8 +215,8 @@ export interface Steps {
     name: string,
     resourcePath: string,
   ): Reply | undefined | Promise<Reply | undefined>;
-  /** The reason why this caller may neither see nor use the item, for lists and for calls; undefined allows it. */
-  refuseMcpItem?(exchange: Exchange, item: McpItem): ItemRefusal | undefined;
+  /** The reason why this caller may not use the item, or without a call: not see it; undefined allows it. */
+  refuseMcpItem?(exchange: Exchange, item: McpItem, call?: ItemCall): ItemRefusal | undefined;
   /** `refuseMcpItem` looks at nothing but the item and `Exchange.identity`. */
   readonly itemsByIdentity?: boolean;
   /** Runs when the head of the answer is known (upstream's or our own), before it is written. */

@@ -1,5 +1,5 @@
 import type { CelList } from '@bufbuild/cel';
-import { Failure, outOfSteps } from '../failure.ts';
+import { Failure, outOfSteps, unknown } from '../failure.ts';
 import { extreme } from './numbers.ts';
 import type { FormName } from '../forms.ts';
 import { charge, takeStep } from '../limits.ts';
@@ -28,7 +28,7 @@ export const formSteps: Readonly<Record<FormName, (parts: Parts) => Step>> = {
       let result: unknown = noValue;
       for (const arg of args) {
         const value = arg(frame);
-        if (value !== null && !isFailure(value)) return value;
+        if (value !== null && (value === unknown || !isFailure(value))) return value;
         if (result !== null) result = value;
       }
       return result;

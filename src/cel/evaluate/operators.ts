@@ -1,5 +1,5 @@
 import { isCelList, type CelList } from '@bufbuild/cel';
-import { Failure } from '../failure.ts';
+import { Failure, unknown } from '../failure.ts';
 import { charge } from '../limits.ts';
 import { contained, same } from './compare.ts';
 import { isFailure, type Step } from './frame.ts';
@@ -106,7 +106,8 @@ export function logical(decides: boolean, operands: readonly Step[]): Step {
     for (const operand of operands) {
       const value = operand(frame);
       if (value === decides) return decides;
-      if (value !== !decides) failure ??= isFailure(value) ? value : mismatch;
+      if (value === unknown) failure = unknown;
+      else if (value !== !decides) failure ??= isFailure(value) ? value : mismatch;
     }
     return failure ?? !decides;
   };

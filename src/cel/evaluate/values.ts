@@ -1,6 +1,6 @@
 import { celList, celMap, isCelList, isCelMap, isCelUint } from '@bufbuild/cel';
 import type { CelInput, CelList, CelMap, CelValue } from '@bufbuild/cel';
-import { Failure } from '../failure.ts';
+import { Failure, unknown } from '../failure.ts';
 import { charge } from '../limits.ts';
 
 /** Lists and maps in both of their forms: plain ones from the context, the library's from its functions. */
@@ -74,7 +74,7 @@ function inMap(value: unknown, key: bigint | number | boolean): unknown {
 }
 
 /** `has(value.name)`: is the key there, whatever its value? (The library takes a key that holds null for absent.) */
-export function holds(value: unknown, name: string): boolean {
-  if (value instanceof Map) return value.has(name);
+export function holds(value: unknown, name: string): boolean | Failure {
+  if (value instanceof Map) return value.get(name) === unknown ? unknown : value.has(name);
   return isCelMap(value) && value.get(name) !== undefined;
 }

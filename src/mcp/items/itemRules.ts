@@ -1,6 +1,6 @@
 /** The one place that asks the rules and the view about an item: every name is judged in all of its readings. */
 
-import type { Caller, ItemRefusal, McpItem, RulesBasis } from '../contract.ts';
+import type { Caller, ItemCall, ItemRefusal, McpItem, RulesBasis } from '../contract.ts';
 import type { ItemView } from './itemView.ts';
 import { expandTemplate, readingsOf } from './nameReadings.ts';
 
@@ -46,19 +46,22 @@ export class ItemRules {
     return this.caller.refusalOf === undefined ? noRules : this.caller.rulesBasis?.();
   }
 
-  /** Do the rules allow the item, whatever reading of its name the server takes? */
+  /** Do the rules let the caller see the item, whatever reading of its name the server takes? */
   allows(item: ItemName): boolean {
     return this.refusalOf(item) === undefined;
   }
 
-  /** The reason why the rules refuse the item in one of the readings of its name; undefined where they allow it. */
-  refusalOf({ kind, target, name, template = false }: ItemName): ItemRefusal | undefined {
+  /**
+   * The reason why the rules refuse the item in one of the readings of its name; undefined where they allow it.
+   * @param call of the item; without one, the rules say whether the caller may see the item
+   */
+  refusalOf({ kind, target, name, template = false }: ItemName, call?: ItemCall): ItemRefusal | undefined {
     const readings = readingsOf(kind, name, template);
     if (readings === undefined) return ambiguousName;
     for (const reading of readings) {
       const item: McpItem = { kind, target, name: reading };
       if (this.view?.shows(item) === false) return hiddenByView;
-      const refusal = this.caller.refusalOf?.(item);
+      const refusal = this.caller.refusalOf?.(item, call);
       if (refusal !== undefined) return refusal;
     }
     return undefined;
@@ -69,9 +72,10 @@ export class ItemRules {
     target: string,
     template: string,
     values: ReadonlyMap<string, string>,
+    call?: ItemCall,
   ): ItemRefusal | undefined {
     const name = expandTemplate(template, values);
     if (name === undefined) return ambiguousName;
-    return this.refusalOf({ kind: 'resource', target, name, template: true });
+    return this.refusalOf({ kind: 'resource', target, name, template: true }, call);
   }
 }

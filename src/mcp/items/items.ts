@@ -46,6 +46,9 @@ const places: ReadonlyMap<string, Place> = new Map([
   ['resources/unsubscribe', { kind: 'resource', member: 'uri' }],
 ]);
 
+/** Requests that name an item. */
+export const itemMethods: readonly string[] = [...places.keys(), 'completion/complete'];
+
 /** `ref.type` of completion/complete. */
 const references: ReadonlyMap<string, Place> = new Map([
   ['ref/prompt', { kind: 'prompt', member: 'name' }],

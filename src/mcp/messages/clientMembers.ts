@@ -13,7 +13,7 @@ const watch = (
 const task = watch(['taskId']);
 const named = ['name', 'uri', 'level', 'cursor', 'requestId', 'protocolVersion', 'taskId'];
 
-const body = watch([...named, 'requestState', 'inputResponses', 'notifications'], {
+const body = watch([...named, 'arguments', 'requestState', 'inputResponses', 'notifications'], {
   task,
   _meta: watch(['progressToken', ...Object.values(metaKeys)], {
     'io.modelcontextprotocol/related-task': task,

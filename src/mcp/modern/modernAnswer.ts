@@ -1,6 +1,6 @@
 import { GatewayError } from '../../errors.ts';
 import type { HttpReply } from '../../http/index.ts';
-import type { ItemRefusal } from '../contract.ts';
+import type { ItemCall, ItemRefusal } from '../contract.ts';
 import type { ItemName, ItemRules } from '../items/itemRules.ts';
 import type { ItemNameSource } from '../items/itemVisibility.ts';
 import { cut, readEnvelope, stringValue, memberOf, type Envelope, type RpcId } from '../json/envelope.ts';
@@ -82,8 +82,9 @@ export class ModernAnswer implements CallAnswer, Parked {
     round: Round,
     answers: ReadonlyMap<string, string>,
     itemRules: ItemRules | undefined,
+    call: ItemCall,
   ): ItemRefusal | undefined {
-    const refused = this.item && itemRules?.refusalOf(this.item);
+    const refused = this.item && itemRules?.refusalOf(this.item, call);
     if (refused !== undefined) {
       this.expired();
       return refused;

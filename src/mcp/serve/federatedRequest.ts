@@ -25,6 +25,7 @@ import {
   noteItem,
   prepareForTarget,
   refusal,
+  taskAsker,
   type Dispatch,
 } from './targetRequest.ts';
 
@@ -108,13 +109,13 @@ const definitionChanged = ({ kind, name }: NamedItem): GatewayError =>
 function prepareTask(x: Dispatch, federation: Federation, request: Envelope, token: Token): () => void {
   const { session, itemRules } = x;
   let hidden: ItemRefusal | undefined;
+  const asker = taskAsker(x, (why) => (hidden = why));
   for (const { ready: target } of federation.all)
     if (
       target !== undefined &&
       session.targets
         .tasksOf(target)
-        .fromClient(request, session.targets.readerOf(target), itemRules, (why) => (hidden = why)) !==
-        undefined
+        .fromClient(request, session.targets.readerOf(target), itemRules, asker) !== undefined
     )
       return prepareForTarget(x, { request, token, target, item: undefined, own: undefined });
   return refusal(x, request, new GatewayError('mcp_unknown_task'), hidden);

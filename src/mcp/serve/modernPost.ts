@@ -20,6 +20,7 @@ import { hasTasks, inputResponses, tasksCapability } from '../modern/questions.t
 import { headerMismatch } from '../modern/requestHeaders.ts';
 import { claimsModern, readRequestMeta, type RequestMeta } from '../modern/requestMeta.ts';
 import { checkCalls, type ClientRequest, type HandlerOptions } from './clientRequest.ts';
+import { itemCallOf } from './itemCall.ts';
 import { ask, send, whenReady, type ModernRequest } from './modernRequest.ts';
 import { listenForNews } from './newsRequest.ts';
 import type { Post } from './readPost.ts';
@@ -113,7 +114,12 @@ function continuesParked(modern: ModernRequest): boolean {
       body: invalidState(cut(message.text, message.idSpan)),
     });
   } else {
-    const refused = found.next(round, inputResponses(message), itemRules);
+    const refused = found.next(
+      round,
+      inputResponses(message),
+      itemRules,
+      itemCallOf(client.request, message),
+    );
     if (refused !== undefined) refuseHidden(modern, refused);
   }
   return true;

@@ -22,6 +22,8 @@ import { clientRequests } from '../messages/mcpMethods.ts';
 import { errorResponse, rpcCodeOf } from '../messages/rpcError.ts';
 import type { Session } from '../session/session.ts';
 import type { TargetConnection } from '../targets/kind/target.ts';
+import { itemCallOf, sessionIdOf } from './itemCall.ts';
+import type { TaskAsker } from '../session/taskIds.ts';
 import type { TaskItem } from '../session/taskRegistry.ts';
 import { ResponseFilters, type ResponseFilter } from '../items/responseFilter.ts';
 
@@ -107,9 +109,12 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
     );
   const reader = session.targets.readerOf(target);
   let hidden: ItemRefusal | undefined;
-  const ofTasks = session.targets
-    .tasksOf(target)
-    .fromClient(request, reader, itemRules, (why) => (hidden = why));
+  const ofTasks = session.targets.tasksOf(target).fromClient(
+    request,
+    reader,
+    itemRules,
+    taskAsker(x, (why) => (hidden = why)),
+  );
   if (ofTasks === undefined) return denied(new GatewayError('mcp_unknown_task'), hidden);
   const edits: Edit[] = [...ofTasks];
   const filters: ResponseFilter[] = [];
@@ -123,7 +128,11 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
     if (itemRules !== undefined) {
       const found = viewOfItem(x, request, { ...item, name: own }, name, itemRules);
       if (typeof found === 'string') return refusal(x, request, invalid(faults[found]));
-      if ('refused' in found) return denied(unknownItemError(item), found.refused);
+      if ('refused' in found) {
+        const isSeen =
+          found.refused.fault !== undefined && itemRules.allows({ ...item, name: own, target: name });
+        return denied(refusalError(item, found.refused, isSeen), found.refused);
+      }
       if (found.filter !== undefined) filters.push(found.filter);
     }
   } else {
@@ -153,6 +162,18 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
 }
 
 const namesState = ({ text, body }: Envelope): boolean => memberOf(text, body, 'requestState') !== undefined;
+
+/** Hears why a request about a task is refused. */
+export const taskAsker = ({ http }: Dispatch, refused: (why: ItemRefusal) => void): TaskAsker => ({
+  sessionId: sessionIdOf(http),
+  refused,
+});
+
+/** The answer to a refused use of an item. @param isSeen the rules let the caller see the item */
+function refusalError(item: NamedItem, { fault }: ItemRefusal, isSeen: boolean): GatewayError {
+  if (fault === undefined || !isSeen) return unknownItemError(item);
+  return new GatewayError('mcp_invalid_params', { message: `invalid params: ${fault}` });
+}
 
 /** Names the item of a request in the access log, as the client does. */
 export const noteItem = ({ http }: Dispatch, { kind, name }: NamedItem): void =>
@@ -184,7 +205,8 @@ function viewOfItem(
   target: string,
   itemRules: ItemRules,
 ): { readonly filter?: ResponseFilter } | { readonly refused: ItemRefusal } | UnclearItem {
-  const refused = itemRules.refusalOf({ ...item, target });
+  const call = itemCallOf(http, request);
+  const refused = itemRules.refusalOf({ ...item, target }, call);
   if (refused !== undefined) return { refused };
   if (request.method === 'resources/read') {
     const note = (why: ItemRefusal): void => noteItemRefusal(http, why);
@@ -193,7 +215,7 @@ function viewOfItem(
   if (!item.template) return {};
   const completed = completedBy(request);
   if (typeof completed === 'string') return completed;
-  const expansion = itemRules.refusalOfExpansion(target, item.name, completed.values);
+  const expansion = itemRules.refusalOfExpansion(target, item.name, completed.values, call);
   if (expansion !== undefined) return { refused: expansion };
   return { filter: new CompletionFilter(item.name, completed, target, itemRules) };
 }

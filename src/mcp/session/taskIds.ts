@@ -1,7 +1,7 @@
 /** The places where messages name tasks, and the name that each reader finds there. */
 
 import type { GatewayError } from '../../errors.ts';
-import type { ItemRefusal } from '../contract.ts';
+import type { ItemCall, ItemRefusal } from '../contract.ts';
 import { memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
 import type { MemberView } from '../json/responseScan.ts';
 import type { Edit } from '../json/scan.ts';
@@ -27,6 +27,13 @@ export type TaskReader = TaskOwner & {
   /** The target's name today. */
   readonly target: string;
 };
+
+/** The client that asks about a task. */
+export interface TaskAsker {
+  readonly sessionId: string | undefined;
+  /** Is called where the rules refuse the task. */
+  refused(why: ItemRefusal): void;
+}
 
 /** A string in a message that names a task. */
 interface TaskId {
@@ -76,20 +83,21 @@ export class TaskIds {
   /**
    * The changes in a message of the client on its way to a server; undefined where it names a task that is not the
    * caller's, or one that was made by an item that the rules hide from the caller now.
-   * @param refused is called where the rules hide the task
+   * @param asker hears why the rules refuse the task
    */
   fromClient(
     message: Envelope,
     reader: TaskReader,
     itemRules: ItemRules | undefined,
-    refused?: (why: ItemRefusal) => void,
+    asker?: TaskAsker,
   ): readonly Edit[] | undefined {
     const { text, body, method, kind } = message;
     const edits: Edit[] = [];
     if (kind === 'response') this.noteOwn(message);
     else if (kind === 'request' && method.startsWith('tasks/') && method !== 'tasks/list') {
       const named = idAt(text, body);
-      const task = typeof named === 'object' ? this.opened(named.id, reader, itemRules, refused) : undefined;
+      const task =
+        typeof named === 'object' ? this.opened(named.id, reader, itemRules, asker, method) : undefined;
       if (typeof named !== 'object' || task === undefined) return undefined;
       edits.push(replaced(named, task.id));
     } else if (method === 'notifications/tasks/status') {
@@ -99,7 +107,7 @@ export class TaskIds {
     const related = relatedIn(message);
     if (related === undefined) return edits;
     if (related === 'unclear') return undefined;
-    const task = this.opened(related.id, reader, itemRules, refused);
+    const task = this.opened(related.id, reader, itemRules, asker);
     if (task !== undefined) edits.push(replaced(related, task.id));
     else if (!this.own.has(related.id)) return undefined;
     return edits;
@@ -125,16 +133,24 @@ export class TaskIds {
     return task === undefined ? { edits } : { edits, task };
   }
 
-  /** The task that a client names; undefined where it is none of the caller's, or the rules hide it. */
+  /**
+   * The task that a client names; undefined where it is none of the caller's, or the rules hide it.
+   * @param method of a request about the task; absent where a message only mentions the task
+   */
   opened(
     handle: string,
     reader: TaskReader,
     itemRules: ItemRules | undefined,
-    refused?: (why: ItemRefusal) => void,
+    asker?: TaskAsker,
+    method?: string,
   ): KnownTask | undefined {
     const task = this.book.open(reader, handle);
-    const why = task && taskRefusal(task, reader.target, itemRules);
-    if (why !== undefined) refused?.(why);
+    if (task === undefined) return undefined;
+    const { target } = reader;
+    const named = { name: task.id, target };
+    const call = asker && method && { method, sessionId: asker.sessionId, task: named };
+    const why = taskRefusal(task, target, itemRules, call || undefined);
+    if (why !== undefined) asker?.refused(why);
     return why === undefined ? task : undefined;
   }
 
@@ -172,9 +188,10 @@ export function taskRefusal(
   { item }: KnownTask,
   target: string,
   itemRules: ItemRules | undefined,
+  call?: ItemCall,
 ): ItemRefusal | undefined {
   if (itemRules === undefined) return undefined;
-  return item === undefined ? taskWithoutItem : itemRules.refusalOf({ ...item, target });
+  return item === undefined ? taskWithoutItem : itemRules.refusalOf({ ...item, target }, call);
 }
 
 /** The list of tasks: only those of the caller, which the rules let the caller know of. */

@@ -1,4 +1,4 @@
-import { celDuration, draw, toCel, type CelContext, type Program } from '../../cel/index.ts';
+import { celDuration, draw, toCel, unknownValue, type CelContext, type Program } from '../../cel/index.ts';
 import type { McpItem } from '../../mcp/contract.ts';
 import { networkOf, type HeaderLine } from '../../http/index.ts';
 import type { AnswerHead, ApiKeyHolder, Exchange, Identity } from '../policy.ts';
@@ -77,8 +77,18 @@ function named(members: object | undefined): Value | undefined {
   );
 }
 
+/** The part of `mcp` that belongs to one call of an item. */
+export interface CallValues {
+  /** Of a tool; `unknownValue` where they are not known. */
+  readonly arguments: Value;
+  /** Further members of `mcp`. */
+  readonly members: ReadonlyMap<string, Value>;
+  /** Is a value unknown that the item has? */
+  readonly isOpen: boolean;
+}
+
 /** Makes what one run of a program sees. `item` is set where an MCP item is judged. */
-export type ContextOf = (exchange: Exchange, item?: McpItem) => CelContext;
+export type ContextOf = (exchange: Exchange, item?: McpItem, call?: CallValues) => CelContext;
 
 /** Reads only what the programs use. */
 export function contextFor(programs: readonly Program[]): ContextOf {
@@ -96,12 +106,12 @@ export function contextFor(programs: readonly Program[]): ContextOf {
   /** The part of the context that is the same for every item of a request. */
   const shared = new WeakMap<Exchange, CelContext>();
 
-  return (exchange, item) => {
+  return (exchange, item, call) => {
     if (item === undefined) return ofRequest(exchange);
     let request = shared.get(exchange);
     if (request === undefined) shared.set(exchange, (request = ofRequest(exchange)));
     draw(exchange, contextUnits);
-    return mcp ? { ...request, mcp: itemMap(item) } : request;
+    return mcp ? { ...request, mcp: itemMap(item, call) } : request;
   };
 
   function ofRequest(exchange: Exchange): CelContext {
@@ -131,8 +141,14 @@ function alternativeNames(exchange: Exchange): Value | undefined {
   return names === undefined ? undefined : toCel([...names]);
 }
 
-function itemMap(item: McpItem): Map<string, Value> {
-  return new Map([[item.kind, new Map([['name', item.name] as const, ['target', item.target] as const])]]);
+function itemMap({ kind, name, target }: McpItem, call: CallValues | undefined): Map<string, Value> {
+  const members = new Map<string, Value>([
+    ['name', name],
+    ['target', target],
+  ]);
+  if (call === undefined) return new Map<string, Value>([[kind, members]]);
+  if (kind === 'tool') members.set('arguments', call.arguments);
+  return new Map<string, Value>([[kind, members], ...call.members]);
 }
 
 /** Does one of the programs look at the path? */
@@ -157,13 +173,22 @@ export function withPath(context: CelContext, exchange: Exchange, path: string):
 
 const kinds = ['tool', 'prompt', 'resource'] as const;
 
-/** The same context, with empty names for the kinds that the item is not. */
-export function withEveryKind(context: CelContext, item: McpItem): CelContext {
-  const mcp = itemMap(item);
+/** The same context, with empty names for the kinds that the item is not, and for the task of a call that has none. */
+export function withEveryKind(context: CelContext, item: McpItem, call: CallValues | undefined): CelContext {
+  const mcp = itemMap(item, call);
   for (const kind of kinds)
-    if (kind !== item.kind) mcp.set(kind, new Map([['name', ''] as const, ['target', ''] as const]));
+    if (kind !== item.kind) mcp.set(kind, kind === 'tool' && call !== undefined ? noTool : noItem);
+  if (call !== undefined && !mcp.has('task')) mcp.set('task', noItem);
   return { ...context, mcp };
 }
+
+const noItem: Value = new Map([['name', ''] as const, ['target', ''] as const]);
+/** The arguments of a tool say nothing about a prompt. */
+const noTool: Value = new Map<string, Value>([
+  ['name', ''],
+  ['target', ''],
+  ['arguments', unknownValue],
+]);
 
 /** Claims become CEL values once for each verified token, metadata once for each key. */
 const converted = new WeakMap<object, Value>();

@@ -109,21 +109,24 @@ export const answerAttributes: Members = {
   }),
 };
 
-/** Available where one MCP item is judged: exactly one of `tool`, `prompt`, `resource` is set. */
+/**
+ * Available where one MCP item is judged: exactly one of `tool`, `prompt`, `resource` is set. `methodName`, `sessionId`,
+ * `task` and the arguments are unknown where items are listed.
+ */
 export const itemAttributes: Members = {
   ...requestAttributes,
   mcp: object({
     tool: object({
       name: text,
       target: text,
-      arguments: absent('the rules judge the tool, not one call of it'),
+      arguments: { kind: 'claims', absent: {} },
       result: answer,
       error: answer,
     }),
     prompt: item,
     resource: item,
-    task: absent('tasks are not judged by rules'),
-    methodName: absent('the rules judge the item, not one message about it'),
-    sessionId: absent('the rules judge the item, not one message about it'),
+    task: item,
+    methodName: text,
+    sessionId: text,
   }),
 };

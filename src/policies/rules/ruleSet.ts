@@ -1,16 +1,26 @@
 import {
   compile,
   isProblem,
+  stepsSpent,
+  unknownValue,
   WorkSpent,
   type CelContext,
   type Members,
   type Program,
 } from '../../cel/index.ts';
 import { GatewayError } from '../../errors.ts';
-import type { ItemRefusal, McpItem } from '../../mcp/contract.ts';
-import { contextFor, usesPath, withEveryKind, withPath, type ContextOf } from '../attributes/context.ts';
+import type { ItemCall, ItemRefusal, McpItem } from '../../mcp/contract.ts';
+import {
+  contextFor,
+  usesPath,
+  withEveryKind,
+  withPath,
+  type CallValues,
+  type ContextOf,
+} from '../attributes/context.ts';
 import { evaluate } from '../attributes/evaluate.ts';
 import type { Exchange, Identity } from '../policy.ts';
+import { callReader, isCallTime, unknownCall, usesWhole } from './callTime.ts';
 import type { Effect, Rule } from './schema.ts';
 import { Verdicts } from './verdicts.ts';
 
@@ -32,8 +42,11 @@ export interface RuleSet {
    * Absent where every rule is about items.
    */
   readonly gate?: (exchange: Exchange) => RuleRefusal | undefined;
-  /** Judges one MCP item with all rules, undefined where they allow it; absent where none is about items. */
-  readonly refusalOfItem?: (exchange: Exchange, item: McpItem) => ItemRefusal | undefined;
+  /**
+   * Judges one call of an MCP item with all rules, undefined where they allow it; absent where none is about items.
+   * Without a call it judges whether the caller sees the item: whether the rules may allow some call of it.
+   */
+  readonly refusalOfItem?: (exchange: Exchange, item: McpItem, call?: ItemCall) => ItemRefusal | undefined;
   /** `refusalOfItem` looks at nothing but the item and the identity. */
   readonly itemsByIdentity: boolean;
 }
@@ -44,6 +57,8 @@ interface Prepared {
   readonly place: string;
   readonly program: Program;
   readonly aboutItems: boolean;
+  /** Its decision needs a call. */
+  readonly callTime: boolean;
 }
 
 /**
@@ -75,27 +90,28 @@ function prepare(rule: Rule, attributes: Members, place: string): Prepared {
     label: rule.name ?? `${rule.effect}: ${rule.expression}`,
     program,
     aboutItems: program.uses('mcp'),
+    callTime: isCallTime(program),
   };
 }
 
-/** Names the rule that decides against the caller. */
+/** Names the rule that decides against the caller, whatever the unknown values are. */
 function refusal(rules: readonly Prepared[], run: (rule: Prepared) => unknown): RuleRefusal | undefined {
   for (const rule of rules) {
     if (rule.effect !== 'deny') continue;
     const value = run(rule);
     // A result that is neither true nor false counts as a failure: closed.
-    if (value !== false) return told(rule, value);
+    if (value !== false && value !== unknownValue) return told(rule, value);
   }
   for (const rule of rules) {
     if (rule.effect !== 'require') continue;
     const value = run(rule);
-    if (value !== true) return told(rule, value);
+    if (value !== true && value !== unknownValue) return told(rule, value);
   }
   const refused: RuleRefusal[] = [];
   for (const rule of rules) {
     if (rule.effect !== 'allow') continue;
     const value = run(rule);
-    if (value === true) return undefined;
+    if (value === true || value === unknownValue) return undefined;
     refused.push(told(rule, value));
   }
   const [only] = refused;
@@ -163,8 +179,10 @@ function judgeReadings(rules: readonly Prepared[], context: CelContext, exchange
 function itemJudge(rules: readonly Prepared[], policy: string): NonNullable<RuleSet['refusalOfItem']> {
   const judge = itemRefusals(rules, contextFor(rules.map((rule) => rule.program)), policy);
   if (!onlyClaims(rules)) return judge;
+  const callTime = rules.some((rule) => rule.callTime);
   const answers = new WeakMap<Identity, Verdicts>();
-  return (exchange, item) => {
+  return (exchange, item, call) => {
+    if (callTime && call !== undefined) return judge(exchange, item, call);
     const caller = exchange.identity ?? anonymous;
     let known = answers.get(caller);
     if (known === undefined) answers.set(caller, (known = new Verdicts()));
@@ -196,28 +214,47 @@ function itemRefusals(
       refusals.set(key, (known = { policy: name, rule: rule.slice(0, maxShown), place }));
     return known;
   };
-  return (exchange, item) => {
-    const values = context(exchange, item);
-    let refused = refusedWith(rules, values, exchange, item);
+  const ofCalls = rules.some((rule) => rule.callTime);
+  const readCall = callReader(rules.map((rule) => rule.program));
+  return (exchange, item, call) => {
+    let known: CallValues | undefined;
+    if (ofCalls) {
+      const read = call === undefined ? unknownCall : readCall(exchange, item, call);
+      if ('fault' in read) return { policy: name, rule: 'arguments', fault: read.fault };
+      known = read;
+    }
+    const judged = { exchange, item, call: known };
+    const values = context(exchange, item, known);
+    let refused = refusedWith(rules, values, judged);
     if (values.request !== undefined)
       for (const path of exchange.pathReadings)
-        refused ??= refusedWith(rules, withPath(values, exchange, path), exchange, item);
+        refused ??= refusedWith(rules, withPath(values, exchange, path), judged);
     return refused === undefined ? undefined : refusalOf(refused);
   };
+}
+
+interface Judged {
+  readonly exchange: Exchange;
+  readonly item: McpItem;
+  /** Undefined where no rule needs a call. */
+  readonly call: CallValues | undefined;
 }
 
 /** Names the rule that refuses an item. */
 const refusedWith = (
   rules: readonly Prepared[],
   values: CelContext,
-  exchange: Exchange,
-  item: McpItem,
+  { exchange, item, call }: Judged,
 ): RuleRefusal | undefined =>
   refusal(rules, (rule) => {
+    const isOpen = rule.callTime && call?.isOpen === true;
+    if (isOpen && usesWhole(rule.program)) return unknownValue;
     const value = evaluate(rule.program, values, exchange, rule.label);
+    // With known values an operand may decide before a loop takes too many steps.
+    if (isOpen && value === stepsSpent) return unknownValue;
     if (rule.effect !== 'deny' || !(value instanceof Error)) return value;
     // A deny that names a tool has nothing to say about a prompt: it must not hide all prompts because `mcp.tool`
     // is not there. With every kind present only real failures are left.
-    const again = evaluate(rule.program, withEveryKind(values, item), exchange, rule.label);
+    const again = evaluate(rule.program, withEveryKind(values, item, call), exchange, rule.label);
     return again instanceof Error ? again : false;
   });

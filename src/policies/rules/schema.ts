@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { Members } from '../../cel/index.ts';
-import { checkCondition } from '../fields/expression.ts';
+import { addProblem, checkCondition } from '../fields/expression.ts';
 import { mayHoldShownSecret } from '../../schema/index.ts';
+import { methodProblem } from './methods.ts';
 
 export type Effect = 'allow' | 'deny' | 'require';
 
@@ -42,11 +43,23 @@ const ruleShape = z.union([
 
 const conditions = ['if', ...effects] as const;
 
+/** Notes every reason why an expression cannot be a rule. */
+function checkRule(
+  expression: string,
+  attributes: Members,
+  ctx: z.RefinementCtx,
+  path: readonly string[] = [],
+): void {
+  checkCondition(expression, attributes, ctx, path);
+  const problem = methodProblem(expression);
+  if (problem !== undefined) addProblem(ctx, path, problem, 0);
+}
+
 /** The checks stand outside the union, so that their messages are not hidden behind "no form fits". */
 const ruleSchema = (attributes: Members) =>
   ruleShape.transform((value, ctx): Rule => {
     if (typeof value === 'string') {
-      checkCondition(value, attributes, ctx);
+      checkRule(value, attributes, ctx);
       return { effect: 'allow', expression: value };
     }
     const [key, ...others] = conditions.filter((name) => value[name] !== undefined);
@@ -55,7 +68,7 @@ const ruleSchema = (attributes: Members) =>
       return z.NEVER;
     }
     const expression = value[key] ?? '';
-    checkCondition(expression, attributes, ctx, [key]);
+    checkRule(expression, attributes, ctx, [key]);
     if (key !== 'if' && value.action !== undefined)
       ctx.addIssue({ code: 'custom', message: 'action belongs to if', path: ['action'] });
     const effect = key === 'if' ? (value.action ?? 'allow') : key;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { networkOf } from '../../http/index.ts';
-import type { Caller, ItemRefusal, McpItem, RulesBasis } from '../../mcp/index.ts';
+import type { Caller, ItemCall, ItemRefusal, McpItem, RulesBasis } from '../../mcp/index.ts';
 import { expressionWork } from '../../policies/index.ts';
 import type { LiveExchange } from './liveExchange.ts';
 
@@ -15,7 +15,7 @@ export function callerOf(exchange: LiveExchange): Caller {
     ...(rules.length === 0
       ? {}
       : {
-          refusalOf: (item: McpItem) => refusalOf(exchange, item),
+          refusalOf: (item: McpItem, call?: ItemCall) => refusalOf(exchange, item, call),
           rulesBasis: () => rulesBasisOf(exchange, rules),
         }),
     // Other requests end by themselves.
@@ -26,10 +26,10 @@ export function callerOf(exchange: LiveExchange): Caller {
 }
 
 /** A stream of news goes on for hours: each of its items is judged on a budget of its own. */
-function refusalOf(exchange: LiveExchange, item: McpItem): ItemRefusal | undefined {
+function refusalOf(exchange: LiveExchange, item: McpItem, call?: ItemCall): ItemRefusal | undefined {
   if (exchange.method === 'GET') exchange.workLeft = expressionWork;
   for (const rule of exchange.route?.refuseMcpItem ?? []) {
-    const refusal = rule(exchange, item);
+    const refusal = rule(exchange, item, call);
     if (refusal !== undefined) return refusal;
   }
   return undefined;
