@@ -662,6 +662,11 @@ export interface GatewayErrorOptions {
   readonly by?: DecidedBy;
 }
 
+/** Thrown in place of a verdict that would need another process, or change a counter, where a request is only explained. */
+export class NotEvaluated extends Error {
+  override readonly name = 'NotEvaluated';
+}
+
 /** A failure with its place in the catalogue. */
 export class GatewayError extends Error {
   override readonly name = 'GatewayError';

@@ -21,11 +21,12 @@ const rows: Readonly<Record<string, Rows>> = {
     forward: ['stats', 'routing', 'exchange'],
     streams: ['stats', 'connections', 'routing', 'forward'],
     snapshot: ['stats', 'routing', 'exchange', 'forward', 'streams'],
+    trial: ['stats', 'connections', 'exchange', 'snapshot'],
     http1: ['stats', 'connections', 'exchange'],
     http2: ['load', 'connections', 'exchange', 'http1'],
     ports: ['load', 'stats', 'connections', 'routing', 'exchange', 'streams', 'snapshot', 'http1', 'http2'],
     relay: ['stats', 'connections', 'exchange', 'http1', 'ports'],
-    '': ['load', 'stats', 'connections', 'snapshot', 'ports', 'relay'],
+    '': ['load', 'stats', 'connections', 'exchange', 'snapshot', 'trial', 'ports', 'relay'],
   },
   mcp: {
     json: [],

@@ -56,6 +56,8 @@ export interface KeySet {
   readonly ready: boolean;
   /** Every key of that id; empty where there is none. */
   find(kid: string): readonly PublicKey[];
+  /** Its keys come over the network. */
+  readonly remote: boolean;
   /** The ids of its keys. */
   readonly ids: readonly string[];
   /**

@@ -14,6 +14,8 @@ export interface KeySetsOptions {
   /** For sources that are guarded. */
   readonly guardedFetch?: typeof fetch;
   readonly now?: () => number;
+  /** Fetches nothing: key sets of the network are never there. */
+  readonly offline?: boolean;
   /** Tests hurry. */
   readonly pace?: Partial<Pace>;
 }
@@ -80,6 +82,8 @@ interface LiveOptions extends KeySetsOptions {
 }
 
 const none: readonly PublicKey[] = [];
+/** For sets that never change. */
+const idle: Feed = { refetch: () => undefined, close: () => undefined };
 
 /** For log, metrics and readiness. */
 const nameOf = (source: KeySetSource): string => {
@@ -115,9 +119,11 @@ class LiveKeySet implements KeySet {
   private problem: string | undefined;
   private readonly feed: Feed;
   private readonly log: Logger;
+  readonly remote: boolean;
 
   constructor(source: KeySetSource, options: LiveOptions) {
     this.name = nameOf(source);
+    this.remote = source.kind === 'url' || source.kind === 'discovered';
     this.log = options.log.child({ keySet: this.name });
     ({ promise: this.tried, resolve: this.settle } = Promise.withResolvers<void>());
     const count = (result: string): void => options.fetches?.add({ source: this.name, result });
@@ -140,6 +146,11 @@ class LiveKeySet implements KeySet {
     switch (source.kind) {
       case 'url':
       case 'discovered': {
+        if (options.offline === true) {
+          this.feed = idle;
+          this.settle();
+          break;
+        }
         const find = finder(source, { fetch: send, timeoutMs: pace.timeoutMs, sameOrigin });
         this.feed = new RemoteKeys({ find, log, fetch: send, sameOrigin, now, pace, onKeys, onFailure });
         break;
@@ -149,7 +160,7 @@ class LiveKeySet implements KeySet {
         break;
       case 'inline':
         onKeys(readKeyList(parse(source.jwks), log));
-        this.feed = { refetch: () => undefined, close: () => undefined };
+        this.feed = idle;
     }
   }
 

@@ -80,6 +80,7 @@ export function fixedKeys(
   const set = {
     generation: 1,
     ready: true,
+    remote: false,
     find: (kid: string) => held.get(kid) ?? [],
     get ids() {
       return [...held.keys()];

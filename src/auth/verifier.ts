@@ -33,12 +33,18 @@ export type Verdict =
       readonly claim?: string;
       readonly detail?: string;
     }
+  /** The claims are good, and the key that proves them is not there. Only a token that is explained gets this verdict. */
+  | { readonly kind: 'unproven'; readonly token: VerifiedToken }
   /** The keys of the token's issuer were never there: nobody can say whether it is good. */
   | { readonly kind: 'unavailable'; readonly issuer: string };
 
 export interface Verifier {
   /** Returns at once, except where it has to wait for a key that may be new; the promise never rejects. */
   verify(token: string): Verdict | Promise<Verdict>;
+  /** The same without a request to anybody, and without memory: `unproven` where only a key over the network can tell. */
+  explain(token: string): Verdict;
+  /** Judges claims that nobody has signed. Absent registered claims are those of a good token of the only issuer. */
+  judge(claims: Readonly<Record<string, unknown>>): Verdict;
 }
 
 interface Remembered {
@@ -93,22 +99,59 @@ export function createVerifier(issuers: readonly TrustedIssuer[], now: () => num
     const at = now();
     const problem = checkClaims(claims, issuer, at);
     if (problem !== undefined) return refused(problem);
-
-    const subject = typeof claims.sub === 'string' ? claims.sub : '';
-    const dies =
-      typeof claims.exp === 'number' ? { acceptedUntil: claims.exp * 1000 + issuer.leewayMs } : undefined;
-    const verdict = { kind: 'verified', token: { issuer: issuer.issuer, subject, claims, ...dies } } as const;
-    const until = Math.min(dies?.acceptedUntil ?? Infinity, at + maxRememberedMs);
+    const verdict = { kind: 'verified', token: contentOf(claims, issuer) } as const;
+    const until = Math.min(verdict.token.acceptedUntil ?? Infinity, at + maxRememberedMs);
     cache.set(token, { verdict, until, keys: issuer.keys, generation: issuer.keys.generation });
     return verdict;
   }
+
+  function explain(token: string): Verdict {
+    const parsed = readCompactToken(token);
+    if ('reason' in parsed) return refused(parsed);
+    const issuer = typeof parsed.claims.iss === 'string' ? byName.get(parsed.claims.iss) : undefined;
+    if (issuer === undefined) return refused(untrusted(parsed.claims.iss));
+    const keys = issuer.keys.find(parsed.kid);
+    if (keys.length > 0) return check(token, parsed, issuer, keys);
+    if (issuer.keys.remote) return judgeOf(parsed.claims, issuer);
+    return issuer.keys.ready
+      ? refused(unknownKey(parsed, issuer))
+      : { kind: 'unavailable', issuer: issuer.issuer };
+  }
+
+  function judge(given: Readonly<Record<string, unknown>>): Verdict {
+    const [only, ...others] = issuers;
+    const defaults =
+      only === undefined || others.length > 0
+        ? {}
+        : {
+            iss: only.issuer,
+            ...(only.audiences[0] === undefined ? {} : { aud: only.audiences[0] }),
+            exp: Math.floor(now() / 1000) + 3600,
+          };
+    const claims: Readonly<Record<string, unknown>> = { ...defaults, ...given };
+    const issuer = typeof claims.iss === 'string' ? byName.get(claims.iss) : undefined;
+    if (issuer === undefined) return refused(untrusted(claims.iss));
+    return judgeOf(claims, issuer);
+  }
+
+  function judgeOf(claims: Readonly<Record<string, unknown>>, issuer: TrustedIssuer): Verdict {
+    const problem = checkClaims(claims, issuer, now());
+    return problem === undefined ? { kind: 'unproven', token: contentOf(claims, issuer) } : refused(problem);
+  }
+
 
   const untrusted = (iss: unknown): Problem => {
     const trusted = issuers.map(({ issuer }) => issuer);
     return iss === undefined ? missing('iss', trusted) : issuerProblem(trusted, iss);
   };
 
-  return { verify };
+  return { verify, explain, judge };
+}
+
+function contentOf(claims: Readonly<Record<string, unknown>>, issuer: TrustedIssuer): VerifiedToken {
+  const { sub, exp } = claims;
+  const dies = typeof exp === 'number' ? { acceptedUntil: exp * 1000 + issuer.leewayMs } : undefined;
+  return { issuer: issuer.issuer, subject: typeof sub === 'string' ? sub : '', claims, ...dies };
 }
 
 type Problem = Omit<Verdict & { kind: 'refused' }, 'kind'>;

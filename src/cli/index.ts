@@ -15,6 +15,7 @@ import { run } from './run.ts';
 import { schema } from './schema.ts';
 import { stdioCommand } from './stdio.ts';
 import { token } from './token.ts';
+import { why } from './why.ts';
 import { upgrade } from './upgrade.ts';
 import { version } from '../version.ts';
 
@@ -25,6 +26,7 @@ const commands: Readonly<Record<string, Command>> = {
   admin,
   check,
   explain,
+  why,
   schema,
   pins,
   token,

@@ -45,6 +45,25 @@ export interface ItemCall {
   };
 }
 
+/** The judgement about one message of an MCP request, as far as the configuration alone tells it. */
+export interface McpVerdict {
+  readonly method: string;
+  readonly kind?: McpItem['kind'];
+  /** The name that the client uses. */
+  readonly item?: string;
+  /** The owner of the item; absent where the lists of the servers decide. */
+  readonly target?: string;
+  /** The name that the owner uses. */
+  readonly name?: string;
+  readonly verdict: 'forwarded' | 'refused' | 'not evaluated';
+  readonly because?: string;
+  readonly policy?: string;
+  readonly rule?: string;
+  readonly place?: string;
+  /** The code of the JSON-RPC error. */
+  readonly errorCode?: number;
+}
+
 /** The reason why a caller may not use an item. */
 export interface ItemRefusal {
   /** The policy that holds the rule; absent where a setting of the backend refuses, such as a view. */

@@ -44,9 +44,11 @@ export type {
   PolicyTools,
   RetryPlan,
   RateLimitState,
+  RuleVerdict,
   Steps,
   TokenLimit,
   TokenStore,
+  Trial,
 } from './policy.ts';
 export { expressionWork } from './attributes/evaluate.ts';
 export { LocalTokens } from './localRateLimit/localTokens.ts';

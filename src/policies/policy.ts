@@ -53,7 +53,7 @@ export interface Host {
    * @param during the exchange that waits for the answer
    * @throws GatewayError upstream_timeout, upstream_too_large, or the reason why the host could not be asked
    */
-  ask(call: HostCall, during: Pick<Exchange, 'onClose'>): Promise<HostAnswer>;
+  ask(call: HostCall, during: Pick<Exchange, 'onClose' | 'trial'>): Promise<HostAnswer>;
 }
 
 export interface HostCall {
@@ -222,6 +222,8 @@ export interface Steps {
   /** Runs when the head of the answer is known (upstream's or our own), before it is written. */
   onResponse?(exchange: Exchange, status: number): void;
   readonly forwarding?: Forwarding;
+  /** The values of the rules for a request, or for one item; for people, not for a decision. */
+  explain?(exchange: Exchange, item?: McpItem, call?: ItemCall): readonly RuleVerdict[];
   /** The reason why the policy cannot work right now, such as a missing file; undefined if it can. */
   problem?(): string | undefined;
   /** Runs when the snapshot retires. */
@@ -276,10 +278,32 @@ export interface ChosenBackend {
   readonly protocol: 'http';
 }
 
+/** A request that is explained and not served: it leaves nothing behind. Steps throw NotEvaluated where they would. */
+export interface Trial {
+  /** The caller has a token with these claims, which nobody has signed. */
+  readonly claims: Readonly<Record<string, unknown>> | undefined;
+  /** The present step passes, though part of it was not evaluated. */
+  note(what: string): void;
+}
+
+/** A rule of a policy and its value for a request. */
+export interface RuleVerdict {
+  /** Its name, or its effect and expression. */
+  readonly rule: string;
+  /** The place below its policy, such as `.rules[0]`; in a decision, the whole field path. */
+  readonly place: string;
+  /** `true`, `false`, `open` where only a call decides, or the reason why the evaluation failed. */
+  readonly value: string;
+  /** The claims of the caller that the rule reads, cut to a safe size. */
+  readonly claims?: Readonly<Record<string, string>>;
+}
+
 /** A request in flight, as policies see it. */
 export interface Exchange {
   readonly request: HttpRequest;
   readonly passage: Passage;
+  /** Undefined for requests that are served. */
+  readonly trial?: Trial | undefined;
   /** Undefined until a backend is chosen. */
   readonly chosen: ChosenBackend | undefined;
   /** Up to the (last) request to the backend, and from there to now, in milliseconds; undefined before it. */

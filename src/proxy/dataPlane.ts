@@ -16,6 +16,9 @@ import { Port, type CountedConnection, type PortTools } from './ports/port.ts';
 import { RelayPort } from './relay/relayPort.ts';
 import { Relays, type RelayOptions } from './relay/relays.ts';
 import { ServerIdentities, type IdentityView } from './ports/serverIdentity.ts';
+import type { Decision, TrialRequest } from './contract.ts';
+import type { LiveExchange } from './exchange/liveExchange.ts';
+import { explain } from './trial/explain.ts';
 import { bindKey, Snapshot, type SnapshotTools } from './snapshot/snapshot.ts';
 import { RawStats } from './stats/rawStats.ts';
 import { RouteStats, type WireStats } from './stats/stats.ts';
@@ -41,6 +44,8 @@ export interface DataPlaneOptions {
   readonly socketsFor?: (key: string) => readonly SocketHandle[];
   /** Other workers hold MCP sessions, too; `relays.listen` is for the caller to call. */
   readonly relay?: RelayOptions;
+  /** Looks at every request that is about to end, while its head is still there. */
+  readonly observe?: (exchange: LiveExchange) => void;
   /** Tells which other processes of this gateway have the UDP ports open, where `socketsFor` is given. */
   readonly datagrams?: () => Datagrams;
 }
@@ -317,6 +322,20 @@ export class DataPlane {
     this.udp.useAddresses(lists, upstream);
   }
 
+  /**
+   * Explains a request by the snapshot in use.
+   * @throws Error for a request without a request line, or for a port that the configuration does not have
+   */
+  explain(request: TrialRequest): Promise<Decision> {
+    const { current: snapshot } = this.live;
+    return explain(request, {
+      snapshot,
+      log: this.options.log,
+      limits: this.limitsInUse,
+      trustedProxies: this.proxies.trusted,
+    });
+  }
+
   /** Accepts on one more socket of a port, for another process that does not accept on it just now. */
   async takeSocket(key: string, handle: SocketHandle): Promise<void> {
     const port = this.ports.get(key);
@@ -402,6 +421,7 @@ export class DataPlane {
       unrouted: this.unrouted,
       overload: this.overload,
       proxies: this.proxies,
+      observe: this.options.observe,
       unread: (bytes) => this.unread.change(bytes),
       makeRoom: (open, most) => this.share.makeRoom(open, most),
     };

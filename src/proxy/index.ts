@@ -2,5 +2,7 @@ export { bindProblem } from './ports/bindProblem.ts';
 export { DataPlane, type BindView, type DataPlaneOptions, type Prepared } from './dataPlane.ts';
 export type { SocketHandle } from './ports/portSocketListening.ts';
 export type { RelayPeer } from './connections/relayLines.ts';
+export type * from './contract.ts';
+export { explainWith } from './trial/offline.ts';
 export { bindKey } from './snapshot/snapshot.ts';
 export { acceptsConnections } from './ports/udpPlane.ts';

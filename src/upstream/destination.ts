@@ -18,6 +18,8 @@ const TRIES_MOST = 3;
 export interface DestinationTools {
   readonly log: Logger;
   readonly lookup: LookupTools;
+  /** Looks up no name and checks no address: no request is ever sent. */
+  readonly offline?: boolean;
 }
 
 /**
@@ -82,7 +84,7 @@ export class Destination {
       this.watch(endpoint);
     }
     const { host, port, addresses = [{ host, port }] } = this.target;
-    this.resolution.use(addresses, settings);
+    if (this.tools.offline !== true) this.resolution.use(addresses, settings);
   }
 
   /** Every address, those that are only being left included. */
@@ -246,7 +248,7 @@ export class Destination {
 
   private watch(endpoint: Endpoint): void {
     const { check } = this.target;
-    if (check === undefined || this.retired || this.checks.has(endpoint)) return;
+    if (this.tools.offline === true || check === undefined || this.retired || this.checks.has(endpoint)) return;
     this.checks.set(endpoint, new Checks(endpoint, check, this.name, this.tools.log));
   }
 

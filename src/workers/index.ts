@@ -3,6 +3,7 @@ export { workerCount } from './count.ts';
 export type { Inheritance } from './inheritance.ts';
 export { workersUnsupported } from './portSocket.ts';
 export { PrivateFolder } from './privateFolder.ts';
+export { explainOffline } from './offline.ts';
 export { findPredecessor, type Predecessor } from './predecessor.ts';
 export { ServingProcess, type ServingProcessOptions } from './servingProcess.ts';
 export type { Program } from './successor.ts';

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts';
+import { GatewayError, NotEvaluated } from '../../errors.ts';
 import { networkOf } from '../../http/index.ts';
 import type { Exchange, Policy } from '../policy.ts';
 import { WatchedText } from '../text/watchedText.ts';
@@ -62,6 +62,8 @@ export const basicAuth: Policy<BasicAuthSettings> = {
         credential.strip(exchange);
         const pair = readCredentials(presented);
         if (pair === undefined) throw refused(exchange, 'malformed credentials');
+        // A wrong password would count as an attempt of this client.
+        if (exchange.trial !== undefined) throw new NotEvaluated('it checks a password');
         const right = verifier.verify({
           ...pair,
           hash: known.hashOf(pair.user),

@@ -1,5 +1,5 @@
 import { celNumber, compile, durationMs, isProblem } from '../../cel/index.ts';
-import { GatewayError } from '../../errors.ts';
+import { GatewayError, NotEvaluated } from '../../errors.ts';
 import { parseDuration } from '../../model/index.ts';
 import { contextFor } from '../attributes/context.ts';
 import { requestAttributes } from '../attributes/declared.ts';
@@ -14,8 +14,11 @@ export const delay: Policy<DelaySettings> = {
     const length = lengthOf(duration);
     return {
       onRequest(exchange) {
+        if (exchange.trial !== undefined && percentage < 1)
+          throw new NotEvaluated(`it delays a share of ${percentage} of the requests`);
         if (!drawn(percentage)) return undefined;
         const ms = length(exchange);
+        if (exchange.trial !== undefined) throw new NotEvaluated(`it waits ${Math.round(ms)} ms`);
         if (ms <= 0) return undefined;
         exchange.request.annotate('delayMs', Math.round(ms));
         return exchange.wait(ms).then(() => undefined);

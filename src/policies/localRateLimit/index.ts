@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts';
+import { GatewayError, NotEvaluated } from '../../errors.ts';
 import { formatDuration } from '../../model/index.ts';
 import type { Exchange, Policy, RateLimitState, TokenLimit } from '../policy.ts';
 import { keysOf } from './keys.ts';
@@ -15,6 +15,7 @@ export const localRateLimit: Policy<LocalRateLimitSettings> = {
     const draws = counter.open(place, limits);
     return {
       onRequest(exchange) {
+        if (exchange.trial !== undefined) throw new NotEvaluated(`it counts: ${named.join('; ')}`);
         const state = draws.draw(keys(exchange));
         if (!(state instanceof Promise)) return tell(exchange, state, named);
         return state.then((told) => tell(exchange, told, named));

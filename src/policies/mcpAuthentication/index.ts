@@ -4,7 +4,7 @@ import {
   type IssuerMetadata,
   type TokenReason,
 } from '../../auth/index.ts';
-import { catalogue, GatewayError } from '../../errors.ts';
+import { catalogue, GatewayError, NotEvaluated } from '../../errors.ts';
 import type { Reply } from '../../http/index.ts';
 import { itemAttributes } from '../attributes/declared.ts';
 import type { Exchange, Policy, PolicyTools } from '../policy.ts';
@@ -39,7 +39,7 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
       tools,
     );
     const metadata = issuerMetadata(settings, tools);
-    const { refusalOfItem, itemsByIdentity } = rules;
+    const { refusalOfItem, itemsByIdentity, explain } = rules;
 
     return {
       onRequest(exchange) {
@@ -59,11 +59,14 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
         };
         if (name === 'oauth-protected-resource')
           return unlessRead(exchange) ?? resourceDocument(place, issuer, settings.resourceMetadata);
+        if (name === 'oauth-authorization-server' && exchange.trial !== undefined)
+          throw new NotEvaluated('it fetches the metadata of the issuer');
         if (name === 'oauth-authorization-server')
           return unlessRead(exchange) ?? issuerDocument(metadata, settings);
         return undefined;
       },
       ...(refusalOfItem === undefined ? {} : { refuseMcpItem: refusalOfItem, itemsByIdentity }),
+      explain,
       problem: () => authenticator.problem(),
       close() {
         authenticator.close();

@@ -18,8 +18,8 @@ import {
   type CallValues,
   type ContextOf,
 } from '../attributes/context.ts';
-import { evaluate } from '../attributes/evaluate.ts';
-import type { Exchange, Identity } from '../policy.ts';
+import { evaluate, expressionWork } from '../attributes/evaluate.ts';
+import type { Exchange, Identity, RuleVerdict } from '../policy.ts';
 import { callReader, isCallTime, unknownCall, usesWhole } from './callTime.ts';
 import type { Effect, Rule } from './schema.ts';
 import { Verdicts } from './verdicts.ts';
@@ -49,6 +49,8 @@ export interface RuleSet {
   readonly refusalOfItem?: (exchange: Exchange, item: McpItem, call?: ItemCall) => ItemRefusal | undefined;
   /** `refusalOfItem` looks at nothing but the item and the identity. */
   readonly itemsByIdentity: boolean;
+  /** The value of each rule for a request, or for one item; on a budget of work of its own. */
+  readonly explain: (exchange: Exchange, item?: McpItem, call?: ItemCall) => readonly RuleVerdict[];
 }
 
 interface Prepared {
@@ -78,6 +80,7 @@ export function prepareRules(rules: readonly Rule[], attributes: Members, policy
     ...(gate.length === 0 ? {} : { gate: gateOf(gate) }),
     ...(prepared.some((rule) => rule.aboutItems) ? { refusalOfItem: itemJudge(prepared, policy) } : {}),
     itemsByIdentity: onlyClaims(prepared),
+    explain: explainerOf(prepared),
   };
 }
 
@@ -258,3 +261,44 @@ const refusedWith = (
     const again = evaluate(rule.program, withEveryKind(values, item, call), exchange, rule.label);
     return again instanceof Error ? again : false;
   });
+
+/** Characters of a claim in an explanation. */
+const maxClaim = 128;
+
+function explainerOf(rules: readonly Prepared[]): RuleSet['explain'] {
+  let tools: { readonly context: ContextOf; readonly readCall: ReturnType<typeof callReader> } | undefined;
+  return (exchange, item, call) => {
+    const programs = rules.map((rule) => rule.program);
+    tools ??= { context: contextFor(programs), readCall: callReader(programs) };
+    // The request has its own budget, which an explanation must not use.
+    const own = Object.create(exchange, { workLeft: { value: expressionWork, writable: true } }) as Exchange;
+    const read = item === undefined || call === undefined ? unknownCall : tools.readCall(own, item, call);
+    const values = tools.context(own, item, 'fault' in read ? unknownCall : read);
+    return rules.flatMap((rule) => {
+      if (rule.aboutItems && item === undefined) return [];
+      const value = rule.program.run(values, own);
+      const claims = claimsRead(rule.program, exchange.identity);
+      return [
+        {
+          rule: rule.label,
+          place: rule.place,
+          value: value === unknownValue ? 'open' : value instanceof Error ? value.message : String(value),
+          ...(claims === undefined ? {} : { claims }),
+        },
+      ];
+    });
+  };
+}
+
+/** The claims that a rule reads by name; values as JSON. */
+function claimsRead(program: Program, identity: Identity | undefined): RuleVerdict['claims'] {
+  const read = program.source.matchAll(/\b(?:jwt|auth\.claims)(?:\.([A-Za-z_]\w*)|\[["']([^"']+)["']\])/g);
+  const names = [...new Set(Array.from(read, ([, member, key]) => member ?? key ?? ''))];
+  if (names.length === 0) return undefined;
+  return Object.fromEntries(
+    names.map((name) => {
+      const text = JSON.stringify(identity?.claims[name]) ?? 'absent';
+      return [name, text.length > maxClaim ? `${text.slice(0, maxClaim)}…` : text];
+    }),
+  );
+}

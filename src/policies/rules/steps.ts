@@ -15,8 +15,9 @@ export function passGate(rules: RuleSet, exchange: Exchange): void {
 
 /** The steps of a policy that is nothing but rules. */
 export function ruleSteps(rules: RuleSet): Steps {
-  const { gate, refusalOfItem, itemsByIdentity } = rules;
+  const { gate, refusalOfItem, itemsByIdentity, explain } = rules;
   return {
+    explain,
     ...(gate === undefined
       ? {}
       : {

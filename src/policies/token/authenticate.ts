@@ -57,6 +57,11 @@ export function createAuthenticator(settings: AuthenticationSettings, tools: Pol
   const { mode, refuse } = settings;
 
   function settle(exchange: Exchange, token: string, verdict: Verdict): void {
+    if (verdict.kind === 'unproven') {
+      exchange.identity = verdict.token;
+      exchange.trial?.note('the signature of the token was not checked');
+      return;
+    }
     if (verdict.kind === 'verified') {
       exchange.identity = verdict.token;
       exchange.token = token;
@@ -88,6 +93,8 @@ export function createAuthenticator(settings: AuthenticationSettings, tools: Pol
 
   return {
     authenticate(exchange) {
+      const { trial } = exchange;
+      if (trial?.claims !== undefined) return settle(exchange, '', verifier.judge(trial.claims));
       const token = credential.read(exchange);
       if (token === undefined) {
         if (mode === 'strict') {
@@ -97,7 +104,7 @@ export function createAuthenticator(settings: AuthenticationSettings, tools: Pol
         return undefined;
       }
       credential.strip(exchange);
-      const verdict = verifier.verify(token);
+      const verdict = trial === undefined ? verifier.verify(token) : verifier.explain(token);
       if (verdict instanceof Promise) return verdict.then((late) => settle(exchange, token, late));
       return settle(exchange, token, verdict);
     },

@@ -57,9 +57,16 @@ export function handle(exchange: LiveExchange, bind: string): void {
   const route = found === undefined ? listener.unrouted : found.route;
   exchange.rule = found?.rule;
   exchange.route = route;
-  if (route.relays?.take(exchange, () => runPolicies(exchange, route)) === true) return;
+  if (
+    route.relays !== undefined &&
+    exchange.trial === undefined &&
+    route.relays.take(exchange, () => runPolicies(exchange, route))
+  )
+    return;
   runPolicies(exchange, route);
 }
 
-const runPolicies = (exchange: LiveExchange, { onRequest, serve }: CompiledRoute): void =>
+function runPolicies(exchange: LiveExchange, { onRequest, serve }: CompiledRoute): void {
+  exchange.policiesBegan = true;
   runSteps(exchange, onRequest, 0, serve);
+}

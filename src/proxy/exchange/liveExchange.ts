@@ -22,6 +22,7 @@ import {
   type HostRewrite,
   type Identity,
   type Passage,
+  type Trial,
 } from '../../policies/index.ts';
 import type { HttpListener, Limits, ProcessSettings, Route } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
@@ -33,7 +34,7 @@ import type { CompiledRule, HostTable, Router } from '../routing/router.ts';
 import type { AffinityRouting } from '../routing/affinityRouting.ts';
 import type { RouteStats } from '../stats/stats.ts';
 import type { BodyConsumer, ClientEnd, Place } from './receivedRequest.ts';
-import type { Step } from './step.ts';
+import type { Step, StepName } from './step.ts';
 import { TimedRequest } from './timedRequest.ts';
 
 /** The functions of its port that an exchange needs. */
@@ -51,6 +52,8 @@ export interface ExchangePort {
   tooMuch(): string | undefined;
   /** An answer that `end` ends when a new configuration might not let it go on. @returns what takes that back */
   keepLongLived(exchange: LiveExchange, end: () => void): () => void;
+  /** Looks at an exchange that is about to be over, while its head is still there. */
+  readonly observe: ((exchange: LiveExchange) => void) | undefined;
   /** An exchange is over: counted and logged. */
   finished(exchange: LiveExchange): void;
 }
@@ -165,6 +168,14 @@ export interface Compiled {
   leave(): void;
 }
 
+/** The notes of a request that is explained. */
+export interface TrialNotes extends Trial {
+  /** The step that runs. */
+  step: Step<StepName> | undefined;
+  /** The steps that were not evaluated, or not wholly. */
+  readonly notes: Map<Step<StepName>, { readonly what: string; readonly skipped: boolean }>;
+}
+
 const oneReading: readonly string[] = [];
 
 /**
@@ -215,6 +226,10 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   upstreamMs: number | undefined;
   error: string | undefined;
   reason: string | undefined;
+  /** The policies of the route have begun to run. */
+  policiesBegan = false;
+  /** Set where the request is explained and not served. */
+  trial: TrialNotes | undefined;
   /** The policy that has answered or refused the request. */
   decidedBy: DecidedBy | undefined;
   extra: Record<string, string | number> | undefined;
@@ -405,6 +420,7 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   }
 
   private release(): void {
+    this.connection.port.observe?.(this);
     this.closed = true;
     this.drained = undefined;
     this.cancel = undefined;

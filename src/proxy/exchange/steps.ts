@@ -1,4 +1,4 @@
-import { GatewayError, type DecidedBy } from '../../errors.ts';
+import { GatewayError, NotEvaluated, type DecidedBy } from '../../errors.ts';
 import type { Reply } from '../../http/index.ts';
 import type { Steps } from '../../policies/index.ts';
 import type { Step, StepName } from './step.ts';
@@ -8,16 +8,17 @@ import type { LiveExchange } from './liveExchange.ts';
 const none: readonly never[] = [];
 
 /** A policy and its place in the configuration. */
-export type StepOrigin = Required<Pick<DecidedBy, 'policy' | 'place'>>;
+export type StepOrigin = Required<Pick<DecidedBy, 'policy' | 'place'>> & Pick<Steps, 'explain'>;
 
 /** Read only when a step has answered or refused: steps that let a request pass do not pay for it. */
 const originOfSteps = new WeakMap<Steps, StepOrigin>();
 const originOfStep = new WeakMap<object, StepOrigin>();
 
 /** Notes the policy that steps were prepared from. @returns the steps, or a view of them where two policies share them */
-export function withOrigin(steps: Steps, origin: StepOrigin): Steps {
+export function withOrigin(steps: Steps, { policy, place }: Omit<StepOrigin, 'explain'>): Steps {
   const own: Steps = originOfSteps.has(steps) ? (Object.create(steps) as Steps) : steps;
-  originOfSteps.set(own, origin);
+  const { explain } = own;
+  originOfSteps.set(own, { policy, place, ...(explain && { explain: explain.bind(own) }) });
   return own;
 }
 
@@ -28,9 +29,9 @@ export const originOf = (step: Step<StepName>): StepOrigin | undefined => origin
 export function decisionOf(step: Step<StepName>, error?: unknown): DecidedBy | undefined {
   const origin = originOf(step);
   const by = error instanceof GatewayError ? error.by : undefined;
-  if (origin === undefined || by === undefined) return origin ?? by;
-  const place = by.place === undefined ? origin.place : `${origin.place}${by.place}`;
-  return { ...origin, ...by, place };
+  if (origin === undefined) return by;
+  const { policy, place } = origin;
+  return { policy, ...by, place: `${place}${by?.place ?? ''}` };
 }
 
 /** The steps of one kind, bound to their policy. */
@@ -55,10 +56,12 @@ export function runSteps(
 ): void {
   for (let i = from; i < steps.length; i++) {
     const step = steps[i] as Step<'onRequest'>;
+    if (exchange.trial !== undefined) exchange.trial.step = step;
     let result: Reply | undefined | Promise<Reply | undefined>;
     try {
       result = step(exchange);
     } catch (error) {
+      if (skipped(exchange, step, error)) continue;
       exchange.decidedBy = decisionOf(step, error);
       exchange.fail(error);
       return;
@@ -72,6 +75,13 @@ export function runSteps(
   } catch (error) {
     exchange.fail(error);
   }
+}
+
+/** A request that is explained goes on behind a step that would leave something behind. */
+function skipped({ trial }: LiveExchange, step: Step<StepName>, error: unknown): boolean {
+  if (trial === undefined || !(error instanceof NotEvaluated)) return false;
+  trial.notes.set(step, { what: error.message, skipped: true });
+  return true;
 }
 
 /**
@@ -99,6 +109,10 @@ export function settle(
         }
       },
       (error: unknown) => {
+        if (skipped(exchange, step, error)) {
+          goOn();
+          return;
+        }
         if (!exchange.closed) exchange.decidedBy = decisionOf(step, error);
         exchange.fail(error);
       },

@@ -73,6 +73,8 @@ export class PlannedForward extends Forward implements Hedged {
       exchange.fail(bufferFull('body_too_large', 'request'));
       return;
     }
+    // A request that is explained ends here.
+    if (exchange.trial !== undefined) exchange.backendChosen(name);
     if (plan.retry !== undefined) this.prepareRetry(plan.retry);
     this.beginCopies();
     if (hold !== undefined && exchange.head.contentLength <= hold.maxBytes) {

@@ -1,4 +1,4 @@
-import { GatewayError, type ErrorCode } from '../../errors.ts';
+import { GatewayError, NotEvaluated, type ErrorCode } from '../../errors.ts';
 import { renderLines, type Head, type HeaderLine } from '../../http/index.ts';
 import type { ProcessSettings } from '../../model/index.ts';
 import type { Host, HostAnswer, HostCall, Hosts } from '../../policies/index.ts';
@@ -31,6 +31,7 @@ export function policyHosts({ limits, upstream }: ProcessSettings, tools: Backen
 export const hostOf = (destination: Destination): Host => ({
   ask: (call, during) =>
     new Promise((resolve, reject) => {
+      if (during.trial !== undefined) throw new NotEvaluated(`it asks ${destination.name}`);
       const asked = new PendingCall(destination, call, resolve, reject);
       during.onClose(() => asked.abandon());
       asked.begin();

@@ -40,6 +40,8 @@ export interface PortTools {
   readonly overload: Overload;
   /** The proxies that may state the client address; swapped with the model. */
   readonly proxies: { trusted: Networks | undefined };
+  /** Looks at every request that is about to end. */
+  readonly observe: ((exchange: LiveExchange) => void) | undefined;
   readonly unread: (bytes: number) => void;
   /** The connections of all ports that give way to a new one; asked before it is counted. */
   readonly makeRoom: (open: number, most: number) => LargestHolder<CountedConnection> | undefined;
@@ -271,6 +273,10 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
   finishedTcp(connection: TcpConnection): void {
     if (connection.error !== undefined) this.count(connection.error);
     this.tools.accessLog()?.write(rawRecord({ bind: this.key, ...connection.record }));
+  }
+
+  get observe(): PortTools['observe'] {
+    return this.tools.observe;
   }
 
   tunnelOpened(): void {

@@ -1,4 +1,5 @@
 import { normalizePath } from '../../http/index.ts';
+import type { Match } from '../../model/index.ts';
 import { beginningOf, type CompiledMatch, type Matchable } from './match.ts';
 import { hashed, TextTable } from './textTable.ts';
 
@@ -15,6 +16,8 @@ export interface CompiledRule<Route> {
   /** The kind of comparison of the path, and the text of the configuration. */
   readonly kind: 'exact' | 'prefix' | 'regex';
   readonly written: string;
+  /** As the model has it. */
+  readonly of: Match;
   /** The path prefix it stands for, without a slash at its end; undefined where the path is matched otherwise. */
   readonly prefix: string | undefined;
 }

@@ -99,6 +99,21 @@ export class Router<Route> {
     return undefined;
   }
 
+  /**
+   * The rules that a request was compared with, in their order, for people: those for its path first.
+   * @param most of them
+   * @throws as `find`
+   */
+  candidates(host: string, path: string, most: number): readonly CompiledRule<Route>[] {
+    beginSearch();
+    const found = new Set<CompiledRule<Route>>();
+    for (let at = this.byHost.find(host); at !== undefined; at = at.wider)
+      for (const rule of at.table.forPath(path)) if (found.size < most) found.add(rule);
+    for (let at = this.byHost.find(host); at !== undefined && found.size < most; at = at.wider)
+      for (const rule of at.table.rules.slice(0, most)) if (found.size < most) found.add(rule);
+    return [...found];
+  }
+
   /** The first route of a host that is accepted. */
   findAny(host: string, accept: (route: Route) => boolean): Route | undefined {
     for (let at = this.byHost.find(host); at !== undefined; at = at.wider) {
@@ -136,6 +151,7 @@ function compileOnce<Route>(
         route: routeOf(route),
         kind,
         written: value,
+        of: match,
         prefix: kind === 'prefix' ? prefixOf(value) : undefined,
       };
       ofRoute.set(match, rule);

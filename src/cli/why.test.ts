@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { Decision } from '../proxy/contract.ts';
+import { main } from './index.ts';
+
+const example = fileURLToPath(new URL('../../examples/why/', import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), 'portcullis-why-'));
+after(() => rmSync(folder, { recursive: true }));
+
+const written = (name: string, text: string): string => {
+  const file = join(folder, name);
+  writeFileSync(file, text);
+  return file;
+};
+
+async function why(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  let out = '';
+  let err = '';
+  const terminal = {
+    out: (text: string) => void (out += text),
+    err: (text: string) => void (err += text),
+    env: {},
+  };
+  const code = await main(['why', ...args], terminal);
+  return { code, out, err };
+}
+
+const inExample = (...args: string[]): ReturnType<typeof why> => why('-f', `${example}config.yaml`, ...args);
+const decision = async (...args: string[]): Promise<Decision> => {
+  const { code, out, err } = await inExample('--json', ...args);
+  assert.equal(code, 0, err);
+  return JSON.parse(out) as Decision;
+};
+const refused = `${example}refused.http`;
+const ada = ['--claims', `${example}ada.json`];
+
+test('the example prints the tree of its documentation', async () => {
+  const { code, out, err } = await inExample('--request', refused, ...ada);
+  assert.equal(code, 0, err);
+  const page = readFileSync(new URL('../../docs/why.md', import.meta.url), 'utf8');
+  assert.ok(page.includes(out.trimEnd()), out);
+});
+
+test('the rule that hides an MCP item is named, with the claims that it read', async () => {
+  const { outcome, mcp = [] } = await decision('--request', refused, ...ada);
+  assert.equal(outcome.kind, 'refused');
+  assert.equal(outcome.policy, 'mcpAuthorization');
+  const [message] = mcp;
+  assert.equal(message?.target, 'tickets');
+  assert.equal(message?.name, 'close');
+  assert.equal(message?.errorCode, -32602);
+  assert.deepEqual(
+    message?.rules?.map(({ value, claims }) => [value, claims]),
+    [
+      ['false', undefined],
+      ['false', { groups: '["readers"]' }],
+    ],
+  );
+  assert.match(message?.rules?.[1]?.place ?? '', /routes\[0\]\.policies\.mcpAuthorization\.rules\[1\]$/);
+});
+
+test('an allowed call is forwarded, and its rate limit is not evaluated', async () => {
+  const claims = written('editor.json', JSON.stringify({ sub: 'eve', groups: ['editors'] }));
+  const { outcome, policies } = await decision('--request', refused, '--claims', claims);
+  assert.deepEqual(outcome, { kind: 'forwarded' });
+  const limit = policies.find(({ policy }) => policy === 'localRateLimit');
+  assert.equal(limit?.verdict, 'not evaluated');
+  assert.match(limit?.because ?? '', /^it counts: 10 at once, 10 every 1s, key jwt\.sub$/);
+});
+
+test('claims are judged by the issuers of the policy', async () => {
+  const claims = written('other.json', JSON.stringify({ sub: 'ada', aud: 'api://other' }));
+  const { outcome } = await decision('--request', refused, '--claims', claims);
+  assert.equal(outcome.status, 401);
+  assert.equal(outcome.policy, 'mcpAuthentication');
+  assert.equal(outcome.reason, 'audience');
+});
+
+test('a token is never part of the output', async () => {
+  const token = `${Buffer.from('{"alg":"EdDSA","kid":"k"}').toString('base64url')}.${Buffer.from(
+    '{"iss":"https://evil.example","sub":"ada","secret":"hidden"}',
+  ).toString('base64url')}.c2ln`;
+  const { code, out } = await inExample('--request', refused, '--token', token);
+  assert.equal(code, 0);
+  assert.match(out, /^refused with 401 by mcpAuthentication/);
+  assert.ok(!out.includes(token) && !out.includes('hidden'));
+});
+
+test('a request that no route matches tells why each candidate differs', async () => {
+  const request = written('none.http', 'POST /api/orders HTTP/1.1\nHost: localhost:8080\n\n');
+  const { code, out } = await inExample('--request', request);
+  assert.equal(code, 0);
+  assert.match(out, /^refused with 404 \(route_not_found\)/);
+  assert.match(out, /not chosen api .*: the method is not GET\n/);
+});
+
+test('a request that the parser refuses is explained, too', async () => {
+  const request = written('bad.http', 'GET / HTTP/1.1\nHost: a\nHost: b\n\n');
+  const { outcome } = await decision('--request', request);
+  assert.equal(outcome.status, 400);
+});
+
+test('a wrong command line is refused with exit code 2', async () => {
+  assert.equal((await inExample()).code, 2);
+  assert.equal((await inExample('--request', '/nowhere')).code, 2);
+  assert.equal((await inExample('--request', refused, '--claims', refused)).code, 2);
+  assert.equal((await inExample('--request', refused, '--port', 'x')).code, 2);
+  assert.equal((await inExample('--request', refused, '--port', '9')).code, 3);
+});

@@ -1,0 +1,73 @@
+/** The explanation of a request: what decided, in the order in which it was decided. It survives JSON. */
+
+import type { McpVerdict } from '../mcp/contract.ts';
+import type { RuleVerdict } from '../policies/index.ts';
+
+/** A rule of the routing table that a request was compared with. */
+export interface RouteCandidate {
+  readonly route: string;
+  /** The field path of the route in the configuration. */
+  readonly place: string;
+  readonly match: string;
+  /** `later`: it holds, and a rule before it was chosen. */
+  readonly verdict: 'matched' | 'differs' | 'later';
+  readonly because?: string;
+}
+
+/** A policy of the route and its verdict. */
+export interface PolicyVerdict {
+  readonly policy: string;
+  readonly place: string;
+  readonly verdict: 'passed' | 'answered' | 'refused' | 'not evaluated' | 'not reached';
+  /** The rule or limit that refused, or the reason why the policy was not evaluated, or not wholly. */
+  readonly because?: string;
+  readonly rules?: readonly RuleVerdict[];
+}
+
+/** The end of a request. */
+export interface DecisionOutcome {
+  readonly kind: 'forwarded' | 'answered' | 'refused' | 'failed' | 'not evaluated';
+  /** Absent where a backend would have answered. */
+  readonly status?: number;
+  readonly error?: string;
+  readonly reason?: string;
+  readonly policy?: string;
+  readonly rule?: string;
+  readonly place?: string;
+}
+
+/** A message of an MCP request, with the values of the rules about its item. */
+export interface ExplainedMessage extends McpVerdict {
+  readonly rules?: readonly RuleVerdict[];
+}
+
+export interface Decision {
+  readonly bind: string;
+  /** Absent where no listener has the host name. */
+  readonly listener?: string;
+  readonly route?: string;
+  readonly routePlace?: string;
+  /** At most 16. */
+  readonly candidates: readonly RouteCandidate[];
+  readonly policies: readonly PolicyVerdict[];
+  readonly caller?: { readonly issuer?: string; readonly subject?: string };
+  /** The chosen backend; of several, the one that this request would get. */
+  readonly backend?: string;
+  /** The answer of the backend. */
+  readonly upstream?: { readonly status: number; readonly ms: number };
+  /** A verdict for each message of an MCP request. */
+  readonly mcp?: readonly ExplainedMessage[];
+  readonly outcome: DecisionOutcome;
+}
+
+/** A request to explain. */
+export interface TrialRequest {
+  /** As on the wire: request line, header lines, an empty line, body. Line ends may lack their carriage return. */
+  readonly request: string;
+  /** The port of the listener; the one of the Host field, or the first of the configuration, where absent. */
+  readonly port?: number;
+  /** The address of the client; 127.0.0.1 where absent. */
+  readonly client?: string;
+  /** In place of a token. */
+  readonly claims?: Readonly<Record<string, unknown>>;
+}

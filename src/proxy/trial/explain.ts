@@ -1,0 +1,188 @@
+import { catalogue, GatewayError, type ErrorCode } from '../../errors.ts';
+import { Head, parseAuthority, parseRequest, readTarget, refusal, COMPLETE } from '../../http/index.ts';
+import { judgeMessages } from '../../mcp/index.ts';
+import type { Limits } from '../../model/index.ts';
+import type { Logger } from '../../telemetry/index.ts';
+import type { Decision, DecisionOutcome, ExplainedMessage, TrialRequest } from '../contract.ts';
+import { callerOf } from '../exchange/caller.ts';
+import { decisionOf } from '../exchange/decision.ts';
+import { handle } from '../exchange/handle.ts';
+import { originOf } from '../exchange/steps.ts';
+import type { ClientEnd } from '../exchange/receivedRequest.ts';
+import type { ExchangePort } from '../exchange/liveExchange.ts';
+import { bindKey, type Snapshot } from '../snapshot/snapshot.ts';
+import { TrialExchange } from './trialExchange.ts';
+import { TrialSide } from './trialSide.ts';
+
+export interface ExplainTools {
+  readonly snapshot: Snapshot;
+  readonly log: Logger;
+  readonly limits: Limits;
+  readonly trustedProxies: ClientEnd['port']['trustedProxies'];
+}
+
+/**
+ * Explains a request: it takes the way of every other through the snapshot, and ends where a backend would get it. No
+ * host is called, no counter changes, and nothing is logged.
+ * @throws Error for a request without a request line, or for a port that the configuration does not have
+ */
+export async function explain(request: TrialRequest, tools: ExplainTools): Promise<Decision> {
+  const { snapshot, limits } = tools;
+  const message = messageOf(request.request);
+  const bytes = Buffer.from(message.head);
+  const head = new Head(limits.maxHeaders);
+  const result = parseRequest(bytes, 0, bytes.length, head, limits);
+  head.text = bytes.toString('latin1', 0, head.length);
+  const bind = bindFor(snapshot, request.port, result === COMPLETE ? head.get('host') : undefined);
+  if (result !== COMPLETE) {
+    const error = result === 0 ? 'bad_request' : refusal(result);
+    return refusedHead(bind.key, error, head.problem === '' ? 'the head is not complete' : head.problem);
+  }
+  const target = readTarget(head.target, head.method);
+  if (target === undefined) return refusedHead(bind.key, 'bad_request', 'malformed request target');
+  const named = head.host === -1 ? undefined : parseAuthority(head.value(head.host));
+  if (named === undefined && head.host !== -1) return refusedHead(bind.key, 'bad_host', 'malformed Host');
+  const authority = target.authority ?? named;
+  const host = authority?.host ?? '';
+  const listener = bind.secure ? snapshot.bind(bind.key, true)?.find(host) : undefined;
+  const ended = Promise.withResolvers<void>();
+  let decision: Decision | undefined;
+  const port: ExchangePort = {
+    key: bind.key,
+    inner: false,
+    log: tools.log,
+    limits,
+    trustedProxies: tools.trustedProxies,
+    enter: () => snapshot,
+    tooMuch: () => undefined,
+    keepLongLived: () => () => undefined,
+    observe: (exchange) => {
+      decision = decisionOf(exchange);
+    },
+    finished: () => ended.resolve(),
+  };
+  const side = new TrialSide(
+    port,
+    request.client ?? '127.0.0.1',
+    listener === undefined
+      ? undefined
+      : { listener: listener.name, serverName: host, certificate: undefined },
+  );
+  snapshot.enter();
+  const exchange = new TrialExchange(side, head, snapshot, {
+    method: head.method,
+    target: target.target,
+    path: target.path,
+    query: target.query,
+    host,
+    authority: authority?.authority ?? '',
+  });
+  if (head.chunked) exchange.body.startChunked();
+  else exchange.body.startLength(Math.max(0, head.contentLength));
+  exchange.payload = Buffer.from(message.body);
+  let mcp: readonly ExplainedMessage[] | undefined;
+  exchange.judge = async () => {
+    mcp = await judged(exchange, limits);
+  };
+  const notes: NonNullable<TrialExchange['trial']>['notes'] = new Map();
+  exchange.trial = {
+    claims: request.claims,
+    step: undefined,
+    notes,
+    note(what) {
+      if (this.step !== undefined) notes.set(this.step, { what, skipped: false });
+    },
+  };
+  const { maxBodyBytes } = limits;
+  if (maxBodyBytes !== 0 && exchange.payload.length > maxBodyBytes)
+    exchange.fail(new GatewayError('body_too_large'));
+  else handle(exchange, bind.key);
+  await ended.promise;
+  if (decision === undefined) throw new Error('the request was not explained');
+  return {
+    ...decision,
+    ...(mcp === undefined || mcp.length === 0 ? {} : { mcp }),
+    outcome: outcomeOf(decision, exchange, mcp ?? []),
+  };
+}
+
+/** The parts of a request that was written by hand: its length is that of its body where the text does not say it. */
+function messageOf(text: string): { readonly head: string; readonly body: string } {
+  const end = /\r?\n\r?\n/.exec(text);
+  const head = (end === null ? text : text.slice(0, end.index)).trim().split(/\r?\n/);
+  // A file ends with a line break, a body on the wire does not.
+  const body = end === null ? '' : text.slice(end.index + end[0].length).replace(/\r?\n$/, '');
+  const framed = head.some((line) => /^(?:content-length|transfer-encoding)\s*:/i.test(line));
+  if (body !== '' && !framed) head.push(`content-length: ${Buffer.byteLength(body)}`);
+  return { head: `${head.join('\r\n')}\r\n\r\n`, body };
+}
+
+interface ChosenBind {
+  readonly key: string;
+  /** All of its HTTP listeners are under TLS. */
+  readonly secure: boolean;
+}
+
+/** The bind of a port, of the port in Host, or the first bind for HTTP. @throws Error */
+function bindFor({ model }: Snapshot, port: number | undefined, host: string | undefined): ChosenBind {
+  const binds = model.binds.flatMap((bind, index) => {
+    const protocols = bind.listeners.map(({ protocol }) => protocol);
+    const secure = !protocols.includes('HTTP');
+    const isHttp = protocols.some((protocol) => protocol === 'HTTP' || protocol === 'HTTPS');
+    return isHttp ? [{ port: bind.port, key: bindKey(bind, index), secure }] : [];
+  });
+  const asked = port ?? Number(/:(\d+)$/.exec(host ?? '')?.[1] ?? Number.NaN);
+  const found = binds.find((bind) => bind.port === asked) ?? (port === undefined ? binds[0] : undefined);
+  if (found === undefined)
+    throw new Error(
+      port === undefined ? 'no port is served over HTTP' : `port ${port} is not served over HTTP`,
+    );
+  return found;
+}
+
+const refusedHead = (bind: string, error: ErrorCode, reason: string): Decision => ({
+  bind,
+  candidates: [],
+  policies: [],
+  outcome: { kind: 'refused', status: catalogue[error].status, error, reason },
+});
+
+/** The verdicts about the messages for an MCP backend; undefined for other backends. */
+async function judged(
+  exchange: TrialExchange,
+  limits: Limits,
+): Promise<readonly ExplainedMessage[] | undefined> {
+  const { route, backend: key } = exchange;
+  const backend = route?.of?.backends.find((one) => one.key === key);
+  if (backend?.kind !== 'mcp') return undefined;
+  const origins = (route?.refuseMcpItem ?? []).flatMap((step) => originOf(step) ?? []);
+  const verdicts = await judgeMessages(backend, callerOf(exchange), exchange, limits, (item, call) =>
+    origins.flatMap(({ explain: rulesOf, place: above }) =>
+      (rulesOf?.(exchange, item, call) ?? []).map((rule) => ({ ...rule, place: `${above}${rule.place}` })),
+    ),
+  );
+  return verdicts.map(([verdict, rules = []]) => {
+    const by = origins.find(({ policy }) => policy === verdict.policy);
+    const placed = by === undefined ? verdict : { ...verdict, place: `${by.place}${verdict.place ?? ''}` };
+    return rules.length === 0 ? placed : { ...placed, rules };
+  });
+}
+
+function outcomeOf(
+  { outcome }: Decision,
+  { reachedBackend, notEvaluated }: TrialExchange,
+  mcp: readonly ExplainedMessage[],
+): DecisionOutcome {
+  if (notEvaluated !== undefined) return { kind: 'not evaluated', reason: notEvaluated };
+  if (!reachedBackend) return outcome;
+  const [first] = mcp;
+  if (first === undefined || mcp.some(({ verdict }) => verdict !== 'refused')) return { kind: 'forwarded' };
+  const { policy, rule, place, because } = first;
+  return {
+    kind: 'refused',
+    ...(because === undefined ? {} : { reason: because }),
+    ...(policy === undefined ? {} : { policy }),
+    ...(rule === undefined ? {} : { rule }),
+    ...(place === undefined ? {} : { place }),
+  };
+}
