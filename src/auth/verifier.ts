@@ -139,7 +139,6 @@ export function createVerifier(issuers: readonly TrustedIssuer[], now: () => num
     return problem === undefined ? { kind: 'unproven', token: contentOf(claims, issuer) } : refused(problem);
   }
 
-
   const untrusted = (iss: unknown): Problem => {
     const trusted = issuers.map(({ issuer }) => issuer);
     return iss === undefined ? missing('iss', trusted) : issuerProblem(trusted, iss);

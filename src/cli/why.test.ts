@@ -90,6 +90,22 @@ test('a token is never part of the output', async () => {
   assert.ok(!out.includes(token) && !out.includes('hidden'));
 });
 
+test('a rule about arguments is judged with the arguments of the call', async () => {
+  const text = readFileSync(`${example}config.yaml`, 'utf8').replace(
+    '                rules:\n',
+    '                rules:\n                  - deny: mcp.tool.arguments.id == 7\n',
+  );
+  const config = written('arguments.yaml', text);
+  const claims = written('writer.json', JSON.stringify({ sub: 'eve', groups: ['editors'] }));
+  const { code, out } = await why('-f', config, '--request', refused, '--claims', claims);
+  assert.equal(code, 0);
+  assert.match(
+    out,
+    /^refused by mcpAuthorization, rule deny: mcp\.tool\.arguments\.id == 7, at .*\.rules\[0\]\n/,
+  );
+  assert.match(out, /deny: mcp\.tool\.arguments\.id == 7 is true \(.*\.rules\[0\]\)\n/);
+});
+
 test('a request that no route matches tells why each candidate differs', async () => {
   const request = written('none.http', 'POST /api/orders HTTP/1.1\nHost: localhost:8080\n\n');
   const { code, out } = await inExample('--request', request);

@@ -248,7 +248,8 @@ export class Destination {
 
   private watch(endpoint: Endpoint): void {
     const { check } = this.target;
-    if (this.tools.offline === true || check === undefined || this.retired || this.checks.has(endpoint)) return;
+    if (this.tools.offline === true || check === undefined || this.retired || this.checks.has(endpoint))
+      return;
     this.checks.set(endpoint, new Checks(endpoint, check, this.name, this.tools.log));
   }
 

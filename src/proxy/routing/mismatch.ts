@@ -12,7 +12,8 @@ export function matchText({ method, path, headers, query }: Match): string {
 
 /** The part of a match that a request does not fulfil; undefined where it fulfils all. Values of the request are not shown. */
 export function mismatch(match: Match, request: Matchable): string | undefined {
-  if (!compileMatch({ path: match.path, headers: [], query: [] }).path(request.path)) return 'the path differs';
+  if (!compileMatch({ path: match.path, headers: [], query: [] }).path(request.path))
+    return 'the path differs';
   const fails = (part: Partial<Match>): boolean =>
     compileMatch({ path: everyPath, headers: [], query: [], ...part }).rest?.(request) === false;
   if (match.method !== undefined && fails({ method: match.method }))
