@@ -455,6 +455,14 @@ export const catalogue = {
     'limits.maxMcpSessions, maxChildren, maxMcpCalls or maxMcpStreams of the whole process is reached, and no session has been idle for limits.mcpSessionGrace. The message names the limit. HTTP routes continue.',
     -32000,
   ),
+  audit_unavailable: entry(
+    'gateway',
+    503,
+    'later',
+    'the audit stream takes no lines',
+    'config.audit.required is true, and the audit stream could not store the intent of the request: a full disk, a slow or missing sink. The gateway did not forward the request. The log names the failure. See docs/audit.md.',
+    -32000,
+  ),
   mcp_budget_full: entry(
     'client',
     429,

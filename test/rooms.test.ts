@@ -37,12 +37,13 @@ const rows: Readonly<Record<string, Row>> = {
   upstream: { uses: ['model', 'http', 'telemetry', 'files'] },
   store: { uses: ['model', 'telemetry', 'files', 'upstream'] },
   pins: { uses: ['store'] },
+  audit: { uses: ['model', 'telemetry', 'files'] },
   mcp: { uses: ['model', 'http', 'upstream', 'telemetry', 'files', 'schema', 'store', 'pins'] },
   policies: {
     uses: ['model', 'http', 'auth', 'cel', 'telemetry', 'files', 'schema', 'store'],
     types: ['mcp'],
   },
-  proxy: { uses: ['model', 'http', 'regex', 'telemetry', 'upstream', 'mcp', 'policies'] },
+  proxy: { uses: ['model', 'http', 'regex', 'telemetry', 'upstream', 'audit', 'mcp', 'policies'] },
   config: {
     uses: ['model', 'regex', 'files', 'schema'],
     files: ['mcp/targets/facts.ts', 'policies/facts.ts'],
@@ -53,11 +54,11 @@ const rows: Readonly<Record<string, Row>> = {
     files: ['mcp/targets/facts.ts', 'policies/facts.ts'],
   },
   workers: {
-    uses: ['model', 'auth', 'mcp', 'policies', 'proxy', 'telemetry', 'store', 'pins'],
+    uses: ['model', 'auth', 'audit', 'mcp', 'policies', 'proxy', 'telemetry', 'store', 'pins'],
     files: ['policies/localRateLimit/localTokens.ts'],
   },
   admin: { uses: ['model', 'http', 'telemetry'], types: ['proxy'] },
-  gateway: { uses: ['model', 'telemetry', 'workers', 'mcp'], types: ['admin', 'config', 'stream'] },
+  gateway: { uses: ['model', 'telemetry', 'audit', 'workers', 'mcp'], types: ['admin', 'config', 'stream'] },
 };
 /** What the table calls those files. */
 const openFiles: Readonly<Record<string, string>> = {

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { nearest } from '../config/index.ts';
 import { messageOf, stackOf } from '../errorText.ts';
 import { admin } from './admin.ts';
+import { audit } from './audit.ts';
 import { check } from './check.ts';
 import { UsageError, type Command, type Flags, type Terminal } from './command.ts';
 import { controller } from './controller.ts';
@@ -29,6 +30,7 @@ const commands: Readonly<Record<string, Command>> = {
   why,
   schema,
   pins,
+  audit,
   token,
   idp,
   controller,

@@ -482,6 +482,8 @@ export interface FixedSettings {
   readonly pins?: string;
   /** The server that holds what replicas share; absent: each process has its own. */
   readonly store?: StoreSettings;
+  /** The stream that records what callers and operators did; absent: nothing is recorded. */
+  readonly audit?: AuditSettings;
   /** The time after its beginning in which another process with the key may resume an MCP session; 0: never. */
   readonly sessionResumableMs: number;
   /** After this long a drain ends what is still open. */
@@ -505,6 +507,57 @@ export interface StoreSettings {
   readonly connectTimeoutMs: number;
   readonly commandTimeoutMs: number;
 }
+
+/** The groups of operations that the audit stream may hold. */
+export type AuditGroup = 'calls' | 'lists' | 'sessions' | 'pings' | 'refusals' | 'admin';
+
+/** The audit stream. Times in milliseconds, sizes in bytes. */
+export interface AuditSettings {
+  readonly sink: AuditSink;
+  readonly include: readonly AuditGroup[];
+  /** The parts of arguments that lines show: nothing, names and types, values without secrets, or values. */
+  readonly arguments: 'none' | 'shape' | 'redacted' | 'full';
+  /** Values that `redacted` hides, from the object of arguments on. */
+  readonly redact: readonly JsonPath[];
+  /** The claim that holds the groups of a caller; absent: lines name no groups. */
+  readonly groupsClaim?: string;
+  readonly chain?: AuditChainSettings;
+  /** A call waits until its intent is durable, and is refused where that fails. */
+  readonly required: boolean;
+}
+
+export type AuditSink =
+  | { readonly kind: 'file'; readonly path: string; readonly rotation?: AuditRotation }
+  | { readonly kind: 'stdout' }
+  | {
+      readonly kind: 'http';
+      readonly url: string;
+      /** Sent as a bearer token. */
+      readonly token?: TextSource;
+      readonly timeoutMs: number;
+    };
+
+export interface AuditRotation {
+  readonly maxBytes: number;
+  /** Rotated files that stay. */
+  readonly keep: number;
+}
+
+/** Each line proves the line before it by a secret key. */
+export interface AuditChainSettings {
+  readonly keyFile: string;
+  /** The file of checkpoints; absent: the log of the gateway has them. */
+  readonly checkpointFile?: string;
+  readonly checkpointEveryMs: number;
+}
+
+/** A path in a JSON value. `deep` stands for any number of levels. */
+export type JsonPath = readonly JsonPathPart[];
+export type JsonPathPart =
+  | { readonly kind: 'name'; readonly name: string }
+  | { readonly kind: 'index'; readonly index: number }
+  | { readonly kind: 'any' }
+  | { readonly kind: 'deep' };
 
 /** A text in the configuration, or in a file of its own. */
 export type TextSource =

@@ -8,4 +8,6 @@ export { isSecretName, redactArguments, redacted, redactText } from './redact.ts
 export { relayLines } from './relay.ts';
 export { makeNonBlockingAgain } from './nonBlocking.ts';
 export { LogThrottle, ThrottledLog } from './throttledLog.ts';
+export { timestamp } from './timestamp.ts';
+export { parseTraceparent } from './traceparent.ts';
 export { Sink, type Destination } from './sink.ts';

@@ -1,6 +1,7 @@
 import { defaults, type Limits, type ProcessSettings } from '../../model/index.ts';
 import type { Overrides } from '../overrides.ts';
 import type { DocumentSettings } from '../schema/document.ts';
+import { buildAudit } from './audit.ts';
 import { buildKeepAlive } from './keepAlive.ts';
 import { buildStore } from './store.ts';
 
@@ -21,6 +22,7 @@ export function buildProcess(document: DocumentSettings, overrides: Overrides): 
       ...(sessionKey === undefined ? {} : { sessionKey }),
       ...(config.mcp?.pins !== undefined && { pins: config.mcp.pins }),
       ...(config.store && { store: buildStore(config.store) }),
+      ...(config.audit && { audit: buildAudit(config.audit) }),
       sessionTtlMs: config.mcp?.sessionTtl ?? fixed.sessionTtlMs,
       sessionResumableMs: config.mcp?.resumableFor ?? fixed.sessionResumableMs,
       terminationDeadlineMs:

@@ -12,6 +12,7 @@ import {
   secret,
   size,
 } from '../../schema/index.ts';
+import { audit } from './audit.ts';
 import { keepalives } from './keepalives.ts';
 import { proxyProtocol } from './proxyProtocol.ts';
 import { store } from './store.ts';
@@ -291,6 +292,7 @@ export const processSchema = fields(
       .optional()
       .describe('MCP sessions.'),
     store: store.optional(),
+    audit: audit.optional(),
     connectionTerminationDeadline: duration
       .optional()
       .describe('How long a shutdown waits for open connections; 5s by default.'),

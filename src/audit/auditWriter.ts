@@ -1,0 +1,285 @@
+import { GatewayError } from '../errors.ts';
+import { messageOf } from '../errorText.ts';
+import type { Logger } from '../telemetry/index.ts';
+import { SinkError, type AuditSinkPort } from './auditSink.ts';
+import type { Chain } from './chain.ts';
+import { streamLine } from './lines.ts';
+
+export interface AuditWriterOptions {
+  readonly sink: AuditSinkPort;
+  readonly chain: Chain | undefined;
+  /** Lines must be durable when a write is complete. */
+  readonly durable: boolean;
+  readonly log: Logger;
+  /** Told about lines that will never be written. */
+  readonly onLost: (lines: number) => void;
+  readonly onWritten: (lines: number) => void;
+  readonly onFailure: () => void;
+  /** Hears of each write that the sink has stored whole. */
+  readonly onStored: () => void;
+  /** Milliseconds; tests hurry. */
+  readonly pace?: Partial<Pace>;
+}
+
+interface Pace {
+  /** Between two attempts at a sink that fails. */
+  readonly retryMs: number;
+  /** A call waits so long for its intent. */
+  readonly intentMs: number;
+  /** The end of the process waits so long for the sink. */
+  readonly closeMs: number;
+}
+
+const defaultPace: Pace = { retryMs: 500, intentMs: 5_000, closeMs: 3_000 };
+
+/** Characters of lines that wait for a sink; lines beyond them are lost and counted. */
+const maxBacklog = 8_388_608;
+
+interface Intent {
+  /** The number of the line. */
+  readonly line: number;
+  readonly since: number;
+  readonly resolve: () => void;
+  readonly reject: (error: GatewayError) => void;
+}
+
+/**
+ * Writes the lines of one process in their order: gathers them, seals them into the chain, and repeats a write that
+ * failed. Lines that are sealed are never dropped, so that a gap in the chain is never the work of the gateway itself.
+ */
+export class AuditWriter {
+  private readonly options: AuditWriterOptions;
+  private readonly pace: Pace;
+  /** Lines without their closing braces, in order. */
+  private waiting: string[] = [];
+  private waitingLength = 0;
+  /** Sealed bytes that the sink has yet to store, and the number of their lines. */
+  private batch: Buffer | undefined;
+  private batchLines = 0;
+  /** Numbers of lines: taken so far, and durable so far. */
+  private taken = 0;
+  private stored = 0;
+  private lost = 0;
+  private intents: Intent[] = [];
+  private timer: NodeJS.Timeout | undefined;
+  private watch: NodeJS.Timeout | undefined;
+  private running: Promise<void> | undefined;
+  private failing = false;
+  private closing = false;
+  private closed = false;
+  private readonly atExit = (): void => this.writeRest();
+
+  constructor(options: AuditWriterOptions) {
+    this.options = options;
+    this.pace = { ...defaultPace, ...options.pace };
+    process.on('exit', this.atExit);
+  }
+
+  /** Takes a line without its closing brace. Never throws and never waits. @returns false where it is lost */
+  write(line: string): boolean {
+    if (this.closed || this.waitingLength + line.length > maxBacklog) {
+      this.lose();
+      return false;
+    }
+    if (this.lost > 0) this.reportLoss();
+    this.push(line);
+    if (this.running === undefined) this.arm(this.options.sink.gatherMs);
+    return true;
+  }
+
+  /**
+   * Takes the intent of a call; `settled` tells when it is durable.
+   * @throws GatewayError audit_unavailable
+   */
+  writeIntent(line: string): void {
+    if (this.failing) throw unavailable('the sink fails');
+    if (!this.write(line)) throw unavailable('too many lines wait for the sink');
+  }
+
+  /**
+   * Resolves when all lines so far are durable; undefined where they are.
+   * It rejects with GatewayError audit_unavailable.
+   */
+  get settled(): Promise<void> | undefined {
+    const line = this.taken;
+    if (this.stored >= line) return undefined;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.intents.push({ line, since: performance.now(), resolve, reject });
+    this.watchIntents();
+    // The intents of one turn of the event loop go together.
+    if (this.running === undefined && !this.failing) this.arm(0, true);
+    return promise;
+  }
+
+  /** Writes what is left, and a last line. The writer takes no lines afterwards. Never rejects. */
+  async close(last: string | undefined): Promise<void> {
+    if (this.closing) return;
+    if (this.lost > 0) this.reportLoss();
+    if (last !== undefined) this.push(last);
+    this.closing = true;
+    const until = performance.now() + this.pace.closeMs;
+    while (this.hasMore && performance.now() < until) {
+      clearTimeout(this.timer);
+      this.timer = undefined;
+      await within(this.run(), until - performance.now());
+      if (this.failing) await within(undefined, Math.min(50, until - performance.now()));
+    }
+    this.closed = true;
+    clearTimeout(this.timer);
+    clearTimeout(this.watch);
+    process.off('exit', this.atExit);
+    if (this.hasMore) this.lose(this.batchLines + this.waiting.length);
+    for (const { reject } of this.intents.splice(0)) reject(unavailable('the gateway is shutting down'));
+    await this.options.sink.close();
+  }
+
+  private get hasMore(): boolean {
+    return this.batch !== undefined || this.waiting.length > 0;
+  }
+
+  private push(line: string): void {
+    this.waiting.push(line);
+    this.waitingLength += line.length;
+    this.taken++;
+  }
+
+  private lose(lines = 1): void {
+    if (this.lost === 0)
+      this.options.log.warn('Audit lines lost: the sink takes no lines, and the memory for them is full');
+    this.lost += lines;
+    this.options.onLost(lines);
+  }
+
+  /** The stream itself says where it has a gap. */
+  private reportLoss(): void {
+    const lines = this.lost;
+    this.lost = 0;
+    this.push(streamLine('audit.lost', { 'audit.lost_lines': lines }));
+  }
+
+  private arm(ms: number, sooner = false): void {
+    if (sooner && this.timer !== undefined) {
+      clearTimeout(this.timer);
+      this.timer = undefined;
+    }
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      void this.run();
+    }, ms).unref();
+  }
+
+  private run(): Promise<void> {
+    return (this.running ??= this.drain().finally(() => {
+      this.running = undefined;
+      if (!this.closing && this.hasMore)
+        this.arm(this.failing ? this.pace.retryMs : this.intents.length > 0 ? 0 : this.options.sink.gatherMs);
+    }));
+  }
+
+  /** One write, and further ones while calls wait for them. Never rejects. */
+  private async drain(): Promise<void> {
+    do {
+      this.batch ??= this.nextBatch();
+      const { batch } = this;
+      if (batch === undefined) return;
+      try {
+        await this.options.sink.write(batch, this.options.durable);
+      } catch (error) {
+        this.failed(batch, error);
+        return;
+      }
+      this.batch = undefined;
+      this.succeeded(this.batchLines);
+    } while (this.intents.length > 0 || this.closing || this.waitingLength >= this.options.sink.maxBatch);
+  }
+
+  private nextBatch(): Buffer | undefined {
+    if (this.waiting.length === 0) return undefined;
+    const { chain, sink } = this.options;
+    let length = 0;
+    let count = 0;
+    for (const line of this.waiting) {
+      if (count > 0 && length + line.length > sink.maxBatch) break;
+      length += line.length;
+      count++;
+    }
+    const lines = count === this.waiting.length ? this.waiting : this.waiting.slice(0, count);
+    this.waiting = lines === this.waiting ? [] : this.waiting.slice(count);
+    this.waitingLength -= length;
+    this.batchLines = count;
+    let text = '';
+    for (const line of lines) text += chain === undefined ? `${line}}\n` : chain.seal(line);
+    return Buffer.from(text);
+  }
+
+  private succeeded(lines: number): void {
+    this.stored += lines;
+    this.batchLines = 0;
+    this.options.onWritten(lines);
+    if (this.failing) {
+      this.failing = false;
+      this.options.log.info('Audit sink works again');
+    }
+    if (this.intents.length > 0) {
+      const due = this.intents.findIndex(({ line }) => line > this.stored);
+      const done = due === -1 ? this.intents.splice(0) : this.intents.splice(0, due);
+      for (const { resolve } of done) resolve();
+    }
+    // A batch holds only sealed lines, and the checkpoint names the last of them.
+    if (this.batch === undefined) this.options.onStored();
+  }
+
+  private failed(batch: Buffer, error: unknown): void {
+    const stored = error instanceof SinkError ? error.stored : 0;
+    const rest = stored === 0 ? batch : batch.subarray(stored);
+    if (stored > 0) {
+      const lines = count(batch.subarray(0, stored));
+      this.stored += lines;
+      this.batchLines -= lines;
+      this.options.onWritten(lines);
+    }
+    this.batch = rest.length === 0 ? undefined : rest;
+    this.options.onFailure();
+    if (!this.failing) this.options.log.error('Audit sink failed', { reason: messageOf(error) });
+    this.failing = true;
+    for (const { reject } of this.intents.splice(0)) reject(unavailable(messageOf(error)));
+  }
+
+  /** A sink that neither stores nor fails must not hold calls for ever. */
+  private watchIntents(): void {
+    this.watch ??= setTimeout(() => {
+      this.watch = undefined;
+      const before = performance.now() - this.pace.intentMs + 1;
+      while (this.intents[0] !== undefined && this.intents[0].since <= before)
+        this.intents.shift()?.reject(unavailable('the sink is too slow'));
+      if (this.intents.length > 0) this.watchIntents();
+    }, this.pace.intentMs).unref();
+  }
+
+  /** The process ends without notice: an uncaught error, or a call of `process.exit`. */
+  private writeRest(): void {
+    if (this.running !== undefined) return;
+    try {
+      for (let batch = this.batch ?? this.nextBatch(); batch !== undefined; batch = this.nextBatch())
+        this.options.sink.writeNow(batch);
+    } catch {
+      // Nothing is left that could say so.
+    }
+  }
+}
+
+const count = (bytes: Buffer): number => {
+  let lines = 0;
+  for (let at = bytes.indexOf(10); at !== -1; at = bytes.indexOf(10, at + 1)) lines++;
+  return lines;
+};
+
+const unavailable = (detail: string): GatewayError => new GatewayError('audit_unavailable', { detail });
+
+/** Waits for something, or only for the time. */
+async function within(work: Promise<void> | undefined, ms: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, Math.max(0, ms));
+  await Promise.race(work === undefined ? [promise] : [work, promise]);
+  clearTimeout(timer);
+}

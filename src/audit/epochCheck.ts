@@ -1,0 +1,127 @@
+import type { KeyObject } from 'node:crypto';
+import { macOf, type SealedLine } from './chain.ts';
+
+/** A place in a file. */
+export interface LinePlace {
+  readonly file: string;
+  /** Counts from 1. */
+  readonly line: number;
+}
+
+export type ProblemKind = 'altered' | 'missing' | 'reordered' | 'repeated' | 'foreign' | 'checkpoint';
+
+/** A contradiction that the gateway itself never causes. */
+export interface Problem {
+  readonly kind: ProblemKind;
+  /** The place where it shows. */
+  readonly at: LinePlace | undefined;
+  readonly message: string;
+}
+
+/** Lines whose codes are kept, to recognise a line that stands there twice. */
+const maxRemembered = 10_000;
+const maxMissing = 10_000;
+
+/** Follows the lines of one run of a writer, in the order of the files. */
+export class EpochCheck {
+  readonly writer: string;
+  readonly epoch: string;
+  readonly problems: Problem[] = [];
+  /** Numbers of lines that are missing so far, from the first to the last. */
+  readonly missing: { from: number; to: number; readonly at: LinePlace | undefined }[] = [];
+  first = 0;
+  last = 0;
+  lastMac = '';
+  lines = 0;
+  repeated = 0;
+  lost = 0;
+  stopped = false;
+  startTime = 0;
+  endTime = 0;
+  previous: { readonly epoch: string; readonly seq: number; readonly mac: string } | undefined;
+  private readonly key: KeyObject;
+  private readonly recent = new Map<number, string>();
+
+  constructor(writer: string, epoch: string, key: KeyObject) {
+    this.writer = writer;
+    this.epoch = epoch;
+    this.key = key;
+  }
+
+  take(line: SealedLine, at: LinePlace): void {
+    const { seq, mac } = line;
+    const name = `line ${seq} of ${this.writer} epoch ${this.epoch}`;
+    if (seq <= this.last) {
+      this.takeLate(line, at, name);
+      return;
+    }
+    this.lines++;
+    if (this.first === 0) {
+      this.first = seq;
+      this.startTime = timeOf(line.content);
+    }
+    const follows = seq === this.last + 1;
+    if (!follows) this.noteMissing(this.last + 1, seq - 1, at);
+    // The code of a line after a gap covers lines that are not there.
+    else if (macOf(this.key, this.lastMac, line.content) !== mac)
+      this.problems.push({ kind: 'altered', at, message: `${name} is altered` });
+    this.last = seq;
+    this.lastMac = mac;
+    this.endTime = timeOf(line.content);
+    this.remember(seq, mac);
+    this.note(line.content, seq);
+  }
+
+  /** The code of a line; undefined where it was not seen, or long ago. */
+  macAt(seq: number): string | undefined {
+    return this.recent.get(seq);
+  }
+
+  private takeLate({ seq, mac }: SealedLine, at: LinePlace, name: string): void {
+    const gap = this.missing.find(({ from, to }) => seq >= from && seq <= to);
+    if (gap === undefined) {
+      // A collector may get a batch twice, when its answer was lost.
+      if (this.recent.get(seq) === mac) this.repeated++;
+      else
+        this.problems.push({
+          kind: 'repeated',
+          at,
+          message: `${name} stands there twice, with another content`,
+        });
+      return;
+    }
+    this.lines++;
+    this.remember(seq, mac);
+    this.missing.splice(this.missing.indexOf(gap), 1);
+    if (seq > gap.from) this.missing.push({ from: gap.from, to: seq - 1, at: gap.at });
+    if (seq < gap.to) this.missing.push({ from: seq + 1, to: gap.to, at: gap.at });
+    this.problems.push({ kind: 'reordered', at, message: `${name} stands after line ${this.last}` });
+  }
+
+  private noteMissing(from: number, to: number, at: LinePlace): void {
+    if (this.missing.length < maxMissing) this.missing.push({ from, to, at });
+  }
+
+  private remember(seq: number, mac: string): void {
+    this.recent.set(seq, mac);
+    if (this.recent.size <= maxRemembered) return;
+    for (const oldest of this.recent.keys()) {
+      this.recent.delete(oldest);
+      break;
+    }
+  }
+
+  private note(content: string, seq: number): void {
+    const operation = /"api\.operation":"(audit\.\w+)"/.exec(content)?.[1];
+    this.stopped = operation === 'audit.stop';
+    if (operation === 'audit.lost') this.lost += Number(/"audit\.lost_lines":(\d+)/.exec(content)?.[1] ?? 0);
+    if (operation !== 'audit.start' || seq !== 1) return;
+    const [, epoch, number, mac] =
+      /"previous\.epoch":"([0-9a-f]{16})","previous\.seq":(\d+),"previous\.mac":"([\w-]{43})"/.exec(
+        content,
+      ) ?? [];
+    if (epoch !== undefined && mac !== undefined) this.previous = { epoch, seq: Number(number), mac };
+  }
+}
+
+export const timeOf = (content: string): number => Number(/^\{"time":(\d{1,15})/.exec(content)?.[1] ?? 0);

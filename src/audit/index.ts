@@ -1,0 +1,4 @@
+export { Audit, type OpenOperation } from './audit.ts';
+export type { AuditedCaller, AuditedEnd, AuditedOperation } from './lines.ts';
+export { refusedRequest } from './operationGroups.ts';
+export { verifyFiles, type Verification } from './verify.ts';

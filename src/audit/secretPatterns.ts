@@ -1,0 +1,31 @@
+import { redacted, redactText } from '../telemetry/index.ts';
+
+/** Forms of secrets that their issuers document, and credentials in addresses. */
+const patterns: readonly (readonly [RegExp, string])[] = [
+  [/\b(?:AKIA|ASIA)[0-9A-Z]{16}\b/g, redacted],
+  [/\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|npm_[A-Za-z0-9]{30,})/g, redacted],
+  [/\bxox[abeprs]-[\w-]{10,}/g, redacted],
+  [/\bAIza[\w-]{35}/g, redacted],
+  [/\b[sr]k[-_](?:live_|test_|ant-|proj-)?[\w-]{16,}/g, redacted],
+  [
+    /-----BEGIN [A-Z ]*PRIVATE KEY-----(?:(?!-----END )[\s\S])*(?:-----END [A-Z ]*PRIVATE KEY-----)?/g,
+    redacted,
+  ],
+  [/(:\/\/)[^\s/?#@]{1,512}@/g, `$1${redacted}@`],
+  [
+    /([?&;](?:[\w-]{0,64}token|[\w-]{0,64}secret|api[-_]?key|key|sig|signature|passw(?:or)?d|code)=)[^&;#\s]+/gi,
+    `$1${redacted}`,
+  ],
+];
+
+/** Every pattern needs one of these characters; most names and values have none. */
+const suspicious = /[-_=@]|AKIA|ASIA|AIza/;
+
+/** The text without known secrets, credentials, and everything that has the form of a secret. */
+export function hideSecretForms(original: string): string {
+  const text = redactText(original);
+  if (!suspicious.test(text)) return text;
+  let hidden = text;
+  for (const [pattern, mark] of patterns) hidden = hidden.replaceAll(pattern, mark);
+  return hidden;
+}

@@ -1,0 +1,251 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { ChainKeys, readSealed } from './chain.ts';
+import { readCheckpoint, type Checkpoint } from './checkpoints.ts';
+import { EpochCheck, timeOf, type LinePlace, type Problem } from './epochCheck.ts';
+import { lineStart } from './lines.ts';
+
+export interface VerifyOptions {
+  /** Files of the stream, in any order. */
+  readonly files: readonly string[];
+  /** The content of the key file. */
+  readonly key: Buffer;
+  /** Files of checkpoints, or logs that have them. */
+  readonly checkpoints: readonly string[];
+  /** Older files were removed: lines before the first one of each epoch are not expected. */
+  readonly partial: boolean;
+}
+
+/** A gap that the stream itself explains: lines may be missing there. */
+export interface Gap {
+  readonly writer: string;
+  readonly epoch: string;
+  /** The last line before the gap. */
+  readonly seq: number;
+  /** Milliseconds since the epoch. */
+  readonly time: number;
+  /** `end`: the writer ended without its last line. `running`: no line says that it has ended, and no later run follows. */
+  readonly kind: 'end' | 'running' | 'lost';
+  /** Lines that the stream counts as lost. */
+  readonly lost: number;
+}
+
+export interface Verification {
+  readonly lines: number;
+  readonly epochs: readonly EpochCheck[];
+  /** In the order in which they show, those of the end last. */
+  readonly problems: readonly Problem[];
+  readonly gaps: readonly Gap[];
+  /** Intents without an outcome. */
+  readonly unfinished: number;
+  /** Pieces of lines, which a full disk or a crash leaves behind. */
+  readonly torn: number;
+  readonly checkpoints: number;
+}
+
+/**
+ * Verifies the chains of all writers over all files.
+ * @throws Error where a file cannot be read
+ */
+export async function verifyFiles(options: VerifyOptions): Promise<Verification> {
+  const check = new Check(options);
+  for (const file of options.checkpoints)
+    for await (const { text, at } of linesOf(file)) check.checkpoint(text, at);
+  for (const file of await inOrder(options.files))
+    for await (const { text, at } of linesOf(file)) check.line(text, at);
+  return check.result();
+}
+
+async function* linesOf(file: string): AsyncGenerator<{ readonly text: string; readonly at: LinePlace }> {
+  const input = createReadStream(file);
+  // A file that is missing must not become an empty one.
+  const failed = new Promise<never>((_resolve, reject) => input.once('error', reject));
+  failed.catch(() => undefined);
+  await Promise.race([failed, new Promise((resolve) => input.once('open', resolve))]);
+  let line = 0;
+  for await (const text of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+    line++;
+    if (text !== '') yield { text, at: { file, line } };
+  }
+}
+
+/** Files by the time of their first line: rotated files come first. */
+async function inOrder(files: readonly string[]): Promise<readonly string[]> {
+  const timed: { readonly file: string; readonly time: number }[] = [];
+  for (const file of files) {
+    let time = Number.POSITIVE_INFINITY;
+    for await (const { text } of linesOf(file)) {
+      if (!text.startsWith(lineStart)) continue;
+      time = timeOf(text);
+      break;
+    }
+    timed.push({ file, time });
+  }
+  return timed.toSorted((a, b) => (a.time < b.time ? -1 : Number(a.time > b.time))).map(({ file }) => file);
+}
+
+class Check {
+  private readonly options: VerifyOptions;
+  private readonly keys: ChainKeys;
+  private readonly epochs = new Map<string, EpochCheck>();
+  private readonly problems: Problem[] = [];
+  /** Checkpoints by epoch and line. */
+  private readonly expected = new Map<string, Map<number, Checkpoint>>();
+  private readonly intents = new Set<string>();
+  private lines = 0;
+  private torn = 0;
+  private checkpoints = 0;
+
+  constructor(options: VerifyOptions) {
+    this.options = options;
+    this.keys = new ChainKeys(options.key);
+  }
+
+  checkpoint(text: string, at: LinePlace): void {
+    const found = readCheckpoint(text);
+    if (found === undefined) return;
+    this.checkpoints++;
+    if (this.keys.signatureOf(found) !== found.signature) {
+      this.problems.push({ kind: 'checkpoint', at, message: 'the signature of the checkpoint is wrong' });
+      return;
+    }
+    let ofEpoch = this.expected.get(found.epoch);
+    if (ofEpoch === undefined) this.expected.set(found.epoch, (ofEpoch = new Map<number, Checkpoint>()));
+    ofEpoch.set(found.seq, found);
+  }
+
+  line(text: string, at: LinePlace): void {
+    const sealed = text.startsWith(lineStart) ? readSealed(text) : undefined;
+    if (sealed === undefined || text.indexOf(lineStart, 1) > 0) {
+      this.other(text, at);
+      return;
+    }
+    this.lines++;
+    const { writer, epoch, seq, mac, content } = sealed;
+    let check = this.epochs.get(epoch);
+    if (check === undefined) {
+      check = new EpochCheck(writer, epoch, this.keys.ofEpoch(writer, epoch));
+      this.epochs.set(epoch, check);
+    }
+    const before = check.problems.length;
+    check.take(sealed, at);
+    this.problems.push(...check.problems.slice(before));
+    const known = this.expected.get(epoch)?.get(seq);
+    if (known !== undefined && known.mac !== mac)
+      this.problems.push({
+        kind: 'checkpoint',
+        at,
+        message: `line ${seq} of ${writer} epoch ${epoch} differs from its checkpoint: the chain was computed anew`,
+      });
+    this.pair(content);
+  }
+
+  result(): Verification {
+    const gaps: Gap[] = [];
+    const named = new Map<string, { readonly seq: number; readonly mac: string; readonly by: EpochCheck }>();
+    for (const check of this.epochs.values()) {
+      const { previous } = check;
+      if (previous !== undefined) named.set(previous.epoch, { ...previous, by: check });
+    }
+    for (const check of this.epochs.values()) this.finish(check, named.get(check.epoch), gaps);
+    if (!this.options.partial)
+      for (const [epoch, { by, seq }] of named)
+        if (!this.epochs.has(epoch))
+          this.problems.push({
+            kind: 'missing',
+            at: undefined,
+            message: `all lines of ${by.writer} epoch ${epoch} are missing: epoch ${by.epoch} names line ${seq} of it`,
+          });
+    for (const [epoch, places] of this.expected) this.compare(epoch, places);
+    if (this.lines === 0)
+      this.problems.push({ kind: 'missing', at: undefined, message: 'the files have no line of a chain' });
+    return {
+      lines: this.lines,
+      epochs: [...this.epochs.values()],
+      problems: this.problems,
+      gaps,
+      unfinished: this.intents.size,
+      torn: this.torn,
+      checkpoints: this.checkpoints,
+    };
+  }
+
+  private finish(
+    check: EpochCheck,
+    next: { readonly seq: number; readonly mac: string; readonly by: EpochCheck } | undefined,
+    gaps: Gap[],
+  ): void {
+    const { writer, epoch, last, endTime: time } = check;
+    const of = `of ${writer} epoch ${epoch}`;
+    for (const { from, to, at } of check.missing.toSorted((a, b) => a.from - b.from))
+      if (!(this.options.partial && from === 1 && to === check.first - 1))
+        this.problems.push({ kind: 'missing', at, message: `${linesText(from, to)} ${of} missing` });
+    if (next !== undefined && next.seq > last)
+      this.problems.push({
+        kind: 'missing',
+        at: undefined,
+        message: `${linesText(last + 1, next.seq)} ${of} missing at its end: epoch ${next.by.epoch} names line ${next.seq}`,
+      });
+    if (next?.seq === last && next.mac !== check.lastMac)
+      this.problems.push({
+        kind: 'altered',
+        at: undefined,
+        message: `line ${last} ${of} is not the one that epoch ${next.by.epoch} names`,
+      });
+    if (check.lost > 0) gaps.push({ writer, epoch, seq: last, time, kind: 'lost', lost: check.lost });
+    if (check.stopped) return;
+    const isFollowed =
+      next !== undefined ||
+      [...this.epochs.values()].some(
+        (other) => other.writer === writer && other.startTime > time && other !== check,
+      );
+    gaps.push({ writer, epoch, seq: last, time, kind: isFollowed ? 'end' : 'running', lost: 0 });
+  }
+
+  private compare(epoch: string, places: ReadonlyMap<number, Checkpoint>): void {
+    const check = this.epochs.get(epoch);
+    const highest = Math.max(...places.keys());
+    const writer = places.get(highest)?.writer ?? '';
+    if (check === undefined) {
+      // The log of one stream may go back further than its files.
+      if (!this.options.partial)
+        this.problems.push({
+          kind: 'missing',
+          at: undefined,
+          message: `all lines of ${writer} epoch ${epoch} are missing: a checkpoint names line ${highest} of it`,
+        });
+    } else if (highest > check.last)
+      this.problems.push({
+        kind: 'missing',
+        at: undefined,
+        message: `${linesText(check.last + 1, highest)} of ${writer} epoch ${epoch} missing at its end: a checkpoint names line ${highest}`,
+      });
+  }
+
+  /** A line that is none of a chain: a piece of one, or one that does not belong there. */
+  private other(text: string, at: LinePlace): void {
+    // A crash leaves the beginning of a line, to which the next writer may have added a whole one.
+    const second = text.lastIndexOf(lineStart);
+    if (second > 0) {
+      this.torn++;
+      const rest = text.slice(second);
+      if (readSealed(rest) !== undefined) {
+        this.line(rest, at);
+        return;
+      }
+    }
+    if (lineStart.startsWith(text.slice(0, lineStart.length)) && !text.endsWith('}')) this.torn++;
+    else this.problems.push({ kind: 'foreign', at, message: 'the line has no place in a chain' });
+  }
+
+  private pair(content: string): void {
+    const [, phase, uid] =
+      /"mcp\.phase":"(intent|outcome)","metadata\.correlation_uid":"([\w.]+)"/.exec(content) ?? [];
+    if (uid === undefined) return;
+    if (phase === 'intent') this.intents.add(uid);
+    else this.intents.delete(uid);
+  }
+}
+
+const linesText = (from: number, to: number): string =>
+  from === to ? `line ${from}` : `lines ${from} to ${to}`;

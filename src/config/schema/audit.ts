@@ -1,0 +1,136 @@
+import { z } from 'zod';
+import {
+  choice,
+  fields,
+  namesFile,
+  oneOf,
+  parsed,
+  positiveDuration,
+  positiveSize,
+  secret,
+} from '../../schema/index.ts';
+import { parseJsonPath } from './jsonPath.ts';
+
+const path = (what: string) => z.string().min(1).max(4_096).describe(what);
+
+/** http is for collectors beside the gateway; a secret in the URL would stand in logs. */
+function parseUrl(text: string): string | undefined {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol) || url.hostname === '') return undefined;
+  if (url.username !== '' || url.password !== '')
+    throw new Error('expected no user and password here: write the credential as token');
+  return url.href;
+}
+
+const file = fields({
+  path: path('File that lines are appended to. The gateway creates it with mode 0600.'),
+  rotation: fields({
+    maxSize: positiveSize.describe('Size from which the file is renamed and another one begins.'),
+    keep: z
+      .int()
+      .min(1)
+      .max(10_000)
+      .optional()
+      .describe('Renamed files that stay, the newest ones; 10 by default.'),
+  })
+    .optional()
+    .describe('Rotation by the gateway; left out, the file grows, and another program may rename it.'),
+});
+
+const token = z
+  .union([
+    secret(z.string().min(1).max(4_096).meta({ description: 'The token itself.' }), 'text'),
+    z.strictObject({
+      file: namesFile(z.string().min(1).meta({ description: 'A file that holds the token.' })),
+    }),
+  ])
+  .describe('Token that the gateway sends as `Authorization: Bearer`: written here, or `{file: …}`.');
+
+const http = fields({
+  url: parsed('an http or https address', parseUrl).describe(
+    'Address that gets each batch of lines by POST, as application/x-ndjson.',
+  ),
+  token: token.optional(),
+  timeout: positiveDuration.optional().describe('Time that the collector may take to answer; 5s by default.'),
+});
+
+const sink = z
+  .union([
+    z.literal('stdout').meta({ description: 'Standard output, beside the access log.' }),
+    oneOf(
+      fields({
+        file: file.optional().describe('A file.'),
+        http: http.optional().describe('A collector over HTTP.'),
+      }),
+      ['file', 'http'],
+    ),
+  ])
+  .describe('Destination of the lines: stdout, `{file: …}` or `{http: …}`.');
+
+const chain = fields({
+  key: z
+    .strictObject({
+      file: namesFile(
+        z
+          .string()
+          .min(1)
+          .meta({ description: 'A file with at least 32 secret bytes, for the whole life of the stream.' }),
+      ),
+    })
+    .describe('Secret key of the chain.'),
+  checkpoints: z
+    .union([
+      z.literal('log').meta({ description: 'The log of the gateway.' }),
+      z.strictObject({ file: path('A file of its own, best on another machine or disk.') }),
+    ])
+    .optional()
+    .describe('Destination of signed checkpoints: log, the default, or `{file: …}`.'),
+  checkpointInterval: positiveDuration
+    .optional()
+    .describe('Longest time from a line to a checkpoint that covers it; 10s by default.'),
+});
+
+const groups = ['calls', 'lists', 'sessions', 'pings', 'refusals', 'admin'] as const;
+
+/** `config.audit`: the stream that records what callers and operators did. */
+export const audit = fields({
+  sink,
+  include: z
+    .array(choice(groups))
+    .min(1)
+    .optional()
+    .describe('Groups of operations that the stream holds; all but pings by default.'),
+  arguments: choice(['none', 'shape', 'redacted', 'full'])
+    .optional()
+    .describe(
+      'Arguments in lines: none, their names and types (shape, the default), values without secrets (redacted), or values (full).',
+    ),
+  redact: z
+    .array(parsed('a path such as $.user.password, items[*].key or ..token', parseJsonPath))
+    .max(256)
+    .optional()
+    .describe('Paths in the arguments whose values `arguments: redacted` hides.'),
+  groupsClaim: z
+    .string()
+    .min(1)
+    .max(256)
+    .optional()
+    .describe('Claim of the token with the groups of the caller; without it lines name no groups.'),
+  chain: chain.optional().describe('Chain of keyed hashes that shows altered, missing and reordered lines.'),
+  required: z
+    .boolean()
+    .optional()
+    .describe(
+      'Refuse requests whose intent the sink could not store before they are forwarded; false by default.',
+    ),
+})
+  .superRefine(({ sink: given, required, arguments: shown, redact }, context) => {
+    const problem = (at: string, message: string): void =>
+      context.addIssue({ code: 'custom', message, path: [at] });
+    if (required === true && given === 'stdout')
+      problem('required', 'needs sink.file or sink.http: standard output does not say what it stored');
+    if (redact !== undefined && shown !== 'redacted') problem('redact', 'needs arguments: redacted');
+  })
+  .describe('Audit stream: one line for each MCP operation and each administrative act.');
+
+export type AuditDocument = z.output<typeof audit>;
