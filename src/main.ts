@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from './errorText.ts';
 import { version } from './version.ts';
-import { startAdmin, type Admin, type AdminViews, type Readiness } from './admin/index.ts';
+import { Audit, type AuditedEnd, type AuditedOperation } from './audit/index.ts';
+import { startAdmin, type Admin, type AdminAct, type AdminViews, type Readiness } from './admin/index.ts';
 import {
   FileSource,
   loadText,
@@ -64,6 +65,7 @@ class Assembly implements Gateway {
   private intake: Intake | undefined;
   private admin: Admin | undefined;
   private upgrades: Upgrades | undefined;
+  private audit: Audit | undefined;
   /** Names of environment variables that hold secrets, of every configuration since the start. */
   private readonly withheld = new Set<string>();
   private readiness: Readiness = 'starting';
@@ -102,10 +104,13 @@ class Assembly implements Gateway {
     try {
       const { log, metrics, sourceName } = this;
       const secrets = this.secretsOf(first.secrets);
+      if (fixed.audit !== undefined)
+        this.audit = new Audit({ settings: fixed.audit, writer: 'control', log, metrics });
+      const { audit } = this;
       const plane = choosePlane({ workers, fixed, secrets, log, metrics, inherited: inheritance });
       this.plane = plane;
       // A program that is about to take the place of this one has got its ports, and reads the new file by itself.
-      intake = new Intake({ source: sourceName, plane, log, free: () => this.upgrades?.settled });
+      intake = new Intake({ source: sourceName, plane, log, audit, free: () => this.upgrades?.settled });
       this.intake = intake;
       if ('stream' in source) this.stream = this.streamOf(source.stream, first.model.process, plane, intake);
       await plane.apply(first.model);
@@ -135,6 +140,7 @@ class Assembly implements Gateway {
       intake.begin(first.model, first.warnings.map(renderProblem));
       this.readiness = 'ready';
     } else await this.stream.start();
+    this.record('gateway.start', {}, { outcome: 'ok' });
     const { admin, stats, readiness } = this.addresses;
     this.log.info(this.readiness === 'ready' ? 'ready' : 'waiting for a model', {
       ports: this.portList,
@@ -226,9 +232,26 @@ class Assembly implements Gateway {
       },
       logLevel: () => this.log.level,
       setLogLevel: (level) => plane.setLogLevel(level),
+      ...(this.audit && { acted: (act: AdminAct) => this.recordAct(act) }),
       drain: () => void this.close(),
       ...(this.options.program === undefined ? {} : { upgrade: () => this.upgrade() }),
     };
+  }
+
+  private recordAct({ method, target, status, address, port }: AdminAct): void {
+    const [path = ''] = target.split('?', 1);
+    const operation = `admin.${path.slice(1, 64)}`;
+    const outcome = status < 400 ? 'ok' : status < 500 ? 'refused' : 'error';
+    this.record(
+      operation,
+      { caller: { address, port }, kind: 'admin', name: `${method} ${target}` },
+      { outcome, httpStatus: status },
+    );
+  }
+
+  /** Records an act of the gateway or of its operator. */
+  private record(operation: string, about: Partial<AuditedOperation>, end: AuditedEnd): void {
+    this.audit?.record({ time: Date.now(), operation, caller: {}, ...about }, end);
   }
 
   async upgrade(): Promise<number> {
@@ -304,6 +327,8 @@ class Assembly implements Gateway {
     void this.stream?.close();
     await this.plane?.close(0);
     await this.admin?.close();
+    this.record('gateway.stop', {}, { outcome: 'ok' });
+    await this.audit?.close();
     this.log.close();
     this.ended();
   }

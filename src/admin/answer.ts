@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '../telemetry/index.ts';
+import type { AdminAct } from './contract.ts';
+import { reading } from './reading.ts';
 
 /** The content of a page. */
 export interface Answer {
@@ -42,6 +44,7 @@ export const serve =
     pages: readonly Page[],
     log: Logger,
     refuse: (request: IncomingMessage) => Answer | undefined = () => undefined,
+    acted?: (act: AdminAct) => void,
   ) =>
   async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     // Bodies mean nothing here; an unread one would hold the connection.
@@ -53,6 +56,16 @@ export const serve =
     } catch (error) {
       log.error('Admin page failed', { path: request.url, reason: String(error) });
       answer = text(500, 'internal error');
+    }
+    if (acted !== undefined && !reading.has(request.method ?? '')) {
+      const { method = '', url: target = '', socket } = request;
+      acted({
+        method,
+        target,
+        status: answer.status,
+        address: socket.remoteAddress,
+        port: socket.remotePort,
+      });
     }
     const body = Buffer.from(answer.body);
     response.writeHead(answer.status, {

@@ -30,6 +30,8 @@ export interface AdminViews {
   readiness(): Readiness;
   logLevel(): LogLevel;
   setLogLevel(level: LogLevel): void;
+  /** Hears of each request that changes something, or tried to; absent: nothing is recorded. */
+  acted?(act: AdminAct): void;
   /** Begins the same graceful end as SIGTERM. */
   drain(): void;
   /**
@@ -38,6 +40,16 @@ export interface AdminViews {
    * @throws Error saying why it did not work: then everything is as before
    */
   upgrade?(): Promise<number>;
+}
+
+/** A request to the admin port that is no mere reading. */
+export interface AdminAct {
+  readonly method: string;
+  /** Path and query. */
+  readonly target: string;
+  readonly status: number;
+  readonly address: string | undefined;
+  readonly port: number | undefined;
 }
 
 export interface ServingState {

@@ -3,9 +3,7 @@ import { isIP } from 'node:net';
 import type { Logger } from '../telemetry/index.ts';
 import { text, type Answer } from './answer.ts';
 import type { OperatorSecret } from './operatorSecret.ts';
-
-/** Methods that change nothing (RFC 9110 §9.2.1), as far as the operator's pages know them. */
-const reading = new Set(['GET', 'HEAD', 'OPTIONS']);
+import { reading } from './reading.ts';
 
 /** Decides which requests may change something over an admin port. */
 export interface Changes {

@@ -56,10 +56,15 @@ export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
   /** This program removes the file of the secret at its end. */
   let ownsSecret = false;
   const pages: Readonly<Record<Purpose, ReturnType<typeof serve>>> = {
-    admin: serve(adminPages(views), log, (request) => {
-      const refused = refusal(request, configuredHost);
-      return refused === undefined ? refusedChange(request, { secret, log }) : text(403, refused);
-    }),
+    admin: serve(
+      adminPages(views),
+      log,
+      (request) => {
+        const refused = refusal(request, configuredHost);
+        return refused === undefined ? refusedChange(request, { secret, log }) : text(403, refused);
+      },
+      views.acted?.bind(views),
+    ),
     stats: serve(statsPages(options.expose ?? (() => metrics.expose()), metrics.contentType), log),
     readiness: serve(readinessPages(views), log),
   };

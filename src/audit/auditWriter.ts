@@ -77,7 +77,8 @@ export class AuditWriter {
 
   /** Takes a line without its closing brace. Never throws and never waits. @returns false where it is lost */
   write(line: string): boolean {
-    if (this.closed || this.waitingLength + line.length > maxBacklog) {
+    if (this.closed) return false;
+    if (this.waitingLength + line.length > maxBacklog) {
       this.lose();
       return false;
     }

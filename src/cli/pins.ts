@@ -1,4 +1,7 @@
+import { userInfo } from 'node:os';
+import { Audit } from '../audit/index.ts';
 import { messageOf } from '../errorText.ts';
+import type { AuditSettings } from '../model/index.ts';
 import { changesBetween, PinFolder, StoredPins, type ChangedItem, type PinStore } from '../pins/index.ts';
 import { RedisStore, StoreError, type Store } from '../store/index.ts';
 import { createLogger, createMetrics, type RootLogger } from '../telemetry/index.ts';
@@ -35,6 +38,8 @@ function described(item: ChangedItem): string {
 }
 
 interface OpenPins {
+  /** The audit stream of the configuration. */
+  readonly audit?: AuditSettings;
   readonly pins: PinStore;
   readonly store?: Store;
   readonly log?: RootLogger;
@@ -49,13 +54,49 @@ function open(flags: Flags, terminal: Terminal): OpenPins | undefined {
     showProblems(result.problems, terminal);
     return undefined;
   }
-  const { pins: configured, store: settings } = result.model.process.fixed;
-  if (configured !== undefined) return { pins: new PinFolder(configured) };
+  const { pins: configured, store: settings, audit } = result.model.process.fixed;
+  const recorded = audit && { audit };
+  if (configured !== undefined) return { pins: new PinFolder(configured), ...recorded };
   if (settings === undefined)
     throw new UsageError('the configuration has neither config.mcp.pins nor config.store');
   const log = createLogger({ level: 'error', format: 'text' });
   const store = new RedisStore({ settings, log, metrics: createMetrics({ process: false }) });
-  return { pins: new StoredPins(store), store, log };
+  return { pins: new StoredPins(store), store, log, ...recorded };
+}
+
+/** Records approvals in the audit stream of the configuration. */
+interface PinRecord {
+  take(operation: string, item: ChangedItem): void;
+  close(): Promise<void>;
+}
+
+/** @throws UsageError where the configuration has a stream that cannot be opened */
+function recordOf(settings: AuditSettings | undefined, terminal: Terminal): PinRecord | undefined {
+  if (settings === undefined) return undefined;
+  if (settings.sink.kind === 'stdout') {
+    terminal.err(
+      'the audit stream of the gateway is its standard output: it gets no line about this change\n',
+    );
+    return undefined;
+  }
+  const log = createLogger({ level: 'error', format: 'text' });
+  const metrics = createMetrics({ process: false });
+  let audit: Audit;
+  try {
+    audit = new Audit({ settings: { ...settings, required: false }, writer: 'cli', log, metrics });
+  } catch (error) {
+    log.close();
+    throw new UsageError(messageOf(error));
+  }
+  const user = userInfo().username;
+  return {
+    take: (operation, { kind, name, target }) =>
+      audit.record({ time: Date.now(), operation, caller: { user }, kind, name }, { outcome: 'ok', target }),
+    close: async () => {
+      await audit.close();
+      log.close();
+    },
+  };
 }
 
 export const pins: Command = {
@@ -85,7 +126,9 @@ export const pins: Command = {
     if (opened === undefined) return exitCode.invalid;
     const { pins: stored, store, log } = opened;
     let count = 0;
+    let record: PinRecord | undefined;
     try {
+      if (action.work !== undefined) record = recordOf(opened.audit, terminal);
       await store?.tried();
       for await (const item of stored.changed()) {
         if (flags['target'] !== undefined && item.target !== flags['target']) continue;
@@ -93,12 +136,14 @@ export const pins: Command = {
         count++;
         terminal.out(`${described(item)}\n`);
         await action.work?.(stored, item);
+        record?.take(`pin.${first}`, item);
       }
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       terminal.err(`the pins cannot be read or written: ${messageOf(error)}\n`);
       return exitCode.failed;
     } finally {
+      await record?.close();
       store?.close();
       log?.close();
     }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../errorText.ts';
+import type { Audit, AuditedEnd } from '../audit/index.ts';
 import type { ConfigState } from '../admin/index.ts';
 import type { AddressLists, Model } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
@@ -11,6 +12,8 @@ export interface IntakeOptions {
   readonly source: string;
   readonly plane: Pick<Plane, 'apply' | 'useAddresses'>;
   readonly log: Logger;
+  /** Records configurations; absent: nothing is recorded. */
+  readonly audit?: Audit | undefined;
   /** Resolves (never rejects) when models may be taken. */
   readonly free: () => Promise<void> | undefined;
 }
@@ -156,8 +159,14 @@ export class Intake {
   }
 
   private logRefusal(problems: readonly string[]): void {
+    this.record('config.reject', { outcome: 'refused', detail: problems.join('; ') });
     for (const problem of problems)
       this.options.log.error('Configuration rejected; the previous configuration stays in use', { problem });
+  }
+
+  private record(operation: string, end: AuditedEnd): void {
+    const { audit, source } = this.options;
+    audit?.record({ time: Date.now(), operation, caller: {}, kind: 'configuration', name: source }, end);
   }
 
   private taken({ model, warnings }: Offer): void {
@@ -168,6 +177,7 @@ export class Intake {
     this.said = warnings;
     for (const warning of warnings) log.warn(warning);
     if (previous === undefined) return;
+    this.record('config.load', { outcome: 'ok' });
     log.info('Configuration loaded', { source });
     if (!isDeepStrictEqual(previous.process.fixed, model.process.fixed)) {
       log.warn('Startup settings in `config` changed; they take effect after a restart or an upgrade');

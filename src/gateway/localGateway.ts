@@ -1,4 +1,5 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { messageOf } from '../errorText.ts';
 import { StdioRequests } from '../mcp/index.ts';
 import type { Model } from '../model/index.ts';
 import type { Metrics, RootLogger } from '../telemetry/index.ts';
@@ -17,6 +18,15 @@ export interface LocalGatewayOptions {
   readonly secrets: Secrets;
 }
 
+/** @throws StartError where a part of the gateway cannot begin */
+function begun<T>(make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    throw new StartError('system', [messageOf(error)], error);
+  }
+}
+
 /** A gateway in this process that serves one MCP route to this process only: it opens no port. */
 export class LocalGateway {
   /** Requests of revision 2026-07-28 to this gateway. */
@@ -33,8 +43,8 @@ export class LocalGateway {
     this.options = options;
     this.served = first;
     // A session belongs to this process: no key of others, and nobody who goes on with it.
-    const { sessionTtlMs, store } = first.model.process.fixed;
-    const fixed = { sessionTtlMs, sessionResumableMs: 0, ...(store && { store }) };
+    const { sessionTtlMs, store, audit } = first.model.process.fixed;
+    const fixed = { sessionTtlMs, sessionResumableMs: 0, ...(store && { store }), ...(audit && { audit }) };
     this.plane = new ServingProcess({ log, metrics, secrets, fixed, unbound: true });
     this.intake = new Intake({ source, plane: this.plane, log, free: () => undefined });
     this.server = createServer({ noDelay: true, allowHalfOpen: true }, (socket) =>
@@ -46,7 +56,11 @@ export class LocalGateway {
   static async start(model: Model, options: LocalGatewayOptions): Promise<LocalGateway> {
     const first = localModel(model, options.route);
     if (typeof first === 'string') throw new StartError('configuration', [first]);
-    const gateway = new LocalGateway(options, first);
+    if (first.model.process.fixed.audit?.sink.kind === 'stdout')
+      throw new StartError('configuration', [
+        'config.audit.sink: stdout carries MCP messages here; use a file or http',
+      ]);
+    const gateway = begun(() => new LocalGateway(options, first));
     try {
       await gateway.begin(first);
     } catch (error) {

@@ -144,4 +144,56 @@ export interface Caller {
    * @returns what takes it back
    */
   readonly whileAllowed?: (end: () => void) => () => void;
+  /** Absent where nothing is recorded. */
+  readonly audit?: RequestAudit;
+}
+
+/** An operation of a client, as the audit stream has it before it begins. */
+export interface OperationStart {
+  /** The method of MCP, or `session/delete` and `stream/open`. */
+  readonly operation: string;
+  /** The JSON-RPC id as the client wrote it. */
+  readonly id?: string;
+  /** The item with the name that the client used. */
+  readonly item?: { readonly kind: McpItem['kind'] | 'task'; readonly name: string };
+  /** JSON text. */
+  readonly arguments?: string;
+  /** Bytes of the message. */
+  readonly bytes: number;
+}
+
+/** The end of an operation, as the answer to the client shows it. */
+export interface OperationEnd {
+  readonly outcome: 'ok' | 'tool_error' | 'error' | 'refused' | 'cancelled' | 'input_required';
+  /** The JSON-RPC error code. */
+  readonly code?: number;
+  /** The code of the catalogue of errors. */
+  readonly error?: string;
+  /** Bytes of the response. */
+  readonly bytes?: number;
+  readonly target?: string;
+  /** The rule or setting that refused the operation. */
+  readonly refusal?: ItemRefusal | string;
+}
+
+/** An operation that the audit stream follows. Only its first end counts. */
+export interface OperationRecord {
+  end(end: OperationEnd): void;
+  /**
+   * The HTTP exchange is over.
+   * @param handed the operation has an answer of its own, which may still end it
+   */
+  closed(handed: boolean): void;
+}
+
+/** Records the operations of a request in the audit stream. */
+export interface RequestAudit {
+  readonly showsArguments: boolean;
+  /**
+   * @returns undefined where the stream does not include the operation
+   * @throws GatewayError audit_unavailable
+   */
+  begin(operation: OperationStart): OperationRecord | undefined;
+  /** Resolves when the request may be carried out; undefined: at once. Rejects with GatewayError audit_unavailable. */
+  readonly settled: Promise<void> | undefined;
 }

@@ -1,3 +1,4 @@
+import type { Audit } from '../audit/index.ts';
 import type { Socket } from 'node:net';
 import { FairShare, networks } from '../http/index.ts';
 import type { McpRuntime } from '../mcp/index.ts';
@@ -36,6 +37,8 @@ export interface DataPlaneOptions {
   readonly mcp: Pick<McpRuntime, 'backend' | 'retire' | 'ownerElsewhere' | 'isMovable'>;
   /** Opens the access log a model asks for; undefined for none. */
   readonly openAccessLog: (kind: 'json' | 'text' | 'none') => AccessLog | undefined;
+  /** The stream that records MCP operations; absent: nothing is recorded. */
+  readonly audit?: Audit | undefined;
   /** Files and sockets the process may have open; the system says unless given. */
   readonly openFiles?: number;
   /** Watches the process unless given. */
@@ -416,6 +419,7 @@ export class DataPlane {
       live: this.live,
       log: this.options.log,
       accessLog: () => this.accessLog,
+      audit: this.options.audit,
       wire: this.wire,
       raw: this.raw,
       unrouted: this.unrouted,

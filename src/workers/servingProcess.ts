@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { Audit } from '../audit/index.ts';
 import { createKeySets } from '../auth/index.ts';
 import { version } from '../version.ts';
 import { McpRuntime } from '../mcp/index.ts';
@@ -20,7 +21,7 @@ export interface ServingProcessOptions extends Pick<DataPlaneOptions, 'socketsFo
   readonly metrics: Metrics;
   readonly fixed: Pick<
     FixedSettings,
-    'sessionKey' | 'sessionTtlMs' | 'sessionResumableMs' | 'pins' | 'store'
+    'sessionKey' | 'sessionTtlMs' | 'sessionResumableMs' | 'pins' | 'store' | 'audit'
   >;
   /** The session key is one that was made for this start: nobody has it who comes after. */
   readonly madeKey?: boolean;
@@ -50,6 +51,10 @@ function keyHolders(
   return worker === undefined ? {} : { keyHolders: 'workers' };
 }
 
+/** The name of the process in the audit stream. */
+const writerOf = ({ worker, unbound }: ServingProcessOptions): string =>
+  worker === undefined ? (unbound === true ? 'stdio' : 'server') : `worker-${worker}`;
+
 /** A folder counts before the store: it may be there because the store forgets. */
 function pinsOf(folder: string | undefined, store: Store | undefined): PinStore | undefined {
   if (folder !== undefined) return new PinFolder(folder);
@@ -63,6 +68,7 @@ export class ServingProcess implements Plane {
   private readonly keySets: ReturnType<typeof createKeySets>;
   private readonly mcp: McpRuntime;
   private readonly store: Store | undefined;
+  private readonly audit: Audit | undefined;
   /**
    * The sockets and keys of a process that serves alone, where Node can bind them: those of a worker come from
    * the main process.
@@ -79,6 +85,8 @@ export class ServingProcess implements Plane {
     rememberSecrets(options.secrets.values);
     const { metrics, fixed, worker, inherited } = options;
     const log = worker === undefined ? options.log : options.log.child({ worker });
+    if (fixed.audit !== undefined)
+      this.audit = new Audit({ settings: fixed.audit, writer: writerOf(options), log, metrics });
     this.keySets = createKeySets({ log, metrics });
     if (worker === undefined && options.unbound !== true && handoverUnsupported() === undefined) {
       const keys = new CommonKeys(inherited, (secret) => this.dataPlane.useTicketSecret(secret));
@@ -116,6 +124,7 @@ export class ServingProcess implements Plane {
         tokens,
         ...(this.store && { globalTokens: new StoredTokens(this.store, tokens) }),
       },
+      audit: this.audit,
       openAccessLog: (kind) => (kind === 'none' ? undefined : createAccessLog(kind, { log, metrics })),
       ...(options.socketsFor && { socketsFor: options.socketsFor }),
       ...(options.unbound === true && { socketsFor: () => [] }),
@@ -230,6 +239,7 @@ export class ServingProcess implements Plane {
     this.own?.keys.close();
     this.keySets.close();
     await this.mcp.close(0);
+    await this.audit?.close();
     this.store?.close();
   }
 }

@@ -7,7 +7,8 @@ import { cut, readEnvelope, stringValue, memberOf, type Envelope, type RpcId } f
 import { splice } from '../json/scan.ts';
 import type { Accepted } from '../messages/accept.ts';
 import { errorResponse } from '../messages/rpcError.ts';
-import type { CallAnswer } from '../session/callAnswer.ts';
+import type { CallAnswer, OperationNote } from '../session/callAnswer.ts';
+import type { PostAudit } from '../session/postAudit.ts';
 import { PostResponse } from '../session/postResponse.ts';
 import type { Session } from '../session/session.ts';
 import { inputRequired, modernResponse, type Question } from './modernResult.ts';
@@ -27,6 +28,8 @@ export interface Round {
   readonly reply: HttpReply;
   readonly accepted: Accepted;
   readonly request: Envelope;
+  /** Records the POST; undefined where nothing is recorded. */
+  readonly audit: PostAudit | undefined;
 }
 
 export interface ModernAnswerStart {
@@ -117,6 +120,7 @@ export class ModernAnswer implements CallAnswer, Parked {
     this.round = round;
     const post = new PostResponse(round.reply, round.accepted, 1, false, session.streams, this.itemRules);
     this.post = post;
+    round.audit?.follow(post);
     round.reply.onClose(() => {
       // Closing the stream takes the request back (2026-07-28, Streamable HTTP, "Cancellation").
       if (this.post === post && !this.isOver) this.giveUp('client left');
@@ -135,6 +139,10 @@ export class ModernAnswer implements CallAnswer, Parked {
 
   get takesProgress(): boolean {
     return !this.isOver && this.post?.takesProgress === true;
+  }
+
+  note(request: Envelope, what: OperationNote): void {
+    this.post?.note(request, what);
   }
 
   concerns(item: ItemName): void {

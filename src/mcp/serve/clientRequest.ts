@@ -2,6 +2,7 @@ import type { HttpReply, HttpRequest } from '../../http/index.ts';
 import type { Limits, McpBackend } from '../../model/index.ts';
 import type { Caller } from '../contract.ts';
 import { holderOf, type Budgets } from '../limits/budgets.ts';
+import type { PostAudit } from '../session/postAudit.ts';
 import type { McpMetrics } from '../session/mcpMetrics.ts';
 import type { HeldSessions } from '../modern/heldSessions.ts';
 import type { Session } from '../session/session.ts';
@@ -30,6 +31,8 @@ export interface ClientRequest {
   readonly request: HttpRequest;
   readonly reply: HttpReply;
   readonly caller: Caller;
+  /** The recorded operations of the request; absent where nothing is recorded. */
+  readonly audit?: PostAudit;
 }
 
 /**

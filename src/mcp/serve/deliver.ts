@@ -47,6 +47,7 @@ export function deliver(
     itemRules,
     ids,
   );
+  client.audit?.follow(answer);
   const x = dispatchFor(options, client, session, answer);
   const verdicts = post.messages.map((message) => prepareMessage(x, message));
   const ofOthers = post.messages.filter((message) => isCancelOfAnother(session, message));

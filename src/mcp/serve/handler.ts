@@ -14,6 +14,7 @@ import { initialize, readInitialize } from './initialize.ts';
 import { isModern, serveModern } from './modernPost.ts';
 import { serveStateless } from './stateless.ts';
 import { listen } from './listen.ts';
+import { operationsOf, recordedFirst, whenRecorded } from './recorded.ts';
 import { originAllowed } from './origin.ts';
 import { readPost, type Post } from './readPost.ts';
 import { openSse, takeSse } from './sseSessions.ts';
@@ -65,7 +66,8 @@ export class StreamableHttp implements McpHandler {
         throw new GatewayError('mcp_method_not_allowed', {
           headers: [['allow', stateless || modern ? 'POST' : 'GET, POST, DELETE']],
         });
-      if (opensSse(request)) openSse(this.options, { request, reply, caller });
+      if (opensSse(request))
+        recordedFirst({ request, reply, caller }, 'stream/open', (client) => openSse(this.options, client));
       else method({ request, reply, caller });
     } catch (error) {
       sendError(reply, error);
@@ -106,6 +108,16 @@ export class StreamableHttp implements McpHandler {
   }
 
   private take(client: ClientRequest, accepted: Accepted, post: Post): void {
+    const { audit } = client.caller;
+    if (audit === undefined) this.carryOut(client, accepted, post);
+    else
+      whenRecorded(client, audit, operationsOf(post, audit), post.idText, (recorded) =>
+        this.carryOut(recorded, accepted, post),
+      );
+  }
+
+  /** Carries out the messages of a POST, whose intents are recorded where they must be. */
+  private carryOut(client: ClientRequest, accepted: Accepted, post: Post): void {
     const { idText } = post;
     try {
       const sseSession = sseSessionOf(client.request);
@@ -132,13 +144,21 @@ export class StreamableHttp implements McpHandler {
     }
   }
 
-  private get(client: ClientRequest): void {
+  private get(given: ClientRequest): void {
+    recordedFirst(given, 'stream/open', (client) => this.openStream(client));
+  }
+
+  private openStream(client: ClientRequest): void {
     if (!readAccept(client.request.header('accept')).events)
       throw new GatewayError('mcp_not_acceptable', { message: 'client must accept text/event-stream' });
     if (versionAccepted(client)) this.withSession(client, (session) => listen(this.options, client, session));
   }
 
-  private delete(client: ClientRequest): void {
+  private delete(given: ClientRequest): void {
+    recordedFirst(given, 'session/delete', (client) => this.endSession(client));
+  }
+
+  private endSession(client: ClientRequest): void {
     if (!versionAccepted(client)) return;
     this.withSession(client, (session) => {
       void this.options.sessions

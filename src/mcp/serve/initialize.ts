@@ -39,6 +39,7 @@ export function initialize(
   const session = opened ?? sessions.open(settings, caller);
   request.annotate('mcp.session', session.label);
   const answer = new PostResponse(reply, accepted, 1, false, session.streams);
+  client.audit?.follow(answer);
   const { federation } = session;
   if (federation instanceof Federation) {
     const names = settings.targets.map(({ name }) => name).join(', ');

@@ -136,6 +136,7 @@ const roundOf = ({ client, accepted, message }: ModernRequest): Round => ({
   reply: client.reply,
   accepted,
   request: message,
+  audit: client.audit,
 });
 
 function answerOf(modern: ModernRequest, held: HeldSession, release: () => void): void {

@@ -57,7 +57,7 @@ export function openSse(options: HandlerOptions, client: ClientRequest): void {
  */
 export function takeSse(
   options: HandlerOptions,
-  { request, reply, caller }: ClientRequest,
+  { request, reply, caller, audit }: ClientRequest,
   post: Post,
   session: Session,
 ): void {
@@ -70,7 +70,7 @@ export function takeSse(
     throw new GatewayError('mcp_invalid_request', { message: `invalid request: ${why}` });
   }
   const answer = sse.answer(post.idText);
-  const onStream = { request, reply: answer, caller };
+  const onStream = { request, reply: answer, caller, ...(audit && { audit }) };
   try {
     if (isFirst) {
       initialize(options, onStream, eventsOnly, post, session);

@@ -57,13 +57,14 @@ export function serveStateless(
 /** The targets answer as they would for a session, which ends with that. */
 function answerInitialize(
   { settings, mcpMetrics, budgets, version }: HandlerOptions,
-  { reply, request: http, caller }: ClientRequest,
+  { reply, request: http, caller, audit }: ClientRequest,
   accepted: Accepted,
   session: Session,
   request: Envelope,
 ): void {
   http.annotate('mcp.method', 'initialize');
   const answer = new PostResponse(reply, accepted, 1, false, session.streams);
+  audit?.follow(answer);
   const call = new Call({
     answer,
     request,

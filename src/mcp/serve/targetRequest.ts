@@ -62,12 +62,8 @@ type Refuser = ItemRefusal | 'request state';
  * The response to a request that is not sent. The status is that of a response, so the access log has the reason.
  * @param by the setting that refuses it; absent: the request is at fault
  */
-export function refusal(
-  x: Dispatch,
-  { text, idSpan }: Envelope,
-  error: GatewayError,
-  by?: Refuser,
-): () => void {
+export function refusal(x: Dispatch, request: Envelope, error: GatewayError, by?: Refuser): () => void {
+  const { text, idSpan } = request;
   const idText = cut(text, idSpan);
   if (typeof by === 'object') noteItemRefusal(x.http, by);
   else {
@@ -75,6 +71,7 @@ export function refusal(
     x.http.annotate('mcp.refusal', by ?? error.code);
   }
   x.http.annotate('mcp.errorCode', rpcCodeOf(error));
+  x.answer.note?.(request, { refusal: by ?? error.code });
   return () => x.answer.respond(errorResponse(error, idText));
 }
 
@@ -95,6 +92,7 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
   const name = session.targets.nameOf(target);
   const cell = x.mcpMetrics.cell(name, request.method);
   x.http.annotate('mcp.target', name);
+  x.answer.note?.(request, { target: name });
   const denied = (error: GatewayError, by?: Refuser) => {
     cell.ended('denied', 0);
     return refusal(x, request, error, by);

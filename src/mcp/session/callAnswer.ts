@@ -2,7 +2,14 @@ import type { ResponseParts } from './largeAnswer.ts';
 import type { GatewayError } from '../../errors.ts';
 import type { ItemName, ItemRules } from '../items/itemRules.ts';
 import type { ItemNameSource } from '../items/itemVisibility.ts';
-import type { RpcId } from '../json/envelope.ts';
+import type { ItemRefusal } from '../contract.ts';
+import type { Envelope, RpcId } from '../json/envelope.ts';
+
+/** The target of a request, or the rule or setting that refuses it. */
+export interface OperationNote {
+  readonly target?: string;
+  readonly refusal?: ItemRefusal | string;
+}
 
 /** The way back to the client for the requests of one POST. */
 export interface CallAnswer {
@@ -14,6 +21,8 @@ export interface CallAnswer {
   readonly takesEvents: boolean;
   /** May progress of its call go here, be it for a client that has yet to come back? */
   readonly takesProgress: boolean;
+  /** Tells the audit stream about one of the requests. */
+  note?(request: Envelope, what: OperationNote): void;
   /** The request is about this item of a target. */
   concerns?(item: ItemName): void;
   /**

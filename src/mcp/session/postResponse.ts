@@ -2,7 +2,9 @@ import type { GatewayError } from '../../errors.ts';
 import { eventStreamHeaders, type HeaderLine, type HttpReply } from '../../http/index.ts';
 import type { RpcId } from '../json/envelope.ts';
 import type { Accepted } from '../messages/accept.ts';
-import type { CallAnswer } from './callAnswer.ts';
+import type { Envelope } from '../json/envelope.ts';
+import type { CallAnswer, OperationNote } from './callAnswer.ts';
+import type { PostAudit } from './postAudit.ts';
 import { EventSink } from './eventSink.ts';
 import { EventParts, JsonParts, nobody, type ResponseParts } from './largeAnswer.ts';
 import { PacedStream, type PressureGauge } from './pacedStream.ts';
@@ -36,6 +38,8 @@ export class PostResponse implements CallAnswer {
   readonly itemRules: ItemRules | undefined;
   /** The ids of its requests, as the client wrote them. */
   readonly requests: () => readonly string[];
+  /** Records its requests; undefined where nothing is recorded. */
+  audit: PostAudit | undefined;
   private readonly reply: HttpReply;
   private readonly accepted: Accepted;
   private readonly host: PostResponseHost;
@@ -114,6 +118,7 @@ export class PostResponse implements CallAnswer {
    * @param status of an answer in JSON; a stream has begun with 200
    */
   respond(message: string, status = 200): void {
+    if (this.audit !== undefined) this.audit.responded(message);
     if (this.closed) return;
     this.left--;
     if (this.sink === undefined && this.accepted.json && !this.accepted.prefersEvents) {
@@ -129,6 +134,15 @@ export class PostResponse implements CallAnswer {
   }
 
   respondInParts(kept: string): ResponseParts | undefined {
+    const parts = this.beginParts(kept);
+    return parts === undefined || this.audit === undefined ? parts : this.audit.followParts(parts);
+  }
+
+  note(request: Envelope, what: OperationNote): void {
+    this.audit?.note(request, what);
+  }
+
+  private beginParts(kept: string): ResponseParts | undefined {
     if (this.closed) return nobody;
     if (this.parts !== undefined || this.left !== 1 || this.reply.isShared === true) return undefined;
     if (this.sink === undefined && this.accepted.json && !this.accepted.prefersEvents) {
@@ -156,12 +170,14 @@ export class PostResponse implements CallAnswer {
     // Other requests of a batch go on, unless their session is gone.
     if (this.parts !== undefined && error.code !== 'mcp_session_unknown') return false;
     this.left = 0;
+    this.audit?.refused(error);
     sendError(this.reply, error, this.parts === undefined ? idText : undefined);
     return true;
   }
 
   /** Skips a request that will never be answered (it was cancelled): the answer ends without it. */
   skip(refusal: string): void {
+    this.audit?.cancelled(refusal);
     if (this.closed) return;
     if (this.left === 1 && this.sink === undefined && !this.accepted.events && !this.parts?.length) {
       this.respond(refusal);

@@ -3,15 +3,18 @@ import { networkOf } from '../../http/index.ts';
 import type { Caller, ItemCall, ItemRefusal, McpItem, RulesBasis } from '../../mcp/index.ts';
 import { expressionWork } from '../../policies/index.ts';
 import type { LiveExchange } from './liveExchange.ts';
+import { ExchangeAudit } from './requestAudit.ts';
 
 /** The owner of the session, the items that the route's rules allow, and the time until the access ends. */
 export function callerOf(exchange: LiveExchange): Caller {
+  const { audit } = exchange.connection.port;
   const rules = exchange.route?.refuseMcpItem ?? [];
   const expiresAt = exchange.identity?.acceptedUntil;
   return {
     principal: principalOf(exchange),
     holder: budgetHolderOf(exchange),
     ...(expiresAt === undefined ? {} : { expiresAt }),
+    ...(audit === undefined ? {} : { audit: new ExchangeAudit(exchange, audit) }),
     ...(rules.length === 0
       ? {}
       : {

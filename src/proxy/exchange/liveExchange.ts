@@ -4,6 +4,7 @@
  */
 
 import { catalogue, type DecidedBy, type GatewayError } from '../../errors.ts';
+import type { Audit } from '../../audit/index.ts';
 import {
   Body,
   HeaderEdits,
@@ -46,6 +47,8 @@ export interface ExchangePort {
   readonly log: Logger;
   readonly limits: Limits;
   readonly trustedProxies: ClientEnd['port']['trustedProxies'];
+  /** Absent where nothing is recorded. */
+  readonly audit: Audit | undefined;
   /** The snapshot a request runs on. Whoever enters is `finished` later. */
   enter(): Compiled;
   /** The reason to refuse a request that has just entered, if there is too much to do; counted. */
@@ -214,6 +217,8 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   started = false;
   /** The answer is another worker's, who counts and logs it. */
   relayed = false;
+  /** The audit stream knows the request. */
+  recorded = false;
   /** The connection may serve another request. */
   keepAlive: boolean;
   /** 0 until the answer begins. */

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import type { Audit } from '../../audit/index.ts';
 import type { ErrorCode } from '../../errors.ts';
 import { HeadPool, type Held, type Networks, type LargestHolder } from '../../http/index.ts';
 import type { Limits } from '../../model/index.ts';
@@ -16,6 +17,7 @@ import {
   type DetectionResult,
 } from './protocolDetector.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
+import { recordRefusal } from '../exchange/requestAudit.ts';
 import { Listening, type SocketHandle } from './portSocketListening.ts';
 import type { Live } from '../snapshot/live.ts';
 import type { OpenConnection } from '../connections/openConnection.ts';
@@ -33,6 +35,8 @@ export interface PortTools {
   readonly live: Live;
   readonly log: Logger;
   readonly accessLog: () => AccessLog | undefined;
+  /** Absent where nothing is recorded. */
+  readonly audit: Audit | undefined;
   readonly wire: WireStats;
   readonly raw: RawStats;
   /** Counts what no route of a listener took. */
@@ -119,6 +123,10 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
   /** Accepts no more on a socket that was taken. */
   release(handle: SocketHandle): void {
     this.listening.release(handle);
+  }
+
+  get audit(): Audit | undefined {
+    return this.tools.audit;
   }
 
   get trustedProxies(): Networks | undefined {
@@ -294,6 +302,7 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
       if (exchange.error !== undefined) this.count(exchange.error);
       return;
     }
+    if (this.tools.audit !== undefined) recordRefusal(exchange, this.tools.audit);
     const ms = performance.now() - exchange.startedTick;
     (exchange.route?.stats ?? this.tools.unrouted).note(
       exchange.status,

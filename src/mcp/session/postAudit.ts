@@ -1,0 +1,118 @@
+import type { GatewayError } from '../../errors.ts';
+import type { OperationEnd, OperationRecord } from '../contract.ts';
+import { cut, memberOf, readEnvelope, type Envelope, type Span } from '../json/envelope.ts';
+import type { OperationNote } from './callAnswer.ts';
+import type { ResponseParts } from './largeAnswer.ts';
+
+/** A recorded request of a POST. */
+export interface RecordedRequest {
+  /** The id as the client wrote it; undefined where the HTTP request itself is the operation. */
+  readonly id: string | undefined;
+  readonly method: string;
+  readonly record: OperationRecord;
+}
+
+interface Answer {
+  audit: PostAudit | undefined;
+}
+
+/** Ends the recorded operations of one POST with what its client gets. */
+export class PostAudit {
+  private readonly requests: readonly RecordedRequest[];
+  private readonly notes = new Map<RecordedRequest, OperationNote>();
+  private handed = false;
+
+  constructor(requests: readonly RecordedRequest[]) {
+    this.requests = requests;
+  }
+
+  /** The answer tells the outcome of the requests from now on. */
+  follow(answer: Answer): void {
+    answer.audit = this;
+    this.handed = true;
+  }
+
+  note({ text, idSpan }: Envelope, what: OperationNote): void {
+    const request = this.requestOf(text, idSpan);
+    if (request !== undefined) this.notes.set(request, { ...this.notes.get(request), ...what });
+  }
+
+  /** The response to one of the requests. */
+  responded(response: string): void {
+    const envelope = readEnvelope(response);
+    if (typeof envelope === 'string') return;
+    const request = this.requestOf(response, envelope.idSpan);
+    if (request !== undefined)
+      this.end(request, { ...outcomeOf(request, envelope), bytes: Buffer.byteLength(response) });
+  }
+
+  /** The client took one of the requests back. @param refusal the response for it */
+  cancelled(refusal: string): void {
+    const envelope = readEnvelope(refusal);
+    const request = typeof envelope === 'string' ? undefined : this.requestOf(refusal, envelope.idSpan);
+    if (request !== undefined) this.end(request, { outcome: 'cancelled' });
+  }
+
+  /** The whole POST is refused. */
+  refused({ code, entry }: GatewayError): void {
+    const outcome = entry.source === 'upstream' ? 'error' : 'refused';
+    const rpcCode = entry.jsonrpc === undefined ? {} : { code: entry.jsonrpc };
+    for (const request of this.requests) this.end(request, { outcome, error: code, ...rpcCode });
+  }
+
+  /** Counts the bytes of a response in parts, and hears of its end. */
+  followParts(parts: ResponseParts): ResponseParts {
+    let bytes = 0;
+    const ended = (outcome: 'ok' | 'error'): void => {
+      for (const request of this.requests) this.end(request, { outcome, bytes });
+    };
+    return {
+      write: (piece) => {
+        bytes += piece.length;
+        parts.write(piece);
+      },
+      end: () => {
+        ended('ok');
+        parts.end();
+      },
+      breakOff: (refusal) => {
+        ended('error');
+        parts.breakOff(refusal);
+      },
+    };
+  }
+
+  /** The HTTP exchange is over. */
+  closed(): void {
+    for (const { record } of this.requests) record.closed(this.handed);
+  }
+
+  private end(request: RecordedRequest, end: OperationEnd): void {
+    const note = this.notes.get(request);
+    const refused = note?.refusal !== undefined && end.outcome === 'error';
+    request.record.end({ ...note, ...end, ...(refused && { outcome: 'refused' }) });
+  }
+
+  private requestOf(text: string, idSpan: Span): RecordedRequest | undefined {
+    const id = cut(text, idSpan);
+    return this.requests.find((request) => request.id === id);
+  }
+}
+
+function outcomeOf({ method }: RecordedRequest, { text, body, isError }: Envelope): OperationEnd {
+  if (isError) {
+    const code = Number(memberText(text, body, 'code'));
+    return Number.isSafeInteger(code) ? { outcome: 'error', code } : { outcome: 'error' };
+  }
+  if (method === 'tools/call' && memberText(text, body, 'isError') === 'true')
+    return { outcome: 'tool_error' };
+  if (memberText(text, body, 'resultType') === '"input_required"') return { outcome: 'input_required' };
+  return { outcome: 'ok' };
+}
+
+function memberText(text: string, span: Span | undefined, name: string): string | undefined {
+  const place = memberOf(text, span, name);
+  return typeof place === 'object' && place.end - place.start <= 64
+    ? text.slice(place.start, place.end)
+    : undefined;
+}

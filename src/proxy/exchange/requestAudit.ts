@@ -1,0 +1,143 @@
+import { refusedRequest, type Audit, type AuditedCaller, type AuditedEnd } from '../../audit/index.ts';
+import { catalogue, type ErrorCode } from '../../errors.ts';
+import type { OperationEnd, OperationRecord, OperationStart, RequestAudit } from '../../mcp/index.ts';
+import { parseTraceparent } from '../../telemetry/index.ts';
+import type { LiveExchange } from './liveExchange.ts';
+
+/** Records the operations of a request to an MCP backend. */
+export class ExchangeAudit implements RequestAudit {
+  private readonly exchange: LiveExchange;
+  private readonly audit: Audit;
+
+  constructor(exchange: LiveExchange, audit: Audit) {
+    this.exchange = exchange;
+    this.audit = audit;
+  }
+
+  get showsArguments(): boolean {
+    return this.audit.argumentsOf !== undefined;
+  }
+
+  get settled(): Promise<void> | undefined {
+    const { settled } = this.audit;
+    settled?.catch(() => this.audit.countRefusal());
+    return settled;
+  }
+
+  begin({ operation, id, item, arguments: given, bytes }: OperationStart): OperationRecord | undefined {
+    const { exchange, audit } = this;
+    exchange.recorded = true;
+    if (!audit.includes(operation)) return undefined;
+    const since = performance.now();
+    const open = audit.begin({
+      ...requestOf(exchange, audit),
+      time: Date.now(),
+      operation,
+      rpcId: id,
+      kind: item?.kind,
+      name: item?.name,
+      arguments: given === undefined ? undefined : audit.argumentsOf?.(given),
+      bytesIn: bytes,
+    });
+    const ended = (end: AuditedEnd): void => open.end({ ...end, durationMs: performance.now() - since });
+    return {
+      end: (end) => ended({ ...sessionOf(exchange), ...endOf(exchange, end) }),
+      closed: (handed) => {
+        if (!handed || exchange.status >= 400) ended(endOfExchange(exchange));
+      },
+    };
+  }
+}
+
+/** Records a request to an MCP route that ended with an error before it was an operation. */
+export function recordRefusal(exchange: LiveExchange, audit: Audit): void {
+  const { route, status, recorded, relayed } = exchange;
+  if (recorded || relayed || status < 400) return;
+  if (route?.of?.backends.some(({ kind }) => kind === 'mcp') !== true) return;
+  audit.record(
+    { ...requestOf(exchange, audit), time: exchange.startedAt, operation: refusedRequest },
+    { ...endOfExchange(exchange), durationMs: performance.now() - exchange.startedTick },
+  );
+}
+
+function requestOf(exchange: LiveExchange, audit: Audit) {
+  const header = exchange.head.get('traceparent');
+  return {
+    caller: callerOf(exchange, audit),
+    requestId: exchange.id,
+    traceId: header === undefined ? undefined : parseTraceparent(header)?.traceId,
+    listener: exchange.listener?.name,
+    route: exchange.route?.name,
+  };
+}
+
+function callerOf(exchange: LiveExchange, { settings: { groupsClaim } }: Audit): AuditedCaller {
+  const { identity, user, apiKey, remoteAddress, remotePort } = exchange;
+  const claims = identity?.claims;
+  return {
+    issuer: identity?.issuer,
+    subject: identity?.subject,
+    clientId: textClaim(claims?.['client_id'] ?? claims?.['azp']),
+    groups: groupsClaim === undefined ? undefined : groupsOf(claims?.[groupsClaim]),
+    user,
+    apiKey: apiKey?.id,
+    address: remoteAddress,
+    port: remotePort,
+  };
+}
+
+const textClaim = (claim: unknown): string | undefined => (typeof claim === 'string' ? claim : undefined);
+
+/** A list of texts, or texts in one text with spaces between them. */
+function groupsOf(claim: unknown): readonly string[] | undefined {
+  if (typeof claim === 'string') return claim.split(' ').filter((group) => group !== '');
+  if (!Array.isArray(claim)) return undefined;
+  return claim.filter((group): group is string => typeof group === 'string');
+}
+
+const annotated = ({ extra }: LiveExchange, field: string): string | undefined => {
+  const value = extra?.[field];
+  return value === undefined ? undefined : String(value);
+};
+
+const sessionOf = (exchange: LiveExchange) => ({ session: annotated(exchange, 'mcp.session') });
+
+function endOf(exchange: LiveExchange, { refusal, bytes, target, ...end }: OperationEnd): AuditedEnd {
+  const by = typeof refusal === 'object' ? refusal : undefined;
+  return {
+    ...end,
+    bytesOut: bytes,
+    target: target ?? annotated(exchange, 'mcp.target'),
+    policy: by?.policy,
+    rule: by?.rule,
+    refusal: typeof refusal === 'string' ? refusal : undefined,
+  };
+}
+
+/** The end of an operation that has no answer of its own: the HTTP exchange tells it. */
+function endOfExchange(exchange: LiveExchange): AuditedEnd {
+  const { status, error, decidedBy, reason, responseBytes } = exchange;
+  const code = exchange.extra?.['mcp.errorCode'];
+  return {
+    ...sessionOf(exchange),
+    outcome: outcomeOf(exchange),
+    httpStatus: status === 0 ? undefined : status,
+    ...(typeof code === 'number' && { code }),
+    error,
+    detail: reason,
+    bytesOut: responseBytes,
+    target: annotated(exchange, 'mcp.target'),
+    refusal: annotated(exchange, 'mcp.refusal'),
+    policy: decidedBy?.policy,
+    rule: decidedBy?.rule,
+  };
+}
+
+function outcomeOf(exchange: LiveExchange): AuditedEnd['outcome'] {
+  const { status, error } = exchange;
+  if (annotated(exchange, 'mcp.outcome') === 'refused') return 'refused';
+  const source = error === undefined ? undefined : catalogue[error as ErrorCode]?.source;
+  if (source === 'upstream') return 'error';
+  if (status >= 400 || source !== undefined) return 'refused';
+  return status === 0 ? 'unfinished' : 'ok';
+}
