@@ -80,6 +80,7 @@ export interface AuditedOptions {
   readonly mcp?: object;
   readonly targets?: readonly object[];
   readonly policies?: object;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A gateway with one MCP route in front of a small server. */
@@ -90,17 +91,21 @@ export const startAudited = ({
   mcp,
   targets,
   policies,
+  env = {},
 }: AuditedOptions): Promise<GatewayProcess> =>
-  startGateway(`
+  startGateway(
+    `
 config: ${inline({ ...config, audit })}
 binds:
 - port: 0
   listeners:
   - routes:
     - name: tools
-      policies: ${inline({ ...(idp && { mcpAuthentication: authentication(idp) }), ...policies })}
+      policies: ${inline({ ...(idp && { mcpAuthentication: authentication(idp, { authorization: undefined }) }), ...policies })}
       backends: [{ mcp: ${inline({
         ...mcp,
         targets: targets ?? [{ name: 'target', stdio: { cmd: node, args: [rogue] } }],
       })} }]
-`);
+`,
+    { env },
+  );

@@ -1,6 +1,7 @@
 /** Every configuration under examples/ runs as it stands there and does what its first line says. */
 import assert from 'node:assert/strict';
-import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -253,6 +254,30 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     await session.close();
     assert.equal(readdirSync(join(folder, 'portcullis-pins')).length, 1);
   },
+  'examples/audit/audit.yaml': async ({ gateway, folder }) => {
+    const session = await openSession(`${gateway.url}/mcp`);
+    await session.call('echo', { message: 'kept', customer: { name: 'Ada' }, details: [{ iban: 'XX00' }] });
+    await session.close();
+    await gateway.stop();
+    const file = join(folder, 'audit.jsonl');
+    const calls = readFileSync(file, 'utf8')
+      .split('\n')
+      .filter((line) => line.includes('"tools/call"'));
+    assert.equal(calls.length, 2, 'an intent and an outcome');
+    assert.match(
+      calls[0] ?? '',
+      /"message":"kept","customer":\{"name":"\[redacted\]"\},"details":\[\{"iban":"\[redacted\]"\}\]/,
+    );
+    const verify = ['audit', 'verify', file, '--key', join(folder, 'audit.key')];
+    const checkpoints = ['--checkpoints', join(folder, 'audit-checkpoints.jsonl'), '--strict'];
+    const verified = spawnSync(process.execPath, [`${root}bin/portcullis`, ...verify, ...checkpoints]);
+    assert.equal(verified.status, 0, String(verified.stdout));
+    assert.match(String(verified.stdout), /^intact: .* 0 problems, 0 known gaps, [1-9]/m);
+    writeFileSync(file, readFileSync(file, 'utf8').replace('"kept"', '"lost"'));
+    const altered = spawnSync(process.execPath, [`${root}bin/portcullis`, ...verify]);
+    assert.equal(altered.status, 1, String(altered.stdout));
+    assert.match(String(altered.stdout), /^altered: .*audit\.jsonl:\d+: line \d+ of server/m);
+  },
   'examples/mcp/stdio.yaml': async ({ remote }) => {
     const tool = { name: 'far', inputSchema: { type: 'object' } };
     remote.methods['tools/list'] = (x) => x.json({ jsonrpc: '2.0', id: x.id, result: { tools: [tool] } });
@@ -331,6 +356,7 @@ describe('the example', { concurrency: 2 }, () => {
     test(file, async (t) => {
       const folder = mkdtempSync(join(tmpdir(), 'portcullis-example-'));
       t.after(() => rmSync(folder, { recursive: true }));
+      writeFileSync(join(folder, 'audit.key'), 'an audit key for this test and no other use');
       const remote = await RemoteServer.start();
       t.after(() => remote.close());
       const old = await SseServer.start();
@@ -351,6 +377,7 @@ describe('the example', { concurrency: 2 }, () => {
             ...(redis && { REDIS_URL: `redis://127.0.0.1:${redis.port}` }),
             MCP_SESSION_KEY: 'e5'.repeat(32),
             TMPDIR: folder,
+            AUDIT_FOLDER: folder,
           },
         });
       await using gateway = await start();

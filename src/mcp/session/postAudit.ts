@@ -1,6 +1,6 @@
 import type { GatewayError } from '../../errors.ts';
 import type { OperationEnd, OperationRecord } from '../contract.ts';
-import { cut, memberOf, readEnvelope, type Envelope, type Span } from '../json/envelope.ts';
+import { cut, memberOf, readEnvelope, wholeOf, type Envelope, type Span } from '../json/envelope.ts';
 import type { OperationNote } from './callAnswer.ts';
 import type { ResponseParts } from './largeAnswer.ts';
 
@@ -101,7 +101,8 @@ export class PostAudit {
 
 function outcomeOf({ method }: RecordedRequest, { text, body, isError }: Envelope): OperationEnd {
   if (isError) {
-    const code = Number(memberText(text, body, 'code'));
+    const place = memberOf(text, wholeOf(text), 'error');
+    const code = Number(typeof place === 'object' ? memberText(text, place, 'code') : undefined);
     return Number.isSafeInteger(code) ? { outcome: 'error', code } : { outcome: 'error' };
   }
   if (method === 'tools/call' && memberText(text, body, 'isError') === 'true')

@@ -1,8 +1,7 @@
 import type { GatewayError } from '../../errors.ts';
 import { eventStreamHeaders, type HeaderLine, type HttpReply } from '../../http/index.ts';
-import type { RpcId } from '../json/envelope.ts';
+import type { Envelope, RpcId } from '../json/envelope.ts';
 import type { Accepted } from '../messages/accept.ts';
-import type { Envelope } from '../json/envelope.ts';
 import type { CallAnswer, OperationNote } from './callAnswer.ts';
 import type { PostAudit } from './postAudit.ts';
 import { EventSink } from './eventSink.ts';

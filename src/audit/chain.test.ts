@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { Chain, ChainKeys } from './chain.ts';
+import { streamLine } from './lines.ts';
+import { verifyFiles, type Verification } from './verify.ts';
+
+const key = Buffer.from('s'.repeat(40));
+const keys = new ChainKeys(key);
+
+/** A stream of two writers, each with a clean end. */
+class Stream {
+  readonly folder = mkdtempSync(join(tmpdir(), 'portcullis-chain-'));
+  readonly file = join(this.folder, 'audit.jsonl');
+  readonly checkpointFile = join(this.folder, 'checkpoints.jsonl');
+  readonly chains = [new Chain('worker-1', keys), new Chain('worker-2', keys)];
+  lines: string[] = [];
+
+  constructor(t: TestContext, count = 12) {
+    t.after(() => rmSync(this.folder, { recursive: true }));
+    for (const chain of this.chains) this.lines.push(chain.seal(streamLine('audit.start', {})));
+    for (let i = 0; i < count; i++)
+      this.lines.push(
+        this.chains[i % 2]!.seal(`{"time":${Date.now() + i},"api.operation":"tools/call","n":${i}`),
+      );
+    for (const chain of this.chains) this.lines.push(chain.seal(streamLine('audit.stop', {})));
+  }
+
+  checkpoint(): void {
+    for (const { place } of this.chains)
+      appendFileSync(
+        this.checkpointFile,
+        `${JSON.stringify({ ...place, signature: keys.signatureOf(place) })}\n`,
+      );
+  }
+
+  verify(partial = false, checkpoints: readonly string[] = []): Promise<Verification> {
+    writeFileSync(this.file, this.lines.join(''));
+    return verifyFiles({ files: [this.file], key, checkpoints, partial });
+  }
+}
+
+const kindsOf = ({ problems }: Verification): string[] => problems.map(({ kind }) => kind);
+
+describe('verification of a chain', () => {
+  test('a stream as it was written is intact', async (t) => {
+    const stream = new Stream(t);
+    stream.checkpoint();
+    const found = await stream.verify(false, [stream.checkpointFile]);
+    assert.deepEqual([found.problems, found.gaps, found.lines], [[], [], 16]);
+  });
+
+  test('each altered, removed, repeated and moved line is found at its place', async (t) => {
+    for (let at = 0; at < 16; at++) {
+      const altered = new Stream(t);
+      altered.lines[at] = altered.lines[at]!.replace('"time":', '"time":9');
+      const found = await altered.verify();
+      assert.deepEqual(kindsOf(found), ['altered'], `line ${at + 1}`);
+      assert.equal(found.problems[0]?.at?.line, at + 1);
+
+      const removed = new Stream(t);
+      removed.lines.splice(at, 1);
+      const without = await removed.verify();
+      // The last line of a writer says that it has stopped: without it, the stream has an open end.
+      if (at >= 14)
+        assert.deepEqual(
+          without.gaps.map(({ kind }) => kind),
+          ['running'],
+        );
+      else assert.deepEqual(kindsOf(without), ['missing'], `line ${at + 1}`);
+    }
+    const moved = new Stream(t);
+    const [line] = moved.lines.splice(4, 1);
+    moved.lines.splice(8, 0, line!);
+    assert.deepEqual(kindsOf(await moved.verify()), ['reordered']);
+    const inserted = new Stream(t);
+    inserted.lines.splice(5, 0, '{"time":5,"api.operation":"tools/call"}\n');
+    assert.deepEqual(kindsOf(await inserted.verify()), ['foreign']);
+  });
+
+  test('a cut end and a chain that was computed anew contradict the checkpoints', async (t) => {
+    const cut = new Stream(t);
+    cut.checkpoint();
+    cut.lines.splice(-2);
+    assert.deepEqual(kindsOf(await cut.verify(false, [cut.checkpointFile])), ['missing', 'missing']);
+
+    const honest = new Stream(t);
+    honest.checkpoint();
+    const { epoch } = honest.chains[0]!;
+    const other = new Stream(t);
+    // The forger has the key, and writes another history under the same names.
+    const fake: string[] = [];
+    const again = chainNamed('worker-1', epoch);
+    for (let i = 0; i < 8; i++) fake.push(again(`{"time":${i},"api.operation":"tools/call"`));
+    other.lines = [...fake, ...honest.lines.filter((line) => line.includes('worker-2'))];
+    const found = await other.verify(false, [honest.checkpointFile]);
+    assert.deepEqual(kindsOf(found), ['checkpoint']);
+  });
+
+  test('a forged checkpoint, another key and an empty file are no proof', async (t) => {
+    const stream = new Stream(t);
+    writeFileSync(
+      stream.checkpointFile,
+      `${JSON.stringify({ ...stream.chains[0]!.place, signature: 'x'.repeat(43) })}\n`,
+    );
+    assert.deepEqual(kindsOf(await stream.verify(false, [stream.checkpointFile])), ['checkpoint']);
+    const other = await verifyFiles({
+      files: [stream.file],
+      key: Buffer.from('o'.repeat(40)),
+      checkpoints: [],
+      partial: false,
+    });
+    assert.equal(other.problems.length, 16);
+    stream.lines = [];
+    assert.deepEqual(kindsOf(await stream.verify()), ['missing']);
+  });
+
+  test('torn lines, blank lines and repeated batches are no problems', async (t) => {
+    const stream = new Stream(t);
+    const torn = stream.lines[6]!.slice(0, 40);
+    stream.lines.splice(6, 0, torn, '\n\n', stream.lines[5]!);
+    stream.lines.splice(3, 0, torn);
+    const found = await stream.verify();
+    assert.deepEqual([found.problems, found.torn], [[], 2]);
+    assert.equal(
+      found.epochs.reduce((sum, { repeated }) => sum + repeated, 0),
+      1,
+    );
+  });
+
+  test('a stream whose beginning was removed is intact only as a part', async (t) => {
+    const stream = new Stream(t);
+    stream.lines.splice(0, 6);
+    assert.deepEqual(kindsOf(await stream.verify()), ['missing', 'missing']);
+    assert.deepEqual(kindsOf(await stream.verify(true)), []);
+  });
+
+  test('files are read in the order of their first lines', async (t) => {
+    const stream = new Stream(t);
+    const [first, second] = [join(stream.folder, 'z'), join(stream.folder, 'a')];
+    writeFileSync(first, stream.lines.slice(0, 7).join(''));
+    writeFileSync(second, stream.lines.slice(7).join(''));
+    const found = await verifyFiles({ files: [second, first], key, checkpoints: [], partial: false });
+    assert.deepEqual([found.problems, found.gaps], [[], []]);
+  });
+});
+
+/** Seals lines under a given epoch, as somebody with the key could. */
+function chainNamed(writer: string, epoch: string): (open: string) => string {
+  const chain = new Chain(writer, keys);
+  const own = chain as unknown as { epoch: string; key: unknown; tail: string };
+  own.tail = own.tail.replace(own.epoch, epoch);
+  own.key = keys.ofEpoch(writer, epoch);
+  return (open) => chain.seal(open);
+}

@@ -1,0 +1,246 @@
+/** Sinks that fail: a full disk, a reader that does not read, a collector that stalls, a crash within a line. */
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  appendFileSync,
+  closeSync,
+  constants,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import type { AuditSettings, AuditSink } from '../model/index.ts';
+import { createMetrics, type Logger } from '../telemetry/index.ts';
+import { until } from '../until.testing.ts';
+import { Audit } from './audit.ts';
+import { FileSink } from './fileSink.ts';
+import { verifyFiles, type Verification } from './verify.ts';
+
+const key = Buffer.from('s'.repeat(40));
+
+class Stage {
+  readonly folder = mkdtempSync(join(tmpdir(), 'portcullis-sinks-'));
+  readonly file = join(this.folder, 'audit.jsonl');
+  readonly said: string[] = [];
+  readonly metrics = createMetrics({ process: false });
+  private readonly log: Logger;
+
+  constructor(t: TestContext) {
+    writeFileSync(join(this.folder, 'key'), key);
+    const write = (message: string): void => void this.said.push(message);
+    this.log = { debug: write, info: write, warn: write, error: write, child: () => this.log };
+    t.after(() => rmSync(this.folder, { recursive: true }));
+  }
+
+  open(settings: Partial<AuditSettings> & { readonly sink?: AuditSink } = {}): Audit {
+    return new Audit({
+      settings: {
+        sink: { kind: 'file', path: this.file },
+        include: ['calls'],
+        arguments: 'shape',
+        redact: [],
+        chain: { keyFile: join(this.folder, 'key'), checkpointEveryMs: 1_000 },
+        required: false,
+        ...settings,
+      },
+      writer: 'server',
+      log: this.log,
+      metrics: this.metrics,
+      pace: { retryMs: 5, intentMs: 50, closeMs: 2_000 },
+    });
+  }
+
+  async lost(): Promise<number> {
+    return Number(/^portcullis_audit_lost_total (\d+)/m.exec(await this.metrics.expose())?.[1]);
+  }
+
+  verify(files: readonly string[] = [this.file], partial = false): Promise<Verification> {
+    return verifyFiles({ files, key, checkpoints: [], partial });
+  }
+}
+
+const call = (name = 'echo') => ({ time: Date.now(), operation: 'tools/call', caller: {}, name });
+const record = (audit: Audit, times: number, name?: string): void => {
+  for (let i = 0; i < times; i++) audit.record(call(name), { outcome: 'ok' });
+};
+
+const mayMount = (): boolean => {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-mount-'));
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16k', 'tmpfs', folder], { stdio: 'ignore' });
+    execFileSync('umount', [folder]);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+};
+
+describe('sinks that fail', () => {
+  test(
+    'lines wait for room on a full disk, and required calls are refused meanwhile',
+    { skip: !mayMount() && 'mount is not permitted' },
+    async (t) => {
+      const stage = new Stage(t);
+      const disk = mkdtempSync(join(tmpdir(), 'portcullis-disk-'));
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', disk]);
+      t.after(() => {
+        execFileSync('umount', [disk]);
+        rmSync(disk, { recursive: true });
+      });
+      const path = join(disk, 'audit.jsonl');
+      const audit = stage.open({ sink: { kind: 'file', path }, required: true });
+      const first = audit.begin(call());
+      await audit.settled;
+      first.end({ outcome: 'ok' });
+      writeFileSync(join(disk, 'filler'), Buffer.alloc(56 * 1_024));
+      let refused: unknown;
+      for (let i = 0; i < 200 && refused === undefined; i++) {
+        try {
+          const open = audit.begin(call('x'.repeat(400)));
+          await audit.settled;
+          open.end({ outcome: 'ok' });
+        } catch (error) {
+          refused = error;
+        }
+      }
+      assert.equal((refused as { code?: string } | undefined)?.code, 'audit_unavailable');
+      assert.ok(stage.said.includes('Audit sink failed'));
+      rmSync(join(disk, 'filler'));
+      await until('the sink works again', () => stage.said.includes('Audit sink works again'));
+      const last = audit.begin(call('after'));
+      await audit.settled;
+      last.end({ outcome: 'ok' });
+      await audit.close();
+      const found = await stage.verify([path]);
+      assert.deepEqual([found.problems, found.gaps, found.unfinished], [[], [], 0]);
+      assert.equal(await stage.lost(), 0);
+    },
+  );
+
+  test('a pipe whose reader does not read costs lines beyond the memory for them, and the stream names the gap', async (t) => {
+    const stage = new Stage(t);
+    const path = join(stage.folder, 'pipe');
+    execFileSync('mkfifo', [path]);
+    const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const audit = stage.open({ sink: { kind: 'file', path } });
+    record(audit, 30_000, 'n'.repeat(100));
+    await until('a refused write', () => stage.said.includes('Audit sink failed'));
+    const lost = await stage.lost();
+    assert.ok(lost > 0 && stage.said.some((line) => line.startsWith('Audit lines lost')));
+    const pieces: Buffer[] = [];
+    const piece = Buffer.alloc(65_536);
+    const read = (): void => {
+      for (;;) {
+        let length = 0;
+        try {
+          length = readSync(reader, piece, 0, piece.length, null);
+        } catch {
+          return;
+        }
+        if (length === 0) return;
+        pieces.push(Buffer.from(piece.subarray(0, length)));
+      }
+    };
+    record(audit, 1, 'late');
+    await until('all lines are read', async () => {
+      read();
+      const written = Number(/^portcullis_audit_lines_total (\d+)/m.exec(await stage.metrics.expose())?.[1]);
+      return written >= 30_000 - lost;
+    });
+    record(audit, 1, 'after');
+    const closed = audit.close();
+    await until('the stream has ended', () => {
+      read();
+      return Buffer.concat(pieces.slice(-2)).includes('audit.stop');
+    });
+    await closed;
+    closeSync(reader);
+    writeFileSync(stage.file, Buffer.concat(pieces));
+    const found = await stage.verify();
+    assert.deepEqual(found.problems, []);
+    assert.deepEqual(
+      found.gaps.map(({ kind, lost: named }) => [kind, named]),
+      [['lost', await stage.lost()]],
+    );
+  });
+
+  test('a collector that stalls does not hold required calls for ever', async (t) => {
+    const stage = new Stage(t);
+    const collector = createServer(() => undefined);
+    collector.listen(0, '127.0.0.1');
+    await once(collector, 'listening');
+    t.after(() => {
+      collector.closeAllConnections();
+      collector.close();
+    });
+    const { port } = collector.address() as AddressInfo;
+    const audit = stage.open({
+      sink: { kind: 'http', url: `http://127.0.0.1:${port}/`, timeoutMs: 500 },
+      required: true,
+    });
+    const open = audit.begin(call());
+    await assert.rejects(async () => await audit.settled, { code: 'audit_unavailable' });
+    open.end({ outcome: 'refused' });
+    await audit.close();
+    assert.ok((await stage.lost()) > 0, 'lines that the collector never took are counted');
+  });
+
+  test('a file that ends within a line gets the next line on a line of its own', async (t) => {
+    const stage = new Stage(t);
+    const before = stage.open();
+    record(before, 3);
+    await before.close();
+    appendFileSync(stage.file, '{"time":17000000');
+    const after = stage.open();
+    record(after, 2);
+    await after.close();
+    const found = await stage.verify();
+    assert.deepEqual([found.problems, found.gaps, found.torn], [[], [], 1]);
+    const [, second] = found.epochs;
+    assert.equal(second?.previous?.epoch, found.epochs[0]?.epoch);
+  });
+
+  test('rotation renames a large file and keeps the newest ones', async (t) => {
+    const stage = new Stage(t);
+    const sink = new FileSink({
+      path: stage.file,
+      rotation: { maxBytes: 100, keep: 2 },
+      durable: true,
+      lookEveryMs: 0,
+    });
+    for (let i = 0; i < 10; i++) await sink.write(Buffer.from(`${'x'.repeat(99)}\n`), true);
+    await sink.close();
+    const files = readdirSync(stage.folder).filter((name) => name.startsWith('audit.jsonl'));
+    assert.equal(files.length, 3);
+    assert.equal(statSync(stage.file).mode & 0o777, 0o600);
+    assert.equal(readFileSync(stage.file, 'utf8').length, 100);
+  });
+
+  test('a stream without its key, its folder or its file does not open', (t) => {
+    const stage = new Stage(t);
+    const chain = { keyFile: join(stage.folder, 'none'), checkpointEveryMs: 1_000 };
+    assert.throws(() => stage.open({ chain }), /config\.audit\.chain\.key: .*no such file/);
+    writeFileSync(chain.keyFile, 'short');
+    assert.throws(() => stage.open({ chain }), /expected at least 32 bytes, got 5/);
+    const path = join(stage.folder, 'missing', 'audit.jsonl');
+    assert.throws(() => stage.open({ sink: { kind: 'file', path } }), /config\.audit\.sink\.file: .*ENOENT/);
+    assert.throws(
+      () => stage.open({ sink: { kind: 'file', path: '/dev/full' }, required: true }),
+      /needs a regular file/,
+    );
+  });
+});
