@@ -101,8 +101,12 @@ function likeliest(branches: readonly (readonly Issue[])[]): readonly Issue[] | 
   const begun = branches.filter(
     (issues) => !issues.some((issue) => issue.path.length === 0 && issue.code === 'invalid_type'),
   );
-  return begun.toSorted((a, b) => a.length - b.length)[0];
+  return begun.toSorted((a, b) => Number(isOtherWord(a)) - Number(isOtherWord(b)) || a.length - b.length)[0];
 }
+
+/** Is the value as a whole none of the words that a form consists of? */
+const isOtherWord = (issues: readonly Issue[]): boolean =>
+  issues.some(({ path, code }) => path.length === 0 && code === 'invalid_value');
 
 function finding(issue: Issue, path: Path, context: Context): Finding {
   switch (issue.code) {

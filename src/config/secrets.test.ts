@@ -54,6 +54,9 @@ const keySet = '{"keys":[{"kty":"oct","k":"c3dvcmRmaXNo"}]}';
 /** The end of the path of each marked field → a document that has a secret there. */
 const samples: Readonly<Record<string, Sample>> = {
   'config.session.key': { document: { config: { session: { key: '$SECRET' } } }, value: 'ab'.repeat(32) },
+  'config.audit.sink.http.token': {
+    document: { config: { audit: { sink: { http: { url: 'https://a.test', token: '$SECRET' } } } } },
+  },
   'config.store.redis.password': {
     document: { config: { store: { redis: { host: 'redis', password: '$SECRET' } } } },
   },

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AuditSettings, JsonPath } from '../model/index.ts';
+import { argumentsView } from './argumentsView.ts';
+
+const view = (mode: AuditSettings['arguments'], value: unknown, redact: readonly JsonPath[] = []): unknown =>
+  JSON.parse(argumentsView({ arguments: mode, redact })(JSON.stringify(value)));
+
+test('a shape has names and types, and no value', () => {
+  assert.deepEqual(view('shape', { a: 'x', b: 1, c: [1, 2, 'y', null], d: { e: true }, f: null, g: [] }), {
+    a: 'string',
+    b: 'number',
+    c: ['number', 'string', 'null'],
+    d: { e: 'boolean' },
+    f: 'null',
+    g: [],
+  });
+});
+
+test('names that are secrets by their form do not stand in a shape', () => {
+  const name = `ghp_${'a'.repeat(36)}`;
+  assert.ok(!argumentsView({ arguments: 'shape', redact: [] })(JSON.stringify({ [name]: 1 })).includes(name));
+});
+
+test('redacted values follow paths, names and forms', () => {
+  const redact: JsonPath[] = [
+    [{ kind: 'name', name: 'list' }, { kind: 'any' }, { kind: 'name', name: 'pin' }],
+    [{ kind: 'deep' }, { kind: 'name', name: 'iban' }],
+    [
+      { kind: 'name', name: 'pair' },
+      { kind: 'index', index: 1 },
+    ],
+  ];
+  assert.deepEqual(
+    view(
+      'redacted',
+      {
+        list: [{ pin: 1, name: 'a' }],
+        x: { iban: 'b', y: [{ iban: { z: 1 } }] },
+        pair: ['keep', 'hide'],
+        password: 'c',
+        note: 'AKIAABCDEFGHIJKLMNOP and https://user:pw@host/?token=abc&x=1',
+      },
+      redact,
+    ),
+    {
+      list: [{ pin: '[redacted]', name: 'a' }],
+      x: { iban: '[redacted]', y: [{ iban: '[redacted]' }] },
+      pair: ['keep', '[redacted]'],
+      password: '[redacted]',
+      note: '[redacted] and https://[redacted]@host/?token=[redacted]&x=1',
+    },
+  );
+});
+
+test('the size of a view is bounded', () => {
+  const wide = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`n${i}`, i]));
+  assert.equal(Object.keys(view('full', wide) as object).length, 65);
+  assert.equal(
+    (
+      view(
+        'full',
+        Array.from({ length: 300 }, () => 0),
+      ) as unknown[]
+    ).length,
+    257,
+  );
+  let deep: unknown = 1;
+  for (let i = 0; i < 40; i++) deep = [deep];
+  assert.ok(JSON.stringify(view('full', deep)).length < 60);
+  assert.equal(view('full', 'x'.repeat(70_000)), '(too large: 70002 characters)');
+  assert.match(String(view('redacted', 'x'.repeat(3_000))), /^x{1024}… \(3000 characters\)$/);
+});

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { loadText } from './load.ts';
+import { parseJsonPath } from './schema/jsonPath.ts';
+
+const load = (audit: unknown) =>
+  loadText(JSON.stringify({ config: { audit }, binds: [] }), { file: 'test.yaml', env: {} });
+
+const problemsOf = (audit: unknown): string[] => {
+  const result = load(audit);
+  return result.ok ? [] : result.problems.map(({ path, message }) => `${path}: ${message}`);
+};
+
+test('config.audit has its defaults', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-audit-config-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const keyFile = join(folder, 'key');
+  writeFileSync(keyFile, 'k'.repeat(32));
+  const result = load({
+    sink: { file: { path: '/a.jsonl', rotation: { maxSize: '1MiB' } } },
+    chain: { key: { file: keyFile } },
+  });
+  assert.ok(result.ok);
+  assert.deepEqual(result.model.process.fixed.audit, {
+    sink: { kind: 'file', path: '/a.jsonl', rotation: { maxBytes: 1_048_576, keep: 10 } },
+    include: ['calls', 'lists', 'sessions', 'refusals', 'admin'],
+    arguments: 'shape',
+    redact: [],
+    chain: { keyFile, checkpointEveryMs: 10_000 },
+    required: false,
+  });
+});
+
+test('config.audit refuses settings that contradict each other, by name', () => {
+  assert.match(
+    problemsOf({ sink: 'stdout', required: true }).join(),
+    /audit\.required: needs sink\.file or sink\.http/,
+  );
+  assert.match(
+    problemsOf({ sink: 'stdout', redact: ['$.a'] }).join(),
+    /audit\.redact: needs arguments: redacted/,
+  );
+  assert.match(
+    problemsOf({ sink: 'stdout', arguments: 'redacted', redact: ['a..'] }).join(),
+    /audit\.redact\[0\]: expected a path/,
+  );
+  for (const sink of ['stderr', {}, { file: { path: '/a' }, http: { url: 'http://a.test' } }, { syslog: {} }])
+    assert.notDeepEqual(problemsOf({ sink }), [], JSON.stringify(sink));
+  assert.match(
+    problemsOf({ sink: { http: { url: 'ftp://a.test' } } }).join(),
+    /expected an http or https address/,
+  );
+});
+
+test('paths name members, elements, wildcards and any depth', () => {
+  const name = (text: string) => ({ kind: 'name', name: text });
+  assert.deepEqual(parseJsonPath("$.user['full name'].tags[0]"), [
+    name('user'),
+    name('full name'),
+    name('tags'),
+    { kind: 'index', index: 0 },
+  ]);
+  assert.deepEqual(parseJsonPath('items[*].key'), [name('items'), { kind: 'any' }, name('key')]);
+  assert.deepEqual(parseJsonPath('..token'), [{ kind: 'deep' }, name('token')]);
+  assert.deepEqual(parseJsonPath('a.*.b..c'), [
+    name('a'),
+    { kind: 'any' },
+    name('b'),
+    { kind: 'deep' },
+    name('c'),
+  ]);
+  for (const text of ['', '$', '.', 'a.', 'a..', 'a b', '$a', 'a[', 'a[]', "a['b]"])
+    assert.equal(parseJsonPath(text), undefined, text);
+});
