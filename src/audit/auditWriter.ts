@@ -30,7 +30,7 @@ interface Pace {
   readonly closeMs: number;
 }
 
-const defaultPace: Pace = { retryMs: 500, intentMs: 5_000, closeMs: 3_000 };
+const defaultPace: Pace = { retryMs: 500, intentMs: 5_000, closeMs: 1_500 };
 
 /** Characters of lines that wait for a sink; lines beyond them are lost and counted. */
 const maxBacklog = 8_388_608;

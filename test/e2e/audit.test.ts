@@ -348,6 +348,25 @@ describe('sinks of the audit stream', () => {
     assert.ok(found.checkpoints > 0);
   });
 
+  test('standard output has whole lines between those of the access log, of one process and of workers', async () => {
+    for (const workers of [1, 2]) {
+      await using gateway = await startAudited({
+        audit: { sink: 'stdout' },
+        config: { workers, logging: { accessLog: 'json' } },
+      });
+      const session = await openSession(gateway.url);
+      for (let i = 0; i < 20; i++) await session.call('echo', { text: 'x' });
+      const calls = (): string[] => {
+        const lines = gateway.accessLog().split('\n').slice(0, -1);
+        return lines.filter((line) => (JSON.parse(line) as Record<string, unknown>)['mcp.outcome'] === 'ok');
+      };
+      await until(
+        'all calls are recorded',
+        () => calls().filter((line) => line.includes('tools/call')).length === 20,
+      );
+    }
+  });
+
   test('a full disk counts lost writes, and the stream goes on when there is room', async (t) => {
     const folder = new AuditFolder(t);
     await using gateway = await startAudited({ audit: { sink: { file: { path: '/dev/full' } } } });

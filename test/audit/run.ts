@@ -1,0 +1,251 @@
+/**
+ * `npm run audit:load [-- --rate 2000 --seconds 60 --required --skip-cost]`: calls at a fixed rate through two workers
+ * with an audit chain, and `kill -9` of a worker in the middle. Afterwards the chain must have one known gap and nothing
+ * else, and each answered call without a line must belong to that gap. Then it measures the CPU time of a call with and
+ * without the stream.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { HttpConnection } from '../../bench/mcp/httpConnection.ts';
+import { verifyFiles } from '../../src/audit/index.ts';
+import { until } from '../../src/until.testing.ts';
+import { startGateway, type GatewayProcess } from '../e2e/gateway.testing.ts';
+import { openSession } from '../e2e/session.testing.ts';
+import { inline } from '../e2e/stage.testing.ts';
+
+const { values } = parseArgs({
+  options: {
+    rate: { type: 'string', default: '2000' },
+    seconds: { type: 'string', default: '60' },
+    connections: { type: 'string', default: '64' },
+    required: { type: 'boolean', default: false },
+    'skip-cost': { type: 'boolean', default: false },
+  },
+});
+const rate = Number(values.rate);
+const seconds = Number(values.seconds);
+const connections = Number(values.connections);
+const tickMs = 10;
+/** Lines of the last moments before a kill may be lost: the time to gather lines, and a write. */
+const gapMs = 1_000;
+const serverProgram = fileURLToPath(new URL('../../bench/mcp/echo-http-server.mjs', import.meta.url));
+
+interface Answered {
+  readonly id: number;
+  readonly at: number;
+}
+
+/** One client: a session and a connection. A session that is lost begins anew. */
+class Client {
+  private readonly gateway: GatewayProcess;
+  private connection: HttpConnection;
+  private session = '';
+  busy = false;
+
+  constructor(gateway: GatewayProcess) {
+    this.gateway = gateway;
+    this.connection = new HttpConnection(gateway.ports[0]!);
+  }
+
+  async begin(): Promise<void> {
+    this.session = (await openSession(this.gateway.url)).id;
+  }
+
+  /** @returns whether the call got its result */
+  async call(id: number): Promise<boolean> {
+    const body = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"echo","arguments":{"message":"hello","options":{"depth":2}}}}`;
+    const head = `POST / HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\nmcp-session-id: ${this.session}\r\nmcp-protocol-version: 2025-11-25\r\ncontent-length: ${body.length}\r\n\r\n`;
+    this.busy = true;
+    try {
+      const { status } = await this.connection.send(head + body);
+      if (status === 404) await this.begin();
+      return status === 200;
+    } catch {
+      this.connection.close();
+      this.connection = new HttpConnection(this.gateway.ports[0]!);
+      return false;
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  close(): void {
+    this.connection.close();
+  }
+}
+
+interface Load {
+  readonly answered: readonly Answered[];
+  readonly failed: number;
+  /** Calls that no client was free for: the machine was too slow. */
+  readonly late: number;
+}
+
+/** Drives calls at the fixed rate. @param at runs once, after half of the time */
+async function drive(gateway: GatewayProcess, forSeconds: number, at?: () => void): Promise<Load> {
+  const clients = Array.from({ length: connections }, () => new Client(gateway));
+  for (const client of clients) await client.begin();
+  const answered: Answered[] = [];
+  let failed = 0;
+  let late = 0;
+  let sent = 0;
+  let next = 0;
+  let half = at;
+  const start = performance.now();
+  while (performance.now() - start < forSeconds * 1_000) {
+    const elapsed = performance.now() - start;
+    if (half !== undefined && elapsed > forSeconds * 500) {
+      half();
+      half = undefined;
+    }
+    for (const due = Math.floor((elapsed / 1_000) * rate); sent < due; sent++) {
+      let client: Client | undefined;
+      for (let i = 0; i < clients.length && client === undefined; i++) {
+        next = (next + 1) % clients.length;
+        if (clients[next]?.busy === false) client = clients[next];
+      }
+      if (client === undefined) {
+        late++;
+        continue;
+      }
+      const id = sent;
+      void client.call(id).then((ok) => {
+        if (ok) answered.push({ id, at: Date.now() });
+        else failed++;
+      });
+    }
+    await delay(tickMs);
+  }
+  while (clients.some(({ busy }) => busy)) await delay(tickMs);
+  for (const client of clients) client.close();
+  return { answered, failed, late };
+}
+
+/** CPU time of processes so far, in microseconds. */
+const cpuOf = (pids: readonly number[]): number =>
+  pids.reduce((sum, pid) => {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ');
+    return sum + (Number(fields[11]) + Number(fields[12])) * 10_000;
+  }, 0);
+
+async function freePort(): Promise<number> {
+  const holder = createServer().listen(0, '127.0.0.1');
+  await once(holder, 'listening');
+  const { port } = holder.address() as AddressInfo;
+  holder.close();
+  await once(holder, 'close');
+  return port;
+}
+
+const answers = (url: string): Promise<boolean> =>
+  fetch(url).then(
+    () => true,
+    () => false,
+  );
+
+const folder = mkdtempSync(join(tmpdir(), 'portcullis-audit-load-'));
+const file = join(folder, 'audit.jsonl');
+const keyFile = join(folder, 'key');
+const checkpointFile = join(folder, 'checkpoints.jsonl');
+writeFileSync(keyFile, 'a key of the load test, and of nothing else');
+const serverPort = await freePort();
+const server = spawn(process.execPath, [serverProgram, String(serverPort)], { stdio: 'inherit' });
+await until('the server answers', () => answers(`http://127.0.0.1:${serverPort}/`));
+
+const audit = {
+  sink: { file: { path: file } },
+  chain: { key: { file: keyFile }, checkpoints: { file: checkpointFile }, checkpointInterval: '1s' },
+  required: values.required,
+};
+const gatewayWith = (config: object): Promise<GatewayProcess> =>
+  startGateway(`
+config: ${inline({ logging: { accessLog: 'none' }, ...config })}
+mcp:
+  port: 0
+  targets: ${inline([{ name: 'echo', mcp: { host: `http://127.0.0.1:${serverPort}/mcp` } }])}
+`);
+
+/** @returns what is wrong */
+async function killedWorker(): Promise<string[]> {
+  const wrong: string[] = [];
+  const gateway = await gatewayWith({ workers: 2, audit });
+  let killedAt = 0;
+  const load = await drive(gateway, seconds, () => {
+    const worker = gateway.children().find(({ command }) => command.includes('worker'));
+    if (worker === undefined) throw new Error('there is no worker');
+    killedAt = Date.now();
+    process.kill(worker.pid, 'SIGKILL');
+  });
+  await gateway.stop();
+  const { answered, failed, late } = load;
+  console.log(
+    `${answered.length} calls answered (${Math.round(answered.length / seconds)}/s), ${failed} failed, ${late} not sent for lack of a free client`,
+  );
+  const found = await verifyFiles({
+    files: [file],
+    key: readFileSync(keyFile),
+    checkpoints: [checkpointFile],
+    partial: false,
+  });
+  for (const { message } of found.problems.slice(0, 5)) wrong.push(message);
+  const gaps = found.gaps.map(({ writer, kind, seq }) => `${writer} ${kind} after line ${seq}`);
+  console.log(
+    `${found.lines} lines, ${found.epochs.length} epochs, ${found.problems.length} problems, ${found.checkpoints} checkpoints, ${found.unfinished} unfinished; gaps: ${gaps.join(', ')}`,
+  );
+  if (found.gaps.length !== 1 || found.gaps[0]?.kind !== 'end')
+    wrong.push(`expected one gap, got ${gaps.join(', ')}`);
+  const recorded = new Set<number>();
+  for (const [, id] of readFileSync(file, 'utf8').matchAll(
+    /"api\.operation":"tools\/call".*?"mcp\.id":"(\d+)"/g,
+  ))
+    recorded.add(Number(id));
+  const missing = answered.filter(({ id }) => !recorded.has(id));
+  const outside = missing.filter(({ at }) => at > killedAt + gapMs || at < killedAt - gapMs);
+  const earliest = Math.min(...missing.map(({ at }) => at - killedAt), 0);
+  console.log(
+    `${missing.length} answered calls without a line, the earliest ${-earliest} ms before the kill`,
+  );
+  if (outside.length > 0)
+    wrong.push(`${outside.length} answered calls without a line are outside of the gap`);
+  if (values.required && missing.length > 0) wrong.push('answered calls have no intent');
+  return wrong;
+}
+
+/** CPU time of one call, in microseconds, of one process with and without the stream, by turns. */
+async function cost(): Promise<void> {
+  const used = { off: 0, on: 0 };
+  const calls = { off: 0, on: 0 };
+  for (const which of ['off', 'on', 'on', 'off', 'off', 'on'] as const) {
+    rmSync(file, { force: true });
+    const gateway = await gatewayWith(which === 'on' ? { audit } : {});
+    await drive(gateway, 3);
+    const before = cpuOf([gateway.pid]);
+    const { answered } = await drive(gateway, 10);
+    used[which] += cpuOf([gateway.pid]) - before;
+    calls[which] += answered.length;
+    await gateway.stop();
+  }
+  const [off, on] = [used.off / calls.off, used.on / calls.on];
+  console.log(
+    `CPU time of a call: ${off.toFixed(1)} µs without the stream, ${on.toFixed(1)} µs with it: ${(on - off).toFixed(1)} µs more`,
+  );
+}
+
+try {
+  const wrong = await killedWorker();
+  if (!values['skip-cost']) await cost();
+  for (const one of wrong) console.error(`wrong: ${one}`);
+  process.exitCode = wrong.length === 0 ? 0 : 1;
+} finally {
+  server.kill();
+  rmSync(folder, { recursive: true });
+}
