@@ -53,6 +53,8 @@ export async function explain(request: TrialRequest, tools: ExplainTools): Promi
     log: tools.log,
     limits,
     trustedProxies: tools.trustedProxies,
+    // A trial is no operation of a caller.
+    audit: undefined,
     enter: () => snapshot,
     tooMuch: () => undefined,
     keepLongLived: () => () => undefined,
