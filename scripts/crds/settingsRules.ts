@@ -1,15 +1,16 @@
 /** Rules of the CRD in CEL, for what the schemas of the policies say by code; what they miss, the controller tells. */
-import { factsOf, oneOf, ruleRules, type CrdRule } from '../../src/policies/facts.ts';
+import { factsOf, mcpRuleRules, oneOf, ruleRules, type CrdRule } from '../../src/policies/facts.ts';
 import { crdRules } from '../../src/schema/index.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
 /** By path from the policy, of the facts of each policy. */
-function rulesAt([policy = '', ...path]: readonly string[]): readonly CrdRule[] {
+function rulesAt([policy = '', ...path]: readonly string[], fields: string): readonly CrdRule[] {
   const { rules, crdRules: own = {} } = factsOf(policy) ?? {};
   const at = path.join('.');
   const set = rules === 'self' ? 'rules.*' : rules === undefined ? undefined : `${rules.member}.rules.*`;
-  return [...(at === set ? ruleRules : []), ...(own[at] ?? [])];
+  const ofRule = fields.includes('requireScopes') ? mcpRuleRules : ruleRules;
+  return [...(at === set ? ofRule : []), ...(own[at] ?? [])];
 }
 
 /** By the fields that stand together, wherever they do. */
@@ -23,6 +24,6 @@ const byFields: Readonly<Record<string, readonly CrdRule[]>> = {
 /** The additional rules for a place. */
 export function settingsRules(path: readonly string[], schema: Schema): Schema {
   const fields = Object.keys((schema['properties'] as object | undefined) ?? {}).join();
-  const all = [...rulesAt(path), ...(byFields[fields] ?? [])];
+  const all = [...rulesAt(path, fields), ...(byFields[fields] ?? [])];
   return all.length === 0 ? {} : crdRules(...all);
 }

@@ -6,6 +6,8 @@ export interface Challenge {
   readonly scope?: string;
   /** The reason why the presented token was refused; absent if there was no token (RFC 6750 §3.1). */
   readonly refused?: TokenReason;
+  /** The token was good, but not for this request: it lacks scopes (RFC 6750 §3.1). */
+  readonly lacksScope?: boolean;
 }
 
 /** The value of `WWW-Authenticate` for a bearer token (RFC 6750 §3). */
@@ -15,6 +17,7 @@ export function bearerChallenge(challenge: Challenge): string {
     parameters.push(['error', 'invalid_token']);
     parameters.push(['error_description', tokenReasons[challenge.refused]]);
   }
+  if (challenge.lacksScope === true) parameters.push(['error', 'insufficient_scope']);
   if (challenge.resourceMetadata !== undefined)
     parameters.push(['resource_metadata', challenge.resourceMetadata]);
   if (challenge.scope !== undefined) parameters.push(['scope', challenge.scope]);

@@ -74,6 +74,19 @@ export interface ItemRefusal {
   readonly place?: string;
   /** The reason why no rule can judge the arguments of the call. */
   readonly fault?: string;
+  /** The explanation for the caller; absent: the item is refused like an unknown one. */
+  readonly message?: string;
+  /** The caller may use the item with a token that has more scopes. */
+  readonly stepUp?: StepUp;
+}
+
+export interface StepUp {
+  /** All scopes that the call needs. */
+  readonly scopes: readonly string[];
+  /** The value of `WWW-Authenticate`. */
+  readonly challenge: string;
+  /** The caller has no token. */
+  readonly isAnonymous: boolean;
 }
 
 /** The way in which a request for this caller reaches a target over the network. */

@@ -31,6 +31,7 @@ export class FakeExchange implements Exchange {
   readonly matchedPrefix: string | undefined;
   forwardTarget: string;
   forwardHost: HostRewrite | undefined;
+  metadataUrl: ((exchange: Exchange) => string) | undefined;
   readonly requestHeaders = new HeaderEdits();
   readonly responseHeaders = new HeaderEdits();
   pathReadings: readonly string[];

@@ -186,5 +186,5 @@ export const allSchemas: readonly z.ZodType[] = Array.from(rows.values(), ({ sch
 
 export { oneOf } from './fields/crdRules.ts';
 export type { ClusterForm, CrdRule, PolicyFacts, PolicyPlace } from './policyFacts.ts';
-export { ruleRules } from './rules/crdRules.ts';
+export { mcpRuleRules, ruleRules } from './rules/crdRules.ts';
 export { targetsNamedBy } from './rules/targets.ts';

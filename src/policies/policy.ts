@@ -312,6 +312,8 @@ export interface Exchange {
   identity: Identity | undefined;
   /** The verified bearer token behind `identity`, to be sent on where the route says so; never for a log. */
   token: string | undefined;
+  /** The address of the metadata by which a client logs in (RFC 9728); set by `mcpAuthentication`. */
+  metadataUrl: ((exchange: Exchange) => string) | undefined;
   /** Set by `basicAuth`. */
   user: string | undefined;
   /** Set by `apiKey`. */

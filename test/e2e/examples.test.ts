@@ -171,6 +171,37 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     await left;
     for (const { headers } of old.seen) assert.equal(headers['x-api-key'], 'a-key-of-the-gateway');
   },
+  'examples/mcp/authorization.yaml': async ({ gateway, member, tools, ask }) => {
+    assert.deepEqual((await tools(member)).sort(), ['echo', 'get-env', 'get-sum']);
+    const session = await openSession(`${gateway.url}/mcp`, member);
+    const call = async (name: string, given: object): Promise<unknown> => {
+      const answer = await session.request('tools/call', { name, arguments: given });
+      return answer.error === undefined ? resultText(answer) : [answer.error.code, answer.error.message];
+    };
+    assert.equal(await call('echo', { message: 'hello' }), 'Echo: hello');
+    assert.deepEqual(await call('echo', { message: 'a secret' }), [403, 'echo does not repeat secrets']);
+    assert.equal(await call('get-sum', { a: 1, b: 2 }), 'The sum of 1 and 2 is 3.');
+    assert.deepEqual(await call('get-sum', { a: 100, b: 2 }), [403, 'refused by a rule']);
+    assert.deepEqual(await call('get-sum', { b: 2 }), [403, 'refused by a rule']);
+    assert.deepEqual(await call('get-tiny-image', {}), [403, 'refused by a rule']);
+    const refused = await ask('/mcp', {
+      method: 'POST',
+      token: member,
+      headers: {
+        'mcp-session-id': session.id,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      },
+      body: '{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"get-env","arguments":{}}}',
+    });
+    assert.equal(refused.status, 403);
+    assert.equal(
+      refused.headers.get('www-authenticate'),
+      `Bearer error="insufficient_scope", resource_metadata="${gateway.url}/.well-known/oauth-protected-resource/mcp", scope="tools:use env:read"`,
+    );
+    assert.equal(((await refused.json()) as { error: { code: number } }).error.code, 403);
+    await session.close();
+  },
   'examples/mcp/federation.yaml': async ({ gateway, tools }) => {
     assert.deepEqual(await tools(), ['local_echo', 'local_get-sum', 'remote_echo']);
     const session = await openSession(`${gateway.url}/mcp`);

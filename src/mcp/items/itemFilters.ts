@@ -1,10 +1,11 @@
 /** The view of a caller under rules on responses about an item. */
 
 import { GatewayError } from '../../errors.ts';
-import type { ItemRefusal } from '../contract.ts';
+import type { ItemCall, ItemRefusal } from '../contract.ts';
 import { unknownItem, type Completed, type NamedItem } from './items.ts';
 import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
 import { Elements, type Edit } from '../json/scan.ts';
+import { refusalError } from './itemRefusal.ts';
 import type { ItemRules } from './itemRules.ts';
 import { filterList } from './listFilter.ts';
 import type { Naming } from './naming.ts';
@@ -23,32 +24,28 @@ export function unknownItemError({ kind, name }: Pick<NamedItem, 'kind' | 'name'
 /** No rule can judge contents without a URI. */
 const unnamedContent: ItemRefusal = { rule: 'contents without a URI' };
 
+export interface ContentsStart {
+  readonly item: NamedItem;
+  readonly target: string;
+  readonly itemRules: ItemRules;
+  readonly naming: Naming;
+  /** The call that reads the contents. */
+  readonly call: ItemCall;
+  /** Is called where the rules hide all that was read. */
+  readonly refused: (why: ItemRefusal) => void;
+}
+
 /** The contents that a server read: it says under which URI, and one read may bring several resources. */
 export class ContentsFilter implements ResponseFilter {
-  private readonly item: NamedItem;
-  private readonly target: string;
-  private readonly itemRules: ItemRules;
-  private readonly naming: Naming;
-  private readonly refused: (why: ItemRefusal) => void;
+  private readonly start: ContentsStart;
 
-  /** @param refused is called where the rules hide all that was read */
-  constructor(
-    item: NamedItem,
-    target: string,
-    itemRules: ItemRules,
-    naming: Naming,
-    refused: (why: ItemRefusal) => void,
-  ) {
-    this.item = item;
-    this.target = target;
-    this.itemRules = itemRules;
-    this.naming = naming;
-    this.refused = refused;
+  constructor(start: ContentsStart) {
+    this.start = start;
   }
 
   filter(response: Envelope): FilteredResponse | GatewayError {
     const { text, body } = response;
-    const { target, itemRules, naming } = this;
+    const { item, target, itemRules, naming, call, refused } = this.start;
     let left = 0;
     let hidden: ItemRefusal | undefined;
     // A result without contents says nothing of any resource.
@@ -57,7 +54,7 @@ export class ContentsFilter implements ResponseFilter {
       const place = memberOf(text, content, 'uri');
       const name = place === 'ambiguous' ? undefined : stringValue(text, place);
       const refusal =
-        name === undefined ? unnamedContent : itemRules.refusalOf({ kind: 'resource', target, name });
+        name === undefined ? unnamedContent : itemRules.refusalOf({ kind: 'resource', target, name }, call);
       if (refusal !== undefined) hidden ??= refusal;
       if (name === undefined || refusal !== undefined) return undefined;
       left++;
@@ -67,8 +64,8 @@ export class ContentsFilter implements ResponseFilter {
         : { ...place, replacement: JSON.stringify(uri) };
     });
     if (left > 0 || hidden === undefined) return shown;
-    this.refused(hidden);
-    return unknownItemError(this.item);
+    refused(hidden);
+    return refusalError(unknownItemError(item), hidden);
   }
 }
 

@@ -1,5 +1,6 @@
+import { GatewayError } from '../../errors.ts';
 import type { HttpRequest } from '../../http/index.ts';
-import type { ItemRefusal } from '../contract.ts';
+import type { ItemRefusal, StepUp } from '../contract.ts';
 
 /** A pin withholds the definition of the item. */
 export const withheldByPin: ItemRefusal = { rule: 'pin' };
@@ -9,4 +10,28 @@ export function noteItemRefusal(http: Pick<HttpRequest, 'annotate' | 'decided'>,
   http.annotate('mcp.outcome', 'refused');
   http.annotate('mcp.refusal', by.policy === undefined ? by.rule : 'item rule');
   http.decided(by);
+}
+
+/** The scopes in the JSON-RPC error of a call that gets no HTTP status of its own. */
+export const stepUpData = ({ scopes }: StepUp): object => ({ requiredScopes: scopes });
+
+/**
+ * The answer to a refused use of an item.
+ * @param hidden the answer for an item that does not exist
+ * @param isSeen the rules let the caller see the item
+ */
+export function refusalError(
+  hidden: GatewayError,
+  refusal: ItemRefusal | undefined,
+  isSeen = false,
+): GatewayError {
+  if (refusal === undefined) return hidden;
+  const { fault, message, stepUp } = refusal;
+  if (fault !== undefined && isSeen)
+    return new GatewayError('mcp_invalid_params', { message: `invalid params: ${fault}` });
+  if (stepUp !== undefined)
+    return new GatewayError(stepUp.isAnonymous ? 'mcp_token_missing' : 'mcp_scope_missing', {
+      headers: [['www-authenticate', stepUp.challenge]],
+    });
+  return message === undefined ? hidden : new GatewayError('mcp_item_refused', { message });
 }

@@ -12,7 +12,7 @@ import { listOf, mergedPage, type ListTools } from '../federation/mergedList.ts'
 import { mergedTasks } from '../federation/mergedTasks.ts';
 import type { Member } from '../federation/member.ts';
 import { ownerOf } from '../federation/ownerOf.ts';
-import { withheldByPin } from '../items/itemRefusal.ts';
+import { refusalError, withheldByPin } from '../items/itemRefusal.ts';
 import { maxShown, unknownItemError } from '../items/itemFilters.ts';
 import { listOfKind, listShape, type NamedItem, type UnclearItem } from '../items/items.ts';
 import { cut, memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
@@ -89,7 +89,7 @@ function prepareCompared(
     // An item that is hidden is refused like one that does not exist: neither is in the list of the caller.
     const hidden = x.itemRules?.refusalOf({ kind, target: member.name, name: own });
     if (ready === undefined || !isListed || hidden !== undefined)
-      return refusal(x, request, definitionChanged(item), hidden ?? withheldByPin);
+      return refusal(x, request, refusalError(definitionChanged(item), hidden), hidden ?? withheldByPin);
     return prepareForTarget(x, { request, token, target: ready, item, own });
   };
   const known = member.ready === undefined ? undefined : member.lists.includes(method, own);
@@ -118,7 +118,7 @@ function prepareTask(x: Dispatch, federation: Federation, request: Envelope, tok
         .fromClient(request, session.targets.readerOf(target), itemRules, asker) !== undefined
     )
       return prepareForTarget(x, { request, token, target, item: undefined, own: undefined });
-  return refusal(x, request, new GatewayError('mcp_unknown_task'), hidden);
+  return refusal(x, request, refusalError(new GatewayError('mcp_unknown_task'), hidden), hidden);
 }
 
 /** Carries out a verdict that has to wait for a target. */

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../errors.ts';
 import type { ItemRefusal } from '../contract.ts';
-import { noteItemRefusal } from '../items/itemRefusal.ts';
+import { noteItemRefusal, refusalError } from '../items/itemRefusal.ts';
 import { ItemRules } from '../items/itemRules.ts';
 import { unknownItemError } from '../items/itemFilters.ts';
 import { itemOf } from '../items/items.ts';
@@ -127,7 +127,8 @@ function continuesParked(modern: ModernRequest): boolean {
 
 function refuseHidden({ client, message }: ModernRequest, refused: ItemRefusal): void {
   const item = itemOf(message);
-  const error = typeof item === 'object' ? unknownItemError(item) : new GatewayError('mcp_unknown_tool');
+  const hidden = typeof item === 'object' ? unknownItemError(item) : new GatewayError('mcp_unknown_tool');
+  const error = refusalError(hidden, refused);
   noteItemRefusal(client.request, refused);
   sendError(client.reply, error, cut(message.text, message.idSpan));
 }

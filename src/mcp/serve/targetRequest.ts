@@ -8,7 +8,7 @@ import type { Tally } from '../limits/budget.ts';
 import { Call } from '../session/call.ts';
 import { completedBy, listShape, type NamedItem, type UnclearItem } from '../items/items.ts';
 import { CompletionFilter, ContentsFilter, maxShown, unknownItemError } from '../items/itemFilters.ts';
-import { noteItemRefusal } from '../items/itemRefusal.ts';
+import { noteItemRefusal, refusalError, stepUpData } from '../items/itemRefusal.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
 import { cut, memberOf, wholeOf, type Envelope, type Span } from '../json/envelope.ts';
 import { addition } from '../json/objectMembers.ts';
@@ -72,7 +72,11 @@ export function refusal(x: Dispatch, request: Envelope, error: GatewayError, by?
   }
   x.http.annotate('mcp.errorCode', rpcCodeOf(error));
   x.answer.note?.(request, { refusal: by ?? error.code });
-  return () => x.answer.respond(errorResponse(error, idText));
+  const stepUp = typeof by === 'object' ? by.stepUp : undefined;
+  if (stepUp === undefined) return () => x.answer.respond(errorResponse(error, idText));
+  return () => {
+    if (!x.answer.refuse(error, idText)) x.answer.respond(errorResponse(error, idText, stepUpData(stepUp)));
+  };
 }
 
 /** A request for one target. */
@@ -113,7 +117,8 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
     itemRules,
     taskAsker(x, (why) => (hidden = why)),
   );
-  if (ofTasks === undefined) return denied(new GatewayError('mcp_unknown_task'), hidden);
+  if (ofTasks === undefined)
+    return denied(refusalError(new GatewayError('mcp_unknown_task'), hidden), hidden);
   const edits: Edit[] = [...ofTasks];
   const filters: ResponseFilter[] = [];
   let used: TaskItem | undefined;
@@ -129,7 +134,7 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
       if ('refused' in found) {
         const isSeen =
           found.refused.fault !== undefined && itemRules.allows({ ...item, name: own, target: name });
-        return denied(refusalError(item, found.refused, isSeen), found.refused);
+        return denied(refusalError(unknownItemError(item), found.refused, isSeen), found.refused);
       }
       if (found.filter !== undefined) filters.push(found.filter);
     }
@@ -167,12 +172,6 @@ export const taskAsker = ({ http }: Dispatch, refused: (why: ItemRefusal) => voi
   refused,
 });
 
-/** The answer to a refused use of an item. @param isSeen the rules let the caller see the item */
-function refusalError(item: NamedItem, { fault }: ItemRefusal, isSeen: boolean): GatewayError {
-  if (fault === undefined || !isSeen) return unknownItemError(item);
-  return new GatewayError('mcp_invalid_params', { message: `invalid params: ${fault}` });
-}
-
 /** Names the item of a request in the access log, as the client does. */
 export const noteItem = ({ http }: Dispatch, { kind, name }: NamedItem): void =>
   http.annotate(`mcp.${kind}`, name.slice(0, maxShown));
@@ -208,7 +207,7 @@ function viewOfItem(
   if (refused !== undefined) return { refused };
   if (request.method === 'resources/read') {
     const note = (why: ItemRefusal): void => noteItemRefusal(http, why);
-    return { filter: new ContentsFilter(item, target, itemRules, naming, note) };
+    return { filter: new ContentsFilter({ item, target, itemRules, naming, call, refused: note }) };
   }
   if (!item.template) return {};
   const completed = completedBy(request);

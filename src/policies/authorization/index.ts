@@ -6,5 +6,5 @@ import { authorizationSchema, type AuthorizationSettings } from './facts.ts';
 
 export const authorization: Policy<AuthorizationSettings> = {
   schema: authorizationSchema,
-  prepare: ({ rules }) => ruleSteps(prepareRules(rules, requestAttributes, 'authorization')),
+  prepare: (settings) => ruleSteps(prepareRules(settings, requestAttributes, 'authorization')),
 };

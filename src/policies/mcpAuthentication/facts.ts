@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { itemAttributes } from '../attributes/declared.ts';
 import { notBuilt } from '../fields/notBuilt.ts';
-import { ruleSetSchema } from '../rules/schema.ts';
+import { mcpRuleSetSchema } from '../rules/schema.ts';
 import { discoveredJwks } from '../token/discovered.ts';
 import { audiences, issuer, jwks, location, mode, validation, type Jwks } from '../token/schema.ts';
 import { provider, providerNames } from './provider.ts';
@@ -62,8 +61,7 @@ export const mcpAuthenticationSchema = z
       }),
     authorizationLocation: location.optional(),
     jwtValidationOptions: validation.optional(),
-    authorization: ruleSetSchema(
-      itemAttributes,
+    authorization: mcpRuleSetSchema(
       'Rules about who may come in, or with mcp.* about single tools, prompts and resources.',
     ).optional(),
     clientId: notBuilt(registration),

@@ -25,7 +25,7 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
         { issuer },
       );
     const rules = prepareRules(
-      settings.authorization?.rules ?? [],
+      settings.authorization ?? { rules: [] },
       itemAttributes,
       'mcpAuthentication.authorization',
     );
@@ -38,11 +38,13 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
       },
       tools,
     );
+    const ownMetadata = (exchange: Exchange): string => ownMetadataUrl(exchange, settings);
     const metadata = issuerMetadata(settings, tools);
     const { refusalOfItem, itemsByIdentity, explain } = rules;
 
     return {
       onRequest(exchange) {
+        exchange.metadataUrl = ownMetadata;
         const pending = authenticator.authenticate(exchange);
         if (pending instanceof Promise)
           return pending.then(() => {
@@ -78,17 +80,23 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
 
 const bare = (path: string): string => (path === '/' ? '' : path);
 
+/** The address of the metadata of the resource, as the client reaches it. */
+function ownMetadataUrl(exchange: Exchange, { resourceMetadata }: McpAuthenticationSettings): string {
+  const { resource } = resourceMetadata;
+  const path = typeof resource === 'string' ? (URL.parse(resource)?.pathname ?? '') : exchange.request.path;
+  return metadataUrl({ origin: originOf(exchange, resource), path: bare(path) });
+}
+
 /** RFC 6750 §3: the reason is told only to whoever presented a token. */
 function unauthorized(
   exchange: Exchange,
   settings: McpAuthenticationSettings,
   refused: TokenReason | undefined,
 ): GatewayError {
-  const { resource, scopesSupported, scopes_supported } = settings.resourceMetadata;
-  const path = typeof resource === 'string' ? (URL.parse(resource)?.pathname ?? '') : exchange.request.path;
+  const { scopesSupported, scopes_supported } = settings.resourceMetadata;
   const challenge = bearerChallenge({
     ...(refused === undefined ? {} : { refused }),
-    resourceMetadata: metadataUrl({ origin: originOf(exchange, resource), path: bare(path) }),
+    resourceMetadata: ownMetadataUrl(exchange, settings),
     ...scopeOf(scopesSupported ?? scopes_supported),
   });
   const code = refused === undefined ? 'token_missing' : 'token_invalid';

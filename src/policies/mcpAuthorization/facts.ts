@@ -1,10 +1,8 @@
 import type { z } from 'zod';
-import { itemAttributes } from '../attributes/declared.ts';
-import { ruleSetSchema } from '../rules/schema.ts';
+import { mcpRuleSetSchema } from '../rules/schema.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
 
-export const mcpAuthorizationSchema = ruleSetSchema(
-  itemAttributes,
+export const mcpAuthorizationSchema = mcpRuleSetSchema(
   'Rules about tools, prompts and resources: what they refuse is hidden. Without any mcp.* they judge the request.',
 );
 

@@ -6,5 +6,5 @@ import { mcpAuthorizationSchema, type McpAuthorizationSettings } from './facts.t
 
 export const mcpAuthorization: Policy<McpAuthorizationSettings> = {
   schema: mcpAuthorizationSchema,
-  prepare: ({ rules }) => ruleSteps(prepareRules(rules, itemAttributes, 'mcpAuthorization')),
+  prepare: (settings) => ruleSteps(prepareRules(settings, itemAttributes, 'mcpAuthorization')),
 };

@@ -8,7 +8,7 @@ import {
   type Members,
   type Program,
 } from '../../cel/index.ts';
-import { GatewayError } from '../../errors.ts';
+import { catalogue, GatewayError } from '../../errors.ts';
 import type { ItemCall, ItemRefusal, McpItem } from '../../mcp/contract.ts';
 import {
   contextFor,
@@ -21,7 +21,8 @@ import {
 import { evaluate, expressionWork } from '../attributes/evaluate.ts';
 import type { Exchange, Identity, RuleVerdict } from '../policy.ts';
 import { callReader, isCallTime, unknownCall, usesWhole } from './callTime.ts';
-import type { Effect, Rule } from './schema.ts';
+import type { Rule, RuleSetSettings } from './schema.ts';
+import { heldScopes, stepUpOf, type HeldScopes } from './scopes.ts';
 import { Verdicts } from './verdicts.ts';
 
 /** The rule that refuses. */
@@ -30,11 +31,16 @@ export interface RuleRefusal {
   readonly rule: string;
   /** Its place below the policy, such as `.rules[0]`; that of the list, where none of several allows. */
   readonly place: string;
+  /** The explanation for the caller, if a rule has one. */
+  readonly message?: string;
+  /** All scopes that the caller needs, some of which are missing. */
+  readonly scopes?: readonly string[];
 }
 
 /**
  * A rule set ready to judge. Its decision: any `deny` that is true or fails refuses; every `require` must be true; where
- * `allow` rules stand one must be true. No rules let everybody in.
+ * `allow` rules stand one must be true. Then the caller needs the scopes of every true or failing `scopes` rule. No rules
+ * let everybody in.
  */
 export interface RuleSet {
   /**
@@ -54,7 +60,9 @@ export interface RuleSet {
 }
 
 interface Prepared {
-  readonly effect: Effect;
+  readonly effect: Rule['effect'];
+  readonly message: string | undefined;
+  readonly scopes: readonly string[];
   readonly label: string;
   readonly place: string;
   readonly program: Program;
@@ -70,15 +78,18 @@ interface Prepared {
  * @param policy the name of the policy that holds the rules, with the member that holds them, for the log
  * @throws Error for an expression that does not compile
  */
-export function prepareRules(rules: readonly Rule[], attributes: Members, policy: string): RuleSet {
+export function prepareRules(settings: RuleSetSettings, attributes: Members, policy: string): RuleSet {
+  const { rules } = settings;
   const [, ...below] = policy.split('.');
   const list = [...below.map((member) => `.${member}`), '.rules'].join('');
   const prepared = rules.map((rule, index) => prepare(rule, attributes, `${list}[${index}]`));
   const itemAllows = prepared.some((rule) => rule.aboutItems && rule.effect === 'allow');
   const gate = prepared.filter((rule) => !rule.aboutItems && !(itemAllows && rule.effect === 'allow'));
   return {
-    ...(gate.length === 0 ? {} : { gate: gateOf(gate) }),
-    ...(prepared.some((rule) => rule.aboutItems) ? { refusalOfItem: itemJudge(prepared, policy) } : {}),
+    ...(gate.length === 0 ? {} : { gate: gateOf(gate, heldScopes(settings.scopes)) }),
+    ...(prepared.some((rule) => rule.aboutItems)
+      ? { refusalOfItem: itemJudge(prepared, settings, policy) }
+      : {}),
     itemsByIdentity: onlyClaims(prepared),
     explain: explainerOf(prepared),
   };
@@ -90,15 +101,50 @@ function prepare(rule: Rule, attributes: Members, place: string): Prepared {
   return {
     effect: rule.effect,
     place,
-    label: rule.name ?? `${rule.effect}: ${rule.expression}`,
+    message: rule.message,
+    scopes: rule.scopes ?? [],
+    label: rule.name ?? labelOf(rule),
     program,
     aboutItems: program.uses('mcp'),
     callTime: isCallTime(program),
   };
 }
 
+const labelOf = ({ effect, expression, scopes }: Rule): string =>
+  scopes === undefined ? `${effect}: ${expression}` : `requireScopes ${scopes.join(' ')}: ${expression}`;
+
 /** Names the rule that decides against the caller, whatever the unknown values are. */
-function refusal(rules: readonly Prepared[], run: (rule: Prepared) => unknown): RuleRefusal | undefined {
+function refusal(
+  rules: readonly Prepared[],
+  run: (rule: Prepared) => unknown,
+  held: ReadonlySet<string> | undefined,
+): RuleRefusal | undefined {
+  return refusalByRules(rules, run) ?? (held && missingScopes(rules, run, held));
+}
+
+/** Names the first rule whose scopes are missing, and all scopes that are needed. */
+function missingScopes(
+  rules: readonly Prepared[],
+  run: (rule: Prepared) => unknown,
+  held: ReadonlySet<string>,
+): RuleRefusal | undefined {
+  const needed = new Set<string>();
+  let refused: RuleRefusal | undefined;
+  for (const rule of rules) {
+    if (rule.effect !== 'scopes') continue;
+    const value = run(rule);
+    // A result that is neither true nor false counts as true: closed.
+    if (value === false || value === unknownValue) continue;
+    for (const scope of rule.scopes) needed.add(scope);
+    if (!rule.scopes.every((scope) => held.has(scope))) refused ??= told(rule, value);
+  }
+  return refused && { ...refused, scopes: [...needed] };
+}
+
+function refusalByRules(
+  rules: readonly Prepared[],
+  run: (rule: Prepared) => unknown,
+): RuleRefusal | undefined {
   for (const rule of rules) {
     if (rule.effect !== 'deny') continue;
     const value = run(rule);
@@ -120,13 +166,16 @@ function refusal(rules: readonly Prepared[], run: (rule: Prepared) => unknown): 
   const [only] = refused;
   if (only === undefined || refused.length === 1) return only;
   const place = only.place.slice(0, only.place.lastIndexOf('['));
-  return { rule: refused.map(({ rule }) => rule).join('; '), place };
+  const message = refused.find((one) => one.message !== undefined)?.message;
+  const rule = refused.map((one) => one.rule).join('; ');
+  return { rule, place, ...(message === undefined ? {} : { message }) };
 }
 
 /** The rule, and the limit that it ran into. */
-const told = ({ label, place }: Prepared, value: unknown): RuleRefusal => ({
+const told = ({ label, place, message }: Prepared, value: unknown): RuleRefusal => ({
   rule: value instanceof WorkSpent ? `${label} (${value.message})` : label,
   place,
+  ...(message === undefined ? {} : { message }),
 });
 
 /** Stands for all anonymous callers, whose claims are equally absent. */
@@ -139,14 +188,15 @@ const onlyClaims = (rules: readonly Prepared[]): boolean =>
       !program.isVolatile && program.variables.every((path) => /^(?:jwt|auth|env|mcp)(?:\.|$)/.test(path)),
   );
 
-function gateOf(rules: readonly Prepared[]): NonNullable<RuleSet['gate']> {
+function gateOf(rules: readonly Prepared[], heldBy: HeldScopes): NonNullable<RuleSet['gate']> {
   const context = contextFor(rules.map((rule) => rule.program));
   const byPath = usesPath(rules.map((rule) => rule.program));
   const judge = (exchange: Exchange): RuleRefusal | undefined => {
     const values = context(exchange);
-    const refused = refusal(rules, (rule) => evaluate(rule.program, values, exchange, rule.label));
+    const held = heldBy(exchange.identity);
+    const refused = refusal(rules, (rule) => evaluate(rule.program, values, exchange, rule.label), held);
     if (byPath && refused === undefined && exchange.pathReadings.length > 0)
-      judgeReadings(rules, values, exchange);
+      judgeReadings(rules, values, exchange, held);
     return refused;
   };
   if (!onlyClaims(rules)) return judge;
@@ -167,10 +217,15 @@ function gateOf(rules: readonly Prepared[]): NonNullable<RuleSet['gate']> {
  * A caller who is let in with the path as it is written must be let in with every other reading of it.
  * @throws GatewayError ambiguous_path
  */
-function judgeReadings(rules: readonly Prepared[], context: CelContext, exchange: Exchange): void {
+function judgeReadings(
+  rules: readonly Prepared[],
+  context: CelContext,
+  exchange: Exchange,
+  held: ReadonlySet<string>,
+): void {
   for (const path of exchange.pathReadings) {
     const values = withPath(context, exchange, path);
-    const refused = refusal(rules, (rule) => evaluate(rule.program, values, exchange, rule.label));
+    const refused = refusal(rules, (rule) => evaluate(rule.program, values, exchange, rule.label), held);
     if (refused !== undefined)
       throw new GatewayError('ambiguous_path', {
         detail: `rule for ${path}: ${refused.rule}`,
@@ -179,13 +234,17 @@ function judgeReadings(rules: readonly Prepared[], context: CelContext, exchange
   }
 }
 
-function itemJudge(rules: readonly Prepared[], policy: string): NonNullable<RuleSet['refusalOfItem']> {
-  const judge = itemRefusals(rules, contextFor(rules.map((rule) => rule.program)), policy);
+function itemJudge(
+  rules: readonly Prepared[],
+  settings: RuleSetSettings,
+  policy: string,
+): NonNullable<RuleSet['refusalOfItem']> {
+  const judge = itemRefusals(rules, settings, contextFor(rules.map((rule) => rule.program)), policy);
   if (!onlyClaims(rules)) return judge;
-  const callTime = rules.some((rule) => rule.callTime);
+  const ofCalls = rules.some((rule) => rule.callTime || rule.effect === 'scopes');
   const answers = new WeakMap<Identity, Verdicts>();
   return (exchange, item, call) => {
-    if (callTime && call !== undefined) return judge(exchange, item, call);
+    if (ofCalls && call !== undefined) return judge(exchange, item, call);
     const caller = exchange.identity ?? anonymous;
     let known = answers.get(caller);
     if (known === undefined) answers.set(caller, (known = new Verdicts()));
@@ -204,35 +263,43 @@ const maxShown = 512;
 
 function itemRefusals(
   rules: readonly Prepared[],
+  { refusal: answer, scopes }: RuleSetSettings,
   context: ContextOf,
   policy: string,
 ): NonNullable<RuleSet['refusalOfItem']> {
   // The remembered answers share these refusals. There are only a few for each rule.
   const refusals = new Map<string, ItemRefusal>();
   const [name = policy] = policy.split('.');
-  const refusalOf = ({ rule, place }: RuleRefusal): ItemRefusal => {
+  const refusalOf = ({ rule, place, message }: RuleRefusal): ItemRefusal => {
     const key = `${place}\n${rule}`;
     let known = refusals.get(key);
-    if (known === undefined)
-      refusals.set(key, (known = { policy: name, rule: rule.slice(0, maxShown), place }));
+    if (known === undefined) {
+      const told = answer === 'explained' ? { message: message ?? catalogue.mcp_item_refused.message } : {};
+      refusals.set(key, (known = { policy: name, rule: rule.slice(0, maxShown), place, ...told }));
+    }
     return known;
   };
+  const heldBy = heldScopes(scopes);
   const ofCalls = rules.some((rule) => rule.callTime);
   const readCall = callReader(rules.map((rule) => rule.program));
   return (exchange, item, call) => {
-    let known: CallValues | undefined;
+    let values: CallValues | undefined;
     if (ofCalls) {
       const read = call === undefined ? unknownCall : readCall(exchange, item, call);
       if ('fault' in read) return { policy: name, rule: 'arguments', fault: read.fault };
-      known = read;
+      values = read;
     }
-    const judged = { exchange, item, call: known };
-    const values = context(exchange, item, known);
-    let refused = refusedWith(rules, values, judged);
-    if (values.request !== undefined)
+    // Lists show the items for which a client can get more scopes.
+    const held = call && heldBy(exchange.identity);
+    const judged = { exchange, item, call: values, held };
+    const seen = context(exchange, item, values);
+    let refused = refusedWith(rules, seen, judged);
+    if (seen.request !== undefined)
       for (const path of exchange.pathReadings)
-        refused ??= refusedWith(rules, withPath(values, exchange, path), judged);
-    return refused === undefined ? undefined : refusalOf(refused);
+        refused ??= refusedWith(rules, withPath(seen, exchange, path), judged);
+    if (refused === undefined) return undefined;
+    const known = refusalOf(refused);
+    return refused.scopes === undefined ? known : { ...known, stepUp: stepUpOf(exchange, refused.scopes) };
   };
 }
 
@@ -241,26 +308,35 @@ interface Judged {
   readonly item: McpItem;
   /** Undefined where no rule needs a call. */
   readonly call: CallValues | undefined;
+  /** The scopes of the caller; undefined where only lists are judged. */
+  readonly held: ReadonlySet<string> | undefined;
 }
 
 /** Names the rule that refuses an item. */
 const refusedWith = (
   rules: readonly Prepared[],
   values: CelContext,
-  { exchange, item, call }: Judged,
+  { exchange, item, call, held }: Judged,
 ): RuleRefusal | undefined =>
-  refusal(rules, (rule) => {
-    const isOpen = rule.callTime && call?.isOpen === true;
-    if (isOpen && usesWhole(rule.program)) return unknownValue;
-    const value = evaluate(rule.program, values, exchange, rule.label);
-    // With known values an operand may decide before a loop takes too many steps.
-    if (isOpen && value === stepsSpent) return unknownValue;
-    if (rule.effect !== 'deny' || !(value instanceof Error)) return value;
-    // A deny that names a tool has nothing to say about a prompt: it must not hide all prompts because `mcp.tool`
-    // is not there. With every kind present only real failures are left.
-    const again = evaluate(rule.program, withEveryKind(values, item, call), exchange, rule.label);
-    return again instanceof Error ? again : false;
-  });
+  refusal(
+    rules,
+    (rule) => {
+      const isOpen = rule.callTime && call?.isOpen === true;
+      if (isOpen && usesWhole(rule.program)) return unknownValue;
+      const value = evaluate(rule.program, values, exchange, rule.label);
+      // With known values an operand may decide before a loop takes too many steps.
+      if (isOpen && value === stepsSpent) return unknownValue;
+      if (!closes.has(rule.effect) || !(value instanceof Error)) return value;
+      // A deny that names a tool has nothing to say about a prompt: it must not hide all prompts because `mcp.tool`
+      // is not there. With every kind present only real failures are left.
+      const again = evaluate(rule.program, withEveryKind(values, item, call), exchange, rule.label);
+      return again instanceof Error ? again : false;
+    },
+    held,
+  );
+
+/** Rules that count as true where they fail. */
+const closes: ReadonlySet<Rule['effect']> = new Set(['deny', 'scopes']);
 
 /** Characters of a claim in an explanation. */
 const maxClaim = 128;

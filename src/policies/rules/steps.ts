@@ -1,15 +1,34 @@
-import { GatewayError } from '../../errors.ts';
+import { catalogue, GatewayError } from '../../errors.ts';
 import type { Exchange, Steps } from '../policy.ts';
-import type { RuleSet } from './ruleSet.ts';
+import type { RuleRefusal, RuleSet } from './ruleSet.ts';
+import { stepUpOf } from './scopes.ts';
 
 /** Refuses with 403 when the gate of the rules does. The rule is for the log only. */
 export function passGate(rules: RuleSet, exchange: Exchange): void {
   const refused = rules.gate?.(exchange);
   if (refused === undefined) return;
+  if (refused.scopes !== undefined) throw scopeError(exchange, refused, refused.scopes);
   throw new GatewayError('authorization_denied', {
     detail: `rule: ${refused.rule}`,
     by: refused,
     jsonBody: { error: 'forbidden', error_description: 'authorization failed' },
+  });
+}
+
+/** The client can come back with a token that has more scopes, or with one at all. */
+function scopeError(
+  exchange: Exchange,
+  { rule, place }: RuleRefusal,
+  scopes: readonly string[],
+): GatewayError {
+  const { challenge } = stepUpOf(exchange, scopes);
+  const code = exchange.identity === undefined ? 'token_missing' : 'scope_missing';
+  const error = code === 'token_missing' ? 'unauthorized' : 'insufficient_scope';
+  return new GatewayError(code, {
+    detail: `rule: ${rule}`,
+    by: { rule, place },
+    headers: [['www-authenticate', challenge]],
+    jsonBody: { error, error_description: catalogue[code].message, scope: scopes.join(' ') },
   });
 }
 

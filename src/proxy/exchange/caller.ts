@@ -31,11 +31,15 @@ export function callerOf(exchange: LiveExchange): Caller {
 /** A stream of news goes on for hours: each of its items is judged on a budget of its own. */
 function refusalOf(exchange: LiveExchange, item: McpItem, call?: ItemCall): ItemRefusal | undefined {
   if (exchange.method === 'GET') exchange.workLeft = expressionWork;
+  let stepUp: ItemRefusal | undefined;
   for (const rule of exchange.route?.refuseMcpItem ?? []) {
     const refusal = rule(exchange, item, call);
-    if (refusal !== undefined) return refusal;
+    if (refusal === undefined) continue;
+    // More scopes are of no use for an item that another policy hides.
+    if (refusal.stepUp === undefined) return refusal;
+    stepUp ??= refusal;
   }
-  return undefined;
+  return stepUp;
 }
 
 /** Stands for all callers without a token. */

@@ -203,6 +203,7 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   user: string | undefined;
   apiKey: ApiKeyHolder | undefined;
   forwardTarget: string;
+  metadataUrl: ((exchange: Exchange) => string) | undefined;
   forwardHost: HostRewrite | undefined;
   /** The actions of the chosen backend's policies on its answer. */
   backendOnResponse: CompiledRoute['onResponse'];

@@ -93,6 +93,7 @@ class TargetRequest implements Exchange {
   readonly chosen: Exchange['chosen'];
   readonly timing: Exchange['timing'];
   readonly matchedPrefix = undefined;
+  readonly metadataUrl = undefined;
   /** The path of a target is the operator's own. */
   readonly pathReadings: readonly string[] = [];
   identity: Exchange['identity'];
