@@ -3,6 +3,7 @@ import type { Command } from './command.ts';
 import { configurationFlags, givenConfiguration, load, showProblems, showWarnings } from './configuration.ts';
 import { exitCode } from './exitCode.ts';
 import { printable } from './printable.ts';
+import { callRuleLines } from './ruleDecisions.ts';
 
 export const check: Command = {
   summary: 'check a configuration and report every error',
@@ -36,6 +37,7 @@ export const check: Command = {
       showProblems(problems, terminal);
       return exitCode.invalid;
     }
+    for (const line of callRuleLines(result.model)) terminal.out(`${printable(line)}\n`);
     terminal.out('the configuration is valid\n');
     return exitCode.ok;
   },

@@ -24,6 +24,7 @@ import {
 } from '../model/index.ts';
 import { answeringPolicies, policyOrder } from '../policies/facts.ts';
 import { redactArguments, redactText } from '../telemetry/index.ts';
+import { decisionLines } from './ruleDecisions.ts';
 
 /**
  * Explains a configuration to people. No setting of a policy is shown: they may hold secrets. Secrets that this
@@ -151,7 +152,7 @@ function routeLines(route: Route): string[] {
 function policyLines(policies: readonly PolicyUse[]): string[] {
   if (policies.length === 0) return [];
   const sorted = policies.toSorted((a, b) => policyOrder(a.name) - policyOrder(b.name));
-  return [`policies: ${sorted.map(({ name }) => name).join(' → ')}`];
+  return [`policies: ${sorted.map(({ name }) => name).join(' → ')}`, ...indent(decisionLines(sorted))];
 }
 
 function backendLines(backend: Backend, total: number): string[] {

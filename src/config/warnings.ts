@@ -15,7 +15,7 @@ import {
   type UdpListener,
   type UdpRoute,
 } from '../model/index.ts';
-import { answeringPolicies, factsOf, policiesAbout, targetsNamedBy } from '../policies/facts.ts';
+import { answeringPolicies, factsOf, policiesAbout, rulesOf, targetsNamedBy } from '../policies/facts.ts';
 import { suggestion } from './nearest.ts';
 import type { Problem } from './problem.ts';
 
@@ -225,14 +225,6 @@ function warnOfMode(policy: PolicyUse, beside: readonly PolicyUse[], warn: Warn)
 
 function hasRules(policies: readonly PolicyUse[]): boolean {
   return policies.some((policy) => rulesOf(policy).length > 0);
-}
-
-/** The authorization rules that a policy is, or holds as a member. */
-function rulesOf({ name, settings }: PolicyUse): readonly unknown[] {
-  const at = factsOf(name)?.rules;
-  if (at === undefined) return [];
-  const rules = member(at === 'self' ? settings : member(settings, at.member), 'rules');
-  return Array.isArray(rules) ? rules : [];
 }
 
 function member(value: unknown, name: string): unknown {

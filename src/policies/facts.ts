@@ -22,6 +22,9 @@ import { timeoutFacts } from './timeout/facts.ts';
 import { urlRewriteFacts } from './urlRewrite/facts.ts';
 import { maskedNames } from '../schema/index.ts';
 import type { ClusterForm, PolicyFacts, PolicyPlace } from './policyFacts.ts';
+import type { PolicyUse } from '../model/index.ts';
+import { ruleDecisions, type RuleDecision } from './rules/decisions.ts';
+import type { Rule } from './rules/schema.ts';
 
 /**
  * Policy name → facts, in the order in which policies act on a request, with the reason for each place. Every list of
@@ -184,7 +187,26 @@ export const maskedSettings: ReadonlyMap<string, ReadonlySet<string>> = new Map(
 /** The schemas of all policies. */
 export const allSchemas: readonly z.ZodType[] = Array.from(rows.values(), ({ schema }) => schema);
 
+/** The authorization rules that a policy is, or holds as a member. */
+export function rulesOf({ name, settings }: PolicyUse): readonly Rule[] {
+  const at = factsOf(name)?.rules;
+  if (at === undefined) return [];
+  const rules = member(at === 'self' ? settings : member(settings, at.member), 'rules');
+  return Array.isArray(rules) ? (rules as Rule[]) : [];
+}
+
+/** Says of each rule about MCP what it decides. */
+export function decisionsOf(policy: PolicyUse): readonly RuleDecision[] {
+  const at = factsOf(policy.name)?.rules;
+  const list = typeof at === 'object' ? `${policy.name}.${at.member}.rules` : `${policy.name}.rules`;
+  return ruleDecisions(list, rulesOf(policy));
+}
+
+const member = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+
 export { oneOf } from './fields/crdRules.ts';
 export type { ClusterForm, CrdRule, PolicyFacts, PolicyPlace } from './policyFacts.ts';
 export { mcpRuleRules, ruleRules } from './rules/crdRules.ts';
+export type { RuleDecision } from './rules/decisions.ts';
 export { targetsNamedBy } from './rules/targets.ts';
