@@ -114,10 +114,18 @@ const head = `"metadata.version":"${ocsfVersion}","metadata.product.name":"Portc
 const maxText = 512;
 const maxGroups = 64;
 
+/** A text that a client wrote, and that may hold anything. */
 const text = (name: string, value: string | undefined): string =>
   value === undefined || value === ''
     ? ''
     : `,"${name}":${JSON.stringify(hideSecretForms(value.slice(0, maxText)))}`;
+/** A text of the gateway, of its configuration, or of a token that was proven. */
+const trusted = (name: string, value: string | undefined): string =>
+  value === undefined || value === '' ? '' : `,"${name}":${JSON.stringify(value.slice(0, maxText))}`;
+/** Ids that hold no secret by their form: numbers, and those that the gateway makes. */
+const plainId = /^(?:\d{1,16}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+const id = (name: string, value: string | undefined): string =>
+  value !== undefined && plainId.test(value) ? `,"${name}":"${value}"` : text(name, value);
 const number = (name: string, value: number | undefined): string =>
   value === undefined ? '' : `,"${name}":${value}`;
 
@@ -129,27 +137,27 @@ function beginning(operation: AuditedOperation, phase: string | undefined): stri
   const activity = activities.get(name) ?? other;
   let line =
     `${lineStart}${operation.time},"time_dt":"${timestamp(operation.time)}",${head},"activity_id":${activity}` +
-    `,"type_uid":${600_300 + activity}${text('api.operation', name)}`;
+    `,"type_uid":${600_300 + activity}${activities.has(name) || name === 'tools/call' ? trusted('api.operation', name) : text('api.operation', name)}`;
   if (phase !== undefined)
     line += `,"mcp.phase":"${phase}","metadata.correlation_uid":"${operation.uid ?? ''}"`;
   line +=
-    text('api.request.uid', operation.requestId) +
-    text('actor.session.issuer', caller.issuer) +
-    text('actor.user.uid', caller.subject) +
-    text('actor.user.name', caller.user) +
-    text('actor.user.credential_uid', caller.apiKey) +
-    text('actor.app_uid', caller.clientId);
+    id('api.request.uid', operation.requestId) +
+    trusted('actor.session.issuer', caller.issuer) +
+    trusted('actor.user.uid', caller.subject) +
+    trusted('actor.user.name', caller.user) +
+    trusted('actor.user.credential_uid', caller.apiKey) +
+    trusted('actor.app_uid', caller.clientId);
   if (caller.groups !== undefined)
     line += `,"actor.user.groups":${JSON.stringify(caller.groups.slice(0, maxGroups).map((group) => hideSecretForms(group.slice(0, maxText))))}`;
   return (
     line +
-    text('src_endpoint.ip', caller.address) +
+    trusted('src_endpoint.ip', caller.address) +
     number('src_endpoint.port', caller.port) +
-    text('listener', operation.listener) +
-    text('route', operation.route) +
-    text('trace.uid', operation.traceId) +
-    text('mcp.id', operation.rpcId) +
-    text('mcp.kind', operation.kind) +
+    trusted('listener', operation.listener) +
+    trusted('route', operation.route) +
+    trusted('trace.uid', operation.traceId) +
+    id('mcp.id', operation.rpcId) +
+    trusted('mcp.kind', operation.kind) +
     text('mcp.name', operation.name) +
     (operation.arguments === undefined ? '' : `,"mcp.arguments":${operation.arguments}`) +
     number('bytes.in', operation.bytesIn)
@@ -165,16 +173,16 @@ export function operationLine(operation: AuditedOperation, end: AuditedEnd, phas
   const succeeded = outcome === 'ok' || outcome === 'input_required';
   return (
     beginning(operation, phase) +
-    text('mcp.session', end.session) +
-    text('mcp.target', end.target) +
+    trusted('mcp.session', end.session) +
+    trusted('mcp.target', end.target) +
     (outcome === 'refused' ? ',"action_id":2,"action":"Denied"' : ',"action_id":1,"action":"Allowed"') +
-    text('policy', end.policy) +
-    text('rule', end.rule) +
-    text('mcp.refusal', end.refusal) +
+    trusted('policy', end.policy) +
+    trusted('rule', end.rule) +
+    trusted('mcp.refusal', end.refusal) +
     `,"mcp.outcome":"${outcome}",` +
     (succeeded ? '"status_id":1,"status":"Success"' : '"status_id":2,"status":"Failure"') +
     (code === undefined ? '' : `,"status_code":"${code}"`) +
-    text('error', end.error) +
+    trusted('error', end.error) +
     text('status_detail', end.detail) +
     number('http_response.code', end.httpStatus) +
     (end.durationMs === undefined ? '' : `,"duration":${Math.round(end.durationMs * 1_000) / 1_000}`) +

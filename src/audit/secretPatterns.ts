@@ -18,8 +18,9 @@ const patterns: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** Every pattern needs one of these characters; most names and values have none. */
-const suspicious = /[-_=@]|AKIA|ASIA|AIza/;
+/** Every pattern needs one of these; one look for all of them costs less than the patterns. */
+const suspicious =
+  /A[KS]IA|AIza|gh[pousr]_|github_pat_|glpat-|npm_|xox|[sr]k[-_]|-----BEGIN|:\/\/[^\s/?#@]*@|[?&;][\w-]*=/i;
 
 /** The text without known secrets, credentials, and everything that has the form of a secret. */
 export function hideSecretForms(original: string): string {
