@@ -204,7 +204,8 @@ class Check {
 
   private compare(epoch: string, places: ReadonlyMap<number, Checkpoint>): void {
     const check = this.epochs.get(epoch);
-    const highest = Math.max(...places.keys());
+    let highest = 0;
+    for (const seq of places.keys()) if (seq > highest) highest = seq;
     const writer = places.get(highest)?.writer ?? '';
     if (check === undefined) {
       // The log of one stream may go back further than its files.
