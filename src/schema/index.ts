@@ -1,3 +1,13 @@
+export {
+  backendTls,
+  buildTls,
+  certificate,
+  keyExchangeGroups,
+  keyFile,
+  rawBackendTls,
+  serverName,
+  together,
+} from './backendTls.ts';
 export { byName, crdRules } from './crdRules.ts';
 export { isDuration, markDuration } from './durationMark.ts';
 export { choice, fields, oneOf, parsed } from './fields.ts';

@@ -1,8 +1,7 @@
 import { isIP } from 'node:net';
-import type { BackendTls, HttpBackend } from '../../model/index.ts';
+import type { HttpBackend } from '../../model/index.ts';
 import type { BackendAddressSettings, BackendPolicySettings } from '../schema/backendPolicies.ts';
-import type { BackendTlsSettings } from '../schema/backendTls.ts';
-import type { HostAndPort } from '../../schema/index.ts';
+import { buildTls, type HostAndPort } from '../../schema/index.ts';
 import { buildKeepAlive } from './keepAlive.ts';
 
 type Target = Omit<HttpBackend, 'kind' | 'weight' | 'key' | 'place'>;
@@ -90,19 +89,5 @@ function buildTcp({
   return {
     ...(connectTimeout === undefined ? {} : { connectTimeoutMs: connectTimeout }),
     ...(keepalives === undefined ? {} : { keepAlive: buildKeepAlive(keepalives) }),
-  };
-}
-
-function buildTls(settings: BackendTlsSettings): BackendTls {
-  const { hostname, root, cert, key, keyExchangeGroups, alpn } = settings;
-  return {
-    ...(hostname === undefined ? {} : { hostname }),
-    ...(root === undefined ? {} : { root }),
-    ...(cert === undefined || key === undefined ? {} : { client: { cert, key } }),
-    insecure: settings.insecure ?? false,
-    insecureHost: settings.insecureHost ?? false,
-    subjectAltNames: settings.subjectAltNames ?? [],
-    ...(keyExchangeGroups === undefined ? {} : { groups: keyExchangeGroups }),
-    ...(alpn === undefined ? {} : { alpn }),
   };
 }

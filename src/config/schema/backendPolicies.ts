@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import { backendPolicySchemas, policiesNotBuiltOn } from '../../policies/facts.ts';
-import { backendTls, rawBackendTls } from './backendTls.ts';
-import { fields, hostAndPort, parsed, positiveDuration, requestTarget } from '../../schema/index.ts';
+import {
+  backendTls,
+  fields,
+  hostAndPort,
+  parsed,
+  positiveDuration,
+  rawBackendTls,
+  requestTarget,
+} from '../../schema/index.ts';
 import { keepalives } from './keepalives.ts';
 import { policyFields } from './policies.ts';
 

@@ -1,7 +1,6 @@
 import type { z } from 'zod';
 import { policiesNotBuiltOn, policiesOn, policySchemas, type PolicyPlace } from '../../policies/facts.ts';
-import { backendTls } from './backendTls.ts';
-import { fields } from '../../schema/index.ts';
+import { backendTls, fields } from '../../schema/index.ts';
 
 type PolicyFields = Record<string, z.ZodOptional<z.ZodType>>;
 

@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import { backendAddresses, rawBackendPolicies } from './backendPolicies.ts';
-import { rawBackendTls } from './backendTls.ts';
-import { backendName, fields, hostname, objectName, oneOf, plainHostAndPort } from '../../schema/index.ts';
+import {
+  backendName,
+  fields,
+  hostname,
+  objectName,
+  oneOf,
+  plainHostAndPort,
+  rawBackendTls,
+} from '../../schema/index.ts';
 import { gatewayRefs, weight } from './route.ts';
 
 const host = plainHostAndPort.optional().describe('A server, as name:port.');

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { certificate, keyExchangeGroups, keyFile } from './backendTls.ts';
-import { choice, fields, parsed } from '../../schema/index.ts';
+import { certificate, choice, fields, keyExchangeGroups, keyFile, parsed } from '../../schema/index.ts';
 
 /**
  * The name of rustls and the RFCs → the name of OpenSSL. Suites without forward secrecy or AEAD are not offered.

@@ -1,6 +1,16 @@
 import { z } from 'zod';
-import { fields, listenPort, namesFile, parsed, positiveDuration, secret } from '../../schema/index.ts';
-import { certificate, keyFile, serverName, together } from './backendTls.ts';
+import {
+  certificate,
+  fields,
+  keyFile,
+  listenPort,
+  namesFile,
+  parsed,
+  positiveDuration,
+  secret,
+  serverName,
+  together,
+} from '../../schema/index.ts';
 
 /** RFC 3986, with the schemes of Redis: `redis`, and `rediss` for TLS. */
 function parseUrl(text: string): { host: string; port: number; database: number; tls: boolean } | undefined {

@@ -1,6 +1,8 @@
 import { z } from 'zod';
-import type { Pem } from '../../model/index.ts';
-import { fields, hostname, namesFile, parsed } from '../../schema/index.ts';
+import type { BackendTls, Pem } from '../model/index.ts';
+import { fields, parsed } from './fields.ts';
+import { namesFile } from './namedFile.ts';
+import { hostname } from './scalars.ts';
 
 const isPem = (text: string): boolean => text.includes('-----BEGIN ');
 
@@ -127,3 +129,18 @@ export const rawBackendTls = together(
 ).meta({ id: 'rawBackendTLS' });
 
 export type BackendTlsSettings = z.output<typeof backendTls>;
+
+/** The settings in the words of the model, with their defaults. */
+export function buildTls(settings: BackendTlsSettings): BackendTls {
+  const { hostname, root, cert, key, keyExchangeGroups, alpn } = settings;
+  return {
+    ...(hostname === undefined ? {} : { hostname }),
+    ...(root === undefined ? {} : { root }),
+    ...(cert === undefined || key === undefined ? {} : { client: { cert, key } }),
+    insecure: settings.insecure ?? false,
+    insecureHost: settings.insecureHost ?? false,
+    subjectAltNames: settings.subjectAltNames ?? [],
+    ...(keyExchangeGroups === undefined ? {} : { groups: keyExchangeGroups }),
+    ...(alpn === undefined ? {} : { alpn }),
+  };
+}
