@@ -326,6 +326,21 @@ export const catalogue = {
     'no',
     'insufficient scope',
     'The token of the caller lacks scopes that a rule requires (requireScopes). WWW-Authenticate names all scopes that the request needs.',
+  backend_login_required: entry(
+    'client',
+    401,
+    'no',
+    'the backend needs another login',
+    'backendAuth makes the credential for the backend of a token of the caller. The request has no such token, or the authorization server refuses it (invalid_grant), or its may_act does not name the actor. The log says which. The caller logs in again.',
+    -32603,
+  ),
+  backend_auth_failed: entry(
+    'upstream',
+    502,
+    'later',
+    'no credential for the backend',
+    'backendAuth could not get a credential: the authorization server was not reached, refused the gateway, or gave an answer without a token. The log has the address and the OAuth error. The gateway sends nothing to the backend.',
+    -32603,
   ),
   keys_unavailable: entry(
     'gateway',

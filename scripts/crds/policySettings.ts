@@ -55,7 +55,9 @@ function simplified(given: Schema, path: readonly string[]): Schema {
   if (result['minimum'] === -Number.MAX_SAFE_INTEGER) delete result['minimum'];
   const { properties, items, additionalProperties } = schema;
   if (isSchema(properties)) {
-    const known = Object.entries(properties).filter(([, value]) => !refused(value as Schema));
+    const known = Object.entries(properties).filter(
+      ([name, value]) => !refused(value as Schema) && !isForFiles(path, name),
+    );
     result['properties'] = Object.fromEntries(
       known.map(([name, value]) => [name, simplified(value as Schema, [...path, name])]),
     );
@@ -72,6 +74,10 @@ function simplified(given: Schema, path: readonly string[]): Schema {
 
 /** Fields that are known and refused. */
 const refused = (schema: Schema): boolean => schema['not'] !== undefined;
+
+/** A field that only a file may have. */
+const isForFiles = ([policy = '', ...path]: readonly string[], name: string): boolean =>
+  path.length === 0 && factsOf(policy)?.notInCluster?.includes(name) === true;
 
 const formAt = ([policy = '', ...path]: readonly string[]): ClusterForm | undefined =>
   factsOf(policy)?.clusterForms?.find((form) => form.path === path.join('.'));

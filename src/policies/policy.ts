@@ -219,6 +219,8 @@ export interface Steps {
   refuseMcpItem?(exchange: Exchange, item: McpItem, call?: ItemCall): ItemRefusal | undefined;
   /** `refuseMcpItem` looks at nothing but the item and `Exchange.identity`. */
   readonly itemsByIdentity?: boolean;
+  /** `onRequest` may return a promise: it asks another server first. */
+  readonly waits?: true;
   /** Runs when the head of the answer is known (upstream's or our own), before it is written. */
   onResponse?(exchange: Exchange, status: number): void;
   readonly forwarding?: Forwarding;

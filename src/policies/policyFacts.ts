@@ -36,6 +36,8 @@ export interface PolicyFacts {
    * secret text.
    */
   readonly clusterForms?: readonly ClusterForm[];
+  /** Fields of the settings that a GatewayPolicy refuses: its author may not have the gateway call any host. */
+  readonly notInCluster?: readonly string[];
   /** Path in the settings (dots, `*` for entries of a list, empty for the whole) → further rules of the CRD. */
   readonly crdRules?: Readonly<Record<string, readonly CrdRule[]>>;
 }

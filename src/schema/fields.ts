@@ -5,7 +5,10 @@ import { z } from 'zod';
  * (`issues.ts`), here and in the schemas of policies; `hint` tells the user more.
  */
 export function notBuilt(hint?: string): z.ZodOptional<z.ZodNever> {
-  return z.never(hint === undefined ? undefined : { error: hint }).optional();
+  return z
+    .never(hint === undefined ? undefined : { error: hint })
+    .optional()
+    .meta({ description: 'Known, but not built yet.' });
 }
 
 /** An object with exactly these fields; those of `unbuilt` are refused by name, all others as unknown. */

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { GatewayPolicy, PolicyAncestorStatus, Secret } from '../types/index.ts';
 import { translate, type KubeObjects, type Translation } from './index.ts';
 import { readObjects } from './objects.testing.ts';
+import { factsOf } from '../../policies/facts.ts';
 
 const base = (gateways = ['gate']): string =>
   [
@@ -127,6 +128,19 @@ test('a status never contains data of a Secret', () => {
   const message = ancestor?.conditions?.[0]?.message ?? '';
   assert.match(message, /backendAuth.*basicAuth/);
   assert.doesNotMatch(JSON.stringify([...translation.models, ...translation.report]), /sesame|alice/);
+});
+
+test('the author of a policy may not have the proxies call hosts of its choice for credentials', () => {
+  const { objects } = readObjects(base());
+  for (const kind of factsOf('backendAuth')?.notInCluster ?? []) {
+    const policies = { backendAuth: { [kind]: { host: 'http://169.254.169.254' } } };
+    const translation = run({ ...objects, gatewayPolicies: [policy({ targetRefs: forRoute, policies })] });
+    const [ancestor] = ancestorsIn(translation);
+    assert.match(
+      ancestor?.conditions?.[0]?.message ?? '',
+      new RegExp(`backendAuth\\.${kind}: is not for the cluster`),
+    );
+  }
 });
 
 test('a policy for a port of a Service holds where another protocol has the same number', () => {

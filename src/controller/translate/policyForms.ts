@@ -30,8 +30,11 @@ export const alternatives = ({ or = {}, from }: ClusterForm): readonly string[] 
  * @throws Unusable
  */
 export function inForm(name: PolicyName, settings: unknown, texts: Texts): unknown {
+  const facts = factsOf(name);
+  const forFiles = facts?.notInCluster?.find((field) => isRecord(settings) && settings[field] !== undefined);
+  if (forFiles !== undefined) throw new Unusable(`${name}.${forFiles}: is not for the cluster`);
   let value = settings;
-  for (const form of factsOf(name)?.clusterForms ?? [])
+  for (const form of facts?.clusterForms ?? [])
     value = replaced(value, form.path.split('.'), form, texts, name);
   return value;
 }

@@ -1,3 +1,4 @@
+import { GatewayError } from '../../errors.ts';
 import { randomInt } from 'node:crypto';
 import type { McpBackend } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
@@ -102,6 +103,8 @@ export class Session implements TargetListener, Evictable, MessageContext {
   /** Set where the session has several targets, or had them once. */
   federation: SessionFederation | undefined;
   private followed: McpBackend | undefined;
+  /** Targets for which the caller of the newest request has no credential. */
+  private unreachable: Map<TargetConnection, GatewayError> | undefined;
   /** Streams to the client, and what waits for one. */
   readonly streams: ClientStreams;
   /** As the server answered initialize; undefined before. */
@@ -255,11 +258,22 @@ export class Session implements TargetListener, Evictable, MessageContext {
     // Another function would keep its whole request alive.
     this.reached = reachesAlike === true ? reach : undefined;
     for (const target of this.targets.values()) {
-      const found = isReached || target.use === undefined ? undefined : reach(this.targets.nameOf(target));
-      if (found !== undefined) target.use?.(found);
+      if (!isReached && target.use !== undefined) this.reachFor(target, reach);
       if (target.awaitsCaller === true) target.attended?.(this.knownTo(itemRules, target));
     }
     this.federation?.attachCaller(caller);
+  }
+
+  /** A target without a credential for the caller fails the caller's calls; the others serve them. */
+  private reachFor(target: TargetConnection, reach: NonNullable<Caller['reach']>): void {
+    try {
+      const found = reach(this.targets.nameOf(target));
+      if (found !== undefined) target.use?.(found);
+      this.unreachable?.delete(target);
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      (this.unreachable ??= new Map()).set(target, error);
+    }
   }
 
   private knownTo(itemRules: ItemRules | undefined, target: TargetConnection): CanSeeResource {
@@ -277,6 +291,11 @@ export class Session implements TargetListener, Evictable, MessageContext {
   /** A request of the client, for one target. */
   send(target: TargetConnection, out: Outgoing, call: Call): void {
     this.streams.expect(call.answer);
+    const unreachable = this.unreachable?.get(target);
+    if (unreachable !== undefined) {
+      call.failed(unreachable);
+      return;
+    }
     const wireId = target.call(out, call);
     if (
       wireId !== 0 &&

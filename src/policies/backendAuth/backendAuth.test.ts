@@ -142,7 +142,7 @@ test('credentials that cannot be sent, are ambiguous or unsupported are rejected
     (backendAuth.schema.safeParse(settings).error?.issues ?? [])
       .map((issue) => JSON.stringify(issue))
       .join('; ');
-  assert.match(messages({}), /expected key, credentials or passthrough/);
+  assert.match(messages({}), /expected one of key, passthrough, .*credentials/);
   assert.match(messages({ key: 'a', passthrough: {} }), /exclude each other/);
   assert.match(
     messages({ key: 'a', credentials: [{ key: 'b', location: { header: { name: 'Authorization' } } }] }),
@@ -162,6 +162,61 @@ test('credentials that cannot be sent, are ambiguous or unsupported are rejected
     );
   assert.match(messages({ key: '' }), /empty/);
   assert.match(messages({ key: { value: 'a', location: { expression: 'jwt.sub' } } }), /not built yet/);
-  for (const kind of ['gcp', 'aws', 'azure', 'copilot', 'jwtSign', 'oauthTokenExchange', 'crossAppAccess'])
+  for (const kind of ['gcp', 'aws', 'azure', 'copilot'])
     assert.match(messages({ [kind]: {} }), /not built yet/, kind);
+});
+
+test('settings of issued credentials that contradict each other are rejected', () => {
+  const messages = (settings: object): string =>
+    (backendAuth.schema.safeParse(settings).error?.issues ?? [])
+      .map(({ path, message }) => `${path.join('.')}: ${message}`)
+      .join('; ');
+  const endpoint = { host: 'idp.test:80' };
+  const clientAuth = { clientId: 'a', clientSecret: 'b' };
+  for (const [settings, why] of [
+    [
+      { key: 'a', clientCredentials: { ...endpoint, clientAuth } },
+      /key and clientCredentials exclude each other/,
+    ],
+    [{ clientCredentials: endpoint }, /clientCredentials\.clientAuth: /],
+    [{ oauthTokenExchange: {} }, /oauthTokenExchange\.host: /],
+    [{ oauthTokenExchange: { host: 'idp.test' } }, /oauthTokenExchange\.host: .*name:port/],
+    [{ oauthTokenExchange: { ...endpoint, service: {} } }, /service: known, but not built yet/],
+    [
+      { oauthTokenExchange: { ...endpoint, policies: { tcp: {} } } },
+      /policies\.tcp: known, but not built yet/,
+    ],
+    [
+      { oauthTokenExchange: { ...endpoint, grantType: 'jwtBearer', requestedTokenType: 'a' } },
+      /requestedTokenType: is for grantType tokenExchange only/,
+    ],
+    [
+      { oauthTokenExchange: { ...endpoint, additionalParams: { assertion: '"a"' } } },
+      /additionalParams: the gateway writes these parameters itself/,
+    ],
+    [{ oauthTokenExchange: { ...endpoint, additionalParams: { a: '1' } } }, /expected a string/],
+    [{ oauthTokenExchange: { ...endpoint, scopes: ['a b'] } }, /not a scope/],
+    [
+      { clientCredentials: { ...endpoint, clientAuth: { clientId: 'a' } } },
+      /clientSecret: method clientSecretBasic needs clientSecret/,
+    ],
+    [
+      { clientCredentials: { ...endpoint, clientAuth: { ...clientAuth, kid: 'k' } } },
+      /kid: is for method privateKeyJwt only/,
+    ],
+    [
+      { clientCredentials: { ...endpoint, clientAuth: { clientId: 'a', method: 'privateKeyJwt' } } },
+      /signingKey: privateKeyJwt needs signingKey/,
+    ],
+    [{ jwtSign: { signingKey: 'no key' } }, /signingKey: expected a private key as PEM/],
+    [
+      { jwtSign: { signingKey: { file: '/k' }, claims: { exp: 1 } } },
+      /the gateway writes these claims itself/,
+    ],
+    [
+      { crossAppAccess: { audience: 'a', identityProvider: { ...endpoint, clientAuth } } },
+      /resourceAuthorizationServer/,
+    ],
+  ] as const)
+    assert.match(messages(settings), why, JSON.stringify(settings));
 });

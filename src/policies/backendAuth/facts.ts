@@ -1,36 +1,29 @@
 import { z } from 'zod';
-import { messageOf } from '../../errorText.ts';
-import { valuePattern } from '../fields/httpText.ts';
 import { notBuilt } from '../fields/notBuilt.ts';
-import { textSource, type TextSource } from '../text/schema.ts';
+import type { TextSource } from '../text/schema.ts';
 import { bearer, credentialLocation, type Location } from '../token/schema.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
 import { notBoth, someOf } from '../fields/crdRules.ts';
+import { jwtSign, type JwtSignSettings } from './jwtSignSchema.ts';
+import {
+  clientCredentials,
+  crossAppAccess,
+  oauthTokenExchange,
+  type ClientCredentialsSettings,
+  type CrossAppAccessSettings,
+  type TokenExchangeSettings,
+} from './oauthSchema.ts';
+import { secret } from './secretText.ts';
 
 /** The credential to send, and its place. `secret` is named so that no dump shows it. */
 export type BackendCredential =
   | { readonly kind: 'key'; readonly secret: TextSource; readonly location: Location }
-  | { readonly kind: 'passthrough'; readonly location: Location };
+  | { readonly kind: 'passthrough'; readonly location: Location }
+  | JwtSignSettings
+  | TokenExchangeSettings
+  | CrossAppAccessSettings
+  | ClientCredentialsSettings;
 
-/** The secret in the text of a file, which editors end with a line break. */
-export function readSecret(text: string): string {
-  const secret = text.replace(/\r?\n$/, '');
-  if (secret === '') throw new Error('the secret is empty');
-  if (!valuePattern.test(secret))
-    throw new Error('the secret cannot stand in a header: only visible ASCII, no line breaks');
-  return secret;
-}
-
-function secretProblem(text: string): string | undefined {
-  try {
-    readSecret(text);
-    return undefined;
-  } catch (error) {
-    return messageOf(error);
-  }
-}
-
-const secret = textSource('The secret: written here, or `{file: …}`.', secretProblem);
 const place = credentialLocation(
   'Where it is put; `Authorization: Bearer …` where this is left out.',
   'accepted',
@@ -43,6 +36,11 @@ const keyShape = z.union([
   z.strictObject({ value: secret, location: place.optional() }),
   secret.transform((value) => ({ value, location: undefined })),
 ]);
+
+/** Credentials that are made for a request. */
+const issuedKinds = ['jwtSign', 'oauthTokenExchange', 'crossAppAccess', 'clientCredentials'] as const;
+/** At most one of them stands there; `credentials` may stand beside it. */
+const mainKinds = ['key', 'passthrough', ...issuedKinds] as const;
 
 export const backendAuthSchema = z
   .strictObject({
@@ -60,20 +58,24 @@ export const backendAuthSchema = z
     aws: notBuilt('signatures of AWS'),
     azure: notBuilt('tokens of Azure'),
     copilot: notBuilt('tokens of GitHub Copilot'),
-    jwtSign: notBuilt('tokens that are signed here'),
-    oauthTokenExchange: notBuilt('token exchange'),
-    crossAppAccess: notBuilt('token exchange over applications'),
+    jwtSign: jwtSign.optional(),
+    oauthTokenExchange: oauthTokenExchange.optional(),
+    crossAppAccess: crossAppAccess.optional(),
+    clientCredentials: clientCredentials.optional(),
   })
-  .transform(({ key, credentials = [], passthrough }, ctx) => {
-    if (key === undefined && passthrough === undefined && credentials.length === 0)
-      ctx.addIssue({ code: 'custom', message: 'expected key, credentials or passthrough' });
-    if (key !== undefined && passthrough !== undefined)
+  .transform(({ credentials = [], ...kinds }, ctx) => {
+    const { key, passthrough } = kinds;
+    const given = mainKinds.filter((name) => kinds[name] !== undefined);
+    if (given.length === 0 && credentials.length === 0)
+      ctx.addIssue({ code: 'custom', message: `expected one of ${mainKinds.join(', ')}, credentials` });
+    if (given.length > 1)
       ctx.addIssue({
         code: 'custom',
-        message: 'key and passthrough exclude each other',
-        path: ['passthrough'],
+        message: `${given.join(' and ')} exclude each other`,
+        path: [given[1] ?? ''],
       });
     const all: BackendCredential[] = [
+      ...issuedKinds.flatMap((name) => kinds[name] ?? []),
       ...(key === undefined
         ? []
         : [{ kind: 'key', secret: key.value, location: key.location ?? bearer } as const]),
@@ -111,5 +113,6 @@ export const backendAuthFacts = {
       description: 'A Secret of the same namespace that holds the key as api-key.',
     },
   ],
+  notInCluster: issuedKinds,
   crdRules: { '': [someOf('key', 'credentials', 'passthrough'), notBoth('key', 'passthrough')] },
 } as const satisfies PolicyFacts;

@@ -1,8 +1,12 @@
-import type { Exchange, Policy, PolicyTools } from '../policy.ts';
+import type { Policy, PolicyTools } from '../policy.ts';
 import { rememberSecrets } from '../../telemetry/index.ts';
 import { WatchedText } from '../text/watchedText.ts';
 import { placeOf } from './place.ts';
-import { backendAuthSchema, readSecret, type BackendAuthSettings, type BackendCredential } from './facts.ts';
+import { backendAuthSchema, type BackendAuthSettings, type BackendCredential } from './facts.ts';
+import { jwtSignSender } from './jwtSign.ts';
+import { readSecret } from './secretText.ts';
+import type { Sender } from './sender.ts';
+import { clientCredentialsSender, crossAppAccessSender, tokenExchangeSender } from './tokenExchange.ts';
 
 export const backendAuth: Policy<BackendAuthSettings> = {
   schema: backendAuthSchema,
@@ -10,9 +14,14 @@ export const backendAuth: Policy<BackendAuthSettings> = {
     const senders = credentials.map((credential) => senderOf(credential, tools));
     return {
       onRequest(exchange) {
-        for (const { send } of senders) send(exchange);
-        return undefined;
+        let asked: Promise<void>[] | undefined;
+        for (const { send } of senders) {
+          const sent = send(exchange);
+          if (sent !== undefined) (asked ??= []).push(sent);
+        }
+        return asked && Promise.all(asked).then(() => undefined);
       },
+      ...(senders.some(({ waits }) => waits === true) ? { waits: true as const } : {}),
       problem: () => senders.map(({ problem }) => problem()).find((problem) => problem !== undefined),
       close() {
         for (const { close } of senders) close();
@@ -21,12 +30,6 @@ export const backendAuth: Policy<BackendAuthSettings> = {
   },
 };
 
-interface Sender {
-  readonly send: (exchange: Exchange) => void;
-  readonly problem: () => string | undefined;
-  readonly close: () => void;
-}
-
 /** The log replaces the secret from now on, wherever it came from. */
 function knownSecret(text: string): string {
   const secret = readSecret(text);
@@ -34,15 +37,36 @@ function knownSecret(text: string): string {
   return secret;
 }
 
-function senderOf(credential: BackendCredential, { log }: PolicyTools): Sender {
-  const place = placeOf(credential.location);
-  if (credential.kind === 'passthrough')
-    return {
-      send: (exchange) => place(exchange, exchange.token),
-      problem: () => undefined,
-      close: () => undefined,
-    };
-  const text = new WatchedText(credential.secret, { name: 'backendAuth.key', read: knownSecret, log });
+/** Kind of credential → what sends it. */
+const kinds: { readonly [Kind in BackendCredential['kind']]: SenderOf<Kind> } = {
+  key: keySender,
+  passthrough: passthroughSender,
+  jwtSign: jwtSignSender,
+  oauthTokenExchange: tokenExchangeSender,
+  crossAppAccess: crossAppAccessSender,
+  clientCredentials: clientCredentialsSender,
+};
+
+type Of<Kind> = Extract<BackendCredential, { readonly kind: Kind }>;
+type SenderOf<Kind> = (credential: Of<Kind>, tools: PolicyTools) => Sender;
+
+const senderOf = <Kind extends BackendCredential['kind']>(
+  credential: BackendCredential & { readonly kind: Kind },
+  tools: PolicyTools,
+): Sender => (kinds[credential.kind] as SenderOf<Kind>)(credential as Of<Kind>, tools);
+
+function passthroughSender({ location }: Of<'passthrough'>): Sender {
+  const place = placeOf(location);
+  return {
+    send: (exchange) => place(exchange, exchange.token),
+    problem: () => undefined,
+    close: () => undefined,
+  };
+}
+
+function keySender({ secret, location }: Of<'key'>, { log }: PolicyTools): Sender {
+  const place = placeOf(location);
+  const text = new WatchedText(secret, { name: 'backendAuth.key', read: knownSecret, log });
   return {
     send: (exchange) => place(exchange, text.value),
     problem: () => text.problem,

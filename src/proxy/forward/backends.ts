@@ -17,7 +17,7 @@ import { callerOf } from '../exchange/caller.ts';
 import { byKey, bySession, byWeight, type Choice, type CompiledBackend } from './choice.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
 import { Forward } from './forward.ts';
-import { compileReach } from './mcpReach.ts';
+import { compileReach, type ReachesFor } from './mcpReach.ts';
 import { Persistence } from '../routing/persistence.ts';
 import { compilePlan, type Plan } from './plan.ts';
 import { PlannedForward } from './plannedForward.ts';
@@ -143,11 +143,7 @@ function withAffinity({ source, loadFactor }: Affinity, forward: Serve): Serve {
 const hashed = (key: ReturnType<AffinityKey>): number | undefined =>
   key === undefined ? undefined : hashOf(key);
 
-function compileMcp(
-  backend: McpBackend,
-  { mcp, uses }: BackendTools,
-  reachFor: (exchange: LiveExchange) => Pick<Caller, 'reach' | 'reachesAlike'>,
-): Ready {
+function compileMcp(backend: McpBackend, { mcp, uses }: BackendTools, reachFor: ReachesFor): Ready {
   const handler: McpHandler = mcp.backend(backend);
   uses.mcp.add(backend.key);
   return {
@@ -156,11 +152,21 @@ function compileMcp(
       // A stream may stay open for long, and a call has a clock of its own, which stops while the client is asked.
       const callTimeoutMs = exchange.liftLimits();
       exchange.backendChosen(backend.key);
-      handler.serve(exchange, exchange, {
-        ...callerOf(exchange),
-        ...reachFor(exchange),
-        ...(callTimeoutMs === undefined ? {} : { callTimeoutMs }),
-      });
+      const serve = (reaches: Pick<Caller, 'reach' | 'reachesAlike'>): void =>
+        handler.serve(exchange, exchange, {
+          ...callerOf(exchange),
+          ...reaches,
+          ...(callTimeoutMs === undefined ? {} : { callTimeoutMs }),
+        });
+      const reaches = reachFor(exchange);
+      if (!(reaches instanceof Promise)) serve(reaches);
+      else
+        reaches.then(
+          (found) => {
+            if (!exchange.closed) serve(found);
+          },
+          (error: unknown) => exchange.fail(error),
+        );
     },
   };
 }

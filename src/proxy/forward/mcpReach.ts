@@ -1,3 +1,4 @@
+import { asGatewayError, GatewayError } from '../../errors.ts';
 import { HeaderEdits } from '../../http/index.ts';
 import { isOverNetwork, type Caller, type Reach, type TargetOverNetwork } from '../../mcp/index.ts';
 import type { McpBackend, PolicyUse, ProcessSettings, NetworkTarget } from '../../model/index.ts';
@@ -24,26 +25,64 @@ export function compileReach(
   settings: ProcessSettings,
   tools: ReachTools,
   stepsOf: (uses: readonly PolicyUse[]) => readonly Steps[],
-): (exchange: Exchange) => Pick<Caller, 'reach' | 'reachesAlike'> {
+): ReachesFor {
   const reaches = new Map<string, CompiledReach>();
   for (const target of backend.targets)
     if (isOverNetwork(target))
       reaches.set(target.name, reachOf(target, usesOf(target, around), settings, tools, stepsOf));
   if (reaches.size === 0) return () => ({});
-  if ([...reaches.values()].every((reach) => typeof reach === 'object')) {
+  if ([...reaches.values()].every((reach) => typeof reach === 'object' && !('ask' in reach))) {
     const alike = { reach: (name: string) => reaches.get(name) as Reach | undefined, reachesAlike: true };
     return () => alike;
   }
-  return (exchange) => ({
-    reach: (name) => {
-      const reach = reaches.get(name);
-      return typeof reach === 'function' ? reach(exchange) : reach;
-    },
-  });
+  const asked = [...reaches].flatMap(([name, reach]) =>
+    typeof reach === 'object' && 'ask' in reach ? [{ name, ask: reach.ask }] : [],
+  );
+  return (exchange) => {
+    const known = new Map<string, Reach | GatewayError>();
+    const waits = asked.flatMap(({ name, ask }) => {
+      const note = (reach: Reach | GatewayError): void => void known.set(name, reach);
+      const fail = (error: unknown): void => note(refusalOf(name, error));
+      try {
+        const found = ask(exchange);
+        if (found instanceof Promise) return [found.then(note, fail)];
+        note(found);
+      } catch (error) {
+        fail(error);
+      }
+      return [];
+    });
+    const caller: Reaches = {
+      reach: (name) => {
+        const found = known.get(name);
+        if (found instanceof GatewayError) throw found;
+        const reach = reaches.get(name);
+        return found ?? (typeof reach === 'function' ? reach(exchange) : (reach as Reach | undefined));
+      },
+    };
+    return waits.length === 0 ? caller : Promise.all(waits).then(() => caller);
+  };
 }
 
-/** A function where policies have a say in each request. */
-type CompiledReach = Reach | ((exchange: Exchange) => Reach);
+type Reaches = Pick<Caller, 'reach' | 'reachesAlike'>;
+
+/** A promise while a credential for one of the servers is asked for. A server without one fails its own calls only. */
+export type ReachesFor = (exchange: Exchange) => Reaches | Promise<Reaches>;
+
+/** A function where policies have a say in each request; `ask` where they may have to wait. */
+type CompiledReach =
+  Reach | ((exchange: Exchange) => Reach) | { readonly ask: (exchange: Exchange) => Reach | Promise<Reach> };
+
+/** A credential that one server lacks: the client hears which one. */
+function refusalOf(target: string, thrown: unknown): GatewayError {
+  const { code, message, detail, cause, by } = asGatewayError(thrown);
+  return new GatewayError(code, {
+    message: `${message}: target "${target}"`,
+    cause,
+    ...(detail === undefined ? {} : { detail }),
+    ...(by === undefined ? {} : { by }),
+  });
+}
 
 /** The policy closest to the server wins. */
 function usesOf({ policies = [] }: NetworkTarget, around: readonly PolicyUse[]): PolicyUse[] {
@@ -67,15 +106,36 @@ function reachOf(
   used.destinations.add(destination);
   const steps = stepsOf(uses);
   if (steps.length === 0) return { destination, path, headers: [], callTimeoutMs, settings: target };
-  return (exchange) => {
-    const request = new TargetRequest(exchange, path);
-    // They change the request and nothing else (`ofTargets`).
-    for (const step of steps)
-      if (step.onRequest?.(request) !== undefined) throw new Error('a policy of a target must not answer');
+  const found = (request: TargetRequest): Reach => {
     const { forwardTarget, forwardHost, requestHeaders } = request;
     const { lines: headers } = requestHeaders;
     const reach = { destination, path: forwardTarget, headers, callTimeoutMs, settings: target };
     return forwardHost?.kind === 'full' ? { ...reach, authority: forwardHost.authority } : reach;
+  };
+  // They change the request and nothing else (`ofTargets`).
+  const answered = (): never => {
+    throw new Error('a policy of a target must not answer');
+  };
+  if (steps.some(({ waits }) => waits === true))
+    return {
+      ask: (exchange) => {
+        const request = new TargetRequest(exchange, path);
+        const run = (from: number): Reach | Promise<Reach> => {
+          for (let index = from; index < steps.length; index++) {
+            const result = steps[index]?.onRequest?.(request);
+            if (result instanceof Promise)
+              return result.then((reply) => (reply === undefined ? run(index + 1) : answered()));
+            if (result !== undefined) answered();
+          }
+          return found(request);
+        };
+        return run(0);
+      },
+    };
+  return (exchange) => {
+    const request = new TargetRequest(exchange, path);
+    for (const step of steps) if (step.onRequest?.(request) !== undefined) answered();
+    return found(request);
   };
 }
 

@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto';
+import { GatewayError } from '../../errors.ts';
+import { expiryOf } from './claims.ts';
+import type { CacheSettings } from './oauthSchema.ts';
+import type { IssuedToken } from './tokenEndpoint.ts';
+
+/** Tokens that are being asked for at a time, by one policy. */
+const mostPending = 1_024;
+/** A kept token is replaced this part of its lifetime before its end, */
+const spare = 0.1;
+/** and at most so many milliseconds before it. */
+const mostSpareMs = 30_000;
+/** A refused grant is refused again for so long, without asking. */
+const refusalMs = 2_000;
+
+type Kept =
+  | { readonly token: string; readonly until: number }
+  | { readonly refusal: GatewayError; readonly until: number };
+
+/**
+ * Tokens that authorization servers issued, by a digest of everything that they depend on. Requests that need the same
+ * token at the same time wait for one answer. No token is sent after its end, or after the end of a token that it was
+ * made of.
+ */
+export class IssuedTokens {
+  private readonly settings: CacheSettings;
+  private readonly now: () => number;
+  /** The one that was used longest ago first. */
+  private readonly kept = new Map<string, Kept>();
+  private readonly pending = new Map<string, Promise<string>>();
+
+  constructor(settings: CacheSettings, now: () => number) {
+    this.settings = settings;
+    this.now = now;
+  }
+
+  /** Tokens and refusals that are kept. */
+  get size(): number {
+    return this.kept.size;
+  }
+
+  /**
+   * @param parts everything that the token depends on, and that differs between requests
+   * @param made tokens that it is made of
+   * @returns the token at once if it is kept
+   * @throws GatewayError
+   */
+  get(
+    parts: readonly string[],
+    made: readonly string[],
+    ask: () => Promise<IssuedToken>,
+  ): string | Promise<string> {
+    const key = createHash('sha256').update(JSON.stringify(parts)).digest('base64');
+    const kept = this.kept.get(key);
+    if (kept !== undefined && kept.until > this.now()) {
+      this.kept.delete(key);
+      this.kept.set(key, kept);
+      if ('refusal' in kept) throw kept.refusal;
+      return kept.token;
+    }
+    const pending = this.pending.get(key);
+    if (pending !== undefined) return pending;
+    if (this.pending.size >= mostPending)
+      throw new GatewayError('backend_auth_failed', { detail: `${mostPending} tokens are being asked for` });
+    const asked = this.ask(key, made, ask).finally(() => this.pending.delete(key));
+    this.pending.set(key, asked);
+    return asked;
+  }
+
+  private async ask(key: string, made: readonly string[], ask: () => Promise<IssuedToken>): Promise<string> {
+    try {
+      const { token, expiresAt } = await ask();
+      const now = this.now();
+      const ends = [expiresAt ?? now + this.settings.defaultTtlMs, ...[token, ...made].map(expiryOf)].filter(
+        (end) => end !== undefined,
+      );
+      const left = Math.min(...ends) - now;
+      this.keep(key, { token, until: now + left - Math.min(left * spare, mostSpareMs) });
+      return token;
+    } catch (error) {
+      if (error instanceof GatewayError && error.code === 'backend_login_required')
+        this.keep(key, { refusal: error, until: this.now() + refusalMs });
+      throw error;
+    }
+  }
+
+  private keep(key: string, kept: Kept): void {
+    const { maxEntries } = this.settings;
+    if (maxEntries === 0 || kept.until <= this.now()) return;
+    this.kept.delete(key);
+    this.kept.set(key, kept);
+    for (const oldest of this.kept.keys()) {
+      if (this.kept.size <= maxEntries) return;
+      this.kept.delete(oldest);
+    }
+  }
+}

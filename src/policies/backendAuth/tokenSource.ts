@@ -1,0 +1,59 @@
+import { GatewayError } from '../../errors.ts';
+import { compile, isProblem } from '../../cel/index.ts';
+import { contextFor } from '../attributes/context.ts';
+import { requestAttributes } from '../attributes/declared.ts';
+import { evaluate } from '../attributes/evaluate.ts';
+import type { Exchange } from '../policy.ts';
+import { credentialReader } from '../token/credential.ts';
+import type { TokenSource } from './oauthSchema.ts';
+
+/** Reads a token of the client's request. */
+export interface TokenReader {
+  /** @throws GatewayError backend_login_required where the request has none */
+  read(exchange: Exchange): string;
+  /** A token that is exchanged does not reach the backend. */
+  strip(exchange: Exchange): void;
+}
+
+/** @param what names the token in the log, such as `subjectToken` */
+export function tokenReader(source: TokenSource, what: string): TokenReader {
+  const missing = (): GatewayError =>
+    new GatewayError('backend_login_required', { detail: `the request has no ${what}` });
+  if (source.kind === 'expression') {
+    const text = textReader(source.expression, what);
+    return {
+      read(exchange) {
+        const token = text(exchange);
+        if (token === undefined || token === '') throw missing();
+        return token;
+      },
+      strip: () => undefined,
+    };
+  }
+  const reader = credentialReader(source);
+  const usual = source.kind === 'header' && source.name === 'authorization';
+  return {
+    read(exchange) {
+      // The verified token may have come from another place than the usual one.
+      const token = (usual ? exchange.token : undefined) ?? reader.read(exchange);
+      if (token === undefined || token === '') throw missing();
+      return token;
+    },
+    strip: (exchange) => reader.strip(exchange),
+  };
+}
+
+/**
+ * Runs an expression that comes to a text; undefined where it fails or comes to something else.
+ * @throws Error for an expression that does not compile
+ */
+export function textReader(expression: string, what: string): (exchange: Exchange) => string | undefined {
+  const program = compile(expression, requestAttributes);
+  if (isProblem(program)) throw new Error(`${what}: ${program.message}`);
+  const context = contextFor([program]);
+  return (exchange) => {
+    const value = evaluate(program, context(exchange), exchange, what);
+    if (value instanceof Uint8Array) return Buffer.from(value).toString('utf8');
+    return typeof value === 'string' ? value : undefined;
+  };
+}
