@@ -326,6 +326,7 @@ export const catalogue = {
     'no',
     'insufficient scope',
     'The token of the caller lacks scopes that a rule requires (requireScopes). WWW-Authenticate names all scopes that the request needs.',
+  ),
   backend_login_required: entry(
     'client',
     401,

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { afterEach, test } from 'node:test';
 import { z } from 'zod';
 import { redactDump } from '../admin/redactDump.ts';
+import { authority } from '../proxy/certificates.testing.ts';
 import { eachMark } from '../schema/index.ts';
 import { forgetSecrets, isSecretName, redactText, rememberSecrets } from '../telemetry/index.ts';
 import { loadText, type LoadResult } from './load.ts';
@@ -49,6 +51,10 @@ interface Sample {
 const usual = 'swordfish-1';
 const hash = '{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=';
 const quoted = '"$SECRET" == request.path';
+const pem = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
+  type: 'pkcs8',
+  format: 'pem',
+}) as string;
 const keySet = '{"keys":[{"kty":"oct","k":"c3dvcmRmaXNo"}]}';
 
 /** The end of the path of each marked field → a document that has a secret there. */
@@ -91,6 +97,54 @@ const samples: Readonly<Record<string, Sample>> = {
     document: policy('backendAuth', {
       credentials: [{ key: '$SECRET', location: { header: { name: 'x-a' } } }],
     }),
+  },
+  'jwtSign.signingKey': {
+    document: policy('backendAuth', { jwtSign: { signingKey: '$SECRET', alg: 'ES256' } }),
+    value: pem,
+  },
+  'clientAuth.clientSecret': {
+    document: policy('backendAuth', {
+      clientCredentials: { host: 'idp:1', clientAuth: { clientId: 'a', clientSecret: '$SECRET' } },
+    }),
+  },
+  'clientAuth.signingKey': {
+    document: policy('backendAuth', {
+      clientCredentials: {
+        host: 'idp:1',
+        clientAuth: { method: 'privateKeyJwt', clientId: 'a', signingKey: '$SECRET', alg: 'ES256' },
+      },
+    }),
+    value: pem,
+  },
+  'clientAuth.certificate': {
+    document: policy('backendAuth', {
+      clientCredentials: {
+        host: 'idp:1',
+        clientAuth: {
+          method: 'privateKeyJwt',
+          clientId: 'a',
+          signingKey: { file: '/key' },
+          certificate: '$SECRET',
+          certificateHeader: 'x5c',
+        },
+      },
+    }),
+    value: authority().cert,
+  },
+  'source.expression': {
+    document: policy('backendAuth', {
+      oauthTokenExchange: {
+        host: 'idp:1',
+        subjectToken: { source: { expression: '"$SECRET"' } },
+      },
+    }),
+    shown: true,
+  },
+  'additionalParams.*': {
+    document: policy('backendAuth', {
+      oauthTokenExchange: { host: 'idp:1', additionalParams: { a: '"$SECRET"' } },
+    }),
+    shown: true,
   },
   'requestHeaderModifier.add.*': { document: policy('requestHeaderModifier', { add: { a: '$SECRET' } }) },
   'requestHeaderModifier.set.*': { document: policy('requestHeaderModifier', { set: { a: '$SECRET' } }) },

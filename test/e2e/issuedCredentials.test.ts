@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { loadConfig } from '../../apps/dev-idp/src/config.ts';
 import { startDevIdp } from '../../apps/dev-idp/src/index.ts';
 import { RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
-import { AuthorizationServer } from '../support/authorizationServer.ts';
+import { AuthorizationServer } from '../../src/policies/backendAuth/authorizationServer.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { until } from '../../src/until.testing.ts';
 import { openSession, resultText } from './session.testing.ts';

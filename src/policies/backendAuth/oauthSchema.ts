@@ -66,7 +66,7 @@ export interface TokenParameters {
 export interface TokenExchangeSettings extends TokenParameters {
   readonly kind: 'oauthTokenExchange';
   readonly endpoint: TokenEndpointSettings;
-  readonly grant: 'tokenExchange' | 'jwtBearer';
+  readonly grantType: 'tokenExchange' | 'jwtBearer';
   readonly subject: TokenSpec;
   readonly actor?: TokenSpec & { readonly enforceMayAct: boolean };
   readonly requestedTokenType?: string;
@@ -319,7 +319,7 @@ export const oauthTokenExchange = z
     return {
       kind: 'oauthTokenExchange',
       endpoint: endpointOf(value),
-      grant: grantType,
+      grantType,
       subject: value.subjectToken ?? { source: bearer, tokenType: accessTokenType },
       ...(actorToken === undefined ? {} : { actor: actorToken }),
       audiences: value.audiences,

@@ -33,7 +33,7 @@ const parametersOf = ({ audiences, resources, scopes }: TokenParameters): readon
 
 /** Exchanges the token of the user (RFC 8693), or presents it as a grant (RFC 7523). */
 export function tokenExchangeSender(settings: TokenExchangeSettings, tools: PolicyTools): Sender {
-  const { grant, subject, actor, requestedTokenType } = settings;
+  const { grantType, subject, actor, requestedTokenType } = settings;
   const endpoint = new TokenEndpoint(settings.endpoint, tools);
   const tokens = new IssuedTokens(settings.cache, tools.now);
   const put = placeOf(settings.location);
@@ -47,7 +47,7 @@ export function tokenExchangeSender(settings: TokenExchangeSettings, tools: Poli
     ...(requestedTokenType === undefined ? [] : [['requested_token_type', requestedTokenType] as const]),
   ];
   const grantOf = (subjectToken: string, actorToken: string | undefined): readonly Parameter[] =>
-    grant === 'jwtBearer'
+    grantType === 'jwtBearer'
       ? [
           ['grant_type', bearerGrant],
           ['assertion', subjectToken],

@@ -10,7 +10,7 @@ import {
   AuthorizationServer,
   thumbprintOf,
   type IssuerOptions,
-} from '../../../test/support/authorizationServer.ts';
+} from '../../policies/backendAuth/authorizationServer.testing.ts';
 import { policySchemas } from '../../policies/index.ts';
 import { authority } from '../certificates.testing.ts';
 import { TestPlane } from '../dataPlane.testing.ts';
