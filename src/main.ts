@@ -230,6 +230,10 @@ class Assembly implements Gateway {
         if (this.followed) return 'ready';
         return this.readiness === 'ready' && !plane.serving ? 'starting' : this.readiness;
       },
+      requests: {
+        follow: (listener, filter) => plane.requests.follow(listener, filter),
+        why: (request) => plane.why(request),
+      },
       logLevel: () => this.log.level,
       setLogLevel: (level) => plane.setLogLevel(level),
       ...(this.audit && { acted: (act: AdminAct) => this.recordAct(act) }),

@@ -9,6 +9,8 @@ export interface Answer {
   readonly body: string;
   readonly type?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** The answer is an event stream, which begins behind the head. */
+  readonly stream?: (response: ServerResponse) => void;
 }
 
 export interface Page {
@@ -16,7 +18,9 @@ export interface Page {
   readonly path: string;
   /** For the index. */
   readonly about: string;
-  readonly answer: (query: URLSearchParams) => Answer | Promise<Answer>;
+  /** Bytes of a body that the page takes; other pages read none. */
+  readonly maxBody?: number;
+  readonly answer: (query: URLSearchParams, body: string) => Answer | Promise<Answer>;
 }
 
 export const text = (status: number, body: string): Answer => ({ status, body: `${body}\n` });
@@ -27,13 +31,22 @@ export const json = (status: number, value: unknown): Answer => ({
   type: 'application/json',
 });
 
-const find = async (pages: readonly Page[], method: string, target: string): Promise<Answer> => {
+const find = async (
+  pages: readonly Page[],
+  method: string,
+  target: string,
+  read: (most: number) => Promise<string | undefined>,
+): Promise<Answer> => {
   const [path = '', query = ''] = target.split('?', 2);
   const there = pages.filter((page) => page.path === path);
   if (there.length === 0) return text(404, 'not found');
   const wanted = method === 'HEAD' ? 'GET' : method;
   const page = there.find((each) => each.method === wanted);
-  if (page !== undefined) return await page.answer(new URLSearchParams(query));
+  if (page !== undefined) {
+    const body = page.maxBody === undefined ? '' : await read(page.maxBody);
+    if (body === undefined) return text(413, `the body may have ${page.maxBody ?? 0} bytes`);
+    return await page.answer(new URLSearchParams(query), body);
+  }
   const allow = there.map((each) => (each.method === 'GET' ? 'GET, HEAD' : each.method)).join(', ');
   return { ...text(405, 'method not allowed'), headers: { allow } };
 };
@@ -47,12 +60,12 @@ export const serve =
     acted?: (act: AdminAct) => void,
   ) =>
   async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    // Bodies mean nothing here; an unread one would hold the connection.
-    request.resume();
     let answer: Answer;
     try {
       const refused = refuse(request);
-      answer = refused ?? (await find(pages, request.method ?? '', request.url ?? ''));
+      answer =
+        refused ??
+        (await find(pages, request.method ?? '', request.url ?? '', (most) => bodyOf(request, most)));
     } catch (error) {
       log.error('Admin page failed', { path: request.url, reason: String(error) });
       answer = text(500, 'internal error');
@@ -67,6 +80,17 @@ export const serve =
         port: socket.remotePort,
       });
     }
+    // An unread body would hold the connection.
+    request.resume();
+    if (answer.stream !== undefined && request.method !== 'HEAD') {
+      response.writeHead(answer.status, {
+        'content-type': 'text/event-stream',
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+      });
+      answer.stream(response);
+      return;
+    }
     const body = Buffer.from(answer.body);
     response.writeHead(answer.status, {
       'content-type': answer.type ?? 'text/plain; charset=utf-8',
@@ -77,3 +101,17 @@ export const serve =
     });
     response.end(request.method === 'HEAD' ? undefined : body);
   };
+
+/** The body of a request; undefined where it is larger than the page takes. */
+const bodyOf = async (request: IncomingMessage, most: number): Promise<string | undefined> => {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of request) {
+    const bytes = part as Buffer;
+    size += bytes.length;
+    // The rest is read and dropped, so that the client gets the answer; the time limit of requests ends it.
+    if (size > most) parts.length = 0;
+    else parts.push(bytes);
+  }
+  return size > most ? undefined : Buffer.concat(parts).toString();
+};

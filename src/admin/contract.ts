@@ -1,4 +1,5 @@
 import type { Model } from '../model/index.ts';
+import type { Decision, TrialRequest } from '../proxy/index.ts';
 import type { LogLevel } from '../telemetry/index.ts';
 
 /** Fields of the model that dumps mask. */
@@ -28,6 +29,8 @@ export interface AdminViews {
   /** Asked of the processes that serve. Never rejects. */
   serving(): Promise<ServingState>;
   readiness(): Readiness;
+  /** Absent where this process serves no requests. */
+  readonly requests?: RequestViews;
   logLevel(): LogLevel;
   setLogLevel(level: LogLevel): void;
   /** Hears of each request that changes something, or tried to; absent: nothing is recorded. */
@@ -50,6 +53,19 @@ export interface AdminAct {
   readonly status: number;
   readonly address: string | undefined;
   readonly port: number | undefined;
+}
+
+/** Requests that the gateway has served, and requests that an operator asks about. */
+export interface RequestViews {
+  /**
+   * Gives the kept records of requests as JSON, then every further one.
+   * @param filter CEL expression about a record
+   * @returns what ends it
+   * @throws Error for a filter that does not compile
+   */
+  follow(listener: (json: string) => void, filter: string | undefined): () => void;
+  /** Explains a request by the configuration in use. @throws Error for a request that is none */
+  why(request: TrialRequest): Promise<Decision>;
 }
 
 export interface ServingState {

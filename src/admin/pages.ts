@@ -1,7 +1,9 @@
 import { messageOf } from '../errorText.ts';
 import { logLevels } from '../model/index.ts';
 import { json, text, type Answer, type Page } from './answer.ts';
-import type { AdminViews, Readiness } from './contract.ts';
+import type { AdminViews, Readiness, RequestViews } from './contract.ts';
+import type { TrialRequest } from '../proxy/index.ts';
+import type { EventStreams } from './eventStream.ts';
 import { redactDump } from './redactDump.ts';
 
 const isoTime = (ms: number | undefined): string | null =>
@@ -62,8 +64,74 @@ const upgraded = async (views: AdminViews): Promise<Answer> => {
   }
 };
 
+const requestPages = (views: RequestViews, streams: EventStreams): readonly Page[] => [
+  {
+    method: 'GET',
+    path: '/api/v1/requests',
+    about:
+      'refusals and errors, and all requests while this page is open, as server-sent events; ?filter=CEL',
+    answer: (query) => requests(views, streams, query.get('filter') ?? undefined),
+  },
+  {
+    method: 'POST',
+    path: '/api/v1/why',
+    about:
+      'explains the request in the body: {"request": "GET / HTTP/1.1\\nHost: …", "claims": …, "port": …, "client": …}',
+    maxBody: maxTrial,
+    answer: (_query, body) => why(views, body),
+  },
+];
+
+/** Bytes of a request to explain, with its surroundings. */
+const maxTrial = 1_048_576;
+
+function requests(views: RequestViews, streams: EventStreams, filter: string | undefined): Answer {
+  if (streams.isFull) return text(503, 'too many event streams are open');
+  try {
+    // The filter is checked before the answer begins.
+    views.follow(() => undefined, filter)();
+  } catch (error) {
+    return text(400, `filter: ${messageOf(error)}`);
+  }
+  const stream: Answer['stream'] = (response) =>
+    streams.serve(response, (send) => views.follow(send, filter));
+  return { status: 200, body: '', stream };
+}
+
+async function why(views: RequestViews, body: string): Promise<Answer> {
+  let asked: TrialRequest;
+  try {
+    asked = trialOf(JSON.parse(body));
+  } catch (error) {
+    return text(400, messageOf(error));
+  }
+  try {
+    return json(200, await views.why(asked));
+  } catch (error) {
+    return text(422, messageOf(error));
+  }
+}
+
+/** @throws Error naming the member that is wrong */
+function trialOf(value: unknown): TrialRequest {
+  const { request, claims, port, client, ...others } = Object(value) as Record<string, unknown>;
+  const [unknownMember] = Object.keys(others);
+  if (unknownMember !== undefined) throw new Error(`${unknownMember}: unknown member`);
+  if (typeof request !== 'string') throw new Error('request: expected a text');
+  if (claims !== undefined && (typeof claims !== 'object' || claims === null || Array.isArray(claims)))
+    throw new Error('claims: expected an object');
+  if (port !== undefined && !Number.isInteger(port)) throw new Error('port: expected a number');
+  if (client !== undefined && typeof client !== 'string') throw new Error('client: expected an address');
+  return {
+    request,
+    ...(claims === undefined ? {} : { claims: claims as NonNullable<TrialRequest['claims']> }),
+    ...(port === undefined ? {} : { port: port as number }),
+    ...(client === undefined ? {} : { client }),
+  };
+}
+
 /** The admin port: for the operator of this machine. */
-export const adminPages = (views: AdminViews): readonly Page[] => {
+export const adminPages = (views: AdminViews, streams: EventStreams): readonly Page[] => {
   const pages: readonly Page[] = [
     {
       method: 'GET',
@@ -89,6 +157,7 @@ export const adminPages = (views: AdminViews): readonly Page[] => {
       about: `?level=${logLevels.join('|')} sets the log level until the next start`,
       answer: (query) => setLevel(views, query.get('level')),
     },
+    ...(views.requests === undefined ? [] : requestPages(views.requests, streams)),
     {
       method: 'POST',
       path: '/quitquitquit',
@@ -108,7 +177,7 @@ export const adminPages = (views: AdminViews): readonly Page[] => {
   const index = [
     `portcullis ${views.version}`,
     '',
-    ...pages.map(({ method, path, about }) => `${method.padEnd(4)} ${path.padEnd(14)} ${about}`),
+    ...pages.map(({ method, path, about }) => `${method.padEnd(4)} ${path.padEnd(16)} ${about}`),
   ].join('\n');
   return [{ method: 'GET', path: '/', about: 'this list', answer: () => text(200, index) }, ...pages];
 };

@@ -10,6 +10,7 @@ import { test, type TestContext } from 'node:test';
 import { defaults, type ListenAddress, type Model } from '../model/index.ts';
 import { createLogger, createMetrics, type LogLevel } from '../telemetry/index.ts';
 import type { AdminViews, BrokenRoute, ConfigState, Readiness } from './contract.ts';
+import { EventStreams } from './eventStream.ts';
 import { findOperatorSecret, keepOperatorSecret, readSecret } from './operatorSecret.ts';
 import { adminPages, readinessPages, statsPages } from './pages.ts';
 import { startAdmin } from './start.ts';
@@ -137,8 +138,14 @@ test('quitquitquit drains on POST only', async (t) => {
 
 test('every page that changes something refuses a request without the secret over TCP', async (t) => {
   const { admin, now } = await start(t);
-  const changing = adminPages({} as AdminViews).filter(({ method }) => method !== 'GET');
-  assert.deepEqual(changing.map(({ path }) => path).toSorted(), ['/logging', '/quitquitquit', '/upgrade']);
+  const pages = adminPages({ requests: {} } as AdminViews, new EventStreams());
+  const changing = pages.filter(({ method }) => method !== 'GET');
+  assert.deepEqual(changing.map(({ path }) => path).toSorted(), [
+    '/api/v1/why',
+    '/logging',
+    '/quitquitquit',
+    '/upgrade',
+  ]);
   for (const { method, path } of changing)
     for (const authorization of ['', 'Bearer', 'Bearer x', `Basic ${'A'.repeat(43)}`]) {
       const refused = await fetch(`${admin}${path}`, { method, headers: { authorization } });

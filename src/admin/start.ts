@@ -5,6 +5,7 @@ import type { Logger, Metrics } from '../telemetry/index.ts';
 import { serve, text } from './answer.ts';
 import type { AdminViews } from './contract.ts';
 import { refusal, refusedChange } from './guard.ts';
+import { EventStreams } from './eventStream.ts';
 import { openServer, type OpenServer } from './listen.ts';
 import { keepOperatorSecret, type OperatorSecret } from './operatorSecret.ts';
 import { adminPages, readinessPages, statsPages } from './pages.ts';
@@ -53,11 +54,12 @@ export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
   const configuredHost = options.admin.kind === 'tcp' ? options.admin.host : undefined;
   // Only the owner of a socket file can connect to it (mode 0600).
   let secret: OperatorSecret | 'owner' | undefined = options.admin.kind === 'unix' ? 'owner' : undefined;
+  const streams = new EventStreams();
   /** This program removes the file of the secret at its end. */
   let ownsSecret = false;
   const pages: Readonly<Record<Purpose, ReturnType<typeof serve>>> = {
     admin: serve(
-      adminPages(views),
+      adminPages(views, streams),
       log,
       (request) => {
         const refused = refusal(request, configuredHost);
@@ -107,6 +109,7 @@ export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
   };
   const close = async (): Promise<void> => {
     if (ownsSecret && typeof secret === 'object') secret.remove();
+    streams.end();
     await Promise.all(open.map(async (server) => await server.close()));
   };
   try {
@@ -127,6 +130,7 @@ export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
     },
     stopAccepting: async () => {
       ownsSecret = false;
+      streams.end();
       await Promise.all(open.map(async (server) => await server.stopAccepting()));
     },
     close,

@@ -51,6 +51,7 @@ export type {
   Trial,
 } from './policy.ts';
 export { expressionWork } from './attributes/evaluate.ts';
+export { recordFilter } from './attributes/recordFilter.ts';
 export { LocalTokens } from './localRateLimit/localTokens.ts';
 export { StoredTokens } from './localRateLimit/storedTokens.ts';
 export { affinityKey, type AffinityKey } from './sessionAffinity/index.ts';

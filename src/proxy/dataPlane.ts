@@ -18,7 +18,7 @@ import { RelayPort } from './relay/relayPort.ts';
 import { Relays, type RelayOptions } from './relay/relays.ts';
 import { ServerIdentities, type IdentityView } from './ports/serverIdentity.ts';
 import type { Decision, TrialRequest } from './contract.ts';
-import type { LiveExchange } from './exchange/liveExchange.ts';
+import { RequestObserver } from './requestObserver.ts';
 import { explain } from './trial/explain.ts';
 import { bindKey, Snapshot, type SnapshotTools } from './snapshot/snapshot.ts';
 import { RawStats } from './stats/rawStats.ts';
@@ -47,8 +47,8 @@ export interface DataPlaneOptions {
   readonly socketsFor?: (key: string) => readonly SocketHandle[];
   /** Other workers hold MCP sessions, too; `relays.listen` is for the caller to call. */
   readonly relay?: RelayOptions;
-  /** Looks at every request that is about to end, while its head is still there. */
-  readonly observe?: (exchange: LiveExchange) => void;
+  /** Takes records of finished requests, as JSON; absent: none are made. */
+  readonly onRecord?: (json: string) => void;
   /** Tells which other processes of this gateway have the UDP ports open, where `socketsFor` is given. */
   readonly datagrams?: () => Datagrams;
 }
@@ -128,6 +128,7 @@ export class DataPlane {
   private readonly raw = new RawStats();
   private readonly overload: Overload;
   private readonly udp: UdpPlane;
+  private readonly observer: RequestObserver | undefined;
   private readonly openFiles: number | undefined;
   private accessLog: AccessLog | undefined;
   private accessLogKind: 'json' | 'text' | 'none' = 'none';
@@ -140,6 +141,7 @@ export class DataPlane {
 
   constructor(options: DataPlaneOptions) {
     this.options = options;
+    this.observer = options.onRecord && new RequestObserver(options.onRecord, options.metrics);
     this.endpoints = new Endpoints({ log: options.log, ...(options.lookup && { lookup: options.lookup }) });
     this.identities = new ServerIdentities(options.log);
     this.overload = options.overload ?? new Overload(defaults.limits.overload, options.log);
@@ -325,6 +327,11 @@ export class DataPlane {
     this.udp.useAddresses(lists, upstream);
   }
 
+  /** An operator watches the requests, or no longer does. */
+  watchRequests(watched: boolean): void {
+    if (this.observer !== undefined) this.observer.watched = watched;
+  }
+
   /**
    * Explains a request by the snapshot in use.
    * @throws Error for a request without a request line, or for a port that the configuration does not have
@@ -415,6 +422,7 @@ export class DataPlane {
   }
 
   private get portTools(): PortTools {
+    const { observer } = this;
     return {
       live: this.live,
       log: this.options.log,
@@ -425,7 +433,7 @@ export class DataPlane {
       unrouted: this.unrouted,
       overload: this.overload,
       proxies: this.proxies,
-      observe: this.options.observe,
+      observe: observer && ((exchange) => observer.observe(exchange)),
       unread: (bytes) => this.unread.change(bytes),
       makeRoom: (open, most) => this.share.makeRoom(open, most),
     };

@@ -1,6 +1,6 @@
 import type { KeySetView } from '../auth/contract.ts';
 import type { AddressLists, Model } from '../model/index.ts';
-import type { BindView, DataPlane } from '../proxy/index.ts';
+import type { BindView, DataPlane, Decision, TrialRequest } from '../proxy/index.ts';
 import type { LogLevel } from '../telemetry/index.ts';
 import type { PlaneInheritance } from './inheritance.ts';
 
@@ -9,6 +9,17 @@ export interface Secrets {
   /** Names of environment variables. */
   readonly variables: readonly string[];
   readonly values: readonly string[];
+}
+
+/** Records of finished requests, as JSON: of refusals and errors, and of all requests while somebody listens. */
+export interface RequestFeed {
+  /**
+   * Gives the records that are kept, then every further one.
+   * @param filter CEL expression about a record; every record where absent
+   * @returns what ends it
+   * @throws Error for a filter that does not compile
+   */
+  follow(listener: (json: string) => void, filter?: string): () => void;
 }
 
 /**
@@ -39,6 +50,10 @@ export interface Plane {
   /** All metrics in the Prometheus text format. */
   expose(): Promise<string>;
   setLogLevel(level: LogLevel): void;
+  /** The last records of requests, and those that follow. */
+  readonly requests: RequestFeed;
+  /** Explains a request by the model in use. @throws Error for a request that is none */
+  why(request: TrialRequest): Promise<Decision>;
   /**
    * The state that another program needs to serve on the same ports; this one goes on all the same.
    * @throws Error where there is nothing that can be handed over, and why

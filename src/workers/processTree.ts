@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { messageOf } from '../errorText.ts';
+import type { Decision, TrialRequest } from '../proxy/index.ts';
 import { withoutRoutes, type AddressLists, type Model } from '../model/index.ts';
 import {
   accessSink,
@@ -22,6 +23,7 @@ import { sendRoutes } from './modelTransfer.ts';
 import { WorkerSlot } from './workerSlot.ts';
 import { PrivateFolder, removeStaleFolders } from './privateFolder.ts';
 import type { Start } from './workerMessages.ts';
+import { RequestRecords } from './requestFeed.ts';
 import { Sockets } from './sockets.ts';
 import { TokenThread } from './tokens/tokenThread.ts';
 import { mergeViews } from './views.ts';
@@ -48,6 +50,9 @@ const answerMs = 2_000;
  * none, and says of all of them what one process says of itself. No request passes through it.
  */
 export class ProcessTree implements Plane {
+  readonly requests = new RequestRecords(
+    (watched) => void this.pool.broadcast(({ link }) => link.ask('watch', watched)),
+  );
   private readonly options: ProcessTreeOptions;
   private readonly log: RootLogger;
   private readonly slots: readonly WorkerSlot[];
@@ -81,6 +86,9 @@ export class ProcessTree implements Plane {
       err: this.err,
       counter: () => this.counting(),
       withheld: () => this.secrets.variables,
+      records: (records) => {
+        for (const json of records) this.requests.add(json);
+      },
       log,
       pace: { ...defaultPace, ...options.pace },
       model: () => this.completed(this.used),
@@ -168,6 +176,12 @@ export class ProcessTree implements Plane {
     const there = new Set(this.pool.serving.map(({ process }) => process));
     const snapshots = workers.filter((process) => there.has(process)).map(({ metrics }) => metrics);
     return await exposeSum([own, ended, ...snapshots]);
+  }
+
+  async why(request: TrialRequest): Promise<Decision> {
+    const [first] = this.pool.serving;
+    if (first === undefined) throw new Error('no worker serves');
+    return await first.process.link.ask('why', request);
   }
 
   setLogLevel(level: LogLevel): void {
@@ -269,6 +283,7 @@ export class ProcessTree implements Plane {
       logLevel: this.log.level,
       secrets: this.secrets,
       innerSecret: this.innerSecret,
+      watched: this.requests.isWatched,
       ticketSecret: this.keys.ticketSecret,
       madeKey: this.used.process.fixed.sessionKey === undefined,
     };

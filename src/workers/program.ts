@@ -8,6 +8,7 @@ import { Link } from './link.ts';
 import { IncomingModel } from './modelTransfer.ts';
 import type { Start, ToMain, ToWorker } from './workerMessages.ts';
 import { leaveFolder } from './privateFolder.ts';
+import { RecordBatch } from './recordBatch.ts';
 import { ServingProcess } from './servingProcess.ts';
 import { SharedTokens } from './tokens/sharedTokens.ts';
 
@@ -16,6 +17,9 @@ const childGraceMs = 2_000;
 
 class Worker {
   private readonly metrics = createMetrics();
+  private readonly records = new RecordBatch(
+    (records) => void this.link.ask('records', records).catch(() => undefined),
+  );
   private readonly link: Link<ToMain, ToWorker>;
   private log: RootLogger | undefined;
   private serving: ServingProcess | undefined;
@@ -50,6 +54,8 @@ class Worker {
       // Peers announced before the start are part of the start.
       peers: (peers) => this.serving?.dataPlane.relays?.usePeers(peers),
       logLevel: (level) => this.log?.setLevel(level),
+      watch: (watched) => this.serving?.dataPlane.watchRequests(watched),
+      why: (request) => this.served.why(request),
       view: () => this.served.look(),
       metrics: () => this.metrics.snapshot(),
       beat: () => undefined,
@@ -92,11 +98,13 @@ class Worker {
       worker,
       relieves: start.relieves,
       tokens: this.tokens,
+      onRecord: (json) => this.records.add(json),
       relay: { secret: start.innerSecret, path: start.relayPath },
       onGroup: (leader, alive) => void this.link.ask('group', { leader, alive }).catch(() => undefined),
       socketsFor: (key) => this.claim(key),
     });
     this.serving = serving;
+    serving.dataPlane.watchRequests(start.watched);
     serving.dataPlane.useTicketSecret(Buffer.from(start.ticketSecret));
     // At once: whatever is said of them later is newer.
     serving.dataPlane.relays?.usePeers(start.peers);
@@ -138,6 +146,7 @@ class Worker {
     if (this.ending) return;
     this.ending = true;
     await this.serving?.close(graceMs);
+    this.records.flush();
     this.tokens?.close();
     this.log?.close();
     // In good order the main process tidies up.

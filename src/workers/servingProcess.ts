@@ -6,7 +6,14 @@ import { McpRuntime } from '../mcp/index.ts';
 import { defaults, type AddressLists, type Bind, type FixedSettings, type Model } from '../model/index.ts';
 import { PinFolder, StoredPins, type PinStore } from '../pins/index.ts';
 import { LocalTokens, StoredTokens, type TokenStore } from '../policies/index.ts';
-import { bindKey, DataPlane, type DataPlaneOptions, type Prepared } from '../proxy/index.ts';
+import {
+  bindKey,
+  DataPlane,
+  type DataPlaneOptions,
+  type Decision,
+  type Prepared,
+  type TrialRequest,
+} from '../proxy/index.ts';
 import { RedisStore, type Store } from '../store/index.ts';
 import { createAccessLog, rememberSecrets, type Metrics, type RootLogger } from '../telemetry/index.ts';
 import { CommonKeys } from './commonKeys.ts';
@@ -14,6 +21,7 @@ import type { Plane, PlaneView, PortView, Secrets } from './contract.ts';
 import type { PlaneInheritance } from './inheritance.ts';
 import { exposeWorkers } from './metrics.ts';
 import { handoverUnsupported } from './portSocket.ts';
+import { RequestRecords } from './requestFeed.ts';
 import { Sockets } from './sockets.ts';
 
 export interface ServingProcessOptions extends Pick<DataPlaneOptions, 'socketsFor' | 'relay'> {
@@ -32,6 +40,8 @@ export interface ServingProcessOptions extends Pick<DataPlaneOptions, 'socketsFo
   readonly onGroup?: (leader: number, alive: boolean) => void;
   /** Keeps token buckets for all workers; absent where there is this process only. */
   readonly tokens?: TokenStore;
+  /** Takes the records of requests; this process keeps them where absent. */
+  readonly onRecord?: (json: string) => void;
   /** The number of this worker among several. */
   readonly worker?: number;
   /** The state from the program before this one. */
@@ -64,6 +74,7 @@ function pinsOf(folder: string | undefined, store: Store | undefined): PinStore 
 /** The part that serves: the data plane, the MCP side and the key sets, all in this process. */
 export class ServingProcess implements Plane {
   readonly dataPlane: DataPlane;
+  readonly requests = new RequestRecords((watched) => this.dataPlane.watchRequests(watched));
   private readonly options: ServingProcessOptions;
   private readonly keySets: ReturnType<typeof createKeySets>;
   private readonly mcp: McpRuntime;
@@ -116,6 +127,7 @@ export class ServingProcess implements Plane {
     this.dataPlane = new DataPlane({
       log,
       metrics,
+      onRecord: options.onRecord ?? ((json) => this.requests.add(json)),
       mcp: this.mcp,
       policyTools: {
         log,
@@ -213,6 +225,10 @@ export class ServingProcess implements Plane {
 
   expose(): Promise<string> {
     return this.options.metrics.expose();
+  }
+
+  why(request: TrialRequest): Promise<Decision> {
+    return this.dataPlane.explain(request);
   }
 
   setLogLevel(level: RootLogger['level']): void {

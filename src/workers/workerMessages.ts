@@ -1,6 +1,6 @@
 import type { AddressLists, ModelFrame, Route } from '../model/index.ts';
 import type { LogLevel, MetricsSnapshot } from '../telemetry/index.ts';
-import type { RelayPeer } from '../proxy/index.ts';
+import type { Decision, RelayPeer, TrialRequest } from '../proxy/index.ts';
 import type { PlaneView, Secrets } from './contract.ts';
 
 interface Exchange<Question, Answer> {
@@ -29,6 +29,8 @@ export interface Start {
   readonly ticketSecret: Uint8Array;
   /** The session key in the model was made for this start. */
   readonly madeKey: boolean;
+  /** An operator watches the requests. */
+  readonly watched: boolean;
 }
 
 /** Some routes of a model that is on its way. */
@@ -62,6 +64,9 @@ export interface ToWorker {
   peers: Exchange<readonly RelayPeer[], void>;
   ticketSecret: Exchange<Uint8Array, void>;
   logLevel: Exchange<LogLevel, void>;
+  /** An operator watches the requests, or no longer does. */
+  watch: Exchange<boolean, void>;
+  why: Exchange<TrialRequest, Decision>;
   view: Exchange<void, PlaneView>;
   metrics: Exchange<void, MetricsSnapshot>;
   /** Sign of life. */
@@ -76,6 +81,8 @@ export interface ToWorker {
 export interface ToMain {
   /** The process group of an MCP server is there, or nothing is left of it. */
   group: Exchange<{ readonly leader: number; readonly alive: boolean }, void>;
+  /** Records of requests, as JSON. */
+  records: Exchange<readonly string[], void>;
   /** The path of the socket on which token buckets are kept for all workers. */
   counter: Exchange<void, string>;
 }

@@ -32,6 +32,7 @@ test('a place that waits for its next try is no worker that hangs', async (t) =>
     out: nothing,
     err: nothing,
     withheld: () => [],
+    records: () => undefined,
     counter: () => Promise.resolve(''),
     log,
     pace: { checkMs: 10, hangMs: 1_000, busyMs: 1_000 },

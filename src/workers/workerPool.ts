@@ -23,7 +23,7 @@ export const defaultPace: Pace = { checkMs: 1_000, hangMs: 10_000, busyMs: 60_00
 
 export interface WorkerPoolOptions extends Pick<
   WorkerProcessOptions,
-  'out' | 'err' | 'withheld' | 'counter'
+  'out' | 'err' | 'withheld' | 'records' | 'counter'
 > {
   readonly slots: readonly WorkerSlot[];
   readonly sockets: Sockets;
@@ -192,8 +192,8 @@ export class WorkerPool {
 
   private async startWorker(slot: WorkerSlot): Promise<void> {
     const { worker } = slot;
-    const { out, err, withheld, counter, sockets, startOf, relayPathOf } = this.options;
-    const process = new WorkerProcess({ worker, out, err, withheld, counter });
+    const { out, err, withheld, records, counter, sockets, startOf, relayPathOf } = this.options;
+    const process = new WorkerProcess({ worker, out, err, withheld, records, counter });
     slot.process = process;
     slot.state = 'starting';
     process.busy = true;

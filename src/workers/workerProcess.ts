@@ -21,6 +21,8 @@ export interface WorkerProcessOptions {
   readonly err: Pick<Sink, 'write'>;
   /** Names of environment variables that hold secrets: what a worker needs of them is in its start. */
   readonly withheld: () => readonly string[];
+  /** Takes records of requests, as JSON. */
+  readonly records: (records: readonly string[]) => void;
   /** Answers when the counter of tokens listens, with the path of its socket. */
   readonly counter: () => Promise<string>;
 }
@@ -43,7 +45,7 @@ export class WorkerProcess {
   /** Process groups of its MCP servers, by their leaders. */
   private readonly groups = new Set<number>();
 
-  constructor({ worker, out, err, withheld, counter }: WorkerProcessOptions) {
+  constructor({ worker, out, err, withheld, records, counter }: WorkerProcessOptions) {
     const secrets = new Set(withheld());
     // The number is for people who look at a list of processes.
     this.child = fork(program, [String(worker)], {
@@ -57,6 +59,7 @@ export class WorkerProcess {
         if (alive) this.groups.add(leader);
         else this.groups.delete(leader);
       },
+      records,
       counter,
     });
     this.ended = this.end();

@@ -1,0 +1,47 @@
+import type { ServerResponse } from 'node:http';
+
+/** Open event streams, over all pages. */
+const mostStreams = 16;
+/** Bytes that a slow reader may leave unread before its events are dropped. */
+const mostUnread = 1_048_576;
+const keepAliveMs = 15_000;
+
+/** The event streams of a port; whoever opened the port ends them. */
+export class EventStreams {
+  private readonly open = new Set<() => void>();
+
+  get isFull(): boolean {
+    return this.open.size >= mostStreams;
+  }
+
+  /**
+   * Opens an event stream on a response.
+   * @param begin gets the function that sends an event, and returns what ends the source of the events
+   */
+  serve(response: ServerResponse, begin: (send: (json: string) => void) => () => void): void {
+    let dropped = 0;
+    response.write(': open\n\n');
+    const send = (json: string): void => {
+      if (response.writableLength > mostUnread) {
+        dropped++;
+        return;
+      }
+      if (dropped > 0) response.write(`event: dropped\ndata: {"records":${dropped}}\n\n`);
+      dropped = 0;
+      response.write(`event: request\ndata: ${json}\n\n`);
+    };
+    const end = begin(send);
+    const timer = setInterval(() => void response.write(': alive\n\n'), keepAliveMs).unref();
+    const close = (): void => void response.end();
+    this.open.add(close);
+    response.once('close', () => {
+      clearInterval(timer);
+      this.open.delete(close);
+      end();
+    });
+  }
+
+  end(): void {
+    for (const close of this.open) close();
+  }
+}

@@ -1,0 +1,155 @@
+/** The admin API shows refusals, errors and watched requests of all workers, and explains requests. */
+
+import assert from 'node:assert/strict';
+import { after, before, test, type TestContext } from 'node:test';
+import { findOperatorSecret } from '../../src/admin/index.ts';
+import type { Decision } from '../../src/proxy/contract.ts';
+import { startGateway, type GatewayProcess } from './gateway.testing.ts';
+import { startEchoApp } from './stage.testing.ts';
+
+let app: Awaited<ReturnType<typeof startEchoApp>>;
+const gateways = new Map<number, GatewayProcess>();
+
+before(async () => {
+  app = await startEchoApp();
+  for (const workers of [1, 2])
+    gateways.set(
+      workers,
+      await startGateway(`
+config: { workers: ${workers}, logging: { accessLog: json } }
+binds:
+- port: 0
+  listeners:
+  - routes:
+    - name: ruled
+      matches: [{ path: { pathPrefix: /anything/ruled } }]
+      policies:
+        authorization: { rules: [{ deny: 'request.headers["x-who"] == "eve"', name: not eve }] }
+      backends: [{ host: '127.0.0.1:${app.port}' }]
+    - name: limited
+      matches: [{ path: { pathPrefix: /anything/limited } }]
+      policies: { localRateLimit: [{ maxTokens: 1, tokensPerFill: 1, fillInterval: 1h }] }
+      backends: [{ host: '127.0.0.1:${app.port}' }]
+`),
+    );
+});
+after(async () => {
+  for (const gateway of gateways.values()) await gateway.stop();
+  await app?.close();
+});
+
+interface RequestRecord {
+  readonly requestId: string;
+  readonly status: number;
+  readonly decidedBy?: { readonly rule?: string };
+  readonly decision: Decision;
+}
+
+/** Reads records until one has the id. */
+async function recordsUntil(t: TestContext, url: string, last: string): Promise<RequestRecord[]> {
+  const ended = new AbortController();
+  t.after(() => ended.abort());
+  const response = await fetch(url, { signal: ended.signal });
+  assert.equal(response.status, 200, await (response.ok ? '' : response.text()));
+  assert.equal(response.headers.get('content-type'), 'text/event-stream');
+  const records: RequestRecord[] = [];
+  let text = '';
+  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+    text += Buffer.from(chunk).toString();
+    const events = text.split('\n\n');
+    text = events.pop() ?? '';
+    for (const event of events) {
+      const data = /^event: request\ndata: (.*)$/m.exec(event)?.[1];
+      if (data !== undefined) records.push(JSON.parse(data) as RequestRecord);
+    }
+    if (records.some(({ requestId }) => requestId === last)) break;
+  }
+  return records;
+}
+
+const ask = async (gateway: GatewayProcess, path: string, id: string, who = 'ada'): Promise<number> => {
+  const response = await fetch(`${gateway.url}${path}`, { headers: { 'x-request-id': id, 'x-who': who } });
+  await response.text();
+  return response.status;
+};
+
+for (const workers of [1, 2]) {
+  test(`with ${workers} workers, refusals are kept for whoever comes later`, async (t) => {
+    const gateway = gateways.get(workers)!;
+    assert.equal(await ask(gateway, '/anything/ruled', 'unwatched'), 200);
+    assert.equal(await ask(gateway, '/anything/ruled', 'refused', 'eve'), 403);
+    const records = await recordsUntil(t, `${gateway.admin}/api/v1/requests`, 'refused');
+    assert.deepEqual(
+      records.map(({ requestId }) => requestId),
+      ['refused'],
+      'a served request that nobody watches has no record',
+    );
+    const [{ decision, status } = assert.fail()] = records;
+    assert.equal(status, 403);
+    assert.equal(decision.route, 'ruled');
+    assert.deepEqual(
+      decision.policies[0]?.rules?.map(({ rule, value }) => [rule, value]),
+      [['not eve', 'true']],
+    );
+    assert.equal(decision.outcome.rule, 'not eve');
+    assert.match(decision.outcome.place ?? '', /routes\[0\]\.policies\.authorization\.rules\[0\]$/);
+  });
+
+  test(`with ${workers} workers, a watched request has a record with its decision`, async (t) => {
+    const gateway = gateways.get(workers)!;
+    const filter = encodeURIComponent('request.path == "/anything/ruled/watched"');
+    const found = recordsUntil(t, `${gateway.admin}/api/v1/requests?filter=${filter}`, 'watched');
+    // The stream may be open before all workers know of it.
+    const asking = new AbortController();
+    const asked = (async () => {
+      while (!asking.signal.aborted) {
+        await ask(gateway, '/anything/ruled/other', 'other', 'eve');
+        await ask(gateway, '/anything/ruled/watched', 'watched');
+      }
+    })();
+    const records = await found;
+    asking.abort();
+    await asked;
+    assert.ok(records.every(({ requestId }) => requestId === 'watched'));
+    assert.equal(records.at(-1)?.decision.outcome.kind, 'forwarded');
+    assert.equal(records.at(-1)?.decision.upstream?.status, 200);
+  });
+
+  test(`with ${workers} workers, a request is explained and leaves nothing behind`, async () => {
+    const gateway = gateways.get(workers)!;
+    const { hostname, port } = new URL(gateway.admin);
+    const secret = findOperatorSecret({ host: hostname, port: Number(port) })?.secret ?? '';
+    const why = (body: unknown, authorization = `Bearer ${secret}`): Promise<Response> =>
+      fetch(`${gateway.admin}/api/v1/why`, {
+        method: 'POST',
+        headers: { authorization },
+        body: JSON.stringify(body),
+      });
+    const limited = { request: 'GET /anything/limited HTTP/1.1\nHost: a' };
+    for (let nth = 0; nth < 3; nth++) {
+      const decision = (await (await why(limited)).json()) as Decision;
+      assert.equal(decision.outcome.kind, 'forwarded');
+      assert.equal(decision.policies[0]?.verdict, 'not evaluated');
+    }
+    assert.equal(await ask(gateway, '/anything/limited', 'first'), 200, 'no token was drawn');
+    assert.equal((await why(limited, 'Bearer other')).status, 401);
+    assert.equal((await why({})).status, 400);
+    assert.equal((await why({ ...limited, extra: 1 })).status, 400);
+    assert.equal((await why({ ...limited, port: 1 })).status, 422);
+  });
+}
+
+test('a filter that does not compile is refused', async () => {
+  const gateway = gateways.get(1)!;
+  const response = await fetch(`${gateway.admin}/api/v1/requests?filter=nonsense`);
+  assert.equal(response.status, 400);
+  assert.match(await response.text(), /^filter: .*nonsense/);
+});
+
+test('a page of another site cannot read the requests', async () => {
+  const gateway = gateways.get(1)!;
+  const response = await fetch(`${gateway.admin}/api/v1/requests`, {
+    headers: { origin: 'https://evil.test' },
+  });
+  assert.equal(response.status, 403);
+});
