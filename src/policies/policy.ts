@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { DecidedBy } from '../errors.ts';
 import type { KeySets } from '../auth/index.ts';
 import type { HeaderEdits, HeaderLine, HttpRequest, Reply } from '../http/index.ts';
 import type { HttpBackend } from '../model/index.ts';
@@ -334,6 +335,8 @@ export interface Exchange {
   readonly pathReadings: readonly string[];
   /** The rest of the work that the expressions of one request may take. */
   workLeft: number;
+  /** Counts an expression that failed, and logs it now and then. The reason holds no value of the request. */
+  expressionFailed?(by: DecidedBy, reason: string): void;
   /** Whole exchange, in milliseconds from now; ends it with 504. */
   limitRequest(ms: number): void;
   /** Limits a try of the backend, from the moment it is chosen; ends it with 504. */

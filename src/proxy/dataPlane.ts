@@ -21,6 +21,7 @@ import type { Decision, TrialRequest } from './contract.ts';
 import { RequestObserver } from './requestObserver.ts';
 import { explain } from './trial/explain.ts';
 import { bindKey, Snapshot, type SnapshotTools } from './snapshot/snapshot.ts';
+import { ExpressionErrors } from './stats/expressionErrors.ts';
 import { RawStats } from './stats/rawStats.ts';
 import { RouteStats, type WireStats } from './stats/stats.ts';
 import { StatsByRoute } from './stats/tcpStats.ts';
@@ -129,6 +130,7 @@ export class DataPlane {
   private readonly overload: Overload;
   private readonly udp: UdpPlane;
   private readonly observer: RequestObserver | undefined;
+  private readonly expressionErrors: ExpressionErrors;
   private readonly openFiles: number | undefined;
   private accessLog: AccessLog | undefined;
   private accessLogKind: 'json' | 'text' | 'none' = 'none';
@@ -141,6 +143,7 @@ export class DataPlane {
 
   constructor(options: DataPlaneOptions) {
     this.options = options;
+    this.expressionErrors = new ExpressionErrors(options.log, options.metrics);
     this.observer = options.onRecord && new RequestObserver(options.onRecord, options.metrics);
     this.endpoints = new Endpoints({ log: options.log, ...(options.lookup && { lookup: options.lookup }) });
     this.identities = new ServerIdentities(options.log);
@@ -432,6 +435,7 @@ export class DataPlane {
       raw: this.raw,
       unrouted: this.unrouted,
       overload: this.overload,
+      expressionFailed: (by, reason) => this.expressionErrors.note(by, reason),
       proxies: this.proxies,
       observe: observer && ((exchange) => observer.observe(exchange)),
       unread: (bytes) => this.unread.change(bytes),

@@ -143,6 +143,27 @@ after(async () => {
   app.close();
 });
 
+test('an expression that fails is logged once with its place, and counted each time, without values', async () => {
+  for (let nth = 0; nth < 3; nth++)
+    await (
+      await fetch(`${gateway.url}${path('mcpAuthorization')}`, { headers: { 'x-none': 'private' } })
+    ).text();
+  const index = rows.findIndex(([name]) => name === 'mcpAuthorization');
+  const place = `binds[0].listeners[0].routes[${index}].policies.mcpAuthorization.rules[0]`;
+  const lines = gateway
+    .log()
+    .split('\n')
+    .filter((line) => line.includes('Expression failed') && line.includes(place));
+  assert.equal(lines.length, 1, gateway.log());
+  assert.match(lines[0] ?? '', /has no value here/);
+  const count = await gateway.metric('portcullis_expression_errors_total', {
+    policy: 'mcpAuthorization',
+    place,
+  });
+  assert.ok(count !== undefined && count >= 1);
+  assert.ok(!gateway.log().includes('private'));
+});
+
 test('the table has every policy', () => {
   assert.deepEqual(Object.keys(table).toSorted(), Object.keys(policyNames).toSorted());
 });

@@ -8,7 +8,7 @@ import {
   type Members,
   type Program,
 } from '../../cel/index.ts';
-import { catalogue, GatewayError } from '../../errors.ts';
+import { catalogue, GatewayError, type DecidedBy } from '../../errors.ts';
 import type { ItemCall, ItemRefusal, McpItem } from '../../mcp/contract.ts';
 import {
   contextFor,
@@ -65,6 +65,8 @@ interface Prepared {
   readonly scopes: readonly string[];
   readonly label: string;
   readonly place: string;
+  /** The policy, the rule and the place, for the log. */
+  readonly at: DecidedBy;
   readonly program: Program;
   readonly aboutItems: boolean;
   /** Its decision needs a call. */
@@ -80,9 +82,11 @@ interface Prepared {
  */
 export function prepareRules(settings: RuleSetSettings, attributes: Members, policy: string): RuleSet {
   const { rules } = settings;
-  const [, ...below] = policy.split('.');
+  const [name = policy, ...below] = policy.split('.');
   const list = [...below.map((member) => `.${member}`), '.rules'].join('');
-  const prepared = rules.map((rule, index) => prepare(rule, attributes, `${list}[${index}]`));
+  const prepared = rules.map((rule, index) =>
+    prepare(rule, attributes, { policy: name, place: `${list}[${index}]` }),
+  );
   const itemAllows = prepared.some((rule) => rule.aboutItems && rule.effect === 'allow');
   const gate = prepared.filter((rule) => !rule.aboutItems && !(itemAllows && rule.effect === 'allow'));
   return {
@@ -95,15 +99,21 @@ export function prepareRules(settings: RuleSetSettings, attributes: Members, pol
   };
 }
 
-function prepare(rule: Rule, attributes: Members, place: string): Prepared {
+function prepare(
+  rule: Rule,
+  attributes: Members,
+  { policy, place }: { readonly policy: string; readonly place: string },
+): Prepared {
   const program = compile(rule.expression, attributes);
   if (isProblem(program)) throw new Error(`rule ${rule.expression}: ${program.message}`);
+  const label = rule.name ?? labelOf(rule);
   return {
     effect: rule.effect,
     place,
     message: rule.message,
     scopes: rule.scopes ?? [],
-    label: rule.name ?? labelOf(rule),
+    label,
+    at: { policy, rule: label, place },
     program,
     aboutItems: program.uses('mcp'),
     callTime: isCallTime(program),
@@ -194,7 +204,11 @@ function gateOf(rules: readonly Prepared[], heldBy: HeldScopes): NonNullable<Rul
   const judge = (exchange: Exchange): RuleRefusal | undefined => {
     const values = context(exchange);
     const held = heldBy(exchange.identity);
-    const refused = refusal(rules, (rule) => evaluate(rule.program, values, exchange, rule.label), held);
+    const refused = refusal(
+      rules,
+      (rule) => evaluate(rule.program, values, exchange, rule.label, rule.at),
+      held,
+    );
     if (byPath && refused === undefined && exchange.pathReadings.length > 0)
       judgeReadings(rules, values, exchange, held);
     return refused;
@@ -225,7 +239,11 @@ function judgeReadings(
 ): void {
   for (const path of exchange.pathReadings) {
     const values = withPath(context, exchange, path);
-    const refused = refusal(rules, (rule) => evaluate(rule.program, values, exchange, rule.label), held);
+    const refused = refusal(
+      rules,
+      (rule) => evaluate(rule.program, values, exchange, rule.label, rule.at),
+      held,
+    );
     if (refused !== undefined)
       throw new GatewayError('ambiguous_path', {
         detail: `rule for ${path}: ${refused.rule}`,
@@ -323,13 +341,13 @@ const refusedWith = (
     (rule) => {
       const isOpen = rule.callTime && call?.isOpen === true;
       if (isOpen && usesWhole(rule.program)) return unknownValue;
-      const value = evaluate(rule.program, values, exchange, rule.label);
+      const value = evaluate(rule.program, values, exchange, rule.label, rule.at);
       // With known values an operand may decide before a loop takes too many steps.
       if (isOpen && value === stepsSpent) return unknownValue;
       if (!closes.has(rule.effect) || !(value instanceof Error)) return value;
       // A deny that names a tool has nothing to say about a prompt: it must not hide all prompts because `mcp.tool`
       // is not there. With every kind present only real failures are left.
-      const again = evaluate(rule.program, withEveryKind(values, item, call), exchange, rule.label);
+      const again = evaluate(rule.program, withEveryKind(values, item, call), exchange, rule.label, rule.at);
       return again instanceof Error ? again : false;
     },
     held,

@@ -57,6 +57,8 @@ export interface ExchangePort {
   keepLongLived(exchange: LiveExchange, end: () => void): () => void;
   /** Looks at an exchange that is about to be over, while its head is still there. */
   readonly observe: ((exchange: LiveExchange) => void) | undefined;
+  /** An expression of a policy failed. */
+  readonly expressionFailed: ((by: DecidedBy, reason: string) => void) | undefined;
   /** An exchange is over: counted and logged. */
   finished(exchange: LiveExchange): void;
 }
@@ -361,6 +363,10 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
     this.noteReason(
       error.detail ?? (error.message === catalogue[error.code].message ? undefined : error.message),
     );
+  }
+
+  expressionFailed(by: DecidedBy, reason: string): void {
+    this.connection.port.expressionFailed?.(this.placed(by), reason);
   }
 
   /** Completes a decision that was made outside of the steps of its policy. */

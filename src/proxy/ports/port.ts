@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Audit } from '../../audit/index.ts';
-import type { ErrorCode } from '../../errors.ts';
+import type { DecidedBy, ErrorCode } from '../../errors.ts';
 import { HeadPool, type Held, type Networks, type LargestHolder } from '../../http/index.ts';
 import type { Limits } from '../../model/index.ts';
 import { LogThrottle, type AccessLog, type Logger } from '../../telemetry/index.ts';
@@ -46,6 +46,7 @@ export interface PortTools {
   readonly proxies: { trusted: Networks | undefined };
   /** Looks at every request that is about to end. */
   readonly observe: ((exchange: LiveExchange) => void) | undefined;
+  readonly expressionFailed: (by: DecidedBy, reason: string) => void;
   readonly unread: (bytes: number) => void;
   /** The connections of all ports that give way to a new one; asked before it is counted. */
   readonly makeRoom: (open: number, most: number) => LargestHolder<CountedConnection> | undefined;
@@ -281,6 +282,10 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
   finishedTcp(connection: TcpConnection): void {
     if (connection.error !== undefined) this.count(connection.error);
     this.tools.accessLog()?.write(rawRecord({ bind: this.key, ...connection.record }));
+  }
+
+  get expressionFailed(): PortTools['expressionFailed'] {
+    return this.tools.expressionFailed;
   }
 
   get observe(): PortTools['observe'] {

@@ -61,6 +61,8 @@ export async function explain(request: TrialRequest, tools: ExplainTools): Promi
     observe: (exchange) => {
       decision = decisionOf(exchange);
     },
+    // Nothing is counted, and the decision has the reason.
+    expressionFailed: undefined,
     finished: () => ended.resolve(),
   };
   const side = new TrialSide(
