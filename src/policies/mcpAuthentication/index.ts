@@ -68,7 +68,7 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
         return undefined;
       },
       ...(refusalOfItem === undefined ? {} : { refuseMcpItem: refusalOfItem, itemsByIdentity }),
-      explain,
+      ...(explain === undefined ? {} : { explain }),
       problem: () => authenticator.problem(),
       close() {
         authenticator.close();

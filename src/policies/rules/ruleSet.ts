@@ -55,8 +55,8 @@ export interface RuleSet {
   readonly refusalOfItem?: (exchange: Exchange, item: McpItem, call?: ItemCall) => ItemRefusal | undefined;
   /** `refusalOfItem` looks at nothing but the item and the identity. */
   readonly itemsByIdentity: boolean;
-  /** The value of each rule for a request, or for one item; on a budget of work of its own. */
-  readonly explain: (exchange: Exchange, item?: McpItem, call?: ItemCall) => readonly RuleVerdict[];
+  /** The value of each rule for a request, or for one item; on a budget of work of its own. Absent without rules. */
+  readonly explain?: (exchange: Exchange, item?: McpItem, call?: ItemCall) => readonly RuleVerdict[];
 }
 
 interface Prepared {
@@ -95,7 +95,7 @@ export function prepareRules(settings: RuleSetSettings, attributes: Members, pol
       ? { refusalOfItem: itemJudge(prepared, settings, policy) }
       : {}),
     itemsByIdentity: onlyClaims(prepared),
-    explain: explainerOf(prepared),
+    ...(prepared.length === 0 ? {} : { explain: explainerOf(prepared) }),
   };
 }
 
@@ -359,7 +359,7 @@ const closes: ReadonlySet<Rule['effect']> = new Set(['deny', 'scopes']);
 /** Characters of a claim in an explanation. */
 const maxClaim = 128;
 
-function explainerOf(rules: readonly Prepared[]): RuleSet['explain'] {
+function explainerOf(rules: readonly Prepared[]): NonNullable<RuleSet['explain']> {
   let tools: { readonly context: ContextOf; readonly readCall: ReturnType<typeof callReader> } | undefined;
   return (exchange, item, call) => {
     const programs = rules.map((rule) => rule.program);

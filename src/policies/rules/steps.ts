@@ -36,7 +36,7 @@ function scopeError(
 export function ruleSteps(rules: RuleSet): Steps {
   const { gate, refusalOfItem, itemsByIdentity, explain } = rules;
   return {
-    explain,
+    ...(explain === undefined ? {} : { explain }),
     ...(gate === undefined
       ? {}
       : {
