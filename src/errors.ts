@@ -710,7 +710,7 @@ export interface GatewayErrorOptions {
   /** Seconds, for `Retry-After`. */
   readonly retryAfter?: number;
   readonly headers?: readonly (readonly [string, string])[];
-  /** Answers with this as JSON in place of the message as text; must be safe to show. */
+  /** Answers with this as JSON in place of the message as text, or as the data of a JSON-RPC error; must be safe to show. */
   readonly jsonBody?: Readonly<Record<string, unknown>>;
   readonly cause?: unknown;
   /** A `place` is below that of the policy, which the data plane knows. */

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../errors.ts';
 import type { HttpRequest } from '../../http/index.ts';
-import type { ItemRefusal, StepUp } from '../contract.ts';
+import type { ItemRefusal } from '../contract.ts';
 
 /** A pin withholds the definition of the item. */
 export const withheldByPin: ItemRefusal = { rule: 'pin' };
@@ -11,9 +11,6 @@ export function noteItemRefusal(http: Pick<HttpRequest, 'annotate' | 'decided'>,
   http.annotate('mcp.refusal', by.policy === undefined ? by.rule : 'item rule');
   http.decided(by);
 }
-
-/** The scopes in the JSON-RPC error of a call that gets no HTTP status of its own. */
-export const stepUpData = ({ scopes }: StepUp): object => ({ requiredScopes: scopes });
 
 /**
  * The answer to a refused use of an item.
@@ -32,6 +29,7 @@ export function refusalError(
   if (stepUp !== undefined)
     return new GatewayError(stepUp.isAnonymous ? 'mcp_token_missing' : 'mcp_scope_missing', {
       headers: [['www-authenticate', stepUp.challenge]],
+      jsonBody: { requiredScopes: stepUp.scopes },
     });
   return message === undefined ? hidden : new GatewayError('mcp_item_refused', { message });
 }

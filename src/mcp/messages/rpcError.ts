@@ -12,12 +12,13 @@ export const rpcCodeOf = ({ entry }: GatewayError): number => entry.jsonrpc ?? -
 
 /**
  * A JSON-RPC error response. `idText` is the id as the client wrote it; `data` must be safe to show. Without `data` it
- * holds the seconds after which the client may try again, since a message on a stream has no Retry-After.
+ * holds the seconds after which the client may try again, since a message on a stream has no Retry-After, or the
+ * `jsonBody` of the error.
  */
 export function errorResponse(
   error: GatewayError,
   idText: string = unknownId,
-  data: unknown = error.retryAfter === undefined ? undefined : { retryAfter: error.retryAfter },
+  data: unknown = error.retryAfter === undefined ? error.jsonBody : { retryAfter: error.retryAfter },
 ): string {
   const body = {
     code: rpcCodeOf(error),

@@ -246,6 +246,26 @@ test('the rules of the caller of each POST apply to its messages', async (t) => 
   client.leave();
 });
 
+test('a call without its scopes gets them in a JSON-RPC error on the stream', async (t) => {
+  const stepUp = { scopes: ['files:write'], challenge: 'Bearer scope="files:write"', isAnonymous: false };
+  const harness = await start(t, {
+    caller: () => ({
+      principal: 'alice',
+      refusalOf: ({ name }, call) =>
+        name === 'pid' && call !== undefined ? { policy: 'test', rule: 'pid', stepUp } : undefined,
+    }),
+  });
+  const client = await (await OldClient.open(harness)).begin();
+  const { error } = (await client.ask(client.tool('pid')))!;
+  assert.deepEqual(error, {
+    code: 403,
+    message: 'insufficient scope',
+    data: { requiredScopes: ['files:write'] },
+  });
+  assert.equal(await client.call('echo', { text: 'on' }), 'on');
+  client.leave();
+});
+
 test('a server that does not start ends the stream, after the error', async (t) => {
   const { targets, ...backend } = mcpBackend();
   const broken = { ...targets[0]!, cmd: '/nonexistent/program' };

@@ -35,6 +35,7 @@ test('a call without its scopes gets 403 with a challenge, alone and with severa
   assert.equal(refused.status, 403);
   assert.equal(refused.headers.get('www-authenticate'), stepUp.challenge);
   assert.equal(refused.json.error?.code, 403);
+  assert.match(refused.text, /"requiredScopes":\["files:write"\]/);
   assert.equal(harness.annotations.at(-1)?.get('rule'), 'write');
   assert.ok((await client.post(client.tool('read'))).json.result, 'the session goes on');
   const modern = await new RawModernClient(harness.url).post('tools/call', { name: 'write', arguments: {} });

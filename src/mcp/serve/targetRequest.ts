@@ -8,7 +8,7 @@ import type { Tally } from '../limits/budget.ts';
 import { Call } from '../session/call.ts';
 import { completedBy, listShape, type NamedItem, type UnclearItem } from '../items/items.ts';
 import { CompletionFilter, ContentsFilter, maxShown, unknownItemError } from '../items/itemFilters.ts';
-import { noteItemRefusal, refusalError, stepUpData } from '../items/itemRefusal.ts';
+import { noteItemRefusal, refusalError } from '../items/itemRefusal.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
 import { cut, memberOf, wholeOf, type Envelope, type Span } from '../json/envelope.ts';
 import { addition } from '../json/objectMembers.ts';
@@ -75,7 +75,7 @@ export function refusal(x: Dispatch, request: Envelope, error: GatewayError, by?
   const stepUp = typeof by === 'object' ? by.stepUp : undefined;
   if (stepUp === undefined) return () => x.answer.respond(errorResponse(error, idText));
   return () => {
-    if (!x.answer.refuse(error, idText)) x.answer.respond(errorResponse(error, idText, stepUpData(stepUp)));
+    if (!x.answer.refuse(error, idText)) x.answer.respond(errorResponse(error, idText));
   };
 }
 
