@@ -367,7 +367,7 @@ describe('sinks of the audit stream', () => {
     }
   });
 
-  test('a full disk counts lost writes, and the stream goes on when there is room', async (t) => {
+  test('a full disk fails no call of a stream that is not required, and is counted', async (t) => {
     const folder = new AuditFolder(t);
     await using gateway = await startAudited({ audit: { sink: { file: { path: '/dev/full' } } } });
     const session = await openSession(gateway.url);
@@ -380,7 +380,7 @@ describe('sinks of the audit stream', () => {
     assert.equal(folder.files.length, 0);
   });
 
-  test('a required stream refuses a call whose intent has no place', async (t) => {
+  test('a required stream has an intent and an outcome for each call', async (t) => {
     const folder = new AuditFolder(t);
     await using gateway = await startAudited({ audit: { ...sinkOf(folder), required: true } });
     const session = await openSession(gateway.url);
