@@ -192,7 +192,7 @@ mcp:
 /** @returns what is wrong */
 async function killedWorker(): Promise<string[]> {
   const wrong: string[] = [];
-  const gateway = await gatewayWith({ workers: 2, audit });
+  await using gateway = await gatewayWith({ workers: 2, audit });
   let killedAt = 0;
   const load = await drive(gateway, seconds, () => {
     const worker = gateway.children().find(({ command }) => command.includes('worker'));
@@ -241,7 +241,7 @@ async function cost(): Promise<void> {
   const calls = { off: 0, on: 0 };
   for (const which of ['off', 'on', 'on', 'off'] as const) {
     rmSync(file, { force: true });
-    const gateway = await gatewayWith(which === 'on' ? { audit } : {});
+    await using gateway = await gatewayWith(which === 'on' ? { audit } : {});
     await drive(gateway, 3);
     const before = cpuOf([gateway.pid]);
     const { answered } = await drive(gateway, 10);
