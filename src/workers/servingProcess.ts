@@ -63,7 +63,7 @@ function keyHolders(
 
 /** The name of the process in the audit stream. */
 const writerOf = ({ worker, unbound }: ServingProcessOptions): string =>
-  worker === undefined ? (unbound === true ? 'stdio' : 'server') : `worker-${worker}`;
+  worker === undefined ? (unbound === true ? 'local' : 'server') : `worker-${worker}`;
 
 /** A folder counts before the store: it may be there because the store forgets. */
 function pinsOf(folder: string | undefined, store: Store | undefined): PinStore | undefined {
