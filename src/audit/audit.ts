@@ -165,7 +165,7 @@ function readKey(file: string): Buffer {
 
 function openSink({ sink, required }: AuditSettings): AuditSinkPort {
   if (sink.kind === 'stdout') return new StdoutSink();
-  if (sink.kind === 'http') return new HttpSink(sink);
+  if ('url' in sink) return new HttpSink(sink);
   try {
     return new FileSink({ path: sink.path, rotation: sink.rotation, durable: required });
   } catch (error) {

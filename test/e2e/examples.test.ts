@@ -357,9 +357,9 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
 /** Configurations of the gateway; those of its companions have no ports to bind. */
 const configurations = globSync('examples/**/*.{yaml,yml}', { cwd: root })
   .filter((file) => !file.includes('/.'))
-  // Theirs are walked in upstream.test.ts, tls.test.ts, tcp.test.ts, store.test.ts and
+  // Theirs are walked in upstream.test.ts, tls.test.ts, tcp.test.ts, store.test.ts, why.test.ts and
   // issuedCredentials.test.ts: each needs backends of its own.
-  .filter((file) => !/^examples\/(?:credentials|upstream|tls|tcp|store)\//.test(file))
+  .filter((file) => !/^examples\/(?:credentials|upstream|tls|tcp|store|why)\//.test(file))
   .filter((file) => /^(?:binds|gateways|mcp|routes):/m.test(readFileSync(root + file, 'utf8')))
   .sort();
 
