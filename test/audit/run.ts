@@ -34,6 +34,7 @@ const rate = Number(values.rate);
 const seconds = Number(values.seconds);
 const connections = Number(values.connections);
 const tickMs = 10;
+const answerMs = 3_000;
 /** Lines of the last moments before a kill may be lost: the time to gather lines, and a write. */
 const gapMs = 1_000;
 const serverProgram = fileURLToPath(new URL('../../bench/mcp/echo-http-server.mjs', import.meta.url));
@@ -70,7 +71,11 @@ class Client {
     this.busy = true;
     try {
       const params = { name: 'echo', arguments: { message: 'hello', options: { depth: 2 } } };
-      const { status } = await this.post({ id, method: 'tools/call', params });
+      // A connection that ended while it was idle answers nothing.
+      const late = delay(answerMs, undefined, { ref: false });
+      const answer = await Promise.race([this.post({ id, method: 'tools/call', params }), late]);
+      if (answer === undefined) throw new Error('no answer');
+      const { status } = answer;
       if (status === 404) await this.begin();
       return status === 200;
     } catch {
