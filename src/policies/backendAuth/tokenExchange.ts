@@ -11,7 +11,8 @@ import type {
 import { placeOf } from './place.ts';
 import { sendLater, type Sender } from './sender.ts';
 import { TokenEndpoint } from './tokenEndpoint.ts';
-import { textReader, tokenReader } from './tokenSource.ts';
+import { textReader } from '../token/textExpression.ts';
+import { tokenReader } from './tokenSource.ts';
 
 type Parameter = readonly [string, string];
 

@@ -1,10 +1,7 @@
 import { GatewayError } from '../../errors.ts';
-import { compile, isProblem } from '../../cel/index.ts';
-import { contextFor } from '../attributes/context.ts';
-import { requestAttributes } from '../attributes/declared.ts';
-import { evaluate } from '../attributes/evaluate.ts';
 import type { Exchange } from '../policy.ts';
 import { credentialReader } from '../token/credential.ts';
+import { textReader } from '../token/textExpression.ts';
 import type { TokenSource } from './oauthSchema.ts';
 
 /** Reads a token of the client's request. */
@@ -40,20 +37,5 @@ export function tokenReader(source: TokenSource, what: string): TokenReader {
       return token;
     },
     strip: (exchange) => reader.strip(exchange),
-  };
-}
-
-/**
- * Runs an expression that comes to a text; undefined where it fails or comes to something else.
- * @throws Error for an expression that does not compile
- */
-export function textReader(expression: string, what: string): (exchange: Exchange) => string | undefined {
-  const program = compile(expression, requestAttributes);
-  if (isProblem(program)) throw new Error(`${what}: ${program.message}`);
-  const context = contextFor([program]);
-  return (exchange) => {
-    const value = evaluate(program, context(exchange), exchange, what);
-    if (value instanceof Uint8Array) return Buffer.from(value).toString('utf8');
-    return typeof value === 'string' ? value : undefined;
   };
 }

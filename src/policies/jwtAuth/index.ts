@@ -9,6 +9,7 @@ export const jwtAuth: Policy<JwtAuthSettings> = {
   prepare({ mode, location, providers }, tools) {
     const authenticator = createAuthenticator(
       {
+        policy: 'jwtAuth',
         mode,
         location,
         providers,

@@ -216,6 +216,20 @@ test('settings that are incomplete, doubled or unsafe are refused', () => {
     /can be required/,
   );
   assert.match(messages({ ...written, jwtValidationOptions: { leeway: '1h' } }), /leeway/);
-  for (const location of [{ queryParameter: { name: 'access_token' } }, { expression: 'request.path' }])
-    assert.match(messages({ ...written, location }), /known, but not built yet/);
+  assert.match(messages({ ...written, location: { expression: 'request.pth' } }), /pth/);
+  assert.match(messages({ ...written, location: { expression: '1' } }), /expected a string/);
+});
+
+test('a token in a parameter is accepted, and the gateway warns at load', async () => {
+  const tools = toolsWith([key]);
+  const steps = prepared(
+    jwtAuth,
+    { ...written, mode: 'strict', location: { queryParameter: { name: 't' } } },
+    tools,
+  );
+  assert.match(tools.lines[0]?.message ?? '', /tokens in URLs end up in logs/);
+  const exchange = new FakeExchange({ target: `/a?t=${makeToken('ES256', key)}` });
+  await steps.onRequest?.(exchange);
+  assert.equal(exchange.identity?.subject, 'alice');
+  assert.equal(exchange.forwardTarget, '/a');
 });

@@ -30,12 +30,12 @@ export function metadataUrl(place: ResourcePlace): string {
 
 export function resourceDocument(
   place: ResourcePlace,
-  issuer: string,
+  authorizationServers: readonly string[],
   overrides: Readonly<Record<string, unknown>>,
 ): Reply {
   const document = resourceMetadata({
     resource: `${place.origin}${place.path}`,
-    authorizationServers: [issuer],
+    authorizationServers,
     overrides: { mcpProtocolVersion: protocolVersion, ...overrides },
   });
   return json(document);

@@ -3,7 +3,7 @@ import { notBuilt } from '../fields/notBuilt.ts';
 import { mcpRuleSetSchema } from '../rules/schema.ts';
 import { discoveredJwks } from '../token/discovered.ts';
 import { audiences, issuer, jwks, location, mode, validation, type Jwks } from '../token/schema.ts';
-import { provider, providerNames } from './provider.ts';
+import { provider, providerNames, type ProviderName } from './provider.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
 import { keySetForm } from '../token/clusterForm.ts';
 import { oneOf } from '../fields/crdRules.ts';
@@ -44,13 +44,58 @@ function checkResource(metadata: Readonly<Record<string, unknown>>, ctx: z.Refin
   });
 }
 
+const trustedIssuer = {
+  issuer,
+  audiences,
+  jwks: jwks.optional(),
+  provider: providerSchema.optional(),
+  jwtValidationOptions: validation.optional(),
+};
+
+/** An issuer whose tokens are accepted, and the source of its keys. */
+export interface TrustedIssuer {
+  readonly issuer: string;
+  readonly audiences: readonly string[];
+  readonly jwks: Jwks;
+  readonly provider?: ProviderName | undefined;
+  readonly jwtValidationOptions?: z.output<typeof validation> | undefined;
+}
+
+/** Completes an issuer without a key set: its metadata names the key set. */
+function withKeys(
+  written: Omit<TrustedIssuer, 'jwks'> & { readonly jwks?: Jwks | undefined },
+  ctx: z.RefinementCtx,
+): TrustedIssuer {
+  const source = written.jwks ?? discoveredJwks(written.issuer, provider(written.provider));
+  if (source !== undefined) return { ...written, jwks: source };
+  ctx.addIssue({
+    code: 'custom',
+    message: 'missing, and the issuer is not a URL to find it by',
+    path: ['jwks'],
+  });
+  return z.NEVER;
+}
+
+const issuersSchema = z
+  .array(z.strictObject(trustedIssuer).transform(withKeys).meta({ description: 'One trusted issuer.' }))
+  .min(1)
+  .max(32)
+  .refine(
+    (all) => new Set(all.map((one) => one.issuer)).size === all.length,
+    'two entries have the same issuer',
+  )
+  .meta({
+    description:
+      'Several trusted issuers, in place of issuer, audiences, jwks, provider and jwtValidationOptions; the claim `iss` of a token chooses one.',
+  });
+
 export const mcpAuthenticationSchema = z
   .strictObject({
     mode: mode('strict'),
-    issuer,
-    audiences,
-    jwks: jwks.optional(),
-    provider: providerSchema.optional(),
+    ...trustedIssuer,
+    issuer: issuer.optional(),
+    audiences: audiences.optional(),
+    issuers: issuersSchema.optional(),
     resourceMetadata: z
       .record(z.string().min(1).max(128), z.json())
       .default({})
@@ -60,26 +105,49 @@ export const mcpAuthenticationSchema = z
           'Members of the protected resource metadata (RFC 9728) that replace or join the derived ones; camelCase names become snake_case.',
       }),
     authorizationLocation: location.optional(),
-    jwtValidationOptions: validation.optional(),
     authorization: mcpRuleSetSchema(
       'Rules about who may come in, or with mcp.* about single tools, prompts and resources.',
     ).optional(),
     clientId: notBuilt(registration),
     clientSecret: notBuilt(registration),
   })
-  .transform(({ clientId: _id, clientSecret: _secret, jwks: keys, ...settings }, ctx) => {
-    const source: Jwks | undefined = keys ?? discoveredJwks(settings.issuer, provider(settings.provider));
-    if (source !== undefined) return { ...settings, jwks: source };
-    ctx.addIssue({
-      code: 'custom',
-      message: 'missing, and the issuer is not a URL to find it by',
-      path: ['jwks'],
-    });
-    return z.NEVER;
-  })
+  .transform(({ issuers, mode, resourceMetadata, authorizationLocation, authorization, ...single }, ctx) =>
+    written({
+      mode,
+      resourceMetadata,
+      authorizationLocation,
+      authorization,
+      issuers: trustedOf(single, issuers, ctx),
+    }),
+  )
   .meta({
     description: 'Checks the tokens of MCP clients and tells them where to get one (MCP authorization).',
   });
+
+/** Leaves out fields that are undefined: models travel as JSON. */
+const written = <Fields extends object>(fields: Fields): Fields =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Fields;
+
+/** The list of issuers, or the only issuer: both forms have the same parts. */
+function trustedOf(
+  single: { readonly [Name in keyof TrustedIssuer]?: TrustedIssuer[Name] | undefined },
+  issuers: readonly TrustedIssuer[] | undefined,
+  ctx: z.RefinementCtx,
+): readonly [TrustedIssuer, ...TrustedIssuer[]] {
+  const refuse = (name: string, message: string): void =>
+    ctx.addIssue({ code: 'custom', message, path: [name] });
+  const [first, ...others] = issuers ?? [];
+  if (first !== undefined) {
+    for (const [name, value] of Object.entries(single))
+      if (value !== undefined) refuse(name, 'belongs into one of the issuers');
+    return [first, ...others];
+  }
+  const { issuer: name, audiences: accepted, ...rest } = single;
+  if (name === undefined) refuse('issuer', 'missing: expected issuer, or issuers');
+  if (accepted === undefined) refuse('audiences', 'missing: expected a list of audiences');
+  if (name === undefined || accepted === undefined) return z.NEVER;
+  return [withKeys({ ...written(rest), issuer: name, audiences: accepted }, ctx)];
+}
 
 export type McpAuthenticationSettings = z.output<typeof mcpAuthenticationSchema>;
 
@@ -89,6 +157,15 @@ export const mcpAuthenticationFacts = {
   about: 'caller',
   asksFor: 'token',
   rules: { member: 'authorization', likePolicy: 'mcpAuthorization' },
-  clusterForms: [keySetForm('jwks')],
-  crdRules: { provider: [oneOf('auth0', 'keycloak', 'okta')] },
+  clusterForms: [keySetForm('jwks'), keySetForm('issuers.*.jwks')],
+  crdRules: {
+    '': [
+      {
+        rule: 'has(self.issuers) ? !(has(self.issuer) || has(self.audiences) || has(self.jwks) || has(self.provider) || has(self.jwtValidationOptions)) : has(self.issuer) && has(self.audiences)',
+        message: 'expected issuer and audiences, or issuers that hold all that is about an issuer',
+      },
+    ],
+    provider: [oneOf('auth0', 'keycloak', 'okta')],
+    'issuers.*.provider': [oneOf('auth0', 'keycloak', 'okta')],
+  },
 } as const satisfies PolicyFacts;

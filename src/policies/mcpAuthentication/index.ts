@@ -13,17 +13,19 @@ import { passGate } from '../rules/steps.ts';
 import { createAuthenticator } from '../token/authenticate.ts';
 import { json, metadataUrl, originOf, resourceDocument, unlessRead } from './documents.ts';
 import { provider } from './provider.ts';
-import { mcpAuthenticationSchema, type McpAuthenticationSettings } from './facts.ts';
+import { mcpAuthenticationSchema, type McpAuthenticationSettings, type TrustedIssuer } from './facts.ts';
 
 export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
   schema: mcpAuthenticationSchema,
   prepare(settings, tools) {
-    const { issuer, audiences, jwks, jwtValidationOptions, mode } = settings;
-    if (audiences.length === 0)
-      tools.log.warn(
-        'mcpAuthentication: tokens for any audience are accepted, but MCP requires the audience check',
-        { issuer },
-      );
+    const { issuers, mode } = settings;
+    for (const { issuer, audiences } of issuers)
+      if (audiences.length === 0)
+        tools.log.warn(
+          'mcpAuthentication: tokens for any audience are accepted, but MCP requires the audience check',
+          { issuer },
+        );
+    const servers = issuers.map(({ issuer }) => issuer);
     const rules = prepareRules(
       settings.authorization ?? { rules: [] },
       itemAttributes,
@@ -31,15 +33,17 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
     );
     const authenticator = createAuthenticator(
       {
+        policy: 'mcpAuthentication',
         mode,
         location: settings.authorizationLocation,
-        providers: [{ issuer, audiences, jwks, jwtValidationOptions }],
+        providers: issuers,
         refuse: (exchange, refused) => unauthorized(exchange, settings, refused),
       },
       tools,
     );
     const ownMetadata = (exchange: Exchange): string => ownMetadataUrl(exchange, settings);
-    const metadata = issuerMetadata(settings, tools);
+    const [first] = issuers;
+    const metadata = issuerMetadata(first, tools);
     const { refusalOfItem, itemsByIdentity, explain } = rules;
 
     return {
@@ -60,11 +64,11 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
           path: bare(resourcePath),
         };
         if (name === 'oauth-protected-resource')
-          return unlessRead(exchange) ?? resourceDocument(place, issuer, settings.resourceMetadata);
+          return unlessRead(exchange) ?? resourceDocument(place, servers, settings.resourceMetadata);
         if (name === 'oauth-authorization-server' && exchange.trial !== undefined)
           throw new NotEvaluated('it fetches the metadata of the issuer');
         if (name === 'oauth-authorization-server')
-          return unlessRead(exchange) ?? issuerDocument(metadata, settings);
+          return unlessRead(exchange) ?? issuerDocument(metadata, first);
         return undefined;
       },
       ...(refusalOfItem === undefined ? {} : { refuseMcpItem: refusalOfItem, itemsByIdentity }),
@@ -117,18 +121,18 @@ function scopeOf(scopes: unknown): { scope?: string } {
   return scope === '' ? {} : { scope };
 }
 
-function issuerMetadata(settings: McpAuthenticationSettings, tools: PolicyTools): IssuerMetadata {
-  const openid = provider(settings.provider).metadata === 'openid';
+function issuerMetadata({ issuer, provider: make }: TrustedIssuer, tools: PolicyTools): IssuerMetadata {
+  const openid = provider(make).metadata === 'openid';
   const { log, now, guarded = false } = tools;
-  return createIssuerMetadata({ issuer: settings.issuer, openid, log, now, guarded });
+  return createIssuerMetadata({ issuer, openid, log, now, guarded });
 }
 
-/** Passes the issuer's own document on, for clients that look for it at the resource (MCP 2025-03-26). */
-async function issuerDocument(metadata: IssuerMetadata, settings: McpAuthenticationSettings): Promise<Reply> {
+/** Passes the document of the first issuer on, for clients that look for it at the resource (MCP 2025-03-26). */
+async function issuerDocument(metadata: IssuerMetadata, of: TrustedIssuer): Promise<Reply> {
   const document = await metadata.get();
   if (document === undefined) throw new GatewayError('issuer_metadata_unavailable', { retryAfter: 5 });
-  const [audience] = settings.audiences;
-  if (!provider(settings.provider).addsAudience || audience === undefined) return json(document);
+  const [audience] = of.audiences;
+  if (!provider(of.provider).addsAudience || audience === undefined) return json(document);
   const endpoint = URL.parse(String(document.authorization_endpoint));
   if (endpoint === null) return json(document);
   endpoint.searchParams.set('audience', audience);

@@ -245,7 +245,7 @@ test('an issuer whose metadata cannot be had gives 503', async (t) => {
 
 test('without a configured key set, the issuer metadata names it, or the default path of the provider is used', () => {
   const source = (settings: object): unknown =>
-    (mcpAuthentication.schema.parse({ audiences: [], ...settings }) as { jwks: unknown }).jwks;
+    mcpAuthentication.schema.parse({ audiences: [], ...settings }).issuers[0]?.jwks;
   const issuer = 'https://idp.test/realms/r';
   const found = (written: string, openid: boolean, derived: string) => ({
     kind: 'discovered',
@@ -268,9 +268,10 @@ test('without a configured key set, the issuer metadata names it, or the default
 test('unsupported settings are rejected by name', () => {
   const issues = (settings: object) =>
     mcpAuthentication.schema.safeParse({ ...written, ...settings }).error?.issues ?? [];
-  const refused = [{ clientId: 'a' }, { clientSecret: 'b' }, { provider: { entra: {} } }]
-    .concat([{ provider: { descope: {} } } as never, { provider: { authentik: {} } } as never])
-    .concat([{ authorizationLocation: { queryParameter: { name: 'a' } } } as never]);
+  const refused = [{ clientId: 'a' }, { clientSecret: 'b' }, { provider: { entra: {} } }].concat([
+    { provider: { descope: {} } } as never,
+    { provider: { authentik: {} } } as never,
+  ]);
   for (const settings of refused) {
     const found = issues(settings);
     assert.ok(
@@ -287,4 +288,89 @@ test('an empty list of audiences is accepted with a warning', () => {
   prepared(mcpAuthentication, { ...written, audiences: [] }, tools).close?.();
   assert.match(tools.lines[0]?.message ?? '', /any audience/);
   assert.equal(tools.held(), 0);
+});
+
+test('tokens of several issuers are accepted, each by the rules of its issuer', async () => {
+  const other = makeKey('P-256', 'k2');
+  const second = 'https://second.test';
+  const issuers = [
+    { issuer: issuerName, audiences: ['api://test'], jwks: { url: `${issuerName}/v1/keys` } },
+    {
+      issuer: second,
+      audiences: ['api://second'],
+      jwks: JSON.stringify({ keys: [] }),
+      jwtValidationOptions: { requiredClaims: ['sub'] },
+    },
+  ];
+  const tools = toolsWith([key, other]);
+  const of = (claims: Record<string, unknown>, by = key): FakeRequest => ({
+    headers: bearer(makeToken('ES256', by, { claims })),
+  });
+  assert.equal(await refusal({ issuers }, of({}), tools), undefined);
+  assert.equal(await refusal({ issuers }, of({ iss: second, aud: 'api://second' }, other), tools), undefined);
+  for (const claims of [
+    { iss: second },
+    { aud: 'api://second' },
+    { iss: second, aud: 'api://second', sub: undefined },
+    { iss: 'https://third.test' },
+  ])
+    assert.equal(
+      (await refusal({ issuers }, of(claims), tools))?.code,
+      'token_invalid',
+      JSON.stringify(claims),
+    );
+  const reply = await wellKnown(
+    prepared(mcpAuthentication, { issuers }, tools),
+    'oauth-protected-resource',
+    '/mcp',
+  );
+  assert.deepEqual(body(reply).authorization_servers, [issuerName, second]);
+});
+
+test('one issuer and a list of issuers exclude each other, and one of them is required', () => {
+  const messages = (settings: object): string =>
+    (mcpAuthentication.schema.safeParse(settings).error?.issues ?? [])
+      .map(({ path, message }) => `${path.join('.')}: ${message}`)
+      .join('; ');
+  const one = { issuer: 'https://i.test', audiences: ['a'] };
+  assert.match(messages({ ...one, issuers: [one] }), /issuer: belongs into one of the issuers/);
+  assert.match(messages({ provider: { okta: {} }, issuers: [one] }), /provider: belongs into/);
+  assert.match(messages({ issuers: [one, one] }), /issuers: two entries have the same issuer/);
+  assert.match(messages({ issuers: [{ issuer: 'i', audiences: [] }] }), /issuers\.0\.jwks: missing/);
+  assert.match(messages({ audiences: ['a'] }), /issuer: missing/);
+  assert.match(messages({ issuer: 'https://i.test' }), /audiences: missing/);
+  assert.match(messages({ issuers: [] }), /issuers: /);
+});
+
+test('a token comes from an expression or a parameter, and does not reach the backend', async () => {
+  const token = tokenWith();
+  const asked = async (authorizationLocation: object, request: FakeRequest): Promise<FakeExchange> => {
+    const exchange = new FakeExchange(request);
+    await prepared(mcpAuthentication, { ...written, authorizationLocation }, toolsWith([key])).onRequest?.(
+      exchange,
+    );
+    assert.equal(exchange.identity?.subject, 'alice');
+    return exchange;
+  };
+  const target = `/mcp?a=1&t=${token}`;
+  const query = await asked({ queryParameter: { name: 't' } }, { target });
+  assert.equal(query.forwardTarget, '/mcp?a=1');
+  const expression = 'request.headers["x-proof"].replace("token=", "")';
+  const found = await asked(
+    { expression },
+    {
+      target,
+      headers: [
+        ['x-proof', `token=${token}`],
+        ['x-other', 'kept'],
+      ],
+    },
+  );
+  assert.equal(found.forwardTarget, '/mcp?a=1');
+  assert.equal(found.requestHeaders.dropsName('x-proof'), true);
+  assert.equal(found.requestHeaders.dropsName('x-other'), false);
+  assert.equal(
+    (await refusal({ ...written, authorizationLocation: { expression } }, {}))?.code,
+    'token_missing',
+  );
 });

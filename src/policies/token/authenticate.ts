@@ -1,8 +1,8 @@
 import { createVerifier, type TokenReason, type Verdict } from '../../auth/index.ts';
 import { GatewayError } from '../../errors.ts';
 import type { Exchange, PolicyTools } from '../policy.ts';
-import { credentialReader } from './credential.ts';
-import { bearer, type Jwks, type Location, type modes } from './schema.ts';
+import { tokenReader } from './credential.ts';
+import { bearer, type Jwks, type modes, type TokenLocation } from './schema.ts';
 
 export interface Provider {
   readonly issuer: string;
@@ -14,7 +14,9 @@ export interface Provider {
 
 export interface AuthenticationSettings {
   readonly mode: (typeof modes)[number];
-  readonly location: Location | undefined;
+  /** Names the policy in the log. */
+  readonly policy: string;
+  readonly location: TokenLocation | undefined;
   readonly providers: readonly Provider[];
   /** The error for a refused caller; `refused` is absent if no token was presented. */
   readonly refuse: (exchange: Exchange, refused: TokenReason | undefined) => GatewayError;
@@ -28,8 +30,12 @@ export interface Authenticator {
   close(): void;
 }
 
-const placeOf = (location: Location): string =>
-  `${location.kind} ${location.name}${location.kind === 'header' && location.prefix !== '' ? ` after ${location.prefix.trim()}` : ''}`;
+function placeOf(location: TokenLocation): string {
+  if (location.kind === 'expression') return 'an expression';
+  const prefix =
+    location.kind === 'header' && location.prefix !== '' ? ` after ${location.prefix.trim()}` : '';
+  return `${location.kind} ${location.name}${prefix}`;
+}
 
 /** For the log: the reason, the claim, and the expected and received values of that claim alone. */
 function toldReason({ reason, claim, detail }: Verdict & { kind: 'refused' }): string {
@@ -53,8 +59,12 @@ export function createAuthenticator(settings: AuthenticationSettings, tools: Pol
     keys: (leases[index] as (typeof leases)[number]).set,
   }));
   const verifier = createVerifier(issuers, tools.now);
-  const credential = credentialReader(settings.location ?? bearer);
-  const { mode, refuse } = settings;
+  const { mode, policy, refuse, location = bearer } = settings;
+  const credential = tokenReader(location, policy);
+  if (location.kind === 'query')
+    tools.log.warn(`${policy}: tokens in URLs end up in logs and browser histories`, {
+      parameter: location.name,
+    });
 
   function settle(exchange: Exchange, token: string, verdict: Verdict): void {
     if (verdict.kind === 'unproven') {
@@ -98,7 +108,7 @@ export function createAuthenticator(settings: AuthenticationSettings, tools: Pol
       const token = credential.read(exchange);
       if (token === undefined) {
         if (mode === 'strict') {
-          exchange.request.annotate('token', `missing: expected in ${placeOf(settings.location ?? bearer)}`);
+          exchange.request.annotate('token', `missing: expected in ${placeOf(location)}`);
           throw refuse(exchange, undefined);
         }
         return undefined;

@@ -1,5 +1,6 @@
 import type { Exchange } from '../policy.ts';
-import type { Location } from './schema.ts';
+import type { Location, TokenLocation } from './schema.ts';
+import { textReader } from './textExpression.ts';
 
 /** Finds the token in a request and takes it out of what goes upstream. */
 export interface CredentialReader {
@@ -12,6 +13,46 @@ export interface CredentialReader {
 export function credentialReader(location: Location): CredentialReader {
   if (location.kind === 'header') return headerReader(location.name, location.prefix);
   return location.kind === 'cookie' ? cookieReader(location.name) : queryReader(location.name);
+}
+
+/**
+ * The same for a place that an expression may find.
+ * @param what names the policy in the log
+ * @throws Error for an expression that does not compile
+ */
+export function tokenReader(location: TokenLocation, what: string): CredentialReader {
+  if (location.kind !== 'expression') return credentialReader(location);
+  const read = textReader(location.expression, `${what}.location`);
+  const tokenOf = (exchange: Exchange): string | undefined => {
+    const token = read(exchange)?.trim();
+    return token === '' ? undefined : token;
+  };
+  return {
+    read: tokenOf,
+    // An expression does not say where the token stands, so every header and parameter that holds the token goes.
+    strip(exchange) {
+      const token = tokenOf(exchange);
+      if (token === undefined) return;
+      for (const [name, value] of exchange.request.headerLines())
+        if (value.includes(token)) exchange.requestHeaders.remove(name);
+      keepParameters(exchange, (pair) => !new URLSearchParams(pair).toString().includes(encoded(token)));
+    },
+  };
+}
+
+/** A text as `URLSearchParams` writes it. */
+const encoded = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1);
+
+/** Leaves out parameters of the target for the backend. */
+function keepParameters(exchange: Exchange, isKept: (pair: string) => boolean): void {
+  const mark = exchange.forwardTarget.indexOf('?');
+  if (mark < 0) return;
+  const kept = exchange.forwardTarget
+    .slice(mark + 1)
+    .split('&')
+    .filter(isKept);
+  const path = exchange.forwardTarget.slice(0, mark);
+  exchange.forwardTarget = kept.length === 0 ? path : `${path}?${kept.join('&')}`;
 }
 
 function headerReader(name: string, prefix: string): CredentialReader {
@@ -66,14 +107,7 @@ function queryReader(name: string): CredentialReader {
       return others.length > 0 ? '' : first;
     },
     strip(exchange) {
-      const mark = exchange.forwardTarget.indexOf('?');
-      if (mark < 0) return;
-      const kept = exchange.forwardTarget
-        .slice(mark + 1)
-        .split('&')
-        .filter((pair) => !isOurs(pair));
-      const path = exchange.forwardTarget.slice(0, mark);
-      exchange.forwardTarget = kept.length === 0 ? path : `${path}?${kept.join('&')}`;
+      keepParameters(exchange, (pair) => !isOurs(pair));
     },
   };
 }

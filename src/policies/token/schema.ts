@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { KeySetSource } from '../../auth/contract.ts';
 import { duration } from '../fields/duration.ts';
+import { requestAttributes } from '../attributes/declared.ts';
+import { textExpression } from '../fields/expression.ts';
 import { headerName, tokenPattern } from '../fields/httpText.ts';
 import { notBuilt } from '../fields/notBuilt.ts';
 import { mayHoldShownSecret, namesFile } from '../../schema/index.ts';
@@ -158,10 +160,31 @@ export const credentialLocation = (description: string, query: 'accepted' | { re
     })
     .meta({ description });
 
-export const location = credentialLocation(
+/** The place of a token that the gateway only reads: an expression can find it anywhere. */
+export type TokenLocation = Location | { readonly kind: 'expression'; readonly expression: string };
+
+const placedToken = credentialLocation(
   'Where the token stands; `Authorization: Bearer …` where this is left out.',
-  { refused: 'a token in a URL ends up in logs and in referers (RFC 9700 §2.6, MCP)' },
+  'accepted',
 );
+
+export const location = z
+  .union([
+    z.strictObject({
+      expression: textExpression(
+        requestAttributes,
+        'CEL expression over the request that comes to the token.',
+      ),
+    }),
+    placedToken,
+  ])
+  .transform((value): TokenLocation =>
+    'expression' in value ? { kind: 'expression', expression: value.expression } : value,
+  )
+  .meta({
+    description:
+      'Where the token stands: `header`, `cookie`, `queryParameter` or `expression`; `Authorization: Bearer …` where this is left out.',
+  });
 
 export const modes = ['strict', 'optional', 'permissive'] as const;
 
