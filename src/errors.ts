@@ -305,6 +305,7 @@ export const catalogue = {
     'later',
     'rate limit exceeded',
     'The bucket of localRateLimit is empty; x-ratelimit-reset is the number of seconds to its next filling.',
+    429,
   ),
   rate_limit_unavailable: entry(
     'gateway',

@@ -175,6 +175,11 @@ function warnOfRoute(route: Route, warn: Warn): void {
   if (route.policies.some(({ name }) => answeringPolicies.has(name))) return;
   const mcp = route.backends.filter((backend) => backend.kind === 'mcp');
   const remote = mcp.some(({ targets }) => targets.some(isOverNetwork));
+  if (mcp.length === 0)
+    for (const { name, settings, place } of route.policies) {
+      const what = factsOf(name)?.forMcpOnly?.(settings);
+      if (what !== undefined) warn(place, `${what} does nothing: the route has no MCP server`);
+    }
   if (mcp.length > 0)
     for (const { name, place } of route.policies)
       if (aboutForwarding.has(name))

@@ -147,6 +147,11 @@ export interface Caller {
    */
   readonly refusalOf?: (item: McpItem, call?: ItemCall) => ItemRefusal | undefined;
   /**
+   * Counts a use of an item that the rules allow. Absent where no policy counts uses.
+   * @throws GatewayError if the caller has used its share
+   */
+  readonly count?: (item: McpItem, call: ItemCall) => Promise<void>;
+  /**
    * The basis of `refusalOf` so far; undefined where its rules look at more of the request, or were too much work for
    * them. Absent like `refusalOf`.
    */

@@ -218,6 +218,11 @@ export interface Steps {
   ): Reply | undefined | Promise<Reply | undefined>;
   /** The reason why this caller may not use the item, or without a call: not see it; undefined allows it. */
   refuseMcpItem?(exchange: Exchange, item: McpItem, call?: ItemCall): ItemRefusal | undefined;
+  /**
+   * Counts a use of the item that the rules allow, before it goes to its server.
+   * @throws GatewayError if the caller has used its share
+   */
+  countMcpCall?(exchange: Exchange, item: McpItem, call: ItemCall): void | Promise<void>;
   /** `refuseMcpItem` looks at nothing but the item and `Exchange.identity`. */
   readonly itemsByIdentity?: boolean;
   /** `onRequest` may return a promise: it asks another server first. */

@@ -29,6 +29,8 @@ export interface PolicyFacts {
   readonly sharesState?: { readonly field: string; readonly value: string };
   /** Its settings are a set of authorization rules, or hold one as this member. */
   readonly rules?: 'self' | { readonly member: string; readonly likePolicy: string };
+  /** The part of its settings that has an effect on routes to MCP servers only; undefined where there is none. */
+  readonly forMcpOnly?: (settings: unknown) => string | undefined;
   /** A cluster has another object for it, so GatewayPolicies cannot hold it. */
   readonly fileOnly?: true;
   /**

@@ -252,6 +252,13 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     for (const answer of await Promise.all([call('echo'), call('echo')])) assert.match(answer, /Echo: once/);
     assert.match(await call('get-env'), /Unknown tool: get-env/);
   },
+  'examples/mcp/callLimits.yaml': async ({ gateway, member }) => {
+    const session = await openSession(`${gateway.url}/mcp`, member);
+    for (const text of ['1', '2']) assert.equal(resultText(await session.call('echo', { text })), text);
+    const params = { name: 'echo', arguments: { text: '3' } };
+    assert.equal((await session.send('POST', { id: 9, method: 'tools/call', params })).status, 429);
+    await session.close();
+  },
   'examples/mcp/openapi.yaml': async ({ gateway, guest }) => {
     const session = await openSession(`${gateway.url}/mcp`, guest);
     const { result } = await session.request('tools/list');

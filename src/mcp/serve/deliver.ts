@@ -90,6 +90,7 @@ export function dispatchFor(
     session,
     answer,
     itemRules: answer.itemRules,
+    ...(caller.count === undefined ? {} : { count: caller.count }),
     http,
     mcpMetrics,
     enter: (): Tally => budgets.calls.enter(holderOf(caller)),

@@ -1,7 +1,7 @@
-import { GatewayError } from '../../errors.ts';
+import { asGatewayError, GatewayError } from '../../errors.ts';
 import type { HeaderLine, HttpRequest } from '../../http/index.ts';
 import type { McpBackend, McpTarget } from '../../model/index.ts';
-import type { ItemRefusal } from '../contract.ts';
+import type { Caller, ItemRefusal } from '../contract.ts';
 import { isOverNetwork } from '../targets/facts.ts';
 import type { CallAnswer } from '../session/callAnswer.ts';
 import type { Tally } from '../limits/budget.ts';
@@ -38,6 +38,8 @@ export interface Dispatch {
   readonly mcpMetrics: McpMetrics;
   /** Header lines of a modern client for the parameters of a tool. */
   readonly headers?: readonly HeaderLine[];
+  /** Counts a use of an item, which is sent when the promise resolves; absent where no policy counts them. */
+  readonly count?: Caller['count'];
   /** Counts a call for its caller. */
   readonly enter: () => Tally;
   /** The time that a call may take where its target does not say it. */
@@ -154,13 +156,20 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
   const ask = (cursor: string, call: Call): void =>
     session.send(target, { ...out, edits: [...edits, ...cursorEdits(request, cursor)] }, call);
   return () => {
-    const { answer } = x;
+    const { answer, count } = x;
     const tally = x.enter();
-    session.send(
-      target,
-      out,
-      new Call({ answer, request, stats: cell, tokenText, filter, ask, tally, session }),
-    );
+    const call = new Call({ answer, request, stats: cell, tokenText, filter, ask, tally, session });
+    const send = (): void => session.send(target, out, call);
+    if (count === undefined || used === undefined) {
+      send();
+      return;
+    }
+    const counted = count({ ...used, target: name }, itemCallOf(x.http, request));
+    counted.then(send, (error: unknown) => {
+      x.http.annotate('mcp.outcome', 'refused');
+      answer.note?.(request, { refusal: asGatewayError(error).code });
+      call.failed(asGatewayError(error));
+    });
   };
 }
 

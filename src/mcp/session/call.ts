@@ -36,6 +36,8 @@ const refusesAll: ReadonlySet<ErrorCode> = new Set([
   'mcp_overloaded',
   'mcp_target_busy',
   'mcp_request_timeout',
+  'rate_limited',
+  'rate_limit_unavailable',
 ]);
 
 /** A client gets one page of a list for so many of the server's at most. */

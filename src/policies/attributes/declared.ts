@@ -130,3 +130,18 @@ export const itemAttributes: Members = {
     sessionId: text,
   }),
 };
+
+const uncounted = absent('a limit counts the uses of an item, whatever their arguments are');
+
+/** Available where the uses of MCP items are counted: exactly one of `tool`, `prompt`, `resource` is set. */
+export const countedAttributes: Members = {
+  ...requestAttributes,
+  mcp: object({
+    tool: object({ name: text, target: text, arguments: uncounted, result: answer, error: answer }),
+    prompt: item,
+    resource: item,
+    task: absent('a task is counted with the call that began it'),
+    methodName: text,
+    sessionId: text,
+  }),
+};

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { requestAttributes } from '../attributes/declared.ts';
+import { compile, isProblem } from '../../cel/index.ts';
+import { countedAttributes } from '../attributes/declared.ts';
 import { duration } from '../fields/duration.ts';
 import { expression } from '../fields/expression.ts';
 import { notBuilt } from '../fields/notBuilt.ts';
@@ -34,8 +35,8 @@ const limitShape = z
         'For `scope: global`, while the store cannot count: `countLocally`, the default, or `failClosed`, which refuses requests with 503.',
     }),
     key: expression(
-      requestAttributes,
-      'CEL expression; each value has a bucket of its own. One bucket for all where it is left out.',
+      countedAttributes,
+      'CEL expression; each value has a bucket of its own. One bucket for all where it is left out. With mcp.* it counts the uses of tools, prompts and resources.',
     ).optional(),
     maxKeys: z
       .int()
@@ -76,8 +77,20 @@ export const localRateLimitSchema = z
 export type LocalRateLimitSettings = z.output<typeof localRateLimitSchema>;
 export type Limit = LocalRateLimitSettings['limits'][number];
 
+/** Does the limit count uses of MCP items, rather than requests? @throws Error for a key that does not compile */
+export const countsCalls = ({ key }: Pick<Limit, 'key'>): boolean => {
+  if (key === undefined) return false;
+  const program = compile(key, countedAttributes);
+  if (isProblem(program)) throw new Error(`localRateLimit.key: ${program.message}`);
+  return program.uses('mcp');
+};
+
 export const localRateLimitFacts = {
   schema: localRateLimitSchema,
+  forMcpOnly: (settings) => {
+    const limit = (settings as LocalRateLimitSettings).limits.find(countsCalls);
+    return limit && `the limit with key ${limit.key ?? ''}`;
+  },
   on: ['route'],
   about: 'request',
   sharesState: { field: 'scope', value: 'global' },

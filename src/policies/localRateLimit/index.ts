@@ -1,35 +1,89 @@
 import { GatewayError, NotEvaluated } from '../../errors.ts';
 import { formatDuration } from '../../model/index.ts';
-import type { Exchange, Policy, RateLimitState, TokenLimit } from '../policy.ts';
-import { keysOf } from './keys.ts';
-import { localRateLimitSchema, type LocalRateLimitSettings } from './facts.ts';
+import type { ItemCall, McpItem } from '../../mcp/contract.ts';
+import type { Exchange, Policy, RateLimitState, Steps, TokenLimit, TokenStore } from '../policy.ts';
+import { callKeyOf, keysOf } from './keys.ts';
+import { countsCalls, localRateLimitSchema, type Limit, type LocalRateLimitSettings } from './facts.ts';
 
 export const localRateLimit: Policy<LocalRateLimitSettings> = {
   schema: localRateLimitSchema,
   prepare({ limits }, { place, tokens, globalTokens }) {
-    const keys = keysOf(limits);
     const isGlobal = limits.some(({ scope }) => scope === 'global');
     const counter = isGlobal ? globalTokens : tokens;
     if (counter === undefined) throw new Error('localRateLimit: scope: global needs config.store');
-    const named = limits.map(limitName);
-    const draws = counter.open(place, limits);
+    const numbered = limits.map((limit, index): Numbered => ({ limit, index, name: limitName(limit) }));
+    const ofCalls = numbered.filter(({ limit }) => countsCalls(limit));
+    const ofRequests = numbered.filter((one) => !ofCalls.includes(one));
+    const requests = ofRequests.length === 0 ? undefined : countRequests(ofRequests, counter, place);
+    const calls = ofCalls.map((one) => countCalls(one, counter, place));
     return {
-      onRequest(exchange) {
-        if (exchange.trial !== undefined) throw new NotEvaluated(`it counts: ${named.join('; ')}`);
-        const state = draws.draw(keys(exchange));
-        if (!(state instanceof Promise)) return tell(exchange, state, named);
-        return state.then((told) => tell(exchange, told, named));
+      ...(requests && { onRequest: requests.onRequest }),
+      ...(calls.length > 0 && {
+        async countMcpCall(exchange: Exchange, item: McpItem, call: ItemCall): Promise<void> {
+          for (const { count } of calls) await count(exchange, item, call);
+        },
+      }),
+      close() {
+        requests?.close();
+        for (const { close } of calls) close();
       },
-      close: () => draws.close(),
     };
   },
 };
 
+/** A limit with its place in the list, and its name in the log. */
+interface Numbered {
+  readonly limit: Limit;
+  readonly index: number;
+  readonly name: string;
+}
+
+/** Limits that a request draws from, all together or none of them. */
+function countRequests(
+  numbered: readonly Numbered[],
+  counter: TokenStore,
+  place: string,
+): { readonly onRequest: Required<Steps>['onRequest']; readonly close: () => void } {
+  const limits = numbered.map(({ limit }) => limit);
+  const keys = keysOf(limits);
+  const draws = counter.open(place, limits);
+  const tellOf = (exchange: Exchange, state: RateLimitState): undefined =>
+    tell(exchange, state, numbered[state.limit ?? 0]);
+  return {
+    onRequest(exchange) {
+      if (exchange.trial !== undefined)
+        throw new NotEvaluated(`it counts: ${numbered.map(({ name }) => name).join('; ')}`);
+      const state = draws.draw(keys(exchange));
+      if (!(state instanceof Promise)) return tellOf(exchange, state);
+      return state.then((told) => tellOf(exchange, told));
+    },
+    close: () => draws.close(),
+  };
+}
+
+/** One limit that uses of MCP items draw from. */
+function countCalls(
+  numbered: Numbered,
+  counter: TokenStore,
+  place: string,
+): { readonly count: Required<Steps>['countMcpCall']; readonly close: () => void } {
+  const { limit, index } = numbered;
+  const keyOf = callKeyOf(limit);
+  const draws = counter.open(`${place}\ncall ${index}`, [limit]);
+  return {
+    async count(exchange, item, call) {
+      const key = keyOf(exchange, item, call);
+      if (key !== undefined) tell(exchange, await draws.draw([key]), numbered);
+    },
+    close: () => draws.close(),
+  };
+}
+
 /** Allowed or not, the client learns where it stands. @throws GatewayError rate_limited */
 function tell(
   exchange: Exchange,
-  { allowed, most, left, fillMs, limit = 0 }: RateLimitState,
-  limits: readonly string[],
+  { allowed, most, left, fillMs }: RateLimitState,
+  { name = '', index = 0 }: Partial<Numbered> = {},
 ): undefined {
   const seconds = String(Math.max(1, Math.ceil(fillMs / 1000)));
   const { responseHeaders } = exchange;
@@ -39,8 +93,8 @@ function tell(
   if (!allowed)
     throw new GatewayError('rate_limited', {
       headers: [['retry-after', seconds]],
-      detail: `limit: ${limits[limit] ?? ''}`,
-      by: { rule: limits[limit] ?? '', place: `[${limit}]` },
+      detail: `limit: ${name}`,
+      by: { rule: name, place: `[${index}]` },
     });
   return undefined;
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../errors.ts';
+import type { McpItem } from '../../mcp/contract.ts';
 import { FakeExchange, type FakeRequest } from '../exchange.testing.ts';
 import { prepared, toolsWith } from '../tools.testing.ts';
 import { localRateLimit } from './index.ts';
@@ -200,4 +201,70 @@ test('limits that allow nothing or everything, and unsupported settings, are rej
     /conditional limits/,
   );
   assert.deepEqual(issues([{ ...good, type: 'requests' }]), []);
+});
+
+/** Counts uses of items with these limits; the answer of each: admitted or not. */
+async function uses(limits: readonly object[], items: readonly McpItem[]): Promise<readonly boolean[]> {
+  const steps = prepared(localRateLimit, limits);
+  assert.equal(steps.onRequest, undefined);
+  const admitted: boolean[] = [];
+  for (const item of items) {
+    const call = { method: item.kind === 'tool' ? 'tools/call' : 'prompts/get', sessionId: 's' };
+    const counted = Promise.resolve(steps.countMcpCall?.(new FakeExchange(), item, call));
+    admitted.push(
+      await counted.then(
+        () => true,
+        (error: unknown) => {
+          assert.ok(error instanceof GatewayError && error.code === 'rate_limited');
+          return false;
+        },
+      ),
+    );
+  }
+  steps.close?.();
+  return admitted;
+}
+
+const once = { maxTokens: 1, tokensPerFill: 1, fillInterval: '1h' };
+const tool = (name: string): McpItem => ({ kind: 'tool', target: 't', name });
+const prompt = (name: string): McpItem => ({ kind: 'prompt', target: 't', name });
+
+test('a limit with mcp.* counts uses of items, and a key about tools counts no prompts', async () => {
+  const items = [tool('a'), tool('a'), tool('b'), prompt('a'), prompt('a')];
+  assert.deepEqual(await uses([{ ...once, key: 'mcp.tool.name' }], items), [true, false, true, true, true]);
+  assert.deepEqual(await uses([{ ...once, key: 'mcp.methodName' }], items), [
+    true,
+    false,
+    false,
+    true,
+    false,
+  ]);
+  assert.deepEqual(await uses([{ ...once, key: 'mcp.tool.name + mcp.sessionId' }], items.slice(0, 2)), [
+    true,
+    false,
+  ]);
+});
+
+test('a key that comes to null counts nothing, and uses with a failing key share a bucket', async () => {
+  const items = [tool('a'), tool('a'), tool('b'), tool('b')];
+  const onlyA = { ...once, key: 'mcp.tool.name == "a" ? "x" : null' };
+  assert.deepEqual(await uses([onlyA], items), [true, false, true, true]);
+  const failing = { ...once, key: 'mcp.tool.name + request.headers["x-absent"]' };
+  assert.deepEqual(await uses([failing], items), [true, false, false, false]);
+});
+
+test('limits of requests and of uses stand in one list, and each has its own place', () => {
+  const steps = prepared(localRateLimit, [{ ...once, key: 'mcp.tool.name' }, once]);
+  const exchange = new FakeExchange();
+  assert.equal(steps.onRequest?.(exchange), undefined);
+  assert.throws(
+    () => steps.onRequest?.(exchange),
+    (error) => error instanceof GatewayError && error.by?.place === '[1]',
+  );
+  assert.notEqual(steps.countMcpCall, undefined);
+});
+
+test('the key of a limit cannot read the arguments of a call', () => {
+  const { error } = localRateLimit.schema.safeParse([{ ...once, key: 'mcp.tool.arguments.a' }]);
+  assert.match(error?.issues[0]?.message ?? '', /arguments is known, but not built yet: a limit counts the uses of an item/);
 });

@@ -3,12 +3,15 @@ import { networkOf } from '../../http/index.ts';
 import type { Caller, ItemCall, ItemRefusal, McpItem, RulesBasis } from '../../mcp/index.ts';
 import { expressionWork } from '../../policies/index.ts';
 import type { LiveExchange } from './liveExchange.ts';
+import type { Step } from './step.ts';
+import { decisionOf } from './steps.ts';
 import { ExchangeAudit } from './requestAudit.ts';
 
 /** The owner of the session, the items that the route's rules allow, and the time until the access ends. */
 export function callerOf(exchange: LiveExchange): Caller {
   const { audit } = exchange.connection.port;
   const rules = exchange.route?.refuseMcpItem ?? [];
+  const counters = exchange.route?.countMcpCall ?? [];
   const expiresAt = exchange.identity?.acceptedUntil;
   return {
     principal: principalOf(exchange),
@@ -21,6 +24,7 @@ export function callerOf(exchange: LiveExchange): Caller {
           refusalOf: (item: McpItem, call?: ItemCall) => refusalOf(exchange, item, call),
           rulesBasis: () => rulesBasisOf(exchange, rules),
         }),
+    ...(counters.length === 0 ? {} : { count: countOf(exchange, counters) }),
     // Other requests end by themselves.
     ...(exchange.method === 'GET'
       ? { whileAllowed: (end: () => void) => exchange.connection.port.keepLongLived(exchange, end) }
@@ -41,6 +45,19 @@ function refusalOf(exchange: LiveExchange, item: McpItem, call?: ItemCall): Item
   }
   return stepUp;
 }
+
+/** Counts one after the other; the first that refuses names its policy. */
+const countOf =
+  (exchange: LiveExchange, counters: readonly Step<'countMcpCall'>[]): NonNullable<Caller['count']> =>
+  async (item, call) => {
+    for (const counter of counters)
+      try {
+        await counter(exchange, item, call);
+      } catch (error) {
+        exchange.decided(decisionOf(counter, error) ?? {});
+        throw error;
+      }
+  };
 
 /** Stands for all callers without a token. */
 const noIdentity = {};

@@ -138,6 +138,7 @@ export interface CompiledRoute {
   readonly of: Route | undefined;
   readonly onWellKnown: readonly Step<'onWellKnown'>[];
   readonly refuseMcpItem: readonly Step<'refuseMcpItem'>[];
+  readonly countMcpCall: readonly Step<'countMcpCall'>[];
   /** Each of them looks at nothing but the item and the identity. */
   readonly itemsByIdentity: boolean;
   /**

@@ -10,7 +10,12 @@ type Serve = (exchange: LiveExchange) => void;
  */
 export function withSteps(all: readonly Steps[], serve: Serve): Serve {
   if (all.length === 0) return serve;
-  if (all.some(({ forwarding, onWellKnown, refuseMcpItem }) => forwarding ?? onWellKnown ?? refuseMcpItem))
+  if (
+    all.some(
+      ({ forwarding, onWellKnown, refuseMcpItem, countMcpCall }) =>
+        forwarding ?? onWellKnown ?? refuseMcpItem ?? countMcpCall,
+    )
+  )
     throw new Error('a policy of a backend can stand on a route only');
   const onRequest = pickSteps(all, 'onRequest');
   const onResponse = pickSteps(all, 'onResponse');

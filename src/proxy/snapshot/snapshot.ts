@@ -277,6 +277,7 @@ class Compiler {
       of,
       onWellKnown: pickSteps(prepared, 'onWellKnown'),
       refuseMcpItem: pickSteps(prepared, 'refuseMcpItem'),
+      countMcpCall: pickSteps(prepared, 'countMcpCall'),
       itemsByIdentity: prepared.every((steps) => !steps.refuseMcpItem || steps.itemsByIdentity === true),
       get broken() {
         for (const steps of all) {
@@ -310,6 +311,7 @@ class Compiler {
       of,
       onWellKnown: [],
       refuseMcpItem: [],
+      countMcpCall: [],
       itemsByIdentity: true,
       broken,
     };

@@ -1,0 +1,111 @@
+/** Limits of localRateLimit on the uses of tools, prompts and resources: examples/mcp/callLimits.yaml, with two users. */
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { loadConfig } from '../../apps/dev-idp/src/config.ts';
+import { startDevIdp } from '../../apps/dev-idp/src/index.ts';
+import { RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
+import { RawModernClient } from '../../src/mcp/rawModernClient.testing.ts';
+import { until } from '../../src/until.testing.ts';
+import { startGateway, type GatewayProcess } from './gateway.testing.ts';
+import { answerOf, openSession, resultText } from './session.testing.ts';
+
+const fromRoot = (file: string): string => fileURLToPath(new URL(`../../${file}`, import.meta.url));
+
+interface Stage {
+  readonly gateway: GatewayProcess;
+  readonly server: RemoteServer;
+  readonly url: string;
+  readonly users: { readonly alice: string; readonly bob: string };
+}
+
+async function stage(t: TestContext, workers = '1'): Promise<Stage> {
+  const idp = await startDevIdp({
+    port: 0,
+    config: await loadConfig(fromRoot('examples/quickstart/idp.yaml')),
+  });
+  const server = await RemoteServer.start();
+  server.tools['search'] = (x) => x.json(x.result('found'));
+  const gateway = await startGateway('', {
+    args: ['-f', fromRoot('examples/mcp/callLimits.yaml')],
+    env: { GATEWAY_PORT: '0', IDP_ISSUER: idp.issuer, MCP_URL: server.url, WORKER_THREADS: workers },
+  });
+  t.after(async () => {
+    await gateway[Symbol.asyncDispose]();
+    await Promise.all([server.close(), idp.close()]);
+  });
+  await gateway.keysReady();
+  const users = {
+    alice: await idp.issueToken({ user: 'alice' }),
+    bob: await idp.issueToken({ user: 'bob' }),
+  };
+  return { gateway, server, url: `${gateway.url}/mcp`, users };
+}
+
+for (const workers of ['1', '2'])
+  test(`each user has a share of each tool, in all sessions together, with ${workers} worker(s)`, async (t) => {
+    const { gateway, server, url, users } = await stage(t, workers);
+    const [alice, again, bob] = [
+      await openSession(url, users.alice),
+      await openSession(url, users.alice),
+      await openSession(url, users.bob),
+    ];
+    assert.equal(resultText(await alice.call('echo', { text: '1' })), '1');
+    assert.equal(resultText(await again.call('echo', { text: '2' })), '2');
+    const refused = await alice.send('POST', {
+      id: 7,
+      method: 'tools/call',
+      params: { name: 'echo', arguments: { text: '3' } },
+    });
+    assert.equal(refused.status, 429);
+    assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/);
+    assert.match((await answerOf(await refused.text())).error?.message ?? '', /rate limit exceeded/);
+    // Neither another tool, nor a list, nor another user shares the bucket.
+    assert.equal(resultText(await alice.call('search')), 'found');
+    for (let asked = 0; asked < 3; asked++) assert.ok((await alice.request('tools/list')).result);
+    assert.equal(resultText(await bob.call('echo', { text: '4' })), '4');
+    assert.equal(server.of('tools/call').length, 4);
+    await until('the line of the refusal', () => gateway.accessLog().includes(' 429 '));
+    const line = gateway
+      .accessLog()
+      .split('\n')
+      .find((one) => one.includes(' 429 '));
+    assert.match(line ?? '', /policy=localRateLimit/);
+    assert.match(line ?? '', /rule="2 at once[^"]*, key jwt\.sub/);
+    assert.match(line ?? '', /place=\S*localRateLimit\[0\]/);
+    for (const session of [alice, again, bob]) await session.close();
+  });
+
+test('a modern client and a batch have the same share', async (t) => {
+  const { server, url, users } = await stage(t);
+  const headers = { authorization: `Bearer ${users.alice}` };
+  const modern = new RawModernClient(new URL(url), {}, headers);
+  for (const text of ['1', '2']) {
+    const { status } = await modern.post('tools/call', { name: 'echo', arguments: { text } });
+    assert.equal(status, 200);
+  }
+  const { status } = await modern.post('tools/call', { name: 'echo', arguments: { text: '3' } });
+  assert.equal(status, 429);
+  const session = await openSession(url, users.bob, { protocolVersion: '2025-03-26' });
+  const call = (id: number): object => ({
+    jsonrpc: '2.0',
+    id,
+    method: 'tools/call',
+    params: { name: 'echo', arguments: { text: String(id) } },
+  });
+  const batch = await fetch(url, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${users.bob}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-session-id': session.id,
+    },
+    body: JSON.stringify([call(1), call(2), call(3)]),
+  });
+  assert.equal(batch.status, 200);
+  const text = await batch.text();
+  assert.equal(text.match(/rate limit exceeded/g)?.length, 1, text);
+  assert.equal(server.of('tools/call').length, 4);
+  await session.close();
+});
