@@ -54,6 +54,12 @@ export interface HttpRequest {
 
   /** Adds a field to the access log line of this request (no secrets). */
   annotate(field: string, value: string | number): void;
+  /** Notes the MCP item that the request names, as its server calls it. */
+  uses?(item: {
+    readonly kind: 'tool' | 'prompt' | 'resource';
+    readonly target: string;
+    readonly name: string;
+  }): void;
   /** Names the decision behind a refusal in the access log; the first one counts. A place is below its policy. */
   decided(by: DecidedBy): void;
 }

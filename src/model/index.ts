@@ -1,5 +1,6 @@
 export type * from './model.ts';
 export type * from './describedApi.ts';
+export { accessFieldNames } from './accessFields.ts';
 export { defaults } from './defaults.ts';
 export { environmentVariable, secretVariables } from './environment.ts';
 export { joinEndpoints, type AddressLists } from './endpoints.ts';

@@ -463,7 +463,18 @@ export interface ProcessSettings {
    */
   readonly trustedProxies?: readonly string[];
   readonly accessLog: 'json' | 'text' | 'none';
+  /** Changes to the lines of the access log; absent: they have the fields that apply. */
+  readonly accessFields?: AccessFields;
   readonly upstream: UpstreamSettings;
+}
+
+/** Changes to the fields of the access log. */
+export interface AccessFields {
+  /** A CEL condition: only the requests for which it is true are logged. */
+  readonly filter?: string;
+  /** CEL expressions by the name of their field. */
+  readonly add?: Readonly<Record<string, string>>;
+  readonly remove?: readonly string[];
 }
 
 export interface FixedSettings {

@@ -26,6 +26,8 @@ import type { PolicyUse } from '../model/index.ts';
 import { ruleDecisions, type RuleDecision } from './rules/decisions.ts';
 import type { Rule } from './rules/schema.ts';
 
+export { endedCondition, endedFields } from './attributes/recordSchemas.ts';
+
 /**
  * Policy name → facts, in the order in which policies act on a request, with the reason for each place. Every list of
  * policies in the program is derived from this table, so no list can miss a policy. The run-time parts are in

@@ -51,6 +51,13 @@ export type {
   Trial,
 } from './policy.ts';
 export { expressionWork } from './attributes/evaluate.ts';
+export {
+  compileRecord,
+  type CompiledRecord,
+  type ComputedFields,
+  type RecordSettings,
+} from './attributes/recordFields.ts';
+export type { EndedRequest } from './attributes/endedRequest.ts';
 export { recordFilter } from './attributes/recordFilter.ts';
 export { LocalTokens } from './localRateLimit/localTokens.ts';
 export { StoredTokens } from './localRateLimit/storedTokens.ts';

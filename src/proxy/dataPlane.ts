@@ -18,6 +18,7 @@ import { RelayPort } from './relay/relayPort.ts';
 import { Relays, type RelayOptions } from './relay/relays.ts';
 import { ServerIdentities, type IdentityView } from './ports/serverIdentity.ts';
 import type { Decision, TrialRequest } from './contract.ts';
+import { noteFields } from './exchange/endedFields.ts';
 import { RequestObserver } from './requestObserver.ts';
 import { explain } from './trial/explain.ts';
 import { bindKey, Snapshot, type SnapshotTools } from './snapshot/snapshot.ts';
@@ -37,7 +38,10 @@ export interface DataPlaneOptions {
   readonly policyTools: SnapshotTools['policyTools'];
   readonly mcp: Pick<McpRuntime, 'backend' | 'retire' | 'ownerElsewhere' | 'isMovable'>;
   /** Opens the access log a model asks for; undefined for none. */
-  readonly openAccessLog: (kind: 'json' | 'text' | 'none') => AccessLog | undefined;
+  readonly openAccessLog: (
+    kind: 'json' | 'text' | 'none',
+    removed: readonly string[],
+  ) => AccessLog | undefined;
   /** The stream that records MCP operations; absent: nothing is recorded. */
   readonly audit?: Audit | undefined;
   /** Files and sockets the process may have open; the system says unless given. */
@@ -133,7 +137,7 @@ export class DataPlane {
   private readonly expressionErrors: ExpressionErrors;
   private readonly openFiles: number | undefined;
   private accessLog: AccessLog | undefined;
-  private accessLogKind: 'json' | 'text' | 'none' = 'none';
+  private accessLogForm = '';
   private limitsInUse: Limits = defaults.limits;
   private model: Model | undefined;
   private uses: Ready['uses'] = { destinations: new Set(), mcp: new Set() };
@@ -296,7 +300,7 @@ export class DataPlane {
     udp.commit();
     this.relays?.configure(limits, wanted);
     this.local?.configure(limits);
-    this.useAccessLog(model.process.accessLog);
+    this.useAccessLog(model.process);
     this.endpoints.retireOthers(uses.destinations);
     this.options.mcp.retire(uses.mcp);
     this.forgetStats(snapshot);
@@ -437,7 +441,11 @@ export class DataPlane {
       overload: this.overload,
       expressionFailed: (by, reason) => this.expressionErrors.note(by, reason),
       proxies: this.proxies,
-      observe: observer && ((exchange) => observer.observe(exchange)),
+      observe: (exchange) => {
+        const { record } = exchange.snapshot;
+        if (record !== undefined) noteFields(exchange, record);
+        observer?.observe(exchange);
+      },
       unread: (bytes) => this.unread.change(bytes),
       makeRoom: (open, most) => this.share.makeRoom(open, most),
     };
@@ -496,11 +504,14 @@ export class DataPlane {
     });
   }
 
-  private useAccessLog(kind: 'json' | 'text' | 'none'): void {
-    if (kind === this.accessLogKind) return;
-    this.accessLogKind = kind;
+  private useAccessLog({ accessLog: kind, accessFields }: Model['process']): void {
+    // An added field stands in place of the field of the same name.
+    const removed = [...(accessFields?.remove ?? []), ...Object.keys(accessFields?.add ?? {})];
+    const form = [kind, ...removed].join('\n');
+    if (form === this.accessLogForm) return;
+    this.accessLogForm = form;
     this.accessLog?.close();
-    this.accessLog = kind === 'none' ? undefined : this.options.openAccessLog(kind);
+    this.accessLog = kind === 'none' ? undefined : this.options.openAccessLog(kind, removed);
   }
 
   /** Routes come and go with configurations: what they counted must not grow for ever. */

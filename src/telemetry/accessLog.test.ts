@@ -26,6 +26,7 @@ const record: AccessRecord = {
   reason: undefined,
   decidedBy: undefined,
   extra: undefined,
+  added: undefined,
 };
 
 const write = (kind: 'json' | 'text', ...records: readonly AccessRecord[]): string[] => {
@@ -148,4 +149,45 @@ test('the kind none writes nothing', () => {
   log.write(record);
   log.close();
   assert.equal(destination.text, '');
+});
+
+test('added fields are the last of their line', () => {
+  const added = { tenant: 'blue "1"', n: 3, ok: true, list: ['a', { b: 1 }] };
+  const [line = ''] = write('json', { ...record, added });
+  assert.deepEqual(Object.entries(JSON.parse(line)).slice(-4), Object.entries(added));
+  assert.match(
+    write('text', { ...record, added })[0] ?? '',
+    / tenant="blue \\"1\\"" n=3 ok=true list="\[\\"a\\",\{\\"b\\":1\}\]" id=7a9f$/,
+  );
+});
+
+test('removed fields are in no form of the line, and an added field can stand in their place', () => {
+  const removed = ['host', 'client', 'subject', 'tool', 'traceId', 'policy', 'reason', 'path'];
+  const decidedBy = { policy: 'authorization', rule: 'r1' };
+  const lines = (kind: 'json' | 'text'): string => {
+    const destination = new MemoryDestination();
+    const log = createAccessLog(kind, { destination, removed });
+    log.write({ ...full, decidedBy, added: { path: '/hidden' } });
+    log.close();
+    return destination.lines.join('\n');
+  };
+  const line = JSON.parse(lines('json'));
+  assert.deepEqual(
+    removed.filter((name) => name in line),
+    ['path'],
+  );
+  assert.deepEqual([line.path, line.rule, line.items, line.durationMs], ['/hidden', 'r1', 3, 1.235]);
+  const text = lines('text');
+  for (const gone of [
+    'api.example',
+    '10.0.0.1',
+    'someone',
+    'echo',
+    '4bf92f',
+    'authorization',
+    'no answer',
+    '/v1',
+  ])
+    assert.ok(!text.includes(gone), `${gone} in ${text}`);
+  assert.match(text, / rule=r1 .*items=3 path=\/hidden id=7a9f$/);
 });

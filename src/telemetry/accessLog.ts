@@ -11,6 +11,8 @@ export interface AccessLogOptions {
   /** Told when lines had to be dropped. */
   readonly log?: Logger;
   readonly metrics?: Metrics;
+  /** Names of fields that lines do not have. */
+  readonly removed?: readonly string[];
 }
 
 /** A batch is one write: 16 KiB amortise it to nothing, a fifth of a second keeps `tail -f` alive. */
@@ -73,6 +75,9 @@ const jsonLine = (r: AccessRecord): string => {
   if (r.extra !== undefined)
     for (const [name, value] of Object.entries(r.extra))
       line += `,${json(name)}:${typeof value === 'number' ? jsonNumber(value) : json(redactText(value))}`;
+  if (r.added !== undefined)
+    for (const [name, value] of Object.entries(r.added))
+      line += `,${json(name)}:${typeof value === 'string' ? json(value) : JSON.stringify(value)}`;
   return `${line}}\n`;
 };
 
@@ -98,8 +103,42 @@ const textLine = (r: AccessRecord): string => {
   if (r.extra !== undefined)
     for (const [name, value] of Object.entries(r.extra))
       line += ` ${textValue(name)}=${textValue(redactText(String(value)))}`;
+  if (r.added !== undefined)
+    for (const [name, value] of Object.entries(r.added))
+      line += ` ${textValue(name)}=${textValue(typeof value === 'string' ? value : JSON.stringify(value))}`;
   return `${line} id=${textValue(r.requestId)}\n`;
 };
+
+/** Line makers without some fields. They cost more than the others, and only where fields are removed. */
+const without: Readonly<
+  Record<'json' | 'text', (removed: readonly string[]) => (r: AccessRecord) => string>
+> = {
+  json: (removed) => (r) => {
+    const line = JSON.parse(jsonLine({ ...r, added: undefined })) as Record<string, unknown>;
+    for (const name of removed) delete line[name];
+    return `${JSON.stringify({ ...line, ...r.added })}\n`;
+  },
+  // The first parts of a text line have fixed places.
+  text: (removed) => {
+    const gone = new Set(removed);
+    const unset = Object.fromEntries(
+      removed.map((name) => [name === 'traceId' ? 'traceparent' : name, fixed.has(name) ? '-' : undefined]),
+    );
+    return (r) =>
+      textLine({
+        ...r,
+        ...unset,
+        decidedBy: r.decidedBy && withoutNames(r.decidedBy, gone),
+        extra: r.extra && withoutNames(r.extra, gone),
+      });
+  },
+};
+
+/** Fields that every text line has. */
+const fixed: ReadonlySet<string> = new Set(['method', 'host', 'path', 'client', 'requestId']);
+
+const withoutNames = <T extends object>(fields: T, gone: ReadonlySet<string>): T =>
+  Object.fromEntries(Object.entries(fields).filter(([name]) => !gone.has(name))) as T;
 
 /**
  * The destination of access lines: in batches, and lines that the destination did not take are counted and warned
@@ -132,7 +171,9 @@ export const createAccessLog = (
 ): AccessLog => {
   if (kind === 'none') return { write: () => {}, close: () => {} };
   const sink = accessSink(options);
-  const format = kind === 'json' ? jsonLine : textLine;
+  const { removed = [] } = options;
+  const whole = kind === 'json' ? jsonLine : textLine;
+  const format = removed.length === 0 ? whole : without[kind](removed);
   return {
     write: (record) => sink.write(format(record)),
     close: () => sink.close(),

@@ -117,6 +117,8 @@ export interface AccessRecord {
   readonly reason: string | undefined;
   /** The policy and the rule that answered or refused the request, with their place in the configuration. */
   readonly decidedBy: DecidedBy | undefined;
+  /** Fields that the configuration adds: JSON data. */
+  readonly added: Readonly<Record<string, string | number | boolean | object>> | undefined;
   readonly extra: Readonly<Record<string, string | number>> | undefined;
 }
 

@@ -137,7 +137,8 @@ export class ServingProcess implements Plane {
         ...(this.store && { globalTokens: new StoredTokens(this.store, tokens) }),
       },
       audit: this.audit,
-      openAccessLog: (kind) => (kind === 'none' ? undefined : createAccessLog(kind, { log, metrics })),
+      openAccessLog: (kind, removed) =>
+        kind === 'none' ? undefined : createAccessLog(kind, { log, metrics, removed }),
       ...(options.socketsFor && { socketsFor: options.socketsFor }),
       ...(options.unbound === true && { socketsFor: () => [] }),
       ...(options.relay && { relay: options.relay }),

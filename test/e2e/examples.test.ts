@@ -292,6 +292,13 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     await session.close();
     assert.equal(readdirSync(join(folder, 'portcullis-pins')).length, 1);
   },
+  'examples/telemetry/access-log.yaml': async ({ gateway, ask, tools }) => {
+    await statusOf(ask('/nowhere', { headers: { 'x-tenant': 'blue', 'x-request-id': 'absent' } }));
+    const refused = await gateway.accessLine('absent');
+    assert.deepEqual([refused['status'], refused['tenant'], 'client' in refused], [404, 'blue', false]);
+    await tools();
+    await until('the line of a list', () => gateway.accessLog().includes('"call.methodName":"tools/list"'));
+  },
   'examples/audit/audit.yaml': async ({ gateway, folder }) => {
     const session = await openSession(`${gateway.url}/mcp`);
     await session.call('echo', { message: 'kept', customer: { name: 'Ada' }, details: [{ iban: 'XX00' }] });

@@ -1,4 +1,4 @@
-import { defaults, type Limits, type ProcessSettings } from '../../model/index.ts';
+import { defaults, type AccessFields, type Limits, type ProcessSettings } from '../../model/index.ts';
 import type { Overrides } from '../overrides.ts';
 import type { DocumentSettings } from '../schema/document.ts';
 import { buildAudit } from './audit.ts';
@@ -10,6 +10,7 @@ export function buildProcess(document: DocumentSettings, overrides: Overrides): 
   const config = document.config ?? {};
   const { fixed, headers, upstream } = defaults;
   const logFormat = config.logging?.format ?? fixed.logFormat;
+  const accessFields = buildAccessFields(document);
   const sessionKey = overrides.sessionKey ?? config.session?.key;
   return {
     fixed: {
@@ -46,6 +47,7 @@ export function buildProcess(document: DocumentSettings, overrides: Overrides): 
     },
     ...(config.trustedProxies === undefined ? {} : { trustedProxies: config.trustedProxies }),
     accessLog: config.logging?.accessLog ?? logFormat,
+    ...(accessFields && { accessFields }),
     upstream: {
       connectTimeoutMs: config.backend?.connectTimeout ?? upstream.connectTimeoutMs,
       poolIdleTimeoutMs: config.backend?.poolIdleTimeout ?? upstream.poolIdleTimeoutMs,
@@ -58,6 +60,21 @@ export function buildProcess(document: DocumentSettings, overrides: Overrides): 
       ...(overrides.zone === undefined ? {} : { zone: overrides.zone }),
     },
   };
+}
+
+/** Those of `frontendPolicies` go before those of `config`. */
+function buildAccessFields({ config, frontendPolicies }: DocumentSettings): AccessFields | undefined {
+  const own = config?.logging;
+  const policy = frontendPolicies?.accessLog ?? frontendPolicies?.logging;
+  const filter = policy?.filter ?? own?.filter;
+  const add = { ...own?.fields?.add, ...policy?.add };
+  const remove = [...new Set([...(own?.fields?.remove ?? []), ...(policy?.remove ?? [])])];
+  const fields = {
+    ...(filter !== undefined && { filter }),
+    ...(Object.keys(add).length > 0 && { add }),
+    ...(remove.length > 0 && { remove }),
+  };
+  return Object.keys(fields).length === 0 ? undefined : fields;
 }
 
 function buildLimits(document: DocumentSettings): Limits {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { logLevels } from '../../model/index.ts';
+import { accessFieldNames, logLevels } from '../../model/index.ts';
+import { endedCondition, endedFields } from '../../policies/facts.ts';
 import {
   choice,
   duration,
@@ -69,6 +70,24 @@ const logLevel = z.union([z.string(), z.array(z.string())]).transform((given, co
   return z.NEVER;
 });
 
+const accessFilter = endedCondition(
+  'CEL condition: only requests for which it is true have a line in the access log.',
+);
+const accessAdd = endedFields('CEL expressions of fields to add to lines of the access log, by name.');
+const { kept, line, noted } = accessFieldNames;
+const removable: ReadonlySet<string> = new Set([...line, ...noted]);
+const accessRemove = z
+  .array(
+    z.string().superRefine((name, context) => {
+      if (removable.has(name)) return;
+      const message = kept.some((each) => each === name)
+        ? 'every line has this field'
+        : `is no field of the access log; expected one of ${[...removable].join(', ')}`;
+      context.addIssue({ code: 'custom', message });
+    }),
+  )
+  .describe('Fields to leave out of lines of the access log.');
+
 const logging = fields(
   {
     level: logLevel.optional().describe('The least important messages that are still logged.'),
@@ -76,8 +95,12 @@ const logging = fields(
     accessLog: choice(['json', 'text', 'none'])
       .optional()
       .describe('Form of the access log (one line a request); that of the log where it is left out.'),
+    filter: accessFilter.optional(),
+    fields: fields({ add: accessAdd.optional(), remove: accessRemove.optional() })
+      .optional()
+      .describe('Changes to the fields of access log lines.'),
   },
-  ['filter', 'fields', 'database'],
+  ['database'],
 );
 
 const backend = fields({
@@ -357,7 +380,10 @@ export const processSchema = fields(
   error: 'is another name of workers: leave one of them out',
 });
 
-const loggingPolicy = fields({}, ['filter', 'add', 'remove', 'otlp', 'database']);
+const loggingPolicy = fields(
+  { filter: accessFilter.optional(), add: accessAdd.optional(), remove: accessRemove.optional() },
+  ['otlp', 'database'],
+);
 
 /** `frontendPolicies`: what holds for all traffic of clients. */
 export const frontendSchema = fields(
@@ -434,7 +460,7 @@ export const frontendSchema = fields(
       .describe('Connections of clients.'),
     accessLog: loggingPolicy
       .optional()
-      .describe('Changes to the access log; none are built yet, see config.logging.accessLog.'),
+      .describe('Changes to the access log; they go before those of config.logging.'),
     logging: loggingPolicy.optional().describe('Older name of accessLog.'),
     proxy: proxyProtocol
       .optional()
@@ -442,7 +468,13 @@ export const frontendSchema = fields(
     proxyProtocol: proxyProtocol.optional().describe('The same as proxy.'),
   },
   ['networkAuthorization', 'networkExtAuthz', 'connect', 'tracing'],
-).superRefine(({ proxy, proxyProtocol: same }, context) => {
+).superRefine(({ proxy, proxyProtocol: same, accessLog, logging: sameLog }, context) => {
+  if (accessLog !== undefined && sameLog !== undefined)
+    context.addIssue({
+      code: 'custom',
+      path: ['logging'],
+      message: 'is the same field as accessLog: keep one of them',
+    });
   if (proxy !== undefined && same !== undefined)
     context.addIssue({
       code: 'custom',

@@ -128,6 +128,7 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
     noteItem(x, item);
     if (own === undefined) return denied(unknownItemError(item));
     used = { kind: item.kind, name: own };
+    x.http.uses?.({ kind: item.kind, target: name, name: own });
     x.answer.concerns?.({ kind: item.kind, target: name, name: own, template: item.template });
     if (own !== item.name) edits.push({ ...item.span, replacement: JSON.stringify(own) });
     if (itemRules !== undefined) {

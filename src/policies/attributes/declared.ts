@@ -29,8 +29,8 @@ const proxy = (timings: Members): Declared =>
     route: object({ namespace: text, name: text, kind: text, rule: text }),
     requestProcessingDuration: notSent,
     upstreamDuration: notSent,
-    ...timings,
     responseProcessingDuration: absent('the answer has not been sent when policies run'),
+    ...timings,
   });
 
 const item = object({ name: text, target: text });
@@ -106,6 +106,47 @@ export const answerAttributes: Members = {
     grpcStatus: whole,
     body,
     bodyPrefix: body,
+  }),
+};
+
+const notLogged = absent('the audit stream records the contents of calls');
+
+/** Available when a request has ended, in fields of the access log and of spans. Values that do not apply are absent. */
+export const endedAttributes: Members = {
+  ...answerAttributes,
+  request: object({
+    method: text,
+    uri: text,
+    host: text,
+    scheme: text,
+    path: text,
+    pathAndQuery: text,
+    version: text,
+    headers: { kind: 'headers' },
+    startTime: text,
+    endTime: text,
+    body,
+    bodyPrefix: body,
+  }),
+  backend: object({ name: text, type: text, protocol: text }),
+  proxy: proxy({
+    requestProcessingDuration: time,
+    upstreamDuration: time,
+    responseProcessingDuration: time,
+  }),
+  mcp: object({
+    methodName: text,
+    sessionId: absent('session ids are credentials; the field mcp.session names the session'),
+    tool: object({
+      name: text,
+      target: text,
+      arguments: notLogged,
+      result: notLogged,
+      error: notLogged,
+    }),
+    prompt: item,
+    resource: item,
+    task: absent('the access log does not name tasks'),
   }),
 };
 

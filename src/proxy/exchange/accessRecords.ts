@@ -27,6 +27,7 @@ export function exchangeRecord(exchange: LiveExchange, bind: string, durationMs:
     reason: exchange.reason,
     decidedBy: exchange.decidedBy,
     extra: exchange.extra,
+    added: exchange.added,
   };
 }
 
@@ -59,4 +60,5 @@ export const refusalRecord = (
   reason,
   decidedBy: undefined,
   extra: undefined,
+  added: undefined,
 });

@@ -19,12 +19,15 @@ import {
   expressionWork,
   type ApiKeyHolder,
   type ChosenBackend,
+  type CompiledRecord,
+  type ComputedFields,
   type Exchange,
   type HostRewrite,
   type Identity,
   type Passage,
   type Trial,
 } from '../../policies/index.ts';
+import type { McpItem } from '../../mcp/index.ts';
 import type { HttpListener, Limits, ProcessSettings, Route } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { UpstreamConnection } from '../../upstream/index.ts';
@@ -170,6 +173,10 @@ export interface Compiled {
   readonly drop: DropTables;
   /** The listeners of a port, by their host names; `secure`: of connections under TLS. */
   bind(key: string, secure: boolean): HostTable<CompiledListener | NonHttpListener> | undefined;
+  /** Changes to the access log; absent: there are none. */
+  readonly record: CompiledRecord | undefined;
+  /** The head of the response is kept until the request has ended. */
+  readonly keepsResponse: boolean;
   /** The exchange is over. */
   leave(): void;
 }
@@ -242,6 +249,14 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   /** The policy that has answered or refused the request. */
   decidedBy: DecidedBy | undefined;
   extra: Record<string, string | number> | undefined;
+  /** The MCP item that the request names, as its server calls it. */
+  item: McpItem | undefined;
+  /** The head of the response, where the snapshot keeps it. */
+  responseLines: readonly HeaderLine[] | undefined;
+  /** Fields of the access log line that expressions have computed. */
+  added: ComputedFields | undefined;
+  /** The filter of the access log leaves the request out. */
+  unlogged = false;
 
   /** Ends what works on the answer (an upstream request) when the client leaves or time is up. */
   cancel: ((why?: GatewayError) => void) | undefined;
@@ -272,6 +287,10 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
 
   annotate(field: string, value: string | number): void {
     (this.extra ??= {})[field] = value;
+  }
+
+  uses(item: McpItem): void {
+    this.item = item;
   }
 
   decided(by: DecidedBy): void {

@@ -61,6 +61,7 @@ export function localHead(
 ): string {
   const edits = exchange.pendingResponseEdits;
   const edited = edits === undefined || edits.empty ? headers : edits.apply(headers);
+  if (exchange.snapshot.keepsResponse) exchange.responseLines = edited;
   const lines = edited.filter(([name]) => !wireOwned.has(name.toLowerCase()));
   const server =
     exchange.snapshot.settings.headers.server &&

@@ -214,6 +214,7 @@ export class Forward implements ExchangeHandler, Waiter, BodyConsumer {
       if (head.status === 204 || (exchange.head.http10 && head.chunked)) table = drop.responseNewFraming;
     }
     const edits = exchange.pendingResponseEdits;
+    if (exchange.snapshot.keepsResponse) exchange.responseLines = edits?.apply(head.lines()) ?? head.lines();
     const out =
       answerLine(head) +
       renderFields(head, table, edits) +

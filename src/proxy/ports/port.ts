@@ -316,7 +316,7 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
       exchange.responseBytes,
     );
     if (exchange.error !== undefined) this.count(exchange.error);
-    this.tools.accessLog()?.write(exchangeRecord(exchange, this.key, ms));
+    if (!exchange.unlogged) this.tools.accessLog()?.write(exchangeRecord(exchange, this.key, ms));
   }
 
   refused(

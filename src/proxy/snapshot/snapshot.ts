@@ -12,8 +12,10 @@ import { policyHosts } from '../forward/policyHosts.ts';
 import { GatewayError } from '../../errors.ts';
 import { messageOf } from '../../errorText.ts';
 import {
+  compileRecord,
   policyOrder,
   policyTable,
+  type CompiledRecord,
   type Forwarding,
   type Hosts,
   type PolicyTools,
@@ -77,6 +79,8 @@ export class Snapshot implements Compiled {
   readonly model: Model;
   readonly settings: ProcessSettings;
   readonly drop: DropTables;
+  readonly record: CompiledRecord | undefined;
+  readonly keepsResponse: boolean;
   readonly routes: readonly CompiledRoute[];
   readonly tcpRoutes: CompiledBinds['tcpRoutes'];
   private readonly binds: CompiledBinds['binds'];
@@ -90,6 +94,10 @@ export class Snapshot implements Compiled {
     this.model = model;
     this.settings = model.process;
     this.drop = dropTables(model.process.headers);
+    const { accessFields } = model.process;
+    if (accessFields !== undefined && model.process.accessLog !== 'none')
+      this.record = compileRecord(accessFields, 'accessLog');
+    this.keepsResponse = this.record?.readsResponse === true;
     this.steps = compiler.steps;
     this.routes = compiler.routes;
     ({

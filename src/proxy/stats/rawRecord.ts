@@ -41,4 +41,5 @@ export const rawRecord = (record: RawRecord): AccessRecord => ({
   reason: record.reason,
   decidedBy: undefined,
   extra: undefined,
+  added: undefined,
 });
