@@ -24,6 +24,8 @@ export interface HttpRequest {
   readonly scheme: 'http' | 'https';
   /** `scheme`, raised to https where X-Forwarded-Proto says that a proxy in front ended TLS: for addresses to show. */
   readonly shownScheme: 'http' | 'https';
+  /** `authority`, or the host and port that a trusted proxy was asked for: for addresses to show. */
+  readonly shownAuthority: string;
   /** `HTTP/2.0`, `HTTP/1.1` or `HTTP/1.0`. */
   readonly version: string;
   readonly remoteAddress: string;

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { forwardedClient, forwardedScheme, type ForwardedClient } from './forwardedFor.ts';
+import {
+  forwardedClient,
+  forwardedHost,
+  forwardedScheme,
+  lastHop,
+  type ForwardedClient,
+} from './forwardedFor.ts';
 import { networks } from './networks.ts';
 
 const trusted = networks(['10.0.0.0/8', '2001:db8:ffff::/48']);
@@ -58,4 +64,42 @@ test('the last proxy says the scheme', () => {
   assert.equal(forwardedScheme('https, http'), 'http');
   for (const value of [undefined, '', 'ws', 'https,', 'javascript'])
     assert.equal(forwardedScheme(value), undefined);
+});
+
+test('the host is the one that the last proxy tells, if it is one', () => {
+  assert.equal(forwardedHost('a.test'), 'a.test');
+  assert.equal(forwardedHost('evil.test, Gw.Example.com:8443'), 'gw.example.com:8443');
+  assert.equal(forwardedHost('[2001:db8::7]:443'), '[2001:db8::7]:443');
+  for (const value of [
+    undefined,
+    '',
+    'a.test,',
+    'a b',
+    'a/b',
+    'a@b',
+    '"a"',
+    'a:x',
+    'a:123456',
+    `${'a'.repeat(300)}`,
+  ])
+    assert.equal(forwardedHost(value), undefined, value ?? '-');
+});
+
+test('the last element of Forwarded tells its scheme and host', () => {
+  assert.deepEqual(lastHop('for=a;host=x, For="[::1]:80" ; Host="gw.test:1";PROTO=https'), {
+    host: 'gw.test:1',
+    proto: 'https',
+  });
+  assert.deepEqual(lastHop('proto=http'), { proto: 'http' });
+  for (const value of [
+    undefined,
+    '',
+    'host',
+    'host=',
+    'host="a',
+    'host=a b;proto=https',
+    ';;',
+    'for="a\\"";host=b',
+  ])
+    assert.deepEqual(lastHop(value), {}, value ?? '-');
 });

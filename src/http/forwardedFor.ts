@@ -55,3 +55,32 @@ export function forwardedScheme(value: string | undefined): 'http' | 'https' | u
     .toLowerCase();
   return last === 'http' || last === 'https' ? last : undefined;
 }
+
+/** The host, and the port where there is one, that the last proxy says it was asked for; undefined for other texts. */
+export function forwardedHost(value: string | undefined): string | undefined {
+  const last = value
+    ?.slice(value.lastIndexOf(',') + 1)
+    .trim()
+    .toLowerCase();
+  return last !== undefined && /^(?:[a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/.test(last)
+    ? last
+    : undefined;
+}
+
+const pair = /[; \t]*([\w-]+)=(?:([^\s",;]+)|"([^"\\]*)")[ \t]*(?=;|$)/y;
+
+/** The parameters `proto` and `host` of the last element of `Forwarded` (RFC 7239 §4). Nothing for other texts. */
+export function lastHop(value: string | undefined): { readonly proto?: string; readonly host?: string } {
+  if (value === undefined) return {};
+  // A comma in quotes would be part of no host and of no scheme.
+  const last = value.slice(value.lastIndexOf(',') + 1).trim();
+  const found: { proto?: string; host?: string } = {};
+  pair.lastIndex = 0;
+  while (pair.lastIndex < last.length) {
+    const [, name = '', token, quoted] = pair.exec(last) ?? [];
+    if (name === '') return {};
+    const key = name.toLowerCase();
+    if (key === 'proto' || key === 'host') found[key] = token ?? quoted ?? '';
+  }
+  return found;
+}

@@ -25,7 +25,13 @@ export {
 export { lastChunk, requestFields, responseText, switchText, trailerFields } from './http2Message.ts';
 export { COMPLETE, INCOMPLETE, parseRequest, parseResponse, refusal, type HeadLimits } from './parse.ts';
 export { FairShare, longestIdleOfLargest, type Held, type LargestHolder } from './fairShare.ts';
-export { forwardedClient, forwardedScheme, type ForwardedClient } from './forwardedFor.ts';
+export {
+  forwardedClient,
+  forwardedHost,
+  forwardedScheme,
+  lastHop,
+  type ForwardedClient,
+} from './forwardedFor.ts';
 export { LineSplitter, type LargeLine, type LineReader } from './lineSplitter.ts';
 export { idempotentMethods } from './methods.ts';
 export { networkOf } from './network.ts';

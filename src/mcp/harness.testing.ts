@@ -253,6 +253,7 @@ function adaptRequest(incoming: IncomingMessage, notes: Map<string, string | num
     authority,
     scheme: 'http',
     shownScheme: 'http',
+    shownAuthority: 'gateway.test',
     version: `HTTP/${incoming.httpVersion}`,
     remoteAddress: incoming.socket.remoteAddress ?? '',
     remotePort: incoming.socket.remotePort ?? 0,

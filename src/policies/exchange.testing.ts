@@ -67,6 +67,7 @@ export class FakeExchange implements Exchange {
       host: host.replace(/:\d+$/, ''),
       authority: host,
       scheme,
+      shownAuthority: host,
       shownScheme:
         scheme === 'https' || lines.some(([name, value]) => name === 'x-forwarded-proto' && value === 'https')
           ? 'https'

@@ -59,6 +59,7 @@ export {
 } from './attributes/recordFields.ts';
 export type { EndedRequest } from './attributes/endedRequest.ts';
 export { recordFilter } from './attributes/recordFilter.ts';
+export { pageAccess } from './cors/pageAccess.ts';
 export { LocalTokens } from './localRateLimit/localTokens.ts';
 export { StoredTokens } from './localRateLimit/storedTokens.ts';
 export { affinityKey, type AffinityKey } from './sessionAffinity/index.ts';

@@ -216,6 +216,8 @@ export interface Steps {
     name: string,
     resourcePath: string,
   ): Reply | undefined | Promise<Reply | undefined>;
+  /** Equal texts: the documents of `onWellKnown` without a resource path are equal, too. */
+  readonly wellKnownKey?: string;
   /** The reason why this caller may not use the item, or without a call: not see it; undefined allows it. */
   refuseMcpItem?(exchange: Exchange, item: McpItem, call?: ItemCall): ItemRefusal | undefined;
   /**

@@ -343,7 +343,7 @@ export const processSchema = fields(
       .max(1_024)
       .optional()
       .describe(
-        'Addresses and networks of the proxies in front: from them alone X-Forwarded-For, X-Forwarded-Proto and the PROXY protocol tell of the client.',
+        'Addresses and networks of the proxies in front: from them alone X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host, Forwarded and the PROXY protocol tell of the client.',
       ),
     workers,
     workerThreads: workers.describe('Another name of workers.'),

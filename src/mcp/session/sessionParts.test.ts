@@ -50,6 +50,7 @@ function allowed({ host, origin, local }: OriginCase, strict: boolean): boolean 
     host,
     scheme: 'http',
     shownScheme: 'http',
+    shownAuthority: 'gateway.test',
     localAddress: local,
     header: (name: string) => (name === 'origin' ? origin : undefined),
   };

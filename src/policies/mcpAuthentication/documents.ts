@@ -20,7 +20,9 @@ export interface ResourcePlace {
 export function originOf(exchange: Exchange, configured: unknown): string {
   const resource = typeof configured === 'string' ? URL.parse(configured) : null;
   if (resource !== null) return resource.origin;
-  return `${exchange.request.shownScheme}://${exchange.request.authority}`;
+  const { shownScheme: scheme, shownAuthority: authority } = exchange.request;
+  // The usual port is no part of an origin (RFC 6454 §6.1), and clients compare addresses as text.
+  return `${scheme}://${authority.replace(scheme === 'https' ? /:443$/ : /:80$/, '')}`;
 }
 
 /** RFC 9728 §3.1: the well-known part stands before the path of the resource. */

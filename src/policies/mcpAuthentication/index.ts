@@ -71,6 +71,10 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
           return unlessRead(exchange) ?? issuerDocument(metadata, first);
         return undefined;
       },
+      wellKnownKey: JSON.stringify([
+        issuers.map(({ issuer, audiences, provider: make }) => [issuer, audiences, make]),
+        settings.resourceMetadata,
+      ]),
       ...(refusalOfItem === undefined ? {} : { refuseMcpItem: refusalOfItem, itemsByIdentity }),
       ...(explain === undefined ? {} : { explain }),
       problem: () => authenticator.problem(),

@@ -140,6 +140,8 @@ export interface CompiledRoute {
   /** As the model has it; absent where it takes what no route matches. */
   readonly of: Route | undefined;
   readonly onWellKnown: readonly Step<'onWellKnown'>[];
+  /** Routes with the same text have the same documents without a resource path. */
+  readonly wellKnownKey: string;
   readonly refuseMcpItem: readonly Step<'refuseMcpItem'>[];
   readonly countMcpCall: readonly Step<'countMcpCall'>[];
   /** Each of them looks at nothing but the item and the identity. */

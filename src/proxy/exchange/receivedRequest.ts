@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { GatewayError } from '../../errors.ts';
 import {
   forwardedClient,
+  forwardedHost,
   forwardedScheme,
+  lastHop,
   type ClientCertificate,
   type ForwardedClient,
   type Head,
@@ -78,7 +80,8 @@ export abstract class ReceivedRequest {
     const { trustedProxies } = port;
     if (trustedProxies?.has(remoteAddress) !== true) return;
     this.forwarded = forwardedClient(head.get('x-forwarded-for') ?? '', remoteAddress, trustedProxies);
-    this.forwardedScheme = forwardedScheme(head.get('x-forwarded-proto'));
+    this.forwardedScheme =
+      forwardedScheme(head.get('x-forwarded-proto')) ?? forwardedScheme(lastHop(head.get('forwarded')).proto);
   }
 
   get scheme(): 'http' | 'https' {
@@ -90,6 +93,16 @@ export abstract class ReceivedRequest {
     // Every client can write the header, so it may only raise the scheme: an https address leads to nowhere less
     // safe.
     return this.scheme === 'https' || this.header('x-forwarded-proto') === 'https' ? 'https' : 'http';
+  }
+
+  get shownAuthority(): string {
+    // Every client can write the headers, and an address of its choice would lead other readers astray.
+    if (this.forwarded === undefined) return this.authority;
+    return (
+      forwardedHost(this.header('x-forwarded-host')) ??
+      forwardedHost(lastHop(this.header('forwarded')).host) ??
+      this.authority
+    );
   }
 
   get clientCertificate(): ClientCertificate | undefined {

@@ -6,8 +6,8 @@ type Answer = Reply | Promise<Reply | undefined>;
 
 /**
  * The route whose policies answer `/.well-known/<name><resource path>` (RFC 8615; RFC 9728 §3.1): the one that serves
- * the resource path, or, for the bare form, the first of the host that has such a document. A route that matches the
- * well-known path itself by more than a catch-all keeps it.
+ * the resource path. The bare form belongs to the route that serves `/`, or else to the routes of the host, if their
+ * documents are all equal. A route that matches the well-known path itself by more than a catch-all keeps it.
  */
 export function wellKnownRoute(
   exchange: LiveExchange,
@@ -32,10 +32,23 @@ export function wellKnownRoute(
     }
     return false;
   };
+  const isBare = rest === undefined || rest === '/';
   const route =
-    rest === undefined || rest === '/'
+    listener.router.findByPath(exchange.host, rest ?? '/', answers) ??
+    (isBare && !isAmbiguous(exchange.host, listener)
       ? listener.router.findAny(exchange.host, answers)
-      : listener.router.findByPath(exchange.host, rest, answers);
+      : undefined);
   if (route === undefined || answer === undefined || answering === undefined) return undefined;
   return { route, answer, step: answering };
+}
+
+/** Have two routes of the host different documents? A client must not log in for another resource. */
+function isAmbiguous(host: string, { router }: CompiledListener): boolean {
+  let key: string | undefined;
+  const other = router.findAny(host, ({ onWellKnown, wellKnownKey }) => {
+    if (onWellKnown.length === 0) return false;
+    key ??= wellKnownKey;
+    return key !== wellKnownKey;
+  });
+  return other !== undefined;
 }

@@ -20,6 +20,7 @@ import {
   type Hosts,
   type PolicyTools,
   type Steps,
+  pageAccess,
 } from '../../policies/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { BackendTools } from '../forward/backendTools.ts';
@@ -273,17 +274,21 @@ class Compiler {
       return this.closed(bind, listener, of, error);
     }
     this.steps.push(...all);
+    const open = of && pageAccess(policies, servesMcp(of));
+    // Before every policy that refuses callers: a preflight carries no credentials.
+    if (open !== undefined) prepared = [open, ...prepared];
     const onResponse = pickSteps(prepared, 'onResponse');
     const route: CompiledRoute = {
       onRequest: pickSteps(prepared, 'onRequest'),
       onResponse: onResponse.length === 0 ? undefined : onResponse,
-      relays: of?.backends.some(({ kind }) => kind === 'mcp') === true ? this.tools.relays : undefined,
+      relays: of !== undefined && servesMcp(of) ? this.tools.relays : undefined,
       serve,
       stats: this.tools.stats(bind, listener, name),
       name,
       listener,
       of,
       onWellKnown: pickSteps(prepared, 'onWellKnown'),
+      wellKnownKey: prepared.map((steps) => steps.wellKnownKey ?? '').join('\n'),
       refuseMcpItem: pickSteps(prepared, 'refuseMcpItem'),
       countMcpCall: pickSteps(prepared, 'countMcpCall'),
       itemsByIdentity: prepared.every((steps) => !steps.refuseMcpItem || steps.itemsByIdentity === true),
@@ -318,6 +323,7 @@ class Compiler {
       listener,
       of,
       onWellKnown: [],
+      wellKnownKey: '',
       refuseMcpItem: [],
       countMcpCall: [],
       itemsByIdentity: true,
@@ -327,6 +333,8 @@ class Compiler {
     return route;
   }
 }
+
+const servesMcp = ({ backends }: Route): boolean => backends.some(({ kind }) => kind === 'mcp');
 
 const notFound: CompiledRoute['serve'] = (exchange) => exchange.fail(new GatewayError('route_not_found'));
 
