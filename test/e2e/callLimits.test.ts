@@ -59,7 +59,7 @@ for (const workers of ['1', '2'])
     });
     assert.equal(refused.status, 429);
     assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/);
-    assert.match((await answerOf(await refused.text())).error?.message ?? '', /rate limit exceeded/);
+    assert.match(answerOf(await refused.text()).error?.message ?? '', /rate limit exceeded/);
     // Neither another tool, nor a list, nor another user shares the bucket.
     assert.equal(resultText(await alice.call('search')), 'found');
     for (let asked = 0; asked < 3; asked++) assert.ok((await alice.request('tools/list')).result);

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { findOperatorSecret } from '../../src/admin/index.ts';
+import { ShownSecrets } from './shownSecrets.testing.ts';
 import { markedProcesses, markName, type ProcessView } from './processes.testing.ts';
 import { until } from '../../src/until.testing.ts';
 
@@ -64,7 +65,7 @@ export interface GatewayProcess extends AsyncDisposable {
   accessLine(requestId: string): Promise<Record<string, unknown>>;
   /**
    * Ends it by SIGTERM where it still runs.
-   * @throws AssertionError when it does not end with exit code 0 or leaves a process behind
+   * @throws AssertionError when it does not end with exit code 0, leaves a process behind, or has shown a secret
    */
   stop(): Promise<void>;
 }
@@ -108,7 +109,10 @@ export async function startGateway(yaml: string, options: GatewayOptions = {}): 
       [markName]: mark,
     },
   });
-  const gateway = new Running(child, directory, file, mark);
+  const at = options.args?.indexOf('-f') ?? -1;
+  const read = options.args === undefined ? file : at < 0 ? undefined : options.args[at + 1];
+  const secrets = new ShownSecrets(read, { ...process.env, ...options.env });
+  const gateway = new Running(child, directory, file, mark, secrets);
   try {
     await gateway.becomeReady();
   } catch (error) {
@@ -130,10 +134,12 @@ class Running implements GatewayProcess {
   private readonly child: ChildProcess;
   private readonly directory: string;
   private readonly mark: string;
+  private readonly secrets: ShownSecrets;
   private readonly written = { out: '', err: '' };
   private version = 0;
 
-  constructor(child: ChildProcess, directory: string, file: string, mark: string) {
+  constructor(child: ChildProcess, directory: string, file: string, mark: string, secrets: ShownSecrets) {
+    this.secrets = secrets;
     this.child = child;
     this.directory = directory;
     this.file = file;
@@ -238,6 +244,7 @@ class Running implements GatewayProcess {
   }
 
   async stop(): Promise<void> {
+    const dump = await this.lastDump();
     try {
       this.signal('SIGTERM');
       const exit = await this.exited;
@@ -245,8 +252,23 @@ class Running implements GatewayProcess {
       await Promise.race([this.ended, delay(5_000, undefined, { ref: false })]);
       assert.deepEqual(exit, { code: 0, signal: null }, this.written.err);
       assert.deepEqual(markedProcesses(this.mark), [], 'a process is left');
+      this.secrets.check('/config_dump', dump);
+      this.secrets.check('the log', this.written.err);
+      this.secrets.check('the access log', this.written.out);
+      this.secrets.checkFiles();
     } finally {
       await this.kill();
+    }
+  }
+
+  /** The dump before the end; empty where nobody answers. */
+  private async lastDump(): Promise<string> {
+    if (!this.admin.startsWith('http')) return '';
+    try {
+      const signal = AbortSignal.timeout(2_000);
+      return await (await fetch(`${this.admin}/config_dump`, { signal })).text();
+    } catch {
+      return '';
     }
   }
 
