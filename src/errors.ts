@@ -344,6 +344,22 @@ export const catalogue = {
     'backendAuth could not get a credential: the authorization server was not reached, refused the gateway, or gave an answer without a token. The log has the address and the OAuth error. The gateway sends nothing to the backend.',
     -32603,
   ),
+  mcp_caller_value_missing: entry(
+    'client',
+    401,
+    'no',
+    'the caller has no value for a variable of the server',
+    'The environment of a stdio target has a variable with a claim or a header of the caller (env), and the request has no such text. The message names the target, the variable, and the claim or header. The gateway starts no child for this caller.',
+    -32603,
+  ),
+  mcp_user_required: entry(
+    'client',
+    401,
+    'no',
+    'the server needs a caller with an identity',
+    'The stdio target has scope: user, so each user has a child, and the request has no proven identity. Add a policy that authenticates callers, such as mcpAuthentication in strict mode.',
+    -32603,
+  ),
   keys_unavailable: entry(
     'gateway',
     503,

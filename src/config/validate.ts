@@ -36,7 +36,7 @@ export function validate(tree: Tree, file: string): Checked {
 /** A copy in which scalars of the wrong type are replaced by what their text means; undefined where there are none. */
 function mend(value: unknown, issues: readonly z.core.$ZodIssue[], tree: Tree): unknown {
   const changes: { path: Path; to: unknown }[] = [];
-  for (const issue of issues) {
+  for (const issue of issues.flatMap(alternatives)) {
     if (issue.code !== 'invalid_type') continue;
     const path = issue.path as Path;
     const to = reading(issue.expected, path, valueAt(value, path), tree);
@@ -51,6 +51,13 @@ function mend(value: unknown, issues: readonly z.core.$ZodIssue[], tree: Tree): 
       (parent as Record<string | number, unknown>)[key] = to;
   }
   return copy;
+}
+
+/** A field that takes a text or a map takes the text that a plain scalar is written with. */
+function alternatives(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] {
+  if (issue.code !== 'invalid_union') return [issue];
+  const text = issue.errors.flat().find((one) => one.code === 'invalid_type' && one.expected === 'string');
+  return text?.path.length === 0 ? [{ ...text, path: issue.path }] : [];
 }
 
 function reading(expected: string, path: Path, value: unknown, tree: Tree): unknown {

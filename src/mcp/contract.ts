@@ -107,6 +107,15 @@ export interface Reach {
   readonly settings?: McpTarget;
 }
 
+/** The values of environment variables that a child process gets for this caller. Never for a log. */
+export interface ChildEnvironment {
+  readonly values: Readonly<Record<string, string>>;
+  /** Tells these values from others, and gives nothing of them away. */
+  readonly digest: string;
+  /** The end of the first value that ends, in milliseconds since the epoch; absent where none says. */
+  readonly expiresAt?: number;
+}
+
 /**
  * All that rules about items look at, beside the item: while both are the same objects, the rules decide alike on every
  * item.
@@ -132,6 +141,12 @@ export interface Caller {
   readonly reach?: (target: string) => Reach | undefined;
   /** `reach` answers every caller alike, and is the same function until the configuration changes. */
   readonly reachesAlike?: boolean;
+  /**
+   * The values of the caller for a target that runs as a child process; undefined for targets whose children are alike
+   * for all callers. Absent where all are.
+   * @throws GatewayError mcp_caller_value_missing, backend_login_required, backend_auth_failed, policy_failed
+   */
+  readonly environment?: (target: string) => ChildEnvironment | undefined;
   /**
    * The time that a call may take without progress, in milliseconds, by the policies of the route; absent where they do not say.
    */

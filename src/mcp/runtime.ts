@@ -72,6 +72,7 @@ const useOf = ({ name }: McpTarget, session: Session, caller: Caller): TargetUse
     if (reach === undefined) throw new Error('the target has no compiled destination');
     return reach;
   },
+  environment: () => caller.environment?.(name),
 });
 
 /** Period of the one timer of this room, in milliseconds. */
@@ -111,6 +112,7 @@ export class McpRuntime {
       version: options.version ?? '0',
       idleMs: options.sessionTtlMs,
       ...(options.onGroup && { onGroup: options.onGroup }),
+      onReplaced: (name) => this.mcpMetrics.replaced(name),
       onRestart: (name) => this.mcpMetrics.restarted(name),
       onTaken: (name) => this.mcpMetrics.taken(name),
     });

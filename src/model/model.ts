@@ -439,9 +439,21 @@ export interface StdioTarget extends CallTimeouts {
   readonly resume?: false;
   /** The server keeps nothing of its own: another gateway may begin a session with it anew, for a client that goes on. */
   readonly stateless?: true;
-  /** `shared`: a single child serves all requests of a backend without sessions. Absent: each session has its own. */
-  readonly scope?: 'shared';
+  /**
+   * `shared`: a single child serves all requests of a backend without sessions. `user`: the sessions of a principal share
+   * a child. Absent: each session has its own.
+   */
+  readonly scope?: 'shared' | 'user';
+  /** Environment variables whose values belong to the caller, by name; beside `env`. Absent: there are none. */
+  readonly injected?: Readonly<Record<string, InjectedValue>>;
 }
+
+/** The source of an environment variable that differs between callers. */
+export type InjectedValue =
+  | { readonly kind: 'claim'; readonly claim: string }
+  | { readonly kind: 'header'; readonly header: string }
+  /** The policies put the value into the `Authorization` of a request, as a bearer token. */
+  | { readonly kind: 'exchange'; readonly policies: readonly PolicyUse[] };
 
 /** `off`, a TCP address, or a unix socket. */
 export type ListenAddress =

@@ -207,6 +207,7 @@ export function decisionsOf(policy: PolicyUse): readonly RuleDecision[] {
 const member = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 
+export { valueExchange } from './backendAuth/valueExchange.ts';
 export { oneOf } from './fields/crdRules.ts';
 export type { ClusterForm, CrdRule, PolicyFacts, PolicyPlace } from './policyFacts.ts';
 export { mcpRuleRules, ruleRules } from './rules/crdRules.ts';

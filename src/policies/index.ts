@@ -50,6 +50,7 @@ export type {
   TokenStore,
   Trial,
 } from './policy.ts';
+export { expiryOf } from './backendAuth/claims.ts';
 export { expressionWork } from './attributes/evaluate.ts';
 export {
   compileRecord,

@@ -259,6 +259,37 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     assert.equal((await session.send('POST', { id: 9, method: 'tools/call', params })).status, 429);
     await session.close();
   },
+  'examples/mcp/userChildren.yaml': async ({ gateway, member, guest }) => {
+    const open = (token: string, github: string): ReturnType<typeof openSession> =>
+      openSession(`${gateway.url}/mcp`, token, {
+        fetch: (url, init) => {
+          const headers = new Headers(init?.headers);
+          headers.set('x-github-token', github);
+          return fetch(url, { ...init, headers });
+        },
+      });
+    const sessions = await Promise.all([
+      open(member, 'github-of-member'),
+      open(member, 'github-of-member'),
+      open(guest, 'github-of-guest'),
+    ]);
+    const environments = await Promise.all(
+      sessions.map(
+        async (session) => JSON.parse(resultText(await session.call('get-env')) ?? '{}') as object,
+      ),
+    );
+    const values = environments.map((one) => Object.entries(one));
+    const own = (index: number, name: string): unknown =>
+      values[index]?.find(([variable]) => variable === name)?.[1];
+    assert.deepEqual(
+      [0, 1, 2].map((index) => own(index, 'GITHUB_TOKEN')),
+      ['github-of-member', 'github-of-member', 'github-of-guest'],
+    );
+    assert.equal(own(0, 'USER_NAME'), own(1, 'USER_NAME'));
+    assert.notEqual(own(0, 'USER_NAME'), own(2, 'USER_NAME'));
+    assert.equal(await gateway.metric('portcullis_mcp_children'), 2);
+    await Promise.all(sessions.map((session) => session.close()));
+  },
   'examples/mcp/openapi.yaml': async ({ gateway, guest }) => {
     const session = await openSession(`${gateway.url}/mcp`, guest);
     const { result } = await session.request('tools/list');

@@ -4,8 +4,10 @@ import {
   fileFieldNames,
   fileFields,
   isWrittenAsChild,
+  stdioWithExchange,
   targetName,
 } from '../../mcp/targets/facts.ts';
+import { valueExchange } from '../../policies/facts.ts';
 import { choice, duration, fields, oneOf } from '../../schema/index.ts';
 import { targetPolicies } from './backendPolicies.ts';
 import { mcpView } from './mcpView.ts';
@@ -14,6 +16,9 @@ const target = oneOf(
   fields({
     name: targetName,
     ...fileFields,
+    stdio: stdioWithExchange(valueExchange)
+      .optional()
+      .describe(fileFields.stdio.description ?? ''),
     policies: targetPolicies
       .optional()
       .describe(

@@ -102,10 +102,10 @@ export function keyOf(settings: McpBackend, caller: Caller, meta: RequestMeta): 
 }
 
 /** Callers with equal credentials for the targets are equal to them. */
-function anonymousCaller(settings: McpBackend, { reach }: Caller): readonly string[] {
+function anonymousCaller(settings: McpBackend, { reach, environment }: Caller): readonly string[] {
   const reaches = settings.targets.map(({ name }) => {
     const found = reach?.(name);
-    return found && [found.path, found.authority, found.headers];
+    return [found && [found.path, found.authority, found.headers], environment?.(name)?.digest];
   });
   return ['anonymous', createHash('sha256').update(JSON.stringify(reaches)).digest('hex')];
 }

@@ -44,6 +44,7 @@ export interface LiveCounts {
 export class McpMetrics {
   private readonly cells = new Map<string, Map<string, CallStats>>();
   private readonly restarts: { add(labels: Labels): void };
+  private readonly replacements: { add(labels: Labels): void };
   private readonly takes: { add(labels: Labels): void };
   private readonly hiddenItems: { add(labels: Labels): void };
   private readonly changes: { add(labels: Labels): void };
@@ -63,6 +64,11 @@ export class McpMetrics {
     this.restarts = metrics.counter(
       'mcp_child_restarts_total',
       'Restarts of stdio targets, and sessions with remote ones begun again, within a live session.',
+      ['target'],
+    );
+    this.replacements = metrics.counter(
+      'mcp_child_replacements_total',
+      'Children of stdio targets that were replaced, because a value of their caller changed or expired.',
       ['target'],
     );
     this.takes = metrics.counter(
@@ -133,6 +139,10 @@ export class McpMetrics {
 
   restarted(target: string): void {
     this.restarts.add({ target });
+  }
+
+  replaced(target: string): void {
+    this.replacements.add({ target });
   }
 
   taken(target: string): void {

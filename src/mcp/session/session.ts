@@ -250,7 +250,7 @@ export class Session implements TargetListener, Evictable, MessageContext {
 
   /** A request of the session is being served: notes how targets are reached for its caller, and what the caller may know. */
   attachCaller(caller: Caller, { view }: Pick<Naming, 'view'>): void {
-    const { reach, reachesAlike } = caller;
+    const { reach, reachesAlike, environment } = caller;
     const itemRules = ItemRules.of(caller, view);
     this.itemView = view;
     this.ruled = itemRules !== undefined;
@@ -259,6 +259,7 @@ export class Session implements TargetListener, Evictable, MessageContext {
     this.reached = reachesAlike === true ? reach : undefined;
     for (const target of this.targets.values()) {
       if (!isReached && target.use !== undefined) this.reachFor(target, reach);
+      if (environment !== undefined && target.inject !== undefined) this.injectFor(target, environment);
       if (target.awaitsCaller === true) target.attended?.(this.knownTo(itemRules, target));
     }
     this.federation?.attachCaller(caller);
@@ -266,9 +267,23 @@ export class Session implements TargetListener, Evictable, MessageContext {
 
   /** A target without a credential for the caller fails the caller's calls; the others serve them. */
   private reachFor(target: TargetConnection, reach: NonNullable<Caller['reach']>): void {
-    try {
+    this.preparing(target, () => {
       const found = reach(this.targets.nameOf(target));
       if (found !== undefined) target.use?.(found);
+    });
+  }
+
+  /** The same for a child process: the caller's values may have changed. */
+  private injectFor(target: TargetConnection, environment: NonNullable<Caller['environment']>): void {
+    this.preparing(target, () => {
+      const found = environment(this.targets.nameOf(target));
+      if (found !== undefined) target.inject?.(found);
+    });
+  }
+
+  private preparing(target: TargetConnection, prepare: () => void): void {
+    try {
+      prepare();
       this.unreachable?.delete(target);
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;

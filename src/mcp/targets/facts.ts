@@ -64,7 +64,7 @@ export const childClusterFieldNames = allRows.flatMap(({ over, cluster }) =>
 );
 
 /** Is the target written as one that runs as a child process? */
-export const isWrittenAsChild = (target: WrittenTarget): boolean =>
+export const isWrittenAsChild = (target: Readonly<Partial<Record<keyof FileFields, unknown>>>): boolean =>
   childFieldNames.some((field) => target[field] !== undefined);
 
 /** The target that is written; undefined where it has none of the fields. */
@@ -174,6 +174,7 @@ export type {
   ServicePort,
 } from './kind/clusterTarget.ts';
 export { descriptionEntries } from './openapi/openapiInCluster.ts';
+export { stdioWithExchange } from './stdio/fileForm.ts';
 export { callFields, callTimeouts, targetName } from './kind/targetFields.ts';
 export { differ as haveDifferentNames } from './kind/clusterFields.ts';
 export type { ConnectionSettings } from './kind/connectionSettings.ts';

@@ -17,6 +17,7 @@ import { callerOf } from '../exchange/caller.ts';
 import { byKey, bySession, byWeight, type Choice, type CompiledBackend } from './choice.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
 import { Forward } from './forward.ts';
+import { compileEnvironments, type EnvironmentsFor } from './childEnvironments.ts';
 import { compileReach, type ReachesFor } from './mcpReach.ts';
 import { Persistence } from '../routing/persistence.ts';
 import { compilePlan, type Plan } from './plan.ts';
@@ -50,7 +51,14 @@ export function compileBackends(
     if (backend.kind === 'mcp')
       return {
         backend,
-        ...compileMcp(backend, tools, compileReach(backend, policies, settings, tools, stepsOf)),
+        ...compileMcp(
+          backend,
+          tools,
+          withEnvironments(
+            compileReach(backend, policies, settings, tools, stepsOf),
+            compileEnvironments(backend, stepsOf),
+          ),
+        ),
       };
     if (backend.kind === 'invalid') return { backend, ...compileInvalid(backend) };
     const own = backend.mirrors ?? [];
@@ -143,7 +151,22 @@ function withAffinity({ source, loadFactor }: Affinity, forward: Serve): Serve {
 const hashed = (key: ReturnType<AffinityKey>): number | undefined =>
   key === undefined ? undefined : hashOf(key);
 
-function compileMcp(backend: McpBackend, { mcp, uses }: BackendTools, reachFor: ReachesFor): Ready {
+type WaysFor = (exchange: LiveExchange) => Ways | Promise<Ways>;
+type Ways = Pick<Caller, 'reach' | 'reachesAlike' | 'environment'>;
+
+/** Adds the values of the caller for child processes, where some target has such values. */
+function withEnvironments(reachFor: ReachesFor, environmentsFor: EnvironmentsFor | undefined): WaysFor {
+  if (environmentsFor === undefined) return reachFor;
+  return (exchange) => {
+    const reaches = reachFor(exchange);
+    const environments = environmentsFor(exchange);
+    if (!(reaches instanceof Promise) && !(environments instanceof Promise))
+      return { ...reaches, ...environments };
+    return Promise.all([reaches, environments]).then(([one, other]) => ({ ...one, ...other }));
+  };
+}
+
+function compileMcp(backend: McpBackend, { mcp, uses }: BackendTools, waysFor: WaysFor): Ready {
   const handler: McpHandler = mcp.backend(backend);
   uses.mcp.add(backend.key);
   return {
@@ -152,16 +175,16 @@ function compileMcp(backend: McpBackend, { mcp, uses }: BackendTools, reachFor: 
       // A stream may stay open for long, and a call has a clock of its own, which stops while the client is asked.
       const callTimeoutMs = exchange.liftLimits();
       exchange.backendChosen(backend.key);
-      const serve = (reaches: Pick<Caller, 'reach' | 'reachesAlike'>): void =>
+      const serve = (ways: Ways): void =>
         handler.serve(exchange, exchange, {
           ...callerOf(exchange),
-          ...reaches,
+          ...ways,
           ...(callTimeoutMs === undefined ? {} : { callTimeoutMs }),
         });
-      const reaches = reachFor(exchange);
-      if (!(reaches instanceof Promise)) serve(reaches);
+      const ways = waysFor(exchange);
+      if (!(ways instanceof Promise)) serve(ways);
       else
-        reaches.then(
+        ways.then(
           (found) => {
             if (!exchange.closed) serve(found);
           },

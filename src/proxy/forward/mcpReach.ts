@@ -74,7 +74,7 @@ type CompiledReach =
   Reach | ((exchange: Exchange) => Reach) | { readonly ask: (exchange: Exchange) => Reach | Promise<Reach> };
 
 /** A credential that one server lacks: the client hears which one. */
-function refusalOf(target: string, thrown: unknown): GatewayError {
+export function refusalOf(target: string, thrown: unknown): GatewayError {
   const { code, message, detail, cause, by } = asGatewayError(thrown);
   return new GatewayError(code, {
     message: `${message}: target "${target}"`,
@@ -143,7 +143,7 @@ function reachOf(
  * A request to a server, as policies see it: made for that of a client, and with nothing of it. Tokens of clients are
  * for this gateway and go no further unless a policy says so (MCP, Authorization, "Token Passthrough").
  */
-class TargetRequest implements Exchange {
+export class TargetRequest implements Exchange {
   forwardTarget: string;
   forwardHost: Exchange['forwardHost'];
   readonly requestHeaders = new HeaderEdits();

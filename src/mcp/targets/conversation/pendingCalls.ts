@@ -23,6 +23,11 @@ export const maxPendingOf = ({ era }: { readonly era: Era }): number => (era ===
 /** Calls that were given up and are remembered; the server answers only a few of them. */
 const maxUnanswered = 64;
 
+/** Ids for the wire that several connections share, so that an id tells the connection of its call. */
+export interface IdSequence {
+  last: number;
+}
+
 /** The calls of one connection: those its server was asked, and those that wait for the next server. */
 export class PendingCalls {
   private readonly sent = new Map<number, Waiter>();
@@ -32,15 +37,21 @@ export class PendingCalls {
   private delayedSince = 0;
   /** The actions to run once the request with this id on the wire succeeds. */
   private readonly notes = new Map<number, () => void>();
-  private last: number;
+  private readonly ids: IdSequence;
 
   /** @param before ids up to this one are not used */
-  constructor(before = 0) {
-    this.last = before;
+  constructor(before: number | IdSequence = 0) {
+    this.ids = typeof before === 'number' ? { last: before } : before;
   }
 
   get size(): number {
     return this.sent.size + this.delayed.length;
+  }
+
+  /** The server has a call to answer that ends by itself. */
+  get isBusy(): boolean {
+    for (const { standing } of this.sent.values()) if (standing !== true) return true;
+    return false;
   }
 
   get delayedSize(): number {
@@ -54,7 +65,7 @@ export class PendingCalls {
 
   /** An id for the wire that was never used on this connection. */
   nextId(): number {
-    return ++this.last;
+    return ++this.ids.last;
   }
 
   add(wireId: number, waiter: Waiter): void {

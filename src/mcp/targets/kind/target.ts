@@ -1,7 +1,7 @@
 /** The functions of an MCP server that a session needs, whatever way it is reached. */
 
 import type { GatewayError } from '../../../errors.ts';
-import type { Reach } from '../../contract.ts';
+import type { ChildEnvironment, Reach } from '../../contract.ts';
 import type { Envelope, RpcId } from '../../json/envelope.ts';
 import type { MemberView } from '../../json/responseScan.ts';
 import type { Era } from '../../messages/eras.ts';
@@ -84,6 +84,8 @@ export interface TargetConnection {
   hold(waits: boolean): void;
   /** Changes the way in which the target is reached, if it is not a child of the gateway. */
   use?(reach: Reach): void;
+  /** Changes the values of the caller, if the target is a child with such values: another child gets other values. */
+  inject?(environment: ChildEnvironment): void;
   /** The state that another process needs to continue this session; undefined if none can. */
   readonly place?: TargetPlace | undefined;
   /** Subscriptions wait for a caller for whom they can be judged. */

@@ -57,6 +57,8 @@ export interface FileSurroundings {
   readonly resume: boolean;
   /** The program keeps nothing of its own. */
   readonly stateless: boolean;
+  /** Environment variables whose values are exchanged for a token of the caller, by name. */
+  readonly exchanges: Readonly<Record<string, readonly PolicyUse[]>>;
   /** The policies for each request to the server. */
   readonly policies: readonly PolicyUse[];
   /**

@@ -2,7 +2,7 @@
 
 import type { Limits, McpTarget } from '../../../model/index.ts';
 import type { Logger, Metrics } from '../../../telemetry/index.ts';
-import type { Reach } from '../../contract.ts';
+import type { ChildEnvironment, Reach } from '../../contract.ts';
 import type { Budget, Evictable } from '../../limits/budget.ts';
 import type { RetainedMemory } from '../../limits/retainedMemory.ts';
 import type { Era } from '../../messages/eras.ts';
@@ -37,6 +37,8 @@ export interface TargetServices {
   readonly version: string;
   /** The time after which the gateway stops a child that nobody uses, in milliseconds. */
   readonly idleMs: number;
+  /** A child of a target of this name was replaced, because a value in its environment has changed. */
+  readonly onReplaced: (target: string) => void;
   /** The server behind a target of this name was started again. */
   readonly onRestart: (target: string) => void;
   /** The child of a target of this name was taken to make room for another session. */
@@ -53,6 +55,8 @@ export interface Tenant extends Evictable {
 export interface TargetSession extends TargetListener, Tenant {
   /** Names the backend of the session. */
   readonly backendKey: string;
+  /** The owner of the session; undefined for anonymous callers. */
+  readonly principal: string | undefined;
   /** Counts what is remembered for a server that must be told again. */
   readonly keep: RetainedMemory;
   /** Another process has begun the session. */
@@ -85,6 +89,8 @@ export interface TargetUse {
   readonly serverEra?: Era;
   /** The way in which the target is reached for the caller. @throws GatewayError policy_failed */
   readonly reach: () => Reach;
+  /** The values of the caller for a child process; undefined where it has none. @throws GatewayError */
+  readonly environment: () => ChildEnvironment | undefined;
 }
 
 /** A connection that continues a session of another process; the promise rejects where the server does not know it. */

@@ -1,6 +1,6 @@
 import { asGatewayError } from '../../../errors.ts';
 import type { Limits } from '../../../model/index.ts';
-import type { Reach } from '../../contract.ts';
+import type { ChildEnvironment, Reach } from '../../contract.ts';
 import type { Era } from '../../messages/eras.ts';
 import type { Outgoing } from '../../messages/outgoing.ts';
 import { targetError } from '../../messages/rpcError.ts';
@@ -41,11 +41,14 @@ export class EraConnection extends OuterConnection {
   readonly name: string;
   /** Children are reached in one way. */
   readonly use?: (reach: Reach) => void;
+  /** Only children have an environment. */
+  readonly inject?: (environment: ChildEnvironment) => void;
   /** Only children can be stopped meanwhile. */
   readonly park?: () => boolean;
   private readonly start: EraStart;
   private current: TargetConnection;
   private reach: Reach | undefined;
+  private environment: ChildEnvironment | undefined;
   private paused = false;
   private clientListens = false;
   /** Connections that were made: the last one counts. */
@@ -63,7 +66,13 @@ export class EraConnection extends OuterConnection {
         this.reach = reach;
         this.current.use?.(reach);
       };
-    else this.park = () => this.current.park?.() ?? false;
+    else {
+      this.park = () => this.current.park?.() ?? false;
+      this.inject = (environment) => {
+        this.environment = environment;
+        this.current.inject?.(environment);
+      };
+    }
     this.current = make(this);
   }
 
@@ -126,7 +135,11 @@ export class EraConnection extends OuterConnection {
 
   private get currentUse(): TargetUse {
     const { use } = this.start;
-    return { ...use, reach: () => this.reach ?? use.reach() };
+    return {
+      ...use,
+      reach: () => this.reach ?? use.reach(),
+      environment: () => this.environment ?? use.environment(),
+    };
   }
 
   /** The session knows this connection, whatever is inside of it. */

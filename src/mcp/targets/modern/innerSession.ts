@@ -18,6 +18,10 @@ export class InnerSession implements TargetSession {
     return this.session.backendKey;
   }
 
+  get principal(): string | undefined {
+    return this.session.principal;
+  }
+
   get holder(): string {
     return this.session.holder;
   }

@@ -1,7 +1,7 @@
 import type { GatewayError } from '../../../errors.ts';
 import type { Limits } from '../../../model/index.ts';
 import type { Logger } from '../../../telemetry/index.ts';
-import type { Reach } from '../../contract.ts';
+import type { ChildEnvironment, Reach } from '../../contract.ts';
 import { memberOf, readEnvelope, stringValue, type Envelope, type RpcId } from '../../json/envelope.ts';
 import { ownMessage, ownNotification } from '../../json/ownMessage.ts';
 import type { Outgoing } from '../../messages/outgoing.ts';
@@ -105,6 +105,10 @@ export class ModernConnection extends OuterConnection {
 
   use(reach: Reach): void {
     this.server.use?.(reach);
+  }
+
+  inject(environment: ChildEnvironment): void {
+    this.server.inject?.(environment);
   }
 
   open(out: Outgoing, waiter: Waiter): void {

@@ -39,9 +39,12 @@ export class Children {
     return this.live.size;
   }
 
-  /** @throws where the operating system refuses the arguments themselves */
-  start(target: StdioTarget, events: ChildEvents): Child {
-    const env = childEnvironment(target, this.options.secrets, process.env);
+  /**
+   * @param injected values of the caller for its environment
+   * @throws where the operating system refuses the arguments themselves
+   */
+  start(target: StdioTarget, events: ChildEvents, injected?: Readonly<Record<string, string>>): Child {
+    const env = childEnvironment(target, this.options.secrets, process.env, injected);
     const child = new Child(target, env, this.options.maxLineBytes, events);
     const { pid } = child;
     this.live.add(child);

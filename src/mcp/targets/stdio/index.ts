@@ -1,15 +1,16 @@
 import type { StdioTarget } from '../../../model/index.ts';
 import type { Logger } from '../../../telemetry/index.ts';
 import { RetainedMemory, RetainedMemoryPool } from '../../limits/retainedMemory.ts';
+import type { IdSequence } from '../conversation/pendingCalls.ts';
 import type { TargetListener } from '../kind/target.ts';
 import type { TargetRuntime, TargetServices, Tenant } from '../kind/targetRuntime.ts';
 import { Children } from './children.ts';
 import { SharedChildren } from './sharedChildren.ts';
-import { StdioConnection } from './stdioConnection.ts';
+import { StdioConnection, type StdioOptions } from './stdioConnection.ts';
 
-/** Servers that run as child processes: one for each session, or one for all requests of a backend. */
+/** Servers that run as child processes: one for each session, for each user, or for all requests of a backend. */
 export function stdioRuntime(services: TargetServices): TargetRuntime<StdioTarget> {
-  const { restart, limits, now, onRestart, onTaken, onGroup } = services;
+  const { restart, limits, now, onRestart, onReplaced, onTaken, onGroup } = services;
   const children = new Children({
     budget: services.children,
     log: services.log,
@@ -22,6 +23,7 @@ export function stdioRuntime(services: TargetServices): TargetRuntime<StdioTarge
     user: TargetListener & Tenant,
     keep: RetainedMemory,
     log: Logger,
+    more: Pick<StdioOptions, 'environment' | 'ids'> = {},
   ): StdioConnection =>
     new StdioConnection(target, {
       children,
@@ -33,26 +35,35 @@ export function stdioRuntime(services: TargetServices): TargetRuntime<StdioTarge
       listener: user,
       now,
       onRestart,
+      onReplaced,
       onEvicted: onTaken,
+      ...more,
     });
+  // A session may have calls at two children of the same user.
+  const ids: IdSequence = { last: 0 };
   const shared = new SharedChildren({
     version: services.version,
     idleMs: services.idleMs,
     now,
-    connect: (target, child) =>
+    onReplaced,
+    connect: (target, child, environment) =>
       connect(
         target,
         child,
         // It keeps its first request only.
         new RetainedMemory(new RetainedMemoryPool(), child.holder),
         services.log.child({ target: target.name }),
+        { environment, ids },
       ),
   });
+  const connectTo: TargetRuntime<StdioTarget>['connect'] = (target, use) => {
+    if (target.scope === 'shared') return shared.connect(target, use);
+    if (target.scope === 'user') return shared.connectUser(target, use);
+    const environment = target.injected && use.environment();
+    return connect(target, use.session, use.session.keep, use.log, { environment });
+  };
   return {
-    connect: (target, use) =>
-      target.scope === 'shared'
-        ? shared.connect(target, use)
-        : connect(target, use.session, use.session.keep, use.log),
+    connect: connectTo,
     retire: (liveKeys) => shared.retire(liveKeys),
     children: () => children.size,
     close: (graceMs) => children.close(graceMs),

@@ -14,12 +14,22 @@ export interface ChildUser {
   pending(wireId: number): Waiter | undefined;
   /** The server sends a message about a call of it. */
   heard(message: Envelope): void;
+  /** The server sends a message that is about no call. */
+  heardAside(message: Envelope): void;
   /** The child ended. */
   down(): void;
+  /** Its session has had neither stream nor call for the grace. */
+  readonly idle: boolean;
 }
 
 export interface SharedChildStart {
   readonly name: string;
+  /** The holder whose budget of children it uses. */
+  readonly holder: string;
+  /** Its users are sessions of one principal. */
+  readonly ofOnePrincipal: boolean;
+  /** The end of a value in its environment, in milliseconds since the epoch; absent: none ends. */
+  readonly expiresAt?: number | undefined;
   /** The version of this program, for servers. */
   readonly version: string;
   /** The time that the child may be without a user, in milliseconds. */
@@ -32,10 +42,18 @@ export interface SharedChildStart {
 
 /** The time for the child to leave, in milliseconds. */
 const stopGraceMs = 3_000;
+/** A value in the environment has ended, and calls are in progress: the next look at them, in milliseconds. */
+const expiryPollMs = 1_000;
+/** The longest time that a timer takes. */
+const longestTimerMs = 2_147_483_647;
+
+/** News of lists is for every session of the principal. */
+const listNews = /^notifications\/(?:tools|prompts|resources)\/list_changed$/;
 
 /**
- * A child process that requests of all callers of a backend use, one after the other and at the same time. The gateway
- * is its client, without capabilities. A message that is about no call reaches nobody.
+ * A child process that several sessions use, one after the other and at the same time: those of all callers of a backend,
+ * or those of one principal. The gateway is its client, without capabilities. Of messages that are about no call, only
+ * news of lists reach the sessions of one principal, and none those of several.
  */
 export class SharedChild implements TargetListener, Tenant {
   readonly name: string;
@@ -51,19 +69,54 @@ export class SharedChild implements TargetListener, Tenant {
   /** The waiters for that answer. */
   private waiting: Waiter[] = [];
   private timer: NodeJS.Timeout | undefined;
+  private expiry: NodeJS.Timeout | undefined;
   private isRetired = false;
   private isOver = false;
 
   constructor(start: SharedChildStart) {
     this.name = start.name;
-    this.holder = `shared program of ${start.name}`;
+    this.holder = start.holder;
     this.lastUsedAt = start.now();
     this.start = start;
     this.connection = start.connect(this);
+    const { expiresAt } = start;
+    // Nothing better can be had for a value that has ended already.
+    if (expiresAt !== undefined && expiresAt > start.now()) this.armExpiry(expiresAt - start.now());
+  }
+
+  get isOnePrincipals(): boolean {
+    return this.start.ofOnePrincipal;
+  }
+
+  /** No session can begin to use it. */
+  get isEnding(): boolean {
+    return this.isOver || this.isRetired;
   }
 
   get idle(): boolean {
-    return this.users.size === 0;
+    for (const { idle } of this.users) if (!idle) return false;
+    return true;
+  }
+
+  private armExpiry(ms: number): void {
+    this.expiry = setTimeout(() => this.expire(), Math.min(ms, longestTimerMs)).unref();
+  }
+
+  /** A value has ended: the next call gets another child, and calls in progress end with this one. */
+  private expire(): void {
+    const left = (this.start.expiresAt ?? 0) - this.start.now();
+    if (left > 0) {
+      this.armExpiry(left);
+      return;
+    }
+    this.isRetired = true;
+    this.start.onEnd(this);
+    for (const [, { standing }] of this.connection.calls())
+      if (standing !== true) {
+        this.armExpiry(expiryPollMs);
+        return;
+      }
+    this.end();
   }
 
   enter(user: ChildUser): void {
@@ -130,6 +183,8 @@ export class SharedChild implements TargetListener, Tenant {
   onMessage(_connection: TargetConnection, message: Envelope): void {
     if (message.kind === 'request') this.refuse(message);
     else if (message.method === 'notifications/progress') this.userOf(message)?.heard(message);
+    else if (this.start.ofOnePrincipal && listNews.test(message.method))
+      for (const user of this.users) user.heardAside(message);
   }
 
   /** The user whose call a message about progress is about. */
@@ -169,6 +224,7 @@ export class SharedChild implements TargetListener, Tenant {
     if (this.isOver) return;
     this.isOver = true;
     clearTimeout(this.timer);
+    clearTimeout(this.expiry);
     this.start.onEnd(this);
     void this.connection.close(stopGraceMs);
   }

@@ -1,8 +1,11 @@
+import { GatewayError } from '../../../errors.ts';
 import type { StdioTarget } from '../../../model/index.ts';
+import type { ChildEnvironment } from '../../contract.ts';
 import type { TargetConnection } from '../kind/target.ts';
 import type { TargetUse } from '../kind/targetRuntime.ts';
 import { SharedChild } from './sharedChild.ts';
 import { SharedConnection } from './sharedConnection.ts';
+import { UserConnection } from './userConnection.ts';
 
 export interface SharedChildrenOptions {
   /** The version of this program, for servers. */
@@ -10,7 +13,13 @@ export interface SharedChildrenOptions {
   /** The time that a child may be without a user, in milliseconds. */
   readonly idleMs: number;
   readonly now: () => number;
-  readonly connect: (target: StdioTarget, child: SharedChild) => TargetConnection;
+  readonly connect: (
+    target: StdioTarget,
+    child: SharedChild,
+    environment: ChildEnvironment | undefined,
+  ) => TargetConnection;
+  /** A session changes over to another child, because the values of its caller have changed. */
+  readonly onReplaced: (target: string) => void;
 }
 
 interface Entry {
@@ -20,7 +29,18 @@ interface Entry {
   readonly child: SharedChild;
 }
 
-/** The children of targets with `scope: shared`: one for each target of a backend, and for each era it is spoken to in. */
+/** The owner and the values of a child. */
+interface ChildFor {
+  readonly holder: string;
+  /** Undefined: all callers of the backend. */
+  readonly principal?: string;
+  readonly environment?: ChildEnvironment | undefined;
+}
+
+/**
+ * The children that several sessions use. `scope: shared` has one for each target of a backend, `scope: user` one for
+ * each principal and each set of its values beside. Each era that a child is spoken to in has a child of its own.
+ */
 export class SharedChildren {
   private readonly options: SharedChildrenOptions;
   private readonly entries = new Map<string, Entry>();
@@ -29,27 +49,66 @@ export class SharedChildren {
     this.options = options;
   }
 
-  connect(target: StdioTarget, { session, serverEra = 'legacy' }: TargetUse): TargetConnection {
-    const { backendKey } = session;
-    const place = JSON.stringify([backendKey, target.name, serverEra]);
-    const settings = JSON.stringify(target);
-    const found = this.entries.get(place);
-    if (found?.settings === settings) return new SharedConnection(found.child, session);
-    this.entries.delete(place);
-    found?.child.retire();
-    const child = this.newChild(target, place);
-    this.entries.set(place, { backendKey, settings, child });
-    return new SharedConnection(child, session);
+  connect(target: StdioTarget, use: TargetUse): TargetConnection {
+    const { session } = use;
+    const holder = `shared program of ${target.name}`;
+    return new SharedConnection(this.childOf(target, use, { holder }), (connection) => ({
+      // It ends with its request.
+      idle: false,
+      onMessage: (message) => session.onMessage(connection, message),
+      onDown: () => session.onDown(connection),
+    }));
   }
 
-  private newChild(target: StdioTarget, place: string): SharedChild {
+  /** @throws GatewayError mcp_user_required, and where the caller has not the values of the target */
+  connectUser(target: StdioTarget, use: TargetUse): TargetConnection {
+    const { session } = use;
+    const { principal, holder } = session;
+    if (principal === undefined)
+      throw new GatewayError('mcp_user_required', {
+        message: `target "${target.name}" runs a program for each user, and the caller has no proven identity`,
+      });
+    return new UserConnection({
+      name: target.name,
+      session,
+      environment: use.environment(),
+      childFor: (environment) => this.childOf(target, use, { holder, principal, environment }),
+      onReplaced: () => this.options.onReplaced(target.name),
+      resume: target.resume !== false,
+    });
+  }
+
+  private childOf(target: StdioTarget, use: TargetUse, owner: ChildFor): SharedChild {
+    const { session, serverEra = 'legacy' } = use;
+    const { backendKey } = session;
+    const { principal, environment } = owner;
+    const place = JSON.stringify([backendKey, target.name, serverEra, principal, environment?.digest]);
+    // The place in the file may change without the settings.
+    const settings = JSON.stringify(target, (key, value: unknown) => (key === 'place' ? undefined : value));
+    const found = this.entries.get(place);
+    if (found?.settings === settings && !found.child.isEnding) return found.child;
+    this.entries.delete(place);
+    found?.child.retire();
+    const child = this.newChild(target, place, owner);
+    this.entries.set(place, { backendKey, settings, child });
+    return child;
+  }
+
+  private newChild(
+    target: StdioTarget,
+    place: string,
+    { holder, principal, environment }: ChildFor,
+  ): SharedChild {
     const { version, idleMs, now, connect } = this.options;
     return new SharedChild({
       name: target.name,
+      holder,
+      ofOnePrincipal: principal !== undefined,
+      expiresAt: environment?.expiresAt,
       version,
       idleMs,
       now,
-      connect: (child) => connect(target, child),
+      connect: (child) => connect(target, child, environment),
       onEnd: (child) => {
         if (this.entries.get(place)?.child === child) this.entries.delete(place);
       },

@@ -1,8 +1,8 @@
-import type { GatewayError } from '../../../errors.ts';
+import { GatewayError } from '../../../errors.ts';
 import type { Envelope, RpcId } from '../../json/envelope.ts';
 import { ownResult } from '../../json/ownMessage.ts';
 import type { Outgoing } from '../../messages/outgoing.ts';
-import type { LargeAnswer, TargetConnection, TargetListener, TargetView, Waiter } from '../kind/target.ts';
+import type { LargeAnswer, TargetConnection, TargetView, Waiter } from '../kind/target.ts';
 import type { ChildUser, SharedChild } from './sharedChild.ts';
 
 /**
@@ -15,16 +15,23 @@ const lasting: ReadonlySet<string> = new Set([
   'resources/unsubscribe',
 ]);
 
-/** The use of a child by a request, while requests of other sessions use it, too. */
+/** The session that uses the child, as its connection sees it. */
+export interface SharedUser {
+  readonly idle: boolean;
+  onMessage(message: Envelope, origin?: 'aside'): void;
+  onDown(): void;
+}
+
+/** The use of a child by a session, while other sessions use it, too. */
 export class SharedConnection implements TargetConnection, ChildUser {
   readonly name: string;
   private readonly child: SharedChild;
-  private readonly listener: TargetListener;
+  private readonly user: SharedUser;
 
-  constructor(child: SharedChild, listener: TargetListener) {
+  constructor(child: SharedChild, userOf: (connection: SharedConnection) => SharedUser) {
     this.name = child.name;
     this.child = child;
-    this.listener = listener;
+    this.user = userOf(this);
     child.enter(this);
   }
 
@@ -36,7 +43,25 @@ export class SharedConnection implements TargetConnection, ChildUser {
     this.child.open(initialize, waiter);
   }
 
+  /** No session can begin to use the child. */
+  get isEnding(): boolean {
+    return this.child.isEnding;
+  }
+
+  get idle(): boolean {
+    return this.user.idle;
+  }
+
   call(out: Outgoing, waiter: Waiter): number {
+    if (out.envelope.method === 'resources/subscribe' && this.child.isOnePrincipals) {
+      // The session would wait for news that never come.
+      waiter.failed(
+        new GatewayError('mcp_unknown_method', {
+          message: 'the program serves several sessions (scope: user) and takes no subscriptions',
+        }),
+      );
+      return 0;
+    }
     if (lasting.has(out.envelope.method)) {
       waiter.answered(ownResult('{}'));
       return 0;
@@ -86,11 +111,15 @@ export class SharedConnection implements TargetConnection, ChildUser {
   resume(): void {}
 
   heard(message: Envelope): void {
-    this.listener.onMessage(this, message);
+    this.user.onMessage(message);
+  }
+
+  heardAside(message: Envelope): void {
+    this.user.onMessage(message, 'aside');
   }
 
   down(): void {
-    this.listener.onDown(this);
+    this.user.onDown();
   }
 
   close(): Promise<void> {

@@ -2,6 +2,7 @@ import { asGatewayError, type GatewayError } from '../../../errors.ts';
 import { messageOf } from '../../../errorText.ts';
 import type { StdioTarget } from '../../../model/index.ts';
 import { ThrottledLog, type Logger } from '../../../telemetry/index.ts';
+import type { ChildEnvironment } from '../../contract.ts';
 import type { Envelope, RpcId } from '../../json/envelope.ts';
 import { renderOutgoing, type Outgoing } from '../../messages/outgoing.ts';
 import { lateError, targetError } from '../../messages/rpcError.ts';
@@ -12,12 +13,13 @@ import type { Child, ChildEvents } from './child.ts';
 import type { Children } from './children.ts';
 import { CallTimeouts, type CallLimit } from '../../limits/callTimeouts.ts';
 import { idOfLongLine } from '../conversation/longLine.ts';
-import { PendingCalls } from '../conversation/pendingCalls.ts';
+import { PendingCalls, type IdSequence } from '../conversation/pendingCalls.ts';
 import { MessageReader } from '../conversation/messageReader.ts';
 import type { MessageReceiver } from '../conversation/messageReceiver.ts';
 import { SessionReplay, type WireRequest } from '../conversation/sessionReplay.ts';
 import type { Claim, Slot, SlotUser } from './slots.ts';
 import { failureOf } from './failure.ts';
+import { withoutValues } from './withoutValues.ts';
 import { StderrLog } from './stderrLog.ts';
 
 export interface StdioOptions extends ConnectionOptions {
@@ -25,6 +27,12 @@ export interface StdioOptions extends ConnectionOptions {
   readonly activity: SessionActivity;
   /** The child was taken to make room for another session. */
   readonly onEvicted: (target: string) => void;
+  /** The values of the caller; undefined where the target has none. */
+  readonly environment?: ChildEnvironment | undefined;
+  /** The child is replaced, because the values of its caller have changed. */
+  readonly onReplaced: (target: string) => void;
+  /** Absent: the ids of its calls are its own. */
+  readonly ids?: IdSequence;
 }
 
 /** Calls of one session that may wait for one target; a client that needs more is not waiting for answers. */
@@ -49,7 +57,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
   private readonly replay: SessionReplay;
   private readonly stderr: StderrLog;
   readonly log: Logger;
-  readonly calling = new PendingCalls();
+  readonly calling: PendingCalls;
   private readonly reader: MessageReader;
   private readonly clocks: CallTimeouts;
   private readonly lateCalls: ThrottledLog;
@@ -61,6 +69,9 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
   private lastFailureMessage = '';
   private timer: NodeJS.Timeout | undefined;
   private paused = false;
+  private environment: ChildEnvironment | undefined;
+  /** The child has older values than the caller. */
+  private isStale = false;
   /** The right to have a child; absent where the child was taken, failed for good, or has yet to be made room for. */
   private slot: Slot | undefined;
   private claim: Claim | undefined;
@@ -73,6 +84,8 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
     this.name = target.name;
     this.target = target;
     this.options = options;
+    this.environment = options.environment;
+    this.calling = new PendingCalls(options.ids);
     this.backoff = new Backoff(options.restart, options.now);
     this.stderr = new StderrLog(options.log);
     this.log = options.log;
@@ -133,7 +146,8 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
     const note = this.replay.note(out.envelope);
     if (note !== undefined) this.calling.note(wireId, note);
     if (out.limit !== undefined) this.clocks.start(wireId, out.limit);
-    if (this.state === 'ready') {
+    if (this.isStale) this.replaceChild();
+    if (this.state === 'ready' && !this.isStale) {
       this.calling.add(wireId, waiter);
       this.writeNow(line);
       return wireId;
@@ -157,7 +171,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
       );
     if (this.calling.size >= maxPending && !this.dropAbandoned())
       return targetError('mcp_target_failed', this.name, 'has too many calls waiting');
-    if (this.state === 'ready') {
+    if (this.state === 'ready' && !this.isStale) {
       if (this.child!.backlog > maxBacklog)
         return targetError('mcp_target_failed', this.name, 'does not read its messages');
     } else if (this.calling.delayedSize >= maxWaiting)
@@ -186,6 +200,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
     // A call that waits for a restart is not known to the server.
     if (this.calling.get(wireId) !== undefined) this.cancel(wireId, 'timeout');
     this.calling.forget(wireId);
+    this.replaceLater();
     this.lateCalls.warn({ ms: limit.ms });
     waiter.failed(lateError(this.name, limit));
   }
@@ -196,6 +211,38 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
 
   hold(waits: boolean): void {
     this.clocks.hold(waits);
+  }
+
+  /** Another child gets other values: once the calls in progress have ended, for they began with the former ones. */
+  inject(environment: ChildEnvironment): void {
+    if (environment.digest === this.environment?.digest) return;
+    this.environment = environment;
+    this.isStale = this.child !== undefined;
+    this.replaceChild();
+  }
+
+  private replaceChild(): void {
+    if (!this.isStale || this.state !== 'ready' || this.calling.isBusy) return;
+    this.isStale = false;
+    const { log, listener, onReplaced } = this.options;
+    onReplaced(this.name);
+    if (this.target.resume === false) {
+      log.info('Session ended: a value of its caller has changed, and its target has resume: false');
+      listener.onTaken(this);
+      return;
+    }
+    const child = this.child!;
+    log.info('Child replaced: a value of its caller has changed', { pid: child.pid });
+    this.child = undefined;
+    this.state = 'restarting';
+    // Calls without an end of their own begin again with the next child.
+    this.calling.fail(targetError('mcp_target_failed', this.name, 'was replaced'));
+    listener.onDown(this);
+    child.stop(stopGraceMs);
+    // The next one starts when nothing of this one is left: they may share files or ports.
+    void child.gone.then(() => {
+      if (this.state === 'restarting') this.retry();
+    });
   }
 
   send(text: string, method?: string): void {
@@ -214,6 +261,11 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
   forget(wireId: number): void {
     this.clocks.settled(wireId);
     this.calling.forget(wireId);
+    this.replaceLater();
+  }
+
+  private replaceLater(): void {
+    if (this.isStale) setImmediate(() => this.replaceChild());
   }
 
   pause(): void {
@@ -360,6 +412,10 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
   private begin(): GatewayError | undefined {
     const { children } = this.options;
     let child: Child | undefined;
+    const { environment } = this;
+    const values = environment?.values;
+    // It starts with the newest values.
+    this.isStale = false;
     const events: ChildEvents = {
       onLine: (text) => {
         if (child === this.child) this.reader.take(text);
@@ -368,13 +424,13 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
       onTooLong: (head, tail, bytes) => {
         if (child === this.child) this.onTooLong(head, tail, bytes);
       },
-      onStderr: (line) => this.stderr.line(line),
+      onStderr: (line) => this.stderr.line(values === undefined ? line : withoutValues(line, values)),
       onDown: (reason, detail) => {
         if (child === this.child) this.onDown(reason, detail);
       },
     };
     try {
-      child = children.start(this.target, events);
+      child = children.start(this.target, events, values);
     } catch (error) {
       const detail = messageOf(error);
       return this.broke('mcp_target_failed', 'could not be started', undefined, detail);
@@ -394,11 +450,13 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
 
   settled(wireId: number): void {
     this.clocks.settled(wireId);
+    this.replaceLater();
   }
 
   failed(wireId: number, error: GatewayError): void {
     this.clocks.settled(wireId);
     this.calling.take(wireId)?.failed(error);
+    this.replaceLater();
   }
 
   private onTooLong(head: string, tail: string, bytes: number): void {
@@ -529,6 +587,11 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
 
   private ready(): void {
     this.state = 'ready';
+    // Values that came while the child started are for the next one, which then gets these calls.
+    if (this.isStale) {
+      this.replaceChild();
+      return;
+    }
     for (const { line } of this.calling.release()) this.writeNow(line);
   }
 

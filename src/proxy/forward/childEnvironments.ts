@@ -1,0 +1,152 @@
+import { createHash } from 'node:crypto';
+import { asGatewayError, GatewayError } from '../../errors.ts';
+import type { Caller, ChildEnvironment } from '../../mcp/index.ts';
+import type { InjectedValue, McpBackend, PolicyUse } from '../../model/index.ts';
+import { expiryOf, type Exchange, type Steps } from '../../policies/index.ts';
+import { refusalOf, TargetRequest } from './mcpReach.ts';
+
+type Environments = Pick<Caller, 'environment'>;
+
+/** A promise while a value for one of the targets is asked for. A target without one fails its own calls only. */
+export type EnvironmentsFor = (exchange: Exchange) => Environments | Promise<Environments>;
+
+/** Reads a value of the caller. @throws GatewayError where the caller has none */
+type ReadValue = (exchange: Exchange) => string | Promise<string>;
+
+/** A longer value does not fit into the environment of a process. */
+const longestValue = 65_536;
+
+/**
+ * Reads the values of callers for the environments of child processes.
+ * @param stepsOf prepares policies
+ * @returns undefined where no child of the backend has values of its caller
+ */
+export function compileEnvironments(
+  backend: McpBackend,
+  stepsOf: (uses: readonly PolicyUse[]) => readonly Steps[],
+): EnvironmentsFor | undefined {
+  const targets = backend.targets.flatMap((target) =>
+    'injected' in target && target.injected !== undefined
+      ? [{ name: target.name, read: environmentReader(target.injected, stepsOf) }]
+      : [],
+  );
+  if (targets.length === 0) return undefined;
+  return (exchange) => {
+    const known = new Map<string, ChildEnvironment | GatewayError>();
+    const waits = targets.flatMap(({ name, read }) => {
+      const note = (found: ChildEnvironment | GatewayError): void => void known.set(name, found);
+      const fail = (error: unknown): void => note(refusalOf(name, error));
+      try {
+        const found = read(exchange);
+        if (found instanceof Promise) return [found.then(note, fail)];
+        note(found);
+      } catch (error) {
+        fail(error);
+      }
+      return [];
+    });
+    const environments: Environments = {
+      environment: (name) => {
+        const found = known.get(name);
+        if (found instanceof GatewayError) throw found;
+        return found;
+      },
+    };
+    return waits.length === 0 ? environments : Promise.all(waits).then(() => environments);
+  };
+}
+
+function environmentReader(
+  injected: Readonly<Record<string, InjectedValue>>,
+  stepsOf: (uses: readonly PolicyUse[]) => readonly Steps[],
+): (exchange: Exchange) => ChildEnvironment | Promise<ChildEnvironment> {
+  const readers = Object.entries(injected).map(([name, source]) => ({
+    name,
+    read: within(name, readerOf(name, source, stepsOf)),
+  }));
+  return (exchange) => {
+    const values = new Map<string, string>();
+    const waits: Promise<unknown>[] = [];
+    for (const { name, read } of readers)
+      try {
+        const value = read(exchange);
+        if (value instanceof Promise) waits.push(value.then((later) => values.set(name, later)));
+        else values.set(name, value);
+      } catch (error) {
+        if (waits.length === 0) throw error;
+        // Another value is under way: the failures of both need a reader.
+        waits.push(Promise.reject(asGatewayError(error)));
+      }
+    return waits.length === 0 ? environmentOf(values) : Promise.all(waits).then(() => environmentOf(values));
+  };
+}
+
+/** Checks the values that a reader finds. */
+const within =
+  (name: string, read: ReadValue): ReadValue =>
+  (exchange) => {
+    const value = read(exchange);
+    return value instanceof Promise ? value.then((later) => checked(name, later)) : checked(name, value);
+  };
+
+function checked(name: string, value: string): string {
+  if (value.length > longestValue || value.includes('\0'))
+    throw missing(name, 'the value is too long, or has a NUL character');
+  return value;
+}
+
+function environmentOf(values: ReadonlyMap<string, string>): ChildEnvironment {
+  // Values that were asked for arrive in any order.
+  const entries = [...values].toSorted(([one], [other]) => (one < other ? -1 : 1));
+  const ends = entries.map(([, value]) => expiryOf(value)).filter((end) => end !== undefined);
+  return {
+    values: Object.fromEntries(entries),
+    digest: createHash('sha256').update(JSON.stringify(entries)).digest('base64'),
+    ...(ends.length === 0 ? {} : { expiresAt: Math.min(...ends) }),
+  };
+}
+
+/** The client hears the name of the variable, and never its value. */
+const missing = (name: string, why: string): GatewayError =>
+  new GatewayError('mcp_caller_value_missing', { message: `no value for the variable ${name}: ${why}` });
+
+function readerOf(
+  name: string,
+  source: InjectedValue,
+  stepsOf: (uses: readonly PolicyUse[]) => readonly Steps[],
+): ReadValue {
+  if (source.kind === 'header')
+    return ({ request }) => {
+      const value = request.header(source.header);
+      if (value === undefined || value === '')
+        throw missing(name, `the request has no header ${source.header}`);
+      return value;
+    };
+  if (source.kind === 'claim')
+    return ({ identity }) => {
+      const claims = identity?.claims ?? {};
+      const value = Object.hasOwn(claims, source.claim) ? claims[source.claim] : undefined;
+      const isText = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+      if (!isText || value === '')
+        throw missing(name, `the token of the caller has no text in the claim ${source.claim}`);
+      return String(value);
+    };
+  return exchangedValue(name, stepsOf(source.policies));
+}
+
+/** Runs the policies on a request of their own, and takes the credential that they put into it. */
+function exchangedValue(name: string, steps: readonly Steps[]): ReadValue {
+  const valueIn = ({ requestHeaders }: TargetRequest): string => {
+    const line = requestHeaders.lines.find(([header]) => header === 'authorization');
+    if (line === undefined) throw missing(name, 'the exchange came to no token');
+    return line[1];
+  };
+  return (exchange) => {
+    const request = new TargetRequest(exchange, '/');
+    const waits = steps.flatMap((step) => {
+      const done = step.onRequest?.(request);
+      return done instanceof Promise ? [done] : [];
+    });
+    return waits.length === 0 ? valueIn(request) : Promise.all(waits).then(() => valueIn(request));
+  };
+}

@@ -1,0 +1,242 @@
+/** Children of stdio targets with values of their callers: each user gets the own values, whatever happens meanwhile. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test, type TestContext } from 'node:test';
+import { AuthorizationServer } from '../../src/policies/backendAuth/authorizationServer.testing.ts';
+import { until } from '../../src/until.testing.ts';
+import { startGateway, type GatewayProcess } from './gateway.testing.ts';
+import { openSession, resultText, type RawSession } from './session.testing.ts';
+import { audience, inline, node, rogue, startIdp } from './stage.testing.ts';
+
+const names = ['WHO', 'FROM_HEADER', 'EXCHANGED'] as const;
+
+interface User {
+  readonly name: string;
+  readonly token: string;
+}
+
+interface Stage {
+  readonly gateway: GatewayProcess;
+  readonly users: readonly [User, User];
+  readonly yaml: (more?: object) => string;
+  readonly issued: AuthorizationServer;
+}
+
+async function stage(t: TestContext, workers: number, target: object = { scope: 'user' }): Promise<Stage> {
+  const idp = await startIdp();
+  const issued = await AuthorizationServer.start();
+  // It names in each token the user whose token was exchanged.
+  issued.instead = (response) => {
+    const subject = issued.requests.at(-1)?.form.get('subject_token') ?? '';
+    const payload = Buffer.from(subject.split('.')[1] ?? 'e30', 'base64url').toString();
+    const { sub = 'unknown' } = JSON.parse(payload) as { sub?: string };
+    response.end(JSON.stringify({ access_token: `exchanged-for-${sub}`, expires_in: 3_600 }));
+  };
+  const yaml = (more: object = {}): string => `
+config: ${inline({ workers, logging: { level: 'debug' }, ...more })}
+binds:
+- port: 0
+  listeners:
+  - routes:
+    - policies:
+        mcpAuthentication: ${inline({
+          issuer: idp.issuer,
+          audiences: [audience],
+          jwks: { url: `${idp.issuer}/v1/keys` },
+          resourceMetadata: { resource: 'http://localhost/mcp' },
+        })}
+      backends:
+      - mcp:
+          targets:
+          - name: own
+            stdio: ${inline({
+              cmd: node,
+              args: [rogue],
+              env: {
+                WHO: { claim: 'sub' },
+                FROM_HEADER: { header: 'X-Token' },
+                EXCHANGED: {
+                  exchange: {
+                    host: `http://127.0.0.1:${String(issued.port)}`,
+                    path: '/token',
+                    clientAuth: { clientId: 'gateway', clientSecret: 'secret-of-the-gateway' },
+                  },
+                },
+              },
+              ...target,
+            })}
+`;
+  const gateway = await startGateway(yaml());
+  t.after(async () => {
+    await gateway[Symbol.asyncDispose]();
+    await idp.close();
+    issued.close();
+  });
+  await gateway.keysReady();
+  const user = async (name: string): Promise<User> => ({ name, token: await idp.issueToken({ user: name }) });
+  return { gateway, users: [await user('alice'), await user('carol')], yaml, issued };
+}
+
+/** A client of the user, which sends a token for the server in a header. */
+const open = ({ gateway }: Stage, { name, token }: User, header = `header-of-${name}`): Promise<RawSession> =>
+  openSession(`${gateway.url}/mcp`, token, {
+    fetch: (url, init) => {
+      const headers = new Headers(init?.headers);
+      headers.set('x-token', header);
+      // Each request may reach another worker.
+      headers.set('connection', 'close');
+      return fetch(url, { ...init, headers });
+    },
+  });
+
+const text = async (session: RawSession, tool: string, args?: object): Promise<string> => {
+  const answer = await session.call(tool, args);
+  return resultText(answer) ?? JSON.stringify(answer);
+};
+
+async function assertOwn(session: RawSession, { name }: User): Promise<void> {
+  const values = await Promise.all(names.map((one) => text(session, 'environment', { name: one })));
+  assert.deepEqual(values, [name, `header-of-${name}`, `exchanged-for-${name}`]);
+}
+
+const gone = (pid: number): boolean => {
+  try {
+    return /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return true;
+  }
+};
+
+for (const workers of [1, 2])
+  test(`each user gets the own values after kill -9, reload and upgrade, with workers: ${workers}`, async (t) => {
+    const stage_ = await stage(t, workers);
+    const { gateway, users, yaml } = stage_;
+    const openAll = async (): Promise<readonly { user: User; session: RawSession }[]> =>
+      Promise.all([...users, ...users].map(async (user) => ({ user, session: await open(stage_, user) })));
+    let sessions = await openAll();
+    const assertAll = async (): Promise<void> =>
+      void (await Promise.all(sessions.map(({ user, session }) => assertOwn(session, user))));
+    const pidsOf = async (name: string): Promise<ReadonlySet<string>> => {
+      const own = sessions.filter(({ user }) => user.name === name);
+      return new Set(await Promise.all(own.map(({ session }) => text(session, 'pid'))));
+    };
+    await assertAll();
+    const [alices, carols] = [await pidsOf('alice'), await pidsOf('carol')];
+    assert.ok([...alices].every((pid) => !carols.has(pid)));
+    if (workers === 1) assert.deepEqual([alices.size, carols.size], [1, 1]);
+
+    for (const pid of alices) process.kill(Number(pid), 'SIGKILL');
+    await until('the killed children to be gone', () => [...alices].every((pid) => gone(Number(pid))));
+    await until('the next child of alice', async () =>
+      [...(await pidsOf('alice'))].every((pid) => !alices.has(pid)),
+    );
+    await assertAll();
+
+    const version = gateway.log().split('Configuration').length;
+    gateway.rewrite(yaml({ connectionTerminationDeadline: '20s' }));
+    await until('the reload', () => gateway.log().split('Configuration').length > version);
+    await assertAll();
+
+    process.kill(gateway.pid, 'SIGUSR2');
+    const [, next] = await until(
+      'the new program',
+      () => /the new process serves pid=(\d+)/.exec(gateway.log()) ?? undefined,
+    );
+    await until('the end of the old program', () => gone(gateway.pid));
+    sessions = await openAll();
+    await assertAll();
+
+    const arguments_ = gateway.children().map(({ pid }) => readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
+    const dump = JSON.stringify(await gateway.configDump());
+    const seen = [gateway.log(), gateway.accessLog(), dump, ...arguments_].join('\n');
+    for (const { token, name } of users)
+      for (const secret of [token, `header-of-${name}`, `exchanged-for-${name}`, 'secret-of-the-gateway'])
+        assert.ok(!seen.includes(secret), `${secret} is shown`);
+    process.kill(Number(next), 'SIGTERM');
+    await gateway.ended;
+    assert.deepEqual(gateway.children(), []);
+  });
+
+test('a changed value means another child for the session, and calls in progress keep theirs', async (t) => {
+  const stage_ = await stage(t, 1);
+  const [alice] = stage_.users;
+  let header = 'header-one';
+  const session = await openSession(`${stage_.gateway.url}/mcp`, alice.token, {
+    fetch: (url, init) => {
+      const headers = new Headers(init?.headers);
+      headers.set('x-token', header);
+      return fetch(url, { ...init, headers });
+    },
+  });
+  const read = (): Promise<string> => text(session, 'environment', { name: 'FROM_HEADER' });
+  assert.equal(await read(), 'header-one');
+  const first = await text(session, 'pid');
+  const held = text(session, 'hold');
+  const pending = async (): Promise<boolean> =>
+    JSON.stringify(await stage_.gateway.configDump()).includes('"pending":1');
+  await until('the held call', pending);
+  header = 'header-two';
+  assert.equal(await read(), 'header-two');
+  assert.notEqual(await text(session, 'pid'), first);
+  header = 'header-one';
+  // The first child still has a call, so it serves the value again.
+  assert.equal(await text(session, 'pid'), first);
+  await text(session, 'release');
+  assert.equal(await held, 'released');
+  assert.equal(await stage_.gateway.metric('portcullis_mcp_child_replacements_total', { target: 'own' }), 2);
+  await session.close();
+});
+
+test('under scope: session, a changed value replaces the child of the session', async (t) => {
+  const stage_ = await stage(t, 1, {});
+  const [alice] = stage_.users;
+  let header = 'header-one';
+  const session = await openSession(`${stage_.gateway.url}/mcp`, alice.token, {
+    fetch: (url, init) => {
+      const headers = new Headers(init?.headers);
+      headers.set('x-token', header);
+      return fetch(url, { ...init, headers });
+    },
+  });
+  const first = await text(session, 'pid');
+  header = 'header-two';
+  assert.equal(await text(session, 'environment', { name: 'FROM_HEADER' }), 'header-two');
+  await until('the end of the first child', () => gone(Number(first)));
+  await session.close();
+});
+
+test('a caller without a value gets an error that names the variable', async (t) => {
+  const { gateway, users } = await stage(t, 1);
+  const opened = await fetch(`${gateway.url}/mcp`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${users[0].token}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'e2e', version: '1' } },
+    }),
+  });
+  const body = await opened.text();
+  assert.equal(opened.status, 401, body);
+  assert.match(
+    body,
+    /no value for the variable FROM_HEADER: the request has no header x-token: target \\"own\\"/,
+  );
+  assert.equal(await gateway.metric('portcullis_mcp_children'), 0);
+});
+
+test('scope: user refuses a caller without an identity', async (t) => {
+  const gateway = await startGateway(`
+mcp:
+  port: 0
+  targets: [{ name: own, stdio: ${inline({ cmd: node, args: [rogue], scope: 'user' })} }]
+`);
+  t.after(() => gateway[Symbol.asyncDispose]());
+  const answer = await openSession(`${gateway.url}/mcp`).catch(String);
+  assert.match(String(answer), /runs a program for each user, and the caller has no proven identity/);
+});
