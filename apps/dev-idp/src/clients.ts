@@ -23,6 +23,8 @@ export function clientMetadata(client: Settings['clients'][number]): ClientMetad
   };
 }
 
+const grants: ReadonlySet<unknown> = new Set(['authorization_code', 'refresh_token', 'client_credentials']);
+
 /**
  * Every caller may register a client, so a client may only bring users back to this machine, and gets no tokens
  * of its own.
@@ -32,15 +34,30 @@ export function checkRegistration(
   ctx: KoaContextWithOIDC | undefined,
   name: string,
   value: unknown,
+  metadata: ClientMetadata,
 ): void {
   if (ctx?.oidc?.route !== 'registration' || !Array.isArray(value)) return;
   if (name === 'grant_types' && value.includes('client_credentials')) {
     throw new errors.InvalidClientMetadata('a registered client cannot use client_credentials');
   }
+  // RFC 7591 §2: a server may leave out values that it does not know. VS Code also asks for the device grant.
+  if (name === 'grant_types')
+    metadata.grant_types = value.filter((grant) => typeof grant !== 'string' || grants.has(grant));
   if (name !== 'redirect_uris') return;
   for (const uri of value as unknown[]) {
     const known =
       typeof uri === 'string' && (isLoopbackUrl(uri) || settings.registration.redirectUris.includes(uri));
-    if (!known) throw new errors.InvalidRedirectUri();
+    if (!known) throw refusedUri(uri, settings);
   }
+}
+
+/** Says which address was refused, and what to do about it. */
+function refusedUri(uri: unknown, settings: Settings): Error {
+  const shown = String(uri)
+    .slice(0, 200)
+    .replaceAll(/[^\x21\x23-\x5b\x5d-\x7e]/g, '?');
+  const others = settings.registration.redirectUris.join(', ');
+  return Object.assign(new errors.InvalidRedirectUri(), {
+    error_description: `${shown} is not accepted: expected a loopback address${others === '' ? '' : `, or one of ${others}`}. Add others to registration.redirectUris`,
+  });
 }

@@ -19,6 +19,18 @@ const claims = z
     `these claims are set by the server: ${ownClaims.join(', ')}`,
   );
 
+/** Where well-known MCP clients take their users back, besides loopback addresses; from their documentation. */
+const clientRedirectUris = [
+  // Visual Studio Code
+  'https://vscode.dev/redirect',
+  'https://insiders.vscode.dev/redirect',
+  // Claude
+  'https://claude.ai/api/mcp/auth_callback',
+  'https://claude.com/api/mcp/auth_callback',
+  // Cursor
+  'cursor://anysphere.cursor-mcp/oauth/callback',
+];
+
 const client = z.strictObject({
   id: text,
   /** Left out: a public client, which can only log users in. */
@@ -61,9 +73,7 @@ const schema = z
       .strictObject({
         enabled: z.boolean().default(true),
         /** Redirect URIs that a client may register besides loopback ones. */
-        redirectUris: z
-          .array(z.url())
-          .default(['https://vscode.dev/redirect', 'https://insiders.vscode.dev/redirect']),
+        redirectUris: z.array(z.url()).default([...clientRedirectUris]),
       })
       .prefault({}),
   })

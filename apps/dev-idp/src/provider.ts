@@ -119,7 +119,7 @@ function providerConfiguration({
     clientBasedCORS: (_ctx, origin) => isLoopbackUrl(origin),
     extraClientMetadata: {
       properties: ['redirect_uris', 'grant_types'],
-      validator: (ctx, name, value) => checkRegistration(settings, ctx, name, value),
+      validator: (ctx, name, value, metadata) => checkRegistration(settings, ctx, name, value, metadata),
     },
     renderError: (ctx, out) => {
       ctx.type = 'html';
