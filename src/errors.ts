@@ -372,7 +372,7 @@ export const catalogue = {
     503,
     'later',
     'the metadata of the token issuer is not available',
-    'The authorization server did not return its metadata (RFC 8414), or returned that of another issuer. The log names the addresses. Only /.well-known/oauth-authorization-server is affected.',
+    'The authorization server did not return its metadata (RFC 8414), or returned that of another issuer. The log names the addresses. Only /.well-known/oauth-authorization-server and logins at the gateway are affected.',
   ),
   policy_failed: entry(
     'gateway',

@@ -11,4 +11,5 @@ export {
   type VerifiedToken,
   type Verifier,
 } from './verifier.ts';
+export { TextSeal } from './textSeal.ts';
 export { TokenCache } from './tokenCache.ts';

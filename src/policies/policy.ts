@@ -29,6 +29,8 @@ export interface PolicyTools {
   /** Counts for all replicas; absent without a store that they share. */
   readonly globalTokens?: TokenStore;
   readonly hosts: Hosts;
+  /** A secret for texts that clients carry: replicas with the same session key have it in common. */
+  readonly sealingKey?: string;
   /** A tenant may have written the policy: see `KeySetSource`. */
   readonly guarded?: boolean;
 }

@@ -117,6 +117,27 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     assert.equal(await statusOf(ask('/mcp', { ...initialize, token: guest })), 403);
     assert.ok((await tools(member)).includes('echo'));
   },
+  'examples/policies/sharedLogin.yaml': async ({ ask, gateway, tools, member }) => {
+    const metadata = await ask('/.well-known/oauth-authorization-server/mcp');
+    const endpoints = (await metadata.json()) as Record<string, string>;
+    assert.equal(endpoints['issuer'], `${gateway.url}/mcp`);
+    const redirectUri = 'http://127.0.0.1:33418/';
+    const registered = await fetch(endpoints['registration_endpoint'] ?? '', {
+      method: 'POST',
+      body: JSON.stringify({ redirect_uris: [redirectUri], client_name: 'Editor' }),
+    });
+    const { client_id: clientId = '' } = (await registered.json()) as { client_id?: string };
+    const asked = new URLSearchParams({
+      client_id: clientId,
+      redirect_uri: redirectUri,
+      response_type: 'code',
+      code_challenge: 'c'.repeat(43),
+      code_challenge_method: 'S256',
+    });
+    const page = await fetch(`${endpoints['authorization_endpoint'] ?? ''}?${asked.toString()}`);
+    assert.match(await page.text(), /<b>Editor<\/b> asks for access/);
+    assert.ok((await tools(member)).includes('echo'));
+  },
   'examples/policies/mcpAuthorization.yaml': async ({ tools, member, guest }) => {
     assert.deepEqual(await tools(guest), ['echo']);
     const seen = await tools(member);

@@ -1,24 +1,23 @@
 import { z } from 'zod';
-import { notBuilt } from '../fields/notBuilt.ts';
 import { mcpRuleSetSchema } from '../rules/schema.ts';
 import { discoveredJwks } from '../token/discovered.ts';
 import { audiences, issuer, jwks, location, mode, validation, type Jwks } from '../token/schema.ts';
 import { provider, providerNames, type ProviderName } from './provider.ts';
+import { secret } from '../../schema/index.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
 import { keySetForm } from '../token/clusterForm.ts';
 import { oneOf } from '../fields/crdRules.ts';
 
 const empty = (description: string) => z.strictObject({}).meta({ description });
-const registration = 'needs the proxying of client registrations; leave it out to use the issuer as it is';
 
 const providerSchema = z
   .strictObject({
     auth0: empty('Auth0: the audience is added to the authorization endpoint.').optional(),
     keycloak: empty('Keycloak: keys and metadata are where Keycloak has them.').optional(),
     okta: empty('Okta: the audience is added to the authorization endpoint.').optional(),
-    descope: notBuilt(registration),
-    authentik: notBuilt(registration),
-    entra: notBuilt(registration),
+    descope: empty('Descope: OpenID Connect discovery first.').optional(),
+    authentik: empty('authentik: needs clientId, since it registers no clients.').optional(),
+    entra: empty('Microsoft Entra ID: needs clientId, since it registers no clients.').optional(),
   })
   .transform((value, ctx) => {
     const named = providerNames.filter((name) => value[name] !== undefined);
@@ -108,21 +107,56 @@ export const mcpAuthenticationSchema = z
     authorization: mcpRuleSetSchema(
       'Rules about who may come in, or with mcp.* about single tools, prompts and resources.',
     ).optional(),
-    clientId: notBuilt(registration),
-    clientSecret: notBuilt(registration),
+    clientId: z.string().min(1).max(512).optional().meta({
+      description:
+        'The client that is registered at the provider for the gateway: clients then log in at the gateway, which logs in at the provider.',
+    }),
+    clientSecret: secret(
+      z.string().min(1).max(4096).meta({ description: 'The secret of clientId at the token endpoint.' }),
+      'clientSecret',
+    ).optional(),
   })
-  .transform(({ issuers, mode, resourceMetadata, authorizationLocation, authorization, ...single }, ctx) =>
-    written({
+  .transform((settings, ctx) => {
+    const { issuers, mode, resourceMetadata, authorizationLocation, authorization, ...others } = settings;
+    const { clientId, clientSecret, ...single } = others;
+    checkClient(settings, ctx);
+    return written({
       mode,
       resourceMetadata,
       authorizationLocation,
       authorization,
+      clientId,
+      clientSecret,
       issuers: trustedOf(single, issuers, ctx),
-    }),
-  )
+    });
+  })
   .meta({
     description: 'Checks the tokens of MCP clients and tells them where to get one (MCP authorization).',
   });
+
+/** A shared client belongs to one provider, and some providers cannot do without it. */
+function checkClient(
+  {
+    issuers = [],
+    provider: make,
+    clientId,
+    clientSecret,
+  }: {
+    readonly issuers?: readonly TrustedIssuer[] | undefined;
+    readonly provider?: ProviderName | undefined;
+    readonly clientId?: string | undefined;
+    readonly clientSecret?: string | undefined;
+  },
+  ctx: z.RefinementCtx,
+): void {
+  const refuse = (name: string, message: string): void =>
+    ctx.addIssue({ code: 'custom', message, path: [name] });
+  if (clientId !== undefined && issuers.length > 0)
+    refuse('clientId', 'goes with one issuer, not with issuers');
+  if (clientSecret !== undefined && clientId === undefined) refuse('clientSecret', 'needs clientId');
+  const { needsClient } = provider(make);
+  if (needsClient !== undefined && clientId === undefined) refuse('clientId', `missing: ${needsClient}`);
+}
 
 /** Leaves out fields that are undefined: models travel as JSON. */
 const written = <Fields extends object>(fields: Fields): Fields =>
@@ -158,6 +192,8 @@ export const mcpAuthenticationFacts = {
   asksFor: 'token',
   rules: { member: 'authorization', likePolicy: 'mcpAuthorization' },
   clusterForms: [keySetForm('jwks'), keySetForm('issuers.*.jwks')],
+  // The gateway would send requests to addresses that a tenant has named.
+  notInCluster: ['clientId', 'clientSecret'],
   crdRules: {
     '': [
       {
@@ -165,7 +201,7 @@ export const mcpAuthenticationFacts = {
         message: 'expected issuer and audiences, or issuers that hold all that is about an issuer',
       },
     ],
-    provider: [oneOf('auth0', 'keycloak', 'okta')],
-    'issuers.*.provider': [oneOf('auth0', 'keycloak', 'okta')],
+    provider: [oneOf(...providerNames)],
+    'issuers.*.provider': [oneOf(...providerNames)],
   },
 } as const satisfies PolicyFacts;

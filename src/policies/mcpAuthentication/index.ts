@@ -6,11 +6,13 @@ import {
 } from '../../auth/index.ts';
 import { catalogue, GatewayError, NotEvaluated } from '../../errors.ts';
 import type { Reply } from '../../http/index.ts';
+import { rememberSecrets } from '../../telemetry/index.ts';
 import { itemAttributes } from '../attributes/declared.ts';
 import type { Exchange, Policy, PolicyTools } from '../policy.ts';
 import { prepareRules } from '../rules/ruleSet.ts';
 import { passGate } from '../rules/steps.ts';
 import { createAuthenticator } from '../token/authenticate.ts';
+import { LoginFacade } from './login/facade.ts';
 import { json, metadataUrl, originOf, resourceDocument, unlessRead } from './documents.ts';
 import { provider } from './provider.ts';
 import { mcpAuthenticationSchema, type McpAuthenticationSettings, type TrustedIssuer } from './facts.ts';
@@ -44,6 +46,7 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
     const ownMetadata = (exchange: Exchange): string => ownMetadataUrl(exchange, settings);
     const [first] = issuers;
     const metadata = issuerMetadata(first, tools);
+    const facade = loginFacade(settings, metadata, tools);
     const { refusalOfItem, itemsByIdentity, explain } = rules;
 
     return {
@@ -64,7 +67,21 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
           path: bare(resourcePath),
         };
         if (name === 'oauth-protected-resource')
-          return unlessRead(exchange) ?? resourceDocument(place, servers, settings.resourceMetadata);
+          return (
+            unlessRead(exchange) ??
+            resourceDocument(
+              place,
+              facade === undefined ? servers : [facade.issuerOf(place)],
+              settings.resourceMetadata,
+            )
+          );
+        if (facade !== undefined) {
+          if (name === 'oauth-authorization-server')
+            return unlessRead(exchange) ?? json(facade.document(place));
+          if (exchange.trial !== undefined && facade.answers(name))
+            throw new NotEvaluated('it logs users in at the provider');
+          return facade.answer(exchange, name, place);
+        }
         if (name === 'oauth-authorization-server' && exchange.trial !== undefined)
           throw new NotEvaluated('it fetches the metadata of the issuer');
         if (name === 'oauth-authorization-server')
@@ -74,12 +91,14 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
       wellKnownKey: JSON.stringify([
         issuers.map(({ issuer, audiences, provider: make }) => [issuer, audiences, make]),
         settings.resourceMetadata,
+        settings.clientId,
       ]),
       ...(refusalOfItem === undefined ? {} : { refuseMcpItem: refusalOfItem, itemsByIdentity }),
       ...(explain === undefined ? {} : { explain }),
       problem: () => authenticator.problem(),
       close() {
         authenticator.close();
+        facade?.close();
         metadata.close();
       },
     };
@@ -129,6 +148,21 @@ function issuerMetadata({ issuer, provider: make }: TrustedIssuer, tools: Policy
   const openid = provider(make).metadata === 'openid';
   const { log, now, guarded = false } = tools;
   return createIssuerMetadata({ issuer, openid, log, now, guarded });
+}
+
+/** The authorization server in front of a provider where the operator's client stands for all MCP clients. */
+function loginFacade(
+  { clientId, clientSecret, issuers: [trusted], resourceMetadata }: McpAuthenticationSettings,
+  metadata: IssuerMetadata,
+  tools: PolicyTools,
+): LoginFacade | undefined {
+  if (clientId === undefined) return undefined;
+  if (clientSecret !== undefined) rememberSecrets([clientSecret]);
+  const { issuer, audiences, provider: make } = trusted;
+  const { scope = '' } = scopeOf(resourceMetadata.scopesSupported ?? resourceMetadata.scopes_supported);
+  const audience = provider(make).addsAudience ? audiences[0] : undefined;
+  const scopes = scope === '' ? [] : scope.split(' ');
+  return new LoginFacade({ issuer, clientId, clientSecret, audience, scopes }, metadata, tools);
 }
 
 /** Passes the document of the first issuer on, for clients that look for it at the resource (MCP 2025-03-26). */

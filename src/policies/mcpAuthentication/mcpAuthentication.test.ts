@@ -263,24 +263,35 @@ test('without a configured key set, the issuer metadata names it, or the default
     source({ issuer, provider: { keycloak: {} } }),
     found(issuer, true, 'protocol/openid-connect/certs'),
   );
+  const clientId = 'c';
+  assert.deepEqual(
+    source({ issuer: `${issuer}/`, provider: { authentik: {} }, clientId }),
+    found(`${issuer}/`, true, 'jwks/'),
+  );
+  const entra = source({ issuer: 'https://login.test/t/v2.0', provider: { entra: {} }, clientId });
+  assert.equal(
+    new URL((entra as { derived: string }).derived).href,
+    'https://login.test/t/discovery/v2.0/keys',
+  );
 });
 
-test('unsupported settings are rejected by name', () => {
-  const issues = (settings: object) =>
-    mcpAuthentication.schema.safeParse({ ...written, ...settings }).error?.issues ?? [];
-  const refused = [{ clientId: 'a' }, { clientSecret: 'b' }, { provider: { entra: {} } }].concat([
-    { provider: { descope: {} } } as never,
-    { provider: { authentik: {} } } as never,
-  ]);
-  for (const settings of refused) {
-    const found = issues(settings);
-    assert.ok(
-      found.some((issue) => issue.code === 'custom' && issue.params?.notBuilt === true),
-      JSON.stringify(settings),
-    );
-  }
-  assert.equal(issues({ provider: {} }).length, 1);
-  assert.equal(issues({ issuer: 'not a url', jwks: undefined })[0]?.path[0], 'jwks');
+test('settings that contradict each other are refused', () => {
+  const issues = (settings: object): string =>
+    (mcpAuthentication.schema.safeParse({ ...written, ...settings }).error?.issues ?? [])
+      .map(({ path, message }) => `${path.join('.')}: ${message}`)
+      .join('; ');
+  assert.match(issues({ provider: {} }), /exactly one of/);
+  assert.match(issues({ issuer: 'not a url', jwks: undefined }), /jwks: missing/);
+  assert.match(issues({ provider: { entra: {} } }), /clientId: missing: Entra ID registers no clients/);
+  assert.match(issues({ provider: { authentik: {} } }), /clientId: missing: authentik registers no clients/);
+  assert.match(issues({ clientSecret: 's' }), /clientSecret: needs clientId/);
+  const one = { issuer: 'https://i.test', audiences: [], provider: { entra: {} } };
+  assert.match(
+    issues({ issuer: undefined, audiences: undefined, jwks: undefined, issuers: [one], clientId: 'c' }),
+    /clientId: goes with one issuer/,
+  );
+  for (const provider of [{ descope: {} }, { okta: {} }]) assert.equal(issues({ provider }), '');
+  assert.equal(issues({ provider: { entra: {} }, clientId: 'c' }), '');
 });
 
 test('an empty list of audiences is accepted with a warning', () => {

@@ -61,7 +61,7 @@ export interface SnapshotTools extends BackendTools, TcpTools {
   readonly log: Logger;
   /** Absent where there are no other workers. */
   readonly relays: RelayRouter | undefined;
-  readonly policyTools: Omit<PolicyTools, 'place' | 'hosts'>;
+  readonly policyTools: Omit<PolicyTools, 'place' | 'hosts' | 'sealingKey'>;
   /** Counters live longer than snapshots: the same key gives the same ones. */
   readonly stats: (bind: string, listener: string, route: string) => RouteStats;
 }
@@ -249,6 +249,7 @@ class Compiler {
     const all: Steps[] = [];
     const name = of?.name ?? '';
     const before: string[] = [];
+    const { sessionKey: sealingKey } = this.settings.fixed;
     const prepareAll: PrepareAll = (uses) =>
       uses.map((use) => {
         const nth = before.filter((other) => other === use.name).length;
@@ -258,6 +259,7 @@ class Compiler {
           ...this.tools.policyTools,
           hosts: this.hosts,
           place,
+          ...(sealingKey === undefined ? {} : { sealingKey }),
           guarded: use.guarded === true,
         });
         const steps = withOrigin(prepared, { policy: use.name, place: use.place.path });

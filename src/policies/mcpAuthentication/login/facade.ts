@@ -1,0 +1,438 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { z } from 'zod';
+import { TextSeal, type IssuerMetadata } from '../../../auth/index.ts';
+import { GatewayError } from '../../../errors.ts';
+import type { HeaderLine, Reply } from '../../../http/index.ts';
+import type { Exchange, PolicyTools } from '../../policy.ts';
+import { consentPage, errorPage } from './consentPage.ts';
+import { askProvider, endpointOf, type TokenAnswer } from './providerTokens.ts';
+import { isRedirectUri, isRegistered } from './redirectUris.ts';
+
+/** The client that the operator has registered at the provider, for all MCP clients together. */
+export interface SharedClient {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string | undefined;
+  /** The audience that the provider has to be told. */
+  readonly audience: string | undefined;
+  /** The scopes where a client asks for none. */
+  readonly scopes: readonly string[];
+}
+
+/** The resource as its client sees it: the issuer of the facade is the address of the resource. */
+export interface LoginPlace {
+  readonly origin: string;
+  /** Begins with a slash, or empty for the root. */
+  readonly path: string;
+}
+
+/** The documents of the facade below `/.well-known/`, each followed by the path of the resource. */
+const endpoints = {
+  authorize: 'mcp-login-authorize',
+  callback: 'mcp-login-callback',
+  token: 'mcp-login-token',
+  register: 'mcp-login-register',
+} as const;
+
+const loginMs = 600_000;
+const codeMs = 60_000;
+const mostBodyBytes = 65_536;
+const mostRedirectUris = 16;
+const cookieName = 'portcullis-login';
+
+const client = z.object({ name: z.string(), redirectUris: z.array(z.string()) });
+const pending = z.object({
+  client: z.string(),
+  redirectUri: z.string(),
+  challenge: z.string(),
+  state: z.string().optional(),
+  scope: z.string(),
+  browser: z.string(),
+  until: z.number(),
+});
+const sent = pending.extend({ verifier: z.string() });
+const granted = z.object({
+  client: z.string(),
+  redirectUri: z.string(),
+  challenge: z.string(),
+  code: z.string(),
+  verifier: z.string(),
+  callback: z.string(),
+  until: z.number(),
+});
+const refresh = z.object({ client: z.string(), token: z.string() });
+const registration = z.looseObject({
+  redirect_uris: z.array(z.string().refine(isRedirectUri)).min(1).max(mostRedirectUris),
+  client_name: z.string().max(200).optional(),
+});
+
+/**
+ * An authorization server in front of a provider that registers no clients: it registers MCP clients, asks users for
+ * consent, and logs them in at the provider as one shared client. It keeps nothing: registrations, logins, codes and
+ * refresh tokens are sealed texts that the client carries, so that every replica can go on. A code is good once
+ * because the provider's code in it is.
+ */
+export class LoginFacade {
+  private readonly shared: SharedClient;
+  private readonly metadata: IssuerMetadata;
+  private readonly seal: TextSeal;
+  private readonly tools: Pick<PolicyTools, 'log' | 'now'>;
+  private readonly ended = new AbortController();
+
+  constructor(shared: SharedClient, metadata: IssuerMetadata, tools: PolicyTools) {
+    this.shared = shared;
+    this.metadata = metadata;
+    this.tools = tools;
+    const { sealingKey, place, log } = tools;
+    if (sealingKey === undefined)
+      log.warn('mcpAuthentication: registered clients are forgotten at a restart; set config.session.key', {
+        issuer: shared.issuer,
+      });
+    this.seal = new TextSeal(sealingKey ?? randomBytes(32).toString('hex'), `login ${place}`);
+  }
+
+  close(): void {
+    this.ended.abort();
+  }
+
+  /** The issuer of the facade: RFC 8414 §3.3 wants it to be the address by which its metadata is found. */
+  issuerOf = ({ origin, path }: LoginPlace): string => `${origin}${path}`;
+
+  /** The metadata of the facade (RFC 8414 §2). */
+  document(place: LoginPlace): Record<string, unknown> {
+    return {
+      issuer: this.issuerOf(place),
+      authorization_endpoint: urlOf(place, 'authorize'),
+      token_endpoint: urlOf(place, 'token'),
+      registration_endpoint: urlOf(place, 'register'),
+      response_types_supported: ['code'],
+      response_modes_supported: ['query'],
+      grant_types_supported: ['authorization_code', 'refresh_token'],
+      code_challenge_methods_supported: ['S256'],
+      token_endpoint_auth_methods_supported: ['none'],
+      authorization_response_iss_parameter_supported: true,
+      ...(this.shared.scopes.length === 0 ? {} : { scopes_supported: this.shared.scopes }),
+    };
+  }
+
+  answers = (name: string): boolean => Object.values<string>(endpoints).includes(name);
+
+  /** Answers a request for an endpoint of the facade; undefined for other names. */
+  answer(exchange: Exchange, name: string, place: LoginPlace): Reply | Promise<Reply> | undefined {
+    const { method } = exchange.request;
+    switch (name) {
+      case endpoints.register:
+        return posted(method) ?? this.register(exchange);
+      case endpoints.token:
+        return posted(method) ?? this.token(exchange);
+      case endpoints.authorize:
+        if (method === 'GET') return this.authorize(exchange, place);
+        return method === 'POST' ? this.decide(exchange, place) : notAllowed('GET, POST');
+      case endpoints.callback:
+        return method === 'GET' ? this.callback(exchange, place) : notAllowed('GET');
+      default:
+        return undefined;
+    }
+  }
+
+  /** Dynamic client registration (RFC 7591): the id is the sealed registration. */
+  private async register(exchange: Exchange): Promise<Reply> {
+    const written = registration.safeParse(jsonOf(await exchange.request.readBody(mostBodyBytes)));
+    if (!written.success) {
+      const aboutUris = written.error.issues.some(({ path }) => path[0] === 'redirect_uris');
+      return oauthError(
+        aboutUris ? 'invalid_redirect_uri' : 'invalid_client_metadata',
+        'expected redirect_uris with https, an app scheme, or http on a loopback address, and client_name as text',
+      );
+    }
+    const { redirect_uris: redirectUris, client_name: name = 'An MCP client' } = written.data;
+    const registered: z.infer<typeof client> = { name: name.slice(0, 80), redirectUris };
+    return json(201, {
+      client_id: this.seal.seal('client', registered),
+      client_name: registered.name,
+      redirect_uris: redirectUris,
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+    });
+  }
+
+  /** Shows the consent page, bound to this browser by a cookie. */
+  private authorize(exchange: Exchange, place: LoginPlace): Reply {
+    const query = new URLSearchParams(exchange.request.query);
+    const of = (name: string): string | undefined => {
+      const [first, ...others] = query.getAll(name);
+      return others.length > 0 ? '' : first;
+    };
+    const clientId = of('client_id') ?? '';
+    const known = client.safeParse(this.seal.open('client', clientId));
+    if (!known.success)
+      return errorPage('The client is not registered here. Remove its login data, and log in again.');
+    const redirectUri = of('redirect_uri') ?? '';
+    if (!isRegistered(redirectUri, known.data.redirectUris))
+      return errorPage('The client asks to be called at an address that it has not registered.');
+    const state = of('state');
+    const fail = (error: string): Reply => this.back(place, { redirectUri, state }, { error });
+    if (of('response_type') !== 'code') return fail('unsupported_response_type');
+    const challenge = of('code_challenge') ?? '';
+    if (of('code_challenge_method') !== 'S256' || !/^[\w-]{43}$/.test(challenge))
+      return fail('invalid_request');
+    if (state !== undefined && (state === '' || state.length > 1_024)) return fail('invalid_request');
+    const scope = of('scope') ?? this.shared.scopes.join(' ');
+    if (!/^[\x20\x21\x23-\x5b\x5d-\x7e]{0,1024}$/.test(scope)) return fail('invalid_scope');
+    const resource = of('resource');
+    if (resource !== undefined && bare(resource) !== bare(this.issuerOf(place)))
+      return fail('invalid_target');
+    // The browser keeps its cookie over several logins at the same time.
+    const browser = browserOf(exchange) ?? randomBytes(18).toString('base64url');
+    const until = this.tools.now() + loginMs;
+    const request: z.infer<typeof pending> = {
+      client: digest(clientId),
+      redirectUri,
+      challenge,
+      ...(state === undefined ? {} : { state }),
+      scope,
+      browser: digest(browser),
+      until,
+    };
+    return consentPage({
+      client: known.data.name,
+      redirectUri,
+      resource: this.issuerOf(place),
+      request: this.seal.seal('consent', request),
+      cookie: `${cookieName}=${browser}; Path=/.well-known/; Max-Age=${loginMs / 1_000}; HttpOnly; SameSite=Lax${place.origin.startsWith('https:') ? '; Secure' : ''}`,
+    });
+  }
+
+  /** Takes the decision of the user, and sends the browser to the provider. */
+  private async decide(exchange: Exchange, place: LoginPlace): Promise<Reply> {
+    const form = formOf(await exchange.request.readBody(mostBodyBytes));
+    const request = pending.safeParse(this.seal.open('consent', form.get('request') ?? ''));
+    if (!request.success || !this.isOwn(exchange, request.data))
+      return errorPage('This login has expired, or another browser began it. Start it again in the client.');
+    if (form.get('decision') !== 'allow') return this.back(place, request.data, { error: 'access_denied' });
+    const metadata = await this.metadata.get();
+    const endpoint = endpointOf(metadata?.authorization_endpoint, this.shared.issuer);
+    if (endpoint === undefined) return this.back(place, request.data, { error: 'temporarily_unavailable' });
+    const verifier = randomBytes(32).toString('base64url');
+    const asked = {
+      response_type: 'code',
+      client_id: this.shared.clientId,
+      redirect_uri: urlOf(place, 'callback'),
+      code_challenge: digest(verifier),
+      code_challenge_method: 'S256',
+      state: this.seal.seal('state', { ...request.data, verifier } satisfies z.infer<typeof sent>),
+      ...(request.data.scope === '' ? {} : { scope: request.data.scope }),
+      ...(this.shared.audience === undefined ? {} : { audience: this.shared.audience }),
+    };
+    for (const [name, value] of Object.entries(asked)) endpoint.searchParams.set(name, value);
+    return redirect(endpoint.href);
+  }
+
+  /** Takes the authorization response of the provider, and makes a code of the gateway of it. */
+  private async callback(exchange: Exchange, place: LoginPlace): Promise<Reply> {
+    const query = new URLSearchParams(exchange.request.query);
+    const login = sent.safeParse(this.seal.open('state', query.get('state') ?? ''));
+    if (!login.success || !this.isOwn(exchange, login.data))
+      return errorPage('This login has expired, or another browser began it. Start it again in the client.');
+    // RFC 9207 §2.4: a response of another server must not reach the token endpoint of this one.
+    const iss = query.get('iss');
+    const metadata = await this.metadata.get();
+    const required = metadata?.authorization_response_iss_parameter_supported === true;
+    if (iss === null ? required : iss !== this.shared.issuer) {
+      this.tools.log.warn('Login: the authorization response is not from the provider', {
+        issuer: this.shared.issuer,
+        received: (iss ?? 'no iss').slice(0, 200),
+      });
+      return this.back(place, login.data, { error: 'server_error' });
+    }
+    const code = query.get('code');
+    if (code === null || code === '')
+      return this.back(place, login.data, { error: errorOf(query.get('error')) });
+    const { client: of, redirectUri, challenge, verifier } = login.data;
+    const grant: z.infer<typeof granted> = {
+      client: of,
+      redirectUri,
+      challenge,
+      code,
+      verifier,
+      callback: urlOf(place, 'callback'),
+      until: this.tools.now() + codeMs,
+    };
+    return this.back(place, login.data, { code: this.seal.seal('code', grant) });
+  }
+
+  private async token(exchange: Exchange): Promise<Reply> {
+    const form = formOf(await exchange.request.readBody(mostBodyBytes));
+    const clientId = form.get('client_id') ?? '';
+    if (!client.safeParse(this.seal.open('client', clientId)).success)
+      return oauthError('invalid_client', 'the client is not registered here', 401);
+    switch (form.get('grant_type')) {
+      case 'authorization_code':
+        return await this.redeem(form, clientId);
+      case 'refresh_token':
+        return await this.refresh(form, clientId);
+      default:
+        return oauthError('unsupported_grant_type', 'expected authorization_code or refresh_token');
+    }
+  }
+
+  private async redeem(form: URLSearchParams, clientId: string): Promise<Reply> {
+    const grant = granted.safeParse(this.seal.open('code', form.get('code') ?? ''));
+    if (!grant.success || grant.data.until < this.tools.now())
+      return oauthError('invalid_grant', 'the code is not valid, or has expired');
+    const { client: of, redirectUri, challenge, code, verifier, callback } = grant.data;
+    if (!equal(of, digest(clientId)) || form.get('redirect_uri') !== redirectUri)
+      return oauthError('invalid_grant', 'the code was issued to another client or address');
+    if (!equal(challenge, digest(form.get('code_verifier') ?? '')))
+      return oauthError('invalid_grant', 'code_verifier does not fit the code_challenge');
+    const answer = await this.ask({
+      grant_type: 'authorization_code',
+      code,
+      redirect_uri: callback,
+      code_verifier: verifier,
+    });
+    return this.tokens(answer, of, undefined);
+  }
+
+  private async refresh(form: URLSearchParams, clientId: string): Promise<Reply> {
+    const written = form.get('refresh_token') ?? '';
+    const held = refresh.safeParse(this.seal.open('refresh', written));
+    if (!held.success || !equal(held.data.client, digest(clientId)))
+      return oauthError('invalid_grant', 'the refresh token is not valid for this client');
+    const scope = form.get('scope');
+    const answer = await this.ask({
+      grant_type: 'refresh_token',
+      refresh_token: held.data.token,
+      ...(scope === null || scope === '' ? {} : { scope }),
+    });
+    return this.tokens(answer, held.data.client, written);
+  }
+
+  private async ask(form: Readonly<Record<string, string>>): Promise<TokenAnswer> {
+    const metadata = await this.metadata.get();
+    if (metadata === undefined) throw new GatewayError('issuer_metadata_unavailable', { retryAfter: 5 });
+    const { issuer, clientId, clientSecret } = this.shared;
+    const { log } = this.tools;
+    return await askProvider({
+      metadata,
+      issuer,
+      clientId,
+      clientSecret,
+      form,
+      signal: this.ended.signal,
+      log,
+    });
+  }
+
+  /** Passes tokens on; a refresh token is sealed, because it is worth something together with the shared secret. */
+  private tokens(answer: TokenAnswer, of: string, before: string | undefined): Reply {
+    if (answer.kind === 'refused') return oauthError(answer.error, 'the identity provider refused the grant');
+    if (answer.kind === 'failed')
+      return oauthError('server_error', 'the identity provider has not answered as expected', 502);
+    const { access_token, expires_in, scope, refresh_token: next } = answer.tokens;
+    const renewed =
+      typeof next === 'string' ? this.seal.seal('refresh', { client: of, token: next }) : before;
+    return json(200, {
+      access_token,
+      token_type: 'Bearer',
+      ...(typeof expires_in === 'number' || typeof expires_in === 'string'
+        ? { expires_in: Number(expires_in) }
+        : {}),
+      ...(typeof scope === 'string' ? { scope } : {}),
+      ...(renewed === undefined ? {} : { refresh_token: renewed }),
+    });
+  }
+
+  /** Did this browser begin the login, and is it still young enough? */
+  private isOwn(exchange: Exchange, { browser, until }: z.infer<typeof pending>): boolean {
+    const own = browserOf(exchange);
+    return own !== undefined && equal(digest(own), browser) && this.tools.now() <= until;
+  }
+
+  /** Sends the browser back to the client, with the issuer of the facade (RFC 9207). */
+  private back(
+    place: LoginPlace,
+    { redirectUri, state }: { readonly redirectUri: string; readonly state?: string | undefined },
+    result: Readonly<Record<string, string>>,
+  ): Reply {
+    const url = new URL(redirectUri);
+    for (const [name, value] of Object.entries(result)) url.searchParams.set(name, value);
+    if (state !== undefined) url.searchParams.set('state', state);
+    url.searchParams.set('iss', this.issuerOf(place));
+    return redirect(url.href);
+  }
+}
+
+/** An address in its usual form, without a slash at its end. */
+const bare = (address: string): string | undefined => URL.parse(address)?.href.replace(/\/$/, '');
+
+const urlOf = ({ origin, path }: LoginPlace, name: keyof typeof endpoints): string =>
+  `${origin}/.well-known/${endpoints[name]}${path}`;
+
+/** SHA-256 in base64url, as S256 of RFC 7636 has it. */
+const digest = (text: string): string => createHash('sha256').update(text).digest('base64url');
+
+function equal(a: string, b: string): boolean {
+  const [left, right] = [Buffer.from(digest(a)), Buffer.from(digest(b))];
+  return timingSafeEqual(left, right);
+}
+
+function browserOf(exchange: Exchange): string | undefined {
+  const cookies = (exchange.request.header('cookie') ?? '').split(/[;,]/).map((pair) => pair.trim());
+  const [value, ...others] = cookies
+    .filter((pair) => pair.startsWith(`${cookieName}=`))
+    .map((pair) => pair.slice(cookieName.length + 1));
+  return others.length === 0 && value !== undefined && /^[\w-]{24}$/.test(value) ? value : undefined;
+}
+
+/** RFC 6749 §4.1.2.1; other texts of the provider do not reach the client. */
+const errorOf = (text: string | null): string =>
+  text !== null && ['access_denied', 'invalid_scope', 'temporarily_unavailable'].includes(text)
+    ? text
+    : 'server_error';
+
+const open: HeaderLine = ['access-control-allow-origin', '*'];
+
+/** Pages use the endpoints for tokens and registrations: POST passes, a preflight is answered. */
+function posted(method: string): Reply | undefined {
+  if (method === 'POST') return undefined;
+  if (method !== 'OPTIONS') return notAllowed('POST, OPTIONS');
+  const allowed: HeaderLine[] = [
+    ['access-control-allow-methods', 'POST'],
+    ['access-control-allow-headers', '*'],
+    ['access-control-max-age', '600'],
+  ];
+  return { status: 204, headers: [open, ...allowed] };
+}
+
+const notAllowed = (allow: string): Reply => ({ status: 405, headers: [['allow', allow]] });
+
+const json = (status: number, value: object): Reply => ({
+  status,
+  headers: [['content-type', 'application/json'], ['cache-control', 'no-store'], open],
+  body: JSON.stringify(value),
+});
+
+const oauthError = (error: string, description: string, status = 400): Reply =>
+  json(status, { error, error_description: description });
+
+const redirect = (location: string): Reply => ({
+  status: 303,
+  headers: [
+    ['location', location],
+    ['cache-control', 'no-store'],
+    ['referrer-policy', 'no-referrer'],
+  ],
+});
+
+const formOf = (body: Buffer): URLSearchParams => new URLSearchParams(body.toString('utf8'));
+
+function jsonOf(body: Buffer): unknown {
+  try {
+    const value: unknown = JSON.parse(body.toString('utf8'));
+    return value;
+  } catch {
+    return undefined;
+  }
+}
