@@ -309,6 +309,11 @@ test('addresses that a browser would run are not registered, and names cannot wr
     /default-src 'none'.*frame-ancestors 'none'/,
   );
   assert.match(page.headers.get('set-cookie') ?? '', /HttpOnly; SameSite=Lax$/);
+  const secure = await fetch(authorizeUrl(String(body.client_id)), {
+    headers: { 'x-forwarded-proto': 'https' },
+  });
+  const cookie = secure.headers.get('set-cookie') ?? '';
+  assert.match(cookie, /^__Host-portcullis-login=[\w-]{24}; Path=\/; .*; Secure$/);
 });
 
 test('the secret of the shared client is in no log and in no dump', async () => {

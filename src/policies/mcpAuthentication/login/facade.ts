@@ -38,7 +38,6 @@ const loginMs = 600_000;
 const codeMs = 60_000;
 const mostBodyBytes = 65_536;
 const mostRedirectUris = 16;
-const cookieName = 'portcullis-login';
 
 const client = z.object({ name: z.string(), redirectUris: z.array(z.string()) });
 const pending = z.object({
@@ -184,7 +183,7 @@ export class LoginFacade {
     if (resource !== undefined && bare(resource) !== bare(this.issuerOf(place)))
       return fail('invalid_target');
     // The browser keeps its cookie over several logins at the same time.
-    const browser = browserOf(exchange) ?? randomBytes(18).toString('base64url');
+    const browser = browserOf(exchange, place) ?? randomBytes(18).toString('base64url');
     const until = this.tools.now() + loginMs;
     const request: z.infer<typeof pending> = {
       client: digest(clientId),
@@ -200,7 +199,7 @@ export class LoginFacade {
       redirectUri,
       resource: this.issuerOf(place),
       request: this.seal.seal('consent', request),
-      cookie: `${cookieName}=${browser}; Path=/.well-known/; Max-Age=${loginMs / 1_000}; HttpOnly; SameSite=Lax${place.origin.startsWith('https:') ? '; Secure' : ''}`,
+      cookie: cookieOf(browser, place),
     });
   }
 
@@ -208,7 +207,7 @@ export class LoginFacade {
   private async decide(exchange: Exchange, place: LoginPlace): Promise<Reply> {
     const form = formOf(await exchange.request.readBody(mostBodyBytes));
     const request = pending.safeParse(this.seal.open('consent', form.get('request') ?? ''));
-    if (!request.success || !this.isOwn(exchange, request.data))
+    if (!request.success || !this.isOwn(exchange, place, request.data))
       return errorPage('This login has expired, or another browser began it. Start it again in the client.');
     if (form.get('decision') !== 'allow') return this.back(place, request.data, { error: 'access_denied' });
     const metadata = await this.metadata.get();
@@ -233,7 +232,7 @@ export class LoginFacade {
   private async callback(exchange: Exchange, place: LoginPlace): Promise<Reply> {
     const query = new URLSearchParams(exchange.request.query);
     const login = sent.safeParse(this.seal.open('state', query.get('state') ?? ''));
-    if (!login.success || !this.isOwn(exchange, login.data))
+    if (!login.success || !this.isOwn(exchange, place, login.data))
       return errorPage('This login has expired, or another browser began it. Start it again in the client.');
     // RFC 9207 §2.4: a response of another server must not reach the token endpoint of this one.
     const iss = query.get('iss');
@@ -345,8 +344,8 @@ export class LoginFacade {
   }
 
   /** Did this browser begin the login, and is it still young enough? */
-  private isOwn(exchange: Exchange, { browser, until }: z.infer<typeof pending>): boolean {
-    const own = browserOf(exchange);
+  private isOwn(exchange: Exchange, place: LoginPlace, { browser, until }: z.infer<typeof pending>): boolean {
+    const own = browserOf(exchange, place);
     return own !== undefined && equal(digest(own), browser) && this.tools.now() <= until;
   }
 
@@ -378,11 +377,22 @@ function equal(a: string, b: string): boolean {
   return timingSafeEqual(left, right);
 }
 
-function browserOf(exchange: Exchange): string | undefined {
+const isSecure = ({ origin }: LoginPlace): boolean => origin.startsWith('https:');
+
+/** With the prefix, browsers take the cookie from this host alone, and not from another one of its domain. */
+const cookieName = (place: LoginPlace): string =>
+  isSecure(place) ? '__Host-portcullis-login' : 'portcullis-login';
+
+const cookieOf = (browser: string, place: LoginPlace): string =>
+  `${cookieName(place)}=${browser}; Path=/; Max-Age=${loginMs / 1_000}; HttpOnly; SameSite=Lax${isSecure(place) ? '; Secure' : ''}`;
+
+/** The value of the login cookie; undefined where there are several: another site may have planted one. */
+function browserOf(exchange: Exchange, place: LoginPlace): string | undefined {
+  const begin = `${cookieName(place)}=`;
   const cookies = (exchange.request.header('cookie') ?? '').split(/[;,]/).map((pair) => pair.trim());
   const [value, ...others] = cookies
-    .filter((pair) => pair.startsWith(`${cookieName}=`))
-    .map((pair) => pair.slice(cookieName.length + 1));
+    .filter((pair) => pair.startsWith(begin))
+    .map((pair) => pair.slice(begin.length));
   return others.length === 0 && value !== undefined && /^[\w-]{24}$/.test(value) ? value : undefined;
 }
 
