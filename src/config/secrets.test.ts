@@ -86,6 +86,26 @@ const samples: Readonly<Record<string, Sample>> = {
   'jwks.inline': { document: jwt({ inline: '$SECRET' }), value: keySet, shown: true },
   'jwks.url': { document: jwt({ url: 'https://idp/keys?key=$SECRET' }), shown: true },
   htpasswd: { document: policy('basicAuth', { htpasswd: 'alice:$SECRET' }), value: hash },
+  'jwtAuth.location.expression': {
+    document: policy('jwtAuth', { issuer: 'i', jwks: keySet, location: { expression: '"$SECRET"' } }),
+    shown: true,
+  },
+  'authorizationLocation.expression': {
+    document: policy('mcpAuthentication', {
+      issuer: 'https://i.test',
+      audiences: [],
+      authorizationLocation: { expression: '"$SECRET"' },
+    }),
+    shown: true,
+  },
+  'mcpAuthentication.clientSecret': {
+    document: policy('mcpAuthentication', {
+      issuer: 'https://i.test',
+      audiences: [],
+      clientId: 'c',
+      clientSecret: '$SECRET',
+    }),
+  },
   'keys.*.key': { document: policy('apiKey', { keys: [{ key: '$SECRET' }] }) },
   'keys.*.keyHash': {
     document: policy('apiKey', { keys: [{ keyHash: '$SECRET' }] }),
