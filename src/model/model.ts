@@ -446,6 +446,32 @@ export interface StdioTarget extends CallTimeouts {
   readonly scope?: 'shared' | 'user';
   /** Environment variables whose values belong to the caller, by name; beside `env`. Absent: there are none. */
   readonly injected?: Readonly<Record<string, InjectedValue>>;
+  /** The variables of the gateway that the child inherits; absent: all but secrets, or none with `clearEnv`. */
+  readonly inheritEnv?: readonly string[];
+  /** The rights of the child; absent: those of the gateway. */
+  readonly isolation?: ChildIsolation;
+}
+
+/** The rights of a child process, all on Linux except `user` and `group`. */
+export interface ChildIsolation {
+  /** Name or number of a user of the machine. */
+  readonly user?: string | number;
+  readonly group?: string | number;
+  readonly limits?: ChildLimits;
+  /** The child sees no process but its own ones. */
+  readonly privateProcesses?: true;
+  /** No program that it starts gets more rights than the child has (setuid, file capabilities). */
+  readonly noNewPrivileges?: true;
+}
+
+/** Limits of each process of a child, of the kernel (setrlimit). */
+export interface ChildLimits {
+  /** Bytes of address space. */
+  readonly memoryBytes?: number;
+  readonly cpuSeconds?: number;
+  readonly openFiles?: number;
+  /** Processes and threads of the user, those of other children included. */
+  readonly processes?: number;
 }
 
 /** The source of an environment variable that differs between callers. */

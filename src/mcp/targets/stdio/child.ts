@@ -4,6 +4,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { StdioTarget } from '../../../model/index.ts';
 import { ChildInput } from './childInput.ts';
 import { signalGroup } from './group.ts';
+import { isolatedCommand } from './isolation.ts';
 import { LineSplitter, type LineReader } from '../../../http/index.ts';
 
 export interface ChildEvents extends LineReader {
@@ -35,6 +36,8 @@ export class Child {
   readonly gone: Promise<void>;
   private readonly process: ChildProcessByStdio<Writable, Readable, Readable>;
   private readonly input: ChildInput;
+  /** The program that the system was asked to start. */
+  private readonly command: string;
   private readonly events: ChildEvents;
   private resolveGone: () => void = () => undefined;
   private timer: NodeJS.Timeout | undefined;
@@ -52,12 +55,26 @@ export class Child {
     events: ChildEvents,
   ) {
     this.events = events;
-    this.process = spawn(target.cmd, target.args, {
-      env,
-      stdio: ['pipe', 'pipe', 'pipe'],
-      detached: true,
-      ...(target.cwd === undefined ? {} : { cwd: target.cwd }),
-    });
+    const { cmd, args, uid, gid } = isolatedCommand(target);
+    this.command = cmd;
+    try {
+      this.process = spawn(cmd, args, {
+        env,
+        // Node closes all other descriptors in the child.
+        stdio: ['pipe', 'pipe', 'pipe'],
+        detached: true,
+        ...(uid === undefined ? {} : { uid }),
+        ...(gid === undefined ? {} : { gid }),
+        ...(target.cwd === undefined ? {} : { cwd: target.cwd }),
+      });
+    } catch (error) {
+      const isRefused = (error as NodeJS.ErrnoException).code === 'EPERM';
+      if (isRefused && (uid !== undefined || gid !== undefined))
+        throw new Error('the gateway has no right to start programs as another user or group', {
+          cause: error,
+        });
+      throw error;
+    }
     this.input = new ChildInput(this.process.stdin);
     this.pid = this.process.pid;
     this.gone = new Promise((resolve) => {
@@ -140,7 +157,7 @@ export class Child {
     const missingCwd = error.code === 'ENOENT' && target.cwd !== undefined && !existsSync(target.cwd);
     const detail = missingCwd
       ? `the working directory "${target.cwd}" does not exist`
-      : `the command "${target.cmd}" ${error.code === 'ENOENT' ? 'was not found' : `failed with ${error.code ?? 'an unknown error'}`}`;
+      : `the command "${this.command}" ${error.code === 'ENOENT' ? 'was not found' : `failed with ${error.code ?? 'an unknown error'}`}`;
     this.exited = true;
     this.setDown('could not be started', detail);
     this.resolveGone();

@@ -25,3 +25,13 @@ test('variables of the target are set, even under the name of a secret', () => {
   });
   assert.deepEqual(env, { EMPTY: '', TOKEN: 'its own' });
 });
+
+test('inheritEnv leaves those variables of the gateway that it names, and no secret', () => {
+  const env = childEnvironment(
+    stdioTarget({ inheritEnv: ['PATH', 'SESSION_KEY'], env: { A: '1' } }),
+    new Set(['SESSION_KEY']),
+    { PATH: '/bin', HOME: '/home/me', SESSION_KEY: 'secret' },
+    { B: '2' },
+  );
+  assert.deepEqual(env, { PATH: '/bin', A: '1', B: '2' });
+});

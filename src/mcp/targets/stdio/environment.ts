@@ -1,8 +1,8 @@
 import type { StdioTarget } from '../../../model/index.ts';
 
 /**
- * The environment of a child: the gateway's own less its secrets, or nothing (`clearEnv`), then what the target
- * sets. What the operator wrote at the target wins, even under the name of a secret.
+ * The environment of a child: the gateway's own less its secrets, a part of it (`inheritEnv`), or nothing (`clearEnv`),
+ * then what the target sets. What the operator wrote at the target wins, even under the name of a secret.
  * @param injected the values of the caller
  */
 export function childEnvironment(
@@ -14,7 +14,8 @@ export function childEnvironment(
   const env: Record<string, string> = {};
   if (!target.clearEnv) {
     for (const [name, value] of Object.entries(own))
-      if (value !== undefined && !secrets.has(name)) env[name] = value;
+      if (value !== undefined && !secrets.has(name) && target.inheritEnv?.includes(name) !== false)
+        env[name] = value;
   }
   return Object.assign(env, target.env, injected);
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { InjectedValue, PolicyUse, StdioTarget } from '../../../model/index.ts';
 import { choice, fields, mayHoldSecret, namesFile, oneOf, positiveDuration } from '../../../schema/index.ts';
+import { buildIsolation, isolationFields } from './isolationFields.ts';
 import { fileForm } from '../kind/targetFacts.ts';
 
 const environmentName = z
@@ -76,6 +77,12 @@ const schemaOf = <Value extends z.ZodType>(value: Value) =>
     cwd: namesFile(noNul('a path', 1), 'folder')
       .optional()
       .describe('Working directory; that of the gateway by default.'),
+    inheritEnv: z
+      .array(environmentName)
+      .max(256)
+      .optional()
+      .describe('Variables of the gateway that the program inherits; by default all but secrets.'),
+    ...isolationFields,
     startTimeout: positiveDuration
       .optional()
       .describe('Time from the start of the program to its answer to initialize; 60s by default.'),
@@ -84,7 +91,15 @@ const schemaOf = <Value extends z.ZodType>(value: Value) =>
       .describe(
         'session: each session has a child of its own; the default. user: the sessions of a user share a child. shared: one child serves all requests; this needs statefulMode: stateless.',
       ),
-  }).superRefine(checkValues);
+  }).superRefine((settings, context) => {
+    checkValues(settings, context);
+    if (settings.clear_env === true && settings.inheritEnv !== undefined)
+      context.addIssue({
+        code: 'custom',
+        path: ['inheritEnv'],
+        message: 'contradicts clear_env: true, with which the program inherits nothing',
+      });
+  });
 
 const schema = schemaOf(z.union([plainText, oneOf(fields(ofCaller), Object.keys(ofCaller))]));
 
@@ -112,6 +127,8 @@ export const stdioFile = fileForm({
     ...valuesOf(settings.env ?? {}, exchanges),
     clearEnv: settings.clear_env ?? false,
     ...(settings.cwd === undefined ? {} : { cwd: settings.cwd }),
+    ...(settings.inheritEnv === undefined ? {} : { inheritEnv: settings.inheritEnv }),
+    ...buildIsolation(settings),
     startTimeoutMs: settings.startTimeout ?? startTimeoutMs,
     ...(resume ? {} : { resume }),
     ...(stateless ? { stateless } : {}),
