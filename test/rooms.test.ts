@@ -38,12 +38,13 @@ const rows: Readonly<Record<string, Row>> = {
   store: { uses: ['model', 'telemetry', 'files', 'upstream'] },
   pins: { uses: ['store'] },
   audit: { uses: ['model', 'telemetry', 'files'] },
+  tracing: { uses: ['model', 'telemetry'] },
   mcp: { uses: ['model', 'http', 'upstream', 'telemetry', 'files', 'schema', 'store', 'pins'] },
   policies: {
     uses: ['model', 'http', 'auth', 'cel', 'telemetry', 'files', 'schema', 'store'],
     types: ['mcp'],
   },
-  proxy: { uses: ['model', 'http', 'regex', 'telemetry', 'upstream', 'audit', 'mcp', 'policies'] },
+  proxy: { uses: ['model', 'http', 'regex', 'telemetry', 'upstream', 'audit', 'tracing', 'mcp', 'policies'] },
   config: {
     uses: ['model', 'regex', 'files', 'schema'],
     files: ['mcp/targets/facts.ts', 'policies/facts.ts'],
@@ -54,7 +55,7 @@ const rows: Readonly<Record<string, Row>> = {
     files: ['mcp/targets/facts.ts', 'policies/facts.ts'],
   },
   workers: {
-    uses: ['model', 'auth', 'audit', 'mcp', 'policies', 'proxy', 'telemetry', 'store', 'pins'],
+    uses: ['model', 'auth', 'audit', 'tracing', 'mcp', 'policies', 'proxy', 'telemetry', 'store', 'pins'],
     files: ['policies/localRateLimit/localTokens.ts'],
   },
   admin: { uses: ['model', 'http', 'telemetry'], types: ['proxy'] },

@@ -62,8 +62,28 @@ export interface HttpRequest {
     readonly target: string;
     readonly name: string;
   }): void;
+  /** Begins a span for a call of an MCP server. Absent or undefined: the call is not traced. */
+  traceCall?: ((call: TracedCall) => CallSpan | undefined) | undefined;
   /** Names the decision behind a refusal in the access log; the first one counts. A place is below its policy. */
   decided(by: DecidedBy): void;
+}
+
+/** A call of an MCP server, for its span. */
+export interface TracedCall {
+  readonly method: string;
+  readonly target: string;
+  readonly id: string;
+  readonly item?: { readonly kind: string; readonly name: string } | undefined;
+  /** The `traceparent` in the message. */
+  readonly parent?: string | undefined;
+}
+
+/** The span of a call. */
+export interface CallSpan {
+  /** The `traceparent` for the server. */
+  readonly traceparent: string;
+  /** @param error the reason why the call failed */
+  end(error?: string): void;
 }
 
 /** A certificate (X.509). Names are written as `C=…, O=…, CN=…`, in the order of the certificate. */

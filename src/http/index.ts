@@ -4,12 +4,14 @@ export { HANDSHAKE, readClientHello, type ClientHello } from './clientHello.ts';
 export { HeaderEdits } from './edits.ts';
 export { EventReader, type EventHandler, type LargeEvent } from './eventReader.ts';
 export type {
+  CallSpan,
   ClientCertificate,
   HeaderLine,
   HttpReply,
   HttpRequest,
   Reply,
   ReplyStream,
+  TracedCall,
 } from './exchange.ts';
 export { KIND } from './fields.ts';
 export { Head, HeadPool } from './head.ts';

@@ -515,12 +515,31 @@ export interface AccessFields {
   readonly remove?: readonly string[];
 }
 
+/** The traces of requests, and the OpenTelemetry collector that gets them. */
+export interface TracingSettings {
+  /** The URL of the collector; over HTTP with the path. */
+  readonly endpoint: string;
+  readonly protocol: 'grpc' | 'http';
+  /** Headers of every export. The values may be secrets. */
+  readonly headers: readonly { readonly name: string; readonly text: string }[];
+  /** A share, a condition, or a CEL expression: which requests without a trace are traced. */
+  readonly randomSampling: string | number | boolean;
+  /** The same for requests whose client has sampled them. */
+  readonly clientSampling: string | number | boolean;
+  /** CEL expressions of attributes of the server span, by name. */
+  readonly add?: Readonly<Record<string, string>>;
+  /** Attributes that spans do not have. */
+  readonly remove?: readonly string[];
+}
+
 export interface FixedSettings {
   readonly admin: ListenAddress;
   readonly stats: ListenAddress;
   readonly readiness: ListenAddress;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
+  /** Absent: nothing is traced. */
+  readonly tracing?: TracingSettings;
   /** Processes that serve: with 1 the main process itself does. `auto`: as many as the machine has processors for. */
   readonly workers: number | 'auto';
   /** 64 hex digits (AES-256-GCM), or absent: a random key is made at start. */

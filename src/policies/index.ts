@@ -58,6 +58,7 @@ export {
   type ComputedFields,
   type RecordSettings,
 } from './attributes/recordFields.ts';
+export { compileSampling, type Sampling } from './attributes/sampling.ts';
 export type { EndedRequest } from './attributes/endedRequest.ts';
 export { recordFilter } from './attributes/recordFilter.ts';
 export { pageAccess } from './cors/pageAccess.ts';

@@ -2,7 +2,14 @@ import type { Audit } from '../audit/index.ts';
 import type { Socket } from 'node:net';
 import { FairShare, networks } from '../http/index.ts';
 import type { McpRuntime } from '../mcp/index.ts';
-import { defaults, type AddressLists, type Bind, type Limits, type Model } from '../model/index.ts';
+import {
+  defaults,
+  type AddressLists,
+  type Bind,
+  type Limits,
+  type Model,
+  type TracingSettings,
+} from '../model/index.ts';
 import type { AccessLog, Logger, Metrics } from '../telemetry/index.ts';
 import { Endpoints, type Destination, type LookupTools } from '../upstream/index.ts';
 import { bindProblem, type ClosedPort } from './ports/bindProblem.ts';
@@ -19,6 +26,8 @@ import { Relays, type RelayOptions } from './relay/relays.ts';
 import { ServerIdentities, type IdentityView } from './ports/serverIdentity.ts';
 import type { Decision, TrialRequest } from './contract.ts';
 import { noteFields } from './exchange/endedFields.ts';
+import { RequestTracing } from './exchange/requestTracing.ts';
+import type { Spans } from '../tracing/index.ts';
 import { RequestObserver } from './requestObserver.ts';
 import { explain } from './trial/explain.ts';
 import { bindKey, Snapshot, type SnapshotTools } from './snapshot/snapshot.ts';
@@ -52,6 +61,8 @@ export interface DataPlaneOptions {
   readonly socketsFor?: (key: string) => readonly SocketHandle[];
   /** Other workers hold MCP sessions, too; `relays.listen` is for the caller to call. */
   readonly relay?: RelayOptions;
+  /** Makes the spans of requests; absent: nothing is traced. */
+  readonly tracing?: { readonly spans: Spans; readonly settings: TracingSettings } | undefined;
   /** Takes records of finished requests, as JSON; absent: none are made. */
   readonly onRecord?: (json: string) => void;
   /** Tells which other processes of this gateway have the UDP ports open, where `socketsFor` is given. */
@@ -134,6 +145,7 @@ export class DataPlane {
   private readonly overload: Overload;
   private readonly udp: UdpPlane;
   private readonly observer: RequestObserver | undefined;
+  private readonly tracing: RequestTracing | undefined;
   private readonly expressionErrors: ExpressionErrors;
   private readonly openFiles: number | undefined;
   private accessLog: AccessLog | undefined;
@@ -148,6 +160,8 @@ export class DataPlane {
   constructor(options: DataPlaneOptions) {
     this.options = options;
     this.expressionErrors = new ExpressionErrors(options.log, options.metrics);
+    const { tracing } = options;
+    this.tracing = tracing && new RequestTracing(tracing.spans, tracing.settings);
     this.observer = options.onRecord && new RequestObserver(options.onRecord, options.metrics);
     this.endpoints = new Endpoints({ log: options.log, ...(options.lookup && { lookup: options.lookup }) });
     this.identities = new ServerIdentities(options.log);
@@ -319,6 +333,7 @@ export class DataPlane {
       endpoints: this.endpoints,
       mcp: this.options.mcp,
       relays: this.relays,
+      keepsResponse: this.tracing?.readsResponse === true,
       uses,
     });
   }
@@ -444,8 +459,10 @@ export class DataPlane {
       observe: (exchange) => {
         const { record } = exchange.snapshot;
         if (record !== undefined) noteFields(exchange, record);
+        if (exchange.span !== undefined) this.tracing?.end(exchange, exchange.span);
         observer?.observe(exchange);
       },
+      tracing: this.tracing,
       unread: (bytes) => this.unread.change(bytes),
       makeRoom: (open, most) => this.share.makeRoom(open, most),
     };

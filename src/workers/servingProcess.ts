@@ -16,6 +16,7 @@ import {
 } from '../proxy/index.ts';
 import { RedisStore, type Store } from '../store/index.ts';
 import { createAccessLog, rememberSecrets, type Metrics, type RootLogger } from '../telemetry/index.ts';
+import { Tracing } from '../tracing/index.ts';
 import { CommonKeys } from './commonKeys.ts';
 import type { Plane, PlaneView, PortView, Secrets } from './contract.ts';
 import type { PlaneInheritance } from './inheritance.ts';
@@ -29,7 +30,7 @@ export interface ServingProcessOptions extends Pick<DataPlaneOptions, 'socketsFo
   readonly metrics: Metrics;
   readonly fixed: Pick<
     FixedSettings,
-    'sessionKey' | 'sessionTtlMs' | 'sessionResumableMs' | 'pins' | 'store' | 'audit'
+    'sessionKey' | 'sessionTtlMs' | 'sessionResumableMs' | 'pins' | 'store' | 'audit' | 'tracing'
   >;
   /** The session key is one that was made for this start: nobody has it who comes after. */
   readonly madeKey?: boolean;
@@ -80,6 +81,7 @@ export class ServingProcess implements Plane {
   private readonly mcp: McpRuntime;
   private readonly store: Store | undefined;
   private readonly audit: Audit | undefined;
+  private readonly tracing: Tracing | undefined;
   /**
    * The sockets and keys of a process that serves alone, where Node can bind them: those of a worker come from
    * the main process.
@@ -98,6 +100,7 @@ export class ServingProcess implements Plane {
     const log = worker === undefined ? options.log : options.log.child({ worker });
     if (fixed.audit !== undefined)
       this.audit = new Audit({ settings: fixed.audit, writer: writerOf(options), log, metrics });
+    if (fixed.tracing !== undefined) this.tracing = new Tracing(fixed.tracing, { log, metrics });
     this.keySets = createKeySets({ log, metrics });
     if (worker === undefined && options.unbound !== true && handoverUnsupported() === undefined) {
       const keys = new CommonKeys(inherited, (secret) => this.dataPlane.useTicketSecret(secret));
@@ -137,6 +140,7 @@ export class ServingProcess implements Plane {
         ...(this.store && { globalTokens: new StoredTokens(this.store, tokens) }),
       },
       audit: this.audit,
+      tracing: this.tracing && fixed.tracing && { spans: this.tracing, settings: fixed.tracing },
       openAccessLog: (kind, removed) =>
         kind === 'none' ? undefined : createAccessLog(kind, { log, metrics, removed }),
       ...(options.socketsFor && { socketsFor: options.socketsFor }),
@@ -168,12 +172,14 @@ export class ServingProcess implements Plane {
     return true;
   }
 
-  prepare(model: Model): Promise<Prepared> {
-    return this.dataPlane.prepare(model);
+  async prepare(model: Model): Promise<Prepared> {
+    await this.tracing?.ready;
+    return await this.dataPlane.prepare(model);
   }
 
   async apply(model: Model): Promise<void> {
     const { own, dataPlane } = this;
+    await this.tracing?.ready;
     const opened = own?.sockets.open(model);
     let prepared: Prepared;
     try {
@@ -256,6 +262,7 @@ export class ServingProcess implements Plane {
     this.own?.keys.close();
     this.keySets.close();
     await this.mcp.close(0);
+    await this.tracing?.close();
     await this.audit?.close();
     this.store?.close();
   }

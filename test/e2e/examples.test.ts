@@ -18,6 +18,7 @@ import { loadConfig } from '../../apps/dev-idp/src/config.ts';
 import { startEcho, type Echo } from '../../apps/echo/src/index.ts';
 import { RedisServer, withoutRedis } from '../../src/store/redisServer.testing.ts';
 import { RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
+import { Collector } from '../../src/tracing/collector.testing.ts';
 import { SseServer } from '../../src/mcp/targets/sse/sseServer.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { ask as askHost } from './http.testing.ts';
@@ -36,6 +37,7 @@ interface Stage {
   another(): Promise<GatewayProcess>;
   /** The MCP server over the network. */
   readonly remote: RemoteServer;
+  readonly collector: Collector;
   /** The same over HTTP+SSE. */
   readonly old: SseServer;
   /** Tokens of a member of the group, and of somebody else. */
@@ -351,6 +353,23 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     await tools();
     await until('the line of a list', () => gateway.accessLog().includes('"call.methodName":"tools/list"'));
   },
+  'examples/telemetry/tracing.yaml': async ({ ask, collector }) => {
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    await statusOf(ask('/nowhere', { headers: { traceparent, 'x-tenant': 'blue' } }));
+    const sampled = () =>
+      collector.spans.find(({ parentSpanId }) => parentSpanId === traceparent.slice(36, 52));
+    await until('the span', () => sampled() !== undefined);
+    const { traceId, attributes } = sampled() ?? assert.fail();
+    assert.deepEqual(
+      [
+        traceId,
+        attributes['tenant'],
+        attributes['client.address'],
+        collector.heads[0]?.['x-collector-tenant'],
+      ],
+      [traceparent.slice(3, 35), 'blue', undefined, 'the-tenant-of-the-example'],
+    );
+  },
   'examples/audit/audit.yaml': async ({ gateway, folder }) => {
     const session = await openSession(`${gateway.url}/mcp`);
     await session.call('echo', { message: 'kept', customer: { name: 'Ada' }, details: [{ iban: 'XX00' }] });
@@ -459,6 +478,7 @@ describe('the example', { concurrency: 2 }, () => {
       t.after(() => remote.close());
       const old = await SseServer.start();
       t.after(() => old.close());
+      await using collector = await Collector.grpc();
       const redis =
         file.endsWith('replicas.yaml') && withoutRedis === false ? await RedisServer.start() : undefined;
       t.after(() => redis?.close());
@@ -474,6 +494,7 @@ describe('the example', { concurrency: 2 }, () => {
             MCP_SSE_URL: old.url,
             ...(redis && { REDIS_URL: `redis://127.0.0.1:${redis.port}` }),
             MCP_SESSION_KEY: 'e5'.repeat(32),
+            COLLECTOR: collector.url,
             TMPDIR: folder,
             AUDIT_FOLDER: folder,
           },
@@ -485,6 +506,7 @@ describe('the example', { concurrency: 2 }, () => {
         another: start,
         folder,
         remote,
+        collector,
         old,
         member,
         guest,

@@ -4,6 +4,7 @@ import type { DocumentSettings } from '../schema/document.ts';
 import { buildAudit } from './audit.ts';
 import { buildKeepAlive } from './keepAlive.ts';
 import { buildStore } from './store.ts';
+import { buildTracing } from './tracing.ts';
 
 /** `config` and `frontendPolicies` with what the environment overrides and with defaults for the rest. */
 export function buildProcess(document: DocumentSettings, overrides: Overrides): ProcessSettings {
@@ -24,6 +25,7 @@ export function buildProcess(document: DocumentSettings, overrides: Overrides): 
       ...(config.mcp?.pins !== undefined && { pins: config.mcp.pins }),
       ...(config.store && { store: buildStore(config.store) }),
       ...(config.audit && { audit: buildAudit(config.audit) }),
+      ...(config.tracing && { tracing: buildTracing(config.tracing) }),
       sessionTtlMs: config.mcp?.sessionTtl ?? fixed.sessionTtlMs,
       sessionResumableMs: config.mcp?.resumableFor ?? fixed.sessionResumableMs,
       terminationDeadlineMs:

@@ -17,6 +17,7 @@ import { audit } from './audit.ts';
 import { keepalives } from './keepalives.ts';
 import { proxyProtocol } from './proxyProtocol.ts';
 import { store } from './store.ts';
+import { tracing } from './tracing.ts';
 import { frontendTlsFields, frontendVersionsInOrder } from './serverTls.ts';
 
 /** RFC 9113 §6.9.1. */
@@ -316,6 +317,7 @@ export const processSchema = fields(
       .describe('MCP sessions.'),
     store: store.optional(),
     audit: audit.optional(),
+    tracing: tracing.optional(),
     connectionTerminationDeadline: duration
       .optional()
       .describe('How long a shutdown waits for open connections; 5s by default.'),
@@ -371,7 +373,6 @@ export const processSchema = fields(
     'histograms',
     'sensitiveHeaders',
     'customFunctions',
-    'tracing',
     'metrics',
     'hbone',
   ],

@@ -18,6 +18,7 @@ import { ListFilter } from '../items/listFilter.ts';
 import type { Naming } from '../items/naming.ts';
 import { ResourceUriFilter } from '../items/resourceUris.ts';
 import type { McpMetrics } from '../session/mcpMetrics.ts';
+import { tracedCall, tracedStats, withTrace } from './tracedCall.ts';
 import { clientRequests } from '../messages/mcpMethods.ts';
 import { errorResponse, rpcCodeOf } from '../messages/rpcError.ts';
 import type { Session } from '../session/session.ts';
@@ -151,16 +152,19 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
   filters.push(session.targets.tasksOf(target).view(request, reader, used, itemRules));
   const limit = callLimit(x, name, used);
   const filter = filters.length === 1 ? filters[0] : new ResponseFilters(filters);
-  const headers = x.headers === undefined || x.headers.length === 0 ? {} : { headers: x.headers };
-  const out = { envelope: request, token, edits, limit, ...headers };
+  const given = x.headers === undefined || x.headers.length === 0 ? undefined : x.headers;
+  const out = { envelope: request, token, edits, limit, ...(given && { headers: given }) };
   const tokenText = token === undefined ? undefined : cut(request.text, token);
   const ask = (cursor: string, call: Call): void =>
     session.send(target, { ...out, edits: [...edits, ...cursorEdits(request, cursor)] }, call);
   return () => {
     const { answer, count } = x;
     const tally = x.enter();
-    const call = new Call({ answer, request, stats: cell, tokenText, filter, ask, tally, session });
-    const send = (): void => session.send(target, out, call);
+    const span = x.http.traceCall?.(tracedCall(request, name, used));
+    const stats = span === undefined ? cell : tracedStats(cell, span);
+    const call = new Call({ answer, request, stats, tokenText, filter, ask, tally, session });
+    const traced = span === undefined ? out : withTrace(out, span);
+    const send = (): void => session.send(target, traced, call);
     if (count === undefined || used === undefined) {
       send();
       return;

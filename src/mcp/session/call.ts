@@ -14,7 +14,7 @@ import { unfiltered, type ResponseFilter } from '../items/responseFilter.ts';
 export interface CallStart {
   readonly answer: CallAnswer;
   readonly request: Envelope;
-  readonly stats: CallStats;
+  readonly stats: Pick<CallStats, 'ended'>;
   /** The progress token as the client wrote it. */
   readonly tokenText: string | undefined;
   /** The caller's view of the response; undefined if it is forwarded as it came. */
@@ -51,7 +51,7 @@ export class Call implements Waiter {
   readonly idText: string;
   readonly method: string;
   readonly tokenText: string | undefined;
-  private readonly stats: CallStats;
+  private readonly stats: Pick<CallStats, 'ended'>;
   private readonly filter: ResponseFilter | undefined;
   private readonly ask: CallStart['ask'];
   /** Pages of a list that were hidden whole. */

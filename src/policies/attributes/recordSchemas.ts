@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { type CelProblem } from '../../cel/index.ts';
+import { compile, type CelProblem } from '../../cel/index.ts';
 import { mayHoldShownSecret } from '../../schema/index.ts';
 import { addProblem, condition } from '../fields/expression.ts';
-import { endedAttributes } from './declared.ts';
+import { endedAttributes, requestAttributes } from './declared.ts';
 import { compileField } from './recordFields.ts';
+import { shareOf } from './sampling.ts';
 
 /** A CEL condition about a request that has ended. */
 export const endedCondition = (description: string) => condition(endedAttributes, description);
@@ -21,4 +22,22 @@ export const endedFields = (description: string) =>
       }),
     )
     .refine((fields) => Object.keys(fields).length <= 64, { error: 'expected at most 64 fields' })
+    .describe(description);
+
+/** A share from 0 to 1, true, false, or a CEL expression that comes to one of them when a request begins. */
+export const samplingSetting = (description: string) =>
+  z
+    .union([z.boolean(), z.number().min(0).max(1), mayHoldShownSecret(z.string())])
+    .superRefine((setting, ctx) => {
+      if (typeof setting !== 'string') return;
+      const share = shareOf(setting);
+      if (share !== undefined) {
+        if (share > 1) addProblem(ctx, [], 'expected a share from 0 to 1', 0);
+        return;
+      }
+      const compiled = compile(setting, requestAttributes);
+      if (isRefused(compiled)) addProblem(ctx, [], compiled.message, compiled.offset, compiled.notBuilt);
+      else if (!['bool', 'int', 'uint', 'double', 'dyn'].includes(compiled.type))
+        addProblem(ctx, [], `expected a number, true or false; this is a ${compiled.type}`, 0);
+    })
     .describe(description);

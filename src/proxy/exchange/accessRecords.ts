@@ -16,7 +16,7 @@ export function exchangeRecord(exchange: LiveExchange, bind: string, durationMs:
     responseBytes: exchange.responseBytes,
     client: exchange.remoteAddress,
     requestId: exchange.id,
-    traceparent: exchange.head.get('traceparent'),
+    traceparent: exchange.head.get('traceparent') ?? exchange.span?.server.traceparent,
     bind,
     listener: exchange.listener?.name,
     route: route === undefined || route.name === '' ? undefined : route.name,

@@ -18,7 +18,8 @@ import { wellKnownRoute } from './wellKnown.ts';
  * All of it is synchronous unless a policy has to wait (for a key set, say).
  */
 export function handle(exchange: LiveExchange, bind: string): void {
-  const { tls } = exchange.connection;
+  const { tls, port } = exchange.connection;
+  port.tracing?.begin(exchange);
   const listener = exchange.snapshot.bind(bind, tls !== undefined)?.find(exchange.host);
   if (listener === undefined) {
     exchange.fail(new GatewayError('listener_not_found'));

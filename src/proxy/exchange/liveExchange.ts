@@ -12,8 +12,10 @@ import {
   type HeaderLine,
   type HttpReply,
   type HttpRequest,
+  type CallSpan,
   type Reply,
   type ReplyStream,
+  type TracedCall,
 } from '../../http/index.ts';
 import {
   expressionWork,
@@ -38,8 +40,16 @@ import type { CompiledRule, HostTable, Router } from '../routing/router.ts';
 import type { AffinityRouting } from '../routing/affinityRouting.ts';
 import type { RouteStats } from '../stats/stats.ts';
 import type { BodyConsumer, ClientEnd, Place } from './receivedRequest.ts';
+import type { RequestSpan } from './requestSpan.ts';
 import type { Step, StepName } from './step.ts';
 import { TimedRequest } from './timedRequest.ts';
+
+/** Makes the spans of requests. */
+export interface ExchangeTracing {
+  begin(exchange: LiveExchange): void;
+  attempt(exchange: LiveExchange, backend: { readonly name: string; readonly tls: object | undefined }): void;
+  call(exchange: LiveExchange, call: TracedCall): CallSpan | undefined;
+}
 
 /** The functions of its port that an exchange needs. */
 export interface ExchangePort {
@@ -62,6 +72,8 @@ export interface ExchangePort {
   readonly observe: ((exchange: LiveExchange) => void) | undefined;
   /** An expression of a policy failed. */
   readonly expressionFailed: ((by: DecidedBy, reason: string) => void) | undefined;
+  /** Absent where nothing is traced. */
+  readonly tracing: ExchangeTracing | undefined;
   /** An exchange is over: counted and logged. */
   finished(exchange: LiveExchange): void;
 }
@@ -257,6 +269,8 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   responseLines: readonly HeaderLine[] | undefined;
   /** Fields of the access log line that expressions have computed. */
   added: ComputedFields | undefined;
+  /** Absent where the request is not traced. */
+  span: RequestSpan | undefined;
   /** The filter of the access log leaves the request out. */
   unlogged = false;
 
@@ -289,6 +303,11 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
 
   annotate(field: string, value: string | number): void {
     (this.extra ??= {})[field] = value;
+  }
+
+  get traceCall(): ((call: TracedCall) => CallSpan | undefined) | undefined {
+    const { tracing } = this.connection.port;
+    return tracing && ((call) => tracing.call(this, call));
   }
 
   uses(item: McpItem): void {

@@ -109,6 +109,7 @@ export class Forward implements ExchangeHandler, Waiter, BodyConsumer {
     const { exchange } = this;
     this.upstream = upstream;
     upstream.begin(this, exchange.method === 'HEAD', this.upgrade !== undefined);
+    if (exchange.span !== undefined) exchange.connection.port.tracing?.attempt(exchange, this.destination);
     const head = requestHead(exchange, this.destination, this.upgrade);
     if (this.bodyless) {
       upstream.write(head);

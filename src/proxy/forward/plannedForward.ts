@@ -238,6 +238,7 @@ export class PlannedForward extends Forward implements Hedged {
     upstream.begin(this, exchange.method === 'HEAD', this.upgrade !== undefined);
     const body = this.kept?.finish(EMPTY, 0, 0) ?? EMPTY;
     exchange.upstreamTick = performance.now();
+    if (exchange.span !== undefined) exchange.connection.port.tracing?.attempt(exchange, this.destination);
     upstream.cork();
     upstream.write(requestHead(exchange, this.destination, this.upgrade));
     const more = body.length === 0 || upstream.write(body);

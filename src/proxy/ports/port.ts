@@ -28,6 +28,7 @@ import type { EndReason, RouteStats, WireStats } from '../stats/stats.ts';
 import { TcpConnection, type DetectedTcp, type TcpPort } from '../streams/tcpConnection.ts';
 import type { CompiledTcpRoute } from '../streams/tcpRoutes.ts';
 import { peerOf, type ReportedEnds } from '../connections/reportedEnds.ts';
+import type { RequestTracing } from '../exchange/requestTracing.ts';
 import type { UnreadStream } from '../load/unreadResponses.ts';
 
 /** The parts that ports share. */
@@ -47,6 +48,8 @@ export interface PortTools {
   /** Looks at every request that is about to end. */
   readonly observe: ((exchange: LiveExchange) => void) | undefined;
   readonly expressionFailed: (by: DecidedBy, reason: string) => void;
+  /** Absent where nothing is traced. */
+  readonly tracing: RequestTracing | undefined;
   readonly unread: (bytes: number) => void;
   /** The connections of all ports that give way to a new one; asked before it is counted. */
   readonly makeRoom: (open: number, most: number) => LargestHolder<CountedConnection> | undefined;
@@ -286,6 +289,10 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
 
   get expressionFailed(): PortTools['expressionFailed'] {
     return this.tools.expressionFailed;
+  }
+
+  get tracing(): PortTools['tracing'] {
+    return this.tools.tracing;
   }
 
   get observe(): PortTools['observe'] {

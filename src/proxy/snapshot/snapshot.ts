@@ -61,6 +61,8 @@ export interface SnapshotTools extends BackendTools, TcpTools {
   readonly log: Logger;
   /** Absent where there are no other workers. */
   readonly relays: RelayRouter | undefined;
+  /** Heads of responses are kept for spans. */
+  readonly keepsResponse?: boolean;
   readonly policyTools: Omit<PolicyTools, 'place' | 'hosts' | 'sealingKey'>;
   /** Counters live longer than snapshots: the same key gives the same ones. */
   readonly stats: (bind: string, listener: string, route: string) => RouteStats;
@@ -98,7 +100,7 @@ export class Snapshot implements Compiled {
     const { accessFields } = model.process;
     if (accessFields !== undefined && model.process.accessLog !== 'none')
       this.record = compileRecord(accessFields, 'accessLog');
-    this.keepsResponse = this.record?.readsResponse === true;
+    this.keepsResponse = compiler.keepsResponse || this.record?.readsResponse === true;
     this.steps = compiler.steps;
     this.routes = compiler.routes;
     ({
@@ -170,6 +172,10 @@ class Compiler {
   private readonly settings: ProcessSettings;
   private readonly hosts: Hosts;
   private compiled = 0;
+
+  get keepsResponse(): boolean {
+    return this.tools.keepsResponse === true;
+  }
 
   constructor(tools: SnapshotTools, settings: ProcessSettings) {
     this.tools = tools;

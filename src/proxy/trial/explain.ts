@@ -55,6 +55,7 @@ export async function explain(request: TrialRequest, tools: ExplainTools): Promi
     trustedProxies: tools.trustedProxies,
     // A trial is no operation of a caller.
     audit: undefined,
+    tracing: undefined,
     enter: () => snapshot,
     tooMuch: () => undefined,
     keepLongLived: () => () => undefined,

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { loadText } from './load.ts';
+
+const load = (tracing: unknown) =>
+  loadText(JSON.stringify({ config: { tracing }, binds: [] }), { file: 'test.yaml', env: {} });
+
+const problemsOf = (tracing: unknown): string => {
+  const result = load(tracing);
+  return result.ok ? '' : result.problems.map(({ path, message }) => `${path}: ${message}`).join('\n');
+};
+
+test('config.tracing has its defaults', () => {
+  const result = load({ otlpEndpoint: 'http://collector:4317' });
+  assert.ok(result.ok);
+  assert.deepEqual(result.model.process.fixed.tracing, {
+    endpoint: 'http://collector:4317/',
+    protocol: 'grpc',
+    headers: [],
+    randomSampling: false,
+    clientSampling: true,
+  });
+});
+
+test('exports over HTTP have a path', () => {
+  const endpoint = (settings: object): string | undefined => {
+    const result = load({ otlpProtocol: 'http', ...settings });
+    return result.ok ? result.model.process.fixed.tracing?.endpoint : undefined;
+  };
+  assert.equal(endpoint({ otlpEndpoint: 'https://c:4318' }), 'https://c:4318/v1/traces');
+  assert.equal(endpoint({ otlpEndpoint: 'http://c/base/', path: '/t' }), 'http://c/base/t');
+});
+
+test('settings of config.tracing that cannot work are refused by name', () => {
+  const problemsWith = (settings: object): string => problemsOf({ otlpEndpoint: 'http://c', ...settings });
+  assert.match(problemsOf({}), /otlpEndpoint/);
+  assert.match(problemsOf({ otlpEndpoint: 'collector:4317' }), /an http or https address/);
+  assert.match(problemsOf({ otlpEndpoint: 'http://u:p@c' }), /write the credential in headers/);
+  assert.match(problemsWith({ randomSampling: 2 }), /randomSampling/);
+  assert.match(problemsWith({ randomSampling: '1.5' }), /a share from 0 to 1/);
+  assert.match(
+    problemsWith({ randomSampling: '"text"' }),
+    /expected a number, true or false; this is a string/,
+  );
+  assert.match(problemsWith({ clientSampling: 'response.code == 1' }), /clientSampling: .*no answer yet/);
+  assert.match(problemsWith({ fields: { add: { a: 'jwt.rawToken' } } }), /never see the token/);
+  assert.match(problemsWith({ headers: { 'a b': 'c' } }), /the name of a header/);
+});

@@ -1,0 +1,58 @@
+/** W3C trace context in calls of MCP servers. */
+
+import type { CallSpan, TracedCall } from '../../http/index.ts';
+import { cut, memberOf, stringValue, wholeOf, type Envelope } from '../json/envelope.ts';
+import { addition } from '../json/objectMembers.ts';
+import type { Edit } from '../json/scan.ts';
+import type { Outgoing } from '../messages/outgoing.ts';
+import type { CallStats } from '../session/mcpMetrics.ts';
+import type { TaskItem } from '../session/taskRegistry.ts';
+
+/** Characters of a `traceparent` that is read. */
+const longest = 256;
+
+/** The facts about a call for its span. */
+export function tracedCall(request: Envelope, target: string, item: TaskItem | undefined): TracedCall {
+  const { text, idSpan, method } = request;
+  const place = traceparentOf(request);
+  const parent = place === undefined ? undefined : stringValue(text, place);
+  return { method: method.slice(0, 128), target, id: cut(text, idSpan).slice(0, 128), item, parent };
+}
+
+/** The call with the context of its span: in `_meta`, and in a header for a server over HTTP. */
+export function withTrace(out: Outgoing, { traceparent }: CallSpan): Outgoing {
+  return {
+    ...out,
+    edits: [...out.edits, ...traceEdits(out.envelope, traceparent)],
+    headers: [...(out.headers ?? []), ['traceparent', traceparent]],
+  };
+}
+
+/** Counts a call, and ends its span. */
+export const tracedStats = (stats: Pick<CallStats, 'ended'>, span: CallSpan): Pick<CallStats, 'ended'> => ({
+  ended: (outcome, ms) => {
+    span.end(outcome === 'ok' ? undefined : outcome);
+    stats.ended(outcome, ms);
+  },
+});
+
+function traceparentOf({ text, body }: Envelope) {
+  const meta = memberOf(text, body, '_meta');
+  if (typeof meta !== 'object') return undefined;
+  const place = memberOf(text, meta, 'traceparent');
+  return typeof place === 'object' && place.end - place.start <= longest ? place : undefined;
+}
+
+function traceEdits(request: Envelope, traceparent: string): readonly Edit[] {
+  const { text, body } = request;
+  const value = JSON.stringify(traceparent);
+  if (body === undefined)
+    return [addition(text, wholeOf(text), `"params":{"_meta":{"traceparent":${value}}}`)];
+  const meta = memberOf(text, body, '_meta');
+  if (meta === undefined) return [addition(text, body, `"_meta":{"traceparent":${value}}`)];
+  if (meta === 'ambiguous' || text[meta.start] !== '{') return [];
+  const place = memberOf(text, meta, 'traceparent');
+  if (place === 'ambiguous') return [];
+  if (place === undefined) return [addition(text, meta, `"traceparent":${value}`)];
+  return [{ ...place, replacement: value }];
+}

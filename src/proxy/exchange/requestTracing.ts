@@ -1,0 +1,185 @@
+import type { CallSpan, TracedCall } from '../../http/index.ts';
+import { compileRecord, compileSampling, type CompiledRecord, type Sampling } from '../../policies/index.ts';
+import type { TracingSettings } from '../../model/index.ts';
+import { parseTraceparent } from '../../telemetry/index.ts';
+import type { OpenSpan, SpanAttributes, Spans } from '../../tracing/index.ts';
+import { computedFields } from './endedFields.ts';
+import type { ExchangeTracing, LiveExchange } from './liveExchange.ts';
+import type { RequestSpan } from './requestSpan.ts';
+
+const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH']);
+
+/** Decides which requests are traced, and makes their spans by the semantic conventions. */
+export class RequestTracing implements ExchangeTracing {
+  private readonly spans: Spans;
+  private readonly random: Sampling;
+  private readonly client: Sampling;
+  private readonly record: CompiledRecord | undefined;
+  private readonly removed: ReadonlySet<string>;
+
+  /** @throws Error for an expression that does not compile */
+  constructor(spans: Spans, { randomSampling, clientSampling, add, remove = [] }: TracingSettings) {
+    this.spans = spans;
+    this.random = compileSampling(randomSampling, 'tracing.randomSampling');
+    this.client = compileSampling(clientSampling, 'tracing.clientSampling');
+    this.record = add && compileRecord({ add }, 'tracing');
+    this.removed = new Set(remove);
+  }
+
+  /** An added attribute reads the head of the response. */
+  get readsResponse(): boolean {
+    return this.record?.readsResponse === true;
+  }
+
+  /** A request begins: it gets a span where it is sampled. */
+  begin(exchange: LiveExchange): void {
+    if (exchange.trial !== undefined) return;
+    const parent = remoteOf(exchange);
+    if (!this.samples(exchange, parent)) return;
+    exchange.span = { server: this.server(exchange, parent), upstream: undefined };
+  }
+
+  /** A request to a backend is about to be written, and carries the context of its span. */
+  attempt(
+    exchange: LiveExchange,
+    { name, tls }: { readonly name: string; readonly tls: object | undefined },
+  ): void {
+    const { span } = exchange;
+    if (span === undefined) return;
+    span.upstream?.end('_OTHER');
+    span.upstream = this.spans.begin({
+      name: methodName(exchange.method),
+      kind: 'client',
+      parent: span.server.place,
+      attributes: this.shown({
+        ...methodOf(exchange.method),
+        ...placeOf(name),
+        'url.full': `${tls === undefined ? 'http' : 'https'}://${name}${pathOf(exchange.forwardTarget)}`,
+      }),
+    });
+    exchange.requestHeaders.set('traceparent', span.upstream.traceparent);
+  }
+
+  /**
+   * A call of an MCP server begins. The context in `_meta` is the parent of its span, and the span of the HTTP request is
+   * a link.
+   */
+  call(exchange: LiveExchange, call: TracedCall): CallSpan | undefined {
+    const given = call.parent === undefined ? undefined : parseTraceparent(call.parent);
+    const server = exchange.span?.server.place;
+    if (server === undefined && (given === undefined || !this.samples(exchange, given))) return undefined;
+    const { method, item, target, id } = call;
+    const span = this.spans.begin({
+      name: item === undefined ? method : `${method} ${item.name}`,
+      kind: 'client',
+      parent: given === undefined ? server : { traceId: given.traceId, spanId: given.parentId },
+      link: given === undefined ? undefined : server,
+      attributes: this.shown({
+        'mcp.method.name': method,
+        'jsonrpc.request.id': id,
+        'portcullis.mcp.target': target,
+        ...(item?.kind === 'tool' && {
+          'gen_ai.tool.name': item.name,
+          'gen_ai.operation.name': 'execute_tool',
+        }),
+        ...(item?.kind === 'prompt' && { 'gen_ai.prompt.name': item.name }),
+        ...(item?.kind === 'resource' && { 'mcp.resource.uri': item.name }),
+      }),
+    });
+    return { traceparent: span.traceparent, end: (error) => span.end(error) };
+  }
+
+  /** The request is about to end. */
+  end(exchange: LiveExchange, { server, upstream }: RequestSpan): void {
+    // The worker that serves the request has its span.
+    if (exchange.relayed) return;
+    const { status, upstreamMs, error } = exchange;
+    if (upstream !== undefined) {
+      if (upstreamMs !== undefined) upstream.set(this.shown({ 'http.response.status_code': status }));
+      upstream.end(upstreamMs === undefined ? (error ?? '_OTHER') : failure(status, 400));
+    }
+    server.set(
+      this.shown({
+        'http.response.status_code': status === 0 ? undefined : status,
+        'portcullis.route': exchange.route?.name,
+        'portcullis.backend': exchange.backend,
+        'portcullis.error': error,
+        'portcullis.policy': exchange.decidedBy?.policy,
+        'mcp.method.name': textOf(exchange.extra?.['mcp.method']),
+      }),
+    );
+    server.set(this.added(exchange));
+    server.end(status === 0 ? (error ?? 'client_left') : failure(status, 500));
+  }
+
+  private samples(exchange: LiveExchange, parent: { readonly sampled: boolean } | undefined): boolean {
+    if (parent === undefined) return this.random(exchange);
+    return parent.sampled && this.client(exchange);
+  }
+
+  private server(exchange: LiveExchange, parent: ReturnType<typeof remoteOf>): OpenSpan {
+    const { method, scheme, host, localPort, remoteAddress, path, version } = exchange;
+    return this.spans.begin({
+      name: methodName(method),
+      kind: 'server',
+      parent: parent && { traceId: parent.traceId, spanId: parent.parentId },
+      startedAt: exchange.startedAt,
+      attributes: this.shown({
+        ...methodOf(method),
+        'url.scheme': scheme,
+        'url.path': path,
+        'server.address': host,
+        'server.port': localPort,
+        'client.address': remoteAddress,
+        'network.protocol.version': version === 'HTTP/2.0' ? '2' : version.slice(5),
+        'user_agent.original': exchange.header('user-agent'),
+      }),
+    });
+  }
+
+  private added(exchange: LiveExchange): SpanAttributes {
+    const fields = this.record && computedFields(exchange, this.record);
+    if (fields === undefined) return {};
+    return Object.fromEntries(
+      Object.entries(fields).map(([name, value]) => [
+        name,
+        typeof value === 'object' ? JSON.stringify(value) : value,
+      ]),
+    );
+  }
+
+  private shown(attributes: SpanAttributes): SpanAttributes {
+    if (this.removed.size === 0) return attributes;
+    return Object.fromEntries(Object.entries(attributes).filter(([name]) => !this.removed.has(name)));
+  }
+}
+
+/** A query may carry secrets. */
+const pathOf = (target: string): string => target.split('?', 1)[0] ?? '';
+
+const textOf = (value: string | number | undefined): string | undefined =>
+  value === undefined ? undefined : String(value);
+
+const remoteOf = (exchange: LiveExchange) => {
+  const header = exchange.head.get('traceparent');
+  return header === undefined ? undefined : parseTraceparent(header);
+};
+
+/** Methods of clients are no names of spans: there could be any number of them. */
+const methodName = (method: string): string => (methods.has(method) ? method : 'HTTP');
+
+const methodOf = (method: string): SpanAttributes =>
+  methods.has(method)
+    ? { 'http.request.method': method }
+    : { 'http.request.method': '_OTHER', 'http.request.method_original': method };
+
+function placeOf(backend: string): SpanAttributes {
+  const colon = backend.lastIndexOf(':');
+  const port = Number(backend.slice(colon + 1));
+  return colon < 0 || !Number.isInteger(port)
+    ? { 'server.address': backend }
+    : { 'server.address': backend.slice(0, colon), 'server.port': port };
+}
+
+const failure = (status: number, from: number): string | undefined =>
+  status >= from ? String(status) : undefined;

@@ -1,0 +1,38 @@
+/** The version of the semantic conventions that names and attributes of spans follow. */
+export const conventions = '1.38.0';
+
+export type SpanAttributes = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** A span of this process, or of another one. */
+export interface SpanPlace {
+  /** 32 hex digits. */
+  readonly traceId: string;
+  /** 16 hex digits. */
+  readonly spanId: string;
+}
+
+export interface SpanStart {
+  readonly name: string;
+  readonly kind: 'server' | 'client';
+  /** Absent: the span begins a trace. */
+  readonly parent?: SpanPlace | undefined;
+  readonly link?: SpanPlace | undefined;
+  /** Milliseconds since the epoch; now unless given. */
+  readonly startedAt?: number;
+  readonly attributes: SpanAttributes;
+}
+
+/** A span that has begun. It is exported when it has ended. */
+export interface OpenSpan {
+  readonly place: SpanPlace;
+  /** The W3C `traceparent` of requests below this span. */
+  readonly traceparent: string;
+  set(attributes: SpanAttributes): void;
+  /** @param error the reason why the operation failed (`error.type`) */
+  end(error?: string): void;
+}
+
+/** Begins spans. The caller has decided that they are sampled. */
+export interface Spans {
+  begin(start: SpanStart): OpenSpan;
+}

@@ -1,0 +1,2 @@
+export type { OpenSpan, SpanAttributes, SpanPlace, Spans, SpanStart } from './contract.ts';
+export { Tracing } from './tracing.ts';

@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { createServer, type AddressInfo } from 'node:net';
+import { after, before, test } from 'node:test';
+import { RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
+import { Collector } from '../../src/tracing/collector.testing.ts';
+import { until } from '../../src/until.testing.ts';
+import { startGateway } from './gateway.testing.ts';
+import { ask } from './http.testing.ts';
+import { openSession } from './session.testing.ts';
+import { inline, startEchoApp } from './stage.testing.ts';
+
+let echo: Awaited<ReturnType<typeof startEchoApp>>;
+let remote: RemoteServer;
+before(async () => {
+  [echo, remote] = await Promise.all([startEchoApp(), RemoteServer.start()]);
+});
+after(async () => {
+  await echo?.close();
+  await remote?.close();
+});
+
+const traceId = '0af7651916cd43dd8448eb211c80319c';
+const parent = 'b7ad6b7169203331';
+const key = 'the-key-of-the-collector';
+
+const configOf = (tracing: object | undefined, workers = 1): string => `
+config:
+  workers: ${workers}
+  logging: { accessLog: json }
+  session: { key: ${'ab'.repeat(32)} }
+${tracing === undefined ? '' : `  tracing: ${inline(tracing)}`}
+binds:
+- port: 0
+  listeners:
+  - routes:
+    - name: mcp
+      matches: [{ path: { pathPrefix: /mcp } }]
+      backends: [{ mcp: { targets: [{ name: far, mcp: { host: 'http://127.0.0.1:${remote.port}/mcp' } }] } }]
+    - name: echo
+      matches: [{ path: { pathPrefix: / } }]
+      backends: [{ host: '127.0.0.1:${echo.port}' }]
+`;
+
+const sent = (response: Response): Promise<string> => response.text();
+
+/** The traceparent that the backend got. */
+const traceparentIn = (body: string): string | undefined =>
+  /[Tt]raceparent"\s*:\s*\[?\s*"([^"]+)"/.exec(body)?.[1];
+
+for (const workers of [1, 2])
+  test(`a request has a server span and a client span over OTLP/HTTP, with ${workers} processes`, async () => {
+    await using collector = await Collector.http();
+    await using gateway = await startGateway(
+      configOf(
+        {
+          otlpEndpoint: collector.url,
+          otlpProtocol: 'http',
+          headers: { authorization: `Bearer ${key}` },
+          randomSampling: 'request.path == "/get"',
+          fields: {
+            add: { tenant: 'request.headers["x-tenant"]', kind: 'response.headers["content-type"]' },
+            remove: ['client.address'],
+          },
+        },
+        workers,
+      ),
+    );
+    const headers = { 'x-request-id': 't-1', 'x-tenant': 'blue' };
+    const body = await sent(await fetch(`${gateway.url}/get?secret=query`, { headers }));
+    await sent(await fetch(`${gateway.url}/status/200`));
+    await until('two spans', () => collector.spans.length === 2);
+    const [server] = collector.of('server');
+    const [client] = collector.of('client');
+    assert.ok(server !== undefined && client !== undefined);
+    assert.equal(traceparentIn(body), `00-${server.traceId}-${client.spanId}-01`);
+    assert.deepEqual(
+      [client.traceId, client.parentSpanId, server.parentSpanId],
+      [server.traceId, server.spanId, ''],
+    );
+    const { attributes } = server;
+    assert.deepEqual(
+      [server.name, attributes['http.request.method'], attributes['url.path'], attributes['url.scheme']],
+      ['GET', 'GET', '/get', 'http'],
+    );
+    assert.deepEqual(
+      [attributes['http.response.status_code'], attributes['tenant'], attributes['client.address']],
+      [200, 'blue', undefined],
+    );
+    assert.match(String(attributes['kind']), /json/);
+    assert.deepEqual(
+      [client.attributes['server.port'], client.attributes['http.response.status_code']],
+      [echo.port, 200],
+    );
+    assert.ok(server.ms > 0 && server.ms >= client.ms && !server.isError);
+    assert.match(server.schemaUrl, /schemas\/1\.38\.0$/);
+    assert.equal(server.resource['service.name'], 'portcullis');
+    assert.deepEqual(
+      [collector.paths[0], collector.heads[0]?.['authorization']],
+      ['/v1/traces', `Bearer ${key}`],
+    );
+    const line = await gateway.accessLine('t-1');
+    assert.equal(line['traceId'], server.traceId);
+    const dump = await fetch(`${gateway.admin}/config_dump`).then((response) => response.text());
+    for (const text of [dump, gateway.log(), gateway.accessLog(), JSON.stringify(collector.spans)])
+      assert.ok(!text.includes(key) && !text.includes('secret=query'));
+  });
+
+test('a sampled trace of a client continues, and others pass unchanged', async () => {
+  await using collector = await Collector.http();
+  await using gateway = await startGateway(
+    configOf({
+      otlpEndpoint: collector.url,
+      otlpProtocol: 'http',
+      path: '/custom/traces',
+      clientSampling: 'request.headers["x-mode"] != "no"',
+      randomSampling: false,
+    }),
+  );
+  const asked = async (flags: string, mode: string): Promise<string | undefined> => {
+    const headers = { traceparent: `00-${traceId}-${parent}-${flags}`, 'x-mode': mode };
+    return traceparentIn(await sent(await fetch(`${gateway.url}/get`, { headers })));
+  };
+  assert.equal(await asked('00', 'yes'), `00-${traceId}-${parent}-00`);
+  assert.equal(await asked('01', 'no'), `00-${traceId}-${parent}-01`);
+  assert.equal(traceparentIn(await sent(await fetch(`${gateway.url}/get`))), undefined);
+  const onward = await asked('01', 'yes');
+  await gateway.stop();
+  assert.deepEqual(
+    collector.spans
+      .map((span) => [span.traceId, span.kind])
+      .toSorted(([, a], [, b]) => Number(a) - Number(b)),
+    [
+      [traceId, 2],
+      [traceId, 3],
+    ],
+    'the shutdown exports the spans that wait',
+  );
+  assert.equal(collector.of('server')[0]?.parentSpanId, parent);
+  assert.equal(onward, `00-${traceId}-${collector.of('client')[0]?.spanId}-01`);
+  assert.equal(collector.paths[0], '/custom/traces');
+});
+
+test('a call of an MCP server has a span below the context of _meta, over OTLP/gRPC', async () => {
+  await using collector = await Collector.grpc();
+  await using gateway = await startGateway(
+    configOf({ otlpEndpoint: collector.url, headers: { 'x-key': key }, randomSampling: 1 }),
+  );
+  const session = await openSession(`${gateway.url}/mcp`);
+  const meta = { traceparent: `00-${traceId}-${parent}-01`, other: 1 };
+  await session.request('tools/call', { name: 'echo', arguments: { text: 'a' }, _meta: meta });
+  await session.request('tools/call', { name: 'echo', arguments: { text: 'b' } });
+  await session.request('tools/list');
+  await session.close();
+  await until('the spans of three calls', () => collector.of('client').length >= 3);
+  const [below, own, list] = collector.of('client').filter(({ name }) => name.startsWith('tools/'));
+  const serverSpans = new Map(collector.of('server').map((span) => [span.spanId, span]));
+  assert.ok(below !== undefined && own !== undefined && list !== undefined);
+  assert.deepEqual([below.traceId, below.parentSpanId, below.name], [traceId, parent, 'tools/call echo']);
+  assert.equal(serverSpans.get(below.links[0]?.spanId ?? '')?.attributes['mcp.method.name'], 'tools/call');
+  assert.equal(serverSpans.get(own.parentSpanId)?.attributes['mcp.method.name'], 'tools/call');
+  assert.deepEqual(
+    [below.attributes['mcp.method.name'], below.attributes['gen_ai.tool.name'], own.links.length, list.name],
+    ['tools/call', 'echo', 0, 'tools/list'],
+  );
+  const calls = remote.seen.filter(({ message }) => message.method?.startsWith('tools/'));
+  for (const [index, span] of [below, own, list].entries()) {
+    const expected = `00-${span.traceId}-${span.spanId}-01`;
+    const { headers, message } = calls[index]!;
+    const sentMeta = (message.params as { _meta?: Record<string, unknown> })._meta;
+    assert.deepEqual([headers['traceparent'], sentMeta?.['traceparent']], [expected, expected]);
+  }
+  assert.equal((calls[0]?.message.params as { _meta: { other?: number } })._meta.other, 1);
+  assert.equal(collector.heads[0]?.['x-key'], key);
+});
+
+test('a dead collector delays no request, and its spans are counted', async () => {
+  const listener = createServer();
+  await new Promise<void>((resolve) => void listener.listen(0, '127.0.0.1', resolve));
+  const { port } = listener.address() as AddressInfo;
+  await new Promise((resolve) => void listener.close(resolve));
+  await using gateway = await startGateway(
+    configOf({ otlpEndpoint: `http://127.0.0.1:${port}`, otlpProtocol: 'http', randomSampling: true }),
+  );
+  for (let i = 0; i < 5; i++) assert.equal((await ask(`${gateway.url}/get`)).status, 200);
+  await until('dropped spans', async () => {
+    const dropped = await gateway.metric('portcullis_spans_dropped_total', { reason: 'export' });
+    return dropped === 10;
+  });
+  assert.match(gateway.log(), /Spans dropped: the collector did not take them/);
+});
+
+test('without config.tracing no request changes', async () => {
+  await using gateway = await startGateway(configOf(undefined));
+  assert.equal(traceparentIn(await sent(await fetch(`${gateway.url}/get`))), undefined);
+  assert.doesNotMatch(await gateway.metrics(), /portcullis_spans/);
+});
