@@ -29,6 +29,24 @@ export function namesIn(source: string): readonly string[] {
   return [...found];
 }
 
+/** The members of a variable that an expression reads by name: `x.a`, `x["a"]`, `has(x.a)`. */
+export function membersRead(source: string, variable: string): readonly string[] {
+  const found = new Set<string>();
+  const visit = (expr: Expr): void => {
+    const node = expr.exprKind;
+    if (node.case === 'selectExpr' && node.value.operand !== undefined) {
+      if (pathOf(node.value.operand) === variable) found.add(node.value.field);
+    } else if (node.case === 'callExpr' && node.value.function === '_[_]') {
+      const [operand, key] = node.value.args;
+      const name = stringConstant(key);
+      if (operand !== undefined && name !== undefined && pathOf(operand) === variable) found.add(name);
+    }
+    for (const child of children(expr)) visit(child);
+  };
+  visit(parse(source).expr);
+  return [...found];
+}
+
 const equalities: ReadonlySet<string> = new Set(['_==_', '_!=_']);
 
 function collect(expr: Expr, variables: ReadonlySet<string>, found: Set<string>): void {

@@ -1,4 +1,4 @@
-export { comparedTexts, namesIn } from './compared.ts';
+export { comparedTexts, membersRead, namesIn } from './compared.ts';
 export { compile, isProblem, unknownValue, type CelContext, type Program } from './compile.ts';
 export { draw, limits as celLimits, newMeter, stepsSpent, WorkSpent, type Meter } from './limits.ts';
 export type { CelProblem, Declared, Members, ValueType } from './declare.ts';

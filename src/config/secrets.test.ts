@@ -118,6 +118,29 @@ const samples: Readonly<Record<string, Sample>> = {
       credentials: [{ key: '$SECRET', location: { header: { name: 'x-a' } } }],
     }),
   },
+  'logging.filter': { document: { config: { logging: { filter: quoted } } }, shown: true },
+  'logging.fields.add.*': {
+    document: { config: { logging: { fields: { add: { a: '"$SECRET"' } } } } },
+    shown: true,
+  },
+  'accessLog.filter': { document: { frontendPolicies: { accessLog: { filter: quoted } } }, shown: true },
+  'accessLog.add.*': {
+    document: { frontendPolicies: { accessLog: { add: { a: '"$SECRET"' } } } },
+    shown: true,
+  },
+  'logging.add.*': {
+    document: { frontendPolicies: { logging: { add: { a: '"$SECRET"' } } } },
+    shown: true,
+  },
+  'location.expression': {
+    document: policy('jwtAuth', {
+      issuer: 'i',
+      audiences: [],
+      jwks: keySet,
+      location: { expression: '"$SECRET"' },
+    }),
+    shown: true,
+  },
   'jwtSign.signingKey': {
     document: policy('backendAuth', { jwtSign: { signingKey: '$SECRET', alg: 'ES256' } }),
     value: pem,

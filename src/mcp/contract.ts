@@ -89,6 +89,14 @@ export interface StepUp {
   readonly isAnonymous: boolean;
 }
 
+/** The tools and arguments that one rule names. */
+export interface ToolNames {
+  /** The policy, the rule and its place, for the log. */
+  readonly by: { readonly policy?: string; readonly rule?: string; readonly place?: string };
+  readonly tools: readonly string[];
+  readonly arguments: readonly string[];
+}
+
 /** The way in which a request for this caller reaches a target over the network. */
 export interface Reach {
   readonly destination: Destination;
@@ -161,6 +169,8 @@ export interface Caller {
    * without a call, where they may allow some call of it. Absent where the route has no rule about items.
    */
   readonly refusalOf?: (item: McpItem, call?: ItemCall) => ItemRefusal | undefined;
+  /** The names in the rules of the route; they are compared with the lists of the servers. Absent without any. */
+  readonly toolNames?: readonly ToolNames[];
   /**
    * Counts a use of an item that the rules allow. Absent where no policy counts uses.
    * @throws GatewayError if the caller has used its share

@@ -3,7 +3,7 @@ import type { DecidedBy } from '../errors.ts';
 import type { KeySets } from '../auth/index.ts';
 import type { HeaderEdits, HeaderLine, HttpRequest, Reply } from '../http/index.ts';
 import type { HttpBackend } from '../model/index.ts';
-import type { ItemCall, ItemRefusal, McpItem } from '../mcp/contract.ts';
+import type { ItemCall, ItemRefusal, McpItem, ToolNames } from '../mcp/contract.ts';
 import type { Logger } from '../telemetry/index.ts';
 
 /**
@@ -227,6 +227,8 @@ export interface Steps {
    * @throws GatewayError if the caller has used its share
    */
   countMcpCall?(exchange: Exchange, item: McpItem, call: ItemCall): void | Promise<void>;
+  /** The names of tools and arguments in its rules. */
+  readonly toolNames?: readonly ToolNames[];
   /** `refuseMcpItem` looks at nothing but the item and `Exchange.identity`. */
   readonly itemsByIdentity?: boolean;
   /** `onRequest` may return a promise: it asks another server first. */

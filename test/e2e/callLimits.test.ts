@@ -109,3 +109,59 @@ test('a modern client and a batch have the same share', async (t) => {
   assert.equal(server.of('tools/call').length, 4);
   await session.close();
 });
+
+test('a rule that names a tool which no server has is reported when the list is known, once', async (t) => {
+  const server = await RemoteServer.start();
+  const other = await RemoteServer.start();
+  t.after(() => Promise.all([server.close(), other.close()]));
+  for (const one of [server, other])
+    one.methods['tools/list'] = (x) => {
+      const tools = [
+        { name: one === server ? 'echo' : 'search', inputSchema: { type: 'object', properties: {} } },
+      ];
+      x.json({ jsonrpc: '2.0', id: x.id, result: { tools } });
+    };
+  const rules = [
+    'mcp.tool.name == "ehco" && mcp.tool.arguments.text == "a"',
+    'mcp.tool.name in ["echo", "search"]',
+  ];
+  const route = (path: string, targets: readonly object[]): object => ({
+    matches: [{ path: { exact: path } }],
+    policies: { mcpAuthorization: { rules } },
+    backends: [{ mcp: { targets } }],
+  });
+  const target = (name: string, { url }: RemoteServer): object => ({ name, mcp: { host: url } });
+  const routes = [
+    route('/one', [target('a', server)]),
+    route('/two', [target('a', server), target('b', other)]),
+  ];
+  await using gateway = await startGateway(JSON.stringify({ binds: [{ port: 0, listeners: [{ routes }] }] }));
+  const lines = (): string[] =>
+    gateway
+      .log()
+      .split('\n')
+      .filter((line) => line.includes('no server has'));
+  for (const [path, expected] of [
+    ['/one', ['ehco', 'search']],
+    ['/two', ['ehco']],
+  ] as const) {
+    const before = lines().length;
+    for (let round = 0; round < 2; round++) {
+      const session = await openSession(`${gateway.url}${path}`);
+      assert.ok((await session.request('tools/list')).result);
+      await session.close();
+    }
+    await until(
+      () => `the warnings of ${path}:\n${gateway.log()}`,
+      () => lines().length >= before + expected.length,
+    );
+    const tools = lines()
+      .slice(before)
+      .map((line) => / tool=(\S+)/.exec(line)?.[1]);
+    assert.deepEqual(tools, expected);
+  }
+  assert.match(
+    gateway.log(),
+    /no tool has .*argument=text policy=mcpAuthorization .*place=\S+mcpAuthorization\.rules\[0\]/,
+  );
+});

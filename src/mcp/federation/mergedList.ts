@@ -177,6 +177,9 @@ export async function mergedPage(
   const kept = basis && federation.pages.get(method, basis);
   if (kept !== undefined) return kept;
   const result = resultOf(shape, pageOf(federation, shape, itemRules, lists));
+  // A target that is down or late may have the tool.
+  if (method === 'tools/list' && lists.length === federation.all.length)
+    itemRules?.compareWithTools(() => lists.flatMap(({ value }) => value), federation.log);
   // The rules may have run out of work meanwhile; and a list that the next request reads again is another one.
   const isLasting =
     (itemRules === undefined || itemRules.basis !== undefined) && isKnown(federation, method, lists);

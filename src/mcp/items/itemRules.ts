@@ -1,8 +1,10 @@
 /** The one place that asks the rules and the view about an item: every name is judged in all of its readings. */
 
 import type { Caller, ItemCall, ItemRefusal, McpItem, RulesBasis } from '../contract.ts';
+import type { Logger } from '../../telemetry/index.ts';
 import type { ItemView } from './itemView.ts';
 import { expandTemplate, readingsOf } from './nameReadings.ts';
+import { compareWithTools, hasNewRules, type ListedTool } from './ruleNames.ts';
 
 /** An item, or a template of resources, as a message names it. */
 export interface ItemName {
@@ -44,6 +46,12 @@ export class ItemRules {
   /** All that the rules have looked at; undefined where they may decide otherwise on the next request. */
   get basis(): RulesBasis | undefined {
     return this.caller.refusalOf === undefined ? noRules : this.caller.rulesBasis?.();
+  }
+
+  /** Compares the rules with the tools of all targets, if no complete list was there before. */
+  compareWithTools(tools: () => readonly ListedTool[], log: Pick<Logger, 'warn'>): void {
+    const { toolNames } = this.caller;
+    if (hasNewRules(toolNames)) compareWithTools(toolNames, tools(), log);
   }
 
   /** Do the rules let the caller see the item, whatever reading of its name the server takes? */

@@ -1,4 +1,5 @@
 import type { GatewayError } from '../../errors.ts';
+import type { Logger } from '../../telemetry/index.ts';
 import type { ItemKind, ListShape } from './items.ts';
 import { cut, memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
 import { Elements, splice, type Edit } from '../json/scan.ts';
@@ -6,6 +7,7 @@ import type { ItemRules } from './itemRules.ts';
 import type { Naming } from './naming.ts';
 import { targetError } from '../messages/rpcError.ts';
 import { appUriEdits } from './resourceUris.ts';
+import type { ListedTool } from './ruleNames.ts';
 import { unfiltered, type FilteredResponse, type ResponseFilter } from './responseFilter.ts';
 
 export interface ListFilterStart {
@@ -14,6 +16,8 @@ export interface ListFilterStart {
   readonly target: string;
   readonly naming: Naming;
   readonly itemRules: ItemRules | undefined;
+  readonly log: Pick<Logger, 'warn'>;
+  readonly isFirstPage: boolean;
 }
 
 /** The view of a caller on a target's list. What stays of it is byte for byte what the server wrote. */
@@ -25,8 +29,15 @@ export class ListFilter implements ResponseFilter {
   }
 
   filter(response: Envelope): FilteredResponse | GatewayError {
-    const { shape, target, naming, itemRules } = this.start;
+    const { shape, target, naming, itemRules, log, isFirstPage } = this.start;
     const { text } = response;
+    if (
+      itemRules !== undefined &&
+      isFirstPage &&
+      shape.kind === 'tool' &&
+      nextCursorOf(response) === undefined
+    )
+      itemRules.compareWithTools(() => toolsOf(response, shape), log);
     return filterList(response, shape.list, target, itemRules !== undefined, (item) => {
       const place = memberOf(text, item, shape.member);
       const name = place === 'ambiguous' ? undefined : stringValue(text, place);
@@ -41,6 +52,20 @@ export class ListFilter implements ResponseFilter {
       return shownEdits(text, item, { naming, kind: shape.kind, target, name, place });
     });
   }
+}
+
+/** The tools of a list as their server wrote them. */
+function toolsOf({ text, body }: Envelope, { list: member, member: nameMember }: ListShape): ListedTool[] {
+  const list = memberOf(text, body, member);
+  const tools: ListedTool[] = [];
+  if (typeof list !== 'object') return tools;
+  const elements = new Elements(text, list.start);
+  while (elements.next()) {
+    const place = memberOf(text, elements, nameMember);
+    const name = place === 'ambiguous' ? undefined : stringValue(text, place);
+    tools.push({ name, text: text.slice(elements.start, elements.end) });
+  }
+  return tools;
 }
 
 /** The shown part of an item: nothing, all of it, or all of it with changes. */

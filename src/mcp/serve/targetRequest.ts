@@ -143,7 +143,7 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
       if (found.filter !== undefined) filters.push(found.filter);
     }
   } else {
-    const view = viewOfList(x, request.method, name);
+    const view = viewOfList(x, request, name);
     if (view !== undefined) filters.push(view);
   }
   // The filter of contents puts the client's URIs in by itself.
@@ -232,13 +232,22 @@ function viewOfItem(
 }
 
 /** The caller's view of the list that a method answers; undefined if it stays unchanged. */
-function viewOfList(x: Dispatch, method: string, target: string): ResponseFilter | undefined {
-  const shape = listShape(method);
+function viewOfList(x: Dispatch, request: Envelope, target: string): ResponseFilter | undefined {
+  const shape = listShape(request.method);
   if (shape === undefined) return undefined;
   const { itemRules, naming } = x;
   const plain =
     naming.view === undefined && (shape.kind === 'resource' || naming.prefixedName(target, '') === '');
-  return itemRules === undefined && plain ? undefined : new ListFilter({ shape, target, naming, itemRules });
+  return itemRules === undefined && plain
+    ? undefined
+    : new ListFilter({
+        shape,
+        target,
+        naming,
+        itemRules,
+        log: x.session.log,
+        isFirstPage: memberOf(request.text, request.body, 'cursor') === undefined,
+      });
 }
 
 /** Puts the cursor of another page into the request for a list. */

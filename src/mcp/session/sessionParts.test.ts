@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { memoryLog } from '../../auth/log.testing.ts';
 import type { HttpRequest } from '../../http/index.ts';
 import { isJson, readAccept } from '../messages/accept.ts';
 import { readEnvelope, type Envelope } from '../json/envelope.ts';
@@ -210,7 +211,15 @@ test('a filtered list keeps the bytes of its remaining items', () => {
     '{"jsonrpc":"2.0","id":1,"result":{"tools":[ {"name":"a", "n":1.0} ,{"name":"b"},{"x":{}},{"name":"c","u":"é"}],"nextCursor":"z"}}';
   const viewList = (json: string, more: Partial<ListFilterStart>): string | undefined => {
     const naming = new Naming({ targets: [stdioTarget({ name: 't' })], prefixMode: 'conditional' });
-    const start = { shape: listShape('tools/list')!, target: 't', naming, itemRules: undefined, ...more };
+    const start = {
+      shape: listShape('tools/list')!,
+      target: 't',
+      naming,
+      itemRules: undefined,
+      log: memoryLog().log,
+      isFirstPage: true,
+      ...more,
+    };
     const shown = new ListFilter(start).filter(envelope(json));
     return 'edits' in shown ? splice(json, shown.edits) : undefined;
   };

@@ -266,5 +266,8 @@ test('limits of requests and of uses stand in one list, and each has its own pla
 
 test('the key of a limit cannot read the arguments of a call', () => {
   const { error } = localRateLimit.schema.safeParse([{ ...once, key: 'mcp.tool.arguments.a' }]);
-  assert.match(error?.issues[0]?.message ?? '', /arguments is known, but not built yet: a limit counts the uses of an item/);
+  assert.match(
+    error?.issues[0]?.message ?? '',
+    /arguments is known, but not built yet: a limit counts the uses of an item/,
+  );
 });

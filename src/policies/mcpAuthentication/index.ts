@@ -47,7 +47,7 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
     const [first] = issuers;
     const metadata = issuerMetadata(first, tools);
     const facade = loginFacade(settings, metadata, tools);
-    const { refusalOfItem, itemsByIdentity, explain } = rules;
+    const { refusalOfItem, itemsByIdentity, explain, toolNames } = rules;
 
     return {
       onRequest(exchange) {
@@ -93,7 +93,7 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
         settings.resourceMetadata,
         settings.clientId,
       ]),
-      ...(refusalOfItem === undefined ? {} : { refuseMcpItem: refusalOfItem, itemsByIdentity }),
+      ...(refusalOfItem === undefined ? {} : { refuseMcpItem: refusalOfItem, itemsByIdentity, toolNames }),
       ...(explain === undefined ? {} : { explain }),
       problem: () => authenticator.problem(),
       close() {

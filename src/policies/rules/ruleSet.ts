@@ -1,6 +1,8 @@
 import {
+  comparedTexts,
   compile,
   isProblem,
+  membersRead,
   stepsSpent,
   unknownValue,
   WorkSpent,
@@ -9,7 +11,7 @@ import {
   type Program,
 } from '../../cel/index.ts';
 import { catalogue, GatewayError, type DecidedBy } from '../../errors.ts';
-import type { ItemCall, ItemRefusal, McpItem } from '../../mcp/contract.ts';
+import type { ItemCall, ItemRefusal, McpItem, ToolNames } from '../../mcp/contract.ts';
 import {
   contextFor,
   usesPath,
@@ -53,6 +55,8 @@ export interface RuleSet {
    * Without a call it judges whether the caller sees the item: whether the rules may allow some call of it.
    */
   readonly refusalOfItem?: (exchange: Exchange, item: McpItem, call?: ItemCall) => ItemRefusal | undefined;
+  /** The names of tools and arguments in the rules. */
+  readonly toolNames: readonly ToolNames[];
   /** `refusalOfItem` looks at nothing but the item and the identity. */
   readonly itemsByIdentity: boolean;
   /** The value of each rule for a request, or for one item; on a budget of work of its own. Absent without rules. */
@@ -94,9 +98,20 @@ export function prepareRules(settings: RuleSetSettings, attributes: Members, pol
     ...(prepared.some((rule) => rule.aboutItems)
       ? { refusalOfItem: itemJudge(prepared, settings, policy) }
       : {}),
+    toolNames: prepared.flatMap(toolNamesOf),
     itemsByIdentity: onlyClaims(prepared),
     ...(prepared.length === 0 ? {} : { explain: explainerOf(prepared) }),
   };
+}
+
+const nameOfTool: ReadonlySet<string> = new Set(['mcp.tool.name']);
+const argumentsOfTool = 'mcp.tool.arguments';
+
+/** The names that a rule compares `mcp.tool.name` with, and the arguments that it reads by name. */
+function toolNamesOf({ program, at }: Prepared): ToolNames | [] {
+  const tools = comparedTexts(program.source, nameOfTool);
+  const read = program.uses(argumentsOfTool) ? membersRead(program.source, argumentsOfTool) : [];
+  return tools.length + read.length === 0 ? [] : { by: at, tools, arguments: read };
 }
 
 function prepare(

@@ -34,7 +34,7 @@ function scopeError(
 
 /** The steps of a policy that is nothing but rules. */
 export function ruleSteps(rules: RuleSet): Steps {
-  const { gate, refusalOfItem, itemsByIdentity, explain } = rules;
+  const { gate, refusalOfItem, itemsByIdentity, explain, toolNames } = rules;
   return {
     ...(explain === undefined ? {} : { explain }),
     ...(gate === undefined
@@ -45,6 +45,6 @@ export function ruleSteps(rules: RuleSet): Steps {
             return undefined;
           },
         }),
-    ...(refusalOfItem === undefined ? {} : { refuseMcpItem: refusalOfItem, itemsByIdentity }),
+    ...(refusalOfItem === undefined ? {} : { refuseMcpItem: refusalOfItem, itemsByIdentity, toolNames }),
   };
 }

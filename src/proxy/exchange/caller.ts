@@ -23,6 +23,7 @@ export function callerOf(exchange: LiveExchange): Caller {
       : {
           refusalOf: (item: McpItem, call?: ItemCall) => refusalOf(exchange, item, call),
           rulesBasis: () => rulesBasisOf(exchange, rules),
+          toolNames: exchange.route?.toolNames ?? [],
         }),
     ...(counters.length === 0 ? {} : { count: countOf(exchange, counters) }),
     // Other requests end by themselves.

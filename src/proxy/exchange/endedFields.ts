@@ -46,7 +46,7 @@ function backendOf({ backend, chosen, route }: LiveExchange): EndedRequest['back
   if (chosen !== undefined) return chosen;
   const [kind, ...others] = new Set(
     route?.of?.backends.map((each) => {
-      if (each.kind !== 'http') return each.kind;
+      if (!('host' in each)) return each.kind;
       return each.endpoints === undefined ? 'static' : 'service';
     }),
   );

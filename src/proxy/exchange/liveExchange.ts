@@ -29,7 +29,7 @@ import {
   type Passage,
   type Trial,
 } from '../../policies/index.ts';
-import type { McpItem } from '../../mcp/index.ts';
+import type { McpItem, ToolNames } from '../../mcp/index.ts';
 import type { HttpListener, Limits, ProcessSettings, Route } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { UpstreamConnection } from '../../upstream/index.ts';
@@ -156,6 +156,8 @@ export interface CompiledRoute {
   readonly wellKnownKey: string;
   readonly refuseMcpItem: readonly Step<'refuseMcpItem'>[];
   readonly countMcpCall: readonly Step<'countMcpCall'>[];
+  /** The names in the rules about items. */
+  readonly toolNames: readonly ToolNames[];
   /** Each of them looks at nothing but the item and the identity. */
   readonly itemsByIdentity: boolean;
   /**

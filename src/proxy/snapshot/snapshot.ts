@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ToolNames } from '../../mcp/index.ts';
 import type {
   Bind,
   HttpListener,
@@ -253,6 +254,7 @@ class Compiler {
     serveBy: (plan: Forwarding | undefined, prepareAll: PrepareAll) => CompiledRoute['serve'],
   ): CompiledRoute {
     const all: Steps[] = [];
+    const toolNames: ToolNames[] = [];
     const name = of?.name ?? '';
     const before: string[] = [];
     const { sessionKey: sealingKey } = this.settings.fixed;
@@ -269,6 +271,7 @@ class Compiler {
           guarded: use.guarded === true,
         });
         const steps = withOrigin(prepared, { policy: use.name, place: use.place.path });
+        toolNames.push(...(prepared.toolNames ?? []).map((names) => placedNames(names, use.place.path)));
         all.push(steps);
         return steps;
       });
@@ -299,6 +302,7 @@ class Compiler {
       wellKnownKey: prepared.map((steps) => steps.wellKnownKey ?? '').join('\n'),
       refuseMcpItem: pickSteps(prepared, 'refuseMcpItem'),
       countMcpCall: pickSteps(prepared, 'countMcpCall'),
+      toolNames,
       itemsByIdentity: prepared.every((steps) => !steps.refuseMcpItem || steps.itemsByIdentity === true),
       get broken() {
         for (const steps of all) {
@@ -334,6 +338,7 @@ class Compiler {
       wellKnownKey: '',
       refuseMcpItem: [],
       countMcpCall: [],
+      toolNames: [],
       itemsByIdentity: true,
       broken,
     };
@@ -361,3 +366,9 @@ function prepare(use: PolicyUse, tools: PolicyTools): Steps {
 
 const inOrder = (uses: readonly PolicyUse[]): PolicyUse[] =>
   uses.toSorted((a, b) => policyOrder(a.name) - policyOrder(b.name));
+
+/** The names of a rule, with its place in the whole configuration. */
+const placedNames = ({ by, ...names }: ToolNames, place: string): ToolNames => ({
+  ...names,
+  by: { ...by, place: place + (by.place ?? '') },
+});
