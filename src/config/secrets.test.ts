@@ -39,6 +39,10 @@ const jwt = (jwks: unknown): object => policy('jwtAuth', { issuer: 'i', audience
 const match = (condition: object): object => route({ matches: [condition], backends: [{ host: 'app:1' }] });
 const rule = (name: string, written: unknown): object => policy(name, { rules: [written] });
 
+const tracing = (settings: object): object => ({
+  config: { tracing: { otlpEndpoint: 'http://127.0.0.1:4317', ...settings } },
+});
+
 interface Sample {
   /** A document with `$SECRET` in that field. */
   readonly document: object;
@@ -118,6 +122,10 @@ const samples: Readonly<Record<string, Sample>> = {
       credentials: [{ key: '$SECRET', location: { header: { name: 'x-a' } } }],
     }),
   },
+  'tracing.headers.*': { document: tracing({ headers: { 'x-key': '$SECRET' } }) },
+  'tracing.fields.add.*': { document: tracing({ fields: { add: { a: '"$SECRET"' } } }), shown: true },
+  'tracing.randomSampling': { document: tracing({ randomSampling: quoted }), shown: true },
+  'tracing.clientSampling': { document: tracing({ clientSampling: quoted }), shown: true },
   'logging.filter': { document: { config: { logging: { filter: quoted } } }, shown: true },
   'logging.fields.add.*': {
     document: { config: { logging: { fields: { add: { a: '"$SECRET"' } } } } },

@@ -1,5 +1,10 @@
-import { callTimeouts, targetOfFile, type ConnectionSettings } from '../../mcp/targets/facts.ts';
-import type { McpBackend, McpItemView, McpTarget, PolicyUse, ViewEntry } from '../../model/index.ts';
+import {
+  callTimeouts,
+  takeExchanges,
+  targetOfFile,
+  type ConnectionSettings,
+} from '../../mcp/targets/facts.ts';
+import type { McpBackend, McpItemView, McpTarget, ViewEntry } from '../../model/index.ts';
 import { policiesOn } from '../../policies/facts.ts';
 import type { HostAndPort } from '../../schema/index.ts';
 import type { Path } from '../path.ts';
@@ -78,13 +83,19 @@ const buildEntry = ({ target, name, hide, as, title, description }: WrittenEntry
 });
 
 function buildMcpTarget(
-  { name, policies = {}, resume = true, stateless = false, stdio, ...others }: TargetSettings,
+  { name, policies = {}, resume = true, stateless = false, ...others }: TargetSettings,
   path: Path,
   around: Surroundings,
   ofRoute: BackendPolicySettings,
 ): McpTarget {
-  const { settings, exchanges } = buildExchanges(stdio, [...path, 'stdio', 'env'], around);
-  const written = { ...others, stdio: settings };
+  const { written, taken, at: below } = takeExchanges(others);
+  // Each of them is a policy that gets a token.
+  const exchanges = Object.fromEntries(
+    Object.entries(taken).map(([variable, exchange]) => [
+      variable,
+      buildPolicies({ backendAuth: exchange }, [...path, ...below, variable], around),
+    ]),
+  );
   const target = targetOfFile(written, {
     exchanges,
     name,
@@ -96,19 +107,6 @@ function buildMcpTarget(
   });
   if (target === undefined) throw new Error('a target without a transport passed the checks');
   return target;
-}
-
-type StdioSettings = NonNullable<TargetSettings['stdio']>;
-
-/** Takes the exchanges out of the environment of a program: each is a policy that gets a token. */
-function buildExchanges(stdio: StdioSettings | undefined, path: Path, around: Surroundings) {
-  const exchanges: Record<string, readonly PolicyUse[]> = {};
-  if (stdio?.env === undefined) return { settings: stdio, exchanges };
-  const env: Record<string, string | { claim?: string | undefined; header?: string | undefined }> = {};
-  for (const [name, value] of Object.entries(stdio.env))
-    if (typeof value === 'string' || value.exchange === undefined) env[name] = value;
-    else exchanges[name] = buildPolicies({ backendAuth: value.exchange }, [...path, name], around);
-  return { settings: { ...stdio, env }, exchanges };
 }
 
 const ofTargets: ReadonlySet<string> = new Set(policiesOn('target'));

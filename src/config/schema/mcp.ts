@@ -2,9 +2,8 @@ import { z } from 'zod';
 import {
   callFields,
   fileFieldNames,
-  fileFields,
+  fileFieldsWith,
   isWrittenAsChild,
-  stdioWithExchange,
   targetName,
 } from '../../mcp/targets/facts.ts';
 import { valueExchange } from '../../policies/facts.ts';
@@ -15,10 +14,7 @@ import { mcpView } from './mcpView.ts';
 const target = oneOf(
   fields({
     name: targetName,
-    ...fileFields,
-    stdio: stdioWithExchange(valueExchange)
-      .optional()
-      .describe(fileFields.stdio.description ?? ''),
+    ...fileFieldsWith(valueExchange),
     policies: targetPolicies
       .optional()
       .describe(

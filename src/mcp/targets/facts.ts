@@ -6,6 +6,7 @@ import { httpFacts } from './http/facts.ts';
 import { sseFacts } from './sse/facts.ts';
 import { openapiFacts } from './openapi/facts.ts';
 import { stdioFacts } from './stdio/facts.ts';
+import { stdioWithExchange } from './stdio/fileForm.ts';
 import type {
   ExplanationWords,
   FileSurroundings,
@@ -41,6 +42,14 @@ type FileFields = { readonly [One in Form as One['field']]: z.ZodOptional<One['s
 export const fileFields = Object.fromEntries(
   allRows.map(({ file: { field, schema, description } }) => [field, schema.optional().describe(description)]),
 ) as FileFields;
+
+/** The same fields, where a variable of an environment may hold a credential that the gateway asks for. */
+export const fileFieldsWith = <Exchange extends z.ZodType>(exchange: Exchange) => ({
+  ...fileFields,
+  stdio: stdioWithExchange(exchange)
+    .optional()
+    .describe(fileFields.stdio.description ?? ''),
+});
 
 /** The names of the fields; a target has exactly one of them. */
 export const fileFieldNames: readonly string[] = allRows.map(({ file }) => file.field);
@@ -174,7 +183,7 @@ export type {
   ServicePort,
 } from './kind/clusterTarget.ts';
 export { descriptionEntries } from './openapi/openapiInCluster.ts';
-export { stdioWithExchange } from './stdio/fileForm.ts';
+export { takeExchanges } from './stdio/fileForm.ts';
 export { callFields, callTimeouts, targetName } from './kind/targetFields.ts';
 export { differ as haveDifferentNames } from './kind/clusterFields.ts';
 export type { ConnectionSettings } from './kind/connectionSettings.ts';

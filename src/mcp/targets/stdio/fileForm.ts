@@ -150,3 +150,32 @@ function valuesOf(
   for (const [name, policies] of Object.entries(exchanges)) injected[name] = { kind: 'exchange', policies };
   return { env, ...(Object.keys(injected).length === 0 ? {} : { injected }) };
 }
+
+type Settings = z.output<typeof schema>;
+type PlainValue = NonNullable<Settings['env']>[string];
+type SettingsWithExchange = Omit<Settings, 'env'> & {
+  env?: Readonly<Record<string, PlainValue | { readonly exchange?: object | undefined }>> | undefined;
+};
+
+/**
+ * Takes the credentials that the gateway asks for out of the environment of a program.
+ * @returns the target without them, and the place where they stood
+ */
+export function takeExchanges<Written extends { stdio?: SettingsWithExchange | undefined }>(
+  written: Written,
+): {
+  readonly written: Omit<Written, 'stdio'> & { stdio: Settings | undefined };
+  readonly taken: Readonly<Record<string, object>>;
+  readonly at: readonly string[];
+} {
+  const { stdio, ...others } = written;
+  const taken: Record<string, object> = {};
+  const env: Record<string, PlainValue> = {};
+  for (const [name, value] of Object.entries(stdio?.env ?? {}))
+    if (typeof value === 'object' && 'exchange' in value && value.exchange !== undefined)
+      taken[name] = value.exchange;
+    else env[name] = value as PlainValue;
+  const settings =
+    stdio === undefined ? undefined : { ...stdio, env: stdio.env === undefined ? undefined : env };
+  return { written: { ...others, stdio: settings }, taken, at: ['stdio', 'env'] };
+}
