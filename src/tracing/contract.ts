@@ -1,5 +1,5 @@
 /** The version of the semantic conventions that names and attributes of spans follow. */
-export const conventions = '1.38.0';
+export const conventions = '1.39.0';
 
 export type SpanAttributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
