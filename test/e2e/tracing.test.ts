@@ -92,7 +92,7 @@ for (const workers of [1, 2])
       [echo.port, 200],
     );
     assert.ok(server.ms > 0 && server.ms >= client.ms && !server.isError);
-    assert.match(server.schemaUrl, /schemas\/1\.38\.0$/);
+    assert.match(server.schemaUrl, /schemas\/1\.39\.0$/);
     assert.equal(server.resource['service.name'], 'portcullis');
     assert.deepEqual(
       [collector.paths[0], collector.heads[0]?.['authorization']],
