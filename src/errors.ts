@@ -545,6 +545,38 @@ export const catalogue = {
     'A rule refuses the use of the tool, prompt or resource, and its rule set says so to the caller (refusal: explained). The log names the rule.',
     403,
   ),
+  mcp_guardrail_denied: entry(
+    'client',
+    200,
+    'no',
+    'refused by a guardrail',
+    'A processor of mcpGuardrails refuses the message (PERMISSION_DENIED). The message of the error is its reason, and the log names the processor.',
+    -32001,
+  ),
+  mcp_guardrail_exhausted: entry(
+    'client',
+    200,
+    'later',
+    'refused by a guardrail: too many requests',
+    'A processor of mcpGuardrails refuses the message for now (RESOURCE_EXHAUSTED). The message of the error is its reason.',
+    -32003,
+  ),
+  mcp_guardrail_invalid: entry(
+    'client',
+    200,
+    'no',
+    'refused by a guardrail: invalid request',
+    'A processor of mcpGuardrails takes the message for invalid (INVALID). The message of the error is its reason.',
+    -32600,
+  ),
+  mcp_guardrail_failed: entry(
+    'upstream',
+    200,
+    'later',
+    'a guardrail could not be asked',
+    'A processor of mcpGuardrails with failureMode: failClosed was not reached, did not answer in time, or gave an answer that the gateway cannot use. The log has the reason. Nothing was sent on.',
+    -32603,
+  ),
   mcp_scope_missing: entry(
     'client',
     403,
@@ -732,6 +764,8 @@ export interface GatewayErrorOptions {
   readonly cause?: unknown;
   /** A `place` is below that of the policy, which the data plane knows. */
   readonly by?: DecidedBy;
+  /** A JSON-RPC code in place of that of the catalogue. */
+  readonly rpcCode?: number;
 }
 
 /** Thrown in place of a verdict that would need another process, or change a counter, where a request is only explained. */
@@ -748,6 +782,8 @@ export class GatewayError extends Error {
   readonly headers: readonly (readonly [string, string])[] | undefined;
   readonly jsonBody: Readonly<Record<string, unknown>> | undefined;
   readonly by: DecidedBy | undefined;
+  /** A JSON-RPC code in place of that of the catalogue. */
+  readonly rpcCode: number | undefined;
 
   constructor(code: ErrorCode, options: GatewayErrorOptions = {}) {
     super(options.message ?? catalogue[code].message, { cause: options.cause });
@@ -757,6 +793,7 @@ export class GatewayError extends Error {
     this.headers = options.headers;
     this.jsonBody = options.jsonBody;
     this.by = options.by;
+    this.rpcCode = options.rpcCode;
   }
 
   get entry(): CatalogueEntry {

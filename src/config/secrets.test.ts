@@ -191,6 +191,12 @@ const samples: Readonly<Record<string, Sample>> = {
     }),
     shown: true,
   },
+  'processors.*.metadata.*': {
+    document: policy('mcpGuardrails', {
+      processors: [{ kind: 'remote', host: 'p:1', methods: { '*': 'full' }, metadata: { a: '"$SECRET"' } }],
+    }),
+    shown: true,
+  },
   'additionalParams.*': {
     document: policy('backendAuth', {
       oauthTokenExchange: { host: 'idp:1', additionalParams: { a: '"$SECRET"' } },

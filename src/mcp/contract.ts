@@ -1,5 +1,6 @@
 /** The types on which `mcp` and its neighbours agree. */
 
+import type { GatewayError } from '../errors.ts';
 import type { HeaderLine } from '../http/index.ts';
 import type { McpTarget } from '../model/index.ts';
 import type { Destination } from '../upstream/index.ts';
@@ -97,6 +98,42 @@ export interface ToolNames {
   readonly arguments: readonly string[];
 }
 
+/** A message that a policy checks: a request before it goes to its targets, or its result. */
+export interface CheckedMessage {
+  /** The targets that get the request, or that gave the result. */
+  readonly targets: readonly string[];
+  /** JSON text of an object: the params or the result; absent for a request without params. */
+  readonly json: string | undefined;
+}
+
+/** The verdict of a check about a message. */
+export type Checked =
+  | {
+      /** JSON text that takes the place of the params or the result; absent: the message stays as it is. */
+      readonly json?: string;
+      /** Header lines for servers over HTTP. */
+      readonly headers?: readonly HeaderLine[];
+      /** The service that checks could not be asked, and the policy lets the message pass. */
+      readonly unchecked?: true;
+    }
+  | { readonly refused: CheckRefusal };
+
+export interface CheckRefusal {
+  readonly by: ItemRefusal;
+  readonly error: GatewayError;
+  /** A refused tool call answers with a result that is an error, so that the model can read the reason. */
+  readonly asToolResult: boolean;
+}
+
+/** Checks one message. Never rejects. */
+export type McpCheck = (message: CheckedMessage) => Promise<Checked>;
+
+/** The checks of the messages of one method, in order. */
+export interface McpChecks {
+  readonly request: readonly McpCheck[];
+  readonly result: readonly McpCheck[];
+}
+
 /** The way in which a request for this caller reaches a target over the network. */
 export interface Reach {
   readonly destination: Destination;
@@ -171,6 +208,8 @@ export interface Caller {
   readonly refusalOf?: (item: McpItem, call?: ItemCall) => ItemRefusal | undefined;
   /** The names in the rules of the route; they are compared with the lists of the servers. Absent without any. */
   readonly toolNames?: readonly ToolNames[];
+  /** The checks of policies for the requests of a method; absent where no policy checks messages. */
+  readonly checksOf?: (method: string) => McpChecks;
   /**
    * Counts a use of an item that the rules allow. Absent where no policy counts uses.
    * @throws GatewayError if the caller has used its share

@@ -13,6 +13,7 @@ import { jwtAuthFacts } from './jwtAuth/facts.ts';
 import { localRateLimitFacts } from './localRateLimit/facts.ts';
 import { mcpAuthenticationFacts } from './mcpAuthentication/facts.ts';
 import { mcpAuthorizationFacts } from './mcpAuthorization/facts.ts';
+import { mcpGuardrailsFacts } from './mcpGuardrails/facts.ts';
 import { requestMirrorFacts } from './requestMirror/facts.ts';
 import { requestRedirectFacts } from './requestRedirect/facts.ts';
 import { retryFacts } from './retry/facts.ts';
@@ -49,6 +50,8 @@ const table = {
   mcpAuthorization: mcpAuthorizationFacts,
   // Only admitted callers draw from the bucket: strangers cannot empty it for the others.
   localRateLimit: localRateLimitFacts,
+  // Services outside are asked about requests that the rules allow.
+  mcpGuardrails: mcpGuardrailsFacts,
   // After the credential was removed, so that a new one can be set.
   requestHeaderModifier: requestHeaderModifierFacts,
   // The last word about the answer, errors included.
@@ -83,7 +86,6 @@ const notBuilt: Readonly<Record<string, readonly PolicyPlace[]>> = {
   extAuthz: ['listener', 'route', 'backend'],
   extProc: ['listener', 'route'],
   transformations: ['listener', 'route', 'backend', 'target'],
-  mcpGuardrails: ['route', 'backend'],
   a2a: ['route', 'backend'],
   ai: ['route', 'backend'],
   backendTunnel: ['route', 'backend', 'target'],

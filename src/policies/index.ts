@@ -13,6 +13,7 @@ import { jwtAuth } from './jwtAuth/index.ts';
 import { localRateLimit } from './localRateLimit/index.ts';
 import { mcpAuthentication } from './mcpAuthentication/index.ts';
 import { mcpAuthorization } from './mcpAuthorization/index.ts';
+import { mcpGuardrails } from './mcpGuardrails/index.ts';
 import type { Policy } from './policy.ts';
 import type { policySchemas, RequestPolicy } from './facts.ts';
 import { requestMirror } from './requestMirror/index.ts';
@@ -82,6 +83,7 @@ const runTime = {
   localRateLimit,
   mcpAuthentication,
   mcpAuthorization,
+  mcpGuardrails,
   requestHeaderModifier,
   requestMirror,
   requestRedirect,

@@ -3,7 +3,7 @@ import type { DecidedBy } from '../errors.ts';
 import type { KeySets } from '../auth/index.ts';
 import type { HeaderEdits, HeaderLine, HttpRequest, Reply } from '../http/index.ts';
 import type { HttpBackend } from '../model/index.ts';
-import type { ItemCall, ItemRefusal, McpItem, ToolNames } from '../mcp/contract.ts';
+import type { ItemCall, ItemRefusal, McpCheck, McpItem, ToolNames } from '../mcp/contract.ts';
 import type { Logger } from '../telemetry/index.ts';
 
 /**
@@ -227,6 +227,10 @@ export interface Steps {
    * @throws GatewayError if the caller has used its share
    */
   countMcpCall?(exchange: Exchange, item: McpItem, call: ItemCall): void | Promise<void>;
+  /** The checks of the requests of a method, after the rules and before the servers get them; in order. */
+  onMcpRequest?(exchange: Exchange, method: string): readonly McpCheck[];
+  /** The checks of the results of a method, before the client gets them; in order. */
+  onMcpResult?(exchange: Exchange, method: string): readonly McpCheck[];
   /** The names of tools and arguments in its rules. */
   readonly toolNames?: readonly ToolNames[];
   /** `refuseMcpItem` looks at nothing but the item and `Exchange.identity`. */
@@ -352,6 +356,8 @@ export interface Exchange {
   limitRequest(ms: number): void;
   /** Limits a try of the backend, from the moment it is chosen; ends it with 504. */
   limitBackend(ms: number): void;
+  /** Values that the services of mcpGuardrails returned, by name; for the access log. */
+  guardrails?: Map<string, unknown> | undefined;
   /** Calls `listener` once when the exchange is over: the answer is complete, or the client has left. */
   onClose(listener: () => void): void;
   /** Resolves after so many milliseconds, or never where the exchange ends before. */

@@ -57,6 +57,9 @@ export const samples: Readonly<Record<keyof typeof policyNames, Sample>> = {
   },
   authorization: { settings: { rules: [{ deny: 'true' }] }, probe: statusIs(403) },
   mcpAuthorization: { settings: { rules: [{ deny: 'true' }] } },
+  mcpGuardrails: {
+    settings: { processors: [{ kind: 'remote', host: '127.0.0.1:9', methods: { '*': 'full' } }] },
+  },
   localRateLimit: { settings: [{ maxTokens: 1, tokensPerFill: 1, fillInterval: '9s' }] },
   requestHeaderModifier: { settings: { set: { 'x-a': '1' } } },
   responseHeaderModifier: { settings: { set: { 'x-a': '1' } } },

@@ -15,6 +15,7 @@ import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { startDevIdp, type DevIdp } from '../../apps/dev-idp/src/index.ts';
 import { loadConfig } from '../../apps/dev-idp/src/config.ts';
+import { checkOrder, hideCards, startProcessor } from '../../examples/mcp/guardrails/processor.ts';
 import { startEcho, type Echo } from '../../apps/echo/src/index.ts';
 import { RedisServer, withoutRedis } from '../../src/store/redisServer.testing.ts';
 import { RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
@@ -282,6 +283,15 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     assert.equal((await session.send('POST', { id: 9, method: 'tools/call', params })).status, 429);
     await session.close();
   },
+  'examples/mcp/guardrails.yaml': async ({ gateway, remote, member }) => {
+    remote.tools['order'] = (x) => x.json(x.result('paid with 1234567812345678'));
+    const session = await openSession(`${gateway.url}/mcp`, member);
+    assert.equal(resultText(await session.call('order', { amount: 900 })), 'paid with ****');
+    const refused = await session.call('order', { amount: 5_000 });
+    assert.match(resultText(refused), /above the limit of alice/);
+    assert.equal(remote.of('tools/call').length, 1);
+    await session.close();
+  },
   'examples/mcp/userChildren.yaml': async ({ gateway, member, guest }) => {
     const open = (token: string, github: string): ReturnType<typeof openSession> =>
       openSession(`${gateway.url}/mcp`, token, {
@@ -479,6 +489,8 @@ describe('the example', { concurrency: 2 }, () => {
       const old = await SseServer.start();
       t.after(() => old.close());
       await using collector = await Collector.grpc();
+      const processor = await startProcessor(0, { request: checkOrder, response: hideCards });
+      t.after(() => processor.close());
       const redis =
         file.endsWith('replicas.yaml') && withoutRedis === false ? await RedisServer.start() : undefined;
       t.after(() => redis?.close());
@@ -495,6 +507,7 @@ describe('the example', { concurrency: 2 }, () => {
             ...(redis && { REDIS_URL: `redis://127.0.0.1:${redis.port}` }),
             MCP_SESSION_KEY: 'e5'.repeat(32),
             COLLECTOR: collector.url,
+            PROCESSOR: `127.0.0.1:${processor.port}`,
             TMPDIR: folder,
             AUDIT_FOLDER: folder,
           },

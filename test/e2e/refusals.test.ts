@@ -75,6 +75,7 @@ const table: Readonly<Record<keyof typeof policyNames, Refused | NeverRefuses>> 
     rule: 'require: jwt.sub == "ada"',
     below: '.rules[0]',
   },
+  mcpGuardrails: 'It refuses MCP messages, and no HTTP requests: mcpGuardrails.test.ts looks at the log.',
   localRateLimit: {
     settings: [
       { maxTokens: 100, tokensPerFill: 1, fillInterval: '60s' },

@@ -8,7 +8,7 @@ import type { CallLimit } from '../limits/callTimeouts.ts';
 const unknownId = 'null';
 
 /** The JSON-RPC code of an error. */
-export const rpcCodeOf = ({ entry }: GatewayError): number => entry.jsonrpc ?? -32603;
+export const rpcCodeOf = ({ entry, rpcCode }: GatewayError): number => rpcCode ?? entry.jsonrpc ?? -32603;
 
 /**
  * A JSON-RPC error response. `idText` is the id as the client wrote it; `data` must be safe to show. Without `data` it

@@ -1,4 +1,6 @@
 import { GatewayError } from '../../errors.ts';
+import type { HttpRequest } from '../../http/index.ts';
+import type { Caller } from '../contract.ts';
 import { ItemRules } from '../items/itemRules.ts';
 import { namingOf } from '../items/naming.ts';
 import type { Tally } from '../limits/budget.ts';
@@ -11,9 +13,11 @@ import { hasBatches } from '../messages/versions.ts';
 import type { CallAnswer } from '../session/callAnswer.ts';
 import { PostResponse } from '../session/postResponse.ts';
 import type { Session } from '../session/session.ts';
+import { noteCheckRefusal } from './checkFirst.ts';
+import { MessageChecks } from './checks.ts';
 import { checkCalls, type ClientRequest, type HandlerOptions } from './clientRequest.ts';
 import { prepareMessage } from './dispatch.ts';
-import type { Dispatch } from './targetRequest.ts';
+import type { Dispatch } from './dispatchContext.ts';
 import type { Post } from './readPost.ts';
 
 /**
@@ -75,6 +79,19 @@ function isCancelOfAnother({ targets }: Session, message: Envelope): boolean {
   return true;
 }
 
+/** The checks of the methods that policies check. */
+const checksBy =
+  (
+    { mcpMetrics, limits }: HandlerOptions,
+    checksOf: NonNullable<Caller['checksOf']>,
+    http: HttpRequest,
+  ): NonNullable<Dispatch['checksOf']> =>
+  (method) => {
+    const checks = checksOf(method);
+    if (checks.request.length === 0 && checks.result.length === 0) return undefined;
+    return new MessageChecks(checks, mcpMetrics, limits(), (refusal) => noteCheckRefusal({ http }, refusal));
+  };
+
 /** Everything that judging and sending the messages of one POST needs. */
 export function dispatchFor(
   options: HandlerOptions,
@@ -91,6 +108,7 @@ export function dispatchFor(
     answer,
     itemRules: answer.itemRules,
     ...(caller.count === undefined ? {} : { count: caller.count }),
+    ...(caller.checksOf === undefined ? {} : { checksOf: checksBy(options, caller.checksOf, http) }),
     http,
     mcpMetrics,
     enter: (): Tally => budgets.calls.enter(holderOf(caller)),

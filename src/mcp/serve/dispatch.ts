@@ -1,11 +1,13 @@
 import { itemOf, type NamedItem } from '../items/items.ts';
 import { maxShown } from '../items/itemFilters.ts';
-import { maxIdLength, memberOf, type Envelope, type Span } from '../json/envelope.ts';
+import type { Envelope } from '../json/envelope.ts';
 import { handlingOf } from '../messages/mcpMethods.ts';
 import type { Session } from '../session/session.ts';
 import type { TargetConnection } from '../targets/kind/target.ts';
 import { prepareFederated } from './federatedRequest.ts';
-import { faults, invalid, prepareForTarget, refusal, type Dispatch } from './targetRequest.ts';
+import { faults, invalid, refusal } from './refusal.ts';
+import type { Dispatch } from './dispatchContext.ts';
+import { prepareForTarget, progressToken } from './targetRequest.ts';
 
 /**
  * Judges one message of a client.
@@ -16,7 +18,10 @@ export function prepareMessage(x: Dispatch, message: Envelope): () => void {
   const { session } = x;
   if (message.kind === 'response') return () => session.respond(message, x.itemRules);
   x.http.annotate('mcp.method', message.method.slice(0, maxShown));
-  if (message.kind === 'request') return prepareRequest(x, message);
+  if (message.kind === 'request') {
+    const checks = x.checksOf?.(message.method);
+    return prepareRequest(checks === undefined ? x : { ...x, checks }, message);
+  }
   const handling = handlingOf(message.method, session.protocolVersion, x.itemRules !== undefined);
   if (handling === 'refused') throw invalid(`${message.method.slice(0, maxShown)} without an id`);
   if (handling === 'forwarded') return () => session.notify(message, x.itemRules);
@@ -51,11 +56,4 @@ function soleTarget(session: Session): TargetConnection {
   const { first } = session.targets;
   if (first === undefined) throw new Error('a session has at least one target');
   return first;
-}
-
-function progressToken(request: Envelope): Span | 'ambiguous' | 'long' | undefined {
-  const meta = memberOf(request.text, request.body, '_meta');
-  if (meta === undefined || meta === 'ambiguous') return meta;
-  const token = memberOf(request.text, meta, 'progressToken');
-  return typeof token === 'object' && token.end - token.start > maxIdLength ? 'long' : token;
 }

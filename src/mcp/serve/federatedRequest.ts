@@ -18,16 +18,10 @@ import { listOfKind, listShape, type NamedItem, type UnclearItem } from '../item
 import { cut, memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
 import { errorResponse } from '../messages/rpcError.ts';
 import { BroadCall } from './broadCall.ts';
-import {
-  callLimit,
-  faults,
-  invalid,
-  noteItem,
-  prepareForTarget,
-  refusal,
-  taskAsker,
-  type Dispatch,
-} from './targetRequest.ts';
+import { checkRefusal } from './checkFirst.ts';
+import { faults, invalid, refusal } from './refusal.ts';
+import type { Dispatch } from './dispatchContext.ts';
+import { callLimit, noteItem, prepareForTarget, taskAsker } from './targetRequest.ts';
 
 type Item = NamedItem | UnclearItem | undefined;
 type Token = Span | undefined;
@@ -40,9 +34,9 @@ export function prepareFederated(x: Dispatch, request: Envelope, item: Item, tok
   // A ping asks whether the other side of the connection is there, which is the gateway.
   if (method === 'ping') return () => x.answer.respond(resultText(request, '{}'));
   if (listShape(method) !== undefined || method === 'tasks/list')
-    return () => answerBroadly(x, federation, request, (tools) => list(x, federation, request, tools));
+    return () => answerBroadly(x, federation, request, (asked, tools) => list(x, federation, asked, tools));
   if (method === 'logging/setLevel')
-    return () => answerBroadly(x, federation, request, () => setLevel(x, federation, request));
+    return () => answerBroadly(x, federation, request, (asked) => setLevel(x, federation, asked));
   if (typeof item === 'string') return refusal(x, request, invalid(faults[item]));
   if (item !== undefined) return prepareItem(x, federation, request, item, token);
   if (method.startsWith('tasks/')) return prepareTask(x, federation, request, token);
@@ -146,11 +140,19 @@ const answerBroadly = (
   x: Dispatch,
   federation: Federation,
   request: Envelope,
-  resultOf: (tools: ListTools) => Promise<string>,
-): void =>
-  waitFor(x, federation, request, resultOf(toolsOf(x)), (call, result) =>
-    call.respond(resultText(request, result)),
-  );
+  resultOf: (request: Envelope, tools: ListTools) => Promise<string>,
+): void => {
+  const { checks } = x;
+  const answer = async (): Promise<string> => {
+    if (checks === undefined) return resultText(request, await resultOf(request, toolsOf(x)));
+    const targets = federation.all.map(({ name }) => name);
+    const checked = await checks.request(request, targets);
+    if ('error' in checked) return checkRefusal(x, request, checked);
+    const result = resultText(request, await resultOf(checked.request, toolsOf(x)));
+    return await checks.response(result, request.method, targets);
+  };
+  waitFor(x, federation, request, answer(), (call, response) => call.respond(response));
+};
 
 /** Waits for targets in the name of a request, which counts as a call meanwhile and can be taken back. */
 function waitFor<Found>(

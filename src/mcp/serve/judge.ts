@@ -12,7 +12,7 @@ import { rpcCodeOf } from '../messages/rpcError.ts';
 import { itemCallOf } from './itemCall.ts';
 import { originAllowed } from './origin.ts';
 import { readPost } from './readPost.ts';
-import { faults, invalid } from './targetRequest.ts';
+import { faults, invalid } from './refusal.ts';
 
 /**
  * Judges the messages of a POST as far as the configuration alone tells: names, views and rules. No session is looked
@@ -39,11 +39,18 @@ export async function judgeMessages<Explanation>(
   const rules = ItemRules.of(caller, naming.view);
   return post.messages.map((message) => {
     const call = message.kind === 'response' ? undefined : itemCallOf(request, message);
-    const verdict = judged(message, naming, rules, call);
+    const verdict = unlessChecked(judged(message, naming, rules, call), caller);
     const { kind, target, name } = verdict;
     const known = kind !== undefined && target !== undefined && name !== undefined && call !== undefined;
     return [verdict, known ? explain({ kind, target, name }, call) : undefined];
   });
+}
+
+/** A service outside decides about a request that the rules allow. */
+function unlessChecked(verdict: McpVerdict, { checksOf }: Caller): McpVerdict {
+  if (verdict.verdict !== 'forwarded' || checksOf === undefined) return verdict;
+  if (checksOf(verdict.method).request.length === 0) return verdict;
+  return { ...verdict, verdict: 'not evaluated', because: 'mcpGuardrails asks its processors' };
 }
 
 function judged(

@@ -1,86 +1,29 @@
 import { asGatewayError, GatewayError } from '../../errors.ts';
-import type { HeaderLine, HttpRequest } from '../../http/index.ts';
-import type { McpBackend, McpTarget } from '../../model/index.ts';
-import type { Caller, ItemRefusal } from '../contract.ts';
+import type { HeaderLine } from '../../http/index.ts';
+import type { McpTarget } from '../../model/index.ts';
+import type { ItemRefusal } from '../contract.ts';
 import { isOverNetwork } from '../targets/facts.ts';
-import type { CallAnswer } from '../session/callAnswer.ts';
-import type { Tally } from '../limits/budget.ts';
 import { Call } from '../session/call.ts';
-import { completedBy, listShape, type NamedItem, type UnclearItem } from '../items/items.ts';
+import { completedBy, itemOf, listShape, type NamedItem, type UnclearItem } from '../items/items.ts';
 import { CompletionFilter, ContentsFilter, maxShown, unknownItemError } from '../items/itemFilters.ts';
 import { noteItemRefusal, refusalError } from '../items/itemRefusal.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
-import { cut, memberOf, wholeOf, type Envelope, type Span } from '../json/envelope.ts';
+import { cut, edited, maxIdLength, memberOf, wholeOf, type Envelope, type Span } from '../json/envelope.ts';
 import { addition } from '../json/objectMembers.ts';
 import type { Edit } from '../json/scan.ts';
 import type { ItemRules } from '../items/itemRules.ts';
 import { ListFilter } from '../items/listFilter.ts';
-import type { Naming } from '../items/naming.ts';
 import { ResourceUriFilter } from '../items/resourceUris.ts';
-import type { McpMetrics } from '../session/mcpMetrics.ts';
 import { tracedCall, tracedStats, withTrace } from './tracedCall.ts';
 import { clientRequests } from '../messages/mcpMethods.ts';
-import { errorResponse, rpcCodeOf } from '../messages/rpcError.ts';
-import type { Session } from '../session/session.ts';
 import type { TargetConnection } from '../targets/kind/target.ts';
+import { checkFirst } from './checkFirst.ts';
+import type { Dispatch } from './dispatchContext.ts';
 import { itemCallOf, sessionIdOf } from './itemCall.ts';
+import { faults, invalid, refusal, type Refuser } from './refusal.ts';
 import type { TaskAsker } from '../session/taskIds.ts';
 import type { TaskItem } from '../session/taskRegistry.ts';
 import { ResponseFilters, type ResponseFilter } from '../items/responseFilter.ts';
-
-export interface Dispatch {
-  readonly settings: McpBackend;
-  readonly naming: Naming;
-  readonly session: Session;
-  readonly answer: CallAnswer;
-  /** Undefined where the route has no rule about items. */
-  readonly itemRules: ItemRules | undefined;
-  readonly http: HttpRequest;
-  readonly mcpMetrics: McpMetrics;
-  /** Header lines of a modern client for the parameters of a tool. */
-  readonly headers?: readonly HeaderLine[];
-  /** Counts a use of an item, which is sent when the promise resolves; absent where no policy counts them. */
-  readonly count?: Caller['count'];
-  /** Counts a call for its caller. */
-  readonly enter: () => Tally;
-  /** The time that a call may take where its target does not say it. */
-  readonly callLimit: CallLimit;
-}
-
-export const invalid = (why: string): GatewayError =>
-  new GatewayError('mcp_invalid_request', { message: `invalid request: ${why}` });
-
-/** The reasons to refuse a request before its item is looked at. */
-export const faults: Readonly<Record<UnclearItem | 'long', string>> = {
-  ambiguous: 'a member is repeated',
-  malformed: 'the name is not a string, or too long',
-  unnamed: 'it names no item',
-  long: 'the progress token is too long',
-};
-
-/** The rule or setting that refuses a request. */
-type Refuser = ItemRefusal | 'request state';
-
-/**
- * The response to a request that is not sent. The status is that of a response, so the access log has the reason.
- * @param by the setting that refuses it; absent: the request is at fault
- */
-export function refusal(x: Dispatch, request: Envelope, error: GatewayError, by?: Refuser): () => void {
-  const { text, idSpan } = request;
-  const idText = cut(text, idSpan);
-  if (typeof by === 'object') noteItemRefusal(x.http, by);
-  else {
-    x.http.annotate('mcp.outcome', 'refused');
-    x.http.annotate('mcp.refusal', by ?? error.code);
-  }
-  x.http.annotate('mcp.errorCode', rpcCodeOf(error));
-  x.answer.note?.(request, { refusal: by ?? error.code });
-  const stepUp = typeof by === 'object' ? by.stepUp : undefined;
-  if (stepUp === undefined) return () => x.answer.respond(errorResponse(error, idText));
-  return () => {
-    if (!x.answer.refuse(error, idText)) x.answer.respond(errorResponse(error, idText));
-  };
-}
 
 /** A request for one target. */
 export interface TargetRequest {
@@ -157,13 +100,16 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
   const tokenText = token === undefined ? undefined : cut(request.text, token);
   const ask = (cursor: string, call: Call): void =>
     session.send(target, { ...out, edits: [...edits, ...cursorEdits(request, cursor)] }, call);
-  return () => {
-    const { answer, count } = x;
+  const begin = (headers: readonly HeaderLine[] = []): void => {
+    const { answer, count, checks } = x;
     const tally = x.enter();
     const span = x.http.traceCall?.(tracedCall(request, name, used));
     const stats = span === undefined ? cell : tracedStats(cell, span);
-    const call = new Call({ answer, request, stats, tokenText, filter, ask, tally, session });
-    const traced = span === undefined ? out : withTrace(out, span);
+    const check =
+      checks?.ofResult === true ? (text: string) => checks.response(text, request.method, [name]) : undefined;
+    const call = new Call({ answer, request, stats, tokenText, filter, ask, check, tally, session });
+    const sent = headers.length === 0 ? out : { ...out, headers: [...(given ?? []), ...headers] };
+    const traced = span === undefined ? sent : withTrace(sent, span);
     const send = (): void => session.send(target, traced, call);
     if (count === undefined || used === undefined) {
       send();
@@ -176,6 +122,49 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
       call.failed(asGatewayError(error));
     });
   };
+  const { checks } = x;
+  if (checks?.ofRequest !== true || x.isChecked === true) return () => begin();
+  // The check sees the item by the name that the target has for it.
+  const checked =
+    typeof item === 'object' && own !== undefined && own !== item.name
+      ? edited(request, [{ ...item.span, replacement: JSON.stringify(own) }])
+      : request;
+  return () =>
+    checkFirst({ ...x, checks }, checked, [name], (changed, headers) => {
+      if (changed === undefined) begin(headers);
+      else prepareChanged(withHeaders({ ...x, isChecked: true }, headers), asked, changed)();
+    });
+}
+
+const withHeaders = (x: Dispatch, headers: readonly HeaderLine[]): Dispatch =>
+  headers.length === 0 ? x : { ...x, headers: [...(x.headers ?? []), ...headers] };
+
+/** Judges a request that the checks have made of another one. It names its item as the target does. */
+function prepareChanged(
+  x: Dispatch,
+  { target, item: before, own: nameBefore }: TargetRequest,
+  request: Envelope,
+): () => void {
+  const found = itemOf(request);
+  if (typeof found === 'string') return refusal(x, request, invalid(faults[found]));
+  const token = progressToken(request);
+  const isSame = found !== undefined && typeof before === 'object' && found.name === nameBefore;
+  return prepareForTarget(x, {
+    request,
+    token: typeof token === 'object' ? token : undefined,
+    target,
+    // The response has the name that the client uses.
+    item: isSame ? { ...found, name: before.name } : found,
+    own: found?.name,
+  });
+}
+
+/** The place of the progress token of a request. */
+export function progressToken(request: Envelope): Span | 'ambiguous' | 'long' | undefined {
+  const meta = memberOf(request.text, request.body, '_meta');
+  if (meta === undefined || meta === 'ambiguous') return meta;
+  const token = memberOf(request.text, meta, 'progressToken');
+  return typeof token === 'object' && token.end - token.start > maxIdLength ? 'long' : token;
 }
 
 const namesState = ({ text, body }: Envelope): boolean => memberOf(text, body, 'requestState') !== undefined;

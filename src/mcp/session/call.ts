@@ -21,6 +21,8 @@ export interface CallStart {
   readonly filter: ResponseFilter | undefined;
   /** Asks for another page of the list, by its cursor as the server wrote it. */
   readonly ask?: (cursor: string, call: Call) => void;
+  /** Checks a response with a result before the client gets it; it gets the text of its response. Never rejects. */
+  readonly check?: ((response: string) => Promise<string>) | undefined;
   /** Counts the call for its caller. */
   readonly tally: Tally;
   /** Hears that the client uses its session. */
@@ -54,6 +56,7 @@ export class Call implements Waiter {
   private readonly stats: Pick<CallStats, 'ended'>;
   private readonly filter: ResponseFilter | undefined;
   private readonly ask: CallStart['ask'];
+  private readonly check: CallStart['check'];
   /** Pages of a list that were hidden whole. */
   private hiddenPages = 0;
   private readonly since = performance.now();
@@ -72,6 +75,7 @@ export class Call implements Waiter {
     this.stats = start.stats;
     this.filter = start.filter;
     this.ask = start.ask;
+    this.check = start.check;
     this.tally = start.tally;
     this.session = start.session;
   }
@@ -87,12 +91,20 @@ export class Call implements Waiter {
     this.ended(isError ? 'error' : 'ok');
     if (shown instanceof GatewayError) this.answer.respond(errorResponse(shown, this.idText));
     else if (shown.edits.length > 0)
-      this.answer.respond(splice(text, [...shown.edits, { ...idSpan, replacement: this.idText }]));
-    else this.answer.respond(text.slice(0, idSpan.start) + this.idText + text.slice(idSpan.end));
+      this.respond(splice(text, [...shown.edits, { ...idSpan, replacement: this.idText }]), isError);
+    else this.respond(text.slice(0, idSpan.start) + this.idText + text.slice(idSpan.end), isError);
+  }
+
+  private respond(text: string, isError: boolean): void {
+    const { check, answer } = this;
+    if (check === undefined || isError) answer.respond(text);
+    else void check(text).then((checked) => answer.respond(checked));
   }
 
   beginLarge(): LargeAnswer | undefined {
     const { filter, idText } = this;
+    // A check needs the result whole.
+    if (this.check !== undefined) return undefined;
     const view = filter === undefined ? everyMember : filter.ofMembers;
     if (view === undefined) return undefined;
     const parts = this.answer.respondInParts?.(errorResponse(brokenOff(), idText));

@@ -43,10 +43,11 @@ export function notify(context: MessageContext, message: Envelope, itemRules: It
     else target.send(splice(message.text, edits), method);
   }
   if (!isKnown) context.log.debug('Notification dropped: the task belongs to another caller');
-  if (method === 'notifications/cancelled' && federation !== undefined) {
-    const id = cancelledId(message);
-    if (id !== undefined) federation.cancel(id);
-  }
+  if (method !== 'notifications/cancelled') return;
+  const id = cancelledId(message);
+  if (id === undefined) return;
+  [...context.underCheck].findLast((request) => request.id === id)?.cancel();
+  federation?.cancel(id);
 }
 
 /** Progress with a request of a server: the token tells the server. */

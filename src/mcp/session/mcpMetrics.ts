@@ -7,6 +7,9 @@ export type ResumptionOutcome = 'resumed' | 'unknown' | 'failed';
 /** The result of an attempt to read a stream of another process. */
 export type StreamOutcome = 'found' | 'unknown' | 'unavailable';
 
+/** The outcome of a check. `unchecked`: the service could not be asked, and the message passed. */
+export type CheckOutcome = 'passed' | 'changed' | 'refused' | 'failed' | 'unchecked';
+
 /** The result of a call. `denied`: a rule hid the item; `failed`: the target could not answer. */
 export type Outcome = 'ok' | 'error' | 'denied' | 'failed' | 'cancelled';
 
@@ -52,6 +55,7 @@ export class McpMetrics {
   private readonly resumptions: { add(labels: Labels): void };
   private readonly events: { add(labels: Labels, n?: number): void };
   private readonly streams: { add(labels: Labels): void };
+  private readonly checks: { add(labels: Labels): void };
   private readonly peerMessages: { add(labels: Labels): void };
 
   constructor(metrics: Metrics, counts: LiveCounts) {
@@ -105,6 +109,11 @@ export class McpMetrics {
       'mcp_stream_resumptions_total',
       'Streams of other gateways that clients resumed here, by outcome.',
       ['outcome'],
+    );
+    this.checks = metrics.counter(
+      'mcp_guardrail_checks_total',
+      'Messages that guardrails checked, by phase (request, result) and outcome.',
+      ['phase', 'outcome'],
     );
     this.peerMessages = metrics.counter(
       'mcp_peer_messages_total',
@@ -175,6 +184,10 @@ export class McpMetrics {
 
   peerMessage(outcome: 'sent' | 'lost'): void {
     this.peerMessages.add({ outcome });
+  }
+
+  checked(phase: 'request' | 'result', outcome: CheckOutcome): void {
+    this.checks.add({ phase, outcome });
   }
 
   private *requests(): Iterable<Sample> {

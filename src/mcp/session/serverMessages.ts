@@ -25,6 +25,8 @@ export interface MessageContext {
   /** Set where the session has several targets, or had them once. */
   readonly federation: SessionFederation | undefined;
   readonly log: Logger;
+  /** Requests of the client that wait for the checks of policies. */
+  readonly underCheck: ReadonlySet<{ readonly id: RpcId; cancel(): void }>;
   /** The client can answer requests of servers. */
   readonly takesRequests: boolean;
   /** Its id says what it takes to go on with it. */

@@ -102,6 +102,8 @@ export class Session implements TargetListener, Evictable, MessageContext {
   opening: { readonly request: Envelope; readonly response: Envelope } | undefined;
   /** Set where the session has several targets, or had them once. */
   federation: SessionFederation | undefined;
+  /** Requests of the client that wait for the checks of policies. */
+  readonly underCheck = new Set<{ readonly id: RpcId; cancel(): void }>();
   private followed: McpBackend | undefined;
   /** Targets for which the caller of the newest request has no credential. */
   private unreachable: Map<TargetConnection, GatewayError> | undefined;

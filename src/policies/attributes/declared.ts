@@ -129,6 +129,7 @@ export const endedAttributes: Members = {
     bodyPrefix: body,
   }),
   backend: object({ name: text, type: text, protocol: text }),
+  mcpGuardrails: { kind: 'claims', absent: {} },
   proxy: proxy({
     requestProcessingDuration: time,
     upstreamDuration: time,

@@ -43,6 +43,7 @@ export function endedContextFor(
   const ofRequest = contextFor(programs);
   const uses = (name: string): boolean => programs.some((program) => program.uses(name));
   const [response, backend, mcp] = [uses('response'), uses('backend'), uses('mcp')];
+  const guardrails = uses('mcpGuardrails');
   const isWhole = (name: string): boolean => programs.some((program) => program.wholes.includes(name));
   const times = isWhole('proxy') || durations.some(([name]) => uses(`proxy.${name}`));
   const end = isWhole('request') || uses('request.endTime');
@@ -58,6 +59,8 @@ export function endedContextFor(
     if (end)
       context['request'] = joined(context['request'], [['endTime', new Date(ended.endedAt).toISOString()]]);
     if (mcp) context['mcp'] = mcpOf(ended);
+    if (guardrails && exchange.guardrails !== undefined)
+      context['mcpGuardrails'] = toCel(Object.fromEntries(exchange.guardrails));
     return context;
   };
 }

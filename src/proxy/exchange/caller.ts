@@ -26,6 +26,7 @@ export function callerOf(exchange: LiveExchange): Caller {
           toolNames: exchange.route?.toolNames ?? [],
         }),
     ...(counters.length === 0 ? {} : { count: countOf(exchange, counters) }),
+    ...checksOf(exchange),
     // Other requests end by themselves.
     ...(exchange.method === 'GET'
       ? { whileAllowed: (end: () => void) => exchange.connection.port.keepLongLived(exchange, end) }
@@ -59,6 +60,18 @@ const countOf =
         throw error;
       }
   };
+
+/** The checks of messages by the policies of the route. */
+function checksOf(exchange: LiveExchange): Pick<Caller, 'checksOf'> {
+  const { onMcpRequest = [], onMcpResult = [] } = exchange.route ?? {};
+  if (onMcpRequest.length === 0 && onMcpResult.length === 0) return {};
+  return {
+    checksOf: (method) => ({
+      request: onMcpRequest.flatMap((step) => step(exchange, method)),
+      result: onMcpResult.flatMap((step) => step(exchange, method)),
+    }),
+  };
+}
 
 /** Stands for all callers without a token. */
 const noIdentity = {};

@@ -156,6 +156,8 @@ export interface CompiledRoute {
   readonly wellKnownKey: string;
   readonly refuseMcpItem: readonly Step<'refuseMcpItem'>[];
   readonly countMcpCall: readonly Step<'countMcpCall'>[];
+  readonly onMcpRequest: readonly Step<'onMcpRequest'>[];
+  readonly onMcpResult: readonly Step<'onMcpResult'>[];
   /** The names in the rules about items. */
   readonly toolNames: readonly ToolNames[];
   /** Each of them looks at nothing but the item and the identity. */
@@ -273,6 +275,7 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   added: ComputedFields | undefined;
   /** Absent where the request is not traced. */
   span: RequestSpan | undefined;
+  guardrails: Map<string, unknown> | undefined;
   /** The filter of the access log leaves the request out. */
   unlogged = false;
 

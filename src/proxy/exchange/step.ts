@@ -1,5 +1,12 @@
 import type { Steps } from '../../policies/index.ts';
 
 /** The kinds of steps that stand in a list of their route. */
-export type StepName = 'onRequest' | 'onResponse' | 'onWellKnown' | 'refuseMcpItem' | 'countMcpCall';
+export type StepName =
+  | 'onRequest'
+  | 'onResponse'
+  | 'onWellKnown'
+  | 'refuseMcpItem'
+  | 'countMcpCall'
+  | 'onMcpRequest'
+  | 'onMcpResult';
 export type Step<Of extends StepName> = Required<Steps>[Of];

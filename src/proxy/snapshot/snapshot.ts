@@ -302,6 +302,8 @@ class Compiler {
       wellKnownKey: prepared.map((steps) => steps.wellKnownKey ?? '').join('\n'),
       refuseMcpItem: pickSteps(prepared, 'refuseMcpItem'),
       countMcpCall: pickSteps(prepared, 'countMcpCall'),
+      onMcpRequest: pickSteps(prepared, 'onMcpRequest'),
+      onMcpResult: pickSteps(prepared, 'onMcpResult'),
       toolNames,
       itemsByIdentity: prepared.every((steps) => !steps.refuseMcpItem || steps.itemsByIdentity === true),
       get broken() {
@@ -338,6 +340,8 @@ class Compiler {
       wellKnownKey: '',
       refuseMcpItem: [],
       countMcpCall: [],
+      onMcpRequest: [],
+      onMcpResult: [],
       toolNames: [],
       itemsByIdentity: true,
       broken,

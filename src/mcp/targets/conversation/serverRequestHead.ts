@@ -33,14 +33,15 @@ const own: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** The head of one request; nothing of the client's own is in it. `more` stands behind what every request has. */
+/** The head of one request; nothing of the client's own is in it. `more` stands behind what every request has, and in place of lines of policies. */
 export function requestHead(
   method: 'POST' | 'GET' | 'DELETE',
   reach: Reach,
   session: ServerSession,
   more: readonly HeaderLine[],
 ): string {
-  const policies = reach.headers.filter(([name]) => !own.has(name));
+  const given = new Set(more.map(([name]) => name));
+  const policies = reach.headers.filter(([name]) => !own.has(name) && !given.has(name));
   const lines: HeaderLine[] = [
     ['host', reach.authority ?? authorityOf(reach.destination.target)],
     ...(policies.some(([name]) => name === 'user-agent') ? [] : [['user-agent', 'portcullis'] as const]),

@@ -1,0 +1,69 @@
+/** A request of a client waits for the checks of policies. */
+
+import { asGatewayError } from '../../errors.ts';
+import type { HeaderLine } from '../../http/index.ts';
+import type { CheckRefusal } from '../contract.ts';
+import { noteItemRefusal } from '../items/itemRefusal.ts';
+import { cut, type Envelope } from '../json/envelope.ts';
+import { errorResponse, rpcCodeOf } from '../messages/rpcError.ts';
+import { BroadCall } from './broadCall.ts';
+import type { MessageChecks } from './checks.ts';
+import type { Dispatch } from './dispatchContext.ts';
+
+/**
+ * Checks a request for a target, which the client can take back meanwhile.
+ * @param go sends it; it gets the changed request, if the checks have changed it, and header lines for the server
+ */
+export function checkFirst(
+  x: Dispatch & { readonly checks: MessageChecks },
+  request: Envelope,
+  targets: readonly string[],
+  go: (changed: Envelope | undefined, headers: readonly HeaderLine[]) => void,
+): void {
+  const { session, answer } = x;
+  const call = new BroadCall(x, request);
+  const tally = x.enter();
+  session.underCheck.add(call);
+  session.streams.expect(answer);
+  x.checks
+    .request(request, targets)
+    .finally(() => {
+      session.underCheck.delete(call);
+      tally.leave();
+      session.touch();
+    })
+    .then((checked) => {
+      if (!call.leave() || answer.gone) return;
+      if ('error' in checked) answer.respond(checkRefusal(x, request, checked));
+      else go(checked.isChanged ? checked.request : undefined, checked.headers);
+    })
+    .catch((error: unknown) => {
+      session.log.error('Request failed', { error: String(error) });
+      answer.respond(errorResponse(asGatewayError(error), call.idText));
+    });
+}
+
+/** Notes a refusal by a check. @returns the response for the client */
+export function checkRefusal(
+  { http, answer }: Pick<Dispatch, 'http' | 'answer'>,
+  request: Envelope,
+  { by, error, asToolResult }: CheckRefusal,
+): string {
+  noteCheckRefusal({ http }, { by, error, asToolResult });
+  answer.note?.(request, { refusal: by });
+  const idText = cut(request.text, request.idSpan);
+  if (!asToolResult) return errorResponse(error, idText);
+  const result = { content: [{ type: 'text', text: error.message }], isError: true };
+  return `{"jsonrpc":"2.0","id":${idText},"result":${JSON.stringify(result)}}`;
+}
+
+/** Names the processor and its reason in the access log. */
+export function noteCheckRefusal(
+  { http }: Pick<Dispatch, 'http'>,
+  { by, error, asToolResult }: CheckRefusal,
+): void {
+  noteItemRefusal(http, by);
+  http.annotate('mcp.refusal', 'guardrail');
+  if (error.detail !== undefined) http.annotate('mcp.reason', error.detail.slice(0, 256));
+  if (!asToolResult) http.annotate('mcp.errorCode', rpcCodeOf(error));
+}

@@ -1,0 +1,128 @@
+import { compile, fromCel, isProblem, type Program } from '../../cel/index.ts';
+import type { JsonObject } from '@bufbuild/protobuf';
+import { GatewayError } from '../../errors.ts';
+import type { HeaderLine } from '../../http/index.ts';
+import { requestAttributes } from '../attributes/declared.ts';
+import { contextFor } from '../attributes/context.ts';
+import { evaluate } from '../attributes/evaluate.ts';
+import type { Exchange, Host, HostAnswer, PolicyTools } from '../policy.ts';
+import type { HeaderFilter, ProcessorSettings } from './facts.ts';
+import { phaseOf, type Phase } from './methods.ts';
+import { callPath, decodeAnswer, encodeCheck, type CheckAnswer, type CheckMessage } from './wire.ts';
+
+/** Bytes of an answer. */
+const mostAnswerBytes = 33_554_432;
+/** A call may outlive the HTTP request: the client can come back for a stream that broke. */
+const nobody = { onClose: () => undefined };
+
+/** One gRPC service that checks messages. */
+export class Processor {
+  readonly name: string;
+  readonly settings: ProcessorSettings;
+  readonly phaseOf: (method: string) => Phase;
+  private readonly host: Host;
+  private readonly metadata: readonly { readonly name: string; readonly program: Program }[];
+  private readonly contextOf: ReturnType<typeof contextFor>;
+
+  /** @throws Error where an expression does not compile, or a file of the TLS settings cannot be used */
+  constructor(settings: ProcessorSettings, tools: PolicyTools) {
+    const { host, port, tls } = settings;
+    this.settings = settings;
+    this.name = `${host.includes(':') ? `[${host}]` : host}:${String(port)}`;
+    this.phaseOf = phaseOf(settings.methods);
+    this.host = tools.hosts.use({ host, port, http2: true, ...(tls === undefined ? {} : { tls }) });
+    this.metadata = Object.entries(settings.metadata).map(([name, source]) => {
+      const program = compile(source, requestAttributes);
+      if (isProblem(program)) throw new Error(`mcpGuardrails.metadata.${name}: ${program.message}`);
+      return { name, program };
+    });
+    this.contextOf = contextFor(this.metadata.map(({ program }) => program));
+  }
+
+  /** The values of the metadata for a request. An expression that fails has no value. */
+  metadataOf(exchange: Exchange): JsonObject {
+    if (this.metadata.length === 0) return {};
+    const context = this.contextOf(exchange);
+    const values: JsonObject = {};
+    for (const { name, program } of this.metadata) {
+      const value = evaluate(program, context, exchange, 'mcpGuardrails.metadata');
+      if (value instanceof Error) continue;
+      values[name] = JSON.parse(JSON.stringify(fromCel(value) ?? null)) as JsonObject[string];
+    }
+    return values;
+  }
+
+  /** The headers of a request that the processor gets. */
+  headersOf(exchange: Exchange): readonly HeaderLine[] {
+    return filtered(exchange, this.settings.requestHeaders);
+  }
+
+  /**
+   * Asks the processor (gRPC over HTTP/2, unary).
+   * @throws Error for every answer that is none, with a reason that holds nothing of the message
+   */
+  async ask(phase: keyof typeof callPath, message: CheckMessage): Promise<CheckAnswer> {
+    const { timeoutMs } = this.settings;
+    const answer = await this.host.ask(
+      {
+        method: 'POST',
+        target: callPath[phase],
+        headers: [
+          ['content-type', 'application/grpc'],
+          ['grpc-timeout', `${String(timeoutMs)}m`],
+        ],
+        body: framed(encodeCheck(message)),
+        timeoutMs,
+        maxBodyBytes: mostAnswerBytes,
+        repeatable: true,
+      },
+      nobody,
+    );
+    return decodeAnswer(messageOf(answer));
+  }
+}
+
+/** The reason why a processor gave no answer, for the log. */
+export const reasonOf = (error: unknown): string =>
+  error instanceof GatewayError ? (error.detail ?? error.code) : String(error);
+
+/** The headers of the client without the credentials that policies took out of the request. */
+function filtered(
+  { request, requestHeaders }: Exchange,
+  { allowed, disallowed }: HeaderFilter,
+): readonly HeaderLine[] {
+  const wanted = (name: string): boolean =>
+    (allowed.length === 0 || allowed.includes(name)) &&
+    !disallowed.includes(name) &&
+    !requestHeaders.dropsName(name);
+  const pseudo: readonly HeaderLine[] = [
+    [':method', request.method],
+    [':scheme', request.scheme],
+    [':authority', request.authority],
+    [':path', request.target],
+  ];
+  return [...pseudo, ...request.headerLines()].filter(([name]) => wanted(name));
+}
+
+/** gRPC over HTTP/2, "Length-Prefixed-Message": not compressed. */
+function framed(message: Uint8Array): Buffer {
+  const frame = Buffer.alloc(5 + message.length);
+  frame.writeUInt32BE(message.length, 1);
+  frame.set(message, 5);
+  return frame;
+}
+
+/** @throws Error for another status than OK, and for a body that is not one message */
+function messageOf({ status, headers, trailers, body }: HostAnswer): Buffer {
+  if (status !== 200) throw new Error(`HTTP status ${String(status)}`);
+  const field = (wanted: string): string | undefined =>
+    [...trailers, ...headers].find(([name]) => name === wanted)?.[1];
+  const code = field('grpc-status');
+  if (code !== '0') {
+    const text = (field('grpc-message') ?? '').slice(0, 200).replaceAll(/[^\x20-\x7e]/g, '?');
+    throw new Error(`gRPC status ${code ?? 'missing'}${text === '' ? '' : `: ${text}`}`);
+  }
+  if (body.length < 5 || body[0] !== 0 || body.readUInt32BE(1) !== body.length - 5)
+    throw new Error('the answer is not one uncompressed gRPC message');
+  return body.subarray(5);
+}
