@@ -1,5 +1,5 @@
 import { request, type RequestOptions } from 'node:http';
-import { findOperatorSecret, readSecret, type TcpAddress } from '../admin/index.ts';
+import type { TcpAddress } from '../admin/index.ts';
 import { UsageError, type Flag, type Terminal } from './command.ts';
 import { reasonOf } from './reason.ts';
 
@@ -43,7 +43,7 @@ export async function askAdmin(
   terminal: Terminal,
 ): Promise<AdminAnswer | undefined> {
   const target = targetOf(address);
-  const secret = method === 'GET' ? undefined : secretFor(target, secretFile, terminal);
+  const secret = method === 'GET' ? undefined : await secretFor(target, secretFile, terminal);
   const headers = secret === undefined ? {} : { authorization: `Bearer ${secret}` };
   const { tcp, ...connection } = target;
   try {
@@ -79,8 +79,14 @@ function targetOf(address: string): Target {
   throw new UsageError(`--admin ${JSON.stringify(address)}: expected HOST:PORT or unix:PATH`);
 }
 
-function secretFor({ tcp }: Target, file: string | undefined, terminal: Terminal): string | undefined {
+async function secretFor(
+  { tcp }: Target,
+  file: string | undefined,
+  terminal: Terminal,
+): Promise<string | undefined> {
   if (tcp === undefined) return undefined;
+  // Loaded here, so that a question without a secret starts without the code of the port.
+  const { findOperatorSecret, readSecret } = await import('../admin/index.ts');
   if (file === undefined) return findOperatorSecret(tcp, terminal.env)?.secret;
   try {
     return readSecret(file);

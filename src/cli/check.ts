@@ -1,9 +1,8 @@
-import { missingFiles, type Problem } from '../config/index.ts';
+import type { Problem } from '../config/index.ts';
 import type { Command } from './command.ts';
-import { configurationFlags, givenConfiguration, load, showProblems, showWarnings } from './configuration.ts';
 import { exitCode } from './exitCode.ts';
+import { configurationFlags, givenConfiguration } from './givenConfiguration.ts';
 import { printable } from './printable.ts';
-import { callRuleLines } from './ruleDecisions.ts';
 
 export const check: Command = {
   summary: 'check a configuration and report every error',
@@ -19,6 +18,10 @@ export const check: Command = {
   positionals: 1,
   async run(flags, positionals, terminal) {
     const given = givenConfiguration(flags, positionals);
+    // Loaded here, so that the command line starts without the reader of configurations.
+    const { load, showProblems, showWarnings } = await import('./configuration.ts');
+    const { missingFiles } = await import('../config/index.ts');
+    const { callRuleLines } = await import('./ruleDecisions.ts');
     const result = load(given, terminal);
     if (!result.ok) {
       showProblems(result.problems, terminal);

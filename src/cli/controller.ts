@@ -1,4 +1,4 @@
-import { parseListenAddress } from '../config/index.ts';
+import type { parseListenAddress } from '../config/index.ts';
 import type { ControllerSettings } from '../controllerMain.ts';
 import { messageOf } from '../errorText.ts';
 import { logLevels } from '../model/index.ts';
@@ -70,6 +70,9 @@ export const controller: Command = {
   },
   positionals: 0,
   async run(flags, _positionals, terminal) {
+    // Loaded here, so that the other commands start without it.
+    const { parseListenAddress } = await import('../config/index.ts');
+    const address = (name: string) => addressIn(flags, name, parseListenAddress);
     const options = {
       version: version(),
       kubeconfig: text(flags, 'kubeconfig'),
@@ -80,21 +83,20 @@ export const controller: Command = {
         .map((name) => name.trim())
         .filter((name) => name !== ''),
       controllerName: text(flags, 'controller-name'),
-      models: address(flags, 'models'),
+      models: address('models'),
       service: text(flags, 'service'),
       certificate: certificateFiles(flags),
       proxyImage: text(flags, 'proxy-image'),
       proxyImagePullPolicy: oneOf(flags, 'proxy-image-pull-policy', pullPolicies),
       logLevel: oneOf(flags, 'log-level', logLevels),
       logFormat: oneOf(flags, 'log-format', formats),
-      admin: address(flags, 'admin'),
-      stats: address(flags, 'stats'),
-      readiness: address(flags, 'readiness'),
+      admin: address('admin'),
+      stats: address('stats'),
+      readiness: address('readiness'),
     };
     if (options.models?.kind === 'unix') throw new UsageError('--models: expected ip:port, [::]:port or off');
     if (options.watchNamespaces?.length === 0)
       throw new UsageError('--watch-namespaces: expected at least one namespace');
-    // Loaded here, so that the other commands start without it.
     const { startController } = await import('../controllerMain.ts');
     const stopping = new Stopping(terminal);
     try {
@@ -137,10 +139,15 @@ function oneOf<Value extends string>(
   return value;
 }
 
-function address(flags: Flags, name: string): ReturnType<typeof parseListenAddress> {
+/** @throws UsageError */
+function addressIn(
+  flags: Flags,
+  name: string,
+  parse: typeof parseListenAddress,
+): ReturnType<typeof parseListenAddress> {
   const given = text(flags, name);
   if (given === undefined) return undefined;
-  const parsed = parseListenAddress(given);
+  const parsed = parse(given);
   if (parsed === undefined)
     throw new UsageError(`--${name}: expected off, ip:port, localhost:port, [::]:port or unix:/path`);
   return parsed;

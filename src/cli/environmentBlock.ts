@@ -14,13 +14,13 @@ const memoryFolder = '/dev/shm';
  *
  * @returns where nothing was to be done, or why it cannot be done. It does not return where it was done
  */
-export function leaveBlockWithout(
-  names: () => readonly string[],
+export async function leaveBlockWithout(
+  names: () => Promise<readonly string[]>,
   { tethered }: Pick<Terminal, 'tethered'>,
-): string | undefined {
+): Promise<string | undefined> {
   // A terminal without this field is not that of a process: a test, which must go on.
   if (process.platform !== 'linux' || tethered === undefined) return undefined;
-  const exposed = exposedNames(names());
+  const exposed = exposedNames(await names());
   if (exposed.length === 0) return undefined;
   // A parent that speaks to this process over another descriptor would lose it.
   if (process.send !== undefined) return 'a parent process holds a channel to this process';

@@ -1,40 +1,26 @@
 import { parseArgs } from 'node:util';
-import { nearest } from '../config/index.ts';
 import { messageOf, stackOf } from '../errorText.ts';
-import { admin } from './admin.ts';
-import { audit } from './audit.ts';
-import { check } from './check.ts';
 import { UsageError, type Command, type Flags, type Terminal } from './command.ts';
-import { controller } from './controller.ts';
 import { exitCode } from './exitCode.ts';
-import { explain } from './explain.ts';
 import { commandHelp, commonFlags, generalHelp } from './help.ts';
-import { idp } from './idp.ts';
-import { pins } from './pins.ts';
-import { proxy } from './proxy.ts';
-import { run } from './run.ts';
-import { schema } from './schema.ts';
-import { stdioCommand } from './stdio.ts';
-import { token } from './token.ts';
-import { why } from './why.ts';
-import { upgrade } from './upgrade.ts';
 import { version } from '../version.ts';
 
-const commands: Readonly<Record<string, Command>> = {
-  run,
-  stdio: stdioCommand,
-  upgrade,
-  admin,
-  check,
-  explain,
-  why,
-  schema,
-  pins,
-  audit,
-  token,
-  idp,
-  controller,
-  proxy,
+/** The commands in the order of `--help`. A process loads the code of its own command only. */
+const commands: Readonly<Record<string, () => Promise<Command>>> = {
+  run: async () => (await import('./run.ts')).run,
+  stdio: async () => (await import('./stdio.ts')).stdioCommand,
+  upgrade: async () => (await import('./upgrade.ts')).upgrade,
+  admin: async () => (await import('./admin.ts')).admin,
+  check: async () => (await import('./check.ts')).check,
+  explain: async () => (await import('./explain.ts')).explain,
+  why: async () => (await import('./why.ts')).why,
+  schema: async () => (await import('./schema.ts')).schema,
+  pins: async () => (await import('./pins.ts')).pins,
+  audit: async () => (await import('./audit.ts')).audit,
+  token: async () => (await import('./token.ts')).token,
+  idp: async () => (await import('./idp.ts')).idp,
+  controller: async () => (await import('./controller.ts')).controller,
+  proxy: async () => (await import('./proxy.ts')).proxy,
 };
 
 function realTerminal(tethered: boolean): Terminal {
@@ -75,15 +61,16 @@ async function dispatch(args: readonly string[], terminal: Terminal): Promise<nu
   const [first, ...others] = args;
   const named = first !== undefined && !first.startsWith('-');
   const name = named ? first : 'run';
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (command === undefined)
-    throw new UsageError(`unknown command ${JSON.stringify(name)}${suggestion(name)}`);
+  const found = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (found === undefined)
+    throw new UsageError(`unknown command ${JSON.stringify(name)}${await suggestion(name)}`);
+  const command = await found();
   const rest = named ? others : args;
   if (command.passThrough === true) return await command.run({}, rest, terminal);
 
-  const { flags, positionals } = parse(rest, command);
+  const { flags, positionals } = await parse(rest, command);
   if (flags['help'] === true) {
-    terminal.out(named ? commandHelp(name, command) : generalHelp(commands));
+    terminal.out(named ? commandHelp(name, command) : generalHelp(await everyCommand()));
     return exitCode.ok;
   }
   if (flags['version'] === true) {
@@ -95,7 +82,15 @@ async function dispatch(args: readonly string[], terminal: Terminal): Promise<nu
   return await command.run(flags, positionals, terminal);
 }
 
-function parse(args: readonly string[], command: Command): { flags: Flags; positionals: readonly string[] } {
+async function everyCommand(): Promise<Readonly<Record<string, Command>>> {
+  const loaded = Object.entries(commands).map(async ([name, load]) => [name, await load()] as const);
+  return Object.fromEntries(await Promise.all(loaded));
+}
+
+async function parse(
+  args: readonly string[],
+  command: Command,
+): Promise<{ flags: Flags; positionals: readonly string[] }> {
   const options = Object.fromEntries(
     Object.entries({ ...command.flags, ...commonFlags }).map(([name, { type, short }]) => [
       name,
@@ -109,7 +104,7 @@ function parse(args: readonly string[], command: Command): { flags: Flags; posit
     // Only the first sentence: the rest explains `--` to programmers.
     const [problem = ''] = messageOf(error).split('. ');
     const [, unknown] = /^Unknown option '--(.+)'/.exec(problem) ?? [];
-    const meant = unknown === undefined ? undefined : nearest(unknown, Object.keys(options));
+    const meant = unknown === undefined ? undefined : await nearestTo(unknown, Object.keys(options));
     throw new UsageError(meant === undefined ? problem : `${problem}; did you mean --${meant}?`);
   }
   for (const [name, { once }] of Object.entries(command.flags)) {
@@ -119,8 +114,14 @@ function parse(args: readonly string[], command: Command): { flags: Flags; posit
   return { flags: parsed.values as Flags, positionals: parsed.positionals };
 }
 
-function suggestion(name: string): string {
-  const meant = nearest(name, Object.keys(commands));
+/** The known name that was probably meant. Only a mistake loads the code that finds it. */
+async function nearestTo(name: string, known: readonly string[]): Promise<string | undefined> {
+  const { nearest } = await import('../config/index.ts');
+  return nearest(name, known);
+}
+
+async function suggestion(name: string): Promise<string> {
+  const meant = await nearestTo(name, Object.keys(commands));
   if (meant !== undefined) return `; did you mean ${meant}?`;
   return /\.ya?ml$/.test(name) ? `; a configuration is given with -f ${name}` : '';
 }

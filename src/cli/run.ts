@@ -1,9 +1,8 @@
-import { readRegularFile } from '../files/index.ts';
 import { secretVariables } from '../model/index.ts';
 import { check } from './check.ts';
 import type { Command, Terminal } from './command.ts';
-import { configurationFlags, givenConfiguration, load, type Given } from './configuration.ts';
 import { leaveBlockWithout } from './environmentBlock.ts';
+import { configurationFlags, givenConfiguration, type Given } from './givenConfiguration.ts';
 import { ownProgram } from './ownProgram.ts';
 import { serveUntilStopped } from './serve.ts';
 
@@ -24,8 +23,8 @@ export const run: Command = {
     if (flags['validate-only'] === true) return check.run(flags, positionals, terminal);
     const source = givenConfiguration(flags, positionals);
     const { 'pid-file': pidFile } = flags;
-    const exposed = leaveBlockWithout(
-      () => [...secretVariables, ...secretsNamedBy(source, terminal)],
+    const exposed = await leaveBlockWithout(
+      async () => [...secretVariables, ...(await secretsNamedBy(source, terminal))],
       terminal,
     );
     if (exposed !== undefined)
@@ -43,7 +42,10 @@ export const run: Command = {
 };
 
 /** Variables that a configuration takes secrets from; none where it cannot be read, which the start reports. */
-function secretsNamedBy(source: Given, terminal: Terminal): readonly string[] {
+async function secretsNamedBy(source: Given, terminal: Terminal): Promise<readonly string[]> {
+  // Loaded here, so that the command line starts without the reader of configurations.
+  const { readRegularFile } = await import('../files/index.ts');
+  const { load } = await import('./configuration.ts');
   try {
     // Only a regular file can be read twice: any other is an error here.
     const text = 'file' in source ? readRegularFile(source.file).toString() : source.text;

@@ -1,4 +1,3 @@
-import { configurationSchema } from '../config/index.ts';
 import type { Command } from './command.ts';
 import { exitCode } from './exitCode.ts';
 
@@ -7,7 +6,9 @@ export const schema: Command = {
   usage: '',
   flags: {},
   positionals: 0,
-  run(_flags, _positionals, terminal) {
+  async run(_flags, _positionals, terminal) {
+    // Loaded here, so that the command line starts without the schema.
+    const { configurationSchema } = await import('../config/index.ts');
     terminal.out(configurationSchema());
     return exitCode.ok;
   },

@@ -2,15 +2,8 @@ import type { LoadResult } from '../config/index.ts';
 import type { LocalGateway } from '../gateway/index.ts';
 import { secretVariables, type Model } from '../model/index.ts';
 import type { Command, Terminal } from './command.ts';
-import {
-  configurationFlags,
-  givenConfiguration,
-  inlineName,
-  load,
-  showProblems,
-  type Given,
-} from './configuration.ts';
 import { exitCode } from './exitCode.ts';
+import { configurationFlags, givenConfiguration, inlineName, type Given } from './givenConfiguration.ts';
 import { tokenVariable } from './stdioFailures.ts';
 
 /** The time for answers that are under way when the client closes standard input, in milliseconds. */
@@ -44,6 +37,7 @@ async function serve(source: Given, route: string | undefined, terminal: Termina
   const { LocalGateway, StartError } = await import('../gateway/index.ts');
   const { createLogger, createMetrics, rememberSecrets } = await import('../telemetry/index.ts');
   const { FileSource, renderProblem } = await import('../config/index.ts');
+  const { load, showProblems } = await import('./configuration.ts');
   const { env } = terminal;
   const token = env[tokenVariable];
   const own = secretVariables.flatMap((name) => env[name] ?? []);

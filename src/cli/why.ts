@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { messageOf } from '../errorText.ts';
 import type { Decision } from '../proxy/contract.ts';
-import { rememberSecrets, type Logger } from '../telemetry/index.ts';
+import type { Logger } from '../telemetry/index.ts';
 import { UsageError, type Command, type Flags } from './command.ts';
-import { configurationFlags, givenConfiguration, load, showProblems, showWarnings } from './configuration.ts';
-import { decisionTree } from './decisionTree.ts';
 import { exitCode } from './exitCode.ts';
+import { configurationFlags, givenConfiguration } from './givenConfiguration.ts';
 
 export const why: Command = {
   summary: 'explain what the gateway would do with a request, and why',
@@ -34,7 +33,11 @@ export const why: Command = {
   positionals: 1,
   async run(flags, positionals, terminal) {
     const asked = askedIn(flags);
-    const result = load(givenConfiguration(flags, positionals), terminal);
+    const given = givenConfiguration(flags, positionals);
+    // Loaded here, so that the command line starts without the reader of configurations.
+    const { load, showProblems, showWarnings } = await import('./configuration.ts');
+    const { rememberSecrets } = await import('../telemetry/index.ts');
+    const result = load(given, terminal);
     if (!result.ok) {
       showProblems(result.problems, terminal);
       return exitCode.invalid;
@@ -52,7 +55,12 @@ export const why: Command = {
       return exitCode.failed;
     }
     for (const problem of problems) terminal.err(`warning: ${problem}\n`);
-    terminal.out(flags['json'] === true ? `${JSON.stringify(decision, null, 2)}\n` : decisionTree(decision));
+    if (flags['json'] === true) {
+      terminal.out(`${JSON.stringify(decision, null, 2)}\n`);
+      return exitCode.ok;
+    }
+    const { decisionTree } = await import('./decisionTree.ts');
+    terminal.out(decisionTree(decision));
     return exitCode.ok;
   },
 };
